@@ -1,0 +1,15 @@
+//! Ground: clock, dice, sizes, settings, and the ids that must not mix.
+//!
+//! Always true: this crate knows nothing of cells, files or sockets, and it is the only place (with `fs`
+//! for files) where the real clock is read. Everything above takes a [`Clock`] and a [`Dice`].
+
+pub mod clock;
+pub mod dice;
+pub mod ids;
+pub mod setting;
+pub mod size;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use dice::Dice;
+pub use ids::{ReadPoint, SeqId, TimestampMs};
+pub use setting::{Config, Setting, SettingError, SettingRow, Value};

@@ -1,0 +1,18 @@
+//! Files, behind one trait: the local disk in the server, a faulty memory in tests.
+//!
+//! Always true:
+//!  1. Paths are [`FilePath`]s: relative to the volume's root, `/`-separated, no `.` or `..`, never absolute.
+//!  2. Nothing is durable until it is synced: a file's bytes by [`Appender::sync`], a directory's entries (creation,
+//!     rename, removal) by [`Volume::sync_dir`]. The memory volume forgets the rest at a crash, and tests live on that.
+//!  3. After a failed [`Appender::sync`] nobody knows which bytes are on the disk; the appender refuses to go on.
+//!  4. Every error names the operation and the path.
+//!
+//! Must not know: HBase. What the files mean is the business of `hfile`, `wal` and `region`.
+
+mod error;
+mod path;
+mod volume;
+
+pub use error::{Error, Result};
+pub use path::FilePath;
+pub use volume::{Appender, DirEntry, ReadAt, Volume};

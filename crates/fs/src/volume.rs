@@ -1,0 +1,93 @@
+//! The traits: a volume, a file being read, a file being appended to.
+
+use crate::{FilePath, Result};
+use std::sync::Arc;
+
+/// An entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirEntry {
+    /// Name within the directory.
+    pub name: String,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+    /// Bytes in the file; 0 for a directory.
+    pub len: u64,
+}
+
+/// A tree of files.
+pub trait Volume: Send + Sync + 'static {
+    /// Opens a file for reading at random places. The handle outlives a rename or removal of the file.
+    fn open(&self, path: &FilePath) -> Result<Arc<dyn ReadAt>>;
+    /// Creates a file to append to; fails when it exists. Its directory must exist. The file's name is not durable
+    /// before [`Volume::sync_dir`] of its directory.
+    fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>>;
+    /// Renames a file or directory; an existing file at `to` is replaced. Not durable before both directories are synced.
+    fn rename(&self, from: &FilePath, to: &FilePath) -> Result<()>;
+    /// Removes a file.
+    fn remove_file(&self, path: &FilePath) -> Result<()>;
+    /// Removes a directory and all below it; nothing happens when it does not exist.
+    fn remove_dir_all(&self, path: &FilePath) -> Result<()>;
+    /// Makes a directory and those above it; nothing happens when it exists.
+    fn create_dir_all(&self, path: &FilePath) -> Result<()>;
+    /// The entries of a directory, sorted by name.
+    fn list(&self, path: &FilePath) -> Result<Vec<DirEntry>>;
+    /// What is at `path`; `None` when nothing is.
+    fn stat(&self, path: &FilePath) -> Result<Option<DirEntry>>;
+    /// Makes the entries of a directory durable.
+    fn sync_dir(&self, path: &FilePath) -> Result<()>;
+
+    /// Whether something is at `path`.
+    fn exists(&self, path: &FilePath) -> Result<bool> {
+        Ok(self.stat(path)?.is_some())
+    }
+
+    /// The whole file. For small files: descriptors, ids, manifests.
+    fn read(&self, path: &FilePath) -> Result<Vec<u8>> {
+        let file = self.open(path)?;
+        let len = file.len()?;
+        let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut bytes, 0)?;
+        Ok(bytes)
+    }
+
+    /// Publishes a small file at once and durably: writes it beside its place as `.tmp-NAME`, syncs, renames, syncs
+    /// the directory. Readers see the old file or the whole new one, after a crash too.
+    fn publish(&self, path: &FilePath, bytes: &[u8]) -> Result<()> {
+        let temporary = path.parent().join(format!(".tmp-{}", path.name()));
+        if self.exists(&temporary)? {
+            self.remove_file(&temporary)?;
+        }
+        let mut file = self.create(&temporary)?;
+        file.append(bytes)?;
+        file.sync()?;
+        drop(file);
+        self.rename(&temporary, path)?;
+        self.sync_dir(&path.parent())
+    }
+}
+
+/// A file open for reading. Shared between threads.
+pub trait ReadAt: Send + Sync {
+    /// Fills `buf` from `offset` on, or fails (a file that ends before is an `UnexpectedEof`).
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()>;
+    /// Bytes in the file now.
+    fn len(&self) -> Result<u64>;
+    /// Whether the file has no bytes now.
+    fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// A hint that `len` bytes from `offset` on will be read soon.
+    fn will_need(&self, _offset: u64, _len: u64) {}
+}
+
+/// A file being written from its start to its end by one writer.
+pub trait Appender: Send {
+    /// Writes all of `bytes` at the end.
+    fn append(&mut self, bytes: &[u8]) -> Result<()>;
+    /// Hands what was appended to the operating system (`write`): it survives the process, not the machine.
+    fn flush(&mut self) -> Result<()>;
+    /// Makes what was appended durable (`fdatasync`). After a failure every further call fails.
+    fn sync(&mut self) -> Result<()>;
+    /// Bytes appended so far.
+    fn position(&self) -> u64;
+}

@@ -1,0 +1,19 @@
+//! HBase's nouns as plain values: tables, families, regions, servers, reads and writes.
+//!
+//! Always true: a value that was built is legal by HBase's rules of names and limits, or carries what its caller
+//! asked for and is checked where it is used (the docs say which). Must not know: I/O, protobuf (conversions are in
+//! `rpc::from_proto`, `rpc::to_proto` and `master`'s descriptor files).
+
+pub mod mutation;
+pub mod name;
+pub mod read;
+pub mod region_info;
+pub mod server_name;
+pub mod table;
+
+pub use mutation::{Condition, Durability, Mutation, MutationKind, Nonce};
+pub use name::{NameError, TableName};
+pub use read::{Get, Scan, TimeRange};
+pub use region_info::RegionInfo;
+pub use server_name::ServerName;
+pub use table::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor, KeepDeletedCells, TableDescriptor};

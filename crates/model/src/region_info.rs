@@ -1,0 +1,176 @@
+//! What a region is: a table's key range under an id. Follows: `RegionInfo`, `RegionInfoBuilder`.
+
+use crate::TableName;
+use bytes::Bytes;
+use md5::{Digest, Md5};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// One region of a table. Cheap to clone. Equality is HBase's: everything but the cached names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionInfo {
+    /// The table.
+    pub table: TableName,
+    /// First row, inclusive; empty is the table's start.
+    pub start_key: Bytes,
+    /// Last row, exclusive; empty is the table's end.
+    pub end_key: Bytes,
+    /// Milliseconds of its making; grows from parent to daughter.
+    pub region_id: u64,
+    /// 0 is the primary.
+    pub replica_id: u32,
+    /// Set on a parent that was split or merged away.
+    pub offline: bool,
+    /// Set on a parent that was split.
+    pub split: bool,
+    name: Bytes,
+    encoded_name: Arc<str>,
+}
+
+/// Encoded name of hbase:meta's only region.
+pub const META_ENCODED_NAME: &str = "1588230740";
+
+impl RegionInfo {
+    /// A primary region.
+    pub fn new(table: TableName, start_key: Bytes, end_key: Bytes, region_id: u64) -> RegionInfo {
+        RegionInfo::with_replica(table, start_key, end_key, region_id, 0)
+    }
+
+    /// A region or one of its read replicas.
+    pub fn with_replica(
+        table: TableName,
+        start_key: Bytes,
+        end_key: Bytes,
+        region_id: u64,
+        replica_id: u32,
+    ) -> RegionInfo {
+        let mut name = Vec::with_capacity(table.as_str().len() + start_key.len() + 64);
+        name.extend_from_slice(table.as_str().as_bytes());
+        name.push(b',');
+        name.extend_from_slice(&start_key);
+        name.push(b',');
+        name.extend_from_slice(region_id.to_string().as_bytes());
+        if replica_id > 0 {
+            name.extend_from_slice(format!("_{replica_id:04X}").as_bytes());
+        }
+        let encoded_name: Arc<str> = if table.is_meta() {
+            // hbase:meta keeps the old form: no digest in the name, a Jenkins hash as the encoded name.
+            Arc::from(if replica_id == 0 {
+                META_ENCODED_NAME.to_owned()
+            } else {
+                jenkins(&name).unsigned_abs().to_string()
+            })
+        } else {
+            let digest = Md5::digest(&name);
+            let mut encoded = String::with_capacity(32);
+            digest.iter().for_each(|b| write!(encoded, "{b:02x}").expect("writing to a string"));
+            name.push(b'.');
+            name.extend_from_slice(encoded.as_bytes());
+            name.push(b'.');
+            Arc::from(encoded)
+        };
+        RegionInfo {
+            table,
+            start_key,
+            end_key,
+            region_id,
+            replica_id,
+            offline: false,
+            split: false,
+            name: Bytes::from(name),
+            encoded_name,
+        }
+    }
+
+    /// hbase:meta's region.
+    pub fn meta() -> RegionInfo {
+        RegionInfo::new(TableName::meta(), Bytes::new(), Bytes::new(), 1)
+    }
+
+    /// The full name: its row in hbase:meta.
+    pub fn name(&self) -> &Bytes {
+        &self.name
+    }
+
+    /// The hash of the name: its directory and its name in the log.
+    pub fn encoded_name(&self) -> &Arc<str> {
+        &self.encoded_name
+    }
+
+    /// Whether `row` lies in the region.
+    pub fn contains(&self, row: &[u8]) -> bool {
+        row >= &self.start_key[..] && (self.end_key.is_empty() || row < &self.end_key[..])
+    }
+
+    /// The full name, printable.
+    pub fn name_string(&self) -> String {
+        cell::print::to_string_binary(&self.name)
+    }
+
+    /// The encoded name of the region whose full name is `name`: the digest inside it, or the hash of an old-style name.
+    pub fn encoded_from_name(name: &[u8]) -> String {
+        if let Some(rest) = name.strip_suffix(b".")
+            && let Some(at) = rest.iter().rposition(|b| *b == b'.')
+            && rest.len() - at - 1 == 32
+        {
+            return String::from_utf8_lossy(&rest[at + 1..]).into_owned();
+        }
+        if name == b"hbase:meta,,1" { META_ENCODED_NAME.to_owned() } else { jenkins(name).unsigned_abs().to_string() }
+    }
+}
+
+/// Bob Jenkins' lookup3 hash with seed 0, as `JenkinsHash#hash`.
+fn jenkins(key: &[u8]) -> i32 {
+    let word = |at: usize| -> u32 {
+        (0..4).fold(0u32, |n, i| n | (u32::from(key.get(at + i).copied().unwrap_or(0)) << (8 * i)))
+    };
+    let start = 0xdead_beef_u32.wrapping_add(key.len() as u32);
+    let (mut a, mut b, mut c) = (start, start, start);
+    let mut at = 0;
+    while key.len() - at > 12 {
+        a = a.wrapping_add(word(at));
+        b = b.wrapping_add(word(at + 4));
+        c = c.wrapping_add(word(at + 8));
+        a = a.wrapping_sub(c) ^ c.rotate_left(4);
+        c = c.wrapping_add(b);
+        b = b.wrapping_sub(a) ^ a.rotate_left(6);
+        a = a.wrapping_add(c);
+        c = c.wrapping_sub(b) ^ b.rotate_left(8);
+        b = b.wrapping_add(a);
+        a = a.wrapping_sub(c) ^ c.rotate_left(16);
+        c = c.wrapping_add(b);
+        b = b.wrapping_sub(a) ^ a.rotate_left(19);
+        a = a.wrapping_add(c);
+        c = c.wrapping_sub(b) ^ b.rotate_left(4);
+        b = b.wrapping_add(a);
+        at += 12;
+    }
+    if at == key.len() {
+        return c as i32;
+    }
+    a = a.wrapping_add(word(at));
+    b = b.wrapping_add(word(at + 4));
+    c = c.wrapping_add(word(at + 8));
+    c = (c ^ b).wrapping_sub(b.rotate_left(14));
+    a = (a ^ c).wrapping_sub(c.rotate_left(11));
+    b = (b ^ a).wrapping_sub(a.rotate_left(25));
+    c = (c ^ b).wrapping_sub(b.rotate_left(16));
+    a = (a ^ c).wrapping_sub(c.rotate_left(4));
+    b = (b ^ a).wrapping_sub(a.rotate_left(14));
+    c = (c ^ b).wrapping_sub(b.rotate_left(24));
+    c as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn meta_names_are_the_old_ones() {
+        let meta = RegionInfo::meta();
+        assert_eq!((&meta.name()[..], &**meta.encoded_name()), (&b"hbase:meta,,1"[..], META_ENCODED_NAME));
+        assert_eq!(jenkins(b"hbase:meta,,1").unsigned_abs().to_string(), META_ENCODED_NAME);
+        let replica = RegionInfo::with_replica(TableName::meta(), Bytes::new(), Bytes::new(), 1, 1);
+        assert_eq!((&replica.name()[..], &**replica.encoded_name()), (&b"hbase:meta,,1_0001"[..], "534574363"));
+    }
+}

@@ -1,0 +1,326 @@
+//! Table and family descriptors: attribute maps under HBase's names, with typed readings.
+//!
+//! Always true: an attribute that nobody here knows is kept and given back as it came. Follows:
+//! `TableDescriptorBuilder`, `ColumnFamilyDescriptorBuilder`.
+
+use crate::{Durability, TableName};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+
+/// Attributes of a table or family, by name.
+pub type Attributes = BTreeMap<Bytes, Bytes>;
+
+macro_rules! named_enum {
+    ($(#[$meta:meta])* $name:ident, default $default:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        pub enum $name { $($(#[$vmeta])* $variant),* }
+        impl $name {
+            /// The value called `text`, in any case.
+            pub fn parse(text: &str) -> Option<$name> {
+                $(if text.eq_ignore_ascii_case($text) { return Some($name::$variant); })*
+                None
+            }
+            /// HBase's name.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text),* }
+            }
+        }
+        impl Default for $name {
+            fn default() -> $name { $name::$default }
+        }
+    };
+}
+
+named_enum! {
+    /// Codec of a store file's blocks.
+    Compression, default None {
+        /// Uncompressed.
+        None = "NONE", /// zlib in gzip framing.
+        Gz = "GZ", /// Snappy.
+        Snappy = "SNAPPY", /// LZ4.
+        Lz4 = "LZ4", /// Zstandard.
+        Zstd = "ZSTD", /// Not supported here.
+        Lzo = "LZO", /// Not supported here.
+        Bzip2 = "BZIP2", /// Not supported here.
+        Lzma = "LZMA", /// Not supported here.
+        Brotli = "BROTLI",
+    }
+}
+named_enum! {
+    /// What a store file's Bloom filter is asked.
+    BloomType, default Row {
+        /// No filter.
+        None = "NONE", /// By row.
+        Row = "ROW", /// By row and qualifier.
+        RowCol = "ROWCOL", /// By the first bytes of the row.
+        RowPrefixFixedLength = "ROWPREFIX_FIXED_LENGTH",
+    }
+}
+named_enum! {
+    /// How keys are encoded in data blocks.
+    DataBlockEncoding, default None {
+        /// Plainly.
+        None = "NONE", /// Shared prefixes.
+        Prefix = "PREFIX", /// Differences.
+        Diff = "DIFF", /// Differences, faster.
+        FastDiff = "FAST_DIFF", /// Plainly, with an index of rows.
+        RowIndexV1 = "ROW_INDEX_V1",
+    }
+}
+named_enum! {
+    /// Whether deleted cells stay readable.
+    KeepDeletedCells, default False {
+        /// Masked cells go at a major compaction.
+        False = "FALSE", /// They stay, as versions do.
+        True = "TRUE", /// They stay until their time to live is over.
+        Ttl = "TTL",
+    }
+}
+
+/// A column family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FamilyDescriptor {
+    /// Name.
+    pub name: Bytes,
+    /// Attributes as stored.
+    pub attributes: Attributes,
+    /// Overrides of configuration keys.
+    pub configuration: BTreeMap<String, String>,
+}
+
+/// `TTL` of a family that keeps its cells for ever, in seconds.
+pub const TTL_FOREVER_SECONDS: u32 = i32::MAX as u32;
+
+impl FamilyDescriptor {
+    /// A family with HBase 2.6's default attributes, as its Java client would send them.
+    pub fn new(name: impl Into<Bytes>) -> FamilyDescriptor {
+        let defaults = [
+            ("INDEX_BLOCK_ENCODING", "NONE"),
+            ("VERSIONS", "1"),
+            ("KEEP_DELETED_CELLS", "FALSE"),
+            ("DATA_BLOCK_ENCODING", "NONE"),
+            ("TTL", "2147483647"),
+            ("MIN_VERSIONS", "0"),
+            ("REPLICATION_SCOPE", "0"),
+            ("BLOOMFILTER", "ROW"),
+            ("IN_MEMORY", "false"),
+            ("COMPRESSION", "NONE"),
+            ("BLOCKCACHE", "true"),
+            ("BLOCKSIZE", "65536"),
+        ];
+        let attributes = defaults.into_iter().map(|(k, v)| (Bytes::from(k), Bytes::from(v))).collect();
+        FamilyDescriptor { name: name.into(), attributes, configuration: BTreeMap::new() }
+    }
+
+    /// Sets an attribute.
+    pub fn with(mut self, key: &'static str, value: impl Into<String>) -> FamilyDescriptor {
+        self.attributes.insert(Bytes::from(key), Bytes::from(value.into()));
+        self
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.attributes.get(key.as_bytes()).and_then(|v| std::str::from_utf8(v).ok())
+    }
+
+    fn number(&self, key: &str, default: u64) -> u64 {
+        self.text(key).and_then(|t| t.trim().parse().ok()).unwrap_or(default)
+    }
+
+    fn flag(&self, key: &str, default: bool) -> bool {
+        self.text(key).map_or(default, |t| t.eq_ignore_ascii_case("true"))
+    }
+
+    /// Newest versions kept, at least 1.
+    pub fn max_versions(&self) -> u32 {
+        self.number("VERSIONS", 1).clamp(1, i32::MAX as u64) as u32
+    }
+
+    /// Versions kept even when expired.
+    pub fn min_versions(&self) -> u32 {
+        self.number("MIN_VERSIONS", 0).min(i32::MAX as u64) as u32
+    }
+
+    /// Time to live in milliseconds; `None` for ever.
+    pub fn ttl_ms(&self) -> Option<i64> {
+        let seconds = self.number("TTL", u64::from(TTL_FOREVER_SECONDS));
+        (seconds < u64::from(TTL_FOREVER_SECONDS)).then_some(seconds as i64 * 1000)
+    }
+
+    /// Whether deleted cells stay readable.
+    pub fn keep_deleted_cells(&self) -> KeepDeletedCells {
+        self.text("KEEP_DELETED_CELLS").and_then(KeepDeletedCells::parse).unwrap_or_default()
+    }
+
+    /// Deletes mask by arrival instead of by timestamp alone.
+    pub fn new_version_behavior(&self) -> bool {
+        self.flag("NEW_VERSION_BEHAVIOR", false)
+    }
+
+    /// Codec of store files.
+    pub fn compression(&self) -> Compression {
+        self.text("COMPRESSION").and_then(Compression::parse).unwrap_or_default()
+    }
+
+    /// Codec of compacted store files.
+    pub fn compression_compact(&self, major: bool) -> Compression {
+        self.text(if major { "COMPRESSION_COMPACT_MAJOR" } else { "COMPRESSION_COMPACT_MINOR" })
+            .or_else(|| self.text("COMPRESSION_COMPACT"))
+            .and_then(Compression::parse)
+            .unwrap_or_else(|| self.compression())
+    }
+
+    /// Encoding of data blocks.
+    pub fn data_block_encoding(&self) -> DataBlockEncoding {
+        self.text("DATA_BLOCK_ENCODING").and_then(DataBlockEncoding::parse).unwrap_or_default()
+    }
+
+    /// Bloom filter.
+    pub fn bloom_type(&self) -> BloomType {
+        self.text("BLOOMFILTER").and_then(BloomType::parse).unwrap_or_default()
+    }
+
+    /// Bytes of the row that a ROWPREFIX_FIXED_LENGTH filter hashes.
+    pub fn bloom_prefix_length(&self) -> Option<u32> {
+        const KEY: &str = "RowPrefixBloomFilter.prefix_length";
+        self.configuration.get(KEY).map(String::as_str).or_else(|| self.text(KEY)).and_then(|t| t.trim().parse().ok())
+    }
+
+    /// Data block size before compression.
+    pub fn block_size_bytes(&self) -> u32 {
+        self.number("BLOCKSIZE", 65536).clamp(1, 1 << 30) as u32
+    }
+
+    /// Whether reads may cache blocks.
+    pub fn block_cache_enabled(&self) -> bool {
+        self.flag("BLOCKCACHE", true)
+    }
+
+    /// Whether cached blocks have priority.
+    pub fn in_memory(&self) -> bool {
+        self.flag("IN_MEMORY", false)
+    }
+
+    /// Whether written data blocks are cached at once.
+    pub fn cache_data_on_write(&self) -> bool {
+        self.flag("CACHE_DATA_ON_WRITE", false)
+    }
+
+    /// Whether tags are compressed within encoded blocks.
+    pub fn compress_tags(&self) -> bool {
+        self.flag("COMPRESS_TAGS", true)
+    }
+
+    /// 0 local, 1 replicated.
+    pub fn replication_scope(&self) -> u32 {
+        self.number("REPLICATION_SCOPE", 0).min(1) as u32
+    }
+
+    /// Whether large values go to MOB files.
+    pub fn is_mob(&self) -> bool {
+        self.flag("IS_MOB", false)
+    }
+
+    /// Values larger than this go to MOB files.
+    pub fn mob_threshold_bytes(&self) -> u64 {
+        self.number("MOB_THRESHOLD", 100 * 1024)
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableDescriptor {
+    /// Name.
+    pub name: TableName,
+    /// Families by name.
+    pub families: BTreeMap<Bytes, FamilyDescriptor>,
+    /// Attributes as stored.
+    pub attributes: Attributes,
+    /// Overrides of configuration keys.
+    pub configuration: BTreeMap<String, String>,
+}
+
+impl TableDescriptor {
+    /// A table with these families.
+    pub fn new(name: TableName, families: impl IntoIterator<Item = FamilyDescriptor>) -> TableDescriptor {
+        let families = families.into_iter().map(|f| (f.name.clone(), f)).collect();
+        let attributes = BTreeMap::from([(Bytes::from("IS_META"), Bytes::from("false"))]);
+        TableDescriptor { name, families, attributes, configuration: BTreeMap::new() }
+    }
+
+    /// hbase:meta as HBase 2.6 has it.
+    pub fn meta() -> TableDescriptor {
+        let family = |name: &'static str, versions: &str| {
+            FamilyDescriptor::new(name)
+                .with("VERSIONS", versions)
+                .with("IN_MEMORY", "true")
+                .with("BLOCKSIZE", "8192")
+                .with("BLOOMFILTER", "ROWCOL")
+                .with("DATA_BLOCK_ENCODING", "ROW_INDEX_V1")
+        };
+        let families = [family("info", "3"), family("table", "3"), family("rep_barrier", "2147483647")];
+        let mut table = TableDescriptor::new(TableName::meta(), families);
+        table.attributes.insert(Bytes::from("IS_META"), Bytes::from("true"));
+        let endpoint = "|org.apache.hadoop.hbase.coprocessor.MultiRowMutationEndpoint|536870911|";
+        table.attributes.insert(Bytes::from("coprocessor$1"), Bytes::from(endpoint));
+        table
+    }
+
+    /// hbase:namespace as HBase 2.6 has it.
+    pub fn namespace_table() -> TableDescriptor {
+        let family = FamilyDescriptor::new("info")
+            .with("VERSIONS", "10")
+            .with("IN_MEMORY", "true")
+            .with("BLOCKSIZE", "8192")
+            .with("DATA_BLOCK_ENCODING", "ROW_INDEX_V1");
+        TableDescriptor::new(TableName::namespace_table(), [family])
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.attributes.get(key.as_bytes()).and_then(|v| std::str::from_utf8(v).ok())
+    }
+
+    fn size(&self, key: &str) -> Option<u64> {
+        self.text(key).and_then(|t| t.trim().parse::<i64>().ok()).and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0)
+    }
+
+    /// Durability of mutations that leave it to the table.
+    pub fn durability(&self) -> Durability {
+        match self.text("DURABILITY") {
+            Some("SKIP_WAL") => Durability::SkipWal,
+            Some("ASYNC_WAL") => Durability::AsyncWal,
+            Some("FSYNC_WAL") => Durability::FsyncWal,
+            _ => Durability::SyncWal,
+        }
+    }
+
+    /// Whether writes are refused.
+    pub fn read_only(&self) -> bool {
+        self.text("READONLY").is_some_and(|t| t.eq_ignore_ascii_case("true"))
+    }
+
+    /// Memstore size at which a region is flushed; `None` leaves it to the server.
+    pub fn flush_size_bytes(&self) -> Option<u64> {
+        self.size("MEMSTORE_FLUSHSIZE")
+    }
+
+    /// Store size at which a region is split; `None` leaves it to the server.
+    pub fn max_file_size_bytes(&self) -> Option<u64> {
+        self.size("MAX_FILESIZE")
+    }
+
+    /// Whether the server may compact on its own.
+    pub fn compaction_enabled(&self) -> bool {
+        self.text("COMPACTION_ENABLED").is_none_or(|t| t.eq_ignore_ascii_case("true"))
+    }
+
+    /// Whether regions may be split.
+    pub fn split_enabled(&self) -> bool {
+        self.text("SPLIT_ENABLED").is_none_or(|t| t.eq_ignore_ascii_case("true"))
+    }
+
+    /// Copies of each region.
+    pub fn region_replication(&self) -> u32 {
+        self.text("REGION_REPLICATION").and_then(|t| t.trim().parse().ok()).unwrap_or(1).max(1)
+    }
+}
