@@ -1,2 +1,3 @@
 //! The binary.
-fn main() {}
+mod config;
+fn main() { let _ = config::load(None, &[]); }

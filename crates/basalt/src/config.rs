@@ -1,0 +1,112 @@
+//! Settings from `hbase-site.xml` and `-D key=value`, in HBase's way: later sources win, `${name}` stands for another
+//! key, an environment variable (`${env.NAME}`) or one of the few Java properties that HBase's files use.
+
+use anyhow::{Context, Result, anyhow, bail};
+use base::Config;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Most substitutions in one value, as Hadoop's `Configuration` allows.
+const MAX_SUBSTITUTIONS: usize = 20;
+
+/// The settings that `directory`'s `hbase-site.xml` (if a directory is given) and `overrides` make.
+///
+/// # Errors
+/// A sentence naming the file and what is wrong in it, or the override that is not `key=value`.
+pub fn load(directory: Option<&Path>, overrides: &[String]) -> Result<Config> {
+    let mut raw = BTreeMap::new();
+    if let Some(directory) = directory {
+        let file = directory.join("hbase-site.xml");
+        #[allow(clippy::disallowed_methods, reason = "configuration is read before there is a volume")]
+        let text = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        parse_site(&text, &mut raw).with_context(|| format!("{} is not a usable hbase-site.xml", file.display()))?;
+    }
+    for item in overrides {
+        let (key, value) = item.split_once('=').ok_or_else(|| anyhow!("-D {item} is not of the form key=value"))?;
+        if key.trim().is_empty() {
+            bail!("-D {item} has no key before the '='");
+        }
+        raw.insert(key.trim().to_owned(), value.to_owned());
+    }
+    let mut config = Config::default();
+    for (key, value) in &raw {
+        let value = substitute(value, &raw).with_context(|| format!("the value of {key}"))?;
+        config.set(key, value);
+    }
+    Ok(config)
+}
+
+/// Reads `<configuration><property><name/><value/></property>...` into `into`.
+fn parse_site(text: &[u8], into: &mut BTreeMap<String, String>) -> Result<()> {
+    let text = std::str::from_utf8(text)?;
+    let document = roxmltree::Document::parse(text)?;
+    let root = document.root_element();
+    if root.tag_name().name() != "configuration" {
+        bail!("the outermost element is <{}>, not <configuration>", root.tag_name().name());
+    }
+    for property in root.children().filter(|node| node.has_tag_name("property")) {
+        let text_of = |tag: &str| {
+            let element = property.children().find(|node| node.has_tag_name(tag));
+            element.map(|element| element.text().unwrap_or_default().trim().to_owned())
+        };
+        let Some(name) = text_of("name").filter(|name| !name.is_empty()) else {
+            let line = document.text_pos_at(property.range().start).row;
+            bail!("the <property> in line {line} has no <name>");
+        };
+        into.insert(name, text_of("value").unwrap_or_default());
+    }
+    Ok(())
+}
+
+fn substitute(value: &str, all: &BTreeMap<String, String>) -> Result<String> {
+    let mut text = value.to_owned();
+    for _ in 0..MAX_SUBSTITUTIONS {
+        let Some(start) = text.find("${") else { return Ok(text) };
+        let Some(end) = text[start..].find('}') else { return Ok(text) };
+        let inner = text[start + 2..start + end].to_owned();
+        let replacement = match inner.as_str() {
+            "user.name" => std::env::var("USER").unwrap_or_else(|_| "hbase".into()),
+            "user.home" => std::env::var("HOME").unwrap_or_else(|_| "/".into()),
+            "java.io.tmpdir" => std::env::temp_dir().to_string_lossy().into_owned(),
+            "user.dir" => std::env::current_dir()?.to_string_lossy().into_owned(),
+            other => match (other.strip_prefix("env."), all.get(other)) {
+                (Some(variable), _) => std::env::var(variable).unwrap_or_default(),
+                (None, Some(value)) => value.clone(),
+                // Hadoop leaves an unknown name as it stands.
+                (None, None) => return Ok(text),
+            },
+        };
+        text.replace_range(start..=start + end, &replacement);
+    }
+    bail!("it refers to itself: more than {MAX_SUBSTITUTIONS} substitutions in {value:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(text: &str) -> Result<BTreeMap<String, String>> {
+        let mut map = BTreeMap::new();
+        parse_site(text.as_bytes(), &mut map).map(|()| map)
+    }
+
+    #[test]
+    fn a_site_file_is_read_as_hadoop_reads_it() {
+        let text = "<?xml version=\"1.0\"?><!-- c --><configuration>\n<property><name>a.b</name>\n<value> x &amp; y </value>\
+                    <description>d</description></property><property><name>empty</name><value></value></property></configuration>";
+        let map = site(text).expect("a good file");
+        assert_eq!(map["a.b"], "x & y");
+        assert_eq!(map["empty"], "");
+        for bad in ["", "<a></a>", "<configuration><property><value>1</value></property></configuration>", "<configuration>"] {
+            assert!(site(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_are_substituted_and_loops_end() {
+        let all = BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".to_owned(), "${a}2".to_owned()), ("c".to_owned(), "${c}".to_owned())]);
+        assert_eq!(substitute("${b}3", &all).expect("fine"), "123");
+        assert_eq!(substitute("${nobody}", &all).expect("left as it stands"), "${nobody}");
+        assert!(substitute("${c}", &all).is_err());
+    }
+}
