@@ -1,1 +1,31 @@
-//! (being written)
+//! HFiles: HBase's immutable sorted file of cells, read and written byte for byte as HBase 2.6 does.
+//!
+//! A file is a run of blocks, each with a 33-byte header and checksums: data blocks with index and Bloom blocks
+//! between them, then what a reader loads at open (root index, file info, Bloom headers), then a trailer.
+//! Bytes: docs/formats/hfile.md.
+//!
+//! Always true:
+//!  1. Nothing read from a file is believed: every length is held against the file and the block before memory is
+//!     taken, every checksum is compared, every cell's shape is checked once when its block is loaded. Damage is
+//!     [`Error::Corrupt`] with path and offset; it is never a panic and never a wrong cell.
+//!  2. Whatever a file's encoding and codec, a loaded data block ([`DataBlock`]) is cells in plain KeyValue layout
+//!     with a sparse table of offsets: stepping is a few loads, seeking within a block a binary search.
+//!  3. A written file is sorted and complete, or [`Writer::finish`] has not returned `Ok`.
+//!  4. No clock, no threads, no dice; the caller hands in volume, cache and times.
+//!
+//! Must not know: regions, stores, tables; what a file's name means. Follows: HBase `HFileReaderImpl`,
+//! `HFileWriterImpl`, `HFileBlock`, `HFileBlockIndex`, `CompoundBloomFilter`, `StoreFileWriter`.
+
+mod cache;
+mod error;
+mod options;
+mod reader;
+mod scanner;
+mod writer;
+
+pub use cache::{BlockCache, CacheStats};
+pub use error::{Error, Result};
+pub use options::{BloomType, ChecksumType, Compression, Encoding, HashType};
+pub use reader::{Half, HalfSide, Reader, ReaderContext};
+pub use scanner::{Residency, ScanOptions, Scanner};
+pub use writer::{FinishedFile, StoreMetadata, Writer, WriterOptions};
