@@ -1,0 +1,235 @@
+//! Open scanners by id: their leases, call numbers, and the memory of those that closed themselves.
+//!
+//! Always true:
+//!  1. A scanner is checked out by at most one call at a time, and its lease does not run meanwhile.
+//!  2. The open call carries no number; the first `next` carries 0; a mismatch leaves scanner and lease as they were.
+//!  3. A scanner that ended by itself answers one late call or close with an empty reply, as HBase does.
+//!
+//! Knows nothing of what a scanner scans. Follows: `RSRpcServices#getRegionScanner`, `LeaseManager`.
+
+use base::Clock;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Most closed scanners that are remembered.
+const CLOSED_REMEMBERED: usize = 10_000;
+
+/// Why a scanner cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScannerError {
+    /// Never existed, or its lease ran out (UnknownScannerException).
+    Unknown(u64),
+    /// The call is not the one that was expected next (OutOfOrderScannerNextException).
+    OutOfOrder {
+        /// What was expected.
+        expected: u64,
+        /// What came.
+        got: u64,
+    },
+    /// Another call has it at this moment (LeaseException).
+    Busy(u64),
+    /// It closed itself; answer with nothing.
+    AlreadyClosed,
+}
+
+struct Entry<S> {
+    scanner: Arc<S>,
+    next_call_seq: u64,
+    expires_us: u64,
+    checked_out: bool,
+}
+
+struct Closed {
+    id: u64,
+    next_call_seq: u64,
+    forget_us: u64,
+}
+
+struct State<S> {
+    open: FxHashMap<u64, Entry<S>>,
+    closed: VecDeque<Closed>,
+}
+
+/// The open scanners of a server.
+pub struct Scanners<S> {
+    state: Mutex<State<S>>,
+    clock: Arc<dyn Clock>,
+    lease_us: u64,
+    next_id: std::sync::atomic::AtomicU64,
+}
+
+impl<S> Scanners<S> {
+    /// None open. Ids begin at `first_id`, which should differ from one life of the server to the next, so that a
+    /// client's old id is unknown rather than somebody else's.
+    pub fn new(clock: Arc<dyn Clock>, lease_ms: u64, first_id: u64) -> Scanners<S> {
+        let state = State { open: FxHashMap::default(), closed: VecDeque::new() };
+        Scanners { state: Mutex::new(state), clock, lease_us: lease_ms * 1000, next_id: first_id.into() }
+    }
+
+    /// Lease of each scanner in milliseconds.
+    pub fn lease_ms(&self) -> u64 {
+        self.lease_us / 1000
+    }
+
+    /// Registers a scanner, checked out by the caller.
+    pub fn open(&self, scanner: Arc<S>) -> u64 {
+        let id = self.next_id.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let entry = Entry { scanner, next_call_seq: 0, expires_us: u64::MAX, checked_out: true };
+        self.state.lock().open.insert(id, entry);
+        id
+    }
+
+    /// Takes a scanner for one call; [`Scanners::check_in`] or [`Scanners::close`] gives it back.
+    ///
+    /// # Errors
+    /// [`ScannerError`]; nothing has changed then.
+    pub fn check_out(&self, id: u64, call_seq: Option<u64>) -> Result<Arc<S>, ScannerError> {
+        let mut state = self.state.lock();
+        let Some(entry) = state.open.get_mut(&id) else {
+            return Err(match state.closed.iter().find(|closed| closed.id == id) {
+                Some(closed) => match call_seq {
+                    Some(got) if got != closed.next_call_seq => {
+                        ScannerError::OutOfOrder { expected: closed.next_call_seq, got }
+                    }
+                    _ => ScannerError::AlreadyClosed,
+                },
+                None => ScannerError::Unknown(id),
+            });
+        };
+        if entry.checked_out {
+            return Err(ScannerError::Busy(id));
+        }
+        if let Some(got) = call_seq {
+            if got != entry.next_call_seq {
+                entry.expires_us = self.clock.monotonic_us() + self.lease_us;
+                return Err(ScannerError::OutOfOrder { expected: entry.next_call_seq, got });
+            }
+            entry.next_call_seq += 1;
+        }
+        entry.checked_out = true;
+        Ok(entry.scanner.clone())
+    }
+
+    /// Renews the lease without a call: its number counts like that of any other call.
+    ///
+    /// # Errors
+    /// As [`Scanners::check_out`].
+    pub fn renew(&self, id: u64, call_seq: Option<u64>) -> Result<(), ScannerError> {
+        self.check_out(id, call_seq)?;
+        self.check_in(id);
+        Ok(())
+    }
+
+    /// Gives a scanner back; its lease begins anew.
+    pub fn check_in(&self, id: u64) {
+        let expires_us = self.clock.monotonic_us() + self.lease_us;
+        if let Some(entry) = self.state.lock().open.get_mut(&id) {
+            entry.checked_out = false;
+            entry.expires_us = expires_us;
+        }
+    }
+
+    /// Closes a scanner. With `remember`, a late call for it is answered with nothing rather than an error.
+    pub fn close(&self, id: u64, remember: bool) {
+        let mut state = self.state.lock();
+        let Some(entry) = state.open.remove(&id) else { return };
+        if remember {
+            let forget_us = self.clock.monotonic_us() + self.lease_us;
+            state.closed.push_back(Closed { id, next_call_seq: entry.next_call_seq, forget_us });
+            if state.closed.len() > CLOSED_REMEMBERED {
+                state.closed.pop_front();
+            }
+        }
+        drop(state);
+        drop(entry);
+    }
+
+    /// Closes scanners whose lease ran out and forgets old closed ones; returns how many expired.
+    pub fn expire(&self) -> usize {
+        let now_us = self.clock.monotonic_us();
+        let mut state = self.state.lock();
+        while state.closed.front().is_some_and(|closed| closed.forget_us <= now_us) {
+            state.closed.pop_front();
+        }
+        let expired: Vec<u64> =
+            state.open.iter().filter(|(_, e)| !e.checked_out && e.expires_us <= now_us).map(|(id, _)| *id).collect();
+        let entries: Vec<_> = expired.iter().filter_map(|id| state.open.remove(id)).collect();
+        drop(state);
+        entries.len()
+    }
+
+    /// Closes every scanner that `which` names (those of a region that goes away) and is not in a call.
+    pub fn close_where(&self, which: impl Fn(&S) -> bool) {
+        let mut state = self.state.lock();
+        let ids: Vec<u64> =
+            state.open.iter().filter(|(_, e)| !e.checked_out && which(&e.scanner)).map(|(id, _)| *id).collect();
+        let entries: Vec<_> = ids.iter().filter_map(|id| state.open.remove(id)).collect();
+        drop(state);
+        drop(entries);
+    }
+
+    /// Number of open scanners.
+    pub fn len(&self) -> usize {
+        self.state.lock().open.len()
+    }
+
+    /// Whether none is open.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::ManualClock;
+
+    fn scanners() -> (Arc<ManualClock>, Scanners<&'static str>) {
+        let clock = Arc::new(ManualClock::new(0));
+        (clock.clone(), Scanners::new(clock, 60_000, 1000))
+    }
+
+    #[test]
+    fn calls_come_in_order_or_not_at_all() {
+        let (_, scanners) = scanners();
+        let id = scanners.open(Arc::new("s"));
+        assert_eq!(scanners.check_out(id, Some(0)).err(), Some(ScannerError::Busy(id)), "the open call still has it");
+        scanners.check_in(id);
+        assert_eq!(scanners.check_out(id, Some(1)).err(), Some(ScannerError::OutOfOrder { expected: 0, got: 1 }));
+        assert!(scanners.check_out(id, Some(0)).is_ok());
+        scanners.check_in(id);
+        assert_eq!(scanners.check_out(id, Some(0)).err(), Some(ScannerError::OutOfOrder { expected: 1, got: 0 }));
+        assert!(scanners.check_out(id, Some(1)).is_ok());
+        scanners.close(id, true);
+        assert_eq!(scanners.check_out(id, Some(2)).err(), Some(ScannerError::AlreadyClosed));
+        assert_eq!(scanners.check_out(id, None).err(), Some(ScannerError::AlreadyClosed));
+        assert_eq!(scanners.check_out(id, Some(5)).err(), Some(ScannerError::OutOfOrder { expected: 2, got: 5 }));
+        assert_eq!(scanners.check_out(7, None).err(), Some(ScannerError::Unknown(7)));
+    }
+
+    #[test]
+    fn a_scanner_that_ended_in_its_open_call_takes_a_first_next() {
+        let (_, scanners) = scanners();
+        let id = scanners.open(Arc::new("s"));
+        scanners.close(id, true);
+        assert_eq!(scanners.check_out(id, Some(0)).err(), Some(ScannerError::AlreadyClosed));
+    }
+
+    #[test]
+    fn a_lease_runs_out_unless_renewed_or_in_a_call() {
+        let (clock, scanners) = scanners();
+        let (a, b) = (scanners.open(Arc::new("a")), scanners.open(Arc::new("b")));
+        scanners.check_in(a);
+        clock.advance_ms(40_000);
+        scanners.renew(a, Some(0)).expect("renewed in time");
+        clock.advance_ms(40_000);
+        assert_eq!(scanners.expire(), 0);
+        clock.advance_ms(20_000);
+        assert_eq!(scanners.expire(), 1, "a ran out; b is still in its call");
+        assert_eq!(scanners.check_out(a, Some(1)).err(), Some(ScannerError::Unknown(a)));
+        scanners.check_in(b);
+        assert_eq!(scanners.len(), 1);
+    }
+}
