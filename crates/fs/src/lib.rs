@@ -10,9 +10,13 @@
 //! Must not know: HBase. What the files mean is the business of `hfile`, `wal` and `region`.
 
 mod error;
+pub mod local;
+pub mod mem;
 mod path;
 mod volume;
 
 pub use error::{Error, Result};
+pub use local::{DirectoryLock, LocalVolume};
+pub use mem::{CrashPolicy, FaultKind, MemVolume};
 pub use path::FilePath;
 pub use volume::{Appender, DirEntry, ReadAt, Volume};

@@ -36,6 +36,23 @@ pub trait Volume: Send + Sync + 'static {
     /// Makes the entries of a directory durable.
     fn sync_dir(&self, path: &FilePath) -> Result<()>;
 
+    /// Bytes that can still be written before the volume is full; `None` when there is no telling.
+    fn free_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    /// Makes a directory and those above it, and makes every name that was missing durable.
+    fn create_dir_all_durable(&self, path: &FilePath) -> Result<()> {
+        let (mut missing, mut at) = (Vec::new(), path.clone());
+        while !at.as_str().is_empty() && !self.exists(&at)? {
+            missing.push(at.clone());
+            at = at.parent();
+        }
+        self.create_dir_all(path)?;
+        // From the top down: a name is of no use before those above it.
+        missing.iter().rev().try_for_each(|dir| self.sync_dir(&dir.parent()))
+    }
+
     /// Whether something is at `path`.
     fn exists(&self, path: &FilePath) -> Result<bool> {
         Ok(self.stat(path)?.is_some())
@@ -82,12 +99,16 @@ pub trait ReadAt: Send + Sync {
 
 /// A file being written from its start to its end by one writer.
 pub trait Appender: Send {
-    /// Writes all of `bytes` at the end.
+    /// Writes all of `bytes` at the end, through a buffer of the appender's own: readers and the operating system see
+    /// them after [`Appender::flush`] or when the buffer is full. Dropping an appender forgets what it still holds.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
     /// Hands what was appended to the operating system (`write`): it survives the process, not the machine.
+    /// After a failure (a full disk) the rest is kept and the call may be repeated.
     fn flush(&mut self) -> Result<()>;
     /// Makes what was appended durable (`fdatasync`). After a failure every further call fails.
     fn sync(&mut self) -> Result<()>;
     /// Bytes appended so far.
     fn position(&self) -> u64;
+    /// A hint that the file will grow to about `len` bytes. What is not used is given back when the appender goes.
+    fn preallocate(&mut self, _len: u64) {}
 }

@@ -1,0 +1,295 @@
+//! The local disk. The only module of the workspace that calls `std::fs`.
+//!
+//! Always true: `append` costs no system call until 128 KiB are gathered; reads are `pread` on a shared handle; after
+//! a failed `fdatasync` the appender refuses every call, because Linux may have dropped the dirty pages
+//! and a second `fdatasync` would lie.
+#![allow(clippy::disallowed_methods, reason = "this is the door to std::fs")]
+
+use crate::{Appender, DirEntry, Error, FilePath, ReadAt, Result, Volume};
+use rustix::fs::{Advice, FallocateFlags, FlockOperation};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const BUFFER_BYTES: usize = 128 * 1024;
+const LOCK_NAME: &str = ".basalt.lock";
+
+/// A directory of the local file system.
+#[derive(Debug)]
+pub struct LocalVolume {
+    root: PathBuf,
+}
+
+/// Keeps other processes out of a volume while it lives. The kernel gives it up when the process dies.
+#[derive(Debug)]
+pub struct DirectoryLock {
+    _file: File,
+}
+
+impl LocalVolume {
+    /// The volume at `root`, made when it does not exist.
+    ///
+    /// # Errors
+    /// When the directory cannot be made or is not one.
+    pub fn open(root: &Path) -> Result<LocalVolume> {
+        let error = |source| Error::new(format!("open the volume {}:", root.display()), &FilePath::root(), source);
+        fs::create_dir_all(root).map_err(error)?;
+        let root = fs::canonicalize(root).map_err(error)?;
+        Ok(LocalVolume { root })
+    }
+
+    /// Where the volume is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Claims the volume for this process (`flock` on `.basalt.lock` in the root, which holds the pid).
+    ///
+    /// # Errors
+    /// `WouldBlock`, naming the other process when it left its pid, when the volume is claimed already.
+    pub fn lock(&self) -> Result<DirectoryLock> {
+        let path = FilePath::new(LOCK_NAME);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(self.place(&path))
+            .map_err(|e| Error::new("open the lock file", &path, e))?;
+        if let Err(errno) = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            let mut text = String::new();
+            // The pid is a courtesy: a lock file that cannot be read must not hide the real trouble.
+            let _ = Read::by_ref(&mut file).take(32).read_to_string(&mut text);
+            let owner = match text.trim() {
+                "" => "another process".to_owned(),
+                pid => format!("the process with pid {pid}"),
+            };
+            let what = format!("{} is in use by {owner}; stop it or choose another directory", self.root.display());
+            let kind = io::Error::from(errno).kind();
+            return Err(Error::new("lock", &path, io::Error::new(kind, what)));
+        }
+        let write_pid = |file: &mut File| {
+            file.set_len(0)?;
+            file.rewind()?;
+            writeln!(file, "{}", std::process::id())
+        };
+        write_pid(&mut file).map_err(|e| Error::new("write the pid to", &path, e))?;
+        Ok(DirectoryLock { _file: file })
+    }
+
+    fn place(&self, path: &FilePath) -> PathBuf {
+        if path.as_str().is_empty() { self.root.clone() } else { self.root.join(path.as_str()) }
+    }
+}
+
+impl Volume for LocalVolume {
+    fn open(&self, path: &FilePath) -> Result<Arc<dyn ReadAt>> {
+        let file = File::open(self.place(path)).map_err(|e| Error::new("open", path, e))?;
+        Ok(Arc::new(LocalFile { file, path: path.clone() }))
+    }
+
+    fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(self.place(path))
+            .map_err(|e| Error::new("create", path, e))?;
+        Ok(Box::new(LocalAppender {
+            file,
+            path: path.clone(),
+            buffer: Vec::new(),
+            written: 0,
+            preallocated: 0,
+            broken: false,
+        }))
+    }
+
+    fn rename(&self, from: &FilePath, to: &FilePath) -> Result<()> {
+        fs::rename(self.place(from), self.place(to)).map_err(|e| Error::new(format!("rename to {to} from"), from, e))
+    }
+
+    fn remove_file(&self, path: &FilePath) -> Result<()> {
+        fs::remove_file(self.place(path)).map_err(|e| Error::new("remove", path, e))
+    }
+
+    fn remove_dir_all(&self, path: &FilePath) -> Result<()> {
+        match fs::remove_dir_all(self.place(path)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::new("remove the directory", path, e)),
+            _ => Ok(()),
+        }
+    }
+
+    fn create_dir_all(&self, path: &FilePath) -> Result<()> {
+        fs::create_dir_all(self.place(path)).map_err(|e| Error::new("create the directory", path, e))
+    }
+
+    fn list(&self, path: &FilePath) -> Result<Vec<DirEntry>> {
+        let error = |e| Error::new("list", path, e);
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(self.place(path)).map_err(error)? {
+            let entry = entry.map_err(error)?;
+            let Ok(name) = entry.file_name().into_string() else {
+                continue; // No name that HBase or Basalt writes; a FilePath could not hold it.
+            };
+            match fs::metadata(entry.path()) {
+                Ok(meta) => entries.push(dir_entry(name, &meta)),
+                // Removed since the directory was read, or a dangling link.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => return Err(error(e)),
+            }
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn stat(&self, path: &FilePath) -> Result<Option<DirEntry>> {
+        match fs::metadata(self.place(path)) {
+            Ok(meta) => Ok(Some(dir_entry(path.name().to_owned(), &meta))),
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+            Err(e) => Err(Error::new("stat", path, e)),
+        }
+    }
+
+    fn sync_dir(&self, path: &FilePath) -> Result<()> {
+        File::open(self.place(path))
+            .and_then(|dir| dir.sync_all())
+            .map_err(|e| Error::new("sync the directory", path, e))
+    }
+
+    fn free_bytes(&self) -> Result<Option<u64>> {
+        let stat = rustix::fs::statvfs(&self.root)
+            .map_err(|e| Error::new("ask for the free space of", &FilePath::root(), e.into()))?;
+        Ok(Some(stat.f_bavail.saturating_mul(stat.f_frsize)))
+    }
+
+    fn read(&self, path: &FilePath) -> Result<Vec<u8>> {
+        fs::read(self.place(path)).map_err(|e| Error::new("read", path, e))
+    }
+}
+
+fn dir_entry(name: String, meta: &fs::Metadata) -> DirEntry {
+    DirEntry { name, is_dir: meta.is_dir(), len: if meta.is_dir() { 0 } else { meta.len() } }
+}
+
+struct LocalFile {
+    file: File,
+    path: FilePath,
+}
+
+impl ReadAt for LocalFile {
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        self.file
+            .read_exact_at(buf, offset)
+            .map_err(|e| Error::new(format!("read {} bytes of", buf.len()), &self.path, e).at(offset))
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.file.metadata().map(|m| m.len()).map_err(|e| Error::new("stat", &self.path, e))
+    }
+
+    fn will_need(&self, offset: u64, len: u64) {
+        // A hint: a file system that does not know it changes nothing.
+        let _ = rustix::fs::fadvise(&self.file, offset, std::num::NonZeroU64::new(len), Advice::WillNeed);
+    }
+}
+
+struct LocalAppender {
+    file: File,
+    path: FilePath,
+    buffer: Vec<u8>,
+    written: u64,
+    preallocated: u64,
+    broken: bool,
+}
+
+impl LocalAppender {
+    fn check(&self, operation: &str) -> Result<()> {
+        if self.broken {
+            let what = io::Error::other("an earlier sync of this file failed; what is on the disk is unknown");
+            return Err(Error::new(operation, &self.path, what));
+        }
+        Ok(())
+    }
+
+    /// Writes until `bytes` are out; says how many went.
+    fn write(&mut self, bytes: &[u8]) -> (usize, Result<()>) {
+        let mut done = 0;
+        while done < bytes.len() {
+            match self.file.write(&bytes[done..]) {
+                Ok(0) => {
+                    let error = Error::new("write to", &self.path, io::ErrorKind::WriteZero.into());
+                    return (done, Err(error.at(self.written)));
+                }
+                Ok(n) => {
+                    done += n;
+                    self.written += n as u64;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return (done, Err(Error::new("write to", &self.path, e).at(self.written))),
+            }
+        }
+        (done, Ok(()))
+    }
+}
+
+impl Appender for LocalAppender {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.check("append to")?;
+        if self.buffer.len() + bytes.len() < BUFFER_BYTES {
+            self.buffer.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.flush()?;
+        if bytes.len() < BUFFER_BYTES {
+            self.buffer.extend_from_slice(bytes);
+            return Ok(());
+        }
+        // Large pieces go straight out. What a full disk left over waits in the buffer for the next flush.
+        let (done, outcome) = self.write(bytes);
+        self.buffer.extend_from_slice(&bytes[done..]);
+        outcome
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.check("write to")?;
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let (done, outcome) = self.write(&buffer);
+        buffer.drain(..done);
+        self.buffer = buffer;
+        outcome
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.flush()?;
+        self.file.sync_data().map_err(|e| {
+            self.broken = true;
+            Error::new("sync", &self.path, e).at(self.written)
+        })
+    }
+
+    fn position(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    fn preallocate(&mut self, len: u64) {
+        if len <= self.written {
+            return;
+        }
+        // A hint: file systems without it allocate as they go.
+        let (from, more) = (self.written, len - self.written);
+        if rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, from, more).is_ok() {
+            self.preallocated = len;
+        }
+    }
+}
+
+impl Drop for LocalAppender {
+    fn drop(&mut self) {
+        if self.preallocated > self.written && !self.broken {
+            // Gives back blocks beyond the end; the length stays. Blocks that stay cost space, nothing else.
+            let _ = self.file.set_len(self.written);
+        }
+    }
+}

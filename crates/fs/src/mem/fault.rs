@@ -1,0 +1,156 @@
+//! Which call fails, and how; the count and the log of calls.
+
+use crate::{Error, FilePath, Result};
+use std::io;
+
+/// A call of the volume or of one of its files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "named after the trait methods")]
+pub enum Op {
+    Open,
+    Create,
+    Rename,
+    RemoveFile,
+    RemoveDirAll,
+    CreateDirAll,
+    List,
+    Stat,
+    SyncDir,
+    Read,
+    Len,
+    Append,
+    Flush,
+    Sync,
+}
+
+impl Op {
+    pub(super) fn verb(self) -> &'static str {
+        match self {
+            Op::Open => "open",
+            Op::Create => "create",
+            Op::Rename => "rename",
+            Op::RemoveFile => "remove",
+            Op::RemoveDirAll => "remove the directory",
+            Op::CreateDirAll => "create the directory",
+            Op::List => "list",
+            Op::Stat | Op::Len => "stat",
+            Op::SyncDir => "sync the directory",
+            Op::Read => "read",
+            Op::Append => "append to",
+            Op::Flush => "write to",
+            Op::Sync => "sync",
+        }
+    }
+}
+
+/// A call that was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpRecord {
+    /// What.
+    pub op: Op,
+    /// On which file or directory.
+    pub path: FilePath,
+}
+
+/// How a call fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FaultKind {
+    /// `EIO`.
+    Io,
+    /// `ENOSPC`.
+    Full,
+    /// `ETIMEDOUT`: a remote disk that does not answer.
+    TimedOut,
+    /// A read meets the end of the file too early.
+    ShortRead,
+    /// The machine is off.
+    Stopped,
+}
+
+impl FaultKind {
+    fn error(self) -> io::Error {
+        match self {
+            FaultKind::Io => io::Error::from_raw_os_error(5),
+            FaultKind::Full => io::ErrorKind::StorageFull.into(),
+            FaultKind::TimedOut => io::ErrorKind::TimedOut.into(),
+            FaultKind::ShortRead => io::ErrorKind::UnexpectedEof.into(),
+            FaultKind::Stopped => io::Error::other("the machine stopped"),
+        }
+    }
+}
+
+/// A fault to come.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// Only calls of this kind count.
+    pub op: Option<Op>,
+    /// Only calls on paths that contain this text count.
+    pub path_contains: Option<String>,
+    /// Which of the counted calls fails; 1 is the next.
+    pub nth: u64,
+    /// How.
+    pub kind: FaultKind,
+    /// Whether all counted calls after it fail too.
+    pub forever: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Faults {
+    count: u64,
+    pending: Vec<Fault>,
+    log: Option<Vec<OpRecord>>,
+}
+
+impl Faults {
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(super) fn record(&mut self) {
+        self.log = Some(Vec::new());
+    }
+
+    pub(super) fn log(&self) -> &[OpRecord] {
+        self.log.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn add(&mut self, fault: Fault) {
+        assert!(fault.nth > 0, "calls are counted from 1");
+        self.pending.push(fault);
+    }
+
+    /// Whether the next call of any kind meets a machine that is off.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.pending.iter().any(|f| f.kind == FaultKind::Stopped && f.op.is_none() && f.nth <= 1)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.pending.clear();
+    }
+
+    /// Counts a call; an error when it is to fail.
+    pub(super) fn check(&mut self, op: Op, path: &FilePath) -> Result<()> {
+        self.count += 1;
+        if let Some(log) = &mut self.log {
+            log.push(OpRecord { op, path: path.clone() });
+        }
+        let mut kind = None;
+        self.pending.retain_mut(|fault| {
+            let counts = fault.op.is_none_or(|o| o == op)
+                && fault.path_contains.as_deref().is_none_or(|text| path.as_str().contains(text));
+            if !counts {
+                return true;
+            }
+            fault.nth = fault.nth.saturating_sub(1);
+            if fault.nth > 0 {
+                return true;
+            }
+            kind = kind.or(Some(fault.kind));
+            fault.forever
+        });
+        match kind {
+            Some(kind) => Err(Error::new(op.verb(), path, kind.error())),
+            None => Ok(()),
+        }
+    }
+}
