@@ -10,6 +10,8 @@
 mod crash;
 mod fault;
 mod handle;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use crash::CrashPolicy;

@@ -1,0 +1,106 @@
+//! What every volume does, held against each of them.
+
+use basalt_fs::{FilePath, LocalVolume, MemVolume, Volume};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+/// A directory of this test that goes when it is done.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        Scratch(dir)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let root = self.0.parent().expect("a parent").to_owned();
+        let volume = LocalVolume::open(&root).expect("open");
+        let name = self.0.file_name().and_then(|n| n.to_str()).expect("a name");
+        volume.remove_dir_all(&FilePath::new(name)).expect("remove");
+    }
+}
+
+fn path(text: &str) -> FilePath {
+    FilePath::new(text)
+}
+
+fn contract(volume: &dyn Volume) {
+    assert_eq!(volume.list(&FilePath::root()).expect("list"), []);
+    volume.create_dir_all_durable(&path("a/b")).expect("dirs");
+    volume.create_dir_all(&path("a/b")).expect("again");
+    let mut file = volume.create(&path("a/b/f")).expect("create");
+    file.preallocate(1 << 20);
+    assert_eq!(volume.create(&path("a/b/f")).err().expect("it exists").kind(), ErrorKind::AlreadyExists);
+    file.append(b"hello").expect("append");
+    file.append(b" world").expect("append");
+    assert_eq!(file.position(), 11);
+    file.sync().expect("sync");
+    let large = vec![7; 300_000];
+    file.append(&large).expect("append");
+    file.append(b"end").expect("append");
+    file.flush().expect("flush");
+    assert_eq!(file.position(), 300_014);
+    drop(file);
+
+    let reader = volume.open(&path("a/b/f")).expect("open");
+    assert_eq!(reader.len().expect("len"), 300_014);
+    let mut five = [0; 5];
+    reader.read_exact_at(&mut five, 6).expect("read");
+    assert_eq!(&five, b"world");
+    let error = reader.read_exact_at(&mut five, 300_010).expect_err("past the end");
+    assert_eq!((error.kind(), error.offset), (ErrorKind::UnexpectedEof, Some(300_010)));
+    assert!(error.to_string().contains("a/b/f"), "{error}");
+
+    volume.create(&path("a/old")).expect("create");
+    volume.rename(&path("a/b/f"), &path("a/old")).expect("an existing file is replaced");
+    reader.read_exact_at(&mut five, 0).expect("the handle outlives the rename");
+    assert!(!volume.exists(&path("a/b/f")).expect("stat"));
+    let names: Vec<(String, bool, u64)> =
+        volume.list(&path("a")).expect("list").into_iter().map(|e| (e.name, e.is_dir, e.len)).collect();
+    assert_eq!(names, [("b".to_owned(), true, 0), ("old".to_owned(), false, 300_014)]);
+    volume.remove_file(&path("a/old")).expect("remove");
+    reader.read_exact_at(&mut five, 0).expect("the handle outlives the removal");
+
+    volume.publish(&path("a/id"), b"one").expect("publish");
+    volume.publish(&path("a/id"), b"two").expect("publish");
+    assert_eq!(volume.read(&path("a/id")).expect("read"), b"two");
+    assert!(volume.open(&path("a/none")).err().expect("missing").is_not_found());
+    assert!(volume.remove_file(&path("a/none")).expect_err("missing").is_not_found());
+    assert!(volume.list(&path("none")).expect_err("missing").is_not_found());
+    assert!(volume.create(&path("none/f")).err().expect("missing").is_not_found());
+    assert!(volume.rename(&path("a/none"), &path("a/x")).expect_err("missing").is_not_found());
+    assert!(volume.stat(&path("a/none/x")).expect("stat").is_none());
+    assert!(volume.stat(&path("a/id/x")).expect("stat").is_none());
+    volume.rename(&path("a/b"), &path("c")).expect("directories move too");
+    volume.remove_dir_all(&path("a")).expect("remove");
+    volume.remove_dir_all(&path("a")).expect("nothing happens");
+    assert_eq!(volume.list(&FilePath::root()).expect("list").len(), 1);
+}
+
+#[test]
+fn memory_keeps_the_contract() {
+    contract(&MemVolume::new());
+}
+
+#[test]
+fn the_local_disk_keeps_the_contract() {
+    let scratch = Scratch::new("contract");
+    let volume = LocalVolume::open(&scratch.0).expect("open");
+    assert!(volume.free_bytes().expect("free").is_some_and(|free| free > 0));
+    contract(&volume);
+}
+
+#[test]
+fn a_volume_has_one_owner_who_is_named() {
+    let scratch = Scratch::new("lock");
+    let volume = LocalVolume::open(&scratch.0).expect("open");
+    let lock = volume.lock().expect("lock");
+    let error = LocalVolume::open(&scratch.0).expect("open").lock().expect_err("locked");
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    assert!(error.to_string().contains(&format!("pid {}", std::process::id())), "{error}");
+    drop(lock);
+    LocalVolume::open(&scratch.0).expect("open").lock().expect("free again");
+}
