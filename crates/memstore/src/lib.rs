@@ -1,1 +1,24 @@
-//! (being written)
+//! The memstore: a store's cells that are in the log but not yet in a file, sorted.
+//!
+//! A [`MemStore`] is the active [`Segment`] that takes writes and, while a flush runs, the frozen one being written
+//! out. A segment is a skip list whose nodes and cells live in one arena, so that an insert is one copy into memory
+//! already at hand and a scan walks neighbours; the memory goes back in a few large pieces.
+//!
+//! Always true:
+//!  1. A segment is sorted by [`cell::Order`], newer sequence ids first; of two cells with equal key and sequence id
+//!     the later insert comes first.
+//!  2. Cells are never changed or taken out. Inserts from many threads and reads need no lock; a reader sees every
+//!     cell whose insert returned before its seek.
+//!  3. A frozen segment takes no more inserts (asserted), so what a flush writes is all there is.
+//!  4. At most one snapshot is outstanding; it stays readable until [`MemStore::clear_snapshot`] with its id.
+//!
+//! All `unsafe` is in [`mod@skiplist`], argued there. Must not know: read points (a reader filters by sequence id),
+//! files, the log, locks of rows. Follows: `DefaultMemStore`, `CellSet`, `SegmentFactory`, `MemStoreLABImpl`,
+//! `TimeRangeTracker`; we keep both of two equal cells where `CellSet` replaces the earlier.
+
+pub mod memstore;
+pub mod segment;
+mod skiplist;
+
+pub use memstore::{MemStore, Sizes};
+pub use segment::{Growth, Inserter, Segment, SegmentId, SegmentIter, TimeRange};

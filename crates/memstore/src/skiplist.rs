@@ -1,0 +1,281 @@
+//! A concurrent skip list of cells that only grows. The one place with `unsafe`, here and in [`arena`] and [`node`].
+//!
+//! How it stays sound:
+//!  1. A node is one piece of the [`arena::Arena`], written whole by its creator and then published by a
+//!     compare-and-swap with release order into a link; every link is loaded with acquire order. So whoever can name
+//!     a node sees all of it.
+//!  2. After publication only links change, and they are atomics.
+//!  3. Nodes are never unlinked and the arena frees nothing before it is dropped. [`Cursor`] owns a share of the list,
+//!     [`Insertion`] borrows it, so every address either of them holds outlives them.
+//!  4. Addresses kept across calls (a cursor's, a splice's) were all taken from nodes of the same list.
+//!
+//! A node's levels are linked from the lowest up, so a node met on any level is on all below it, or will be before
+//! its insert returns; searches only rely on the lowest. Follows the idea of RocksDB's `InlineSkipList`: links and key
+//! in one allocation, and a splice remembered between inserts so that ascending keys are found at once.
+#![allow(unsafe_code)]
+
+mod arena;
+mod cursor;
+mod node;
+
+use arena::Arena;
+use cell::{CellRef, Order};
+pub(crate) use cursor::Cursor;
+use node::{Header, Link, Needle, Node};
+use parking_lot::{Mutex, MutexGuard};
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
+
+/// Most levels of a node. With one node in four going a level higher this serves 16 million cells at full speed.
+const MAX_HEIGHT: usize = 12;
+
+/// Sorted cells; see the module.
+#[derive(Debug)]
+pub(crate) struct SkipList {
+    order: Order,
+    /// The links before the first node.
+    head: [Link; MAX_HEIGHT],
+    /// Height of the tallest node; may lag behind for a moment.
+    height: AtomicUsize,
+    /// Draws for node heights handed out so far.
+    draws: AtomicUsize,
+    arena: Arena,
+    /// Where the last run of inserts ended. Only ever tried, never waited for.
+    splice: Mutex<Splice>,
+}
+
+/// For each level the nodes around the place of the last insert: `previous` (null: the head) and the one after it.
+#[derive(Clone, Debug)]
+struct Splice {
+    /// Levels that are filled in; above them nothing is known.
+    height: usize,
+    previous: [*mut Header; MAX_HEIGHT],
+    next: [*mut Header; MAX_HEIGHT],
+}
+
+// SAFETY: a splice holds addresses only. They are followed by methods of the list they came from, whose nodes may be
+// read from any thread.
+unsafe impl Send for Splice {}
+
+impl Splice {
+    const fn new() -> Splice {
+        Splice { height: 0, previous: [ptr::null_mut(); MAX_HEIGHT], next: [ptr::null_mut(); MAX_HEIGHT] }
+    }
+}
+
+impl SkipList {
+    /// An empty list; takes no memory besides itself.
+    pub(crate) fn new(order: Order) -> SkipList {
+        SkipList {
+            order,
+            head: [const { Link::new(ptr::null_mut()) }; MAX_HEIGHT],
+            height: AtomicUsize::new(1),
+            draws: AtomicUsize::new(0),
+            arena: Arena::new(),
+            splice: Mutex::new(Splice::new()),
+        }
+    }
+
+    /// The order of its cells.
+    pub(crate) fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Bytes its nodes were given.
+    pub(crate) fn arena_bytes(&self) -> usize {
+        self.arena.held_bytes()
+    }
+
+    /// Starts a run of inserts by this thread.
+    #[inline]
+    pub(crate) fn insertion(&self) -> Insertion<'_> {
+        let splice = match self.splice.try_lock() {
+            Some(shared) => SpliceHold::Shared(shared),
+            None => SpliceHold::Own(Splice::new()),
+        };
+        Insertion { list: self, splice }
+    }
+
+    /// The node a pointer of this list stands for.
+    ///
+    /// # Safety
+    /// `header` is null or was read, with acquire order or by the thread that made the node, from a link or a node
+    /// of this very list.
+    #[inline]
+    unsafe fn node(&self, header: *mut Header) -> Option<Node<'_>> {
+        // SAFETY: handed on; the arena lives as long as the list.
+        unsafe { Node::from_ptr(header) }
+    }
+
+    /// The link on `level` that follows `previous`, or the head.
+    #[inline]
+    fn link_after<'a>(&'a self, previous: Option<Node<'a>>, level: usize) -> &'a Link {
+        match previous {
+            Some(node) => node.link(level),
+            None => &self.head[level],
+        }
+    }
+
+    /// The node on `level` after `previous`.
+    #[inline]
+    fn next_of<'a>(&'a self, previous: Option<Node<'a>>, level: usize) -> Option<Node<'a>> {
+        // SAFETY: read with acquire order from a link of this list.
+        unsafe { self.node(self.link_after(previous, level).load(Acquire)) }
+    }
+
+    /// On `level`, starting after `previous` (which is before the needle): the last node before the needle and the
+    /// one after it. `bound` is a node known not to be before the needle, or null; it saves a comparison.
+    #[inline]
+    fn search_level<'a>(
+        &'a self,
+        needle: &Needle<'_>,
+        mut previous: Option<Node<'a>>,
+        bound: *mut Header,
+        level: usize,
+    ) -> (Option<Node<'a>>, *mut Header) {
+        loop {
+            let Some(next) = self.next_of(previous, level) else { return (previous, ptr::null_mut()) };
+            if next.as_ptr() == bound || !next.is_before(self.order, needle) {
+                return (previous, next.as_ptr());
+            }
+            previous = Some(next);
+        }
+    }
+
+    /// From `previous` (before the needle) on levels below `height`: the last node before the needle on the lowest
+    /// level, and the one after it. `bound` as in [`SkipList::search_level`].
+    #[inline]
+    fn search<'a>(
+        &'a self,
+        needle: &Needle<'_>,
+        mut previous: Option<Node<'a>>,
+        mut bound: *mut Header,
+        height: usize,
+    ) -> (Option<Node<'a>>, Option<Node<'a>>) {
+        for level in (0..height).rev() {
+            (previous, bound) = self.search_level(needle, previous, bound, level);
+        }
+        // SAFETY: null, or read from a link of this list with acquire order, by `search_level` or the caller.
+        (previous, unsafe { self.node(bound) })
+    }
+
+    /// Levels that have nodes, at least one.
+    #[inline]
+    fn height(&self) -> usize {
+        self.height.load(Relaxed)
+    }
+
+    /// Height for draw number `draw`: each further level with chance 1/4. A hash of the number, so that equal runs
+    /// build equal lists.
+    #[inline]
+    fn height_for(draw: usize) -> usize {
+        let mut z = (draw as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        (1 + z.trailing_zeros() as usize / 2).min(MAX_HEIGHT)
+    }
+}
+
+/// A splice on loan from the list, or one's own while another thread has that.
+enum SpliceHold<'a> {
+    Shared(MutexGuard<'a, Splice>),
+    Own(Splice),
+}
+
+/// A run of inserts by one thread.
+pub(crate) struct Insertion<'a> {
+    list: &'a SkipList,
+    splice: SpliceHold<'a>,
+}
+
+impl Insertion<'_> {
+    /// Copies `cell` in, before its equals; `stamp` replaces its timestamp. Returns by how many bytes the list grew.
+    #[inline]
+    pub(crate) fn insert(&mut self, cell: CellRef<'_>, stamp: Option<i64>) -> usize {
+        let list = self.list;
+        let splice = match &mut self.splice {
+            SpliceHold::Shared(shared) => &mut **shared,
+            SpliceHold::Own(own) => own,
+        };
+        let height = SkipList::height_for(list.draws.fetch_add(1, Relaxed));
+        let (node, grown_bytes) = Node::create(&list.arena, list.order, cell, stamp, height);
+        let needle = Needle::for_node(node);
+        if height > list.height.load(Relaxed) {
+            list.height.fetch_max(height, Relaxed);
+        }
+        list.aim(splice, &needle, list.height());
+        list.link(splice, &needle, node);
+        grown_bytes
+    }
+}
+
+impl SkipList {
+    /// Makes `splice` enclose the needle tightly on every level below `height`.
+    #[inline]
+    fn aim(&self, splice: &mut Splice, needle: &Needle<'_>, height: usize) {
+        // Levels the splice never saw enclose everything.
+        let known = splice.height;
+        splice.previous[known..height.max(known)].fill(ptr::null_mut());
+        splice.next[known..height.max(known)].fill(ptr::null_mut());
+        splice.height = height.max(known);
+        let height = splice.height;
+        // The lowest level from which on the splice is still right. A level that is right is right for the levels
+        // above it as far as bracketing goes, not as far as tightness: that is repaired when linking.
+        let mut right = 0;
+        while right < height {
+            if self.encloses(splice, needle, right) {
+                break;
+            }
+            right += 1;
+        }
+        let (mut previous, mut bound) = if right < height {
+            // SAFETY: addresses in a splice are null or come from nodes of this list that this thread read with
+            // acquire order, or got with the splice's lock from one that did.
+            (unsafe { self.node(splice.previous[right]) }, splice.next[right])
+        } else {
+            (None, ptr::null_mut())
+        };
+        for level in (0..right).rev() {
+            (previous, bound) = self.search_level(needle, previous, bound, level);
+            splice.previous[level] = previous.map_or(ptr::null_mut(), Node::as_ptr);
+            splice.next[level] = bound;
+        }
+    }
+
+    /// Whether the needle belongs between the two nodes of `splice` on `level`, and these are still neighbours.
+    #[inline]
+    fn encloses(&self, splice: &Splice, needle: &Needle<'_>, level: usize) -> bool {
+        // SAFETY: addresses in a splice; see `aim`.
+        let (previous, next) = unsafe { (self.node(splice.previous[level]), self.node(splice.next[level])) };
+        self.link_after(previous, level).load(Acquire) == splice.next[level]
+            && previous.is_none_or(|node| node.is_before(self.order, needle))
+            && next.is_none_or(|node| !node.is_before(self.order, needle))
+    }
+
+    /// Links `node` in where the aimed `splice` says, lowest level first, and leaves the splice after it.
+    #[inline]
+    fn link(&self, splice: &mut Splice, needle: &Needle<'_>, node: Node<'_>) {
+        for level in 0..node.height() {
+            loop {
+                let next = splice.next[level];
+                // SAFETY: an address in a splice; see `aim`.
+                let previous = unsafe { self.node(splice.previous[level]) };
+                node.link(level).store(next, Relaxed);
+                // Release publishes the node and the link just set; acquire on failure is for following what is there.
+                let link = self.link_after(previous, level);
+                if link.compare_exchange(next, node.as_ptr(), AcqRel, Acquire).is_ok() {
+                    break;
+                }
+                // Someone was faster here: look again from the same node on.
+                let (previous, next) = self.search_level(needle, previous, ptr::null_mut(), level);
+                splice.previous[level] = previous.map_or(ptr::null_mut(), Node::as_ptr);
+                splice.next[level] = next;
+            }
+        }
+        // The next key is most likely the one after this: keep the place behind the new node.
+        for level in 0..node.height() {
+            splice.previous[level] = node.as_ptr();
+        }
+    }
+}

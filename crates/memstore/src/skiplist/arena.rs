@@ -1,0 +1,188 @@
+//! Memory for nodes: handed out in growing chunks, taken back all at once.
+
+use parking_lot::Mutex;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+/// Alignment of everything handed out.
+pub(super) const ALIGN: usize = 8;
+/// Whole first chunk; each next one is twice as large, up to [`MAX_CHUNK_BYTES`].
+const FIRST_CHUNK_BYTES: usize = 1 << 10;
+/// Largest ordinary chunk: `MemStoreLAB`'s chunk size.
+const MAX_CHUNK_BYTES: usize = 2 << 20;
+/// Pieces above this get a chunk of their own, so that at most a quarter of an ordinary chunk is left unused at its end.
+const MAX_SHARED_BYTES: usize = MAX_CHUNK_BYTES / 4;
+
+/// Start of every chunk; the bytes to hand out follow it.
+#[repr(C, align(8))]
+struct Chunk {
+    /// The chunk allocated before, null for the first. Written once, before the chunk is shared.
+    previous: *mut Chunk,
+    /// Size of the whole allocation, this header included.
+    bytes: usize,
+    /// Where the next piece starts. Runs past `bytes` when pieces did not fit.
+    used_bytes: AtomicUsize,
+}
+
+const HEADER_BYTES: usize = size_of::<Chunk>();
+const _: () = assert!(HEADER_BYTES % ALIGN == 0 && align_of::<Chunk>() == ALIGN);
+
+/// What only the thread that grows the arena looks at.
+#[derive(Debug)]
+struct Growth {
+    /// Most recent of all chunks, the head of the list through [`Chunk::previous`].
+    newest: *mut Chunk,
+    next_chunk_bytes: usize,
+}
+
+/// Hands out pieces that stay where they are until the arena is dropped.
+#[derive(Debug)]
+pub(super) struct Arena {
+    /// The chunk pieces are cut from; null before the first.
+    current: AtomicPtr<Chunk>,
+    held_bytes: AtomicUsize,
+    growth: Mutex<Growth>,
+}
+
+// SAFETY: `Growth::newest` is the only field that is not Send and Sync by itself. Chunks are plain memory from the
+// global allocator, tied to no thread; the list is read and changed only under the mutex, or with `&mut self`.
+unsafe impl Send for Arena {}
+// SAFETY: as above; `allocate` on `&self` works through atomics and the mutex only.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Holds no memory yet.
+    pub(super) fn new() -> Arena {
+        Arena {
+            current: AtomicPtr::new(ptr::null_mut()),
+            held_bytes: AtomicUsize::new(0),
+            growth: Mutex::new(Growth { newest: ptr::null_mut(), next_chunk_bytes: FIRST_CHUNK_BYTES }),
+        }
+    }
+
+    /// Bytes of all chunks.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes.load(Relaxed)
+    }
+
+    /// An uninitialised piece of `bytes` bytes, aligned to [`ALIGN`], that no one else gets, and by how many bytes the
+    /// arena grew for it. The piece may be used until the arena is dropped.
+    #[inline]
+    pub(super) fn allocate(&self, bytes: usize) -> (NonNull<u8>, usize) {
+        let bytes = bytes.checked_next_multiple_of(ALIGN).expect("a cell is under 4 GiB");
+        if bytes <= MAX_SHARED_BYTES
+            && let Some(chunk) = NonNull::new(self.current.load(Acquire))
+            && let Some(piece) = Arena::cut(chunk, bytes)
+        {
+            return (piece, 0);
+        }
+        self.allocate_slow(bytes)
+    }
+
+    /// A piece of `chunk`, which must be one of this arena's; `None` when it is used up.
+    #[inline]
+    fn cut(chunk: NonNull<Chunk>, bytes: usize) -> Option<NonNull<u8>> {
+        // SAFETY: chunks are freed only on drop, which needs `&mut self`, and their header is written before their
+        // address is shared (released by the store to `current`, acquired by its load, or under the mutex).
+        let header = unsafe { chunk.as_ref() };
+        // Relaxed: the counter alone says who owns which piece; contents are published by the list's links.
+        let at = header.used_bytes.fetch_add(bytes, Relaxed);
+        if at > header.bytes || header.bytes - at < bytes {
+            return None;
+        }
+        // SAFETY: `at + bytes` is inside the allocation, and `chunk` was derived from the whole of it.
+        Some(unsafe { chunk.cast::<u8>().add(at) })
+    }
+
+    #[cold]
+    fn allocate_slow(&self, bytes: usize) -> (NonNull<u8>, usize) {
+        let mut growth = self.growth.lock();
+        if bytes > MAX_SHARED_BYTES {
+            let chunk = self.add_chunk(&mut growth, HEADER_BYTES + bytes);
+            let piece = Arena::cut(chunk, bytes).expect("made to measure");
+            return (piece, HEADER_BYTES + bytes);
+        }
+        // Another thread may have grown the arena while this one waited for the lock.
+        if let Some(chunk) = NonNull::new(self.current.load(Relaxed))
+            && let Some(piece) = Arena::cut(chunk, bytes)
+        {
+            return (piece, 0);
+        }
+        let chunk_bytes = growth.next_chunk_bytes.max((HEADER_BYTES + bytes).next_power_of_two());
+        growth.next_chunk_bytes = (chunk_bytes * 2).min(MAX_CHUNK_BYTES);
+        let chunk = self.add_chunk(&mut growth, chunk_bytes);
+        let piece = Arena::cut(chunk, bytes).expect("a fresh chunk has room");
+        self.current.store(chunk.as_ptr(), Release);
+        (piece, chunk_bytes)
+    }
+
+    fn add_chunk(&self, growth: &mut Growth, chunk_bytes: usize) -> NonNull<Chunk> {
+        let layout = Arena::layout(chunk_bytes);
+        // SAFETY: the layout has a size of at least the header's.
+        let Some(chunk) = NonNull::new(unsafe { alloc(layout) }.cast::<Chunk>()) else { handle_alloc_error(layout) };
+        let header = Chunk { previous: growth.newest, bytes: chunk_bytes, used_bytes: AtomicUsize::new(HEADER_BYTES) };
+        // SAFETY: fresh memory, large enough and aligned for the header.
+        unsafe { chunk.write(header) };
+        growth.newest = chunk.as_ptr();
+        self.held_bytes.fetch_add(chunk_bytes, Relaxed);
+        chunk
+    }
+
+    fn layout(chunk_bytes: usize) -> Layout {
+        Layout::from_size_align(chunk_bytes, ALIGN).expect("chunks are far below the address space")
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        let mut next = self.growth.get_mut().newest;
+        while let Some(chunk) = NonNull::new(next) {
+            // SAFETY: every chunk on the list was made by `add_chunk` with this layout and is visited once; `&mut self`
+            // says that no piece of it is in use any more. The header is read before the memory goes.
+            unsafe {
+                next = chunk.as_ref().previous;
+                let layout = Arena::layout(chunk.as_ref().bytes);
+                dealloc(chunk.as_ptr().cast::<u8>(), layout);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_do_not_overlap_and_are_aligned() {
+        let arena = Arena::new();
+        assert_eq!(arena.held_bytes(), 0);
+        let mut pieces = Vec::new();
+        let mut grown = 0;
+        for (fill, bytes) in
+            [1, 7, 8, 9, 500, 2000, MAX_SHARED_BYTES, 3, MAX_CHUNK_BYTES * 2 + 1, 5].into_iter().enumerate()
+        {
+            let (piece, grew) = arena.allocate(bytes);
+            assert_eq!(piece.addr().get() % ALIGN, 0);
+            // SAFETY: the piece is `bytes` long and ours.
+            unsafe { piece.write_bytes(fill as u8 + 1, bytes) };
+            pieces.push((piece, bytes));
+            grown += grew;
+        }
+        assert_eq!(grown, arena.held_bytes());
+        for (fill, (piece, bytes)) in pieces.into_iter().enumerate() {
+            // SAFETY: written above; the arena is alive.
+            let content = unsafe { std::slice::from_raw_parts(piece.as_ptr(), bytes) };
+            assert!(content.iter().all(|b| *b == fill as u8 + 1), "piece {fill}");
+        }
+    }
+
+    #[test]
+    fn chunks_grow_from_small_to_a_bound() {
+        let arena = Arena::new();
+        let grown: Vec<usize> = (0..60_000).map(|_| arena.allocate(100).1).filter(|bytes| *bytes > 0).collect();
+        assert_eq!(grown[0], FIRST_CHUNK_BYTES);
+        assert!(grown.windows(2).all(|w| w[1] == (w[0] * 2).min(MAX_CHUNK_BYTES)), "{grown:?}");
+        assert_eq!(grown.last(), Some(&MAX_CHUNK_BYTES));
+    }
+}

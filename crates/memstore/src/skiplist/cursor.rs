@@ -1,0 +1,121 @@
+//! A position in a list, with a share of the list.
+
+use super::SkipList;
+use super::node::{Header, Needle, Node};
+use cell::{CellRef, KeyRef};
+use std::ptr;
+use std::sync::Arc;
+
+/// Stands on a cell or nowhere.
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor {
+    list: Arc<SkipList>,
+    /// A node of `list`, or null.
+    at: *mut Header,
+}
+
+// SAFETY: `at` points into the arena of `list`, which the cursor keeps alive and which is Send and Sync; nodes may be
+// read from any thread, and `&Cursor` only reads.
+unsafe impl Send for Cursor {}
+// SAFETY: as above.
+unsafe impl Sync for Cursor {}
+
+impl Cursor {
+    /// Nowhere in `list`.
+    pub(crate) fn new(list: Arc<SkipList>) -> Cursor {
+        Cursor { list, at: ptr::null_mut() }
+    }
+
+    #[inline]
+    fn node(&self) -> Option<Node<'_>> {
+        // SAFETY: `at` is null or a node of `list`, read with acquire order by `go_to`'s callers; the borrow of
+        // `self` keeps the list alive. A cursor handed to another thread is handed over with synchronisation.
+        unsafe { self.list.node(self.at) }
+    }
+
+    #[inline]
+    fn go_to(&mut self, at: *mut Header) -> bool {
+        self.at = at;
+        !at.is_null()
+    }
+
+    /// The cell here.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<CellRef<'_>> {
+        self.node().map(Node::cell)
+    }
+
+    /// To the first cell not before `key`.
+    pub(crate) fn seek(&mut self, key: KeyRef<'_>) -> bool {
+        let needle = Needle::before_key(self.list.order, key);
+        let (_, found) = self.list.search(&needle, None, ptr::null_mut(), self.list.height());
+        let at = address(found);
+        self.go_to(at)
+    }
+
+    /// To the last cell before `key`.
+    pub(crate) fn seek_before(&mut self, key: KeyRef<'_>) -> bool {
+        let needle = Needle::before_key(self.list.order, key);
+        let (found, _) = self.list.search(&needle, None, ptr::null_mut(), self.list.height());
+        let at = address(found);
+        self.go_to(at)
+    }
+
+    /// To the first cell not before `key`, from here on.
+    pub(crate) fn reseek(&mut self, key: KeyRef<'_>) -> bool {
+        let list = &*self.list;
+        let needle = Needle::before_key(list.order, key);
+        let Some(mut node) = self.node() else { return false };
+        if !node.is_before(list.order, &needle) {
+            return true;
+        }
+        // Climb: follow each node's highest link while that stays before the key; then search down from there.
+        let mut level = node.height() - 1;
+        let bound = loop {
+            match list.next_of(Some(node), level) {
+                Some(next) if next.is_before(list.order, &needle) => {
+                    node = next;
+                    level = node.height() - 1;
+                }
+                next => break address(next),
+            }
+        };
+        let at = address(list.search(&needle, Some(node), bound, level).1);
+        self.go_to(at)
+    }
+
+    /// To the first cell.
+    pub(crate) fn seek_to_first(&mut self) -> bool {
+        let at = address(self.list.next_of(None, 0));
+        self.go_to(at)
+    }
+
+    /// To the last cell.
+    pub(crate) fn seek_to_last(&mut self) -> bool {
+        let mut last = None;
+        for level in (0..self.list.height()).rev() {
+            while let Some(next) = self.list.next_of(last, level) {
+                last = Some(next);
+            }
+        }
+        let at = address(last);
+        self.go_to(at)
+    }
+
+    /// One cell on.
+    #[inline]
+    pub(crate) fn next(&mut self) -> bool {
+        let Some(node) = self.node() else { return false };
+        let next = self.list.next_of(Some(node), 0);
+        if let Some(next) = next {
+            next.prefetch_next();
+        }
+        let at = address(next);
+        self.go_to(at)
+    }
+}
+
+#[inline]
+fn address(node: Option<Node<'_>>) -> *mut Header {
+    node.map_or(ptr::null_mut(), Node::as_ptr)
+}

@@ -1,0 +1,190 @@
+//! One node: header, links, cell bytes, side by side in one piece of the arena.
+
+use super::arena::{ALIGN, Arena};
+use base::SeqId;
+use cell::{CellRef, KeyRef, Order};
+use std::cmp::Ordering;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicPtr;
+
+/// A link to the next node of a level; null at the end.
+pub(super) type Link = AtomicPtr<Header>;
+
+/// Start of a node. `height` links follow, then the KeyValue. What a comparison needs comes first, so that one with
+/// rows that differ early, or in a node of small height, costs one cache line.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Header {
+    row_prefix: u64,
+    seq_id: u64,
+    kv_len: u32,
+    height: u32,
+}
+
+const HEADER_BYTES: usize = size_of::<Header>();
+const LINK_BYTES: usize = size_of::<Link>();
+const _: () = assert!(HEADER_BYTES % align_of::<Link>() == 0 && align_of::<Header>() <= ALIGN);
+
+/// A whole node of a list that lives for `'a`. Nothing in it changes any more except its links.
+#[derive(Clone, Copy)]
+pub(super) struct Node<'a> {
+    header: NonNull<Header>,
+    arena: PhantomData<&'a Arena>,
+}
+
+impl<'a> Node<'a> {
+    /// Writes a node into `arena`, its links null; `stamp` replaces the cell's timestamp. Also tells by how many
+    /// bytes the arena grew.
+    #[inline]
+    pub(super) fn create(
+        arena: &'a Arena,
+        order: Order,
+        cell: CellRef<'_>,
+        stamp: Option<i64>,
+        height: usize,
+    ) -> (Node<'a>, usize) {
+        let kv = cell.bytes();
+        let kv_len = u32::try_from(kv.len()).expect("a cell is under 4 GiB");
+        let kv_at = HEADER_BYTES + height * LINK_BYTES;
+        let (piece, grown_bytes) = arena.allocate(kv_at + kv.len());
+        let header = Header {
+            row_prefix: row_prefix(order, cell.row()),
+            seq_id: cell.seq_id().0,
+            kv_len,
+            height: height as u32,
+        };
+        // SAFETY: the piece is ours alone, `kv_at + kv.len()` bytes long and aligned for header and links; the three
+        // parts written lie inside it one after the other. The timestamp is the key's last 8 bytes before the type,
+        // and a well-formed cell's key is at least 12 bytes long.
+        unsafe {
+            piece.cast::<Header>().write(header);
+            let links = piece.add(HEADER_BYTES).cast::<Link>();
+            for level in 0..height {
+                links.add(level).write(Link::new(ptr::null_mut()));
+            }
+            let kv_copy = piece.add(kv_at).as_ptr();
+            ptr::copy_nonoverlapping(kv.as_ptr(), kv_copy, kv.len());
+            if let Some(timestamp) = stamp {
+                let timestamp_at = 8 + cell.key().bytes().len() - 9;
+                kv_copy.add(timestamp_at).cast::<[u8; 8]>().write(timestamp.to_be_bytes());
+            }
+        }
+        (Node { header: piece.cast(), arena: PhantomData }, grown_bytes)
+    }
+
+    /// The node at `header`; `None` when null.
+    ///
+    /// # Safety
+    /// Not null: it was given out by [`Node::as_ptr`] of a node in an arena that lives for `'a`, and the node's
+    /// creation happens before this call (same thread, or released and acquired through a link or a lock).
+    #[inline]
+    pub(super) unsafe fn from_ptr(header: *mut Header) -> Option<Node<'a>> {
+        NonNull::new(header).map(|header| Node { header, arena: PhantomData })
+    }
+
+    /// Its address, good for [`Node::from_ptr`].
+    #[inline]
+    pub(super) fn as_ptr(self) -> *mut Header {
+        self.header.as_ptr()
+    }
+
+    #[inline]
+    fn header(self) -> &'a Header {
+        // SAFETY: a `Node` is whole and alive for `'a`; nobody writes a header after creation.
+        unsafe { self.header.as_ref() }
+    }
+
+    /// Number of levels it is on.
+    #[inline]
+    pub(super) fn height(self) -> usize {
+        self.header().height as usize
+    }
+
+    /// Its link on `level`, which must be below its height.
+    #[inline]
+    pub(super) fn link(self, level: usize) -> &'a Link {
+        debug_assert!(level < self.height());
+        // SAFETY: the links follow the header inside the node's piece, `height` of them; the pointer was derived from
+        // the whole chunk, not from a reference to the header. Links are only touched as atomics after creation.
+        unsafe { self.header.byte_add(HEADER_BYTES + level * LINK_BYTES).cast::<Link>().as_ref() }
+    }
+
+    /// Its cell.
+    #[inline]
+    pub(super) fn cell(self) -> CellRef<'a> {
+        let header = self.header();
+        let kv_at = HEADER_BYTES + header.height as usize * LINK_BYTES;
+        // SAFETY: `kv_len` bytes were written there at creation, inside the node's piece, and are never written again.
+        let kv = unsafe {
+            std::slice::from_raw_parts(self.header.byte_add(kv_at).cast::<u8>().as_ptr(), header.kv_len as usize)
+        };
+        CellRef::from_checked(kv, SeqId(header.seq_id))
+    }
+
+    /// Asks the processor to bring the next node near, for a walk along the lowest level.
+    #[inline]
+    pub(super) fn prefetch_next(self) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let next = self.link(0).load(std::sync::atomic::Ordering::Relaxed).cast::<i8>();
+            // SAFETY: a prefetch reads nothing and is allowed on any address, null and past the end included.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(next);
+                _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(64));
+            }
+        }
+    }
+
+    /// Whether it comes before `needle`.
+    #[inline]
+    pub(super) fn is_before(self, order: Order, needle: &Needle<'_>) -> bool {
+        let header = self.header();
+        if header.row_prefix != needle.row_prefix {
+            return header.row_prefix < needle.row_prefix;
+        }
+        match order.keys(self.cell().key(), needle.key) {
+            Ordering::Less => true,
+            Ordering::Greater => false,
+            Ordering::Equal => header.seq_id > needle.seq_id,
+        }
+    }
+}
+
+/// A place between cells: before those with this key and a sequence id that is not larger.
+pub(super) struct Needle<'k> {
+    row_prefix: u64,
+    key: KeyRef<'k>,
+    seq_id: u64,
+}
+
+impl<'k> Needle<'k> {
+    /// Before every cell with `key`.
+    #[inline]
+    pub(super) fn before_key(order: Order, key: KeyRef<'k>) -> Needle<'k> {
+        Needle { row_prefix: row_prefix(order, key.row()), key, seq_id: u64::MAX }
+    }
+
+    /// Where `node` belongs: before its equals.
+    #[inline]
+    pub(super) fn for_node(node: Node<'k>) -> Needle<'k> {
+        let header = node.header();
+        Needle { row_prefix: header.row_prefix, key: node.cell().key(), seq_id: header.seq_id }
+    }
+}
+
+/// A number that orders as rows do, as far as it goes: the first 8 bytes, missing ones 0. Rows of hbase:meta do not
+/// sort by their bytes; they all get 0.
+#[inline]
+fn row_prefix(order: Order, row: &[u8]) -> u64 {
+    if order != Order::User {
+        return 0;
+    }
+    if let Some(first) = row.first_chunk::<8>() {
+        return u64::from_be_bytes(*first);
+    }
+    let mut padded = [0; 8];
+    padded[..row.len()].copy_from_slice(row);
+    u64::from_be_bytes(padded)
+}
