@@ -1,0 +1,184 @@
+//! The nodes that HBase's clients and servers look for, with HBase's bytes in them.
+//!
+//! A value is `FF idLen(4) id payload`: the id names the writing process and ends in 8 random bytes; the payload is
+//! `PBUF` and a message, but for namespaces, whose message stands bare. Some clients insist on the prefix, so it is
+//! always written. Follows `RecoverableZooKeeper#appendMetaData`, `ZNodePaths`.
+
+use crate::state::TreeHandle;
+use crate::tree::TreeError;
+use base::Dice;
+use bytes::{BufMut, Bytes, BytesMut};
+use model::{ServerName, TableName};
+use proto::{Message, magic, pb};
+use std::sync::Arc;
+
+/// First byte of a value that has a prefix.
+const PREFIX_MAGIC: u8 = 0xFF;
+/// Random bytes behind the writer's name.
+const SALT_BYTES: usize = 8;
+
+/// State of a table as clients of version 1.x read it.
+pub use proto::pb::deprecated_table_state::State as TableState;
+/// State of the region of hbase:meta.
+pub use proto::pb::region_state::State as RegionState;
+
+/// Writes HBase's nodes. Cheap to clone.
+#[derive(Clone)]
+pub struct HBaseZnodes {
+    tree: TreeHandle,
+    parent: Arc<str>,
+    writer: Arc<str>,
+    dice: Arc<Dice>,
+}
+
+/// `FF idLen(4) writer salt(8) payload`.
+pub fn with_prefix(writer: &str, salt: [u8; SALT_BYTES], payload: &[u8]) -> Bytes {
+    let id_len = writer.len() + SALT_BYTES;
+    let mut out = BytesMut::with_capacity(5 + id_len + payload.len());
+    out.put_u8(PREFIX_MAGIC);
+    out.put_u32(u32::try_from(id_len).expect("a process name is short"));
+    out.put_slice(writer.as_bytes());
+    out.put_slice(&salt);
+    out.put_slice(payload);
+    out.freeze()
+}
+
+/// The payload of a value with or without the prefix; `None` where the prefix is cut short.
+pub fn strip_prefix(value: &Bytes) -> Option<Bytes> {
+    if value.first() != Some(&PREFIX_MAGIC) {
+        return Some(value.clone());
+    }
+    let id_len = u32::from_be_bytes(*value.get(1..)?.first_chunk::<4>()?) as usize;
+    let start = id_len.checked_add(5)?;
+    (start <= value.len()).then(|| value.slice(start..))
+}
+
+fn server_name(server: &ServerName) -> pb::ServerName {
+    pb::ServerName {
+        host_name: server.host.to_string(),
+        port: Some(u32::from(server.port)),
+        start_code: Some(server.start_code),
+    }
+}
+
+impl HBaseZnodes {
+    /// Nodes below `parent` (`zookeeper.znode.parent`), written by the master that listens on `master_port`.
+    pub fn new(tree: TreeHandle, parent: &str, master_port: u16, dice: Arc<Dice>) -> HBaseZnodes {
+        let writer = Arc::from(format!("master:{master_port}"));
+        HBaseZnodes { tree, parent: Arc::from(parent), writer, dice }
+    }
+
+    /// The base node and the empty ones that servers and tools expect. Clients read them from the start.
+    ///
+    /// # Errors
+    /// A parent that is no path.
+    pub fn create_base_nodes(&self) -> Result<(), TreeError> {
+        self.tree.ensure(&self.parent)?;
+        let empty = [
+            "backup-masters",
+            "draining",
+            "flush-table-proc/abort",
+            "flush-table-proc/acquired",
+            "flush-table-proc/reached",
+            "master-maintenance",
+            "namespace",
+            "online-snapshot/abort",
+            "online-snapshot/acquired",
+            "online-snapshot/reached",
+            "rs",
+            "splitWAL",
+            "table",
+        ];
+        empty.iter().try_for_each(|name| self.tree.ensure(&self.path(name)))
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.parent)
+    }
+
+    fn put(&self, writer: &str, name: &str, payload: &[u8], ephemeral: bool) -> Result<(), TreeError> {
+        let salt = self.dice.next_u64().to_be_bytes();
+        self.tree.publish(&self.path(name), with_prefix(writer, salt, payload), ephemeral)
+    }
+
+    /// `hbaseid`: the cluster's id.
+    ///
+    /// # Errors
+    /// As [`TreeHandle::publish`], here and below.
+    pub fn set_cluster_id(&self, cluster_id: &str) -> Result<(), TreeError> {
+        let id = pb::ClusterId { cluster_id: cluster_id.to_owned() };
+        self.put(&self.writer, "hbaseid", &magic::encode(&id), false)
+    }
+
+    /// `running`: the cluster is up since `start_date` (`Sat Nov 21 00:04:14 UTC 2026`).
+    pub fn set_running(&self, start_date: &str) -> Result<(), TreeError> {
+        let up = pb::ClusterUp { start_date: start_date.to_owned() };
+        self.put(&self.writer, "running", &magic::encode(&up), false)
+    }
+
+    /// `master`: the active master; `info_port` `None` when it has no pages.
+    pub fn set_master(&self, master: &ServerName, info_port: Option<u16>) -> Result<(), TreeError> {
+        let node = pb::Master {
+            master: server_name(master),
+            rpc_version: Some(0),
+            info_port: Some(info_port.map_or(u32::MAX, u32::from)),
+        };
+        self.put(&self.writer, "master", &magic::encode(&node), true)
+    }
+
+    /// `meta-region-server`: where the region of hbase:meta is, or is going to be.
+    pub fn set_meta_location(&self, server: &ServerName, state: RegionState) -> Result<(), TreeError> {
+        let node =
+            pb::MetaRegionServer { server: server_name(server), rpc_version: Some(0), state: Some(state as i32) };
+        self.put(&self.writer, "meta-region-server", &magic::encode(&node), false)
+    }
+
+    /// `rs/host,port,startcode`: a live region server; `info_port` `None` when it has no pages.
+    pub fn add_region_server(
+        &self,
+        server: &ServerName,
+        info_port: Option<u16>,
+        version: Option<pb::VersionInfo>,
+    ) -> Result<(), TreeError> {
+        let node = pb::RegionServerInfo { info_port: Some(info_port.map_or(-1, i32::from)), version_info: version };
+        let writer = format!("regionserver:{}", server.port);
+        self.put(&writer, &format!("rs/{server}"), &magic::encode(&node), true)
+    }
+
+    /// Takes a region server's node away.
+    pub fn remove_region_server(&self, server: &ServerName) -> Result<(), TreeError> {
+        self.tree.delete(&self.path(&format!("rs/{server}")))
+    }
+
+    /// `table/<name>`: a copy of the table's state for clients of version 1.x.
+    pub fn set_table_state(&self, table: &TableName, state: TableState) -> Result<(), TreeError> {
+        let node = pb::DeprecatedTableState { state: state as i32 };
+        self.put(&self.writer, &format!("table/{table}"), &magic::encode(&node), false)
+    }
+
+    /// The table is gone.
+    pub fn remove_table(&self, table: &TableName) -> Result<(), TreeError> {
+        self.tree.delete(&self.path(&format!("table/{table}")))
+    }
+
+    /// `namespace/<name>`: a copy of the namespace.
+    pub fn set_namespace(&self, name: &str, configuration: &[(String, String)]) -> Result<(), TreeError> {
+        let pairs = configuration.iter().map(|(k, v)| pb::NameStringPair { name: k.clone(), value: v.clone() });
+        let node =
+            pb::NamespaceDescriptor { name: Bytes::copy_from_slice(name.as_bytes()), configuration: pairs.collect() };
+        self.put(&self.writer, &format!("namespace/{name}"), &node.encode_to_vec(), false)
+    }
+
+    /// The namespace is gone.
+    pub fn remove_namespace(&self, name: &str) -> Result<(), TreeError> {
+        self.tree.delete(&self.path(&format!("namespace/{name}")))
+    }
+
+    /// The cluster goes down: `running` and the servers' nodes go.
+    pub fn clear_running(&self, master: bool) -> Result<(), TreeError> {
+        if master {
+            self.tree.delete(&self.path("master"))?;
+        }
+        self.tree.delete(&self.path("running"))
+    }
+}

@@ -1,0 +1,312 @@
+//! The endpoint: a listener and one task per connection.
+
+use crate::jute::{JutePut, JuteReader, Malformed};
+use crate::request::{Caller, Flow, handle};
+use crate::state::{Shared, TreeHandle};
+use crate::{MAX_FRAME_BYTES, settings, words};
+use base::{Clock, Config, Dice};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// A peer must say who it is within this time.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A peer must take a reply within this time.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Replies are written when this many bytes of them wait.
+const WRITE_AT_BYTES: usize = 256 << 10;
+
+/// Room made for a read; a longer frame grows its buffer as its bytes arrive, not by what its length claims.
+const READ_BYTES: usize = 4 << 10;
+
+/// How the endpoint behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointOptions {
+    /// Sessions last between 2 and 20 ticks of silence.
+    pub tick_ms: u32,
+    /// Connections from one address; 0 for no limit.
+    pub max_connections_per_address: u32,
+}
+
+impl Default for EndpointOptions {
+    fn default() -> EndpointOptions {
+        EndpointOptions::from_config(&Config::default())
+    }
+}
+
+impl EndpointOptions {
+    /// As the settings say.
+    pub fn from_config(config: &Config) -> EndpointOptions {
+        EndpointOptions {
+            tick_ms: config.get(&settings::TICK_TIME_MS),
+            max_connections_per_address: config.get(&settings::MAX_CLIENT_CONNECTIONS),
+        }
+    }
+}
+
+/// The embedded coordination endpoint, listening.
+pub struct Endpoint {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    options: EndpointOptions,
+}
+
+impl Endpoint {
+    /// Takes the port; nobody is answered before [`Endpoint::run`].
+    ///
+    /// # Errors
+    /// The system's, when the address cannot be had.
+    pub async fn bind(
+        address: SocketAddr,
+        options: EndpointOptions,
+        clock: Arc<dyn Clock>,
+        dice: Arc<Dice>,
+    ) -> io::Result<Endpoint> {
+        let listener = TcpListener::bind(address).await?;
+        Ok(Endpoint { listener, shared: Arc::new(Shared::new(clock, dice)), options })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// The tree, for the server's own use.
+    pub fn tree(&self) -> TreeHandle {
+        TreeHandle { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Serves until `shutdown` is ready; every connection is then closed.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let mut connections = JoinSet::new();
+        let half_tick = Duration::from_millis(u64::from(self.options.tick_ms / 2).max(1));
+        let mut ticks = tokio::time::interval(half_tick);
+        tokio::pin!(shutdown);
+        loop {
+            tokio::select! {
+                () = &mut shutdown => break,
+                _ = ticks.tick() => self.shared.expire_sessions(),
+                Some(_) = connections.join_next() => {}
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, peer)) => self.admit(stream, peer, &mut connections),
+                    Err(error) => {
+                        // Out of descriptors, mostly: those who are connected go on, newcomers wait.
+                        tracing::warn!(%error, "cannot accept a coordination connection");
+                        tokio::time::sleep(half_tick.min(Duration::from_millis(100))).await;
+                    }
+                },
+            }
+        }
+        connections.shutdown().await;
+    }
+
+    fn admit(&self, stream: TcpStream, peer: SocketAddr, connections: &mut JoinSet<()>) {
+        let limit = self.options.max_connections_per_address as usize;
+        let mut state = self.shared.lock();
+        if limit != 0 && state.connections_from(peer) >= limit {
+            tracing::warn!(%peer, limit, "too many coordination connections from one address: closed");
+            return;
+        }
+        let (id, events) = state.connect(peer);
+        drop(state);
+        let connection = Connection {
+            stream,
+            id,
+            session: 0,
+            events,
+            shared: Arc::clone(&self.shared),
+            tick_ms: self.options.tick_ms,
+            inbox: BytesMut::new(),
+            outbox: BytesMut::new(),
+        };
+        connections.spawn(async move {
+            if let Err(end) = connection.serve().await {
+                tracing::debug!(%peer, reason = %end, "coordination connection ended");
+            }
+        });
+    }
+}
+
+/// Why a connection ended.
+#[derive(Debug, thiserror::Error)]
+enum End {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Malformed(#[from] Malformed),
+    #[error("a frame of {0} bytes is over the limit of {MAX_FRAME_BYTES}")]
+    FrameTooLong(u32),
+    #[error("the peer took too long")]
+    TooSlow,
+    #[error("the session is unknown or over")]
+    NoSession,
+    #[error("too many sessions")]
+    TooManySessions,
+}
+
+struct Connection {
+    stream: TcpStream,
+    id: u64,
+    session: i64,
+    events: mpsc::Receiver<Bytes>,
+    shared: Arc<Shared>,
+    tick_ms: u32,
+    inbox: BytesMut,
+    outbox: BytesMut,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.sessions.detach(self.session, self.id);
+        state.disconnect(self.id);
+    }
+}
+
+impl Connection {
+    async fn serve(mut self) -> Result<(), End> {
+        self.stream.set_nodelay(true)?;
+        if !timeout(HANDSHAKE_TIMEOUT, self.greet()).await.map_err(|_| End::TooSlow)?? {
+            return Ok(());
+        }
+        loop {
+            while let Some(frame) = self.next_frame()? {
+                if self.answer(frame)? == Flow::Close {
+                    return self.write_out().await;
+                }
+                if self.outbox.len() >= WRITE_AT_BYTES {
+                    self.write_out().await?;
+                }
+            }
+            self.write_out().await?;
+            self.inbox.reserve(READ_BYTES);
+            tokio::select! {
+                event = self.events.recv() => match event {
+                    Some(event) => self.outbox.extend_from_slice(&event),
+                    // Cut off: the session is over, or goes on over another connection.
+                    None => return Ok(()),
+                },
+                read = self.stream.read_buf(&mut self.inbox) => if read? == 0 { return Ok(()) },
+            }
+        }
+    }
+
+    /// The first frame: a four-letter word or the session. Whether the connection goes on.
+    async fn greet(&mut self) -> Result<bool, End> {
+        loop {
+            if let Some(first) = self.inbox.first_chunk::<4>().copied()
+                && words::is_word(first)
+            {
+                let answer = words::answer(first, &self.shared.lock());
+                self.outbox.put_slice(answer.as_bytes());
+                self.write_out().await?;
+                self.stream.shutdown().await?;
+                return Ok(false);
+            }
+            if let Some(frame) = self.next_frame()? {
+                let result = self.open_session(frame);
+                self.write_out().await?;
+                return result.map(|()| true);
+            }
+            self.inbox.reserve(READ_BYTES);
+            if self.stream.read_buf(&mut self.inbox).await? == 0 {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// The next whole frame that has arrived.
+    fn next_frame(&mut self) -> Result<Option<Bytes>, End> {
+        let Some(length) = self.inbox.first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*length);
+        if length as usize > MAX_FRAME_BYTES {
+            return Err(End::FrameTooLong(length));
+        }
+        if self.inbox.len() < 4 + length as usize {
+            return Ok(None);
+        }
+        self.inbox.advance(4);
+        Ok(Some(self.inbox.split_to(length as usize).freeze()))
+    }
+
+    fn open_session(&mut self, frame: Bytes) -> Result<(), End> {
+        let mut request = JuteReader::new(frame);
+        let (_protocol, _last_zxid_seen) = (request.int()?, request.long()?);
+        let (asked_ms, asked_session) = (request.int()?, request.long()?);
+        let password = request.buffer()?;
+        // Clients before 3.4 do not send the read-only flag and do not expect one back.
+        let with_read_only = !request.is_empty();
+        let lowest = 2 * self.tick_ms;
+        let timeout_ms = u32::try_from(asked_ms).unwrap_or(0).clamp(lowest, lowest.saturating_mul(10));
+        let now_us = self.shared.clock.monotonic_us();
+        let mut state = self.shared.lock();
+        let opened = if asked_session == 0 {
+            let password = self.shared.dice.bytes_16();
+            state.note_transaction();
+            let id = state.sessions.open(password, timeout_ms, self.id, now_us).ok_or(End::TooManySessions)?;
+            Some((id, timeout_ms))
+        } else {
+            state.sessions.resume(asked_session, &password, self.id, now_us).map(|(earlier, timeout_ms)| {
+                if let Some(earlier) = earlier {
+                    state.disconnect(earlier);
+                }
+                (asked_session, timeout_ms)
+            })
+        };
+        let (session, timeout_ms) = opened.unwrap_or((0, 0));
+        let password = state.sessions.password(session).unwrap_or_default();
+        drop(state);
+        self.session = session;
+        let out = &mut self.outbox;
+        out.put_u32(36 + u32::from(with_read_only));
+        out.put_i32(0);
+        out.put_u32(timeout_ms);
+        out.put_i64(session);
+        out.put_buffer(&password);
+        if with_read_only {
+            out.put_boolean(false);
+        }
+        if session == 0 { Err(End::NoSession) } else { Ok(()) }
+    }
+
+    /// Does one request. Events that fired before its reply are put before it.
+    fn answer(&mut self, frame: Bytes) -> Result<Flow, End> {
+        let now_us = self.shared.clock.monotonic_us();
+        let now_ms = self.shared.clock.now_ms().0;
+        let caller = Caller { connection: self.id, session: self.session, now_ms };
+        let mut reply = BytesMut::new();
+        let mut state = self.shared.lock();
+        if !state.sessions.touch(self.session, now_us) {
+            return Err(End::NoSession);
+        }
+        state.received += 1;
+        let flow = handle(&mut state, &caller, frame, &mut reply)?;
+        state.sent += 1;
+        while let Ok(event) = self.events.try_recv() {
+            state.sent += 1;
+            self.outbox.extend_from_slice(&event);
+        }
+        drop(state);
+        self.outbox.unsplit(reply);
+        Ok(flow)
+    }
+
+    async fn write_out(&mut self) -> Result<(), End> {
+        if !self.outbox.is_empty() {
+            let written = timeout(WRITE_TIMEOUT, self.stream.write_all(&self.outbox)).await;
+            written.map_err(|_| End::TooSlow)??;
+            self.outbox.clear();
+        }
+        Ok(())
+    }
+}

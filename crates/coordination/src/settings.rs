@@ -1,0 +1,46 @@
+//! Settings of the embedded endpoint, under HBase's keys.
+
+use base::{Config, Setting, SettingRow};
+
+/// Port of the endpoint.
+pub const CLIENT_PORT: Setting<u16> = Setting {
+    key: "hbase.zookeeper.property.clientPort",
+    default: 2181,
+    min: 0,
+    max: u16::MAX,
+    unit: "",
+    doc: "Port on which clients find the coordination endpoint. 0 takes any free port.",
+};
+
+/// Length of a tick.
+pub const TICK_TIME_MS: Setting<u32> = Setting {
+    key: "hbase.zookeeper.property.tickTime",
+    default: 2000,
+    min: 10,
+    max: 600_000,
+    unit: "ms",
+    doc: "A session's timeout is held between 2 and 20 ticks. Longer ticks forgive longer silences of a client and \
+          keep its ephemeral nodes longer after its death.",
+};
+
+/// Connections from one address.
+pub const MAX_CLIENT_CONNECTIONS: Setting<u32> = Setting {
+    key: "hbase.zookeeper.property.maxClientCnxns",
+    default: 300,
+    min: 0,
+    max: 1_000_000,
+    unit: "count",
+    doc: "Connections that one network address may hold to the coordination endpoint; a further one is closed at \
+          once. 0 means no limit.",
+};
+
+/// Every row.
+pub const ALL: &[&dyn SettingRow] = &[&CLIENT_PORT, &TICK_TIME_MS, &MAX_CLIENT_CONNECTIONS];
+
+/// Key of the base node's path.
+pub const ZNODE_PARENT_KEY: &str = "zookeeper.znode.parent";
+
+/// The base node: `zookeeper.znode.parent`, or `/hbase`.
+pub fn znode_parent(config: &Config) -> &str {
+    config.text(ZNODE_PARENT_KEY).map_or("/hbase", str::trim)
+}

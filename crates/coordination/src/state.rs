@@ -1,0 +1,331 @@
+//! All that the connections share: the tree, the sessions, the watches, the transaction id. One mutex; nothing
+//! under it waits.
+
+use crate::session::Sessions;
+use crate::tree::{Change, CreateMode, Stat, Tree, TreeError, parent_of};
+use base::{Clock, Dice};
+use bytes::{BufMut, Bytes, BytesMut};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Watch events that may wait for a slow connection; one more and it is cut off.
+pub(crate) const MAX_WAITING_EVENTS: usize = 4096;
+/// Watches that one connection may hold.
+const MAX_WATCHES_PER_CONNECTION: usize = 100_000;
+
+/// ZooKeeper's event types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum EventType {
+    Created = 1,
+    Deleted = 2,
+    DataChanged = 3,
+    ChildrenChanged = 4,
+}
+
+/// Which of a node's two lists a watch stands in (an exists watch is a data watch).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum WatchKind {
+    Data,
+    Children,
+}
+
+type WatchKey = (WatchKind, Box<str>);
+
+#[derive(Debug)]
+struct Connection {
+    peer: SocketAddr,
+    events: mpsc::Sender<Bytes>,
+    watches: HashSet<WatchKey>,
+}
+
+pub(crate) struct State {
+    pub tree: Tree,
+    pub sessions: Sessions,
+    zxid: i64,
+    connections: HashMap<u64, Connection>,
+    next_connection: u64,
+    watchers: HashMap<WatchKey, BTreeSet<u64>>,
+    pub received: u64,
+    pub sent: u64,
+}
+
+/// The state behind its mutex, with the clock and dice that it takes.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    pub clock: Arc<dyn Clock>,
+    pub dice: Arc<Dice>,
+    /// The session that the server's own ephemeral nodes belong to.
+    own_session: i64,
+}
+
+impl Shared {
+    pub fn new(clock: Arc<dyn Clock>, dice: Arc<Dice>) -> Shared {
+        let now_ms = clock.now_ms().0.max(1);
+        let state = State {
+            tree: Tree::new(),
+            sessions: Sessions::new(now_ms),
+            // Above that of any earlier life, unless it made a thousand changes in each millisecond.
+            zxid: (now_ms << 10) & i64::MAX,
+            connections: HashMap::new(),
+            next_connection: 0,
+            watchers: HashMap::new(),
+            received: 0,
+            sent: 0,
+        };
+        Shared { state: Mutex::new(state), clock, dice, own_session: 1 }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Ends sessions that were silent for too long.
+    pub fn expire_sessions(&self) {
+        let now_us = self.clock.monotonic_us();
+        let mut state = self.lock();
+        for id in state.sessions.silent(now_us) {
+            tracing::info!(session = format!("{id:#x}"), "coordination session expired");
+            state.end_session(id);
+        }
+    }
+}
+
+impl State {
+    /// The last transaction.
+    pub fn zxid(&self) -> i64 {
+        self.zxid
+    }
+
+    fn next_zxid(&mut self) -> i64 {
+        self.zxid += 1;
+        self.zxid
+    }
+
+    pub fn connection_count(&self) -> usize {
+        self.connections.len()
+    }
+
+    pub fn watch_count(&self) -> usize {
+        self.watchers.values().map(BTreeSet::len).sum()
+    }
+
+    pub fn peers(&self) -> impl Iterator<Item = SocketAddr> {
+        self.connections.values().map(|connection| connection.peer)
+    }
+
+    pub fn connections_from(&self, peer: SocketAddr) -> usize {
+        self.peers().filter(|other| other.ip() == peer.ip()).count()
+    }
+
+    /// A connection begins; its events come out of the receiver, which ends when the connection is cut off.
+    pub fn connect(&mut self, peer: SocketAddr) -> (u64, mpsc::Receiver<Bytes>) {
+        let (events, receiver) = mpsc::channel(MAX_WAITING_EVENTS);
+        self.next_connection += 1;
+        self.connections.insert(self.next_connection, Connection { peer, events, watches: HashSet::new() });
+        (self.next_connection, receiver)
+    }
+
+    /// A connection is over, or is to be.
+    pub fn disconnect(&mut self, connection: u64) {
+        let Some(gone) = self.connections.remove(&connection) else { return };
+        for key in gone.watches {
+            if let Some(watchers) = self.watchers.get_mut(&key) {
+                watchers.remove(&connection);
+                if watchers.is_empty() {
+                    self.watchers.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// A session is over: its ephemeral nodes go, its connection is cut off.
+    pub fn end_session(&mut self, id: i64) {
+        let Some(session) = self.sessions.remove(id) else { return };
+        self.next_zxid();
+        for path in self.tree.ephemerals_of(id) {
+            // An ephemeral node has no children and any version will do, so this does not fail.
+            let _gone = self.delete(&path, -1);
+        }
+        if let Some(connection) = session.connection {
+            self.disconnect(connection);
+        }
+    }
+
+    /// A transaction that only moves the id on, as opening a session does.
+    pub fn note_transaction(&mut self) {
+        self.next_zxid();
+    }
+
+    pub fn create(
+        &mut self,
+        path: &str,
+        data: Bytes,
+        mode: CreateMode,
+        now_ms: i64,
+    ) -> Result<(String, Stat), TreeError> {
+        let made = self.tree.create(path, data, mode, self.zxid + 1, now_ms)?;
+        self.next_zxid();
+        self.fire(&Change::Created(made.0.clone()));
+        Ok(made)
+    }
+
+    pub fn delete(&mut self, path: &str, version: i32) -> Result<(), TreeError> {
+        self.tree.delete(path, version, self.zxid + 1)?;
+        self.next_zxid();
+        self.fire(&Change::Deleted(path.to_owned()));
+        Ok(())
+    }
+
+    pub fn set_data(&mut self, path: &str, data: Bytes, version: i32, now_ms: i64) -> Result<Stat, TreeError> {
+        let stat = self.tree.set_data(path, data, version, self.zxid + 1, now_ms)?;
+        self.next_zxid();
+        self.fire(&Change::Data(path.to_owned()));
+        Ok(stat)
+    }
+
+    /// Sets a one-shot watch. A connection with too many is cut off.
+    pub fn watch(&mut self, connection: u64, kind: WatchKind, path: &str) {
+        let Some(own) = self.connections.get_mut(&connection) else { return };
+        if own.watches.len() >= MAX_WATCHES_PER_CONNECTION {
+            tracing::warn!(peer = %own.peer, "too many watches on one coordination connection: closed");
+            return self.disconnect(connection);
+        }
+        let key: WatchKey = (kind, Box::from(path));
+        own.watches.insert(key.clone());
+        self.watchers.entry(key).or_default().insert(connection);
+    }
+
+    fn fire(&mut self, change: &Change) {
+        match change {
+            Change::Created(path) => {
+                self.notify(path, &[WatchKind::Data], EventType::Created);
+                self.notify(parent_of(path), &[WatchKind::Children], EventType::ChildrenChanged);
+            }
+            Change::Deleted(path) => {
+                self.notify(path, &[WatchKind::Data, WatchKind::Children], EventType::Deleted);
+                self.notify(parent_of(path), &[WatchKind::Children], EventType::ChildrenChanged);
+            }
+            Change::Data(path) => self.notify(path, &[WatchKind::Data], EventType::DataChanged),
+        }
+    }
+
+    /// Takes the watches of these kinds off the path and tells each of their connections once.
+    fn notify(&mut self, path: &str, kinds: &[WatchKind], event: EventType) {
+        let mut told = BTreeSet::new();
+        for kind in kinds {
+            let key: WatchKey = (*kind, Box::from(path));
+            for connection in self.watchers.remove(&key).unwrap_or_default() {
+                if let Some(own) = self.connections.get_mut(&connection) {
+                    own.watches.remove(&key);
+                }
+                told.insert(connection);
+            }
+        }
+        for connection in told {
+            self.send_event(connection, event, path);
+        }
+    }
+
+    /// Puts an event into a connection's queue; one whose queue is full is cut off.
+    pub fn send_event(&mut self, connection: u64, event: EventType, path: &str) {
+        let Some(own) = self.connections.get(&connection) else { return };
+        if own.events.try_send(event_frame(event, path)).is_err() {
+            tracing::warn!(peer = %own.peer, "a coordination client does not read its watch events: closed");
+            self.disconnect(connection);
+        }
+    }
+}
+
+const XID_EVENT: i32 = -1;
+const STATE_SYNC_CONNECTED: i32 = 3;
+
+fn event_frame(event: EventType, path: &str) -> Bytes {
+    use crate::jute::JutePut;
+    let mut out = BytesMut::with_capacity(4 + 16 + 12 + path.len());
+    out.put_u32(16 + 12 + path.len() as u32);
+    out.put_i32(XID_EVENT);
+    out.put_i64(-1);
+    out.put_i32(0);
+    out.put_i32(event as i32);
+    out.put_i32(STATE_SYNC_CONNECTED);
+    out.put_string(path);
+    out.freeze()
+}
+
+/// The tree as the server itself uses it. Cheap to clone; changes fire the clients' watches.
+#[derive(Clone)]
+pub struct TreeHandle {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl TreeHandle {
+    /// Makes the node or replaces its data; missing parents are made (empty). An `ephemeral` one stays until the
+    /// endpoint ends or [`TreeHandle::delete`].
+    ///
+    /// # Errors
+    /// A path that is none, a full tree.
+    pub fn publish(&self, path: &str, data: Bytes, ephemeral: bool) -> Result<(), TreeError> {
+        crate::tree::check_path(path)?;
+        let now_ms = self.shared.clock.now_ms().0;
+        let mut state = self.shared.lock();
+        for (at, _) in path.match_indices('/').skip(1) {
+            match state.create(&path[..at], Bytes::new(), CreateMode::PERSISTENT, now_ms) {
+                Ok(_) | Err(TreeError::NodeExists) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let ephemeral_owner = if ephemeral { self.shared.own_session } else { 0 };
+        let mode = CreateMode { ephemeral_owner, sequential: false };
+        match state.create(path, data.clone(), mode, now_ms) {
+            Ok(_) => Ok(()),
+            Err(TreeError::NodeExists) => state.set_data(path, data, -1, now_ms).map(|_| ()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes the node, empty, unless it is there; missing parents too.
+    ///
+    /// # Errors
+    /// As [`TreeHandle::publish`].
+    pub fn ensure(&self, path: &str) -> Result<(), TreeError> {
+        if self.get(path).is_ok() { Ok(()) } else { self.publish(path, Bytes::new(), false) }
+    }
+
+    /// A node's data.
+    ///
+    /// # Errors
+    /// [`TreeError::NoNode`].
+    pub fn get(&self, path: &str) -> Result<Bytes, TreeError> {
+        self.shared.lock().tree.data(path).map(|(data, _)| data)
+    }
+
+    /// What is known of a node.
+    ///
+    /// # Errors
+    /// [`TreeError::NoNode`].
+    pub fn stat(&self, path: &str) -> Result<Stat, TreeError> {
+        self.shared.lock().tree.stat(path)
+    }
+
+    /// Names of a node's children.
+    ///
+    /// # Errors
+    /// [`TreeError::NoNode`].
+    pub fn children(&self, path: &str) -> Result<Vec<String>, TreeError> {
+        self.shared.lock().tree.children(path).map(|(names, _)| names.map(str::to_owned).collect())
+    }
+
+    /// Deletes a node without children; one that is not there is no error.
+    ///
+    /// # Errors
+    /// [`TreeError::NotEmpty`], [`TreeError::BadArguments`].
+    pub fn delete(&self, path: &str) -> Result<(), TreeError> {
+        match self.shared.lock().delete(path, -1) {
+            Err(TreeError::NoNode) => Ok(()),
+            result => result,
+        }
+    }
+}
