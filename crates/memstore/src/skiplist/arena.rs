@@ -26,7 +26,7 @@ struct Chunk {
 }
 
 const HEADER_BYTES: usize = size_of::<Chunk>();
-const _: () = assert!(HEADER_BYTES % ALIGN == 0 && align_of::<Chunk>() == ALIGN);
+const _: () = assert!(HEADER_BYTES.is_multiple_of(ALIGN) && align_of::<Chunk>() == ALIGN);
 
 /// What only the thread that grows the arena looks at.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ pub(super) struct Header {
 
 const HEADER_BYTES: usize = size_of::<Header>();
 const LINK_BYTES: usize = size_of::<Link>();
-const _: () = assert!(HEADER_BYTES % align_of::<Link>() == 0 && align_of::<Header>() <= ALIGN);
+const _: () = assert!(HEADER_BYTES.is_multiple_of(align_of::<Link>()) && align_of::<Header>() <= ALIGN);
 
 /// A whole node of a list that lives for `'a`. Nothing in it changes any more except its links.
 #[derive(Clone, Copy)]

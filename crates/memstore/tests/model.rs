@@ -1,0 +1,154 @@
+//! A segment against a sorted model, in one thread: random cells, random seeks, both orders.
+//!
+//! Replay one seed with `BASALT_SEED=<n> cargo test -p basalt-memstore --test model`; run more with
+//! `BASALT_MEMSTORE_RUNS=<n>`.
+
+mod common;
+
+use basalt_memstore::{Segment, SegmentId, SegmentIter};
+use base::{Dice, SeqId};
+use cell::{CellRef, KeyRef, Order};
+use common::{Model, make_cell, random_cell, random_key, seeds};
+
+fn bytes_of(cell: Option<CellRef<'_>>) -> Option<(Vec<u8>, SeqId)> {
+    cell.map(|c| (c.bytes().to_vec(), c.seq_id()))
+}
+
+/// Every way of getting to a place near `key`, on a fresh and on a used iterator.
+fn check_seeks(iter: &mut SegmentIter, model: &Model, key: KeyRef<'_>, seed: u64) {
+    let at = model.first_not_before(key);
+    assert_eq!(iter.seek(key), at < model.len(), "seed {seed}");
+    assert_eq!(bytes_of(iter.current()), model.get(at), "seek, seed {seed}");
+    let before = at.checked_sub(1);
+    assert_eq!(iter.seek_before(key), before.is_some(), "seed {seed}");
+    assert_eq!(bytes_of(iter.current()), before.and_then(|b| model.get(b)), "seek_before, seed {seed}");
+    if before.is_some() {
+        assert_eq!(iter.next(), at < model.len());
+        assert_eq!(bytes_of(iter.current()), model.get(at), "next after seek_before, seed {seed}");
+    }
+}
+
+fn run(order: Order, seed: u64) {
+    let dice = Dice::seeded(seed);
+    let segment = Segment::new(order, SegmentId(1));
+    let mut model = Model::new(order);
+    let rounds = 20 + dice.below(40);
+    let mut seq = 1;
+    for _ in 0..rounds {
+        // Batches as a region makes them: one sequence id, sometimes sorted, sometimes with repeats.
+        seq += dice.below(2);
+        let mut batch: Vec<Vec<u8>> = (0..1 + dice.below(30)).map(|_| random_cell(&dice, order)).collect();
+        if dice.one_in(2) {
+            batch.sort_by(|a, b| order.cells(CellRef::from_checked(a, SeqId(0)), CellRef::from_checked(b, SeqId(0))));
+        }
+        if dice.one_in(3) {
+            let again = batch[dice.below(batch.len() as u64) as usize].clone();
+            batch.push(again);
+        }
+        let mut inserter = segment.inserter();
+        for kv in &batch {
+            let cell = CellRef::from_checked(kv, SeqId(seq));
+            inserter.insert(cell);
+            model.insert(kv.clone(), SeqId(seq));
+        }
+        let data_bytes: usize = batch.iter().map(Vec::len).sum();
+        let growth = inserter.finish();
+        assert_eq!((growth.cells, growth.data_bytes), (batch.len(), data_bytes), "seed {seed}");
+
+        let mut iter = segment.iter();
+        for _ in 0..10 {
+            let key = random_key(&dice, order, &model);
+            check_seeks(&mut iter, &model, KeyRef::from_checked(&key), seed);
+        }
+    }
+    assert_eq!(segment.len(), model.len(), "seed {seed}");
+    assert_eq!(segment.max_seq(), SeqId(seq), "seed {seed}");
+
+    // A whole walk, and forward seeks of growing keys along it.
+    let mut iter = segment.iter();
+    let mut on = iter.seek_to_first();
+    for i in 0..model.len() {
+        assert!(on, "seed {seed}");
+        assert_eq!(bytes_of(iter.current()), model.get(i), "cell {i}, seed {seed}");
+        on = iter.next();
+    }
+    assert!(!on && iter.current().is_none() && !iter.next(), "seed {seed}");
+    assert!(iter.seek_to_last());
+    assert_eq!(bytes_of(iter.current()), model.get(model.len() - 1), "seed {seed}");
+
+    for _ in 0..20 {
+        let mut keys: Vec<Vec<u8>> = (0..1 + dice.below(12)).map(|_| random_key(&dice, order, &model)).collect();
+        keys.sort_by(|a, b| order.keys(KeyRef::from_checked(a), KeyRef::from_checked(b)));
+        let mut iter = segment.iter();
+        assert!(!iter.reseek(KeyRef::from_checked(&keys[0])), "a reseek from nowhere stays nowhere");
+        iter.seek_to_first();
+        for key in &keys {
+            let key = KeyRef::from_checked(key);
+            let at = model.first_not_before(key);
+            assert_eq!(iter.reseek(key), at < model.len(), "seed {seed}");
+            assert_eq!(bytes_of(iter.current()), model.get(at), "reseek, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_segment_does_what_a_sorted_vector_does() {
+    for seed in seeds(40) {
+        run(Order::User, seed);
+        run(Order::Meta, seed);
+    }
+}
+
+#[test]
+fn equal_cells_stand_newest_insert_first() {
+    let segment = Segment::new(Order::User, SegmentId(1));
+    let mut inserter = segment.inserter();
+    for value in ["one", "two", "three"] {
+        let kv = make_cell(b"r", b"q", 5, 4, value.as_bytes(), b"");
+        inserter.insert(CellRef::from_checked(&kv, SeqId(9)));
+    }
+    // A newer sequence id stands before all of them, an older one after, whenever it comes.
+    for (seq, value) in [(10, "newer"), (8, "older"), (10, "newer again")] {
+        let kv = make_cell(b"r", b"q", 5, 4, value.as_bytes(), b"");
+        inserter.insert(CellRef::from_checked(&kv, SeqId(seq)));
+    }
+    drop(inserter);
+    let mut iter = segment.iter();
+    let mut values = Vec::new();
+    let mut on = iter.seek_to_first();
+    while on {
+        values.push(String::from_utf8(iter.current().expect("on a cell").value().to_vec()).expect("text"));
+        on = iter.next();
+    }
+    assert_eq!(values, ["newer again", "newer", "three", "two", "one", "older"]);
+}
+
+#[test]
+fn rows_that_share_their_first_eight_bytes_or_are_shorter_sort_right() {
+    let rows: [&[u8]; 12] = [
+        b"",
+        b"\0",
+        b"\0\0",
+        b"a",
+        b"a\0",
+        b"a\0\0\0\0\0\0\0",
+        b"a\0\0\0\0\0\0\0\0",
+        b"aaaaaaaa",
+        b"aaaaaaaa\0",
+        b"aaaaaaaab",
+        b"\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+    ];
+    let segment = Segment::new(Order::User, SegmentId(1));
+    for i in [5, 0, 11, 3, 8, 1, 9, 2, 10, 4, 7, 6] {
+        let kv = make_cell(rows[i], b"q", 5, 4, b"v", b"");
+        segment.insert(CellRef::from_checked(&kv, SeqId(1)));
+    }
+    let mut iter = segment.iter();
+    let mut on = iter.seek_to_first();
+    for row in rows {
+        assert!(on);
+        assert_eq!(iter.current().expect("on a cell").row(), row);
+        on = iter.next();
+    }
+}
