@@ -20,11 +20,26 @@ impl CellBlock {
     /// # Errors
     /// The first cell that is not whole or not legal.
     pub fn parse(bytes: Bytes) -> Result<CellBlock, CellError> {
+        CellBlock::parse_by(bytes, CellRef::parse)
+    }
+
+    /// As [`CellBlock::parse`] with the checks of [`CellRef::parse_shape`]: for runs that come out of files.
+    ///
+    /// # Errors
+    /// The first cell that is not whole.
+    pub fn parse_shapes(bytes: Bytes) -> Result<CellBlock, CellError> {
+        CellBlock::parse_by(bytes, CellRef::parse_shape)
+    }
+
+    fn parse_by(
+        bytes: Bytes,
+        check: fn(&[u8], SeqId) -> Result<CellRef<'_>, CellError>,
+    ) -> Result<CellBlock, CellError> {
         let (mut at, mut count) = (0, 0);
         while at < bytes.len() {
             let cell =
                 next_run(&bytes[at..]).ok_or_else(|| CellError::new("the cell block is cut short at offset", at))?;
-            CellRef::parse(cell, SeqId(0))?;
+            check(cell, SeqId(0))?;
             at += 4 + cell.len();
             count += 1;
         }
