@@ -20,7 +20,7 @@ impl CellBlock {
     /// # Errors
     /// The first cell that is not whole or not legal.
     pub fn parse(bytes: Bytes) -> Result<CellBlock, CellError> {
-        CellBlock::parse_by(bytes, |cell, seq_id| CellRef::parse(cell, seq_id))
+        CellBlock::parse_by(bytes, |cell| CellRef::parse(cell, SeqId(0)).map(|_| ()))
     }
 
     /// As [`CellBlock::parse`] with the checks of [`CellRef::parse_shape`]: for runs that come out of files.
@@ -28,7 +28,7 @@ impl CellBlock {
     /// # Errors
     /// The first cell that is not whole.
     pub fn parse_shapes(bytes: Bytes) -> Result<CellBlock, CellError> {
-        CellBlock::parse_by(bytes, |cell, seq_id| CellRef::parse_shape(cell, seq_id))
+        CellBlock::parse_by(bytes, |cell| CellRef::parse_shape(cell, SeqId(0)).map(|_| ()))
     }
 
     fn parse_by(bytes: Bytes, check: impl Fn(&[u8]) -> Result<(), CellError>) -> Result<CellBlock, CellError> {
