@@ -9,6 +9,7 @@ pub mod name;
 pub mod read;
 pub mod region_info;
 pub mod server_name;
+pub mod status;
 pub mod table;
 
 pub use mutation::{Condition, Durability, Mutation, MutationKind, Nonce};
