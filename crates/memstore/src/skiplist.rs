@@ -135,10 +135,18 @@ impl SkipList {
     ) -> (Option<Node<'a>>, *mut Header) {
         loop {
             let Some(next) = self.next_of(previous, level) else { return (previous, ptr::null_mut()) };
-            if next.as_ptr() == bound || !next.is_before(self.order, needle) {
+            if next.as_ptr() == bound {
+                return (previous, bound);
+            }
+            // While this node is compared, the one to go to if it is before the needle comes nearer.
+            next.prefetch_next(level);
+            if !next.is_before(self.order, needle) {
                 return (previous, next.as_ptr());
             }
             previous = Some(next);
+            if level > 0 {
+                next.prefetch_next(level - 1);
+            }
         }
     }
 

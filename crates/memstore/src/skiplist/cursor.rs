@@ -108,7 +108,7 @@ impl Cursor {
         let Some(node) = self.node() else { return false };
         let next = self.list.next_of(Some(node), 0);
         if let Some(next) = next {
-            next.prefetch_next();
+            next.prefetch_next(0);
         }
         let at = address(next);
         self.go_to(at)

@@ -122,19 +122,10 @@ impl<'a> Node<'a> {
         CellRef::from_checked(kv, SeqId(header.seq_id))
     }
 
-    /// Asks the processor to bring the next node near, for a walk along the lowest level.
+    /// Asks the processor to bring the next node on `level` near: header, short links and the start of the row.
     #[inline]
-    pub(super) fn prefetch_next(self) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let next = self.link(0).load(std::sync::atomic::Ordering::Relaxed).cast::<i8>();
-            // SAFETY: a prefetch reads nothing and is allowed on any address, null and past the end included.
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(next);
-                _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(64));
-            }
-        }
+    pub(super) fn prefetch_next(self, level: usize) {
+        prefetch(self.link(level).load(std::sync::atomic::Ordering::Relaxed).cast::<u8>());
     }
 
     /// Whether it comes before `needle`.
@@ -187,4 +178,20 @@ fn row_prefix(order: Order, row: &[u8]) -> u64 {
     let mut padded = [0; 8];
     padded[..row.len()].copy_from_slice(row);
     u64::from_be_bytes(padded)
+}
+
+/// Brings two cache lines from `start` on near. Any address is allowed, null too.
+#[inline]
+fn prefetch(start: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(start.cast::<i8>());
+            _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(64).cast::<i8>());
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = start;
 }
