@@ -143,7 +143,7 @@ impl Comparator {
     /// Compares this comparator (on the left) with `part` (on the right), HBase's `compareTo`.
     ///
     /// # Errors
-    /// A part of the wrong shape for numbers and components, a regular expression that gives up.
+    /// A part too short for a decimal or a component, a regular expression that gives up.
     #[inline]
     pub fn compare(&self, part: &[u8]) -> Result<Ordering, Error> {
         Ok(match self {
@@ -154,7 +154,7 @@ impl Comparator {
                 value[..].cmp(component.ok_or_else(|| too_short(part, *offset, value))?)
             }
             Comparator::Bit { value, op } => equal_if(bits(value, *op, part)),
-            Comparator::Long { value } => value.cmp(&long(part)?),
+            Comparator::Long { value } => value.cmp(&long_at_start(part)),
             Comparator::BigDecimal(decimal) => decimal.compare_bytes(part)?,
             Comparator::Null => Ordering::Greater,
             Comparator::Substring { substring } => equal_if(contains_ignoring_case(part, substring)),
@@ -170,6 +170,16 @@ fn equal_if(found: bool) -> Ordering {
 fn long(bytes: &[u8]) -> Result<i64, Error> {
     let eight = bytes.try_into().map_err(|_| Error::illegal(format!("Wrong length: {}, expected 8", bytes.len())))?;
     Ok(i64::from_be_bytes(eight))
+}
+
+/// The number in the first 8 bytes, zeros standing for those that are not there. HBase reads on into whatever follows
+/// a short value in its memstore, and throws for one in a file; long values it cuts in the one case, and throws in
+/// the other. This is what the first comes to, without the foreign bytes.
+fn long_at_start(bytes: &[u8]) -> i64 {
+    let mut eight = [0; 8];
+    let shared = bytes.len().min(8);
+    eight[..shared].copy_from_slice(&bytes[..shared]);
+    i64::from_be_bytes(eight)
 }
 
 fn no_decimal() -> Error {

@@ -1,7 +1,7 @@
 //! What goes wrong in a filter, under the name of the exception that HBase throws.
 
-/// The Java exception that HBase throws for it. All are unchecked ones but [`ErrorKind::CharacterCoding`]; a server
-/// wraps them as it wraps any exception of a scan.
+/// The Java exception that HBase throws for it. All are unchecked ones; a server wraps them as it wraps any exception
+/// of a scan or of decoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum ErrorKind {
     /// An argument or a value of the wrong shape.
@@ -10,24 +10,16 @@ pub enum ErrorKind {
     NullPointer,
     /// A value shorter than a comparator reads.
     IndexOutOfBounds,
-    /// A list of filters cannot combine what its members said.
-    IllegalState,
+    /// An operator that a filter does not know.
+    Runtime,
     /// A regular expression that does not parse.
     PatternSyntax,
     /// A regular expression that parses in Java but that this server cannot run.
     UnsupportedOperation,
-    /// A name that cannot be the name of a character set.
-    IllegalCharsetName,
     /// A character set that is not known.
     UnsupportedCharset,
     /// A number too large to be compared.
     Arithmetic,
-    /// A byte that is not the number it should be.
-    NumberFormat,
-    /// Nothing left where a filter was expected.
-    EmptyStack,
-    /// A filter string that is not UTF-8 where it must be.
-    CharacterCoding,
 }
 
 impl ErrorKind {
@@ -37,15 +29,11 @@ impl ErrorKind {
             ErrorKind::IllegalArgument => "java.lang.IllegalArgumentException",
             ErrorKind::NullPointer => "java.lang.NullPointerException",
             ErrorKind::IndexOutOfBounds => "java.lang.ArrayIndexOutOfBoundsException",
-            ErrorKind::IllegalState => "java.lang.IllegalStateException",
+            ErrorKind::Runtime => "java.lang.RuntimeException",
             ErrorKind::PatternSyntax => "java.util.regex.PatternSyntaxException",
             ErrorKind::UnsupportedOperation => "java.lang.UnsupportedOperationException",
-            ErrorKind::IllegalCharsetName => "java.nio.charset.IllegalCharsetNameException",
             ErrorKind::UnsupportedCharset => "java.nio.charset.UnsupportedCharsetException",
             ErrorKind::Arithmetic => "java.lang.ArithmeticException",
-            ErrorKind::NumberFormat => "java.lang.NumberFormatException",
-            ErrorKind::EmptyStack => "java.util.EmptyStackException",
-            ErrorKind::CharacterCoding => "java.nio.charset.CharacterCodingException",
         }
     }
 }

@@ -1,87 +1,152 @@
-//! Evaluates filters (interface; being filled in).
+//! Filters at work: an [`Evaluator`] answers a scanner's questions in HBase's order (see the crate's header).
 
-use crate::{Error, Filter, Verdict};
+use crate::{Error, Filter, Verdict, hint};
 use base::Dice;
-use cell::{CellBuffer, CellRef};
+use cell::{CellBuffer, CellRef, CellSpec, KeyRef};
 use std::sync::Arc;
+
+mod fuzzy;
+mod list;
+mod node;
+mod ranges;
+
+pub(crate) use fuzzy::check as check_fuzzy;
+pub(crate) use ranges::check as check_ranges;
+
+use node::{Node, ValueForm};
+use std::cmp::Ordering;
 
 /// The state of one filter in one region scanner.
 #[derive(Debug)]
 pub struct Evaluator {
-    _private: (),
+    node: Node,
+    reversed: bool,
+    transforms: bool,
+    has_filter_row: bool,
 }
 
 impl Filter {
-    /// A fresh evaluator for one region scanner. `reversed`: rows come in descending order. `dice` is thrown by
-    /// [`Filter::RandomRow`].
+    /// A fresh evaluator for one region scanner. `reversed`: rows come in descending order (cells of a row ascend
+    /// either way). `dice` are thrown by [`Filter::RandomRow`].
     pub fn evaluator(&self, reversed: bool, dice: &Arc<Dice>) -> Evaluator {
-        let _ = (reversed, dice);
-        Evaluator { _private: () }
+        let node = Node::new(self, reversed, dice);
+        Evaluator { reversed, transforms: node.transforms(), has_filter_row: node.has_filter_row(), node }
     }
 }
 
 impl Evaluator {
     /// A new row begins.
-    pub fn reset(&mut self) {}
-
-    /// Whether nothing more of this region is wanted.
-    pub fn filter_all_remaining(&self) -> bool {
-        false
+    #[inline]
+    pub fn reset(&mut self) {
+        self.node.reset();
     }
 
-    /// Whether the row of `first_cell` is skipped.
+    /// Whether nothing more of this region is wanted.
+    #[inline]
+    pub fn filter_all_remaining(&self) -> bool {
+        self.node.all_remaining()
+    }
+
+    /// Whether the row of `first_cell` is skipped. Ask [`Evaluator::filter_all_remaining`] again after a yes.
     ///
     /// # Errors
     /// What a comparator says of a row of the wrong shape.
     pub fn filter_row_key(&mut self, first_cell: CellRef<'_>) -> Result<bool, Error> {
-        let _ = first_cell;
-        Ok(false)
+        if self.node.all_remaining() {
+            return Ok(true);
+        }
+        self.node.row_key(first_cell.key())
     }
 
     /// What becomes of `cell`.
     ///
     /// # Errors
     /// What a comparator says of a part of the wrong shape.
+    #[inline]
     pub fn filter_cell(&mut self, cell: CellRef<'_>) -> Result<Verdict, Error> {
-        let _ = cell;
-        Ok(Verdict::Include)
+        self.node.cell(cell)
     }
 
     /// After [`Verdict::SeekNextUsingHint`] on `cell`: writes the flat key to go on from (`out` is cleared first).
-    /// False: there is no hint, go on with the next cell.
+    /// The key is strictly ahead of `cell`: in its row a later key, else the first key of a row that comes later in
+    /// the scan's direction (reversed: go on with the greatest row that is not above it). False: there is no such
+    /// hint, go on with the next cell. Rows are compared as bytes; a scanner of hbase:meta checks the hint itself.
     pub fn next_cell_hint(&mut self, cell: CellRef<'_>, out: &mut Vec<u8>) -> bool {
-        let _ = (cell, out);
-        false
+        out.clear();
+        self.node.hint(cell.key(), out)
+            && hint::scan_order(self.reversed, KeyRef::from_checked(out), cell.key()) == Ordering::Greater
     }
 
     /// Whether [`Evaluator::transform_cell`] may change cells.
+    #[inline]
     pub fn transforms(&self) -> bool {
-        false
+        self.transforms
     }
 
     /// Appends `cell`, which was included, as the client is to see it.
     pub fn transform_cell(&self, cell: CellRef<'_>, out: &mut CellBuffer) {
-        out.push(cell);
+        let length;
+        let value: &[u8] = match self.node.value_form(ValueForm::Whole, cell.value().len()) {
+            ValueForm::Whole => return out.push(cell),
+            ValueForm::Empty => b"",
+            ValueForm::Length(of_value) => {
+                length = of_value.to_be_bytes();
+                &length
+            }
+        };
+        // HBase's key-only cells have no tags either.
+        let spec = CellSpec {
+            row: cell.row(),
+            family: cell.family(),
+            qualifier: cell.qualifier(),
+            timestamp: cell.timestamp(),
+            type_code: cell.type_code(),
+            value,
+            tags: b"",
+        };
+        out.push_spec(&spec, cell.seq_id());
     }
 
-    /// Whether [`Evaluator::filter_row_cells`] needs to see whole rows. Such a filter is not for scans with a batch.
+    /// Whether rows must be whole before the filter can judge them. Such a filter is not for scans with a batch, and
+    /// a server's limits may not cut its rows.
+    #[inline]
     pub fn has_filter_row(&self) -> bool {
-        false
+        self.has_filter_row
     }
 
     /// Takes cells from a finished row, which are those in `cells` from number `from` on.
     pub fn filter_row_cells(&mut self, cells: &mut CellBuffer, from: usize) {
-        let _ = (cells, from);
+        self.node.row_cells(cells, from);
     }
 
-    /// Whether the finished row is dropped.
+    /// Whether the finished row is dropped. Not to be asked of rows without cells: filters count.
+    #[inline]
     pub fn filter_row(&mut self) -> bool {
-        false
+        self.node.row()
+    }
+
+    /// The end of a row whose cells are those in `cells` from number `from` on: [`Evaluator::filter_row_cells`] and
+    /// [`Evaluator::filter_row`], each when HBase asks them. True: the row is dropped and its cells are taken back.
+    /// False leaves a row that may have become empty; cells of families that were not essential come after this.
+    pub fn finish_row(&mut self, cells: &mut CellBuffer, from: usize) -> bool {
+        let was_empty = cells.len() == from;
+        let dropped = if self.has_filter_row {
+            self.node.row_cells(cells, from);
+            cells.len() > from && self.node.row()
+        } else {
+            !was_empty && self.node.row()
+        };
+        if dropped {
+            cells.truncate(from);
+        }
+        was_empty || dropped
     }
 
     /// Whether the filter must see `family` to decide about a row; other families may be read after it has passed.
     pub fn is_family_essential(&self, family: &[u8]) -> bool {
-        let _ = family;
-        true
+        self.node.is_family_essential(family)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,6 +25,7 @@
 pub mod comparator;
 pub mod error;
 pub mod evaluator;
+mod hint;
 pub mod spec;
 
 pub use comparator::{BigDecimal, BitwiseOp, Comparator, CompareOp, RegexEngine, RegexSpec, flags};

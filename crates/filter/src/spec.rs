@@ -148,7 +148,7 @@ pub enum Filter {
     },
     /// Ends the scan after a row.
     InclusiveStop {
-        /// The last row; `None` never stops.
+        /// The last row; without one evaluation ends in a `NullPointerException`.
         stop_row: Option<Bytes>,
     },
     /// Cells without their values.
@@ -170,7 +170,7 @@ pub enum Filter {
     },
     /// Qualifiers with one of several prefixes.
     MultipleColumnPrefix {
-        /// The prefixes, sorted and distinct.
+        /// The prefixes, sorted; [`Filter::check`] refuses repeated ones.
         prefixes: Vec<Bytes>,
     },
     /// So many rows of each region.
@@ -250,7 +250,9 @@ impl Filter {
 
     /// [`Filter::MultipleColumnPrefix`] of prefixes in any order.
     pub fn multiple_column_prefix(prefixes: impl IntoIterator<Item = Bytes>) -> Filter {
-        Filter::MultipleColumnPrefix { prefixes: sorted(prefixes) }
+        let mut prefixes: Vec<Bytes> = prefixes.into_iter().collect();
+        prefixes.sort_unstable();
+        Filter::MultipleColumnPrefix { prefixes }
     }
 
     /// [`Filter::Timestamps`] of timestamps in any order.
@@ -264,8 +266,44 @@ impl Filter {
     /// # Errors
     /// [`crate::ErrorKind::IllegalArgument`] with HBase's message.
     pub fn check(&self) -> Result<(), Error> {
-        Ok(())
+        self.check_to_depth(MAX_DEPTH)
     }
+
+    fn check_to_depth(&self, depth: usize) -> Result<(), Error> {
+        let deeper = || {
+            let too_deep = || Error::illegal(format!("filters are nested deeper than {MAX_DEPTH}"));
+            depth.checked_sub(1).ok_or_else(too_deep)
+        };
+        match self {
+            Filter::ColumnCountGet { limit } => not_negative(i64::from(*limit), "limit be positive"),
+            Filter::ColumnPagination { limit, start } => {
+                not_negative(i64::from(*limit), "limit must be positive")?;
+                match start {
+                    PageStart::Offset(offset) => not_negative(i64::from(*offset), "offset must be positive"),
+                    PageStart::Column(_) => Ok(()),
+                }
+            }
+            Filter::FuzzyRow { keys, .. } => crate::evaluator::check_fuzzy(keys),
+            Filter::List { filters, .. } => {
+                let depth = deeper()?;
+                filters.iter().try_for_each(|filter| filter.check_to_depth(depth))
+            }
+            Filter::MultiRowRange { ranges } => crate::evaluator::check_ranges(ranges),
+            Filter::MultipleColumnPrefix { prefixes } if prefixes.windows(2).any(|pair| pair[0] == pair[1]) => {
+                Err(Error::illegal("prefixes must be distinct"))
+            }
+            Filter::Page { page_size } => not_negative(*page_size, "must be positive"),
+            Filter::Skip { filter } | Filter::WhileMatch { filter } => filter.check_to_depth(deeper()?),
+            Filter::Timestamps { timestamps, .. } => {
+                timestamps.iter().try_for_each(|timestamp| not_negative(*timestamp, "must be positive"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn not_negative(number: i64, message: &str) -> Result<(), Error> {
+    if number < 0 { Err(Error::illegal(format!("{message} {number}"))) } else { Ok(()) }
 }
 
 fn sorted<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
