@@ -1,1 +1,28 @@
-//! (being written)
+//! HBase's RPC: frames, cell blocks, exceptions, and both ends of a connection.
+//!
+//! A server implements [`Handler`] and gives it to [`Server::bind`]; a [`Call`] comes in with its message still
+//! encoded and its cells checked, and a [`Reply`] or an [`Exception`] goes out. [`from_proto`] and [`to_proto`] turn
+//! messages into `model`'s values and back. [`client`] is the other end, as small as tests and tools need it.
+//!
+//! Always true:
+//!  1. Bytes from outside never panic and are never believed: a length is checked before anything is allocated by it.
+//!  2. A peer that is slow, silent or hostile harms its own connection only; what it can hold of the server's memory
+//!     is bounded.
+//!  3. A request either gets exactly one reply, or its connection ends.
+//!  4. Class names of Java exceptions come from one table ([`Kind`]).
+//!
+//! Must not know: what a call means, regions, files. Follows `NettyRpcServer`, `ServerRpcConnection`, `ServerCall`,
+//! `IPCUtil`, `ProtobufUtil`, `RequestConverter`, `ResponseConverter`.
+
+pub mod call;
+pub mod cell_block;
+pub mod client;
+pub mod exception;
+pub mod frame;
+pub mod server;
+pub mod settings;
+
+pub use call::{Call, CallResult, ConnInfo, Handler, Later, Outcome, Reply};
+pub use cell_block::{CellCodec, Compressor};
+pub use exception::{Exception, Kind};
+pub use server::{Limits, Server};

@@ -1,0 +1,198 @@
+//! What a server's services see of a call, and what they give back.
+
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cell::{CellBlock, CellBuffer};
+use proto::methods::{MethodInfo, Service};
+use proto::pb;
+
+use crate::{CellCodec, Compressor, Exception};
+
+/// What a connection said about itself. One per connection.
+#[derive(Debug, Clone)]
+pub struct ConnInfo {
+    /// Number of the connection in this process.
+    pub id: u64,
+    /// Where it comes from.
+    pub peer: SocketAddr,
+    /// Who calls (the effective user); empty when the client did not say.
+    pub user: Arc<str>,
+    /// The service all its calls go to.
+    pub service: Service,
+    /// How cells travel; `None` means inside the protobuf messages.
+    pub codec: Option<CellCodec>,
+    /// How cell blocks are compressed.
+    pub compressor: Option<Compressor>,
+    /// Version of the client, if it told.
+    pub version: Option<pb::VersionInfo>,
+    /// What else the client attached to its connection.
+    pub attributes: Vec<pb::NameBytesPair>,
+}
+
+impl ConnInfo {
+    /// Whether the client is at least version `major.minor`; not when it did not tell.
+    pub fn has_version(&self, major: u32, minor: u32) -> bool {
+        self.version.as_ref().is_some_and(|v| match (v.version_major, v.version_minor) {
+            (Some(ma), Some(mi)) => (ma, mi) >= (major, minor),
+            _ => {
+                let mut parts = v.version.split(['.', '-']).map_while(|p| p.parse::<u32>().ok());
+                (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (major, minor)
+            }
+        })
+    }
+}
+
+/// A request, with its message still encoded.
+#[derive(Debug)]
+pub struct Call {
+    /// Its number on its connection.
+    pub id: u32,
+    /// The service of the connection.
+    pub service: Service,
+    /// What is asked for.
+    pub method: &'static MethodInfo,
+    /// The encoded message; see [`Call::decode`].
+    pub param: Bytes,
+    /// The cells that came with it, checked.
+    pub cells: CellBlock,
+    /// When the client stops waiting, on [`base::Clock::monotonic_us`]; `None` when it did not say.
+    pub deadline_us: Option<u64>,
+    /// When it came, on [`base::Clock::monotonic_us`].
+    pub received_at_us: u64,
+    /// The client's hint: 0 ordinary, 200 system tables and the like.
+    pub priority: u32,
+    /// Who calls.
+    pub user: Arc<str>,
+    /// The connection it came over.
+    pub conn: Arc<ConnInfo>,
+    /// Bytes of the whole request.
+    pub size_bytes: usize,
+    /// What the client attached to this call.
+    pub attributes: Vec<pb::NameBytesPair>,
+}
+
+impl Call {
+    /// The message as the type that belongs to the method.
+    ///
+    /// # Errors
+    /// The bytes are no such message; the client is told not to send them again.
+    pub fn decode<M: prost::Message + Default>(&self) -> Result<M, Exception> {
+        M::decode(self.param.clone()).map_err(|error| {
+            Exception::do_not_retry(format!("cannot read the {} of {}: {error}", self.method.request, self.method.name))
+        })
+    }
+
+    /// Whether results may travel in a cell block; otherwise they must be put into the message.
+    pub fn has_codec(&self) -> bool {
+        self.conn.codec.is_some()
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    /// The encoded message, without a length.
+    pub message: Bytes,
+    /// Cells in cell-block layout, tags included. Must be empty when the connection has no codec.
+    pub cells: Bytes,
+    /// Whether any of the cells may have tags, so that they are looked for where the codec drops them.
+    pub may_have_tags: bool,
+}
+
+impl Reply {
+    /// An answer without cells.
+    pub fn new(message: &impl prost::Message) -> Self {
+        Self { message: Bytes::from(message.encode_to_vec()), cells: Bytes::new(), may_have_tags: false }
+    }
+
+    /// An answer with cells. The buffer is not copied.
+    pub fn with_cells(message: &impl prost::Message, cells: CellBuffer) -> Self {
+        let may_have_tags = cells.has_tags();
+        let cells = Bytes::from(cells.into_bytes());
+        Self { message: Bytes::from(message.encode_to_vec()), cells, may_have_tags }
+    }
+}
+
+/// How a call ended.
+pub type CallResult = Result<Reply, Exception>;
+
+/// An answer to come. It runs in a task of its own and is always run to its end, even when the client is gone.
+pub type Later = Pin<Box<dyn Future<Output = CallResult> + Send>>;
+
+/// An answer now or later.
+pub enum Outcome {
+    /// Now: nothing had to be waited for.
+    Ready(CallResult),
+    /// Later: a log, a disk or another server is waited for.
+    Later(Later),
+}
+
+impl Outcome {
+    /// An answer now, without cells.
+    pub fn reply(message: &impl prost::Message) -> Self {
+        Self::Ready(Ok(Reply::new(message)))
+    }
+
+    /// An answer to come.
+    pub fn later(future: impl Future<Output = CallResult> + Send + 'static) -> Self {
+        Self::Later(Box::pin(future))
+    }
+}
+
+impl From<Exception> for Outcome {
+    fn from(exception: Exception) -> Self {
+        Self::Ready(Err(exception))
+    }
+}
+
+impl From<CallResult> for Outcome {
+    fn from(result: CallResult) -> Self {
+        Self::Ready(result)
+    }
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ready(result) => f.debug_tuple("Ready").field(result).finish(),
+            Self::Later(_) => f.write_str("Later"),
+        }
+    }
+}
+
+/// The services behind a listener.
+pub trait Handler: Send + Sync + 'static {
+    /// Answers a call. Runs on the connection's own task and must not block: what has to wait goes into
+    /// [`Outcome::Later`]. A panic is caught and becomes an exception of this call.
+    fn call(&self, call: Call) -> Outcome;
+
+    /// The cluster's id, for clients that ask before they log in; `None` while it is not known.
+    fn cluster_id(&self) -> Option<String>;
+
+    /// Whether connections to `service` are taken. All direct services by default.
+    fn serves(&self, service: Service) -> bool {
+        is_direct(service)
+    }
+}
+
+/// Whether a service is called over connections of its own, rather than through a coprocessor.
+pub fn is_direct(service: Service) -> bool {
+    use Service as S;
+    matches!(
+        service,
+        S::Client
+            | S::Admin
+            | S::Master
+            | S::ClientMeta
+            | S::Lock
+            | S::Hbck
+            | S::RegionServerStatus
+            | S::BootstrapNode
+            | S::ConnectionRegistry
+    )
+}

@@ -1,0 +1,406 @@
+//! One connection, from its first byte to its last.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use super::Shared;
+use super::handshake::{Stage, Step, step};
+use super::output::Output;
+use crate::call::{Call, CallResult, ConnInfo, Later, Outcome};
+use crate::frame::{Body, FrameError, Front, RequestHead, split_body, take_delimited, take_frame};
+use crate::{Exception, Kind};
+
+/// First size of a connection's read buffer, and its size again when it has nothing to hold.
+const READ_BYTES: usize = 8 * 1024;
+/// The read buffer grows to this by itself; beyond it only as bytes of a large frame really come.
+const READ_BYTES_MAX: usize = 256 * 1024;
+/// A request header larger than this is not waited for when its frame is refused for its length.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Clients that say they wait less are taken to wait this long. `hbase.ipc.min.client.request.timeout`.
+const MIN_TIMEOUT_MS: u32 = 20;
+/// A frame must be whole after so many stall timeouts, however steadily it trickles.
+const TRICKLE_FACTOR: u32 = 10;
+/// How long a closed connection's peer may take to read the last reply.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Serves the connection until either side ends it.
+pub(super) async fn run(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, stopped: watch::Receiver<bool>) {
+    let mut input = BytesMut::with_capacity(READ_BYTES);
+    let mut stop = stopped.clone();
+    let shaken = tokio::select! {
+        shaken = shake_hands(&mut stream, &mut input, shared, peer) => shaken,
+        () = stop_asked(&mut stop) => return,
+        () = tokio::time::sleep(shared.limits.handshake_timeout) => {
+            tracing::debug!(%peer, "no connection header in time");
+            return;
+        }
+    };
+    let conn = match shaken {
+        Ok(Some(conn)) => conn,
+        Ok(None) => return linger(stream).await,
+        Err(error) => {
+            tracing::debug!(%peer, %error, "connection ended before its header");
+            return;
+        }
+    };
+    // A connection never has more replies to come than calls in flight, so senders never wait.
+    let (done_sender, done) = mpsc::channel(shared.limits.max_calls);
+    let mut connection = Connection {
+        shared: shared.clone(),
+        conn,
+        input,
+        read_bytes: READ_BYTES,
+        output: Output::default(),
+        in_flight: 0,
+        done_sender,
+        done,
+        closing: false,
+    };
+    match connection.serve(&mut stream, stopped).await {
+        Ok(()) if connection.closing => linger(stream).await,
+        Ok(()) => {}
+        Err(error) => tracing::debug!(%peer, %error, "connection ended"),
+    }
+}
+
+/// Returns when the server is to stop, or is gone.
+async fn stop_asked(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stop| *stop).await;
+}
+
+/// Reads up to the connection header. `None`: a reply was sent that ends the connection.
+async fn shake_hands(
+    stream: &mut TcpStream,
+    input: &mut BytesMut,
+    shared: &Shared,
+    peer: SocketAddr,
+) -> io::Result<Option<Arc<ConnInfo>>> {
+    let mut stage = Stage::Preamble;
+    loop {
+        match step(&mut stage, input, shared, peer) {
+            Step::Wait => {
+                input.reserve(READ_BYTES);
+                if stream.read_buf(input).await? == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+            Step::Send(reply) => stream.write_all(&reply).await?,
+            Step::SendAndClose(reply) => {
+                stream.write_all(&reply).await?;
+                return Ok(None);
+            }
+            Step::Close(reason) => return Err(io::Error::new(io::ErrorKind::InvalidData, reason)),
+            Step::Done(conn) => return Ok(Some(conn)),
+        }
+    }
+}
+
+/// Ends a connection whose last reply matters: closing while bytes of the peer are unread would reset the connection,
+/// and the reply with it.
+async fn linger(mut stream: TcpStream) {
+    let drain = async {
+        stream.shutdown().await?;
+        let mut sink = [0; 4096];
+        while stream.read(&mut sink).await? > 0 {}
+        io::Result::Ok(())
+    };
+    // Whatever happens here, the connection is over.
+    let _ = tokio::time::timeout(LINGER, drain).await;
+}
+
+struct Connection {
+    shared: Arc<Shared>,
+    conn: Arc<ConnInfo>,
+    input: BytesMut,
+    /// Size to read into next.
+    read_bytes: usize,
+    output: Output,
+    /// Calls whose replies are to come.
+    in_flight: usize,
+    done_sender: mpsc::Sender<(u32, CallResult)>,
+    done: mpsc::Receiver<(u32, CallResult)>,
+    /// No more requests are taken; the connection ends when the output has left.
+    closing: bool,
+}
+
+/// What is at the front of the input.
+enum Input {
+    /// The beginning of a request, or nothing; so many bytes are missing.
+    Partial { missing: usize },
+    /// There may be a whole request, but too much is on its way already.
+    Held,
+}
+
+impl Connection {
+    async fn serve(&mut self, stream: &mut TcpStream, mut stopped: watch::Receiver<bool>) -> io::Result<()> {
+        let (shared, limits) = (self.shared.clone(), self.shared.limits.clone());
+        let (mut reader, writer) = stream.split();
+        let tick = (limits.stall_timeout.min(limits.idle_timeout) / 2).max(Duration::from_millis(5));
+        let mut timer = std::pin::pin!(tokio::time::sleep(tick));
+        let mut last_progress = Instant::now();
+        let mut partial_since: Option<Instant> = None;
+        let (mut eof, mut stopping) = (false, false);
+        loop {
+            while let Ok((id, result)) = self.done.try_recv() {
+                self.finish(id, result);
+            }
+            let input = self.take_requests()?;
+            if !self.output.is_empty() && self.output.write_to(writer.as_ref(), &shared)? > 0 {
+                last_progress = Instant::now();
+                if matches!(input, Input::Held) {
+                    continue;
+                }
+            }
+            let unsent = !self.output.is_empty();
+            if !unsent && (self.closing || ((eof || stopping) && self.in_flight == 0)) {
+                return Ok(());
+            }
+            let reading = matches!(input, Input::Partial { .. }) && !eof && !stopping && !self.closing;
+            let partial = reading && !self.input.is_empty();
+            if partial {
+                partial_since.get_or_insert_with(Instant::now);
+            } else {
+                partial_since = None;
+            }
+            if let (true, Input::Partial { missing }) = (reading, &input) {
+                self.make_room(*missing);
+            }
+
+            tokio::select! {
+                read = reader.read_buf(&mut self.input), if reading => {
+                    let read = read?;
+                    eof = read == 0;
+                    shared.counters.received_bytes.fetch_add(read as u64, Relaxed);
+                    last_progress = Instant::now();
+                    if self.input.len() == self.input.capacity() {
+                        self.read_bytes = (self.read_bytes * 2).min(READ_BYTES_MAX);
+                    }
+                }
+                done = self.done.recv(), if self.in_flight > 0 => {
+                    if let Some((id, result)) = done {
+                        self.finish(id, result);
+                        last_progress = Instant::now();
+                    }
+                    if self.in_flight > 0 {
+                        // Others that waited for the same event are about to finish: let them join this write.
+                        tokio::task::yield_now().await;
+                    }
+                }
+                writable = writer.writable(), if unsent => writable?,
+                () = stop_asked(&mut stopped), if !stopping => stopping = true,
+                () = timer.as_mut() => {
+                    let now = Instant::now();
+                    timer.as_mut().reset(now + tick);
+                    let quiet = now - last_progress;
+                    if (unsent || partial) && quiet >= limits.stall_timeout {
+                        return Err(timed_out("the peer neither sends nor receives"));
+                    }
+                    if partial_since.is_some_and(|since| now - since >= limits.stall_timeout * TRICKLE_FACTOR) {
+                        return Err(timed_out("a request is taking too long to arrive"));
+                    }
+                    if self.in_flight == 0 && quiet >= limits.idle_timeout {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Answers the whole requests in the input, as far as the limits allow.
+    fn take_requests(&mut self) -> io::Result<Input> {
+        let limits = &self.shared.limits;
+        let (max_calls, max_unsent, max_request) =
+            (limits.max_calls, limits.max_unsent_bytes, limits.max_request_bytes);
+        while !self.closing {
+            if self.in_flight >= max_calls || self.output.len() >= max_unsent {
+                return Ok(Input::Held);
+            }
+            match take_frame(&mut self.input, max_request) {
+                Front::Partial { missing } => return Ok(Input::Partial { missing }),
+                Front::Frame(frame) => self.request(frame).map_err(malformed)?,
+                Front::TooLong { len } => {
+                    if !self.refuse_too_long(len)? {
+                        return Ok(Input::Partial { missing: 1 });
+                    }
+                }
+            }
+        }
+        Ok(Input::Held)
+    }
+
+    /// Room for what is missing, but no more than has already been earned by bytes that came.
+    fn make_room(&mut self, missing: usize) {
+        let earned = self.read_bytes.max(self.input.len());
+        let wanted = if missing > 4 { missing.clamp(self.read_bytes, earned) } else { self.read_bytes };
+        if self.input.is_empty() && self.read_bytes > READ_BYTES && self.input.capacity() <= READ_BYTES {
+            self.input.reserve(self.read_bytes);
+        }
+        if self.input.capacity() - self.input.len() < missing.min(wanted).max(1) {
+            self.input.reserve(wanted);
+        }
+    }
+
+    fn finish(&mut self, id: u32, result: CallResult) {
+        self.in_flight -= 1;
+        self.put(id, result);
+    }
+
+    fn put(&mut self, id: u32, result: CallResult) {
+        if result.is_err() {
+            self.shared.counters.exceptions.fetch_add(1, Relaxed);
+        }
+        self.output.put(id, result, &self.conn);
+    }
+
+    fn request(&mut self, mut frame: Bytes) -> Result<(), FrameError> {
+        let size_bytes = frame.len();
+        self.shared.counters.calls.fetch_add(1, Relaxed);
+        let head = RequestHead::decode(take_delimited(&mut frame)?)?;
+        let id = head.call_id;
+        let outcome = match self.prepare(head, frame, size_bytes) {
+            Ok(call) => {
+                let method = call.method.name;
+                catch_unwind(AssertUnwindSafe(|| self.shared.handler.call(call)))
+                    .unwrap_or_else(|panic| Err(panicked(method, panic.as_ref())).into())
+            }
+            Err(exception) => exception.into(),
+        };
+        match outcome {
+            Outcome::Ready(result) => self.put(id, result),
+            Outcome::Later(later) => self.spawn(id, later, size_bytes as u64),
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, head: RequestHead, rest: Bytes, size_bytes: usize) -> Result<Call, Exception> {
+        let (shared, conn) = (&self.shared, &self.conn);
+        if shared.counters.queued_bytes.load(Relaxed) + size_bytes as u64 > shared.limits.max_queued_bytes {
+            let message =
+                format!("Call queue is full on {}, is hbase.ipc.server.max.callqueue.size too small?", shared.address);
+            return Err(Exception::bare(Kind::CallQueueTooBig, message));
+        }
+        let unreadable = |what: String| {
+            let (here, peer) = (shared.address, conn.peer.ip());
+            Exception::bare(
+                Kind::DoNotRetry,
+                format!("{here} is unable to read call parameter from client {peer}; {what}"),
+            )
+        };
+        if !head.request_param {
+            return Err(unreadable(format!(
+                "Invalid request header: call_id: {}, should have param set in it",
+                head.call_id
+            )));
+        }
+        let name = std::str::from_utf8(&head.method_name).unwrap_or_default();
+        let Some(method) = conn.service.method(name) else {
+            return Err(unreadable(Exception::unknown_method(name).message().to_owned()));
+        };
+        let Body { message, cell_block } =
+            split_body(rest, true, head.cell_block_len).map_err(|e| unreadable(e.to_string()))?;
+        let cells = if cell_block.is_empty() {
+            cell::CellBlock::default()
+        } else {
+            let codec = conn.codec.ok_or_else(|| unreadable("a cell block without a cell codec".to_owned()))?;
+            let plain = match conn.compressor {
+                Some(compressor) => compressor
+                    .decompress(&cell_block, shared.limits.max_decompressed_bytes)
+                    .map_err(|e| unreadable(e.to_string()))?,
+                None => cell_block,
+            };
+            codec.decode(plain).map_err(|e| unreadable(e.to_string()))?
+        };
+        let received_at_us = shared.clock.monotonic_us();
+        let timeout_us = u64::from(head.timeout_ms.max(MIN_TIMEOUT_MS)) * 1000;
+        Ok(Call {
+            id: head.call_id,
+            service: conn.service,
+            method,
+            param: message,
+            cells,
+            deadline_us: (head.timeout_ms > 0).then(|| received_at_us + timeout_us),
+            received_at_us,
+            priority: head.priority,
+            user: conn.user.clone(),
+            conn: conn.clone(),
+            size_bytes,
+            attributes: head.attributes,
+        })
+    }
+
+    fn spawn(&mut self, id: u32, later: Later, size_bytes: u64) {
+        self.in_flight += 1;
+        self.shared.counters.queued_bytes.fetch_add(size_bytes, Relaxed);
+        let (shared, done) = (self.shared.clone(), self.done_sender.clone());
+        tokio::spawn(async move {
+            let result = CatchPanic(later).await;
+            shared.counters.queued_bytes.fetch_sub(size_bytes, Relaxed);
+            // An error means that the connection is gone and nobody waits.
+            let _ = done.send((id, result)).await;
+        });
+    }
+
+    /// Answers a frame that is too long, once its header has come; then the connection ends. `false`: not yet.
+    fn refuse_too_long(&mut self, len: u64) -> io::Result<bool> {
+        let mut rest = Bytes::copy_from_slice(&self.input[4..self.input.len().min(4 + MAX_HEAD_BYTES)]);
+        let head = match take_delimited(&mut rest) {
+            Ok(head) => RequestHead::decode(head).map_err(malformed)?,
+            Err(_) if self.input.len() < MAX_HEAD_BYTES => return Ok(false),
+            Err(error) => return Err(malformed(error)),
+        };
+        let message = format!(
+            "RPC data length of {len} received from {} is greater than max allowed {}. Set \
+             \"hbase.ipc.max.request.size\" on server to override this limit (not recommended)",
+            self.conn.peer.ip(),
+            self.shared.limits.max_request_bytes
+        );
+        tracing::warn!(peer = %self.conn.peer, "{message}");
+        // Older clients do not know the class.
+        let kind = if self.conn.has_version(1, 3) { Kind::RequestTooBig } else { Kind::DoNotRetry };
+        self.put(head.call_id, Err(Exception::bare(kind, message)));
+        self.input.advance(self.input.len());
+        self.closing = true;
+        Ok(true)
+    }
+}
+
+fn malformed(error: FrameError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+fn timed_out(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, what)
+}
+
+fn panicked(what: &str, panic: &(dyn std::any::Any + Send)) -> Exception {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    tracing::error!(what, panic = text, "a call panicked");
+    Exception::io(format!("internal error in {what}: {text}"))
+}
+
+/// A reply to come that cannot take its task down.
+struct CatchPanic(Later);
+
+impl Future for CatchPanic {
+    type Output = CallResult;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResult> {
+        let later = &mut self.0;
+        catch_unwind(AssertUnwindSafe(|| later.as_mut().poll(cx)))
+            .unwrap_or_else(|panic| Poll::Ready(Err(panicked("a reply to come", panic.as_ref()))))
+    }
+}

@@ -1,0 +1,216 @@
+//! The server end: a listener, and a task for each connection.
+//!
+//! A connection's task reads requests, runs the handler inline and writes replies, so that many connections cost few
+//! threads and a request that needs no I/O is answered without a hop. Replies are gathered while whole requests are
+//! still buffered and leave in one write. Replies to come run in tasks of their own and return over a bounded queue.
+//!
+//! Back-pressure is the socket's: a connection with too many calls in flight, or too many reply bytes unsent, is not
+//! read from until they are gone.
+
+mod connection;
+mod handshake;
+mod output;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base::{Clock, Config};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use crate::{Handler, settings};
+
+/// Limits of a server, read from its settings.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Largest request frame.
+    pub max_request_bytes: u64,
+    /// Bytes of requests waiting for an answer, over all connections.
+    pub max_queued_bytes: u64,
+    /// Calls in flight per connection.
+    pub max_calls: usize,
+    /// Reply bytes unsent per connection.
+    pub max_unsent_bytes: usize,
+    /// Largest decompressed cell block.
+    pub max_decompressed_bytes: u64,
+    /// Time for preamble and header.
+    pub handshake_timeout: Duration,
+    /// Time without progress in the middle of a request or reply.
+    pub stall_timeout: Duration,
+    /// Time without calls.
+    pub idle_timeout: Duration,
+}
+
+impl Limits {
+    /// The limits that `config` gives.
+    pub fn from_config(config: &Config) -> Self {
+        Self {
+            max_request_bytes: config.get(&settings::MAX_REQUEST_SIZE),
+            max_queued_bytes: config.get(&settings::MAX_CALL_QUEUE_SIZE),
+            max_calls: config.get(&settings::MAX_CALLS_PER_CONNECTION) as usize,
+            max_unsent_bytes: usize::try_from(config.get(&settings::MAX_UNSENT_PER_CONNECTION)).unwrap_or(usize::MAX),
+            max_decompressed_bytes: config.get(&settings::MAX_DECOMPRESSED_SIZE),
+            handshake_timeout: Duration::from_millis(config.get(&settings::HANDSHAKE_TIMEOUT)),
+            stall_timeout: Duration::from_millis(config.get(&settings::STALL_TIMEOUT)),
+            idle_timeout: Duration::from_millis(config.get(&settings::IDLE_TIMEOUT)),
+        }
+    }
+}
+
+/// What a server counts. All since its start, but for the two gauges.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Gauge: connections open.
+    pub connections: AtomicUsize,
+    /// Gauge: bytes of requests waiting for an answer.
+    pub queued_bytes: AtomicU64,
+    /// Calls received.
+    pub calls: AtomicU64,
+    /// Calls that ended in an exception.
+    pub exceptions: AtomicU64,
+    /// Bytes of requests.
+    pub received_bytes: AtomicU64,
+    /// Bytes of replies.
+    pub sent_bytes: AtomicU64,
+    /// Writes to sockets; replies per write is what gathering is worth.
+    pub writes: AtomicU64,
+}
+
+/// What all connections of a server share.
+struct Shared {
+    handler: Arc<dyn Handler>,
+    clock: Arc<dyn Clock>,
+    limits: Limits,
+    counters: Counters,
+    /// Shown in messages: `host/address:port` of the listener.
+    address: SocketAddr,
+    next_connection_id: AtomicU64,
+}
+
+/// A listening server. Dropping it stops the listener and its connections.
+pub struct Server {
+    shared: Arc<Shared>,
+    stop: watch::Sender<bool>,
+    /// Each connection holds a receiver; when all are gone, all connections are.
+    acceptor: tokio::task::JoinHandle<()>,
+}
+
+impl Server {
+    /// Binds `address` and serves connections until [`Server::shutdown`] or drop. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// The address cannot be bound; the error names it.
+    pub fn bind(
+        address: SocketAddr,
+        handler: Arc<dyn Handler>,
+        clock: Arc<dyn Clock>,
+        limits: Limits,
+    ) -> io::Result<Self> {
+        let listener = listen(address)
+            .map_err(|e| io::Error::new(e.kind(), format!("cannot listen on {address} for RPC: {e}")))?;
+        Self::serve(listener, handler, clock, limits)
+    }
+
+    /// As [`Server::bind`], on a listener that is there already.
+    ///
+    /// # Errors
+    /// The listener has no address.
+    pub fn serve(
+        listener: TcpListener,
+        handler: Arc<dyn Handler>,
+        clock: Arc<dyn Clock>,
+        limits: Limits,
+    ) -> io::Result<Self> {
+        let (stop, stopped) = watch::channel(false);
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            handler,
+            clock,
+            limits,
+            counters: Counters::default(),
+            address,
+            next_connection_id: AtomicU64::new(1),
+        });
+        let acceptor = tokio::spawn(accept(listener, shared.clone(), stopped));
+        Ok(Self { shared, stop, acceptor })
+    }
+
+    /// Where it listens; the port is a real one even when 0 was asked for.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.shared.address
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &Counters {
+        &self.shared.counters
+    }
+
+    /// Stops listening, answers what has been received, and closes every connection. Waits at most `patience`;
+    /// returns whether all connections ended by themselves.
+    pub async fn shutdown(self, patience: Duration) -> bool {
+        // Receivers live in the acceptor and in each connection; `closed` waits until the last one is gone.
+        self.stop.send_replace(true);
+        tokio::time::timeout(patience, self.stop.closed()).await.is_ok()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        self.acceptor.abort();
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    // Restart on the same port while old connections linger in TIME_WAIT.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(1024)?;
+    TcpListener::from_std(socket.into())
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopped.wait_for(|stop| *stop) => return,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let (shared, stopped) = (shared.clone(), stopped.clone());
+                tokio::spawn(async move {
+                    shared.counters.connections.fetch_add(1, Ordering::Relaxed);
+                    let _gone = Decrement(&shared.counters.connections);
+                    prepare(&stream);
+                    connection::run(stream, peer, &shared, stopped).await;
+                });
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely: connections that end give some back.
+                tracing::warn!(%error, address = %shared.address, "cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+struct Decrement<'a>(&'a AtomicUsize);
+
+impl Drop for Decrement<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Replies leave at once, and a peer that vanished is noticed by the kernel. Failing here costs only that.
+fn prepare(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let keepalive = socket2::TcpKeepalive::new().with_time(Duration::from_secs(120));
+    let _ = socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive);
+}
