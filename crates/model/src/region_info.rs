@@ -102,9 +102,11 @@ impl RegionInfo {
         row >= &self.start_key[..] && (self.end_key.is_empty() || row < &self.end_key[..])
     }
 
-    /// The full name, printable.
+    /// The full name, printable; a name of the old form (hbase:meta's) gets the encoded name behind a dot.
+    /// Follows: `RegionInfo#getRegionNameAsString`.
     pub fn name_string(&self) -> String {
-        cell::print::to_string_binary(&self.name)
+        let name = cell::print::to_string_binary(&self.name);
+        if self.table.is_meta() { format!("{name}.{}", self.encoded_name) } else { name }
     }
 
     /// The encoded name of the region whose full name is `name`: the digest inside it, or the hash of an old-style name.
