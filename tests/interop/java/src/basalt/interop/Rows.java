@@ -1,13 +1,17 @@
 package basalt.interop;
 
+import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.client.Get;
+import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Result;
 import org.apache.hadoop.hbase.client.ResultScanner;
+import org.apache.hadoop.hbase.client.RowMutations;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -40,6 +44,11 @@ public final class Rows {
       }
     }
     return put;
+  }
+
+  /** One row's mutations, in order. (The forms of {@code RowMutations.add} differ between generations.) */
+  public static RowMutations mutations(Mutation... mutations) throws IOException {
+    return RowMutations.of(Arrays.asList(mutations));
   }
 
   /** "f:a=1 f:b=2", or "" for an empty result. */

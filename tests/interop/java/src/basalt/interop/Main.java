@@ -1,0 +1,57 @@
+package basalt.interop;
+
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * Runs the cases against a server: {@code --zk host:port --bootstrap host:port --golden DIR [--only REGEX] [--label L]}.
+ * Ends with the line "N passed, N failed"; exit status 0 only if none failed.
+ */
+public final class Main {
+  private Main() {
+  }
+
+  public static void main(String[] args) throws Exception {
+    Map<String, String> options = new HashMap<>();
+    for (int i = 0; i + 1 < args.length; i += 2) {
+      options.put(args[i], args[i + 1]);
+    }
+    Check check = new Check(options.get("--only"));
+    String label = options.getOrDefault("--label", "");
+    Path golden = Path.of(options.get("--golden"));
+    try (Server server = new Server(options.get("--zk"), options.get("--bootstrap"), Map.of())) {
+      suite(check, label, "ddl", () -> DdlCases.run(check, server));
+      suite(check, label, "data", () -> DataCases.run(check, server));
+      suite(check, label, "scan", () -> ScanCases.run(check, server));
+      suite(check, label, "filter", () -> FilterCases.run(check, server, golden));
+      suite(check, label, "atomic", () -> AtomicCases.run(check, server));
+      suite(check, label, "maintenance", () -> Maintenance.run(check, server));
+      suite(check, label, "async", () -> AsyncCases.run(check, server));
+      suite(check, label, "wire", () -> WireCases.run(check, server));
+      suite(check, label, "error", () -> ErrorCases.run(check, server));
+      suite(check, label, "old API", () -> {
+        // cases that compile against 2.x only are a class that may not be there
+        try {
+          Class.forName("basalt.interop.OldApiCases").getMethod("run", Check.class, Server.class).invoke(null, check,
+            server);
+        } catch (ClassNotFoundException e) {
+          return;
+        }
+      });
+    }
+    System.exit(check.finish());
+  }
+
+  /** A suite that cannot even prepare its table counts as one failed case. */
+  private static void suite(Check check, String label, String name, Check.Body body) {
+    check.group((label + " " + name).trim());
+    try {
+      body.run();
+    } catch (Throwable t) {
+      check.run("preparation", () -> {
+        throw t;
+      });
+    }
+  }
+}
