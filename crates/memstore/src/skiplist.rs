@@ -219,7 +219,7 @@ impl Insertion<'_> {
 }
 
 impl SkipList {
-    /// Makes `splice` enclose the needle tightly on every level below `height`.
+    /// Makes `splice` enclose the needle on every level below `height`.
     #[inline]
     fn aim(&self, splice: &mut Splice, needle: &Needle<'_>, height: usize) {
         // Levels the splice never saw enclose everything.
@@ -228,8 +228,11 @@ impl SkipList {
         splice.next[known..height.max(known)].fill(ptr::null_mut());
         splice.height = height.max(known);
         let height = splice.height;
-        // The lowest level from which on the splice is still right. A level that is right is right for the levels
-        // above it as far as bracketing goes, not as far as tightness: that is repaired when linking.
+        // The lowest level where the splice still has the needle between two neighbours; only those below are searched
+        // anew. On the levels above, the needle is then between the splice's nodes too, though they may not be
+        // neighbours any more (linking notices and repairs that): `previous` there is not after `previous` here, and
+        // `next` there, which is after `previous` here and on this level as well, cannot be before `next` here,
+        // because here nothing is in between. That is why being neighbours must be checked, not only the order.
         let mut right = 0;
         while right < height {
             if self.encloses(splice, needle, right) {

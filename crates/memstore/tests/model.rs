@@ -99,6 +99,33 @@ fn a_segment_does_what_a_sorted_vector_does() {
     }
 }
 
+/// Inserters that take turns leave each other's remembered places stale.
+#[test]
+fn inserters_taking_turns_do_what_a_sorted_vector_does() {
+    for seed in seeds(20) {
+        let dice = Dice::seeded(seed);
+        let segment = Segment::new(Order::User, SegmentId(1));
+        let mut model = Model::new(Order::User);
+        let mut inserters: Vec<_> = (0..3).map(|_| segment.inserter()).collect();
+        for _ in 0..600 {
+            let kv = random_cell(&dice, Order::User);
+            let seq = SeqId(dice.below(3));
+            inserters[dice.below(3) as usize].insert(CellRef::from_checked(&kv, seq));
+            model.insert(kv, seq);
+        }
+        drop(inserters);
+        let mut iter = segment.iter();
+        for i in 0..model.len() {
+            assert!(if i == 0 { iter.seek_to_first() } else { iter.next() }, "cell {i}, seed {seed}");
+            assert_eq!(bytes_of(iter.current()), model.get(i), "cell {i}, seed {seed}");
+        }
+        for _ in 0..200 {
+            let key = random_key(&dice, Order::User, &model);
+            check_seeks(&mut iter, &model, KeyRef::from_checked(&key), seed);
+        }
+    }
+}
+
 #[test]
 fn equal_cells_stand_newest_insert_first() {
     let segment = Segment::new(Order::User, SegmentId(1));

@@ -166,6 +166,47 @@ fn concurrent_inserts_and_reads_lose_nothing() {
     seeds(6).into_iter().for_each(run);
 }
 
+/// All writers work at the same place, the end, and keep their inserters: the remembered places go stale all the time.
+#[test]
+fn writers_crowding_at_the_end_keep_every_level_in_order() {
+    for seed in seeds(20) {
+        let count = 10_000;
+        let segment = Segment::new(Order::User, SegmentId(1));
+        let next = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let (segment, next) = (&segment, &next);
+                scope.spawn(move || {
+                    let dice = Dice::seeded(seed * WRITERS + writer);
+                    let mut inserter = segment.inserter();
+                    loop {
+                        let n = next.fetch_add(1, Ordering::Relaxed);
+                        if n >= count {
+                            break;
+                        }
+                        // Scattered a little, each number once: runs of 16 are turned around.
+                        let n = if dice.one_in(2) { n * 2 } else { (n ^ 15) * 2 + 1 };
+                        inserter.insert(CellRef::from_checked(&make_cell(&row(n), b"q", 5, 4, b"", b""), SeqId(1)));
+                    }
+                });
+            }
+        });
+        assert_eq!(segment.len(), count as usize, "seed {seed}");
+        // A level out of order would hide cells from seeks that come down through it.
+        let (mut walker, mut seeker) = (segment.iter(), segment.iter());
+        let mut met = 0;
+        let mut on = walker.seek_to_first();
+        while on {
+            let here = walker.current().expect("on a cell");
+            assert!(seeker.seek(here.key()), "seed {seed}");
+            assert_eq!(seeker.current().map(|c| c.row()), Some(here.row()), "seed {seed}");
+            met += 1;
+            on = walker.next();
+        }
+        assert_eq!(met, count, "seed {seed}");
+    }
+}
+
 #[test]
 fn an_iterator_outlives_its_segment_and_moves_between_threads() {
     let segment = Arc::new(Segment::new(Order::User, SegmentId(1)));
