@@ -102,7 +102,8 @@ pub struct Condition {
 /// The two forms of a condition.
 #[derive(Clone, Debug)]
 pub enum ConditionTest {
-    /// The newest cell of a column against a comparator, read as `cell OP value`.
+    /// The newest cell of a column against a comparator, read as `value OP cell` (HBase's wire; filters read it the
+    /// other way round).
     Value {
         /// Family.
         family: Bytes,
