@@ -17,6 +17,8 @@
 mod arena;
 mod cursor;
 mod node;
+#[cfg(test)]
+mod tests;
 
 use arena::Arena;
 use cell::{CellRef, Order};
