@@ -5,6 +5,7 @@ use bytes::Bytes;
 use std::cmp::Ordering;
 
 mod decimal;
+mod java_regex;
 mod regex_spec;
 
 pub use decimal::BigDecimal;

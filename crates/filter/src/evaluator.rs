@@ -1,8 +1,8 @@
 //! Filters at work: an [`Evaluator`] answers a scanner's questions in HBase's order (see the crate's header).
 
-use crate::{Error, Filter, Verdict, hint};
+use crate::{Error, Filter, Verdict};
 use base::Dice;
-use cell::{CellBuffer, CellRef, CellSpec, KeyRef};
+use cell::{CellBuffer, CellRef, CellSpec, KeyRef, Order};
 use std::sync::Arc;
 
 mod fuzzy;
@@ -41,7 +41,9 @@ impl Evaluator {
         self.node.reset();
     }
 
-    /// Whether nothing more of this region is wanted.
+    /// Whether nothing more of this region is wanted. A store asks it before every cell, not only the region before
+    /// every row: a yes closes that store for the rest of the scan (`ColumnCountGet` lives by it: its yes does not
+    /// survive the reset at the end of the row).
     #[inline]
     pub fn filter_all_remaining(&self) -> bool {
         self.node.all_remaining()
@@ -68,13 +70,17 @@ impl Evaluator {
     }
 
     /// After [`Verdict::SeekNextUsingHint`] on `cell`: writes the flat key to go on from (`out` is cleared first).
-    /// The key is strictly ahead of `cell`: in its row a later key, else the first key of a row that comes later in
-    /// the scan's direction (reversed: go on with the greatest row that is not above it). False: there is no such
-    /// hint, go on with the next cell. Rows are compared as bytes; a scanner of hbase:meta checks the hint itself.
+    /// Forwards the key is after `cell`. In a reversed scan it is the first key of a lower row: go on with the
+    /// greatest row that is not above it (hints within a row are of no use there, and HBase ignores them too).
+    /// False: there is no such hint, go on with the next cell. Rows are compared as bytes; a scanner of hbase:meta
+    /// checks the hint itself.
     pub fn next_cell_hint(&mut self, cell: CellRef<'_>, out: &mut Vec<u8>) -> bool {
         out.clear();
-        self.node.hint(cell.key(), out)
-            && hint::scan_order(self.reversed, KeyRef::from_checked(out), cell.key()) == Ordering::Greater
+        if !self.node.hint(cell.key(), out) {
+            return false;
+        }
+        let hint = KeyRef::from_checked(out);
+        if self.reversed { hint.row() < cell.row() } else { Order::User.keys(hint, cell.key()) == Ordering::Greater }
     }
 
     /// Whether [`Evaluator::transform_cell`] may change cells.

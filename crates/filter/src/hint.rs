@@ -31,14 +31,11 @@ pub(crate) fn last_on_column(out: &mut Vec<u8>, at: KeyRef<'_>) {
     KeyRef::write(out, at.row(), at.family(), at.qualifier(), i64::MIN, CellType::Minimum.code());
 }
 
-/// The order in which a scanner meets keys: rows in its direction, cells of a row always ascending. (HBase turns the
-/// whole order round for reversed scans and then ignores every hint within a row; this one can be followed.)
-pub(crate) fn scan_order(reversed: bool, a: KeyRef<'_>, b: KeyRef<'_>) -> Ordering {
-    match a.row().cmp(b.row()) {
-        Ordering::Equal => Order::User.keys(a, b),
-        rows if reversed => rows.reverse(),
-        rows => rows,
-    }
+/// The order in which hints are compared: in a reversed scan all of HBase's order turned round. That is not the order
+/// in which such a scan meets the cells of a row, and an OR of column filters loses cells by it; so does HBase's.
+pub(crate) fn order(reversed: bool, a: KeyRef<'_>, b: KeyRef<'_>) -> Ordering {
+    let order = Order::User.keys(a, b);
+    if reversed { order.reverse() } else { order }
 }
 
 /// The smallest row that is above every row with `prefix`; `None` when there is none. (HBase's

@@ -4,9 +4,10 @@
 //! in one region scanner. The evaluator is asked in the order in which HBase asks:
 //!
 //! ```text
-//! filter_all_remaining?  ends the region's part of the scan, asked before each row and after it
+//! filter_all_remaining?  ends the region's part of the scan, asked before each row and after its reset
 //! reset
 //! filter_row_key(first cell of the row)     true: the row is skipped
+//!   filter_all_remaining?                   before every cell: a yes closes this store for good
 //!   filter_cell(cell) -> Verdict            for every cell that deletes, TTL and time range leave, before versions
 //!   next_cell_hint(cell)                    after SeekNextUsingHint
 //!   transform_cell(cell)                    for every cell that is included

@@ -1,5 +1,6 @@
 //! Regular expressions in Java's language, run by Rust's engines.
 
+use super::java_regex;
 use crate::{Error, ErrorKind};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -203,11 +204,20 @@ fn charset(name: &str) -> Result<Charset, Error> {
     })
 }
 
-fn compile(pattern: &str, _flags: i32) -> Result<Program, Error> {
-    match regex::Regex::new(pattern) {
-        Ok(regex) => Ok(Program::Plain(regex)),
-        Err(_) => fancy_regex::Regex::new(pattern)
-            .map(Program::Fancy)
-            .map_err(|e| Error::new(ErrorKind::PatternSyntax, e.to_string())),
+fn compile(pattern: &str, flags: i32) -> Result<Program, Error> {
+    let translated = java_regex::translate(pattern, flags)?;
+    if translated.fancy {
+        return fancy_regex::Regex::new(&translated.text).map(Program::Fancy).map_err(|e| refused(pattern, &e));
     }
+    regex::Regex::new(&translated.text).map(Program::Plain).map_err(|e| match e {
+        regex::Error::CompiledTooBig(limit) => {
+            let message = format!("regular expression {pattern:?} needs more than {limit} bytes compiled");
+            Error::new(ErrorKind::UnsupportedOperation, message)
+        }
+        other => refused(pattern, &other),
+    })
+}
+
+fn refused(pattern: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::PatternSyntax, format!("{pattern:?}: {error}"))
 }

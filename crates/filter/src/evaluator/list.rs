@@ -144,7 +144,7 @@ impl All {
                 continue;
             }
             let ahead = |a: &[u8], b: &[u8]| {
-                hint::scan_order(self.reversed, KeyRef::from_checked(a), KeyRef::from_checked(b)) == Ordering::Greater
+                hint::order(self.reversed, KeyRef::from_checked(a), KeyRef::from_checked(b)) == Ordering::Greater
             };
             if !found || ahead(&self.scratch, out) {
                 std::mem::swap(out, &mut self.scratch);
@@ -207,7 +207,7 @@ impl Member {
         let still = match reaching {
             Verdict::SeekNextUsingHint => {
                 self.node.hint(about, scratch)
-                    && hint::scan_order(reversed, key, KeyRef::from_checked(scratch)) == Ordering::Less
+                    && hint::order(reversed, key, KeyRef::from_checked(scratch)) == Ordering::Less
             }
             Verdict::NextCol | Verdict::IncludeAndNextCol => about.column() == key.column(),
             Verdict::NextRow | Verdict::IncludeAndSeekNextRow => about.family() == key.family(),
@@ -294,7 +294,7 @@ impl Any {
                 return false;
             }
             let nearer = |a: &[u8], b: &[u8]| {
-                hint::scan_order(self.reversed, KeyRef::from_checked(a), KeyRef::from_checked(b)) == Ordering::Less
+                hint::order(self.reversed, KeyRef::from_checked(a), KeyRef::from_checked(b)) == Ordering::Less
             };
             if !found || nearer(&self.scratch, out) {
                 std::mem::swap(out, &mut self.scratch);

@@ -49,6 +49,10 @@ fn is_after(row: &[u8], range: &RowRange) -> bool {
     !range.stop_row.is_empty() && (row > &range.stop_row[..] || row == &range.stop_row[..] && !range.stop_inclusive)
 }
 
+fn contains(range: &RowRange, row: &[u8]) -> bool {
+    !is_before(row, range) && !is_after(row, range)
+}
+
 /// Sorted, with ranges that overlap or touch made one. (HBase's own merge loses the start row of a range that
 /// begins where another, exclusive, one begins.)
 fn merge(ranges: &[RowRange]) -> Vec<RowRange> {
@@ -94,10 +98,10 @@ impl Ranges {
         if self.done {
             return true;
         }
-        let inside = |range: &RowRange| !is_before(row, range) && !is_after(row, range);
+        let inside = |range: &RowRange| contains(range, row);
         if !self.ranges.get(self.at).is_some_and(inside) {
             let next = if self.reversed {
-                self.ranges.partition_point(|range| !is_before(row, range)).checked_sub(1)
+                self.next_reversed(row)
             } else {
                 Some(self.ranges.partition_point(|range| is_after(row, range))).filter(|at| *at < self.ranges.len())
             };
@@ -118,6 +122,25 @@ impl Ranges {
             Verdict::SeekNextUsingHint
         });
         false
+    }
+
+    /// The range of `row`, or the next one below it. HBase searches the ranges by halving them, ordered by their stop
+    /// rows; an open stop row is first of them but sorts as the least, so that rows which halving compares with it
+    /// are sent there, and the ranges between are lost [seen in a real scan].
+    fn next_reversed(&self, row: &[u8]) -> Option<usize> {
+        let count = self.ranges.len();
+        let flipped = |i: usize| count - 1 - i;
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = (low + high - 1) / 2;
+            match row.cmp(&self.ranges[flipped(middle)].stop_row) {
+                Ordering::Equal => return Some(flipped(middle)),
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+            }
+        }
+        let before = low.checked_sub(1).map(flipped).filter(|at| contains(&self.ranges[*at], row));
+        before.or((low < count).then(|| flipped(low)))
     }
 
     pub(super) fn cell(&self) -> Result<Verdict, Error> {
