@@ -1,10 +1,80 @@
-//! (being written)
+//! The block cache: decoded blocks of all files of a server, by file number and offset.
+//!
+//! Always true: a block in the cache was checked when it was loaded; what is in the cache is never changed. A hit takes a
+//! shard's lock shared and touches one counter. No lock is held while a block is read.
+//!
+//! Blocks come in through a small queue and stay only if they are asked for again (S3-FIFO): a scan over a large table
+//! flows through the small queue and leaves the working set alone. Blocks of IN_MEMORY families enter the main queue at
+//! once. What HBase does with three priorities (`LruBlockCache`) is done here with two queues and a memory of the
+//! recently refused.
 
+use crate::data_block::DataBlock;
+use crate::index::IndexBlock;
+use bytes::Bytes;
+use parking_lot::RwLock;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// A decoded block.
+#[derive(Clone, Debug)]
+pub(crate) enum CachedBlock {
+    Data(Arc<DataBlock>),
+    Index(Arc<IndexBlock>),
+    Bloom(Bytes),
+}
+
+impl CachedBlock {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            CachedBlock::Data(block) => block.heap_bytes(),
+            CachedBlock::Index(block) => block.heap_bytes(),
+            CachedBlock::Bloom(bytes) => bytes.len(),
+        }
+    }
+}
+
+type Key = (u64, u64);
+
+/// Bytes of bookkeeping for one block: map entry, queue entry, counters.
+const OVERHEAD_BYTES: u64 = 128;
+const MAX_SHARDS: u64 = 32;
+const MIN_SHARD_BYTES: u64 = 8 << 20;
+/// The small queue's part of a shard, in percent.
+const SMALL_PERCENT: u64 = 10;
+const HITS_MAX: u8 = 3;
+
+struct Entry {
+    block: CachedBlock,
+    weight: u64,
+    /// Hits since the block was last passed over, up to [`HITS_MAX`].
+    hits: AtomicU8,
+}
+
+#[derive(Default)]
+struct Shard {
+    blocks: FxHashMap<Key, Entry>,
+    small: VecDeque<Key>,
+    small_bytes: u64,
+    main: VecDeque<Key>,
+    main_bytes: u64,
+    /// Keys lately pushed out of the small queue: coming back soon, they go to the main queue.
+    ghosts: VecDeque<Key>,
+    ghost_set: FxHashSet<Key>,
+}
 
 /// The cache of decoded blocks, shared by all files of a server. Sharded; scan-resistant; a hit takes a shared lock.
-#[derive(Debug)]
-pub struct BlockCache {}
+pub struct BlockCache {
+    shards: Box<[RwLock<Shard>]>,
+    capacity: AtomicU64,
+    next_file_id: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    inserted: AtomicU64,
+    evicted: AtomicU64,
+}
 
 /// Counts of a [`BlockCache`] since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,25 +95,183 @@ pub struct CacheStats {
     pub blocks: u64,
 }
 
+impl std::fmt::Debug for BlockCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockCache").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
 impl BlockCache {
     /// A cache of at most `capacity_bytes`.
-    pub fn new(_capacity_bytes: u64) -> Arc<BlockCache> {
-        todo!()
+    pub fn new(capacity_bytes: u64) -> Arc<BlockCache> {
+        let shards = (capacity_bytes / MIN_SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two().min(MAX_SHARDS);
+        Arc::new(BlockCache {
+            shards: (0..shards).map(|_| RwLock::default()).collect(),
+            capacity: AtomicU64::new(capacity_bytes),
+            next_file_id: AtomicU64::new(1),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            inserted: AtomicU64::new(0),
+            evicted: AtomicU64::new(0),
+        })
     }
+
     /// Changes the capacity; shrinking pushes blocks out.
-    pub fn set_capacity(&self, _capacity_bytes: u64) {
-        todo!()
+    pub fn set_capacity(&self, capacity_bytes: u64) {
+        self.capacity.store(capacity_bytes, Ordering::Relaxed);
+        let mut evicted = 0;
+        for shard in &self.shards {
+            evicted += shard.write().make_room(self.shard_capacity());
+        }
+        self.evicted.fetch_add(evicted, Ordering::Relaxed);
     }
+
     /// Counts.
     pub fn stats(&self) -> CacheStats {
-        todo!()
+        let mut stats = CacheStats {
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            inserted: self.inserted.load(Ordering::Relaxed),
+            evicted: self.evicted.load(Ordering::Relaxed),
+            capacity_bytes: self.capacity.load(Ordering::Relaxed),
+            ..CacheStats::default()
+        };
+        for shard in &self.shards {
+            let shard = shard.read();
+            stats.used_bytes += shard.small_bytes + shard.main_bytes;
+            stats.blocks += shard.blocks.len() as u64;
+        }
+        stats
     }
+
     /// A number no other file of this cache has.
     pub fn new_file_id(&self) -> u64 {
-        todo!()
+        self.next_file_id.fetch_add(1, Ordering::Relaxed)
     }
-    /// Forgets all blocks of a file; returns how many there were.
-    pub fn evict_file(&self, _file_id: u64) -> usize {
-        todo!()
+
+    /// Forgets all blocks of a file; returns how many there were. Looks at every block held.
+    pub fn evict_file(&self, file_id: u64) -> usize {
+        self.shards.iter().map(|shard| shard.write().remove_file(file_id)).sum()
+    }
+
+    fn shard_capacity(&self) -> u64 {
+        self.capacity.load(Ordering::Relaxed) / self.shards.len() as u64
+    }
+
+    fn shard(&self, key: Key) -> &RwLock<Shard> {
+        // The multiplication mixes upwards: the high bits choose the shard, the map uses the others.
+        let hash = FxBuildHasher.hash_one(key);
+        &self.shards[(hash >> 40) as usize & (self.shards.len() - 1)]
+    }
+
+    pub(crate) fn get(&self, file_id: u64, offset: u64) -> Option<CachedBlock> {
+        let key = (file_id, offset);
+        let shard = self.shard(key).read();
+        let Some(entry) = shard.blocks.get(&key) else {
+            self.misses.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        let hits = entry.hits.load(Ordering::Relaxed);
+        if hits < HITS_MAX {
+            entry.hits.store(hits + 1, Ordering::Relaxed);
+        }
+        Some(entry.block.clone())
+    }
+
+    /// Puts a block in. One that is there already stays; one larger than a shard is not admitted.
+    pub(crate) fn insert(&self, file_id: u64, offset: u64, block: CachedBlock, in_memory: bool) {
+        let key = (file_id, offset);
+        let capacity = self.shard_capacity();
+        let weight = block.heap_bytes() as u64 + OVERHEAD_BYTES;
+        if weight > capacity {
+            return;
+        }
+        let mut shard = self.shard(key).write();
+        if shard.blocks.contains_key(&key) {
+            return;
+        }
+        let evicted = shard.make_room(capacity - weight);
+        let to_main = in_memory || shard.ghost_set.remove(&key);
+        let hits = AtomicU8::new(if in_memory { HITS_MAX } else { 0 });
+        shard.blocks.insert(key, Entry { block, weight, hits });
+        if to_main {
+            shard.main.push_back(key);
+            shard.main_bytes += weight;
+        } else {
+            shard.small.push_back(key);
+            shard.small_bytes += weight;
+        }
+        drop(shard);
+        self.inserted.fetch_add(1, Ordering::Relaxed);
+        self.evicted.fetch_add(evicted, Ordering::Relaxed);
+    }
+}
+
+impl Shard {
+    /// Pushes blocks out until at most `room` bytes are held; returns how many.
+    fn make_room(&mut self, room: u64) -> u64 {
+        let mut evicted = 0;
+        while self.small_bytes + self.main_bytes > room {
+            let small_share = (self.small_bytes + self.main_bytes) * SMALL_PERCENT / 100;
+            let from_small = !self.small.is_empty() && (self.small_bytes > small_share || self.main.is_empty());
+            evicted += u64::from(if from_small { self.pass_small() } else { self.pass_main() });
+        }
+        evicted
+    }
+
+    /// Looks at the oldest block of the small queue: asked for again, it moves to the main queue, else it goes.
+    fn pass_small(&mut self) -> bool {
+        let Some(key) = self.small.pop_front() else {
+            return false;
+        };
+        let entry = &self.blocks[&key];
+        self.small_bytes -= entry.weight;
+        if entry.hits.swap(0, Ordering::Relaxed) > 0 {
+            self.main_bytes += entry.weight;
+            self.main.push_back(key);
+            return false;
+        }
+        self.blocks.remove(&key);
+        if self.ghost_set.insert(key) {
+            self.ghosts.push_back(key);
+        }
+        while self.ghosts.len() > self.blocks.len().max(64) {
+            if let Some(old) = self.ghosts.pop_front() {
+                self.ghost_set.remove(&old);
+            }
+        }
+        true
+    }
+
+    /// Looks at the oldest block of the main queue: with hits left it goes round again for one of them, else it goes.
+    fn pass_main(&mut self) -> bool {
+        let Some(key) = self.main.pop_front() else {
+            return false;
+        };
+        let entry = &self.blocks[&key];
+        let hits = entry.hits.load(Ordering::Relaxed);
+        if hits > 0 {
+            entry.hits.store(hits - 1, Ordering::Relaxed);
+            self.main.push_back(key);
+            return false;
+        }
+        self.main_bytes -= entry.weight;
+        self.blocks.remove(&key);
+        true
+    }
+
+    fn remove_file(&mut self, file_id: u64) -> usize {
+        let before = self.blocks.len();
+        for (queue, bytes) in [(&mut self.small, &mut self.small_bytes), (&mut self.main, &mut self.main_bytes)] {
+            queue.retain(|key| {
+                let stays = key.0 != file_id;
+                if !stays && let Some(entry) = self.blocks.remove(key) {
+                    *bytes -= entry.weight;
+                }
+                stays
+            });
+        }
+        before - self.blocks.len()
     }
 }

@@ -8,7 +8,7 @@
 //!  1. Nothing read from a file is believed: every length is held against the file and the block before memory is
 //!     taken, every checksum is compared, every cell's shape is checked once when its block is loaded. Damage is
 //!     [`Error::Corrupt`] with path and offset; it is never a panic and never a wrong cell.
-//!  2. Whatever a file's encoding and codec, a loaded data block ([`DataBlock`]) is cells in plain KeyValue layout
+//!  2. Whatever a file's encoding and codec, a loaded data block (`DataBlock`) is cells in plain KeyValue layout
 //!     with a sparse table of offsets: stepping is a few loads, seeking within a block a binary search.
 //!  3. A written file is sorted and complete, or [`Writer::finish`] has not returned `Ok`.
 //!  4. No clock, no threads, no dice; the caller hands in volume, cache and times.
@@ -16,11 +16,27 @@
 //! Must not know: regions, stores, tables; what a file's name means. Follows: HBase `HFileReaderImpl`,
 //! `HFileWriterImpl`, `HFileBlock`, `HFileBlockIndex`, `CompoundBloomFilter`, `StoreFileWriter`.
 
+mod block;
+mod block_writer;
+mod bloom;
+mod bloom_writer;
 mod cache;
+mod checksum;
+mod codec;
+mod cursor;
+mod data_block;
+mod encoding;
 mod error;
+pub mod file_info;
+mod hash;
+mod index;
+mod index_writer;
+mod open;
 mod options;
 mod reader;
 mod scanner;
+mod source;
+mod trailer;
 mod writer;
 
 pub use cache::{BlockCache, CacheStats};

@@ -1,11 +1,16 @@
-//! (being written)
+//! An open file: what it says of itself, its Bloom filters, its scanners. Follows: `HFileReaderImpl`, `StoreFileReader`.
 
-use crate::{BlockCache, BloomType, Compression, Encoding, Residency, Result, ScanOptions, Scanner};
+use crate::bloom::{self, Bloom};
+use crate::file_info::{self, FileInfo, key};
+use crate::index::{IndexBlock, MidKey};
+use crate::open::{self, Opened};
+use crate::source::{Fetch, Source};
+use crate::trailer::Trailer;
+use crate::{BlockCache, BloomType, Compression, Encoding, Error, Residency, Result, ScanOptions, Scanner};
 use base::SeqId;
 use bytes::Bytes;
 use cell::{KeyRef, Order};
 use fs::{FilePath, ReadAt, Volume};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Which side of the split key a reference keeps (`Range` of HBase's `Reference`).
@@ -22,7 +27,7 @@ pub enum HalfSide {
 pub struct Half {
     /// The side that is shown.
     pub side: HalfSide,
-    /// Flat key of the split: first-on-row key of the split row.
+    /// Flat key of the split: first-on-row key of the split row. Checked when the reader is opened.
     pub split_key: Bytes,
 }
 
@@ -42,152 +47,377 @@ pub struct ReaderContext {
 }
 
 /// An open HFile. Shared between threads; holds trailer, file info, root index and Bloom headers in memory.
-#[derive(Debug)]
-pub struct Reader {}
+pub struct Reader {
+    pub(crate) source: Source,
+    len: u64,
+    trailer: Trailer,
+    encoding: Encoding,
+    pub(crate) root: IndexBlock,
+    mid_key: Option<MidKey>,
+    meta_index: IndexBlock,
+    info: FileInfo,
+    last_key: Option<Bytes>,
+    max_memstore_ts: u64,
+    bloom_type: BloomType,
+    bloom: Option<Bloom>,
+    delete_bloom: Option<Bloom>,
+    prefix_len: usize,
+    pub(crate) half: Option<Half>,
+    override_seq_id: Option<SeqId>,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("path", self.path()).field("trailer", &self.trailer).finish_non_exhaustive()
+    }
+}
 
 impl Reader {
-    /// Opens the file at `path`: 3 to 4 small reads.
+    /// Opens the file at `path`: usually one read of its last 16 KiB.
     ///
     /// # Errors
     /// `Io`; `Corrupt` when trailer, index or file info do not fit; `Unsupported` for encrypted files and unknown codecs.
-    pub fn open(_volume: &dyn Volume, _path: &FilePath, _context: ReaderContext) -> Result<Arc<Reader>> {
-        todo!()
+    pub fn open(volume: &dyn Volume, path: &FilePath, context: ReaderContext) -> Result<Arc<Reader>> {
+        Reader::open_at(volume.open(path)?, path, context)
     }
+
     /// As [`Reader::open`] of a file that is open already; `path` is for messages.
-    pub fn open_at(_file: Arc<dyn ReadAt>, _path: &FilePath, _context: ReaderContext) -> Result<Arc<Reader>> {
-        todo!()
+    ///
+    /// # Errors
+    /// As [`Reader::open`].
+    pub fn open_at(file: Arc<dyn ReadAt>, path: &FilePath, context: ReaderContext) -> Result<Arc<Reader>> {
+        let opened = open::open(&*file, path)?;
+        let info_corrupt = |what: String| Error::corrupt(path, opened.trailer.file_info_offset, what);
+        let long = |key| file_info::long(&opened.info, key).map_err(|d| info_corrupt(d.0));
+        let max_memstore_ts = long(key::MAX_MEMSTORE_TS)?.map_or(0, |ts| ts.max(0) as u64);
+        let last_key = opened.info.get(key::LAST_KEY).cloned();
+        if let Some(last_key) = &last_key {
+            KeyRef::parse(last_key).map_err(|e| info_corrupt(format!("the last key: {e}")))?;
+        } else if opened.root.len() > 0 {
+            return Err(info_corrupt("the last key is missing".into()));
+        }
+        if let Some(half) = &context.half {
+            KeyRef::parse(&half.split_key).map_err(|e| Error::corrupt(path, 0, format!("the split key: {e}")))?;
+        }
+        let Opened { len, trailer, compression, encoding, tail, root, mid_key, meta_index, .. } = opened;
+        let Opened { info, bloom_type, bloom, delete_bloom, prefix_len, .. } = opened;
+        let file_id = context.cache_file_id.or_else(|| context.cache.as_ref().map(|cache| cache.new_file_id()));
+        let source = Source {
+            file,
+            path: path.clone(),
+            compression,
+            tail,
+            encoded: encoding != Encoding::None,
+            blocks_end: trailer.load_on_open_offset,
+            cache: context.cache,
+            file_id: file_id.unwrap_or(0),
+            in_memory: context.in_memory,
+        };
+        Ok(Arc::new(Reader {
+            source,
+            len,
+            trailer,
+            encoding,
+            root,
+            mid_key,
+            meta_index,
+            info,
+            last_key,
+            max_memstore_ts,
+            bloom_type,
+            bloom,
+            delete_bloom,
+            prefix_len,
+            half: context.half,
+            override_seq_id: context.override_seq_id,
+        }))
     }
+
     /// A scanner over the file (or the half of it that this reader shows), not yet positioned.
-    pub fn scanner(self: &Arc<Self>, _options: ScanOptions) -> Scanner {
-        todo!()
+    pub fn scanner(self: &Arc<Self>, options: ScanOptions) -> Scanner {
+        Scanner::new(self.clone(), options)
     }
+
     /// The file's path, for messages.
     pub fn path(&self) -> &FilePath {
-        todo!()
+        &self.source.path
     }
+
     /// All of file info, raw.
-    pub fn file_info(&self) -> &BTreeMap<Bytes, Bytes> {
-        todo!()
+    pub fn file_info(&self) -> &std::collections::BTreeMap<Bytes, Bytes> {
+        &self.info
     }
+
     /// Number of cells in the whole file.
     pub fn entry_count(&self) -> u64 {
-        todo!()
+        self.trailer.entry_count
     }
+
     /// Bytes of the whole file.
     pub fn len_bytes(&self) -> u64 {
-        todo!()
+        self.len
     }
+
     /// Bytes of all blocks before compression.
     pub fn uncompressed_bytes(&self) -> u64 {
-        todo!()
+        self.trailer.uncompressed_bytes
     }
+
     /// Bytes of the whole data index before compression (all levels).
     pub fn index_bytes(&self) -> u64 {
-        todo!()
+        self.trailer.uncompressed_index_bytes
     }
+
+    /// Levels of the data index, the root included.
+    pub fn index_levels(&self) -> u32 {
+        self.trailer.index_levels
+    }
+
     /// Bytes of the Bloom chunks.
     pub fn bloom_bytes(&self) -> u64 {
-        todo!()
+        [&self.bloom, &self.delete_bloom].into_iter().flatten().map(|bloom| bloom.total_bytes).sum()
     }
+
+    /// Keys in the general Bloom filter.
+    pub fn bloom_key_count(&self) -> u64 {
+        self.bloom.as_ref().map_or(0, |bloom| bloom.key_count)
+    }
+
     /// Memory held by this reader outside the cache.
     pub fn heap_bytes(&self) -> usize {
-        todo!()
+        let info: usize = self.info.iter().map(|(k, v)| k.len() + v.len() + 2 * size_of::<Bytes>()).sum();
+        let blooms: usize = [&self.bloom, &self.delete_bloom].into_iter().flatten().map(Bloom::heap_bytes).sum();
+        size_of::<Reader>() + info + blooms + self.root.heap_bytes() + self.meta_index.heap_bytes()
     }
+
+    fn long(&self, key: &[u8]) -> Option<i64> {
+        file_info::long(&self.info, key).ok().flatten()
+    }
+
     /// MAX_SEQ_ID_KEY; `None` in bulk-load output (then the file name may say it).
     pub fn max_seq_id(&self) -> Option<SeqId> {
-        todo!()
+        self.long(key::MAX_SEQ_ID).and_then(|id| u64::try_from(id).ok()).map(SeqId)
     }
+
     /// MAX_MEMSTORE_TS_KEY: highest sequence id kept with the cells; 0 when none is kept.
     pub fn max_memstore_ts(&self) -> u64 {
-        todo!()
+        self.max_memstore_ts
     }
+
     /// A key at or before the first cell shown (exactly the first cell's key when the whole file is shown). `None`: no cells.
     pub fn first_key(&self) -> Option<KeyRef<'_>> {
-        todo!()
+        let first = (self.root.len() > 0).then(|| self.root.key(0))?;
+        match self.half_key(HalfSide::Top) {
+            Some(split) if self.order().keys(first, split).is_lt() => Some(split),
+            _ => Some(first),
+        }
     }
+
     /// A key at or after the last cell shown (exactly the last cell's key when the whole file is shown). `None`: no cells.
     pub fn last_key(&self) -> Option<KeyRef<'_>> {
-        todo!()
+        let last = KeyRef::from_checked(self.last_key.as_ref().filter(|_| self.root.len() > 0)?);
+        match self.half_key(HalfSide::Bottom) {
+            Some(split) if self.order().keys(split, last).is_lt() => Some(split),
+            _ => Some(last),
+        }
     }
+
+    /// The split key, when this reader shows `side` of it.
+    pub(crate) fn half_key(&self, side: HalfSide) -> Option<KeyRef<'_>> {
+        self.half.as_ref().filter(|half| half.side == side).map(|half| KeyRef::from_checked(&half.split_key))
+    }
+
+    /// The half this reader shows; `None`: the whole file.
+    pub fn half(&self) -> Option<&Half> {
+        self.half.as_ref()
+    }
+
     /// The key near the middle of the file's blocks, where a region is split; `None` for an empty file and for halves.
-    /// May read one index block.
+    /// May read one index block. The key may be a made-up one between two cells.
+    ///
+    /// # Errors
+    /// `Io` and `Corrupt` of that block.
     pub fn mid_key(&self) -> Result<Option<Bytes>> {
-        todo!()
+        if self.half.is_some() || self.root.len() == 0 {
+            return Ok(None);
+        }
+        let Some(mid) = self.mid_key else {
+            return Ok(Some(Bytes::copy_from_slice(self.root.raw_key(self.root.len() / 2))));
+        };
+        let leaf = self.source.index(mid.leaf, true, Fetch { residency: Residency::MayRead, keep: true })?;
+        let entry = mid.entry as usize;
+        if entry >= leaf.len() {
+            let what = format!("the middle key is entry {entry} of {}", leaf.len());
+            return Err(Error::corrupt(self.path(), mid.leaf.offset, what));
+        }
+        Ok(Some(Bytes::copy_from_slice(leaf.raw_key(entry))))
     }
+
     /// Smallest and largest timestamp (TIMERANGE), both inclusive; `None` when not recorded or no cells.
     pub fn time_range(&self) -> Option<(i64, i64)> {
-        todo!()
+        let (min, max) = self.info.get(key::TIME_RANGE)?.split_first_chunk::<8>()?;
+        (self.root.len() > 0).then_some((i64::from_be_bytes(*min), i64::from_be_bytes(max.try_into().ok()?)))
     }
+
     /// EARLIEST_PUT_TS.
     pub fn earliest_put_ts(&self) -> Option<i64> {
-        todo!()
+        self.long(key::EARLIEST_PUT_TS)
     }
+
     /// hfile.CREATE_TIME_TS in milliseconds.
     pub fn create_time_ms(&self) -> Option<i64> {
-        todo!()
+        self.long(key::CREATE_TIME_TS)
     }
+
     /// BULKLOAD_TIMESTAMP in milliseconds: present in bulk-loaded files.
     pub fn bulk_load_time_ms(&self) -> Option<i64> {
-        todo!()
+        self.long(key::BULKLOAD_TIMESTAMP)
     }
+
     /// SKIP_RESET_SEQ_ID: cells of a bulk-loaded file keep their own sequence ids.
     pub fn skip_reset_seq_id(&self) -> bool {
-        todo!()
+        file_info::flag(&self.info, key::SKIP_RESET_SEQ_ID)
     }
+
     /// MAJOR_COMPACTION_KEY.
     pub fn is_major_compacted(&self) -> bool {
-        todo!()
+        file_info::flag(&self.info, key::MAJOR_COMPACTION)
     }
+
     /// EXCLUDE_FROM_MINOR_COMPACTION.
     pub fn exclude_from_minor(&self) -> bool {
-        todo!()
+        file_info::flag(&self.info, key::EXCLUDE_FROM_MINOR_COMPACTION)
     }
+
     /// DELETE_FAMILY_COUNT.
     pub fn delete_family_count(&self) -> u64 {
-        todo!()
+        self.long(key::DELETE_FAMILY_COUNT).map_or(0, |count| count.max(0) as u64)
     }
-    /// Whether cells carry tags.
+
+    /// Names of the files this one replaces (COMPACTION_EVENT_KEY).
+    pub fn compacted_files(&self) -> Vec<String> {
+        let tracker =
+            self.info.get(key::COMPACTION_EVENT).and_then(proto::magic::decode::<proto::pb::CompactionEventTracker>);
+        let names = tracker.and_then(|t| t.ok()).map(|t| t.compacted_store_file).unwrap_or_default();
+        names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+    }
+
+    /// Whether cells have a tags section.
     pub fn has_tags(&self) -> bool {
-        todo!()
+        self.source.tail.tags
     }
+
     /// Codec.
     pub fn compression(&self) -> Compression {
-        todo!()
+        self.source.compression
     }
+
     /// Encoding of data blocks.
     pub fn encoding(&self) -> Encoding {
-        todo!()
+        self.encoding
     }
+
     /// Order of the cells.
     pub fn order(&self) -> Order {
-        todo!()
+        self.trailer.order
     }
+
+    /// The file's number in the cache.
+    pub fn cache_file_id(&self) -> u64 {
+        self.source.file_id
+    }
+
+    /// The sequence id of a cell that is stored with `stored`.
+    #[inline]
+    pub(crate) fn seq_id(&self, stored: u64) -> u64 {
+        match self.override_seq_id {
+            Some(id) => id.0,
+            // A compaction that found no reader needing them leaves all ids meaningless.
+            None if self.max_memstore_ts == 0 => 0,
+            None => stored,
+        }
+    }
+
+    /// The payload of the meta block called `name`, if there is one. Reads it anew each time.
+    ///
+    /// # Errors
+    /// `Io` and `Corrupt` of that block.
+    pub fn meta_block(&self, name: &[u8]) -> Result<Option<Bytes>> {
+        let Some(i) = (0..self.meta_index.len()).find(|i| self.meta_index.raw_key(*i) == name) else {
+            return Ok(None);
+        };
+        let at = self.meta_index.block(i);
+        match self.source.read(at, None)? {
+            (crate::block::BlockType::Meta, payload) => Ok(Some(payload)),
+            (other, _) => Err(Error::corrupt(self.path(), at.offset, format!("a {other:?} block is not a meta block"))),
+        }
+    }
+
     /// The general Bloom filter's type; `None` when the file has none.
     pub fn bloom_type(&self) -> BloomType {
-        todo!()
+        self.bloom_type
     }
+
     /// Whether the file has a general Bloom filter.
     pub fn has_bloom(&self) -> bool {
-        self.bloom_type() != BloomType::None
+        self.bloom.is_some()
     }
+
     /// Whether the file may hold cells of `row` (ROW and ROWPREFIX filters; true for others).
     ///
     /// # Errors
-    /// `WouldBlock` when a chunk is not cached and must not be read.
-    pub fn may_contain_row(&self, _row: &[u8], _residency: Residency) -> Result<bool> {
-        todo!()
+    /// `WouldBlock` when a chunk is not cached and must not be read; `Io` and `Corrupt` of the chunk.
+    pub fn may_contain_row(&self, row: &[u8], residency: Residency) -> Result<bool> {
+        match (&self.bloom, self.bloom_type) {
+            (Some(bloom), BloomType::Row) => self.ask(bloom, row, residency),
+            // The prefixes of rows in meta order are in no order.
+            (Some(bloom), BloomType::RowPrefixFixedLength) if self.order() == Order::User => {
+                self.ask(bloom, &row[..row.len().min(self.prefix_len)], residency)
+            }
+            _ => Ok(true),
+        }
     }
-    /// Whether the file may hold cells of this column of `row`. A ROWCOL filter does not know of family deletes: ask
-    /// [`Reader::may_contain_delete_family`] as well. Other filters answer for the row.
-    pub fn may_contain_row_col(&self, _row: &[u8], _qualifier: &[u8], _residency: Residency) -> Result<bool> {
-        todo!()
+
+    /// Whether the file may hold cells of this column of `row`. A ROWCOL filter answers for exactly this column and not
+    /// for family deletes: ask [`Reader::may_contain_delete_family`] as well. Other filters answer for the row.
+    ///
+    /// # Errors
+    /// As [`Reader::may_contain_row`].
+    pub fn may_contain_row_col(&self, row: &[u8], qualifier: &[u8], residency: Residency) -> Result<bool> {
+        match (&self.bloom, self.bloom_type) {
+            (Some(bloom), BloomType::RowCol) => {
+                bloom::with_row_col_key(row, qualifier, |key| self.ask(bloom, key, residency))
+            }
+            _ => self.may_contain_row(row, residency),
+        }
     }
+
     /// Whether the file may hold a DeleteFamily or DeleteFamilyVersion marker in `row`.
-    pub fn may_contain_delete_family(&self, _row: &[u8], _residency: Residency) -> Result<bool> {
-        todo!()
+    ///
+    /// # Errors
+    /// As [`Reader::may_contain_row`].
+    pub fn may_contain_delete_family(&self, row: &[u8], residency: Residency) -> Result<bool> {
+        if self.info.contains_key(key::DELETE_FAMILY_COUNT) && self.delete_family_count() == 0 {
+            return Ok(false);
+        }
+        match &self.delete_bloom {
+            Some(bloom) => self.ask(bloom, row, residency),
+            None => Ok(true),
+        }
     }
+
+    fn ask(&self, bloom: &Bloom, key: &[u8], residency: Residency) -> Result<bool> {
+        let Some(chunk) = bloom.chunk_of(self.order(), key) else {
+            return Ok(false);
+        };
+        let bits = self.source.bloom(chunk, Fetch { residency, keep: true })?;
+        Ok(bloom.contains(key, &bits))
+    }
+
     /// Forgets the file's blocks in the cache; the reader stays usable.
     pub fn evict(&self) {
-        todo!()
+        if let Some(cache) = &self.source.cache {
+            cache.evict_file(self.source.file_id);
+        }
     }
 }

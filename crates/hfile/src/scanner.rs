@@ -1,8 +1,12 @@
-//! (being written)
+//! Moving through a file's cells. Follows: `HFileReaderImpl.HFileScannerImpl`, `HalfStoreFileReader`.
 
-use crate::{Reader, Result};
+use crate::data_block::{CellAt, DataBlock};
+use crate::index::{BlockAt, IndexBlock};
+use crate::source::{Fetch, ReadAhead};
+use crate::{HalfSide, Reader, Result};
+use base::SeqId;
 use bytes::Bytes;
-use cell::{CellRef, KeyRef};
+use cell::{CellRef, KeyRef, Order};
 use std::sync::Arc;
 
 /// Whether a block that is not in the cache may be read.
@@ -18,7 +22,7 @@ pub enum Residency {
 /// How a scanner reads.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanOptions {
-    /// Put blocks read into the cache (they are looked up there in any case).
+    /// Put data blocks read into the cache (they are looked up there in any case; index blocks are always put there).
     pub cache_blocks: bool,
     /// Read single blocks; else read ahead, more and more as the scan goes on.
     pub pread: bool,
@@ -38,57 +42,309 @@ impl Default for ScanOptions {
 #[derive(Debug)]
 pub struct Scanner {
     reader: Arc<Reader>,
+    options: ScanOptions,
+    /// The current block's entry in the root index.
+    root_entry: usize,
+    /// The levels below the root: the block and the entry in it; the last one's entry is the data block's.
+    lower: Vec<(Arc<IndexBlock>, usize)>,
+    /// The current block; kept after the end so that its memory can be used again.
+    block: Option<Arc<DataBlock>>,
+    /// The current cell; its sequence id as shown.
+    at: Option<CellAt>,
+    /// Cells of this block may lie beyond the half that is shown.
+    check_end: bool,
+    ahead: ReadAhead,
 }
 
 impl Scanner {
+    pub(crate) fn new(reader: Arc<Reader>, options: ScanOptions) -> Scanner {
+        let lower = Vec::with_capacity(reader.index_levels() as usize - 1);
+        Scanner {
+            reader,
+            options,
+            root_entry: 0,
+            lower,
+            block: None,
+            at: None,
+            check_end: false,
+            ahead: ReadAhead::default(),
+        }
+    }
+
     /// The file.
     pub fn reader(&self) -> &Arc<Reader> {
         &self.reader
     }
+
     /// Changes what happens on a miss, from the next call on.
-    pub fn set_residency(&mut self, _residency: Residency) {
-        todo!()
+    pub fn set_residency(&mut self, residency: Residency) {
+        self.options.residency = residency;
     }
+
     /// Switches between single-block reads and read-ahead, from the next block on.
-    pub fn set_pread(&mut self, _pread: bool) {
-        todo!()
+    pub fn set_pread(&mut self, pread: bool) {
+        self.options.pread = pread;
     }
+
     /// To the first cell; false when there is none.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`, `WouldBlock` of the blocks on the way; so for every other move.
     pub fn seek_to_first(&mut self) -> Result<bool> {
-        todo!()
+        let reader = self.reader.clone();
+        if let Some(split) = reader.half_key(HalfSide::Top) {
+            return self.seek(split);
+        }
+        self.at = None;
+        if reader.root.len() == 0 {
+            return Ok(false);
+        }
+        self.root_entry = 0;
+        self.descend(&reader, |_| Some(0))?;
+        let first = self.load(&reader)?.first();
+        Ok(self.land(&reader, Some(first)))
     }
+
     /// To the first cell at or after `key` (sequence ids are not looked at); false, and unpositioned, when there is none.
-    pub fn seek(&mut self, _key: KeyRef<'_>) -> Result<bool> {
-        todo!()
+    pub fn seek(&mut self, key: KeyRef<'_>) -> Result<bool> {
+        let reader = self.reader.clone();
+        let key = match reader.half_key(HalfSide::Top) {
+            Some(split) if reader.order().keys(key, split).is_lt() => split,
+            _ => key,
+        };
+        self.at = None;
+        if reader.root.len() == 0
+            || reader.half_key(HalfSide::Bottom).is_some_and(|s| reader.order().keys(key, s).is_ge())
+        {
+            return Ok(false);
+        }
+        let order = reader.order();
+        self.root_entry = reader.root.find(order, key);
+        self.descend(&reader, |index| Some(index.find(order, key)))?;
+        let found = self.load(&reader)?.seek(order, key);
+        if found.is_none() {
+            return self.next_block(&reader);
+        }
+        Ok(self.land(&reader, found))
     }
+
     /// As [`Scanner::seek`] for a `key` at or after the current cell; stays in the block when the key is there. Never moves back.
     /// Unpositioned and after the end: false.
-    pub fn reseek(&mut self, _key: KeyRef<'_>) -> Result<bool> {
-        todo!()
+    pub fn reseek(&mut self, key: KeyRef<'_>) -> Result<bool> {
+        let (Some(at), Some(block)) = (self.at, &self.block) else {
+            return Ok(false);
+        };
+        let order = self.reader.order();
+        if self.next_indexed_key().is_some_and(|next| order.keys(next, key).is_lt()) {
+            return if order.keys(block.key(at), key).is_ge() { Ok(true) } else { self.seek(key) };
+        }
+        let found = block.seek_from(order, key, at);
+        let reader = self.reader.clone();
+        if found.is_none() {
+            return self.next_block(&reader);
+        }
+        Ok(self.land(&reader, found))
     }
+
     /// To the last cell before `key`; false, and unpositioned, when there is none.
-    pub fn seek_before(&mut self, _key: KeyRef<'_>) -> Result<bool> {
-        todo!()
+    pub fn seek_before(&mut self, key: KeyRef<'_>) -> Result<bool> {
+        let reader = self.reader.clone();
+        let order = reader.order();
+        let key = match reader.half_key(HalfSide::Bottom) {
+            Some(split) if order.keys(split, key).is_lt() => split,
+            _ => key,
+        };
+        self.at = None;
+        let Some(entry) = reader.root.find_before(order, key) else {
+            return Ok(false);
+        };
+        self.root_entry = entry;
+        // A block found below an entry that is before the key has such an entry itself: at least its first.
+        self.descend(&reader, |index| Some(index.find_before(order, key).unwrap_or(0)))?;
+        let found = match self.load(&reader)?.seek_before(order, key) {
+            // The entry was a made-up key: the block begins at or after the key, and the cell ends the block before.
+            None if !self.step_back(&reader)? => None,
+            None => {
+                let block = self.load(&reader)?;
+                Some(block.last()).filter(|last| order.keys(block.key(*last), key).is_lt())
+            }
+            found => found,
+        };
+        if let (Some(found), Some(split), Some(block)) = (found, reader.half_key(HalfSide::Top), &self.block)
+            && order.keys(block.key(found), split).is_lt()
+        {
+            return Ok(false);
+        }
+        Ok(self.land(&reader, found))
     }
+
     /// To the next cell; false, and unpositioned, at the end.
+    #[inline]
     pub fn next(&mut self) -> Result<bool> {
-        todo!()
+        let (Some(at), Some(block)) = (self.at, &self.block) else {
+            return Ok(false);
+        };
+        match block.after(at) {
+            Some(mut next) if !self.check_end => {
+                next.seq_id = self.reader.seq_id(next.seq_id);
+                self.at = Some(next);
+                Ok(true)
+            }
+            found => self.next_slowly(found),
+        }
     }
+
+    #[cold]
+    fn next_slowly(&mut self, found: Option<CellAt>) -> Result<bool> {
+        let reader = self.reader.clone();
+        if found.is_some() { Ok(self.land(&reader, found)) } else { self.next_block(&reader) }
+    }
+
+    /// Whether the scanner is at a cell.
+    #[inline]
+    pub fn is_positioned(&self) -> bool {
+        self.at.is_some()
+    }
+
     /// The cell at the position.
+    #[inline]
     pub fn current(&self) -> Option<CellRef<'_>> {
-        todo!()
+        match (&self.block, self.at) {
+            (Some(block), Some(at)) => Some(block.cell(at).with_seq_id(SeqId(at.seq_id))),
+            _ => None,
+        }
     }
+
     /// The flat key at the position.
+    #[inline]
     pub fn current_key(&self) -> Option<KeyRef<'_>> {
-        todo!()
+        match (&self.block, self.at) {
+            (Some(block), Some(at)) => Some(block.key(at)),
+            _ => None,
+        }
     }
+
     /// The cell's KeyValue bytes, shared with the cached block: copies nothing, holds the block in memory.
     pub fn current_shared(&self) -> Option<Bytes> {
-        todo!()
+        Some(self.block.as_ref()?.shared(self.at?))
     }
+
     /// The first key of the next block (or a key between): a cell before it is in the current block. `None`: last block.
-    /// Follows: `HFileScanner#getNextIndexedKey`.
+    /// Reads nothing. Follows: `HFileScanner#getNextIndexedKey`.
+    #[inline]
     pub fn next_indexed_key(&self) -> Option<KeyRef<'_>> {
-        todo!()
+        self.at?;
+        for (index, entry) in self.lower.iter().rev() {
+            if entry + 1 < index.len() {
+                return Some(index.key(entry + 1));
+            }
+        }
+        let root = &self.reader.root;
+        (self.root_entry + 1 < root.len()).then(|| root.key(self.root_entry + 1))
+    }
+
+    /// Stands at `found` in the current block, unless that lies beyond the half that is shown.
+    fn land(&mut self, reader: &Reader, found: Option<CellAt>) -> bool {
+        self.at = match (found, &self.block) {
+            (Some(mut at), Some(block)) => {
+                at.seq_id = reader.seq_id(at.seq_id);
+                let beyond = |split| reader.order().keys(block.key(at), split).is_ge();
+                let end = reader.half_key(HalfSide::Bottom).filter(|_| self.check_end);
+                (!end.is_some_and(beyond)).then_some(at)
+            }
+            _ => None,
+        };
+        self.at.is_some()
+    }
+
+    /// To the first cell of the next block.
+    fn next_block(&mut self, reader: &Reader) -> Result<bool> {
+        self.at = None;
+        if !self.step(reader)? {
+            return Ok(false);
+        }
+        let first = self.load(reader)?.first();
+        Ok(self.land(reader, Some(first)))
+    }
+
+    fn fetch(&self) -> Fetch {
+        Fetch { residency: self.options.residency, keep: self.options.cache_blocks && !self.options.compaction }
+    }
+
+    fn index_block(&self, reader: &Reader, at: BlockAt, level: usize) -> Result<Arc<IndexBlock>> {
+        let is_leaf = level + 2 == reader.index_levels() as usize;
+        reader.source.index(at, is_leaf, Fetch { residency: self.options.residency, keep: !self.options.compaction })
+    }
+
+    /// Where the lowest known level points.
+    fn pointed_at(&self, reader: &Reader) -> BlockAt {
+        match self.lower.last() {
+            Some((index, entry)) => index.block(*entry),
+            None => reader.root.block(self.root_entry),
+        }
+    }
+
+    /// From the known levels down to the leaf, choosing an entry in each block.
+    fn descend(&mut self, reader: &Reader, choose: impl Fn(&IndexBlock) -> Option<usize>) -> Result<()> {
+        self.lower.clear();
+        self.descend_further(reader, choose)
+    }
+
+    fn descend_further(&mut self, reader: &Reader, choose: impl Fn(&IndexBlock) -> Option<usize>) -> Result<()> {
+        while self.lower.len() + 1 < reader.index_levels() as usize {
+            let index = self.index_block(reader, self.pointed_at(reader), self.lower.len())?;
+            let entry = choose(&index).unwrap_or(0);
+            self.lower.push((index, entry));
+        }
+        Ok(())
+    }
+
+    /// To the next data block's entry; false after the last.
+    fn step(&mut self, reader: &Reader) -> Result<bool> {
+        loop {
+            match self.lower.last_mut() {
+                Some((index, entry)) if *entry + 1 < index.len() => *entry += 1,
+                Some(_) => {
+                    self.lower.pop();
+                    continue;
+                }
+                None if self.root_entry + 1 < reader.root.len() => self.root_entry += 1,
+                None => return Ok(false),
+            }
+            self.descend_further(reader, |_| Some(0))?;
+            return Ok(true);
+        }
+    }
+
+    /// To the previous data block's entry; false before the first.
+    fn step_back(&mut self, reader: &Reader) -> Result<bool> {
+        loop {
+            match self.lower.last_mut() {
+                Some((_, entry)) if *entry > 0 => *entry -= 1,
+                Some(_) => {
+                    self.lower.pop();
+                    continue;
+                }
+                None if self.root_entry > 0 => self.root_entry -= 1,
+                None => return Ok(false),
+            }
+            self.descend_further(reader, |index| index.len().checked_sub(1))?;
+            return Ok(true);
+        }
+    }
+
+    /// Loads the data block that the index levels point at.
+    fn load(&mut self, reader: &Reader) -> Result<&DataBlock> {
+        let at = self.pointed_at(reader);
+        let fetch = self.fetch();
+        let reads_ahead = !self.options.pread || self.options.compaction;
+        let block = reader.source.data(at, fetch, reads_ahead.then_some(&mut self.ahead))?;
+        let block = self.block.insert(block);
+        // Only the block in which a lower half ends needs its cells compared with the split key.
+        self.check_end = match reader.half_key(HalfSide::Bottom) {
+            Some(split) => Order::keys(reader.order(), block.key(block.last()), split).is_ge(),
+            None => false,
+        };
+        Ok(block)
     }
 }

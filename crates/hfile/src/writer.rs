@@ -1,10 +1,22 @@
-//! (being written)
+//! Writing a file. Follows: `HFileWriterImpl`, `StoreFileWriter`.
 
+use crate::block::BlockType;
+use crate::block_writer::BlockWriter;
+use crate::bloom::with_row_col_key;
+use crate::bloom_writer::BloomWriter;
+use crate::cache::CachedBlock;
+use crate::data_block::DataBlock;
+use crate::encoding::{CellEncoder, Tail};
+use crate::file_info::{self, FileInfo, flag_bytes, key};
+use crate::index::BlockAt;
+use crate::index_writer::{IndexWriter, write_separator};
+use crate::trailer::{TRAILER_LEN, Trailer};
 use crate::{BlockCache, BloomType, ChecksumType, Compression, Encoding, HashType, Result};
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;
-use cell::{CellRef, Order};
+use cell::{CellRef, CellType, KeyRef, Order};
 use fs::{FilePath, Volume};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// How a file is written. The defaults are HBase's.
@@ -106,39 +118,341 @@ pub struct FinishedFile {
     pub first_key: Option<Bytes>,
     /// Flat key of the last cell.
     pub last_key: Option<Bytes>,
+    /// Highest sequence id of a cell.
+    pub max_seq_id_of_cells: SeqId,
     /// The file's number in the cache when blocks were put there: hand it to the reader.
     pub cache_file_id: Option<u64>,
 }
 
+/// Timestamps seen so far. Follows: `TimeRangeTracker`.
+#[derive(Clone, Copy, Debug)]
+struct TimeRange {
+    min: i64,
+    max: i64,
+    earliest_put: i64,
+}
+
+impl TimeRange {
+    const EMPTY: TimeRange = TimeRange { min: i64::MAX, max: -1, earliest_put: i64::MAX };
+
+    fn include(&mut self, cell: CellRef<'_>) {
+        let (timestamp, type_code) = (cell.timestamp(), cell.type_code());
+        self.min = self.min.min(timestamp);
+        self.max = self.max.max(timestamp);
+        if type_code == CellType::Put.code() {
+            self.earliest_put = self.earliest_put.min(timestamp);
+        } else if type_code == CellType::DeleteColumn.code() || type_code == CellType::DeleteFamily.code() {
+            // These hide everything up to their timestamp: readers of older times must see them.
+            self.min = self.min.min(0);
+            self.max = self.max.max(0);
+        }
+    }
+}
+
 /// Writes one HFile from its start to its end; data blocks leave as they fill.
-pub struct Writer {}
+pub struct Writer {
+    options: WriterOptions,
+    path: FilePath,
+    out: BlockWriter,
+    encoder: CellEncoder,
+    tail: Tail,
+    index: IndexWriter,
+    bloom: Option<BloomWriter>,
+    delete_bloom: Option<BloomWriter>,
+    cache_file_id: Option<u64>,
+    info: FileInfo,
+    /// KeyValue bytes, without tags, of the cell added last.
+    last: Vec<u8>,
+    last_seq_id: SeqId,
+    /// Keys of the first cell of this block and of the last one of the block before.
+    first_in_block: Vec<u8>,
+    last_of_previous_block: Vec<u8>,
+    first_key: Option<Bytes>,
+    first_data_block: Option<u64>,
+    last_data_block: Option<u64>,
+    entry_count: u64,
+    key_bytes: u64,
+    value_bytes: u64,
+    biggest: (u64, Vec<u8>),
+    max_tags_len: usize,
+    max_seq_id_of_cells: u64,
+    times: TimeRange,
+    delete_family_count: u64,
+}
 
 impl Writer {
     /// Creates the file at `path`; fails when it exists.
-    pub fn create(_volume: &dyn Volume, _path: &FilePath, _options: WriterOptions) -> Result<Writer> {
-        todo!()
+    ///
+    /// # Errors
+    /// `Io` of the volume.
+    pub fn create(volume: &dyn Volume, path: &FilePath, options: WriterOptions) -> Result<Writer> {
+        let out = BlockWriter::new(volume.create(path)?, &options);
+        let tail = Tail {
+            tags: options.include_tags,
+            tags_compressed: options.include_tags && options.compress_tags && options.encoding != Encoding::None,
+            mvcc: options.include_mvcc,
+        };
+        let bloom = (options.bloom != BloomType::None).then(|| BloomWriter::new(&options, options.bloom));
+        // A ROWCOL filter knows family deletes by their empty qualifier.
+        let delete_bloom = (options.bloom != BloomType::RowCol).then(|| BloomWriter::new(&options, BloomType::Row));
+        let index = IndexWriter::new(options.index_block_size_bytes as usize, options.index_min_entries as usize);
+        Ok(Writer {
+            path: path.clone(),
+            out,
+            encoder: CellEncoder::new(options.encoding, tail),
+            tail,
+            index,
+            bloom,
+            delete_bloom,
+            cache_file_id: options.cache_on_write.as_ref().map(|cache| cache.new_file_id()),
+            info: FileInfo::new(),
+            last: Vec::new(),
+            last_seq_id: SeqId(0),
+            first_in_block: Vec::new(),
+            last_of_previous_block: Vec::new(),
+            first_key: None,
+            first_data_block: None,
+            last_data_block: None,
+            entry_count: 0,
+            key_bytes: 0,
+            value_bytes: 0,
+            biggest: (0, Vec::new()),
+            max_tags_len: 0,
+            max_seq_id_of_cells: 0,
+            times: TimeRange::EMPTY,
+            delete_family_count: 0,
+            options,
+        })
     }
+
     /// Adds a cell.
     ///
+    /// # Errors
+    /// `Io` of the volume; the file is then to be removed.
+    ///
     /// # Panics
-    /// When the cell sorts before the one added last: an unsorted file would be lost data.
-    pub fn append(&mut self, _cell: CellRef<'_>) -> Result<()> {
-        todo!()
+    /// When the cell sorts before the one added last or has another family: such a file would be lost data.
+    pub fn append(&mut self, cell: CellRef<'_>) -> Result<()> {
+        let key = cell.key();
+        let mut same_key = false;
+        if self.entry_count > 0 {
+            let last = CellRef::from_checked(&self.last, self.last_seq_id);
+            let order = self.options.order.keys(last.key(), key);
+            assert!(order != Ordering::Greater, "{}: cells are not added in order: {key:?}", self.path);
+            assert!(last.family() == key.family(), "{}: cells of two families: {key:?}", self.path);
+            same_key = order == Ordering::Equal;
+        } else {
+            self.first_key = Some(Bytes::copy_from_slice(key.bytes()));
+        }
+        // HBase asks the filters first too: a chunk that this cell fills goes out before this cell's block.
+        self.add_to_blooms(cell);
+        // Cells of one key stay in one block.
+        if !same_key && self.encoder.is_full(self.options.block_size_bytes as usize) {
+            self.finish_block(false)?;
+        }
+        if self.encoder.is_empty() {
+            self.first_in_block.clear();
+            self.first_in_block.extend_from_slice(key.bytes());
+        }
+        let last = (self.entry_count > 0).then(|| CellRef::from_checked(&self.last, self.last_seq_id));
+        self.encoder.add(cell, last);
+        self.count(cell);
+        self.last.clear();
+        self.last.extend_from_slice(cell.bytes_without_tags());
+        self.last_seq_id = cell.seq_id();
+        Ok(())
     }
-    /// Adds an entry to file info; a later one under the same key wins.
-    pub fn append_file_info(&mut self, _key: &[u8], _value: &[u8]) {
-        todo!()
+
+    fn add_to_blooms(&mut self, cell: CellRef<'_>) {
+        let row = cell.row();
+        if let Some(bloom) = &mut self.bloom {
+            match self.options.bloom {
+                BloomType::RowCol => with_row_col_key(row, cell.qualifier(), |key| bloom.add(key)),
+                BloomType::RowPrefixFixedLength => {
+                    bloom.add(&row[..row.len().min(self.options.bloom_prefix_len as usize)])
+                }
+                _ => bloom.add(row),
+            }
+        }
+        let type_code = cell.type_code();
+        if type_code == CellType::DeleteFamily.code() || type_code == CellType::DeleteFamilyVersion.code() {
+            self.delete_family_count += 1;
+            if let Some(bloom) = &mut self.delete_bloom {
+                bloom.add(row);
+            }
+        }
     }
+
+    fn count(&mut self, cell: CellRef<'_>) {
+        self.entry_count += 1;
+        self.key_bytes += cell.key().bytes().len() as u64;
+        self.value_bytes += cell.value().len() as u64;
+        // As HBase counts: the KeyValue and the length before it on the wire.
+        let len = cell.bytes().len() as u64 + 4;
+        if len > self.biggest.0 {
+            self.biggest.0 = len;
+            self.biggest.1.clear();
+            self.biggest.1.extend_from_slice(cell.key().bytes());
+        }
+        self.max_tags_len = self.max_tags_len.max(cell.tags().len());
+        self.max_seq_id_of_cells = self.max_seq_id_of_cells.max(cell.seq_id().0);
+        self.times.include(cell);
+    }
+
+    /// Writes the block being filled, and index and Bloom blocks that are due.
+    fn finish_block(&mut self, closing: bool) -> Result<()> {
+        if !self.encoder.is_empty() {
+            let encoded = self.options.encoding != Encoding::None;
+            let payload = self.encoder.finish();
+            let block_type = if encoded { BlockType::EncodedData } else { BlockType::Data };
+            let at = self.out.write(block_type, payload)?;
+            if let (Some(cache), Some(file_id)) = (&self.options.cache_on_write, self.cache_file_id) {
+                let block = DataBlock::decode(Bytes::copy_from_slice(payload), encoded, self.tail);
+                let block = block.expect("the block was just encoded");
+                cache.insert(file_id, at.offset, CachedBlock::Data(Arc::new(block)), false);
+            }
+            self.add_to_index(at);
+            self.first_data_block.get_or_insert(at.offset);
+            self.last_data_block = Some(at.offset);
+            self.encoder.reset();
+            self.last_of_previous_block.clear();
+            let last = CellRef::from_checked(&self.last, self.last_seq_id);
+            self.last_of_previous_block.extend_from_slice(last.key().bytes());
+        }
+        self.index.write_leaf_if_due(closing, &mut self.out)?;
+        let cache = self.options.cache_on_write.as_ref().zip(self.cache_file_id);
+        for bloom in [&mut self.bloom, &mut self.delete_bloom].into_iter().flatten() {
+            bloom.write_chunks_if_due(closing, &mut self.out, |at, bits| {
+                if let Some((cache, file_id)) = cache {
+                    cache.insert(file_id, at.offset, CachedBlock::Bloom(Bytes::copy_from_slice(bits)), false);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn add_to_index(&mut self, at: BlockAt) {
+        if self.last_of_previous_block.is_empty() {
+            self.index.add(&self.first_in_block, at);
+        } else {
+            let mut separator = Vec::with_capacity(self.first_in_block.len());
+            let left = KeyRef::from_checked(&self.last_of_previous_block);
+            write_separator(self.options.order, left, KeyRef::from_checked(&self.first_in_block), &mut separator);
+            self.index.add(&separator, at);
+        }
+    }
+
+    /// Adds an entry to file info; a later one under the same key wins, and what the writer itself knows wins over all.
+    pub fn append_file_info(&mut self, key: &[u8], value: &[u8]) {
+        self.info.insert(Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
+    }
+
     /// Bytes that left for the file so far (blocks still being filled not counted).
     pub fn written_bytes(&self) -> u64 {
-        todo!()
+        self.out.offset()
     }
+
     /// Cells added so far.
     pub fn entry_count(&self) -> u64 {
-        todo!()
+        self.entry_count
     }
+
     /// Writes what follows the data, syncs the file and closes it. The directory entry is the caller's to sync.
-    pub fn finish(self, _metadata: &StoreMetadata) -> Result<FinishedFile> {
-        todo!()
+    ///
+    /// # Errors
+    /// `Io` of the volume; the file is then to be removed.
+    pub fn finish(mut self, metadata: &StoreMetadata) -> Result<FinishedFile> {
+        self.finish_block(true)?;
+        // HBase does not count these index blocks among the uncompressed bytes (but does count the leaf blocks).
+        let counted = self.out.uncompressed_bytes;
+        let index = self.index.finish(&mut self.out)?;
+        self.out.uncompressed_bytes = counted;
+        // No meta blocks: an index of none.
+        self.out.write(BlockType::RootIndex, &[])?;
+        self.complete_file_info(metadata);
+        let file_info = self.out.write(BlockType::FileInfo, &file_info::to_bytes(&self.info))?;
+        let blooms =
+            [(&self.bloom, BlockType::GeneralBloomMeta), (&self.delete_bloom, BlockType::DeleteFamilyBloomMeta)];
+        for (bloom, block_type) in blooms {
+            if let Some(bloom) = bloom.as_ref().filter(|bloom| !bloom.is_empty()) {
+                self.out.write(block_type, &bloom.meta())?;
+            }
+        }
+        let uncompressed_bytes = self.out.uncompressed_bytes + TRAILER_LEN as u64;
+        let trailer = Trailer {
+            len: TRAILER_LEN,
+            file_info_offset: file_info.offset,
+            load_on_open_offset: index.root.offset,
+            uncompressed_index_bytes: self.index.uncompressed_bytes,
+            uncompressed_bytes,
+            root_entries: index.root_entries as u32,
+            meta_entries: 0,
+            entry_count: self.entry_count,
+            index_levels: index.levels,
+            first_data_block: self.first_data_block.unwrap_or(u64::MAX),
+            last_data_block: self.last_data_block.unwrap_or(u64::MAX),
+            order: self.options.order,
+            codec: self.options.compression.code(),
+            encrypted: false,
+        };
+        let len_bytes = self.out.close(&trailer.to_bytes())?;
+        Ok(FinishedFile {
+            path: self.path,
+            len_bytes,
+            entry_count: self.entry_count,
+            uncompressed_bytes,
+            first_key: self.first_key,
+            last_key: self.info.get(key::LAST_KEY).cloned(),
+            max_seq_id_of_cells: SeqId(self.max_seq_id_of_cells),
+            cache_file_id: self.cache_file_id,
+        })
+    }
+
+    fn complete_file_info(&mut self, metadata: &StoreMetadata) {
+        let mut put = |key: &'static [u8], value: Bytes| self.info.insert(Bytes::from_static(key), value);
+        let long = |value: i64| Bytes::copy_from_slice(&value.to_be_bytes());
+        let int = |value: u64| Bytes::copy_from_slice(&i32::try_from(value).unwrap_or(i32::MAX).to_be_bytes());
+        if let Some(id) = metadata.max_seq_id {
+            put(key::MAX_SEQ_ID, long(id.0 as i64));
+            let names = metadata.compacted_files.iter().map(|name| Bytes::copy_from_slice(name.as_bytes())).collect();
+            let tracker = proto::pb::CompactionEventTracker { compacted_store_file: names };
+            put(key::COMPACTION_EVENT, proto::magic::encode(&tracker));
+        }
+        put(key::MAJOR_COMPACTION, flag_bytes(metadata.major_compaction));
+        put(key::HISTORICAL, flag_bytes(metadata.historical));
+        if let Some(exclude) = metadata.exclude_from_minor {
+            put(key::EXCLUDE_FROM_MINOR_COMPACTION, flag_bytes(exclude));
+        }
+        let (min, max) = (self.times.min, self.times.max);
+        put(key::TIME_RANGE, Bytes::from([min.to_be_bytes(), max.to_be_bytes()].concat()));
+        put(key::EARLIEST_PUT_TS, long(self.times.earliest_put));
+        put(key::DELETE_FAMILY_COUNT, long(self.delete_family_count as i64));
+        if let Some(bloom) = self.bloom.as_ref().filter(|bloom| !bloom.is_empty()) {
+            put(key::BLOOM_FILTER_TYPE, Bytes::from_static(self.options.bloom.as_str().as_bytes()));
+            put(key::LAST_BLOOM_KEY, Bytes::copy_from_slice(&bloom.last_key));
+            if self.options.bloom == BloomType::RowPrefixFixedLength {
+                put(key::BLOOM_FILTER_PARAM, int(u64::from(self.options.bloom_prefix_len)));
+            }
+        }
+        if self.options.encoding != Encoding::None {
+            put(key::DATA_BLOCK_ENCODING, Bytes::from_static(self.options.encoding.as_str().as_bytes()));
+        }
+        if self.options.include_mvcc {
+            put(key::MAX_MEMSTORE_TS, long(self.max_seq_id_of_cells as i64));
+            put(key::KEY_VALUE_VERSION, int(1));
+        }
+        if self.options.include_tags {
+            put(key::MAX_TAGS_LEN, int(self.max_tags_len as u64));
+            put(key::TAGS_COMPRESSED, flag_bytes(self.tail.tags_compressed));
+        }
+        put(key::CREATE_TIME_TS, long(self.options.create_time_ms.0));
+        put(key::AVG_KEY_LEN, int(self.key_bytes.checked_div(self.entry_count).unwrap_or(0)));
+        put(key::AVG_VALUE_LEN, int(self.value_bytes.checked_div(self.entry_count).unwrap_or(0)));
+        if self.entry_count > 0 {
+            let last = CellRef::from_checked(&self.last, self.last_seq_id);
+            put(key::LAST_KEY, Bytes::copy_from_slice(last.key().bytes()));
+            put(key::KEY_OF_BIGGEST_CELL, Bytes::copy_from_slice(&self.biggest.1));
+            put(key::LEN_OF_BIGGEST_CELL, long(self.biggest.0 as i64));
+        }
     }
 }

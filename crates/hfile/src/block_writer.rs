@@ -1,0 +1,78 @@
+//! Blocks on their way to the file: packed, headed, summed, appended. Follows: `HFileBlock.Writer`.
+
+use crate::block::{BlockType, HEADER_LEN, Header};
+use crate::codec::Compressor;
+use crate::index::BlockAt;
+use crate::{ChecksumType, Result, WriterOptions, checksum};
+use fs::Appender;
+
+/// Writes blocks one after the other.
+pub(crate) struct BlockWriter {
+    out: Box<dyn Appender>,
+    compressor: Compressor,
+    checksum: ChecksumType,
+    bytes_per_checksum: usize,
+    offset: u64,
+    /// Where the last block of each type starts.
+    previous: [i64; BlockType::COUNT],
+    /// Bytes of all blocks before compression, headers included.
+    pub uncompressed_bytes: u64,
+    scratch: Vec<u8>,
+}
+
+impl BlockWriter {
+    pub fn new(out: Box<dyn Appender>, options: &WriterOptions) -> BlockWriter {
+        let bytes_per_checksum = options.bytes_per_checksum as usize;
+        assert!(bytes_per_checksum >= HEADER_LEN, "{bytes_per_checksum} bytes per checksum");
+        BlockWriter {
+            out,
+            compressor: Compressor::new(options.compression),
+            checksum: options.checksum,
+            bytes_per_checksum,
+            offset: 0,
+            previous: [-1; BlockType::COUNT],
+            uncompressed_bytes: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Where the next block will start.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Writes a block with this payload.
+    pub fn write(&mut self, block_type: BlockType, payload: &[u8]) -> Result<BlockAt> {
+        let block = &mut self.scratch;
+        block.clear();
+        block.resize(HEADER_LEN, 0);
+        self.compressor.compress(payload, block);
+        let data_len = block.len();
+        let total_len = data_len + checksum::total_len(data_len, self.bytes_per_checksum);
+        let header = Header {
+            block_type,
+            total_len,
+            uncompressed_len: payload.len(),
+            prev_offset: self.previous[block_type as usize],
+            checksum: self.checksum,
+            bytes_per_checksum: self.bytes_per_checksum,
+            data_len,
+        };
+        header.put(block);
+        checksum::append(block, self.checksum, self.bytes_per_checksum);
+        assert_eq!(block.len(), total_len, "the block has the length its header says");
+        self.out.append(block)?;
+        let at = BlockAt { offset: self.offset, len: total_len as u32 };
+        self.previous[block_type as usize] = self.offset as i64;
+        self.offset += total_len as u64;
+        self.uncompressed_bytes += (HEADER_LEN + payload.len()) as u64;
+        Ok(at)
+    }
+
+    /// Appends the trailer and makes the file durable.
+    pub fn close(mut self, trailer: &[u8]) -> Result<u64> {
+        self.out.append(trailer)?;
+        self.out.sync()?;
+        Ok(self.offset + trailer.len() as u64)
+    }
+}

@@ -1,0 +1,165 @@
+//! Compression of a block's payload.
+//!
+//! Snappy and LZ4 lie in Hadoop's block framing: `rawLen(4)` and then parts `packedLen(4) packed` until `rawLen` bytes
+//! are produced, again and again; a closing `rawLen` of 0 is legal. GZ is one gzip member. Zstandard has two framings
+//! and the trailer does not say which: Hadoop's own codec, HBase's default class, stores a bare frame; HBase's bundled
+//! one the block framing. Both are read, told apart by the frame's magic; bare frames are written, since that is what
+//! an HBase with default settings reads. Follows: Hadoop `BlockCompressorStream`, `ZStandardCodec`.
+
+use crate::Compression;
+use crate::cursor::{Cursor, Damage, Decoded};
+use std::io::{Read, Write};
+
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+/// Hadoop's default `io.compression.codec.*.buffersize`.
+const BUFFER_LEN: usize = 256 * 1024;
+
+/// Unpacks `stored` into exactly `plain_len` bytes. Memory is taken as bytes come out, not as lengths promise.
+pub(crate) fn decompress(codec: Compression, stored: &[u8], plain_len: usize) -> Decoded<Vec<u8>> {
+    let plain = match codec {
+        Compression::None => stored.to_vec(),
+        Compression::Gz if plain_len == 0 => Vec::new(),
+        Compression::Gz => read_stream(flate2::read::GzDecoder::new(stored), stored.len(), plain_len, "gzip")?,
+        Compression::Zstd if stored.starts_with(&ZSTD_MAGIC) => unpack_zstd(stored, plain_len)?,
+        Compression::Zstd => block_framed(stored, plain_len, unpack_zstd_part)?,
+        Compression::Snappy => block_framed(stored, plain_len, unpack_snappy_part)?,
+        Compression::Lz4 => block_framed(stored, plain_len, unpack_lz4_part)?,
+    };
+    if plain.len() != plain_len {
+        return Err(format!("unpacks to {} bytes where {plain_len} were announced", plain.len()).into());
+    }
+    Ok(plain)
+}
+
+fn read_stream(stream: impl Read, stored_len: usize, limit: usize, name: &str) -> Decoded<Vec<u8>> {
+    let mut out = Vec::with_capacity(limit.min(stored_len.saturating_mul(16).max(4096)));
+    stream
+        .take(limit as u64 + 1)
+        .read_to_end(&mut out)
+        .map_err(|e| Damage(format!("does not unpack as {name}: {e}")))?;
+    Ok(out)
+}
+
+fn unpack_zstd(stored: &[u8], limit: usize) -> Decoded<Vec<u8>> {
+    // Most frames unpack in one go into a buffer of the announced size; only an improbable ratio goes the slow, safe way.
+    if limit <= stored.len().saturating_mul(128) {
+        return zstd::bulk::decompress(stored, limit).map_err(|e| Damage(format!("does not unpack as zstd: {e}")));
+    }
+    let stream = zstd::stream::read::Decoder::with_buffer(stored)
+        .map_err(|e| Damage(format!("does not unpack as zstd: {e}")))?;
+    read_stream(stream.single_frame(), stored.len(), limit, "zstd")
+}
+
+fn unpack_zstd_part(part: &[u8], out: &mut Vec<u8>, limit: usize) -> Decoded<()> {
+    out.extend_from_slice(&unpack_zstd(part, limit)?);
+    Ok(())
+}
+
+fn unpack_snappy_part(part: &[u8], out: &mut Vec<u8>, limit: usize) -> Decoded<()> {
+    let len = snap::raw::decompress_len(part).map_err(|e| Damage(format!("does not unpack as snappy: {e}")))?;
+    // One tag of 3 bytes can stand for 64.
+    if len > limit || len > part.len().saturating_mul(32) {
+        return Err(format!("a snappy part of {} bytes announces {len}", part.len()).into());
+    }
+    let from = out.len();
+    out.resize(from + len, 0);
+    snap::raw::Decoder::new()
+        .decompress(part, &mut out[from..])
+        .map_err(|e| Damage(format!("does not unpack as snappy: {e}")))?;
+    Ok(())
+}
+
+fn unpack_lz4_part(part: &[u8], out: &mut Vec<u8>, limit: usize) -> Decoded<()> {
+    let from = out.len();
+    // One byte of LZ4 can stand for 255.
+    out.resize(from + limit.min(part.len().saturating_mul(256)), 0);
+    let len = lz4_flex::block::decompress_into(part, &mut out[from..])
+        .map_err(|e| Damage(format!("does not unpack as LZ4: {e}")))?;
+    out.truncate(from + len);
+    Ok(())
+}
+
+fn block_framed(
+    stored: &[u8],
+    plain_len: usize,
+    part: impl Fn(&[u8], &mut Vec<u8>, usize) -> Decoded<()>,
+) -> Decoded<Vec<u8>> {
+    let mut at = Cursor::new(stored);
+    let mut out = Vec::with_capacity(plain_len.min(stored.len().saturating_mul(16)));
+    while out.len() < plain_len {
+        let raw_len = at.u32()? as usize;
+        let end = out.len().checked_add(raw_len).filter(|end| *end <= plain_len && raw_len > 0);
+        let end = end.ok_or_else(|| format!("a compressed run of {raw_len} bytes does not fit the block"))?;
+        while out.len() < end {
+            let packed_len = at.u32()? as usize;
+            let before = out.len();
+            let room = end - before;
+            part(at.take(packed_len)?, &mut out, room)?;
+            if out.len() == before || out.len() > end {
+                return Err("a compressed part unpacks to too few or too many bytes".into());
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Packs payloads; keeps its working memory.
+pub(crate) struct Compressor {
+    codec: Compression,
+    snappy: snap::raw::Encoder,
+    scratch: Vec<u8>,
+}
+
+impl Compressor {
+    pub fn new(codec: Compression) -> Compressor {
+        Compressor { codec, snappy: snap::raw::Encoder::new(), scratch: Vec::new() }
+    }
+
+    /// Appends the packed form of `plain` to `out`.
+    ///
+    /// # Panics
+    /// When an encoder that writes to memory fails, which none does.
+    pub fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) {
+        match self.codec {
+            Compression::None => out.extend_from_slice(plain),
+            Compression::Gz => {
+                let mut gz =
+                    flate2::GzBuilder::new().operating_system(0).write(&mut *out, flate2::Compression::default());
+                gz.write_all(plain).and_then(|()| gz.finish().map(drop)).expect("memory takes every write");
+            }
+            Compression::Zstd => {
+                let packed = zstd::bulk::compress(plain, 3).expect("zstd packs any bytes");
+                out.extend_from_slice(&packed);
+            }
+            Compression::Snappy => {
+                let (snappy, scratch) = (&mut self.snappy, &mut self.scratch);
+                write_block_framed(plain, BUFFER_LEN - (BUFFER_LEN / 6 + 32), out, |part, out| {
+                    scratch.resize(snap::raw::max_compress_len(part.len()), 0);
+                    let len = snappy.compress(part, scratch).expect("snappy packs parts under 4 GiB");
+                    out.extend_from_slice(&(len as u32).to_be_bytes());
+                    out.extend_from_slice(&scratch[..len]);
+                });
+            }
+            Compression::Lz4 => {
+                let scratch = &mut self.scratch;
+                write_block_framed(plain, BUFFER_LEN - (BUFFER_LEN / 255 + 16), out, |part, out| {
+                    scratch.resize(lz4_flex::block::get_maximum_output_size(part.len()), 0);
+                    let len =
+                        lz4_flex::block::compress_into(part, scratch).expect("the buffer has room for the worst case");
+                    out.extend_from_slice(&(len as u32).to_be_bytes());
+                    out.extend_from_slice(&scratch[..len]);
+                });
+            }
+        }
+    }
+}
+
+/// Hadoop's `BlockCompressorStream` given all of `plain` in one write.
+fn write_block_framed(plain: &[u8], max_part: usize, out: &mut Vec<u8>, mut part: impl FnMut(&[u8], &mut Vec<u8>)) {
+    out.extend_from_slice(&(plain.len() as u32).to_be_bytes());
+    plain.chunks(max_part).for_each(|chunk| part(chunk, out));
+    if plain.len() > max_part {
+        // Finishing the stream announces one more, empty run.
+        out.extend_from_slice(&0u32.to_be_bytes());
+    }
+}

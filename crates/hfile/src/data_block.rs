@@ -1,0 +1,187 @@
+//! A data block in memory: cells in plain layout, checked, with a sparse table of where they start.
+
+use crate::cursor::{Cursor, Decoded};
+use crate::encoding::{self, Tail};
+use base::SeqId;
+use bytes::Bytes;
+use cell::{CellRef, KeyRef, Order, vint};
+use std::cmp::Ordering;
+
+/// Every how many cells the table has an entry: about 1 % of the block with cells of 100 bytes.
+const CELLS_PER_MARK: usize = 4;
+
+/// The cells of one data block. Every cell was checked when the block was made.
+#[derive(Debug)]
+pub(crate) struct DataBlock {
+    bytes: Bytes,
+    marks: Box<[u32]>,
+    tags: bool,
+    mvcc: bool,
+}
+
+/// Where a cell lies in its block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CellAt {
+    pub start: u32,
+    /// End of the KeyValue bytes as a [`CellRef`] wants them.
+    pub end: u32,
+    /// Start of the next cell.
+    pub next: u32,
+    pub seq_id: u64,
+}
+
+impl DataBlock {
+    /// Decodes and checks a block's payload.
+    pub fn decode(payload: Bytes, encoded: bool, tail: Tail) -> Decoded<DataBlock> {
+        DataBlock::new(encoding::decode(payload, encoded, tail)?, tail)
+    }
+
+    fn new(bytes: Bytes, tail: Tail) -> Decoded<DataBlock> {
+        let mut marks = Vec::with_capacity(bytes.len() / 256);
+        let mut at = Cursor::new(&bytes);
+        let mut count = 0;
+        while !at.is_empty() {
+            let start = bytes.len() - at.len();
+            if count % CELLS_PER_MARK == 0 {
+                marks.push(start as u32);
+            }
+            let (key_len, value_len) = (at.u32()? as usize, at.u32()? as usize);
+            at.take(key_len)?;
+            at.take(value_len)?;
+            let mut end = bytes.len() - at.len();
+            if tail.tags {
+                let tags_len = usize::from(at.u16()?);
+                at.take(tags_len)?;
+                end = if tags_len > 0 { bytes.len() - at.len() } else { end };
+            }
+            CellRef::parse_shape(&bytes[start..end], SeqId(0))
+                .map_err(|e| format!("cell {count} at {start} of the block: {e}"))?;
+            if tail.mvcc {
+                at.vlong()?;
+            }
+            count += 1;
+        }
+        if count == 0 {
+            return Err("a data block has no cells".into());
+        }
+        Ok(DataBlock { bytes, marks: marks.into_boxed_slice(), tags: tail.tags, mvcc: tail.mvcc })
+    }
+
+    /// Memory the block takes.
+    pub fn heap_bytes(&self) -> usize {
+        self.bytes.len() + self.marks.len() * 4 + size_of::<DataBlock>() + 64
+    }
+
+    #[inline]
+    fn number_at(&self, at: usize) -> usize {
+        u32::from_be_bytes([self.bytes[at], self.bytes[at + 1], self.bytes[at + 2], self.bytes[at + 3]]) as usize
+    }
+
+    /// The cell that starts at `start`, which is the start of one.
+    #[inline]
+    pub fn at(&self, start: u32) -> CellAt {
+        let from = start as usize;
+        let mut end = from + 8 + self.number_at(from) + self.number_at(from + 4);
+        let mut next = end;
+        if self.tags {
+            let tags_len = usize::from(u16::from_be_bytes([self.bytes[end], self.bytes[end + 1]]));
+            next = end + 2 + tags_len;
+            end = if tags_len > 0 { next } else { end };
+        }
+        let mut seq_id = 0;
+        if self.mvcc {
+            let first = self.bytes[next] as i8;
+            if first >= 0 {
+                // Old cells have had their sequence id set to 0; the common case.
+                (seq_id, next) = (first as u64, next + 1);
+            } else if let Some((value, len)) = vint::read(&self.bytes[next..]) {
+                (seq_id, next) = (value as u64, next + len);
+            }
+        }
+        CellAt { start, end: end as u32, next: next as u32, seq_id }
+    }
+
+    /// The cell after `cell`, if it is in this block.
+    #[inline]
+    pub fn after(&self, cell: CellAt) -> Option<CellAt> {
+        ((cell.next as usize) < self.bytes.len()).then(|| self.at(cell.next))
+    }
+
+    /// The first cell.
+    #[inline]
+    pub fn first(&self) -> CellAt {
+        self.at(0)
+    }
+
+    /// The last cell.
+    pub fn last(&self) -> CellAt {
+        let mut cell = self.at(self.marks[self.marks.len() - 1]);
+        while let Some(next) = self.after(cell) {
+            cell = next;
+        }
+        cell
+    }
+
+    #[inline]
+    pub fn cell(&self, at: CellAt) -> CellRef<'_> {
+        CellRef::from_checked(&self.bytes[at.start as usize..at.end as usize], SeqId(at.seq_id))
+    }
+
+    #[inline]
+    pub fn key(&self, at: CellAt) -> KeyRef<'_> {
+        self.key_at(at.start)
+    }
+
+    #[inline]
+    fn key_at(&self, start: u32) -> KeyRef<'_> {
+        let from = start as usize + 8;
+        KeyRef::from_checked(&self.bytes[from..from + self.number_at(from - 8)])
+    }
+
+    /// The KeyValue bytes, shared.
+    pub fn shared(&self, at: CellAt) -> Bytes {
+        self.bytes.slice(at.start as usize..at.end as usize)
+    }
+
+    /// The first cell at or after `key`.
+    pub fn seek(&self, order: Order, key: KeyRef<'_>) -> Option<CellAt> {
+        self.seek_from_mark(order, key, 0)
+    }
+
+    /// The first cell at or after `key`, no earlier than `from`.
+    pub fn seek_from(&self, order: Order, key: KeyRef<'_>, from: CellAt) -> Option<CellAt> {
+        // Most steps forward are short: look at a few cells before the table.
+        let mut cell = from;
+        for _ in 0..CELLS_PER_MARK {
+            if order.keys(self.key(cell), key) != Ordering::Less {
+                return Some(cell);
+            }
+            cell = self.after(cell)?;
+        }
+        if order.keys(self.key(cell), key) != Ordering::Less {
+            return Some(cell);
+        }
+        self.seek_from_mark(order, key, self.marks.partition_point(|mark| *mark <= cell.start) - 1)
+    }
+
+    fn seek_from_mark(&self, order: Order, key: KeyRef<'_>, from_mark: usize) -> Option<CellAt> {
+        let less = |start: u32| order.keys(self.key_at(start), key) == Ordering::Less;
+        let beyond = from_mark + self.marks[from_mark..].partition_point(|mark| less(*mark));
+        let mut cell = self.at(self.marks[beyond.saturating_sub(1).max(from_mark)]);
+        while less(cell.start) {
+            cell = self.after(cell)?;
+        }
+        Some(cell)
+    }
+
+    /// The last cell before `key`.
+    pub fn seek_before(&self, order: Order, key: KeyRef<'_>) -> Option<CellAt> {
+        let less = |start: u32| order.keys(self.key_at(start), key) == Ordering::Less;
+        let beyond = self.marks.partition_point(|mark| less(*mark));
+        let mut cell = self.at(self.marks[beyond.checked_sub(1)?]);
+        while let Some(next) = self.after(cell).filter(|next| less(next.start)) {
+            cell = next;
+        }
+        Some(cell)
+    }
+}

@@ -1,0 +1,178 @@
+//! Where a reader's blocks come from: the cache, the read-ahead buffer of a scan, or the file.
+
+use crate::block::{self, BlockType};
+use crate::cache::CachedBlock;
+use crate::cursor::Damage;
+use crate::data_block::DataBlock;
+use crate::encoding::Tail;
+use crate::index::{BlockAt, IndexBlock};
+use crate::{BlockCache, Compression, Error, Residency, Result};
+use bytes::Bytes;
+use fs::{FilePath, ReadAt};
+use std::sync::Arc;
+
+/// Largest single read of a scan that reads ahead.
+const READ_AHEAD_MAX: usize = 1 << 20;
+
+/// The blocks of one file.
+pub(crate) struct Source {
+    pub file: Arc<dyn ReadAt>,
+    pub path: FilePath,
+    pub compression: Compression,
+    pub tail: Tail,
+    pub encoded: bool,
+    /// Levels of the index below the root have blocks up to here; so have data and Bloom chunks.
+    pub blocks_end: u64,
+    pub cache: Option<Arc<BlockCache>>,
+    pub file_id: u64,
+    pub in_memory: bool,
+}
+
+/// How one block is to be got.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fetch {
+    pub residency: Residency,
+    /// Put the block into the cache when it was not there.
+    pub keep: bool,
+}
+
+/// Bytes read ahead of a sequential scan.
+#[derive(Debug, Default)]
+pub(crate) struct ReadAhead {
+    buffer: Vec<u8>,
+    start: u64,
+    /// Where the last block asked for ended: a block that starts near it continues the scan.
+    expected: u64,
+    window: usize,
+}
+
+impl Source {
+    /// An error of damage at `offset`.
+    pub fn corrupt(&self, offset: u64, damage: Damage) -> Error {
+        Error::corrupt(&self.path, offset, damage.0)
+    }
+
+    fn cached(&self, at: BlockAt, residency: Residency) -> Result<Option<CachedBlock>> {
+        let found = self.cache.as_ref().and_then(|cache| cache.get(self.file_id, at.offset));
+        match (&found, residency) {
+            (None, Residency::CachedOnly) => Err(Error::WouldBlock),
+            _ => Ok(found),
+        }
+    }
+
+    fn keep(&self, at: BlockAt, block: CachedBlock, fetch: Fetch) {
+        if fetch.keep
+            && let Some(cache) = &self.cache
+        {
+            cache.insert(self.file_id, at.offset, block, self.in_memory);
+        }
+    }
+
+    /// The data block at `at`.
+    pub fn data(&self, at: BlockAt, fetch: Fetch, ahead: Option<&mut ReadAhead>) -> Result<Arc<DataBlock>> {
+        match self.cached(at, fetch.residency)? {
+            Some(CachedBlock::Data(block)) => return Ok(block),
+            Some(_) => return Err(self.corrupt(at.offset, "the index names a block of another kind".into())),
+            None => {}
+        }
+        let (block_type, payload) = self.read(at, ahead)?;
+        let wanted = if self.encoded { BlockType::EncodedData } else { BlockType::Data };
+        self.check_type(at, block_type, wanted)?;
+        let block = DataBlock::decode(payload, self.encoded, self.tail).map_err(|d| self.corrupt(at.offset, d))?;
+        let block = Arc::new(block);
+        self.keep(at, CachedBlock::Data(block.clone()), fetch);
+        Ok(block)
+    }
+
+    /// The leaf or intermediate index block at `at`.
+    pub fn index(&self, at: BlockAt, is_leaf: bool, fetch: Fetch) -> Result<Arc<IndexBlock>> {
+        match self.cached(at, fetch.residency)? {
+            Some(CachedBlock::Index(block)) => return Ok(block),
+            Some(_) => return Err(self.corrupt(at.offset, "the index names a block of another kind".into())),
+            None => {}
+        }
+        let (block_type, payload) = self.read(at, None)?;
+        self.check_type(at, block_type, if is_leaf { BlockType::LeafIndex } else { BlockType::IntermediateIndex })?;
+        let block = IndexBlock::parse_non_root(&payload)
+            .and_then(IndexBlock::with_flat_keys)
+            .map_err(|d| self.corrupt(at.offset, d))?;
+        let block = Arc::new(block);
+        self.keep(at, CachedBlock::Index(block.clone()), fetch);
+        Ok(block)
+    }
+
+    /// The bits of the Bloom chunk at `at`.
+    pub fn bloom(&self, at: BlockAt, fetch: Fetch) -> Result<Bytes> {
+        match self.cached(at, fetch.residency)? {
+            Some(CachedBlock::Bloom(bits)) => return Ok(bits),
+            Some(_) => return Err(self.corrupt(at.offset, "the Bloom filter names a block of another kind".into())),
+            None => {}
+        }
+        let (block_type, payload) = self.read(at, None)?;
+        self.check_type(at, block_type, BlockType::BloomChunk)?;
+        if payload.is_empty() {
+            return Err(self.corrupt(at.offset, "a Bloom chunk has no bits".into()));
+        }
+        self.keep(at, CachedBlock::Bloom(payload.clone()), fetch);
+        Ok(payload)
+    }
+
+    fn check_type(&self, at: BlockAt, found: BlockType, wanted: BlockType) -> Result<()> {
+        if found == wanted {
+            return Ok(());
+        }
+        Err(self.corrupt(at.offset, Damage(format!("a {found:?} block lies where a {wanted:?} block should"))))
+    }
+
+    /// Reads and unpacks the block at `at`, whose place was said by an index.
+    pub fn read(&self, at: BlockAt, ahead: Option<&mut ReadAhead>) -> Result<(BlockType, Bytes)> {
+        let len = at.len as usize;
+        if len < block::HEADER_LEN || at.offset.checked_add(u64::from(at.len)).is_none_or(|end| end > self.blocks_end) {
+            let what = format!("an index names a block of {len} bytes that is not within the file");
+            return Err(self.corrupt(at.offset, Damage(what)));
+        }
+        let raw = match ahead {
+            Some(ahead) => ahead.read(self, at)?,
+            None => self.read_exact(at)?,
+        };
+        block::unpack(raw, self.compression).map_err(|d| self.corrupt(at.offset, d))
+    }
+
+    fn read_exact(&self, at: BlockAt) -> Result<Bytes> {
+        let mut raw = vec![0; at.len as usize];
+        self.file.read_exact_at(&mut raw, at.offset)?;
+        Ok(Bytes::from(raw))
+    }
+}
+
+impl ReadAhead {
+    fn read(&mut self, source: &Source, at: BlockAt) -> Result<Bytes> {
+        let len = at.len as usize;
+        // Index and Bloom blocks lie between data blocks: a small gap does not end a sequence.
+        let sequential = at.offset >= self.expected && at.offset - self.expected <= READ_AHEAD_MAX as u64;
+        self.expected = at.offset + u64::from(at.len);
+        let skip = at.offset.wrapping_sub(self.start);
+        if skip < self.buffer.len() as u64 && self.buffer.len() - skip as usize >= len {
+            let skip = skip as usize;
+            return Ok(Bytes::copy_from_slice(&self.buffer[skip..skip + len]));
+        }
+        self.window = if sequential { (self.window * 2).clamp(2 * len, READ_AHEAD_MAX.max(len)) } else { len };
+        if self.window == len {
+            self.buffer = Vec::new();
+            return source.read_exact(at);
+        }
+        let window = (self.window as u64).min(source.blocks_end - at.offset) as usize;
+        self.buffer.resize(window, 0);
+        self.start = at.offset;
+        if let Err(error) = source.file.read_exact_at(&mut self.buffer, at.offset) {
+            self.buffer.clear();
+            return Err(error.into());
+        }
+        let end = at.offset + window as u64;
+        let next = (self.window as u64).min(source.blocks_end - end);
+        if next > 0 {
+            source.file.will_need(end, next);
+        }
+        Ok(Bytes::copy_from_slice(&self.buffer[..len]))
+    }
+}
