@@ -12,7 +12,7 @@
 //!  3. A frozen segment takes no more inserts (asserted), so what a flush writes is all there is.
 //!  4. At most one snapshot is outstanding; it stays readable until [`MemStore::clear_snapshot`] with its id.
 //!
-//! All `unsafe` is in [`mod@skiplist`], argued there. Must not know: read points (a reader filters by sequence id),
+//! All `unsafe` is in the private module `skiplist`, argued there. Must not know: read points (a reader filters by sequence id),
 //! files, the log, locks of rows. Follows: `DefaultMemStore`, `CellSet`, `SegmentFactory`, `MemStoreLABImpl`,
 //! `TimeRangeTracker`; we keep both of two equal cells where `CellSet` replaces the earlier.
 
