@@ -1,0 +1,411 @@
+//! The live log: appends, tickets, what is known of its files. Syncing is in `log/group.rs`, files come and go in
+//! `log/files.rs`.
+//!
+//! Two locks. `state` is short: appenders copy under it, waiters look. `disk` is held by whoever writes, syncs, rolls; nobody waits for it
+//! who could wait for its result instead. Order: `roll`, then `disk`, then `state`. No file operation under `state`.
+//!
+//! Places: a *position* counts the bytes of entries since the log was made, over all files; tickets and levels are compared by it. The offset in
+//! the current file is `position - file_start + header_len`.
+
+mod files;
+mod group;
+
+use crate::key::{EntryKey, KeyParts, encode};
+use crate::ticket::Done;
+use crate::{Error, Level, LogOptions, Result, SequenceIdAccounting, SyncFailed, SyncMode, Ticket, header, seal};
+use base::{Clock, SeqId};
+use fs::{Appender, FilePath, Volume};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+pub use files::{LogFile, RegionToFlush, Rolled};
+
+/// A server's write-ahead log. One for all its regions (and one more for hbase:meta).
+pub struct Log {
+    volume: Arc<dyn Volume>,
+    dir: FilePath,
+    name: String,
+    options: LogOptions,
+    clock: Arc<dyn Clock>,
+    /// Bytes of a file before its first entry.
+    header_len: u64,
+    /// Copies of what `state` says, for looking without the lock.
+    written: AtomicU64,
+    synced: AtomicU64,
+    state: Mutex<State>,
+    /// Something got done, failed or stalled.
+    progress: Condvar,
+    /// There is work for the syncer thread.
+    work: Condvar,
+    /// The file wants to be rolled, or the log ends.
+    roll_wanted: Condvar,
+    disk: Mutex<Disk>,
+    roll: Mutex<()>,
+    last_file_ms: AtomicI64,
+}
+
+struct State {
+    /// Entries that nobody has begun to write.
+    buffer: Vec<u8>,
+    /// Position after the last entry.
+    appended: u64,
+    /// All before is handed to the operating system.
+    written: u64,
+    /// All before is on the disk.
+    synced: u64,
+    /// All before must be synced even if the mode is [`SyncMode::Written`].
+    sync_demanded: u64,
+    /// Position where the file begins that the buffer goes to.
+    file_start: u64,
+    calls: Vec<(u64, Level, Done)>,
+    accounting: SequenceIdAccounting,
+    /// Files before the current one, oldest first.
+    closed_files: Vec<ClosedFile>,
+    /// The current file's name.
+    current: Option<FilePath>,
+    /// Set when the disk is full, until a sync succeeds.
+    stalled: Option<SyncFailed>,
+    failed: Option<SyncFailed>,
+    closed: bool,
+    has_syncer: bool,
+    syncer_waits: bool,
+    stats: LogStats,
+}
+
+/// A file that gets no more entries.
+struct ClosedFile {
+    path: FilePath,
+    len_bytes: u64,
+    highest: BTreeMap<Arc<str>, SeqId>,
+}
+
+/// What the one who writes holds.
+struct Disk {
+    file: Option<OpenFile>,
+    /// Entries being written and synced: kept until they are safe, to be moved when they are not.
+    group: Vec<u8>,
+    /// Position before and after the group.
+    group_start: u64,
+    group_end: u64,
+    /// Whether the appender has the group's bytes.
+    handed_over: bool,
+    /// The group's entries were meant for a file that is gone.
+    homeless: bool,
+    /// A file that follows the current one as soon as the group is settled, and what ends there.
+    next: Option<OpenFile>,
+    cut: Option<files::Cut>,
+}
+
+struct OpenFile {
+    path: FilePath,
+    appender: Box<dyn Appender>,
+}
+
+/// Counters since the log was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogStats {
+    /// Entries appended.
+    pub entries: u64,
+    /// Bytes appended.
+    pub bytes: u64,
+    /// Groups written.
+    pub groups: u64,
+    /// Syncs done.
+    pub syncs: u64,
+    /// Microseconds spent in syncs.
+    pub sync_us: u64,
+    /// The longest of them.
+    pub max_sync_us: u64,
+    /// Times the log moved to a fresh file because of a failed write or sync.
+    pub rescues: u64,
+    /// Files begun.
+    pub files: u64,
+    /// Bytes appended and not yet synced, now.
+    pub waiting_bytes: u64,
+}
+
+thread_local! {
+    /// Where a key is written before the lock is taken.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Log {
+    /// Makes the log's directory and its first file, durably. `server_name` is `host,port,startcode`; files are named
+    /// after it and the clock.
+    ///
+    /// # Errors
+    /// When the directory or the file cannot be made.
+    pub fn create(
+        volume: Arc<dyn Volume>,
+        dir: FilePath,
+        server_name: &str,
+        options: LogOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<Log>> {
+        let header_len = header::encode(options.checksums).len() as u64;
+        let state = State {
+            buffer: Vec::new(),
+            appended: 0,
+            written: 0,
+            synced: 0,
+            sync_demanded: 0,
+            file_start: 0,
+            calls: Vec::new(),
+            accounting: SequenceIdAccounting::default(),
+            closed_files: Vec::new(),
+            current: None,
+            stalled: None,
+            failed: None,
+            closed: false,
+            has_syncer: false,
+            syncer_waits: false,
+            stats: LogStats::default(),
+        };
+        let disk = Disk {
+            file: None,
+            group: Vec::new(),
+            group_start: 0,
+            group_end: 0,
+            handed_over: false,
+            homeless: false,
+            next: None,
+            cut: None,
+        };
+        let log = Arc::new(Log {
+            volume,
+            dir,
+            name: format!("{}{}", files::url_encode(server_name), options.kind),
+            options,
+            clock,
+            header_len,
+            written: AtomicU64::new(0),
+            synced: AtomicU64::new(0),
+            state: Mutex::new(state),
+            progress: Condvar::new(),
+            work: Condvar::new(),
+            roll_wanted: Condvar::new(),
+            disk: Mutex::new(disk),
+            roll: Mutex::new(()),
+            last_file_ms: AtomicI64::new(0),
+        });
+        log.volume.create_dir_all_durable(&log.dir)?;
+        let file = log.create_file()?;
+        log.state.lock().current = Some(file.path.clone());
+        log.disk.lock().file = Some(file);
+        Ok(log)
+    }
+
+    /// Appends an entry: `run` is `count` cells in cell-block layout, LATEST timestamps already resolved. Copies once and returns;
+    /// the ticket tells when it is safe. A region's ids must come in growing order.
+    ///
+    /// Never waits for the disk, except that without a syncer thread the caller itself syncs when
+    /// [`LogOptions::max_waiting_bytes`] wait. With one it is refused as busy.
+    ///
+    /// # Errors
+    /// [`Error::Busy`], [`Error::Full`]: not appended, to be tried again. [`Error::Failed`], [`Error::Closed`]: never again.
+    pub fn append(self: &Arc<Self>, key: &EntryKey<'_>, run: &[u8], count: usize) -> Result<Ticket> {
+        debug_assert_eq!(cell::CellIter::over_checked(run, SeqId(0)).count(), count);
+        let sealed = self.options.checksums;
+        SCRATCH.with_borrow_mut(|scratch| {
+            let (more, tail_len): (&[u8], usize) = if sealed { (&seal::HEAD, seal::TAIL_LEN) } else { (&[], 0) };
+            let head = encode(scratch, &KeyParts::of_append(key, count), more, tail_len);
+            let crc = if sealed { seal::body_crc(head, run) } else { 0 };
+            let mut state = self.room_for(head.len() + tail_len + run.len())?;
+            state.buffer.reserve(head.len() + tail_len + run.len());
+            state.buffer.extend_from_slice(head);
+            if sealed {
+                let (offset, synced) = (self.offset(&state, state.appended), self.offset(&state, state.synced));
+                state.buffer.extend_from_slice(&seal::tail(crc, offset, synced));
+            }
+            state.buffer.extend_from_slice(run);
+            let len = (head.len() + tail_len + run.len()) as u64;
+            state.appended += len;
+            state.stats.entries += 1;
+            state.stats.bytes += len;
+            state.accounting.append(key.region, key.families, key.seq_id);
+            let position = state.appended;
+            let wake = std::mem::take(&mut state.syncer_waits);
+            drop(state);
+            if wake {
+                self.work.notify_one();
+            }
+            Ok(Ticket { log: Arc::clone(self), position })
+        })
+    }
+
+    /// The state, when `len` bytes more may be appended.
+    fn room_for(&self, len: usize) -> Result<MutexGuard<'_, State>> {
+        loop {
+            let state = self.state.lock();
+            if let Some(failed) = &state.failed {
+                return Err(failed.clone().into());
+            }
+            if state.closed {
+                return Err(Error::Closed { dir: self.dir.clone() });
+            }
+            let waiting_bytes = state.appended - self.safe(&state);
+            if state.stalled.is_some() {
+                return Err(Error::Full { waiting_bytes });
+            }
+            // An entry larger than the limit may go alone.
+            if waiting_bytes == 0 || waiting_bytes + len as u64 <= self.options.max_waiting_bytes {
+                return Ok(state);
+            }
+            if state.has_syncer {
+                return Err(Error::Busy { waiting_bytes, limit_bytes: self.options.max_waiting_bytes });
+            }
+            let end = state.appended;
+            drop(state);
+            self.wait(end, self.default_level())?;
+        }
+    }
+
+    fn default_level(&self) -> Level {
+        match self.options.sync_mode {
+            SyncMode::Synced => Level::Synced,
+            SyncMode::Written => Level::Written,
+        }
+    }
+
+    /// Position up to which the log's mode asks for no more.
+    fn safe(&self, state: &State) -> u64 {
+        match self.default_level() {
+            Level::Synced => state.synced,
+            Level::Written => state.written,
+        }
+    }
+
+    /// Where a position is in the file that the buffer goes to; the end of the header for what is in files before.
+    fn offset(&self, state: &State, position: u64) -> u64 {
+        self.header_len + position.saturating_sub(state.file_start)
+    }
+
+    pub(crate) fn reached(&self, position: u64, level: Level) -> bool {
+        let reached = if level == Level::Synced { &self.synced } else { &self.written };
+        reached.load(Ordering::Acquire) >= position
+    }
+
+    pub(crate) fn wait(&self, position: u64, level: Level) -> std::result::Result<(), SyncFailed> {
+        loop {
+            if self.reached(position, level) {
+                return Ok(());
+            }
+            let mut state = self.state.lock();
+            if self.reached(position, level) {
+                return Ok(());
+            }
+            if let Some(failed) = state.failed.clone() {
+                return Err(failed);
+            }
+            self.demand(&mut state, position, level);
+            if state.has_syncer {
+                if let Some(stalled) = state.stalled.clone() {
+                    return Err(stalled);
+                }
+                self.progress.wait(&mut state);
+                continue;
+            }
+            match self.disk.try_lock() {
+                Some(mut disk) => {
+                    drop(state);
+                    // What went wrong is in the state, for all who wait.
+                    let outcome = self.sync_group(&mut disk);
+                    self.release(disk);
+                    if let Err(Error::Failed(failed)) = outcome
+                        && failed.is_full()
+                    {
+                        return Err(failed);
+                    }
+                }
+                None => self.progress.wait(&mut state),
+            }
+        }
+    }
+
+    fn demand(&self, state: &mut State, position: u64, level: Level) {
+        if level == Level::Synced && self.options.sync_mode == SyncMode::Written && position > state.sync_demanded {
+            state.sync_demanded = position;
+            if std::mem::take(&mut state.syncer_waits) {
+                self.work.notify_one();
+            }
+        }
+    }
+
+    pub(crate) fn call_when_done(&self, position: u64, level: Level, done: Done) {
+        let mut state = self.state.lock();
+        let outcome = match &state.failed {
+            _ if self.reached(position, level) => Ok(()),
+            Some(failed) => Err(failed.clone()),
+            None => {
+                self.demand(&mut state, position, level);
+                state.calls.push((position, level, done));
+                return;
+            }
+        };
+        drop(state);
+        done(outcome);
+    }
+
+    /// The options the log was made with.
+    pub fn options(&self) -> &LogOptions {
+        &self.options
+    }
+
+    /// The log's directory.
+    pub fn dir(&self) -> &FilePath {
+        &self.dir
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> LogStats {
+        let state = self.state.lock();
+        LogStats { waiting_bytes: state.appended - state.synced, ..state.stats }
+    }
+
+    /// Why the log has failed for good, when it has; the server must stop.
+    pub fn failure(&self) -> Option<SyncFailed> {
+        self.state.lock().failed.clone()
+    }
+
+    /// Whether the log waits for room on a full disk. [`Log::sync_once`] tries again; call it now and then.
+    pub fn is_stalled(&self) -> bool {
+        self.state.lock().stalled.is_some()
+    }
+
+    /// A flush of these families begins; the region's updates are blocked meanwhile. Returns the lowest unflushed id of the
+    /// families that stay behind: what the flush makes durable is everything below it.
+    pub fn begin_flush(&self, region: &str, families: &[&[u8]]) -> Option<SeqId> {
+        self.state.lock().accounting.begin_flush(region, families)
+    }
+
+    /// The flush is durable: all ids of the region up to `flushed` are in files.
+    pub fn complete_flush(&self, region: &str, flushed: SeqId) {
+        self.state.lock().accounting.complete_flush(region, flushed);
+    }
+
+    /// The flush did not happen.
+    pub fn abort_flush(&self, region: &str) {
+        self.state.lock().accounting.abort_flush(region);
+    }
+
+    /// The region was closed with everything flushed: its entries hold no file back any more.
+    pub fn region_closed(&self, region: &str) {
+        self.state.lock().accounting.region_closed(region);
+    }
+
+    /// The lowest id of the region that is in the log only.
+    pub fn lowest_unflushed(&self, region: &str) -> Option<SeqId> {
+        self.state.lock().accounting.lowest_unflushed(region)
+    }
+
+    /// The same for one family.
+    pub fn lowest_unflushed_of(&self, region: &str, family: &[u8]) -> Option<SeqId> {
+        self.state.lock().accounting.lowest_unflushed_of(region, family)
+    }
+}
+
+#[cfg(test)]
+mod tests;

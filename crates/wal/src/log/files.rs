@@ -1,0 +1,303 @@
+//! The log's files: made, rolled, closed, archived. Follows `AbstractFSWAL#rollWriter`, `#cleanOldLogs`, `#findRegionsToForceFlush`.
+
+use super::{ClosedFile, Disk, Log, OpenFile, State};
+use crate::{Error, Result, header};
+use base::SeqId;
+use fs::FilePath;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Room asked for beyond the size at which a file is rolled: it grows on while it is.
+const ROLL_SLACK_BYTES: u64 = 1 << 20;
+
+/// A file of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFile {
+    /// The file.
+    pub path: FilePath,
+    /// Bytes of entries and header that are in it for good.
+    pub len_bytes: u64,
+    /// Whether entries go to it now.
+    pub current: bool,
+}
+
+/// A region whose memory keeps an old file from being archived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionToFlush {
+    /// Encoded region name.
+    pub region: Arc<str>,
+    /// The families that do.
+    pub families: Vec<Vec<u8>>,
+}
+
+/// What a roll did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rolled {
+    /// The file that ended.
+    pub old: FilePath,
+    /// The one that entries go to now.
+    pub new: FilePath,
+    /// As [`Log::regions_to_flush`] afterwards.
+    pub to_flush: Vec<RegionToFlush>,
+}
+
+/// A cut between two files: what is said of the one that ends.
+pub(super) struct Cut {
+    pub(super) highest: BTreeMap<Arc<str>, SeqId>,
+    pub(super) len_bytes: u64,
+}
+
+/// Name of the file that ended, and the file when it can be ended in order.
+type Changed = (FilePath, Option<OpenFile>);
+
+impl Log {
+    /// A new file with its header, durable by bytes and by name.
+    pub(super) fn create_file(&self) -> Result<OpenFile> {
+        let now_ms = self.clock.now_ms().0;
+        // Names are unique and grow, whatever the clock does.
+        let next = |last: i64| Some(now_ms.max(last + 1));
+        let last = self.last_file_ms.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).unwrap_or_else(|last| last);
+        let file_ms = now_ms.max(last + 1);
+        let path = self.dir.join(format!("{}.{file_ms}{}", self.name, self.options.kind));
+        let made = self.volume.create(&path).and_then(|mut appender| {
+            appender.preallocate(self.options.roll_size_bytes.saturating_add(ROLL_SLACK_BYTES));
+            appender.append(&header::encode(self.options.checksums))?;
+            appender.sync()?;
+            self.volume.sync_dir(&self.dir)?;
+            Ok(OpenFile { path: path.clone(), appender })
+        });
+        if made.is_err() {
+            // Nothing is in it; should this fail too, an empty file stays, which recovery knows.
+            let _ = self.volume.remove_file(&path);
+        }
+        let file = made?;
+        self.state.lock().stats.files += 1;
+        Ok(file)
+    }
+
+    /// Bytes in the current file, as far as written.
+    pub(super) fn file_len(&self, state: &State) -> u64 {
+        self.offset(state, state.written)
+    }
+
+    /// Whether the current file has reached [`crate::LogOptions::roll_size_bytes`].
+    pub fn wants_roll(&self) -> bool {
+        self.file_len(&self.state.lock()) >= self.options.roll_size_bytes
+    }
+
+    /// Sleeps until the current file wants to be rolled; false when the log has been closed or has failed. For a thread of the
+    /// shell's that rolls.
+    pub fn wait_roll_wanted(&self) -> bool {
+        let mut state = self.state.lock();
+        loop {
+            if state.closed || state.failed.is_some() {
+                return false;
+            }
+            if self.file_len(&state) >= self.options.roll_size_bytes {
+                return true;
+            }
+            self.roll_wanted.wait(&mut state);
+        }
+    }
+
+    /// Ends the current file (with what waits, a trailer, and all of it durable) and goes on in a new one. Appends go on meanwhile;
+    /// syncs wait for one write. `None` when the current file has no entries.
+    ///
+    /// # Errors
+    /// When the new file cannot be made the old one stays in use. Otherwise as [`Log::sync_once`].
+    pub fn roll(&self) -> Result<Option<Rolled>> {
+        let _one_at_a_time = self.roll.lock();
+        {
+            let state = self.state.lock();
+            self.check_open(&state)?;
+            if state.appended == state.file_start {
+                return Ok(None);
+            }
+        }
+        let new = self.create_file()?;
+        let new_path = new.path.clone();
+        let mut disk = self.disk.lock();
+        let outcome = self.change_file(&mut disk, new);
+        self.release(disk);
+        let (old_path, old) = match outcome {
+            Ok(old) => old,
+            Err((error, unused)) => {
+                if let Some(unused) = unused {
+                    // As above.
+                    let _ = self.volume.remove_file(&unused.path);
+                }
+                return Err(error);
+            }
+        };
+        old.into_iter().for_each(finish);
+        Ok(Some(Rolled { old: old_path, new: new_path, to_flush: self.regions_to_flush(self.options.max_logs) }))
+    }
+
+    /// With an error comes the new file when it was not needed.
+    #[allow(clippy::result_large_err, reason = "one caller, once per file")]
+    fn change_file(&self, disk: &mut Disk, new: OpenFile) -> std::result::Result<Changed, (Error, Option<OpenFile>)> {
+        // A group that waits for room goes first.
+        if !disk.group.is_empty()
+            && let Err(error) = self.sync_group(disk)
+        {
+            return Err((error, Some(new)));
+        }
+        {
+            let mut state = self.state.lock();
+            if let Err(error) = self.check_open(&state) {
+                return Err((error, Some(new)));
+            }
+            std::mem::swap(&mut disk.group, &mut state.buffer);
+            disk.group_start = disk.group_end;
+            disk.group_end = state.appended;
+            disk.handed_over = false;
+            let len_bytes = self.offset(&state, state.appended);
+            disk.cut = Some(Cut { highest: state.accounting.take_highest(), len_bytes });
+            // From here on entries are made for the new file.
+            state.file_start = state.appended;
+        }
+        let old_path = disk.file.as_ref().map_or_else(FilePath::root, |file| file.path.clone());
+        disk.next = Some(new);
+        if let Err(error) = self.settle(disk, true) {
+            return Err((error, None));
+        }
+        // Nothing to take: a failed sync has moved the group to the new file already, and the old one stays without trailer.
+        Ok((old_path, self.take_next(disk)))
+    }
+
+    /// Puts the file that waits in place of the current one, which it returns.
+    pub(super) fn take_next(&self, disk: &mut Disk) -> Option<OpenFile> {
+        let next = disk.next.take()?;
+        let mut state = self.state.lock();
+        state.current = Some(next.path.clone());
+        let old = disk.file.replace(next)?;
+        let Cut { highest, len_bytes } = disk.cut.take().expect("a file that waits comes with a cut");
+        state.closed_files.push(ClosedFile { path: old.path.clone(), len_bytes, highest });
+        Some(old)
+    }
+
+    fn check_open(&self, state: &State) -> Result<()> {
+        if let Some(failed) = &state.failed {
+            return Err(failed.clone().into());
+        }
+        if state.closed {
+            return Err(Error::Closed { dir: self.dir.clone() });
+        }
+        Ok(())
+    }
+
+    /// Makes all durable and ends the last file with a trailer. Appends are refused from here on, a syncer thread returns. May
+    /// be called again after an error.
+    ///
+    /// # Errors
+    /// As [`Log::sync_once`].
+    pub fn close(&self) -> Result<()> {
+        let _one_at_a_time = self.roll.lock();
+        {
+            let mut state = self.state.lock();
+            state.closed = true;
+            state.sync_demanded = state.appended;
+        }
+        self.work.notify_all();
+        self.roll_wanted.notify_all();
+        let mut disk = self.disk.lock();
+        let outcome = self.drain(&mut disk);
+        let last = if outcome.is_ok() { disk.file.take() } else { None };
+        if let Some(file) = &last {
+            let mut state = self.state.lock();
+            let (len_bytes, highest) = (self.file_len(&state), state.accounting.take_highest());
+            state.closed_files.push(ClosedFile { path: file.path.clone(), len_bytes, highest });
+            state.current = None;
+        }
+        self.release(disk);
+        last.into_iter().for_each(finish);
+        outcome
+    }
+
+    fn drain(&self, disk: &mut Disk) -> Result<()> {
+        loop {
+            self.sync_group(disk)?;
+            let state = self.state.lock();
+            if disk.group.is_empty() && state.buffer.is_empty() && state.synced == state.appended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The log's files, oldest first, archived ones not.
+    pub fn files(&self) -> Vec<LogFile> {
+        let state = self.state.lock();
+        let closed = state.closed_files.iter();
+        let mut all: Vec<LogFile> =
+            closed.map(|f| LogFile { path: f.path.clone(), len_bytes: f.len_bytes, current: false }).collect();
+        if let Some(path) = &state.current {
+            all.push(LogFile { path: path.clone(), len_bytes: self.file_len(&state), current: true });
+        }
+        all
+    }
+
+    /// The closed files whose edits are all flushed.
+    pub fn archivable(&self) -> Vec<FilePath> {
+        let state = self.state.lock();
+        let done = state.closed_files.iter().filter(|file| state.accounting.all_flushed(&file.highest));
+        done.map(|file| file.path.clone()).collect()
+    }
+
+    /// Moves the files of [`Log::archivable`] to the archive; returns where they are now.
+    ///
+    /// # Errors
+    /// When a file cannot be moved; it stays listed and is moved another time.
+    pub fn archive_flushed(&self) -> Result<Vec<FilePath>> {
+        let _one_at_a_time = self.roll.lock();
+        let (ready, archive_dir) = (self.archivable(), &self.options.archive_dir);
+        if ready.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.volume.create_dir_all_durable(archive_dir)?;
+        let mut moved = Vec::new();
+        for path in ready {
+            let target = archive_dir.join(format!("{}{}", path.name(), self.options.archive_suffix));
+            match self.volume.rename(&path, &target) {
+                // Moved by an earlier try that failed behind the rename.
+                Err(error) if error.is_not_found() && self.volume.exists(&target)? => {}
+                outcome => outcome?,
+            }
+            self.volume.sync_dir(archive_dir)?;
+            self.state.lock().closed_files.retain(|file| file.path != path);
+            moved.push(target);
+        }
+        self.volume.sync_dir(&self.dir)?;
+        Ok(moved)
+    }
+
+    /// When more than `max_logs` closed files wait for flushes: the regions and families that hold the oldest back.
+    pub fn regions_to_flush(&self, max_logs: usize) -> Vec<RegionToFlush> {
+        let state = self.state.lock();
+        match state.closed_files.first() {
+            Some(oldest) if state.closed_files.len() > max_logs => {
+                let holding_back = state.accounting.holding_back(&oldest.highest);
+                holding_back.into_iter().map(|(region, families)| RegionToFlush { region, families }).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Writes the trailer of a file whose entries are durable. A file without one is whole too, so a failure here is none.
+pub(super) fn finish(mut file: OpenFile) {
+    let _ = file.appender.append(header::TRAILER).and_then(|()| file.appender.sync());
+}
+
+/// As Java's `URLEncoder` in UTF-8: file names of logs have the server's name so.
+pub(super) fn url_encode(name: &str) -> String {
+    let mut out = String::new();
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'*' | b'_' => out.push(char::from(byte)),
+            b' ' => out.push('+'),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}

@@ -1,0 +1,272 @@
+//! Group commit, and what happens when it fails.
+
+use super::{Disk, Log, State};
+use crate::{Error, Level, Result, SyncFailed, SyncMode, seal};
+use parking_lot::MutexGuard;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Buffers that grew beyond it in a burst are not kept.
+const KEPT_BUFFER_BYTES: usize = 4 << 20;
+
+impl Log {
+    /// Writes and syncs what waits, once: a whole group. Does nothing when nothing waits. Also what tries again
+    /// after a full disk.
+    ///
+    /// # Errors
+    /// What the tickets get as well.
+    pub fn sync_once(&self) -> Result<()> {
+        let mut disk = self.disk.lock();
+        let outcome = self.sync_group(&mut disk);
+        self.release(disk);
+        outcome
+    }
+
+    /// Syncs group after group as entries come, until the log is closed or fails: for a thread of the shell's. While it runs, nobody else
+    /// syncs and appends never touch the disk. At most one thread.
+    ///
+    /// # Errors
+    /// Why the log failed; the server must stop.
+    pub fn run_syncer(&self) -> Result<()> {
+        {
+            let mut state = self.state.lock();
+            assert!(!state.has_syncer, "one syncer thread is enough");
+            state.has_syncer = true;
+        }
+        let outcome = self.syncer_loop();
+        self.state.lock().has_syncer = false;
+        // Those who wait may have to do it themselves.
+        self.progress.notify_all();
+        outcome
+    }
+
+    fn syncer_loop(&self) -> Result<()> {
+        loop {
+            {
+                let mut state = self.state.lock();
+                loop {
+                    if let Some(failed) = &state.failed {
+                        return Err(failed.clone().into());
+                    }
+                    if state.closed {
+                        return Ok(());
+                    }
+                    if state.stalled.is_none() && self.has_work(&state) {
+                        break;
+                    }
+                    state.syncer_waits = true;
+                    self.work.wait(&mut state);
+                    state.syncer_waits = false;
+                }
+            }
+            match self.sync_once() {
+                Ok(()) => {}
+                // It waits above until somebody found room.
+                Err(error) if error.is_full() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn has_work(&self, state: &State) -> bool {
+        state.appended > self.safe(state) || state.sync_demanded > state.synced
+    }
+
+    /// Lets the next one at the disk.
+    pub(super) fn release(&self, disk: MutexGuard<'_, Disk>) {
+        drop(disk);
+        // Who failed to get the disk waits under the state lock: taking it once makes sure that nobody is in between.
+        drop(self.state.lock());
+        self.progress.notify_all();
+        self.work.notify_one();
+    }
+
+    /// Writes and syncs one group. On return either all in it is as safe as asked, or the log is stalled or failed.
+    pub(super) fn sync_group(&self, disk: &mut Disk) -> Result<()> {
+        let sync = {
+            let mut state = self.state.lock();
+            if let Some(failed) = &state.failed {
+                return Err(failed.clone().into());
+            }
+            if disk.group.is_empty() {
+                if disk.next.is_some() {
+                    // A roll met a full disk and could not end.
+                    drop(state);
+                    self.take_next(disk).into_iter().for_each(super::files::finish);
+                    state = self.state.lock();
+                }
+                if !self.has_work(&state) {
+                    return Ok(());
+                }
+                std::mem::swap(&mut disk.group, &mut state.buffer);
+                disk.group_start = disk.group_end;
+                disk.group_end = state.appended;
+                disk.handed_over = false;
+            }
+            self.options.sync_mode == SyncMode::Synced || state.sync_demanded > state.synced
+        };
+        self.settle(disk, sync)
+    }
+
+    /// Brings the group to the disk, by way of a fresh file if need be.
+    pub(super) fn settle(&self, disk: &mut Disk, sync: bool) -> Result<()> {
+        // The second failure in a row is for good.
+        for attempt in 0..2 {
+            if disk.homeless
+                && let Err(error) = self.rehouse(disk)
+            {
+                return Err(if error.is_full() { self.stall(&error) } else { self.fail(&error) });
+            }
+            let error = match self.write_and_sync(disk, sync) {
+                Ok(()) => {
+                    self.finish_group(disk, sync);
+                    return Ok(());
+                }
+                Err(Trouble::NoRoom(error)) => return Err(self.stall(&error)),
+                Err(Trouble::Broken(error)) => error,
+            };
+            let lost_promises = {
+                let state = self.state.lock();
+                state.written.min(disk.group_start) > state.synced
+            };
+            if attempt > 0 || lost_promises {
+                // Written and promised as written, but no longer in memory: only recovery knows what is left of it.
+                return Err(self.fail(&error));
+            }
+            disk.homeless = true;
+        }
+        unreachable!("the loop ends by its second round")
+    }
+
+    fn write_and_sync(&self, disk: &mut Disk, sync: bool) -> std::result::Result<(), Trouble> {
+        let file = disk.file.as_mut().expect("a group has a home here");
+        if !disk.handed_over {
+            let before = file.appender.position();
+            let outcome = file.appender.append(&disk.group);
+            disk.handed_over = file.appender.position() > before || disk.group.is_empty();
+            outcome.map_err(Trouble::of_write)?;
+        }
+        file.appender.flush().map_err(Trouble::of_write)?;
+        let end = disk.group_end;
+        let mut state = self.state.lock();
+        state.written = end;
+        self.written.store(end, Ordering::Release);
+        let early_calls = if sync { take_calls(&mut state, end, Level::Written) } else { Vec::new() };
+        let has_waiters = sync && self.options.sync_mode == SyncMode::Written;
+        drop(state);
+        early_calls.into_iter().for_each(|done| done(Ok(())));
+        if has_waiters {
+            self.progress.notify_all();
+        }
+        if sync {
+            let start_us = self.clock.monotonic_us();
+            // A full disk at this point is as bad as any other failure: what is on the disk is unknown.
+            file.appender.sync().map_err(|error| Trouble::Broken(error.into()))?;
+            let took_us = self.clock.monotonic_us().saturating_sub(start_us);
+            let mut state = self.state.lock();
+            state.stats.syncs += 1;
+            state.stats.sync_us += took_us;
+            state.stats.max_sync_us = state.stats.max_sync_us.max(took_us);
+        }
+        Ok(())
+    }
+
+    fn finish_group(&self, disk: &mut Disk, sync: bool) {
+        let end = disk.group_end;
+        disk.group.clear();
+        if disk.group.capacity() > KEPT_BUFFER_BYTES {
+            disk.group = Vec::new();
+        }
+        let mut state = self.state.lock();
+        state.stats.groups += 1;
+        state.stalled = None;
+        if sync {
+            state.synced = end;
+            self.synced.store(end, Ordering::Release);
+        }
+        let calls = take_calls(&mut state, end, if sync { Level::Synced } else { Level::Written });
+        let wants_roll = self.file_len(&state) >= self.options.roll_size_bytes;
+        drop(state);
+        self.progress.notify_all();
+        if wants_roll {
+            self.roll_wanted.notify_all();
+        }
+        calls.into_iter().for_each(|done| done(Ok(())));
+    }
+
+    /// Gives the group a fresh file. The one before keeps what was synced; nobody writes to it again.
+    fn rehouse(&self, disk: &mut Disk) -> Result<()> {
+        if let Some(old) = disk.file.take() {
+            let mut state = self.state.lock();
+            let mut len_bytes = self.offset(&state, disk.group_start);
+            let highest = match disk.cut.take() {
+                Some(cut) => {
+                    len_bytes = cut.len_bytes - (disk.group_end - disk.group_start);
+                    // A roll was under way: what it counted for the old file stands in the new one as well now.
+                    state.accounting.put_back(&cut.highest);
+                    cut.highest
+                }
+                None => state.accounting.highest(),
+            };
+            state.closed_files.push(super::ClosedFile { path: old.path, len_bytes, highest });
+            state.current = None;
+            state.stats.rescues += 1;
+        }
+        let file = match disk.next.take() {
+            Some(next) => next,
+            None => self.create_file()?,
+        };
+        let mut state = self.state.lock();
+        state.current = Some(file.path.clone());
+        state.file_start = disk.group_start;
+        if self.options.checksums {
+            // The entries say where they stand, and now stand elsewhere. Those in the buffer follow those of the group.
+            seal::reseal(&mut disk.group, self.header_len, self.header_len);
+            let offset = self.offset(&state, disk.group_end);
+            seal::reseal(&mut state.buffer, offset, self.header_len);
+        }
+        drop(state);
+        disk.file = Some(file);
+        (disk.homeless, disk.handed_over) = (false, false);
+        Ok(())
+    }
+
+    fn stall(&self, error: &Error) -> Error {
+        let stalled = SyncFailed::disk_full(error.to_string());
+        self.state.lock().stalled = Some(stalled.clone());
+        self.progress.notify_all();
+        stalled.into()
+    }
+
+    /// The end of the log: every ticket that is not done fails, and so does every append to come.
+    pub(super) fn fail(&self, error: &Error) -> Error {
+        let failed = SyncFailed::new(Arc::<str>::from(error.to_string()));
+        let mut state = self.state.lock();
+        state.failed = Some(failed.clone());
+        let calls = std::mem::take(&mut state.calls);
+        drop(state);
+        self.progress.notify_all();
+        self.work.notify_all();
+        self.roll_wanted.notify_all();
+        calls.into_iter().for_each(|(_, _, done)| done(Err(failed.clone())));
+        failed.into()
+    }
+}
+
+enum Trouble {
+    /// The disk is full, the file is not concerned.
+    NoRoom(Error),
+    /// The file is not to be trusted any more.
+    Broken(Error),
+}
+
+impl Trouble {
+    fn of_write(error: fs::Error) -> Trouble {
+        if error.is_full() { Trouble::NoRoom(error.into()) } else { Trouble::Broken(error.into()) }
+    }
+}
+
+fn take_calls(state: &mut State, end: u64, level: Level) -> Vec<crate::ticket::Done> {
+    let ready = |call: &mut (u64, Level, crate::ticket::Done)| call.0 <= end && call.1 <= level;
+    state.calls.extract_if(.., ready).map(|(_, _, done)| done).collect()
+}

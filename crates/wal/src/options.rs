@@ -1,0 +1,59 @@
+//! What a log can be told.
+
+use crate::settings;
+use base::Config;
+use fs::FilePath;
+
+/// When an entry counts as done by default.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SyncMode {
+    /// When it is on the disk.
+    #[default]
+    Synced,
+    /// When the operating system has it: survives the process, not the machine. Single tickets can ask for more.
+    Written,
+}
+
+/// Options of a [`crate::Log`].
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// When an entry counts as done by default.
+    pub sync_mode: SyncMode,
+    /// Size at which [`crate::Log::wants_roll`] says so.
+    pub roll_size_bytes: u64,
+    /// How many closed files may wait for flushes before [`crate::Log::regions_to_flush`] names regions.
+    pub max_logs: usize,
+    /// Bytes appended and not synced beyond which appends are refused.
+    pub max_waiting_bytes: u64,
+    /// Whether entries carry checksums.
+    pub checksums: bool,
+    /// Follows the server's name in file names: "" or ".meta" (`server.meta.<ms>.meta`).
+    pub kind: &'static str,
+    /// Where files go when all their edits are flushed.
+    pub archive_dir: FilePath,
+    /// Appended to the names of archived files: "" or "$masterlocalwal$".
+    pub archive_suffix: &'static str,
+}
+
+impl Default for LogOptions {
+    fn default() -> LogOptions {
+        LogOptions::from_config(&Config::default())
+    }
+}
+
+impl LogOptions {
+    /// The options as the operator set them.
+    pub fn from_config(config: &Config) -> LogOptions {
+        let block_size_bytes = config.get(&settings::BLOCK_SIZE);
+        LogOptions {
+            sync_mode: if config.get(&settings::HSYNC) { SyncMode::Synced } else { SyncMode::Written },
+            roll_size_bytes: (block_size_bytes as f64 * config.get(&settings::ROLL_MULTIPLIER)) as u64,
+            max_logs: config.get(&settings::MAX_LOGS) as usize,
+            max_waiting_bytes: config.get(&settings::MAX_WAITING_BYTES),
+            checksums: config.get(&settings::CHECKSUMS),
+            kind: "",
+            archive_dir: FilePath::new("oldWALs"),
+            archive_suffix: "",
+        }
+    }
+}

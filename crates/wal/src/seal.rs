@@ -1,0 +1,86 @@
+//! The seal of an entry: a checksum and a promise, carried as the last extended attribute of the key.
+//!
+//! HBase's log has no checksums, for HDFS has them below; a local disk has not. A file whose header says so (an unknown field that
+//! HBase skips) has in each entry's key the attribute `basalt`: `synced(8) crc(4)`, big-endian.
+//!  - `crc` is CRC-32C over the entry (length, key up to the attribute's value, cells), its offset in the file, and `synced`. So a bit
+//!    that flipped, a sector that was not written and an old block in the wrong place are all seen.
+//!  - `synced` promises that all bytes of the file below it were durable when the entry was made. So damage below the
+//!    promise of any later entry has destroyed something that was there; damage above is what a crash may leave.
+//!
+//! HBase ignores the attribute, and may copy it into its own files, where the header does not ask for it and nobody looks.
+
+use crate::key::get_varint;
+
+/// The attribute up to its value: field 12, 22 bytes {key: "basalt", value: 12 bytes}.
+pub(crate) const HEAD: [u8; 12] = *b"\x62\x16\x0A\x06basalt\x12\x0C";
+/// The value's length.
+pub(crate) const TAIL_LEN: usize = 12;
+/// The attribute's name.
+pub(crate) const NAME: &str = "basalt";
+
+/// The attribute's value for an entry at `offset`; `body_crc` covers what [`body_crc`] says.
+pub(crate) fn tail(body_crc: u32, offset: u64, synced: u64) -> [u8; TAIL_LEN] {
+    let mut place = [0; 16];
+    place[..8].copy_from_slice(&offset.to_be_bytes());
+    place[8..].copy_from_slice(&synced.to_be_bytes());
+    let crc = crc32c::crc32c_append(body_crc, &place);
+    let mut tail = [0; TAIL_LEN];
+    tail[..8].copy_from_slice(&synced.to_be_bytes());
+    tail[8..].copy_from_slice(&crc.to_be_bytes());
+    tail
+}
+
+/// Checksum of the delimited key without the attribute's value, and the cells.
+pub(crate) fn body_crc(head: &[u8], cells: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(head), cells)
+}
+
+/// What the seal of an entry promises when it is unbroken. `key` is the delimited key, `cells` what follows.
+pub(crate) fn check(key: &[u8], cells: &[u8], offset: u64) -> Option<u64> {
+    let (head, value) = key.split_at_checked(key.len().checked_sub(TAIL_LEN)?)?;
+    if !head.ends_with(&HEAD) {
+        return None;
+    }
+    let synced = u64::from_be_bytes(*value.first_chunk()?);
+    (tail(body_crc(head, cells), offset, synced) == value).then_some(synced)
+}
+
+/// Seals whole entries again for another place: `bytes` (made by this crate) will stand at `offset` in a file that is
+/// durable up to `synced`.
+///
+/// # Panics
+/// When `bytes` are not whole sealed entries: they come from the log's own buffer.
+pub(crate) fn reseal(bytes: &mut [u8], mut offset: u64, synced: u64) {
+    let mut at = 0;
+    while at < bytes.len() {
+        let (key_len, len_len) = get_varint(&bytes[at..]).expect("the log's buffer holds whole entries");
+        let cells_at = at + len_len + key_len as usize;
+        let count = cell_count(&bytes[at + len_len..cells_at]).expect("the log's keys have a cell count");
+        let mut end = cells_at;
+        for _ in 0..count {
+            let len = bytes[end..].first_chunk::<4>().expect("the log's buffer holds whole cells");
+            end += 4 + u32::from_be_bytes(*len) as usize;
+        }
+        let value_at = cells_at - TAIL_LEN;
+        let crc = body_crc(&bytes[at..value_at], &bytes[cells_at..end]);
+        let tail = tail(crc, offset, synced);
+        bytes[value_at..cells_at].copy_from_slice(&tail);
+        offset += (end - at) as u64;
+        at = end;
+    }
+}
+
+/// Field 7 of a key.
+fn cell_count(mut key: &[u8]) -> Option<u64> {
+    while !key.is_empty() {
+        let (tag, n) = get_varint(key)?;
+        let (value, m) = get_varint(key.get(n..)?)?;
+        match (tag >> 3, tag & 7) {
+            (7, 0) => return Some(value),
+            (_, 0) => key = key.get(n + m..)?,
+            (_, 2) => key = key.get(n + m + usize::try_from(value).ok()?..)?,
+            _ => return None,
+        }
+    }
+    None
+}

@@ -1,0 +1,67 @@
+//! Settings of the log.
+
+use base::{Setting, SettingRow};
+
+/// Roll size is this many bytes times the multiplier.
+pub const BLOCK_SIZE: Setting<u64> = Setting {
+    key: "hbase.regionserver.hlog.blocksize",
+    default: 256 << 20,
+    min: 4 << 10,
+    max: 64 << 30,
+    unit: "bytes",
+    doc: "With hbase.regionserver.logroll.multiplier, the size at which a log file is ended and a new one begun. Larger files mean fewer \
+          files and longer recovery of one; smaller ones are archived sooner.",
+};
+/// Fraction of the block size at which a file is rolled.
+pub const ROLL_MULTIPLIER: Setting<f64> = Setting {
+    key: "hbase.regionserver.logroll.multiplier",
+    default: 0.5,
+    min: 0.01,
+    max: 1.0,
+    unit: "fraction",
+    doc: "Fraction of hbase.regionserver.hlog.blocksize at which a log file is rolled.",
+};
+/// How many files may be waiting for flushes.
+pub const MAX_LOGS: Setting<u32> = Setting {
+    key: "hbase.regionserver.maxlogs",
+    default: 32,
+    min: 1,
+    max: 100_000,
+    unit: "count",
+    doc: "When more log files than this wait for flushes, the regions that hold the oldest back are flushed. More files mean fewer forced \
+          flushes and a longer recovery.",
+};
+/// Whether an acknowledged write is on the platter.
+pub const HSYNC: Setting<bool> = Setting {
+    key: "hbase.wal.hsync",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "true: an acknowledged write has been synced to the disk (fdatasync, shared by all writes that wait). false: it has been handed to \
+          the operating system, as in HBase by default, and survives the process but not a power failure; FSYNC_WAL writes are \
+          synced all the same. Unlike HBase the default is true, since a single local copy has no other machines to survive on.",
+};
+/// How many unsynced bytes are kept.
+pub const MAX_WAITING_BYTES: Setting<u64> = Setting {
+    key: "basalt.wal.waiting.max.bytes",
+    default: 64 << 20,
+    min: 64 << 10,
+    max: 4 << 30,
+    unit: "bytes",
+    doc: "How many bytes of log may wait to be synced. Beyond it writes are refused with a retryable error; more smooths longer stalls of the \
+          disk and costs memory.",
+};
+/// Whether entries are sealed.
+pub const CHECKSUMS: Setting<bool> = Setting {
+    key: "basalt.wal.checksums",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether each log entry carries a checksum, in an attribute that HBase skips. Costs 24 bytes per entry; without it damage to a \
+          value goes unseen.",
+};
+
+/// Every row.
+pub const ALL: &[&dyn SettingRow] = &[&BLOCK_SIZE, &ROLL_MULTIPLIER, &MAX_LOGS, &HSYNC, &MAX_WAITING_BYTES, &CHECKSUMS];

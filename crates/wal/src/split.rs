@@ -1,0 +1,346 @@
+//! Splits the logs of a dead server: sorts their entries by region into `recovered.edits`, from where the region takes them when it
+//! is opened. Follows `WALSplitter`, `BoundedRecoveredEditsOutputSink`.
+//!
+//! Always true:
+//!  1. A file of recovered edits appears whole and durable under its final name (`%019d`, the largest sequence id in it)
+//!     or not at all, and only when the whole log has been read. Doing it again after a crash, or twice at once by two
+//!     workers with different names, gives the same edits.
+//!  2. Memory is bounded by [`SplitOptions::buffer_bytes`]; when it is full the largest region is written to a temporary file.
+//!     No file stays open.
+//!  3. Directories of regions are never made: a region that is gone stays gone, its edits are dropped (HBASE-24189).
+
+use crate::marker::{self, Marker};
+use crate::{Entry, Error, FileWriter, Key, Reader, Result};
+use base::SeqId;
+use cell::CellBlock;
+use fs::{FilePath, Volume};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Where a region's recovered edits are, below its directory.
+pub const RECOVERED_EDITS: &str = "recovered.edits";
+
+/// Where the edits of a region go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SplitDestination {
+    /// Below this directory, which exists.
+    Directory {
+        /// The region's directory.
+        dir: FilePath,
+        /// Entries up to this id are in store files and are dropped.
+        flushed: Option<SeqId>,
+    },
+    /// Nowhere: the region is gone.
+    Drop,
+}
+
+/// Knows the regions.
+pub trait SplitTarget {
+    /// Where the edits of a region go; asked once per region and log file. The names are from the log and may be anything.
+    ///
+    /// # Errors
+    /// When it cannot be said now; the split fails and is repeated.
+    fn destination(&mut self, table: &str, region: &str) -> Result<SplitDestination>;
+}
+
+/// HBase's layout: `data/<namespace>/<table>/<region>` below a root; a region whose directory does not exist is gone.
+pub struct RegionDirectories<'a, F> {
+    /// The volume.
+    pub volume: &'a dyn Volume,
+    /// The root that has `data`.
+    pub root: FilePath,
+    /// Up to which id a region's entries are in store files, of all families, if known.
+    pub flushed: F,
+}
+
+impl<F: FnMut(&str) -> Option<SeqId>> SplitTarget for RegionDirectories<'_, F> {
+    fn destination(&mut self, table: &str, region: &str) -> Result<SplitDestination> {
+        let (namespace, name) = table.split_once(':').unwrap_or(("default", table));
+        // Names that HBase allows; others would lead elsewhere.
+        let legal = |name: &str| {
+            let ok = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+            !name.is_empty() && name != "." && name != ".." && name.bytes().all(ok)
+        };
+        if ![namespace, name, region].into_iter().all(legal) {
+            return Ok(SplitDestination::Drop);
+        }
+        let dir = self.root.join("data").join(namespace).join(name).join(region);
+        Ok(match self.volume.stat(&dir)? {
+            Some(entry) if entry.is_dir => SplitDestination::Directory { dir, flushed: (self.flushed)(region) },
+            _ => SplitDestination::Drop,
+        })
+    }
+}
+
+/// How to split.
+#[derive(Clone, Debug)]
+pub struct SplitOptions {
+    /// Bytes of entries held in memory.
+    pub buffer_bytes: usize,
+    /// Names the worker in temporary names, so that two at once do not meet. Letters, digits, commas.
+    pub worker: String,
+    /// Whether the files written carry checksums.
+    pub checksums: bool,
+}
+
+impl Default for SplitOptions {
+    fn default() -> SplitOptions {
+        SplitOptions { buffer_bytes: 128 << 20, worker: String::new(), checksums: true }
+    }
+}
+
+/// What a split did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SplitReport {
+    /// Entries read.
+    pub entries: u64,
+    /// Of these written.
+    pub written: u64,
+    /// Files of recovered edits, in the order of their making.
+    pub files: Vec<FilePath>,
+}
+
+/// The files of recovered edits of a region, in the order in which they are replayed, each with the largest id in it.
+///
+/// # Errors
+/// When the directory cannot be listed; one that does not exist has none.
+pub fn recovered_edits(volume: &dyn Volume, region_dir: &FilePath) -> Result<Vec<(SeqId, FilePath)>> {
+    let dir = region_dir.join(RECOVERED_EDITS);
+    if !volume.exists(&dir)? {
+        return Ok(Vec::new());
+    }
+    // Temporary files, `<id>.seqid` and files set aside as `<id>.<ms>` have more than digits.
+    let number = |name: &str| name.strip_prefix('-').unwrap_or(name).parse::<u64>().ok();
+    let entries = volume.list(&dir)?.into_iter().filter(|entry| !entry.is_dir);
+    let mut files: Vec<_> =
+        entries.filter_map(|entry| Some((SeqId(number(&entry.name)?), dir.join(&entry.name)))).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// Splits every log in `wal_dir`, moves each to `archive_dir` when it is done, and removes the directory at the end. May be
+/// repeated after a failure or a crash at any point.
+///
+/// # Errors
+/// The first file that cannot be read or split; it and those after it stay where they are.
+pub fn split_directory(
+    volume: &dyn Volume,
+    wal_dir: &FilePath,
+    archive_dir: &FilePath,
+    target: &mut dyn SplitTarget,
+    options: &SplitOptions,
+) -> Result<SplitReport> {
+    let mut report = SplitReport::default();
+    if !volume.exists(wal_dir)? {
+        return Ok(report);
+    }
+    volume.create_dir_all_durable(archive_dir)?;
+    let mut doubtful = HashSet::new();
+    for entry in volume.list(wal_dir)?.into_iter().filter(|entry| !entry.is_dir) {
+        let wal = wal_dir.join(&entry.name);
+        let one = split_one(volume, &wal, target, options, &mut doubtful)?;
+        report.entries += one.entries;
+        report.written += one.written;
+        report.files.extend(one.files);
+        volume.rename(&wal, &archive_dir.join(&entry.name))?;
+        volume.sync_dir(archive_dir)?;
+    }
+    volume.remove_dir_all(wal_dir)?;
+    volume.sync_dir(&wal_dir.parent())?;
+    Ok(report)
+}
+
+/// Splits one log file; leaves it where it is.
+///
+/// # Errors
+/// [`Error::Corrupt`] when it is damaged, else what reading or writing said. Nothing has appeared under a final name, unless the
+/// failure came while names were being changed.
+pub fn split_file(
+    volume: &dyn Volume,
+    wal: &FilePath,
+    target: &mut dyn SplitTarget,
+    options: &SplitOptions,
+) -> Result<SplitReport> {
+    split_one(volume, wal, target, options, &mut HashSet::new())
+}
+
+/// (region, id) of entries that may also be in a later file, to which a failed sync has moved them.
+type Doubtful = HashSet<(Arc<str>, SeqId)>;
+
+fn split_one(
+    volume: &dyn Volume,
+    wal: &FilePath,
+    target: &mut dyn SplitTarget,
+    options: &SplitOptions,
+    doubtful: &mut Doubtful,
+) -> Result<SplitReport> {
+    let mut reader = Reader::open(volume, wal)?;
+    let mut splitter = Splitter {
+        volume,
+        wal_name: wal.name().to_owned(),
+        options,
+        regions: HashMap::new(),
+        held_bytes: 0,
+        parts: Vec::new(),
+        report: SplitReport::default(),
+    };
+    let mut unpromised: Vec<(u64, Arc<str>, SeqId)> = Vec::new();
+    let outcome = (|| {
+        while let Some(entry) = reader.next()? {
+            let id = (Arc::clone(&entry.key.region), entry.key.seq_id);
+            if reader.is_sealed() && !reader.has_trailer() {
+                let promised = reader.promised_len();
+                if unpromised.first().is_some_and(|(offset, ..)| *offset < promised) {
+                    unpromised.retain(|(offset, ..)| *offset >= promised);
+                }
+                unpromised.push((entry.offset, Arc::clone(&id.0), id.1));
+            }
+            if !doubtful.contains(&id) {
+                splitter.take(entry, target)?;
+            }
+        }
+        splitter.spill_all()
+    })();
+    if let Err(error) = outcome.and_then(|()| splitter.publish()) {
+        splitter.remove_parts();
+        return Err(error);
+    }
+    doubtful.extend(unpromised.into_iter().map(|(_, region, seq_id)| (region, seq_id)));
+    Ok(splitter.report)
+}
+
+struct Splitter<'a> {
+    volume: &'a dyn Volume,
+    wal_name: String,
+    options: &'a SplitOptions,
+    regions: HashMap<Arc<str>, Region>,
+    held_bytes: usize,
+    parts: Vec<Part>,
+    report: SplitReport,
+}
+
+struct Region {
+    destination: SplitDestination,
+    held: Vec<(Key, CellBlock)>,
+    held_bytes: usize,
+}
+
+/// A temporary file, complete and synced.
+struct Part {
+    path: FilePath,
+    first: SeqId,
+    last: SeqId,
+}
+
+/// What a held entry costs beside its cells.
+const ENTRY_BYTES: usize = size_of::<(Key, CellBlock)>() + 64;
+
+impl Splitter<'_> {
+    fn take(&mut self, entry: Entry, target: &mut dyn SplitTarget) -> Result<()> {
+        self.report.entries += 1;
+        let Entry { key, cells, .. } = entry;
+        let region = match self.regions.get_mut(&key.region) {
+            Some(region) => region,
+            None => {
+                let destination = target.destination(&key.table, &key.region)?;
+                let region = Region { destination, held: Vec::new(), held_bytes: 0 };
+                self.regions.entry(Arc::clone(&key.region)).or_insert(region)
+            }
+        };
+        let SplitDestination::Directory { flushed, .. } = &region.destination else { return Ok(()) };
+        if flushed.is_some_and(|flushed| key.seq_id <= flushed) || !is_wanted(&cells) {
+            return Ok(());
+        }
+        let bytes = cells.bytes().len() + ENTRY_BYTES;
+        region.held.push((key, cells));
+        region.held_bytes += bytes;
+        self.held_bytes += bytes;
+        self.report.written += 1;
+        if self.held_bytes > self.options.buffer_bytes {
+            let largest = self.regions.iter().max_by_key(|(name, region)| (region.held_bytes, *name));
+            let name = largest.map(|(name, _)| Arc::clone(name)).expect("an entry was held just now");
+            self.spill(&name)?;
+        }
+        Ok(())
+    }
+
+    fn spill_all(&mut self) -> Result<()> {
+        let mut names: Vec<_> = self.regions.keys().cloned().collect();
+        names.sort();
+        names.iter().try_for_each(|name| self.spill(name))
+    }
+
+    /// Writes what is held of a region to a temporary file of its own.
+    fn spill(&mut self, name: &Arc<str>) -> Result<()> {
+        let Some(region) = self.regions.get_mut(name) else { return Ok(()) };
+        let SplitDestination::Directory { dir, .. } = &region.destination else { return Ok(()) };
+        let (Some(first), Some(last)) =
+            (region.held.iter().map(|(key, _)| key.seq_id).min(), region.held.iter().map(|(key, _)| key.seq_id).max())
+        else {
+            return Ok(());
+        };
+        let edits_dir = dir.join(RECOVERED_EDITS);
+        if !self.volume.exists(dir)? {
+            // Gone since it was asked for: making it again would bring a dead table back to life.
+            region.destination = SplitDestination::Drop;
+            self.report.written -= region.held.len() as u64;
+        } else {
+            self.volume.create_dir_all_durable(&edits_dir)?;
+            let path = edits_dir.join(format!("{:019}-{}-{}.temp", first.0, self.wal_name, self.options.worker));
+            if self.volume.exists(&path)? {
+                // Of an attempt that ended badly.
+                self.volume.remove_file(&path)?;
+            }
+            self.parts.push(Part { path: path.clone(), first, last });
+            let mut writer = FileWriter::create(self.volume, &path, self.options.checksums)?;
+            for (key, cells) in &region.held {
+                writer.append_read(key, cells.bytes(), cells.len())?;
+            }
+            writer.finish()?;
+        }
+        self.held_bytes -= region.held_bytes;
+        (region.held, region.held_bytes) = (Vec::new(), 0);
+        Ok(())
+    }
+
+    /// Gives the temporary files their final names.
+    fn publish(&mut self) -> Result<()> {
+        for part in &self.parts {
+            let dir = part.path.parent();
+            let target = dir.join(format!("{:019}", part.last.0));
+            if self.volume.exists(&target)? && covers(self.volume, &target, part.first)? {
+                // An earlier attempt, or the same entries from a neighbouring file, at least as many.
+                self.volume.remove_file(&part.path)?;
+            } else {
+                self.volume.rename(&part.path, &target)?;
+            }
+            self.volume.sync_dir(&dir)?;
+            self.report.files.push(target);
+        }
+        self.parts.clear();
+        Ok(())
+    }
+
+    fn remove_parts(&mut self) {
+        for part in &self.parts {
+            // They are in nobody's way, and the next attempt removes its own.
+            let _ = self.volume.remove_file(&part.path);
+        }
+    }
+}
+
+/// Whether the file of recovered edits begins no later than `first`.
+fn covers(volume: &dyn Volume, path: &FilePath, first: SeqId) -> Result<bool> {
+    match Reader::open(volume, path).and_then(|mut reader| reader.next()) {
+        Ok(entry) => Ok(entry.is_some_and(|entry| entry.key.seq_id <= first)),
+        Err(Error::Corrupt { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Data, and the marker that a region needs at recovery: of compactions, whose inputs must not come back.
+fn is_wanted(cells: &CellBlock) -> bool {
+    cells.iter().any(|cell| {
+        cell.family() != marker::METAFAMILY || matches!(Marker::decode(cell), Ok(Some(Marker::Compaction(_))) | Err(_))
+    })
+}
