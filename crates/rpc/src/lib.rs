@@ -19,8 +19,10 @@ pub mod cell_block;
 pub mod client;
 pub mod exception;
 pub mod frame;
+pub mod from_proto;
 pub mod server;
 pub mod settings;
+pub mod to_proto;
 
 pub use call::{Call, CallResult, ConnInfo, Handler, Later, Outcome, Reply};
 pub use cell_block::{CellCodec, Compressor};

@@ -1,0 +1,246 @@
+//! Filters and comparators, which travel as a class name and a message of that class.
+
+use bytes::Bytes;
+use filter::{
+    BitwiseOp, Comparator, CompareOp, Filter, FuzzyKey, ListOperator, MAX_DEPTH, PageStart, RegexEngine, RegexSpec,
+    RowRange, SingleColumnValue,
+};
+use proto::{Message, pb};
+
+use super::Result;
+use crate::Exception;
+
+const PACKAGE: &str = "org.apache.hadoop.hbase.filter.";
+
+impl From<filter::Error> for Exception {
+    fn from(error: filter::Error) -> Self {
+        Self::do_not_retry(error.to_string())
+    }
+}
+
+fn message<M: Message + Default>(class: &str, bytes: Option<&Bytes>) -> Result<M> {
+    M::decode(bytes.cloned().unwrap_or_default()).map_err(|error| {
+        let class_name = "org.apache.hadoop.hbase.exceptions.DeserializationException";
+        Exception::do_not_retry(format!("{class_name}: {class}: {error}"))
+    })
+}
+
+/// An operator.
+pub fn compare_op(op: pb::CompareType) -> CompareOp {
+    match op {
+        pb::CompareType::Less => CompareOp::Less,
+        pb::CompareType::LessOrEqual => CompareOp::LessOrEqual,
+        pb::CompareType::Equal => CompareOp::Equal,
+        pb::CompareType::NotEqual => CompareOp::NotEqual,
+        pb::CompareType::GreaterOrEqual => CompareOp::GreaterOrEqual,
+        pb::CompareType::Greater => CompareOp::Greater,
+        pb::CompareType::NoOp => CompareOp::NoOp,
+    }
+}
+
+/// A filter, its arguments checked.
+///
+/// # Errors
+/// A class that is not known (a filter of the user's own cannot run here), a message that is not of the class,
+/// arguments that HBase refuses, or filters nested deeper than [`MAX_DEPTH`].
+pub fn filter(wire: &pb::Filter) -> Result<Filter> {
+    let filter = nested(wire, MAX_DEPTH)?;
+    filter.check()?;
+    Ok(filter)
+}
+
+fn nested(wire: &pb::Filter, depth: usize) -> Result<Filter> {
+    let class = wire.name.as_str();
+    let Some(deeper) = depth.checked_sub(1) else {
+        return Err(Exception::do_not_retry(format!("filters are nested deeper than {MAX_DEPTH}")));
+    };
+    let bytes = wire.serialized_filter.as_ref();
+    let unknown =
+        || Exception::do_not_retry(format!("java.lang.ClassNotFoundException: {class}: the server has no such filter"));
+    Ok(match class.strip_prefix(PACKAGE).ok_or_else(unknown)? {
+        "FilterAllFilter" => Filter::All,
+        "FilterWrapper" => return nested(&message::<pb::FilterWrapper>(class, bytes)?.filter, deeper),
+        "ColumnCountGetFilter" => {
+            Filter::ColumnCountGet { limit: message::<pb::ColumnCountGetFilter>(class, bytes)?.limit }
+        }
+        "ColumnPaginationFilter" => {
+            let m: pb::ColumnPaginationFilter = message(class, bytes)?;
+            let start = match m.column_offset {
+                Some(ref column) => PageStart::Column(column.clone()),
+                None => PageStart::Offset(m.offset()),
+            };
+            Filter::ColumnPagination { limit: m.limit, start }
+        }
+        "ColumnPrefixFilter" => {
+            Filter::ColumnPrefix { prefix: message::<pb::ColumnPrefixFilter>(class, bytes)?.prefix }
+        }
+        "ColumnRangeFilter" => {
+            let m: pb::ColumnRangeFilter = message(class, bytes)?;
+            Filter::ColumnRange {
+                min_inclusive: m.min_column_inclusive(),
+                max_inclusive: m.max_column_inclusive(),
+                min_column: m.min_column,
+                max_column: m.max_column,
+            }
+        }
+        "ColumnValueFilter" => {
+            let m: pb::ColumnValueFilter = message(class, bytes)?;
+            let (op, comparator) = (op(m.compare_op)?, comparator(&m.comparator)?);
+            Filter::ColumnValue { family: m.family, qualifier: m.qualifier, op, comparator }
+        }
+        "DependentColumnFilter" => {
+            let m: pb::DependentColumnFilter = message(class, bytes)?;
+            let (op, comparator) = compare(&m.compare_filter)?;
+            Filter::DependentColumn {
+                drop_dependent_column: m.drop_dependent_column(),
+                family: m.column_family,
+                qualifier: m.column_qualifier,
+                op,
+                comparator,
+            }
+        }
+        "FamilyFilter" => {
+            let (op, comparator) = compare(&message::<pb::FamilyFilter>(class, bytes)?.compare_filter)?;
+            Filter::Family { op, comparator }
+        }
+        "FirstKeyOnlyFilter" => Filter::FirstKeyOnly,
+        "FirstKeyValueMatchingQualifiersFilter" => {
+            let m: pb::FirstKeyValueMatchingQualifiersFilter = message(class, bytes)?;
+            Filter::first_key_value_matching(m.qualifiers)
+        }
+        "FuzzyRowFilter" => {
+            let m: pb::FuzzyRowFilter = message(class, bytes)?;
+            let mask_v2 = m.is_mask_v2();
+            let key = |pair: pb::BytesBytesPair| FuzzyKey { key: pair.first, mask: pair.second };
+            Filter::FuzzyRow { keys: m.fuzzy_keys_data.into_iter().map(key).collect(), mask_v2 }
+        }
+        "InclusiveStopFilter" => {
+            Filter::InclusiveStop { stop_row: message::<pb::InclusiveStopFilter>(class, bytes)?.stop_row_key }
+        }
+        "KeyOnlyFilter" => Filter::KeyOnly { len_as_val: message::<pb::KeyOnlyFilter>(class, bytes)?.len_as_val },
+        "FilterList" => {
+            let m: pb::FilterList = message(class, bytes)?;
+            let operator = match m.operator() {
+                pb::filter_list::Operator::MustPassAll => ListOperator::MustPassAll,
+                pb::filter_list::Operator::MustPassOne => ListOperator::MustPassOne,
+            };
+            Filter::List { operator, filters: m.filters.iter().map(|f| nested(f, deeper)).collect::<Result<_>>()? }
+        }
+        "MultiRowRangeFilter" => {
+            let m: pb::MultiRowRangeFilter = message(class, bytes)?;
+            let range = |r: pb::RowRange| RowRange {
+                start_inclusive: r.start_row_inclusive(),
+                stop_inclusive: r.stop_row_inclusive(),
+                start_row: r.start_row.unwrap_or_default(),
+                stop_row: r.stop_row.unwrap_or_default(),
+            };
+            Filter::MultiRowRange { ranges: m.row_range_list.into_iter().map(range).collect() }
+        }
+        "MultipleColumnPrefixFilter" => {
+            let m: pb::MultipleColumnPrefixFilter = message(class, bytes)?;
+            Filter::multiple_column_prefix(m.sorted_prefixes)
+        }
+        "PageFilter" => Filter::Page { page_size: message::<pb::PageFilter>(class, bytes)?.page_size },
+        "PrefixFilter" => Filter::Prefix { prefix: message::<pb::PrefixFilter>(class, bytes)?.prefix },
+        "QualifierFilter" => {
+            let (op, comparator) = compare(&message::<pb::QualifierFilter>(class, bytes)?.compare_filter)?;
+            Filter::Qualifier { op, comparator }
+        }
+        "RandomRowFilter" => Filter::RandomRow { chance: message::<pb::RandomRowFilter>(class, bytes)?.chance },
+        "RowFilter" => {
+            let (op, comparator) = compare(&message::<pb::RowFilter>(class, bytes)?.compare_filter)?;
+            Filter::Row { op, comparator }
+        }
+        "SingleColumnValueFilter" => Filter::SingleColumnValue(single_column_value(message(class, bytes)?)?),
+        "SingleColumnValueExcludeFilter" => {
+            let m: pb::SingleColumnValueExcludeFilter = message(class, bytes)?;
+            Filter::SingleColumnValueExclude(single_column_value(m.single_column_value_filter)?)
+        }
+        "SkipFilter" => {
+            let m: pb::SkipFilter = message(class, bytes)?;
+            Filter::Skip { filter: Box::new(nested(&m.filter, deeper)?) }
+        }
+        "TimestampsFilter" => {
+            let m: pb::TimestampsFilter = message(class, bytes)?;
+            let can_hint = m.can_hint();
+            Filter::timestamps(m.timestamps, can_hint)
+        }
+        "ValueFilter" => {
+            let (op, comparator) = compare(&message::<pb::ValueFilter>(class, bytes)?.compare_filter)?;
+            Filter::Value { op, comparator }
+        }
+        "WhileMatchFilter" => {
+            let m: pb::WhileMatchFilter = message(class, bytes)?;
+            Filter::WhileMatch { filter: Box::new(nested(&m.filter, deeper)?) }
+        }
+        _ => return Err(unknown()),
+    })
+}
+
+fn op(wire: i32) -> Result<CompareOp> {
+    let op = pb::CompareType::try_from(wire);
+    op.map(compare_op).map_err(|_| Exception::do_not_retry(format!("unknown compare_op {wire}")))
+}
+
+fn compare(wire: &pb::CompareFilter) -> Result<(CompareOp, Option<Comparator>)> {
+    Ok((op(wire.compare_op)?, wire.comparator.as_ref().map(comparator).transpose()?))
+}
+
+fn single_column_value(m: pb::SingleColumnValueFilter) -> Result<SingleColumnValue> {
+    Ok(SingleColumnValue {
+        op: op(m.compare_op)?,
+        comparator: comparator(&m.comparator)?,
+        filter_if_missing: m.filter_if_missing(),
+        latest_version_only: m.latest_version_only(),
+        family: m.column_family,
+        qualifier: m.column_qualifier,
+    })
+}
+
+/// A comparator.
+///
+/// # Errors
+/// A class that is not known, a message that is not of the class, or arguments that HBase refuses.
+pub fn comparator(wire: &pb::Comparator) -> Result<Comparator> {
+    let class = wire.name.as_str();
+    let bytes = wire.serialized_comparator.as_ref();
+    let value = |comparable: pb::ByteArrayComparable| comparable.value.unwrap_or_default();
+    let unknown = || {
+        Exception::do_not_retry(format!("java.lang.ClassNotFoundException: {class}: the server has no such comparator"))
+    };
+    Ok(match class.strip_prefix(PACKAGE).ok_or_else(unknown)? {
+        "BigDecimalComparator" => {
+            Comparator::big_decimal_from_bytes(&value(message::<pb::BigDecimalComparator>(class, bytes)?.comparable))?
+        }
+        "BinaryComparator" => {
+            Comparator::Binary { value: value(message::<pb::BinaryComparator>(class, bytes)?.comparable) }
+        }
+        "BinaryComponentComparator" => {
+            let m: pb::BinaryComponentComparator = message(class, bytes)?;
+            Comparator::BinaryComponent { value: m.value, offset: m.offset }
+        }
+        "BinaryPrefixComparator" => {
+            Comparator::BinaryPrefix { value: value(message::<pb::BinaryPrefixComparator>(class, bytes)?.comparable) }
+        }
+        "BitComparator" => {
+            let m: pb::BitComparator = message(class, bytes)?;
+            let op = match m.bitwise_op() {
+                pb::bit_comparator::BitwiseOp::And => BitwiseOp::And,
+                pb::bit_comparator::BitwiseOp::Or => BitwiseOp::Or,
+                pb::bit_comparator::BitwiseOp::Xor => BitwiseOp::Xor,
+            };
+            Comparator::Bit { value: value(m.comparable), op }
+        }
+        "LongComparator" => {
+            Comparator::long_from_bytes(&value(message::<pb::LongComparator>(class, bytes)?.comparable))?
+        }
+        "NullComparator" => Comparator::Null,
+        "RegexStringComparator" => {
+            let m: pb::RegexStringComparator = message(class, bytes)?;
+            let engine = m.engine.as_deref().map_or(Ok(RegexEngine::Java), RegexEngine::from_name)?;
+            Comparator::Regex(RegexSpec::new(&m.pattern, m.pattern_flags, &m.charset, engine)?)
+        }
+        "SubstringComparator" => Comparator::substring(&message::<pb::SubstringComparator>(class, bytes)?.substr),
+        _ => return Err(unknown()),
+    })
+}

@@ -1,0 +1,158 @@
+//! Gets and scans.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base::{Dice, ReadPoint};
+use bytes::Bytes;
+use model::read::Columns;
+use model::{Get, Scan, TimeRange};
+use proto::pb;
+
+use super::{Result, filter, required, time_range};
+use crate::{Exception, Kind};
+
+const ISOLATION_LEVEL: &str = "_isolationlevel_";
+const RAW: &str = "_raw_";
+
+/// A Get.
+///
+/// # Errors
+/// What HBase refuses: rows, time ranges, versions and filters that are not legal.
+pub fn get(get: pb::Get) -> Result<Get> {
+    if get.closest_row_before() {
+        // asynchbase knows a server without this operation by the class.
+        return Err(Exception::new(
+            Kind::UnknownProtocol,
+            "Is this a pre-hbase-1.0.0 or asynchbase client? Client is invoking getClosestRowBefore removed in \
+             hbase-2.0.0 replaced by reverse Scan.",
+        ));
+    }
+    check_row(&get.row)?;
+    Ok(Get {
+        max_versions: versions(get.max_versions())?,
+        store_limit: limit(get.store_limit),
+        store_offset: get.store_offset(),
+        cache_blocks: get.cache_blocks(),
+        existence_only: get.existence_only(),
+        timeline: get.consistency() == pb::Consistency::Timeline,
+        load_column_families_on_demand: get.load_column_families_on_demand,
+        read_uncommitted: read_uncommitted(&get.attribute),
+        columns: columns(get.column),
+        time_range: get.time_range.as_ref().map_or(Ok(TimeRange::ALL), time_range)?,
+        family_time_ranges: family_time_ranges(get.cf_time_range)?,
+        filter: get.filter.as_ref().map(|f| filter(f).map(Arc::new)).transpose()?,
+        row: get.row,
+    })
+}
+
+/// A Scan.
+///
+/// # Errors
+/// What HBase refuses: rows, time ranges, versions and filters that are not legal.
+pub fn scan(scan: pb::Scan) -> Result<Scan> {
+    let start_row = scan.start_row.clone().unwrap_or_default();
+    let stop_row = scan.stop_row.clone().unwrap_or_default();
+    // Clients before 2.0 mean a Get by equal rows and do not say whether the last one is included.
+    let include_stop_row = scan.include_stop_row.unwrap_or_else(|| !start_row.is_empty() && start_row == stop_row);
+    let filter = scan.filter.as_ref().map(filter).transpose()?;
+    let batch = limit(scan.batch_size).filter(|b| *b > 0);
+    if batch.is_some() && filter.as_ref().is_some_and(|f| has_filter_row(f, scan.reversed())) {
+        return Err(Exception::do_not_retry(
+            "org.apache.hadoop.hbase.filter.IncompatibleFilterException: Cannot set batch on a scan using a filter \
+             that returns true for filter.hasFilterRow",
+        ));
+    }
+    #[allow(deprecated, reason = "clients before 2.0 send it")]
+    let small = scan.small.unwrap_or(false);
+    let pread = small || scan.read_type() == pb::scan::ReadType::Pread;
+    Ok(Scan {
+        include_start_row: scan.include_start_row(),
+        include_stop_row,
+        max_versions: versions(scan.max_versions())?,
+        store_limit: limit(scan.store_limit),
+        store_offset: scan.store_offset(),
+        batch,
+        max_result_size: scan.max_result_size.filter(|s| *s > 0 && i64::try_from(*s).is_ok()),
+        reversed: scan.reversed(),
+        raw: attribute(&scan.attribute, RAW).is_some_and(|v| v.first().is_some_and(|b| *b != 0)),
+        cache_blocks: scan.cache_blocks(),
+        load_column_families_on_demand: scan.load_column_families_on_demand,
+        allow_partial_results: scan.allow_partial_results(),
+        need_cursor: scan.need_cursor_result(),
+        read_uncommitted: read_uncommitted(&scan.attribute),
+        read_point: scan.mvcc_read_point.filter(|p| *p > 0).map(ReadPoint),
+        pread,
+        is_get: false,
+        time_range: scan.time_range.as_ref().map_or(Ok(TimeRange::ALL), time_range)?,
+        family_time_ranges: family_time_ranges(scan.cf_time_range)?,
+        columns: columns(scan.column),
+        filter: filter.map(Arc::new),
+        start_row,
+        stop_row,
+    })
+}
+
+fn has_filter_row(filter: &filter::Filter, reversed: bool) -> bool {
+    filter.evaluator(reversed, &Arc::new(Dice::seeded(0))).has_filter_row()
+}
+
+/// A row that is to be read or written.
+pub(super) fn check_row(row: &[u8]) -> Result<()> {
+    if row.is_empty() {
+        return Err(Exception::do_not_retry("Row length is 0"));
+    }
+    if row.len() > cell::MAX_ROW_LENGTH {
+        let message = format!("Row length {} is > {}", row.len(), cell::MAX_ROW_LENGTH);
+        return Err(Exception::do_not_retry(message));
+    }
+    Ok(())
+}
+
+pub(super) fn attribute<'a>(attributes: &'a [pb::NameBytesPair], name: &str) -> Option<&'a Bytes> {
+    attributes.iter().find(|a| a.name == name).and_then(|a| a.value.as_ref())
+}
+
+fn read_uncommitted(attributes: &[pb::NameBytesPair]) -> bool {
+    attribute(attributes, ISOLATION_LEVEL).is_some_and(|v| v.first() == Some(&1))
+}
+
+/// Versions travel unsigned, but HBase's are Java's `int`.
+fn versions(value: u32) -> Result<u32> {
+    if value == 0 || value > i32::MAX as u32 {
+        return Err(Exception::do_not_retry("maxVersions must be positive"));
+    }
+    Ok(value)
+}
+
+/// A limit that is not there or negative (as Java reads it) is none.
+fn limit(value: Option<u32>) -> Option<u32> {
+    value.filter(|v| *v <= i32::MAX as u32)
+}
+
+fn columns(columns: Vec<pb::Column>) -> Columns {
+    let mut out = Columns::new();
+    for column in columns {
+        let whole_family = column.qualifier.is_empty();
+        match out.entry(column.family) {
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                entry.insert(column.qualifier);
+            }
+            // A family asked for as a whole and by qualifier: the later word counts, as with addFamily and addColumn.
+            std::collections::btree_map::Entry::Occupied(mut entry) if whole_family => entry.get_mut().clear(),
+            std::collections::btree_map::Entry::Occupied(mut entry) => entry.get_mut().extend(column.qualifier),
+        }
+    }
+    for qualifiers in out.values_mut() {
+        qualifiers.sort_unstable();
+        qualifiers.dedup();
+    }
+    out
+}
+
+fn family_time_ranges(ranges: Vec<pb::ColumnFamilyTimeRange>) -> Result<BTreeMap<Bytes, TimeRange>> {
+    ranges
+        .into_iter()
+        .map(|r| Ok((required(Some(r.column_family), "column_family")?, time_range(&r.time_range)?)))
+        .collect()
+}
