@@ -56,10 +56,10 @@ pub struct RegionDirectories<'a, F> {
 impl<F: FnMut(&str) -> Option<SeqId>> SplitTarget for RegionDirectories<'_, F> {
     fn destination(&mut self, table: &str, region: &str) -> Result<SplitDestination> {
         let (namespace, name) = table.split_once(':').unwrap_or(("default", table));
-        // Names that HBase allows; others would lead elsewhere.
+        // Names that HBase allows (letters of any language); others would lead elsewhere.
         let legal = |name: &str| {
-            let ok = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-            !name.is_empty() && name != "." && name != ".." && name.bytes().all(ok)
+            let ok = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+            !name.is_empty() && name != "." && name != ".." && name.chars().all(ok)
         };
         if ![namespace, name, region].into_iter().all(legal) {
             return Ok(SplitDestination::Drop);
