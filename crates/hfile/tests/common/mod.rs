@@ -146,7 +146,7 @@ pub fn random_cells(dice: &Dice, count: usize, tags: bool) -> Vec<Owned> {
             let mut tag_bytes = Vec::new();
             if tags {
                 for _ in 0..dice.below(3) {
-                    cell::tag::write(&mut tag_bytes, 64 + dice.below(200) as u8, &[7; 5][..dice.below(5) as usize]);
+                    cell::tag::write(&mut tag_bytes, 64 + dice.below(190) as u8, &[7; 5][..dice.below(5) as usize]);
                 }
             }
             let mut bytes = Vec::new();

@@ -1,0 +1,158 @@
+//! Damaged files: every byte of small files is flipped in several ways. The file then reads as before or is refused with
+//! an error; it never reads as other cells and never panics. Truncations likewise.
+
+mod common;
+
+use base::Dice;
+use basalt_hfile::*;
+use common::*;
+use fs::{FilePath, MemVolume, Volume};
+
+/// Everything a caller may see of a file; `Err` when anything is refused.
+fn see(volume: &MemVolume, wanted: &[Owned]) -> Result<Vec<Owned>> {
+    let reader = Reader::open(volume, &FilePath::new("file"), ReaderContext::default())?;
+    reader.mid_key()?;
+    for cell in wanted.iter().step_by(7) {
+        let cell = cell.cell();
+        let column = reader.may_contain_row_col(cell.row(), cell.qualifier(), Residency::MayRead)?;
+        assert!(column, "a damaged Bloom filter hides {cell:?}");
+        if matches!(cell.type_code(), 10 | 14) {
+            assert!(reader.may_contain_delete_family(cell.row(), Residency::MayRead)?);
+        }
+        let mut scanner = reader.scanner(ScanOptions::default());
+        let found = scanner.seek(cell.key())?;
+        assert!(found && scanner.current_key() == Some(cell.key()), "a damaged index hides {cell:?}");
+    }
+    all_cells(&reader, ScanOptions { pread: false, ..ScanOptions::default() })
+}
+
+fn flip_every_byte(label: &str, options: WriterOptions, cells: &[Owned]) {
+    let volume = MemVolume::new();
+    write(&volume, "file", options, &StoreMetadata::default(), cells);
+    let path = FilePath::new("file");
+    let bytes = volume.read(&path).expect("read");
+    let (mut refused, mut harmless) = (0, 0);
+    for at in 0..bytes.len() {
+        // The trailer's padding is long and dull: look at a part of it only.
+        if at + 3800 > bytes.len() && at + 8 < bytes.len() && at % 97 != 0 {
+            continue;
+        }
+        for mask in [0x01, 0x80, 0xFF, bytes[at], bytes[at] ^ 0x02] {
+            if mask == 0 {
+                continue;
+            }
+            let mut damaged = bytes.clone();
+            damaged[at] ^= mask;
+            volume.put_file(&path, &damaged);
+            match see(&volume, cells) {
+                Ok(seen) => {
+                    assert!(seen == cells, "{label}: byte {at} xor {mask:#x} gives other cells");
+                    harmless += 1;
+                }
+                Err(Error::Corrupt { path: named, .. } | Error::Unsupported { path: named, .. }) => {
+                    assert_eq!(named, path);
+                    refused += 1;
+                }
+                Err(other) => panic!("{label}: byte {at} xor {mask:#x}: {other}"),
+            }
+        }
+    }
+    println!("{label}: {refused} damages refused, {harmless} harmless of {} bytes", bytes.len());
+    assert!(refused > 0);
+}
+
+#[test]
+fn no_flipped_byte_gives_other_cells() {
+    let dice = Dice::seeded(7);
+    for (encoding, compression) in [
+        (Encoding::None, Compression::None),
+        (Encoding::FastDiff, Compression::Snappy),
+        (Encoding::RowIndexV1, Compression::Lz4),
+        (Encoding::Diff, Compression::Zstd),
+        (Encoding::Prefix, Compression::Gz),
+    ] {
+        let cells = random_cells(&dice, 40, true);
+        let options = WriterOptions {
+            encoding,
+            compression,
+            include_tags: true,
+            compress_tags: true,
+            block_size_bytes: 400,
+            index_block_size_bytes: 128,
+            index_min_entries: 2,
+            bloom: BloomType::Row,
+            bloom_block_size_bytes: 128,
+            checksum: if encoding == Encoding::Prefix { ChecksumType::Crc32 } else { ChecksumType::Crc32c },
+            bytes_per_checksum: 256,
+            ..WriterOptions::default()
+        };
+        flip_every_byte(&format!("{encoding:?} {compression:?}"), options, &cells);
+    }
+}
+
+#[test]
+fn no_truncation_gives_other_cells() {
+    let cells = random_cells(&Dice::seeded(8), 60, false);
+    let volume = MemVolume::new();
+    write(&volume, "file", WriterOptions::default(), &StoreMetadata::default(), &cells);
+    let path = FilePath::new("file");
+    let bytes = volume.read(&path).expect("read");
+    for len in (0..bytes.len()).step_by(3) {
+        volume.put_file(&path, &bytes[..len]);
+        match see(&volume, &cells) {
+            // A cut may leave bytes at the end that look like an old version's trailer.
+            Err(Error::Corrupt { .. } | Error::Unsupported { .. }) => {}
+            other => panic!("truncated to {len}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn decoders_survive_payloads_without_checksums() {
+    // Checksum type NULL: damage reaches the decoders behind it. Anything but a panic will do.
+    let dice = Dice::seeded(9);
+    for &encoding in Encoding::ALL {
+        for &compression in Compression::ALL {
+            let cells = random_cells(&dice, 60, true);
+            let options = WriterOptions {
+                encoding,
+                compression,
+                include_tags: true,
+                compress_tags: true,
+                block_size_bytes: 600,
+                index_block_size_bytes: 100,
+                index_min_entries: 2,
+                checksum: ChecksumType::Null,
+                bloom: BloomType::RowCol,
+                bloom_block_size_bytes: 128,
+                ..WriterOptions::default()
+            };
+            let volume = MemVolume::new();
+            write(&volume, "file", options, &StoreMetadata::default(), &cells);
+            let path = FilePath::new("file");
+            let bytes = volume.read(&path).expect("read");
+            for _ in 0..800 {
+                let mut damaged = bytes.clone();
+                for _ in 0..1 + dice.below(3) {
+                    let at = dice.below(bytes.len() as u64 - 3900) as usize;
+                    damaged[at] = match dice.below(3) {
+                        0 => dice.next_u64() as u8,
+                        1 => 0xFF,
+                        _ => damaged[at] ^ (1 << dice.below(8)),
+                    };
+                }
+                volume.put_file(&path, &damaged);
+                let Ok(reader) = Reader::open(&volume, &path, ReaderContext::default()) else { continue };
+                let _ = all_cells(&reader, ScanOptions::default());
+                let _ = reader.mid_key();
+                for cell in cells.iter().step_by(9) {
+                    let cell = cell.cell();
+                    let mut scanner = reader.scanner(ScanOptions::default());
+                    let _ = scanner.seek(cell.key());
+                    let _ = scanner.seek_before(cell.key());
+                    let _ = reader.may_contain_row_col(cell.row(), cell.qualifier(), Residency::MayRead);
+                }
+            }
+        }
+    }
+}
