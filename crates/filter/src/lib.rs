@@ -27,6 +27,7 @@ pub mod comparator;
 pub mod error;
 pub mod evaluator;
 mod hint;
+pub mod parse;
 pub mod spec;
 
 pub use comparator::{BigDecimal, BitwiseOp, Comparator, CompareOp, RegexEngine, RegexSpec, flags};
