@@ -97,6 +97,8 @@ struct Disk {
     /// A file that follows the current one as soon as the group is settled, and what ends there.
     next: Option<OpenFile>,
     cut: Option<files::Cut>,
+    /// Who has to be told when the disk is let go.
+    ready: Vec<(Done, std::result::Result<(), SyncFailed>)>,
 }
 
 struct OpenFile {
@@ -173,6 +175,7 @@ impl Log {
             homeless: false,
             next: None,
             cut: None,
+            ready: Vec::new(),
         };
         let log = Arc::new(Log {
             volume,

@@ -399,7 +399,8 @@ impl Reader {
                 self.source.seek(at);
                 self.promised = 0;
                 match self.entry(at) {
-                    Ok(_) if !self.layout.sealed || self.promised > damaged => return Ok(Some(at)),
+                    Ok(_) if self.layout.sealed && self.promised > damaged => return Ok(Some(at)),
+                    Ok(entry) if !self.layout.sealed && is_plausible(&entry) => return Ok(Some(at)),
                     // A whole entry that promises nothing about the damage: on behind it.
                     Ok(_) => {
                         at = self.source.position();
@@ -428,6 +429,16 @@ impl Reader {
             Err(_) => Ok(false),
         }
     }
+}
+
+/// Whether bytes in the shape of an entry are one: many messages have that shape when all their fields may be missing.
+fn is_plausible(entry: &Entry) -> bool {
+    let key = &entry.key;
+    !entry.cells.is_empty()
+        && key.seq_id.0 > 0
+        && key.write_time.0 > 0
+        && key.region.bytes().all(|b| b.is_ascii_alphanumeric())
+        && key.table.bytes().all(|b| b.is_ascii_graphic())
 }
 
 /// The name as a shared string, the last one again when it is the same.

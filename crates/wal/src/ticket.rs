@@ -64,7 +64,7 @@ impl Ticket {
     }
 
     /// Calls `done` once when the entry is safe at the log's own level or the log has failed: on this thread if that is so already, else on
-    /// the thread that syncs. Keep it short. Somebody must sync: a syncer thread, a waiter, [`Log::sync_once`].
+    /// the thread that syncs. Keep it short and wait for no ticket in it. Somebody must sync: a syncer thread, a waiter, [`Log::sync_once`].
     pub fn on_done(&self, done: impl FnOnce(Result<(), SyncFailed>) + Send + 'static) {
         self.on_done_at(self.default_level(), done);
     }

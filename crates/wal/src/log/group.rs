@@ -73,12 +73,14 @@ impl Log {
     }
 
     /// Lets the next one at the disk.
-    pub(super) fn release(&self, disk: MutexGuard<'_, Disk>) {
+    pub(super) fn release(&self, mut disk: MutexGuard<'_, Disk>) {
+        let ready = std::mem::take(&mut disk.ready);
         drop(disk);
         // Who failed to get the disk waits under the state lock: taking it once makes sure that nobody is in between.
         drop(self.state.lock());
         self.progress.notify_all();
         self.work.notify_one();
+        ready.into_iter().for_each(|(done, outcome)| done(outcome));
     }
 
     /// Writes and syncs one group. On return either all in it is as safe as asked, or the log is stalled or failed.
@@ -115,7 +117,7 @@ impl Log {
             if disk.homeless
                 && let Err(error) = self.rehouse(disk)
             {
-                return Err(if error.is_full() { self.stall(&error) } else { self.fail(&error) });
+                return Err(if error.is_full() { self.stall(&error) } else { self.fail(disk, &error) });
             }
             let error = match self.write_and_sync(disk, sync) {
                 Ok(()) => {
@@ -131,7 +133,7 @@ impl Log {
             };
             if attempt > 0 || lost_promises {
                 // Written and promised as written, but no longer in memory: only recovery knows what is left of it.
-                return Err(self.fail(&error));
+                return Err(self.fail(disk, &error));
             }
             disk.homeless = true;
         }
@@ -191,7 +193,7 @@ impl Log {
         if wants_roll {
             self.roll_wanted.notify_all();
         }
-        calls.into_iter().for_each(|done| done(Ok(())));
+        disk.ready.extend(calls.into_iter().map(|done| (done, Ok(()))));
     }
 
     /// Gives the group a fresh file. The one before keeps what was synced; nobody writes to it again.
@@ -239,7 +241,7 @@ impl Log {
     }
 
     /// The end of the log: every ticket that is not done fails, and so does every append to come.
-    pub(super) fn fail(&self, error: &Error) -> Error {
+    fn fail(&self, disk: &mut Disk, error: &Error) -> Error {
         let failed = SyncFailed::new(Arc::<str>::from(error.to_string()));
         let mut state = self.state.lock();
         state.failed = Some(failed.clone());
@@ -248,7 +250,7 @@ impl Log {
         self.progress.notify_all();
         self.work.notify_all();
         self.roll_wanted.notify_all();
-        calls.into_iter().for_each(|(_, _, done)| done(Err(failed.clone())));
+        disk.ready.extend(calls.into_iter().map(|(_, _, done)| (done, Err(failed.clone()))));
         failed.into()
     }
 }
