@@ -3,8 +3,8 @@
 
 mod common;
 
-use base::Dice;
 use basalt_hfile::*;
+use base::Dice;
 use bytes::Bytes;
 use cell::{KeyRef, Order};
 use common::*;

@@ -1,0 +1,177 @@
+//! The block cache through readers: what is kept, what is pushed out, what may be read.
+
+mod common;
+
+use basalt_hfile::*;
+use base::Dice;
+use common::*;
+use fs::{FilePath, MemVolume};
+use std::sync::Arc;
+
+fn file(volume: &MemVolume, name: &str, cells: &[Owned], options: WriterOptions) -> FinishedFile {
+    let options = WriterOptions { block_size_bytes: 1024, index_block_size_bytes: 512, ..options };
+    write(volume, name, options, &StoreMetadata::default(), cells)
+}
+
+fn open(volume: &MemVolume, name: &str, cache: &Arc<BlockCache>, in_memory: bool) -> Arc<Reader> {
+    let context = ReaderContext { cache: Some(cache.clone()), in_memory, ..ReaderContext::default() };
+    Reader::open(volume, &FilePath::new(name), context).expect("open")
+}
+
+#[test]
+fn a_miss_would_block_and_reading_makes_it_a_hit() {
+    let (volume, cache) = (MemVolume::new(), BlockCache::new(16 << 20));
+    let cells = random_cells(&Dice::seeded(1), 2000, false);
+    file(&volume, "file", &cells, WriterOptions { bloom: BloomType::Row, ..Default::default() });
+    let reader = open(&volume, "file", &cache, false);
+    let key = cells[1000].cell().key();
+    let cached_only = ScanOptions { residency: Residency::CachedOnly, ..ScanOptions::default() };
+    let mut scanner = reader.scanner(cached_only);
+    assert!(matches!(scanner.seek(key), Err(Error::WouldBlock)));
+    assert!(scanner.current().is_none());
+    assert!(matches!(reader.may_contain_row(key.row(), Residency::CachedOnly), Err(Error::WouldBlock)));
+    scanner.set_residency(Residency::MayRead);
+    assert!(scanner.seek(key).expect("seek"));
+    assert!(reader.may_contain_row(key.row(), Residency::MayRead).expect("bloom"));
+    let reads = volume.op_count();
+    let mut scanner = reader.scanner(cached_only);
+    assert!(scanner.seek(key).expect("cached now"));
+    assert!(reader.may_contain_row(key.row(), Residency::CachedOnly).expect("cached now"));
+    assert_eq!(volume.op_count(), reads, "nothing was read");
+}
+
+#[test]
+fn what_must_not_be_kept_is_not_kept() {
+    let (volume, cache) = (MemVolume::new(), BlockCache::new(16 << 20));
+    let cells = random_cells(&Dice::seeded(2), 2000, false);
+    file(&volume, "file", &cells, WriterOptions::default());
+    let reader = open(&volume, "file", &cache, false);
+    all_cells(&reader, ScanOptions { compaction: true, ..ScanOptions::default() }).expect("scan");
+    assert_eq!(cache.stats().blocks, 0, "a compaction leaves nothing");
+    all_cells(&reader, ScanOptions { cache_blocks: false, ..ScanOptions::default() }).expect("scan");
+    let index_blocks = cache.stats().blocks;
+    all_cells(&reader, ScanOptions::default()).expect("scan");
+    assert!(cache.stats().blocks > 4 * index_blocks, "{:?} after {index_blocks}", cache.stats());
+    reader.evict();
+    assert_eq!((cache.stats().blocks, cache.stats().used_bytes), (0, 0));
+    assert_eq!(all_cells(&reader, ScanOptions::default()).expect("scan").len(), cells.len());
+}
+
+#[test]
+fn the_capacity_holds_and_follows_the_setting() {
+    let (volume, cache) = (MemVolume::new(), BlockCache::new(64 << 10));
+    let cells = random_cells(&Dice::seeded(3), 6000, false);
+    file(&volume, "file", &cells, WriterOptions::default());
+    let reader = open(&volume, "file", &cache, false);
+    for _ in 0..3 {
+        assert_eq!(all_cells(&reader, ScanOptions::default()).expect("scan"), cells);
+        let stats = cache.stats();
+        assert!(stats.used_bytes <= 64 << 10 && stats.used_bytes > 32 << 10, "{stats:?}");
+    }
+    assert!(cache.stats().evicted > 0);
+    cache.set_capacity(8 << 10);
+    assert!(cache.stats().used_bytes <= 8 << 10, "{:?}", cache.stats());
+    cache.set_capacity(0);
+    assert_eq!(cache.stats().blocks, 0);
+    assert_eq!(all_cells(&reader, ScanOptions::default()).expect("scan"), cells);
+}
+
+#[test]
+fn a_scan_does_not_push_out_what_is_asked_for_again() {
+    let (volume, cache) = (MemVolume::new(), BlockCache::new(256 << 10));
+    let hot = random_cells(&Dice::seeded(4), 500, false);
+    let cold = random_cells(&Dice::seeded(5), 20_000, false);
+    file(&volume, "hot", &hot, WriterOptions::default());
+    let scanned = file(&volume, "cold", &cold, WriterOptions::default());
+    assert!(scanned.len_bytes > 3 * (256 << 10), "the scan is larger than the cache");
+    let (hot_reader, cold_reader) = (open(&volume, "hot", &cache, false), open(&volume, "cold", &cache, false));
+    all_cells(&hot_reader, ScanOptions::default()).expect("scan");
+    all_cells(&hot_reader, ScanOptions::default()).expect("scan");
+    all_cells(&cold_reader, ScanOptions::default()).expect("scan");
+    let cached_only = ScanOptions { residency: Residency::CachedOnly, ..ScanOptions::default() };
+    assert_eq!(all_cells(&hot_reader, cached_only).expect("all of it is still cached"), hot);
+}
+
+#[test]
+fn blocks_of_in_memory_families_outlast_others() {
+    let (volume, cache) = (MemVolume::new(), BlockCache::new(256 << 10));
+    let hot = random_cells(&Dice::seeded(6), 500, false);
+    let cold = random_cells(&Dice::seeded(7), 20_000, false);
+    file(&volume, "hot", &hot, WriterOptions::default());
+    file(&volume, "cold", &cold, WriterOptions::default());
+    let (hot_reader, cold_reader) = (open(&volume, "hot", &cache, true), open(&volume, "cold", &cache, false));
+    all_cells(&hot_reader, ScanOptions::default()).expect("scan");
+    all_cells(&cold_reader, ScanOptions::default()).expect("scan");
+    let cached_only = ScanOptions { residency: Residency::CachedOnly, ..ScanOptions::default() };
+    assert_eq!(all_cells(&hot_reader, cached_only).expect("all of it is still cached"), hot);
+}
+
+#[test]
+fn blocks_put_in_while_writing_are_found_by_the_reader() {
+    let (volume, cache) = (MemVolume::new(), BlockCache::new(16 << 20));
+    let cells = random_cells(&Dice::seeded(8), 2000, true);
+    for &encoding in Encoding::ALL {
+        let options = WriterOptions {
+            encoding,
+            include_tags: true,
+            compress_tags: true,
+            bloom: BloomType::Row,
+            cache_on_write: Some(cache.clone()),
+            ..WriterOptions::default()
+        };
+        let name = encoding.as_str();
+        let options = WriterOptions { block_size_bytes: 1024, ..options };
+        let finished = write(&volume, name, options, &StoreMetadata::default(), &cells);
+        let context = ReaderContext {
+            cache: Some(cache.clone()),
+            cache_file_id: finished.cache_file_id,
+            ..ReaderContext::default()
+        };
+        let reader = Reader::open(&volume, &FilePath::new(name), context).expect("open");
+        let cached_only = ScanOptions { residency: Residency::CachedOnly, ..ScanOptions::default() };
+        assert_eq!(all_cells(&reader, cached_only).expect("all is cached"), cells, "{name}");
+        assert!(reader.may_contain_row(cells[0].cell().row(), Residency::CachedOnly).expect("cached"));
+    }
+}
+
+#[test]
+fn many_threads_share_one_reader() {
+    let (volume, cache) = (MemVolume::new(), BlockCache::new(96 << 10));
+    let cells = random_cells(&Dice::seeded(9), 4000, false);
+    file(&volume, "file", &cells, WriterOptions::default());
+    let reader = open(&volume, "file", &cache, false);
+    std::thread::scope(|scope| {
+        for seed in 0..4 {
+            let (reader, cells) = (&reader, &cells);
+            scope.spawn(move || {
+                let dice = Dice::seeded(seed);
+                let mut scanner = reader.scanner(ScanOptions::default());
+                for _ in 0..500 {
+                    let wanted = &cells[dice.below(cells.len() as u64) as usize];
+                    assert!(scanner.seek(wanted.cell().key()).expect("seek"));
+                    assert_eq!(scanner.current_key(), Some(wanted.cell().key()));
+                }
+            });
+        }
+    });
+    assert!(cache.stats().used_bytes <= 96 << 10);
+}
+
+#[test]
+fn bulk_loaded_cells_get_the_files_sequence_id() {
+    let volume = MemVolume::new();
+    let cells = random_cells(&Dice::seeded(10), 100, false);
+    file(&volume, "file", &cells, WriterOptions::default());
+    let context = ReaderContext { override_seq_id: Some(base::SeqId(77)), ..ReaderContext::default() };
+    let reader = Reader::open(&volume, &FilePath::new("file"), context).expect("open");
+    assert!(all_cells(&reader, ScanOptions::default()).expect("scan").iter().all(|cell| cell.seq_id == 77));
+}
+
+#[test]
+#[should_panic(expected = "not added in order")]
+fn a_cell_out_of_order_is_not_written() {
+    let volume = MemVolume::new();
+    let mut cells = random_cells(&Dice::seeded(11), 100, false);
+    cells.reverse();
+    file(&volume, "file", &cells, WriterOptions::default());
+}
