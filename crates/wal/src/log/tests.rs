@@ -217,7 +217,7 @@ fn files_are_archived_when_their_edits_are_flushed() {
     assert_eq!(log.begin_flush("a", &[b"f"]), None);
     assert_eq!(log.archivable(), []);
     log.complete_flush("a", SeqId(2));
-    assert_eq!(log.archivable(), [rolled.old.clone()]);
+    assert_eq!(log.archivable(), std::slice::from_ref(&rolled.old));
     let moved = log.archive_flushed().expect("archive");
     assert_eq!(moved, [FilePath::new("oldWALs").join(rolled.old.name())]);
     assert_eq!(read(&volume, &moved[0]), [1]);

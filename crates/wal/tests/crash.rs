@@ -1,0 +1,268 @@
+//! The machine stops at every call on the volume; what was not synced is lost, torn or full of holes; a sync may have failed before. Then the
+//! logs are split, perhaps with another crash on the way, and the regions' recovered edits are read: every acknowledged entry is
+//! there, nothing is there that was not written.
+//!
+//! Replay one run: `BASALT_SEED=<seed> cargo test -p basalt-wal --test crash`. More runs: `BASALT_LONG_TESTS=1`.
+
+use basalt_wal::{
+    EntryKey, Log, LogOptions, Reader, RegionDirectories, SplitOptions, Ticket, recovered_edits, split_directory,
+};
+use base::{Dice, ManualClock, SeqId, TimestampMs};
+use cell::{CellBuffer, CellSpec, CellType};
+use fs::mem::{Fault, FaultKind, Op};
+use fs::{CrashPolicy, FilePath, MemVolume, Volume};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const REGIONS: [&str; 3] = ["r0", "r1", "r2"];
+const WAL_DIR: &str = "WALs/h,1,2";
+
+fn region_dir(name: &str) -> FilePath {
+    FilePath::new(format!("data/default/t/{name}"))
+}
+
+fn value(region: usize, seq: u64, seed: u64) -> Vec<u8> {
+    let dice = Dice::seeded(seed ^ (region as u64) << 32 ^ seq);
+    let len = if dice.one_in(5) { dice.below(3000) } else { dice.below(60) };
+    (0..len).map(|_| dice.next_u64() as u8).collect()
+}
+
+#[derive(Default)]
+struct Journal {
+    appended: BTreeMap<(usize, u64), Option<Ticket>>,
+    flushed: BTreeMap<usize, u64>,
+    finished: bool,
+}
+
+impl Journal {
+    fn acknowledged(&self) -> impl Iterator<Item = (usize, u64)> {
+        let acknowledged = |ticket: &Option<Ticket>| ticket.as_ref().is_some_and(Ticket::is_done);
+        self.appended.iter().filter(move |(_, ticket)| acknowledged(ticket)).map(|(id, _)| *id)
+    }
+}
+
+/// What a server does with its log, until something fails.
+fn workload(volume: &MemVolume, seed: u64, journal: &mut Journal) -> basalt_wal::Result<()> {
+    let dice = Dice::seeded(seed);
+    let names: Vec<Arc<str>> = REGIONS.iter().map(|name| Arc::from(*name)).collect();
+    let options = LogOptions { max_waiting_bytes: 20_000, ..LogOptions::default() };
+    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
+    let log = Log::create(Arc::new(volume.clone()), FilePath::new(WAL_DIR), "h,1,2", options, clock)?;
+    let mut next = [1u64; REGIONS.len()];
+    for step in 0..24 {
+        let r = dice.below(REGIONS.len() as u64) as usize;
+        match dice.below(12) {
+            0 => {
+                log.roll()?;
+            }
+            1 => {
+                // A flush: what the region has is in store files, of which this test has none but a number.
+                if log.begin_flush(REGIONS[r], &[b"f"]).is_none() && !dice.one_in(4) {
+                    log.complete_flush(REGIONS[r], SeqId(next[r] - 1));
+                    journal.flushed.insert(r, next[r] - 1);
+                } else {
+                    log.abort_flush(REGIONS[r]);
+                }
+            }
+            2 => {
+                log.archive_flushed()?;
+            }
+            _ => {
+                let (seq, bytes) = (next[r], value(r, next[r], seed));
+                let mut cells = CellBuffer::new();
+                let (row, type_code) = (REGIONS[r].as_bytes(), CellType::Put.code());
+                let spec =
+                    CellSpec { row, family: b"f", qualifier: b"q", timestamp: 1, type_code, value: &bytes, tags: b"" };
+                cells.push_spec(&spec, SeqId(0));
+                let key = EntryKey::new(&names[r], "t", SeqId(seq), TimestampMs(step), &[b"f"]);
+                next[r] += 1;
+                journal.appended.insert((r, seq), None);
+                let ticket = log.append(&key, cells.bytes(), 1)?;
+                journal.appended.insert((r, seq), Some(ticket.clone()));
+                if dice.one_in(2) {
+                    ticket.wait()?;
+                }
+            }
+        }
+    }
+    if dice.one_in(2) {
+        log.close()?;
+    }
+    journal.finished = true;
+    Ok(())
+}
+
+fn prepared() -> MemVolume {
+    let volume = MemVolume::new();
+    for name in REGIONS {
+        volume.create_dir_all_durable(&region_dir(name)).expect("dirs");
+    }
+    volume
+}
+
+fn split(volume: &MemVolume, journal: &Journal, worker: &str, buffer_bytes: usize) -> basalt_wal::Result<()> {
+    let flushed = |name: &str| {
+        let r = REGIONS.iter().position(|n| *n == name).expect("a region of the test");
+        journal.flushed.get(&r).map(|seq| SeqId(*seq))
+    };
+    let mut target = RegionDirectories { volume, root: FilePath::root(), flushed };
+    let options = SplitOptions { buffer_bytes, worker: worker.to_owned(), checksums: true };
+    let (wal_dir, archive) = (FilePath::new(WAL_DIR), FilePath::new("oldWALs"));
+    split_directory(volume, &wal_dir, &archive, &mut target, &options).map(|_| ())
+}
+
+fn check(volume: &MemVolume, journal: &Journal, seed: u64, what: &str) {
+    for (r, name) in REGIONS.iter().enumerate() {
+        let mut found = BTreeMap::new();
+        for (last, path) in recovered_edits(volume, &region_dir(name)).expect("list") {
+            let mut reader = Reader::open(volume, &path).expect("open");
+            assert!(reader.has_trailer(), "{what}: {path} is not whole");
+            let mut highest = SeqId(0);
+            while let Some(entry) = reader.next().unwrap_or_else(|e| panic!("{what}: {e}")) {
+                let cell = entry.cells.iter().next().expect("a cell");
+                let seq = entry.key.seq_id;
+                assert_eq!((&*entry.key.region, cell.row()), (*name, name.as_bytes()), "{what}");
+                assert!(journal.appended.contains_key(&(r, seq.0)), "{what}: {name} {seq} was invented");
+                assert!(cell.value() == value(r, seq.0, seed), "{what}: {name} {seq} has another value");
+                found.insert(seq.0, ());
+                highest = highest.max(seq);
+            }
+            assert_eq!(highest, last, "{what}: {path}");
+        }
+        let flushed = journal.flushed.get(&r).copied().unwrap_or(0);
+        for (region, seq) in journal.acknowledged().filter(|(region, seq)| *region == r && *seq > flushed) {
+            assert!(found.contains_key(&seq), "{what}: region {region} lost the acknowledged entry {seq}");
+        }
+    }
+}
+
+const POLICIES: [CrashPolicy; 4] =
+    [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn, CrashPolicy::TornWithHoles];
+
+fn seeds(few: u64) -> std::ops::Range<u64> {
+    if let Some(seed) = std::env::var("BASALT_SEED").ok().and_then(|s| s.parse().ok()) {
+        return seed..seed + 1;
+    }
+    0..if std::env::var_os("BASALT_LONG_TESTS").is_some() { few * 30 } else { few }
+}
+
+/// Stops the workload at every call; `fault` may add a failure before.
+fn stop_everywhere(seed: u64, fault: impl Fn(&MemVolume, u64)) {
+    for stop in 0.. {
+        let (volume, mut journal) = (prepared(), Journal::default());
+        fault(&volume, stop);
+        volume.stop_after(stop);
+        let _ = workload(&volume, seed, &mut journal);
+        for (i, policy) in POLICIES.into_iter().enumerate() {
+            let what = format!("seed {seed}, stop {stop}, {policy:?}");
+            let after = volume.crash(&Dice::seeded(seed.wrapping_mul(1000) + stop * 4 + i as u64), policy);
+            split(&after, &journal, "w", 1 << 20).unwrap_or_else(|e| panic!("{what}: {e}"));
+            check(&after, &journal, seed, &what);
+            assert!(!after.exists(&FilePath::new(WAL_DIR)).expect("stat"), "{what}");
+        }
+        if journal.finished {
+            return;
+        }
+        assert!(stop < 2000, "the workload does not end");
+    }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_wherever_the_machine_stops() {
+    for seed in seeds(12) {
+        stop_everywhere(seed, |_, _| {});
+    }
+}
+
+#[test]
+fn nor_after_failed_syncs_and_writes() {
+    for seed in seeds(12) {
+        stop_everywhere(seed, |volume, stop| {
+            let dice = Dice::seeded(seed * 7919 + stop);
+            for op in [Op::Sync, Op::Flush, Op::Append, Op::SyncDir] {
+                let kind = if dice.one_in(3) { FaultKind::Full } else { FaultKind::Io };
+                volume.inject(Fault {
+                    op: Some(op),
+                    path_contains: None,
+                    nth: 1 + dice.below(12),
+                    kind,
+                    forever: false,
+                });
+            }
+        });
+    }
+}
+
+/// The split is stopped at every call and done again, by the same worker or another, with much or little memory.
+#[test]
+fn a_split_may_be_interrupted_anywhere_and_repeated() {
+    for seed in seeds(6) {
+        let (volume, mut journal) = (prepared(), Journal::default());
+        let _ = workload(&volume, seed, &mut journal);
+        let crashed = volume.crash(&Dice::seeded(seed), CrashPolicy::TornWithHoles);
+        for buffer_bytes in [1 << 20, 1500] {
+            for stop in 0.. {
+                let first = crashed.snapshot();
+                first.stop_after(stop);
+                let done = split(&first, &journal, "one", buffer_bytes).is_ok();
+                for policy in POLICIES {
+                    let what = format!("seed {seed}, split stopped at {stop}, buffer {buffer_bytes}, {policy:?}");
+                    let again = first.crash(&Dice::seeded(seed * 31 + stop), policy);
+                    let worker = if stop % 2 == 0 { "one" } else { "two" };
+                    split(&again, &journal, worker, 1 << 20).unwrap_or_else(|e| panic!("{what}: {e}"));
+                    check(&again, &journal, seed, &what);
+                }
+                if done {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// A worker that was thought dead goes on after another has done the work (HBASE-28951).
+#[test]
+fn two_workers_at_once_do_no_harm() {
+    for seed in seeds(6) {
+        let (volume, mut journal) = (prepared(), Journal::default());
+        let _ = workload(&volume, seed, &mut journal);
+        for stop in (0..60).step_by(3) {
+            // The first stands still in the middle of the log; the second does everything; the first goes on.
+            let volume = volume.snapshot();
+            let wal = FilePath::new(WAL_DIR);
+            let logs = volume.list(&wal).expect("list");
+            volume.inject(Fault { op: None, path_contains: None, nth: stop + 1, kind: FaultKind::Io, forever: false });
+            for log in &logs {
+                let _ = one_file(&volume, &wal.join(&log.name), &journal, "one");
+            }
+            volume.clear_faults();
+            for log in &logs {
+                one_file(&volume, &wal.join(&log.name), &journal, "two").expect("split");
+            }
+            for log in &logs {
+                one_file(&volume, &wal.join(&log.name), &journal, "one").expect("split");
+            }
+            check(&volume, &journal, seed, &format!("seed {seed}, stop {stop}"));
+        }
+    }
+}
+
+fn one_file(volume: &MemVolume, wal: &FilePath, journal: &Journal, worker: &str) -> basalt_wal::Result<()> {
+    let flushed = |name: &str| {
+        let r = REGIONS.iter().position(|n| *n == name).expect("a region of the test");
+        journal.flushed.get(&r).map(|seq| SeqId(*seq))
+    };
+    let mut target = RegionDirectories { volume, root: FilePath::root(), flushed };
+    let options = SplitOptions { worker: worker.to_owned(), ..SplitOptions::default() };
+    basalt_wal::split_file(volume, wal, &mut target, &options).map(|_| ())
+}
+
+#[test]
+fn a_region_that_is_gone_stays_gone() {
+    let (volume, mut journal) = (prepared(), Journal::default());
+    workload(&volume, 3, &mut journal).expect("workload");
+    volume.remove_dir_all(&region_dir("r1")).expect("remove");
+    split(&volume, &journal, "w", 1 << 20).expect("split");
+    assert!(!volume.exists(&region_dir("r1")).expect("stat"));
+    assert!(!recovered_edits(&volume, &region_dir("r0")).expect("list").is_empty());
+}
