@@ -365,3 +365,40 @@ fn a_file_without_a_whole_header_has_no_entries() {
     volume.put_file(&path, b"something else entirely");
     assert!(matches!(Reader::open(&volume, &path), Err(Error::Corrupt { .. })));
 }
+
+#[test]
+fn entries_that_came_during_a_failed_sync_follow_the_moved_ones() {
+    let volume = MemVolume::new();
+    let log = open(&volume, LogOptions::default());
+    append(&log, &region("r"), 1, b"v").expect("append").wait().expect("sync");
+    let ticket = append(&log, &region("r"), 2, b"v").expect("append");
+    let again = Arc::clone(&log);
+    // Written comes before synced: here is the moment between the two.
+    ticket.on_done_at(Level::Written, move |_| {
+        append(&again, &region("r"), 3, b"v").expect("append");
+    });
+    volume.fail_sync(1, fs::mem::FaultKind::Io);
+    ticket.wait().expect("moved");
+    assert!(log.stats().waiting_bytes > 0);
+    log.close().expect("close");
+    assert_eq!(read(&volume, &log.files()[1].path), [2, 3]);
+}
+
+#[test]
+fn entries_moved_by_a_roll_hold_their_new_file_back() {
+    let volume = MemVolume::new();
+    let log = open(&volume, LogOptions::default());
+    append(&log, &region("a"), 1, b"v").expect("append");
+    // The first sync is that of the new file's header, the second the group's.
+    volume.fail_sync(2, fs::mem::FaultKind::Io);
+    log.roll().expect("roll").expect("entries");
+    assert_eq!(log.stats().rescues, 1);
+    append(&log, &region("b"), 1, b"v").expect("append");
+    log.roll().expect("roll").expect("entries");
+    let files = log.files();
+    assert_eq!(read(&volume, &files[1].path), [1, 1]);
+    log.region_closed("b");
+    assert_eq!(log.archivable(), [], "region a is not flushed");
+    log.region_closed("a");
+    assert_eq!(log.archivable().len(), 2);
+}
