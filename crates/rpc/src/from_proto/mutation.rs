@@ -226,7 +226,7 @@ pub fn condition(condition: &pb::Condition) -> Result<Condition> {
             let value = comparator(required(condition.comparator.as_ref(), "comparator")?)?.value_bytes();
             ConditionTest::Value {
                 family: required(condition.family.clone(), "family")?,
-                qualifier: condition.qualifier.clone().unwrap_or_else(Bytes::new),
+                qualifier: condition.qualifier.clone().unwrap_or_default(),
                 op: compare_op(op),
                 comparator: Arc::new(Comparator::Binary { value }),
             }

@@ -1,0 +1,246 @@
+//! A live server on loopback: ordinary calls, replies to come, gathering, limits, shutdown.
+
+mod common;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use basalt_rpc::client::{Client, ClientError, ClientOptions};
+use basalt_rpc::{CellCodec, Compressor, Limits};
+use bytes::{Bytes, BytesMut};
+use cell::{CellBlock, CellSpec};
+use common::{Raw, Toy, get_request, limits, request, start, until};
+use proto::methods::{Method, Service};
+use proto::pb;
+use tokio::io::AsyncWriteExt;
+
+fn get(row: &str) -> pb::GetRequest {
+    let get = pb::Get { row: Bytes::copy_from_slice(row.as_bytes()), ..Default::default() };
+    pb::GetRequest { get, ..Default::default() }
+}
+
+#[tokio::test]
+async fn concurrent_calls_get_their_own_replies() {
+    let server = start(Toy::default(), limits());
+    let options = ClientOptions { user: "ann".into(), ..Default::default() };
+    let client = std::sync::Arc::new(Client::connect(server.local_addr(), "ClientService", options).await.unwrap());
+    let calls: Vec<_> = (0..200)
+        .map(|i| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                let row = format!("row-{i}");
+                let reply = client.call(Method::ClientGet.info(), &get(&row), None).await.unwrap();
+                let reply: pb::CoprocessorServiceResult = reply.decode().unwrap();
+                let value = reply.value.unwrap();
+                assert_eq!((value.name, value.value.unwrap()), ("ann".to_owned(), Bytes::from(row)));
+            })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+    let unsupported = client.call(Method::ClientMutate.info(), &pb::MutateRequest::default(), None).await.unwrap_err();
+    assert_eq!(unsupported.class(), Some("org.apache.hadoop.hbase.DoNotRetryIOException"));
+    assert!(unsupported.to_string().contains("ClientService.Mutate is not supported"), "{unsupported}");
+}
+
+#[tokio::test]
+async fn cells_travel_both_ways_in_every_codec_and_compression() {
+    let server = start(Toy::default(), limits());
+    let value = vec![b'v'; 100_000];
+    let spec = CellSpec {
+        row: b"r",
+        family: b"f",
+        qualifier: b"q",
+        timestamp: 5,
+        type_code: 4,
+        value: &value,
+        tags: b"\x00\x02\x08x",
+    };
+    let cells = CellBlock::from_specs([spec, CellSpec { value: b"small", ..spec }]);
+    let codecs = [CellCodec::KeyValue, CellCodec::KeyValueWithTags, CellCodec::Cell, CellCodec::CellWithTags];
+    let compressors =
+        [None, Some(Compressor::Gzip), Some(Compressor::Zlib), Some(Compressor::Snappy), Some(Compressor::ZstdBlock)];
+    for codec in codecs {
+        for compressor in compressors {
+            let options = ClientOptions { codec: Some(codec), compressor, ..Default::default() };
+            let client = Client::connect(server.local_addr(), "ClientService", options).await.unwrap();
+            let multi = pb::MultiRequest::default();
+            let reply = client.call(Method::ClientMulti.info(), &multi, Some(&cells)).await.unwrap();
+            assert_eq!(reply.cells.len(), 2, "{codec:?} {compressor:?}");
+            for (came, went) in reply.cells.iter().zip(&cells) {
+                assert_eq!((came.key(), came.value()), (went.key(), went.value()));
+                assert_eq!(!came.tags().is_empty(), codec.carries_tags(), "{codec:?}");
+            }
+            assert!(client.call(Method::ClientMulti.info(), &multi, None).await.unwrap().cells.is_empty());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_later_reply_does_not_hold_up_others() {
+    let toy = Toy::default();
+    let gate = toy.gate.clone();
+    let server = start(toy, limits());
+    let mut raw = Raw::ready(&server).await;
+    raw.send(&request(1, "BulkLoadHFile", b"", b"")).await;
+    raw.assert_alive().await;
+    gate.add_permits(1);
+    let (header, _) = raw.reply().await;
+    assert_eq!((header.call_id(), header.exception), (1, None));
+    assert_eq!(server.counters().queued_bytes.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn replies_to_requests_that_came_together_leave_together() {
+    let server = start(Toy::default(), limits());
+    let mut raw = Raw::ready(&server).await;
+    raw.assert_alive().await;
+    let before = server.counters().writes.load(Ordering::Relaxed);
+    let mut together = BytesMut::new();
+    (0..100).for_each(|i| together.extend_from_slice(&get_request(i, b"row")));
+    raw.send(&together).await;
+    for i in 0..100 {
+        assert_eq!(raw.reply().await.0.call_id(), i, "replies that need not wait keep their order");
+    }
+    let writes = server.counters().writes.load(Ordering::Relaxed) - before;
+    assert!(writes <= 10, "{writes} writes for 100 replies");
+}
+
+#[tokio::test]
+async fn a_panic_is_an_exception_of_its_call() {
+    let server = start(Toy::default(), limits());
+    let mut raw = Raw::ready(&server).await;
+    for (id, method, text) in [(1, "CleanupBulkLoad", "inline"), (2, "PrepareBulkLoad", "later")] {
+        raw.send(&request(id, method, b"", b"")).await;
+        let (call_id, class, message) = raw.exception().await;
+        assert_eq!((call_id as u32, class.as_str()), (id, "IOException"));
+        assert!(message.contains("internal error") && message.contains(text), "{message}");
+    }
+    raw.assert_alive().await;
+}
+
+#[tokio::test]
+async fn a_connection_with_too_many_calls_in_flight_is_not_read_from() {
+    let toy = Toy::default();
+    let (gate, running) = (toy.gate.clone(), toy.running.clone());
+    let server = start(toy, Limits { max_calls: 3, ..limits() });
+    let mut raw = Raw::ready(&server).await;
+    for id in 0..5 {
+        raw.send(&request(id, "BulkLoadHFile", b"", b"")).await;
+    }
+    until("three calls run", || running.load(Ordering::SeqCst) == 3).await;
+    Raw::ready(&server).await.assert_alive().await;
+    assert_eq!(running.load(Ordering::SeqCst), 3, "the fourth call waits in the socket");
+    gate.add_permits(5);
+    for _ in 0..5 {
+        assert_eq!(raw.reply().await.0.exception, None);
+    }
+    raw.assert_alive().await;
+}
+
+#[tokio::test]
+async fn beyond_the_queue_s_size_calls_are_refused_as_overload() {
+    let toy = Toy::default();
+    let gate = toy.gate.clone();
+    let server = start(toy, Limits { max_queued_bytes: 1024, ..limits() });
+    let mut raw = Raw::ready(&server).await;
+    raw.send(&request(1, "BulkLoadHFile", &[0x7A; 900], b"")).await;
+    raw.send(&request(2, "BulkLoadHFile", &[0x7A; 900], b"")).await;
+    let (header, _) = raw.reply().await;
+    let exception = header.exception.unwrap();
+    assert_eq!(header.call_id, Some(2));
+    assert_eq!(exception.exception_class_name(), "org.apache.hadoop.hbase.CallQueueTooBigException");
+    assert_eq!((exception.server_overloaded, exception.do_not_retry), (Some(true), Some(false)));
+    gate.add_permits(1);
+    assert_eq!(raw.reply().await.0.call_id, Some(1));
+    raw.assert_alive().await;
+}
+
+#[tokio::test]
+async fn a_peer_that_does_not_read_holds_up_only_itself() {
+    let server = start(Toy::default(), Limits { stall_timeout: Duration::from_millis(400), ..limits() });
+    let mut deaf = Raw::ready(&server).await;
+    let scan = pb::ScanRequest { number_of_rows: Some(4 << 20), ..Default::default() };
+    let scan = request(1, "Scan", &prost::Message::encode_to_vec(&scan), b"");
+    for _ in 0..64 {
+        deaf.send(&scan).await;
+    }
+    until("replies are ready", || server.counters().calls.load(Ordering::Relaxed) > 3).await;
+    Raw::ready(&server).await.assert_alive().await;
+    until("the deaf peer is dropped", || server.counters().connections.load(Ordering::Relaxed) == 0).await;
+    let calls = server.counters().calls.load(Ordering::Relaxed);
+    assert!(calls < 20, "{calls} calls of 4 MiB were answered for a peer that takes none");
+}
+
+#[tokio::test]
+async fn a_half_closed_connection_still_gets_its_replies() {
+    let toy = Toy::default();
+    let gate = toy.gate.clone();
+    let server = start(toy, limits());
+    let mut raw = Raw::ready(&server).await;
+    raw.send(&request(1, "BulkLoadHFile", b"", b"")).await;
+    raw.send(&get_request(2, b"row")).await;
+    raw.stream.shutdown().await.unwrap();
+    assert_eq!(raw.reply().await.0.call_id, Some(2));
+    gate.add_permits(1);
+    assert_eq!(raw.reply().await.0.call_id, Some(1));
+    raw.assert_closed().await;
+}
+
+#[tokio::test]
+async fn a_call_goes_on_when_its_client_is_gone() {
+    let toy = Toy::default();
+    let (gate, running) = (toy.gate.clone(), toy.running.clone());
+    let server = start(toy, limits());
+    let mut raw = Raw::ready(&server).await;
+    raw.send(&request(1, "BulkLoadHFile", b"", b"")).await;
+    until("the call runs", || running.load(Ordering::SeqCst) == 1).await;
+    drop(raw);
+    gate.add_permits(1);
+    until("the call has ended", || running.load(Ordering::SeqCst) == 0).await;
+    until("its bytes are given back", || server.counters().queued_bytes.load(Ordering::Relaxed) == 0).await;
+}
+
+#[tokio::test]
+async fn shutdown_answers_what_was_received() {
+    let toy = Toy::default();
+    let (gate, running) = (toy.gate.clone(), toy.running.clone());
+    let server = start(toy, limits());
+    let address = server.local_addr();
+    let mut raw = Raw::ready(&server).await;
+    let mut idle = Raw::ready(&server).await;
+    idle.assert_alive().await;
+    raw.send(&request(1, "BulkLoadHFile", b"", b"")).await;
+    until("the call runs", || running.load(Ordering::SeqCst) == 1).await;
+    let shutdown = tokio::spawn(server.shutdown(Duration::from_secs(20)));
+    idle.assert_closed().await;
+    gate.add_permits(1);
+    assert_eq!(raw.reply().await.0.call_id, Some(1));
+    assert!(shutdown.await.unwrap(), "all connections ended by themselves");
+    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn many_connections_cost_few_threads() {
+    let server = start(Toy::default(), limits());
+    let mut connections = Vec::new();
+    for _ in 0..300 {
+        connections.push(Raw::ready(&server).await);
+    }
+    for connection in &mut connections {
+        connection.assert_alive().await;
+    }
+    assert_eq!(server.counters().connections.load(Ordering::Relaxed), 300);
+    drop(connections);
+    until("all are gone", || server.counters().connections.load(Ordering::Relaxed) == 0).await;
+}
+
+#[tokio::test]
+async fn a_client_learns_why_its_connection_is_refused() {
+    let server = start(Toy::default(), limits());
+    let client = Client::connect(server.local_addr(), "NoService", ClientOptions::default()).await.unwrap();
+    let error = client.call(Method::ClientGet.info(), &get("r"), None).await.unwrap_err();
+    assert!(matches!(error, ClientError::Remote(_) | ClientError::Io(_) | ClientError::Closed), "{error}");
+    assert!(Service::from_name("NoService").is_none());
+}
