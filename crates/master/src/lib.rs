@@ -1,1 +1,37 @@
-//! (being written)
+//! The master of a standalone server: tables, regions, namespaces, and the procedures that change them.
+//!
+//! Always true:
+//!  1. hbase:meta, hbase:namespace and the descriptor files are the truth; [`cluster::Cluster`] is a picture of them that
+//!     is changed after them.
+//!  2. DDL is a procedure: on disk before its first step, every step repeatable, one at a time per table.
+//!  3. A refusal leaves nothing behind and says HBase's sentence.
+//!  4. A file is deleted only by moving it to the archive, and only with proof that nobody needs it where it is.
+//!
+//! It talks to its region server through [`RegionHost`] and to files through `fs::Volume`; it must not know what is
+//! inside a region. Not here: splitting the logs of earlier lives (the caller does it between [`rootdir::prepare`] and
+//! [`Master::start`]), the coordination nodes (an [`Observer`] copies states there). Follows HBase's `HMaster`,
+//! `MasterRpcServices`, `AssignmentManager`.
+
+mod assign;
+mod check;
+pub mod cluster;
+pub mod convert;
+pub mod descriptor;
+mod error;
+mod host;
+mod janitor;
+pub mod layout;
+mod locks;
+mod master;
+pub mod meta;
+mod meta_writer;
+mod procedure;
+pub mod rootdir;
+pub mod settings;
+mod switches;
+
+pub use error::{ErrorKind, HostError, MasterError, Result};
+pub use host::{Later, Observer, RegionHost, Unobserved};
+pub use master::{Master, MasterEnv, StartError};
+pub use procedure::{Caller, JournalError, Outcome, Procedures};
+pub use switches::Switches;

@@ -1,0 +1,133 @@
+//! Opening and closing regions, many at once, and what hbase:meta is told of it. Follows: `AssignmentManager`,
+//! `TransitRegionStateProcedure`.
+
+use crate::cluster::RegionState;
+use crate::master::Master;
+use crate::{HostError, Result, meta};
+use model::{RegionInfo, TableDescriptor};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// Tries before a region is left as FAILED_OPEN; it is tried again from time to time.
+const OPEN_ATTEMPTS: u32 = 5;
+
+impl Master {
+    /// Opens regions, so many at once; each is in hbase:meta as OPEN when it serves. One that cannot be opened is left
+    /// as FAILED_OPEN and does not hold up the others.
+    ///
+    /// # Errors
+    /// The master stops, or hbase:meta cannot be written.
+    pub(crate) async fn assign(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
+        self.each(regions, |master, info| async move { master.assign_one(&info).await }).await
+    }
+
+    /// Closes regions; hbase:meta has them as CLOSED then.
+    ///
+    /// # Errors
+    /// A region that cannot be flushed and closed, and as [`Master::assign`].
+    pub(crate) async fn unassign(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
+        self.each(regions, |master, info| async move { master.unassign_one(&info).await }).await
+    }
+
+    /// Closes and opens regions, with the table's descriptor of now.
+    ///
+    /// # Errors
+    /// As [`Master::unassign`].
+    pub(crate) async fn reopen(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
+        self.each(regions, |master, info| async move {
+            if !info.table.is_meta() {
+                master.host.close_region(info.encoded_name()).await?;
+            }
+            master.assign_one(&info).await
+        })
+        .await
+    }
+
+    /// Does the same with every region, side by side; the first error is answered when all are through.
+    async fn each<F>(
+        self: &Arc<Self>,
+        regions: Vec<RegionInfo>,
+        work: impl Fn(Arc<Master>, RegionInfo) -> F,
+    ) -> Result<()>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let mut running = JoinSet::new();
+        for info in regions {
+            running.spawn(work(Arc::clone(self), info));
+        }
+        let mut outcome = Ok(());
+        while let Some(done) = running.join_next().await {
+            let done =
+                done.unwrap_or_else(|panic| Err(crate::MasterError::do_not_retry(format!("internal error: {panic}"))));
+            outcome = outcome.and(done);
+        }
+        outcome
+    }
+
+    fn note_state(&self, info: &RegionInfo, state: RegionState) {
+        let now = self.clock.now_ms();
+        self.cluster.write().change_region(info.encoded_name(), |node| (node.state, node.since) = (state, now));
+    }
+
+    async fn assign_one(self: &Arc<Self>, info: &RegionInfo) -> Result<()> {
+        let Some(table) = self.cluster.read().descriptor(&info.table) else {
+            tracing::error!(region = %info.name_string(), "the table has no descriptor: the region stays closed");
+            return Ok(());
+        };
+        self.note_state(info, RegionState::Opening);
+        let slot = self.open_slots.acquire().await;
+        let opened = self.open_with_retries(info, &table).await;
+        // The write to hbase:meta waits for others of its kind, not for a slot.
+        drop(slot);
+        match opened? {
+            Some(open_seq_id) => {
+                if !info.table.is_meta() {
+                    let row = meta::put_open_region(info, &self.host.server_name(), open_seq_id, self.stamp());
+                    self.meta.write(vec![row]).await?;
+                }
+                let now = self.clock.now_ms();
+                self.cluster.write().change_region(info.encoded_name(), |node| {
+                    (node.state, node.since, node.open_seq_id) = (RegionState::Open, now, Some(open_seq_id));
+                });
+            }
+            None => {
+                self.meta.write(vec![meta::put_region(info, RegionState::FailedOpen, self.stamp())]).await?;
+                self.note_state(info, RegionState::FailedOpen);
+            }
+        }
+        Ok(())
+    }
+
+    async fn open_with_retries(&self, info: &RegionInfo, table: &Arc<TableDescriptor>) -> Result<Option<u64>> {
+        let mut wait = Duration::from_millis(20);
+        for attempt in 1.. {
+            match self.host.open_region(info.clone(), Arc::clone(table)).await {
+                Ok(open_seq_id) => return Ok(Some(open_seq_id)),
+                Err(HostError::Stopping) => return Err(HostError::Stopping.into()),
+                Err(error) if attempt < OPEN_ATTEMPTS => {
+                    tracing::warn!(region = %info.name_string(), %error, attempt, "cannot open a region, will try again");
+                    self.pause(wait).await?;
+                    wait *= 2;
+                }
+                Err(error) => {
+                    tracing::error!(region = %info.name_string(), %error, "cannot open a region: FAILED_OPEN");
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    async fn unassign_one(&self, info: &RegionInfo) -> Result<()> {
+        self.note_state(info, RegionState::Closing);
+        let slot = self.open_slots.acquire().await;
+        let closed = self.host.close_region(info.encoded_name()).await;
+        drop(slot);
+        closed?;
+        self.meta.write(vec![meta::put_region(info, RegionState::Closed, self.stamp())]).await?;
+        self.note_state(info, RegionState::Closed);
+        Ok(())
+    }
+}

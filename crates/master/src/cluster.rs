@@ -1,0 +1,201 @@
+//! What the master holds in memory: tables, regions, namespaces. A picture of hbase:meta, hbase:namespace and the
+//! descriptor files, changed only after they have changed.
+
+use crate::convert::NamespaceConfiguration;
+use base::TimestampMs;
+use bytes::Bytes;
+use model::{RegionInfo, TableDescriptor, TableName};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// State of a region, as hbase:meta has it.
+pub use proto::pb::region_state::State as RegionState;
+/// State of a table, as hbase:meta has it.
+pub use proto::pb::table_state::State as TableState;
+
+/// A region as the master knows it.
+#[derive(Clone, Debug)]
+pub struct RegionNode {
+    /// The region; a split parent has `offline` and `split` set.
+    pub info: RegionInfo,
+    /// Where it stands.
+    pub state: RegionState,
+    /// Since when.
+    pub since: TimestampMs,
+    /// The sequence id that it last opened at; `None` before it was ever open.
+    pub open_seq_id: Option<u64>,
+    /// Of a split parent.
+    pub daughters: Vec<RegionInfo>,
+    /// Of a merged child, while its parents' files are still referred to.
+    pub merge_parents: Vec<RegionInfo>,
+}
+
+impl RegionNode {
+    /// A region that is known and not open.
+    pub fn new(info: RegionInfo, state: RegionState, since: TimestampMs) -> RegionNode {
+        RegionNode { info, state, since, open_seq_id: None, daughters: Vec::new(), merge_parents: Vec::new() }
+    }
+
+    /// Whether the region is one to serve: not a parent that was split or merged away.
+    pub fn is_live(&self) -> bool {
+        !self.info.offline && !self.info.split && !matches!(self.state, RegionState::Split | RegionState::Merged)
+    }
+}
+
+/// Regions of one table in key order.
+type RegionKey = (Bytes, u64, Arc<str>);
+
+#[derive(Clone, Debug)]
+struct Table {
+    descriptor: Arc<TableDescriptor>,
+    state: TableState,
+}
+
+/// Numbers of a table's regions by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RegionCounts {
+    /// Serving.
+    pub open: u32,
+    /// Parents that were split and not yet cleaned away.
+    pub split: u32,
+    /// Closed.
+    pub closed: u32,
+    /// Neither.
+    pub in_transition: u32,
+}
+
+/// The picture.
+#[derive(Debug, Default)]
+pub struct Cluster {
+    tables: BTreeMap<TableName, Table>,
+    regions: HashMap<Arc<str>, RegionNode>,
+    by_table: BTreeMap<TableName, BTreeSet<RegionKey>>,
+    namespaces: BTreeMap<String, NamespaceConfiguration>,
+}
+
+fn key_of(info: &RegionInfo) -> RegionKey {
+    (info.start_key.clone(), info.region_id, Arc::clone(info.encoded_name()))
+}
+
+impl Cluster {
+    /// A table's descriptor.
+    pub fn descriptor(&self, table: &TableName) -> Option<Arc<TableDescriptor>> {
+        self.tables.get(table).map(|table| Arc::clone(&table.descriptor))
+    }
+
+    /// A table's state.
+    pub fn state(&self, table: &TableName) -> Option<TableState> {
+        self.tables.get(table).map(|table| table.state)
+    }
+
+    /// Whether the table is there.
+    pub fn exists(&self, table: &TableName) -> bool {
+        self.tables.contains_key(table)
+    }
+
+    /// Adds a table, or replaces what is known of it.
+    pub fn put_table(&mut self, descriptor: Arc<TableDescriptor>, state: TableState) {
+        self.tables.insert(descriptor.name.clone(), Table { descriptor, state });
+    }
+
+    /// The table has another descriptor.
+    pub fn set_descriptor(&mut self, descriptor: Arc<TableDescriptor>) {
+        if let Some(table) = self.tables.get_mut(&descriptor.name) {
+            table.descriptor = descriptor;
+        }
+    }
+
+    /// The table has another state.
+    pub fn set_state(&mut self, table: &TableName, state: TableState) {
+        if let Some(table) = self.tables.get_mut(table) {
+            table.state = state;
+        }
+    }
+
+    /// The table is gone, with its regions.
+    pub fn remove_table(&mut self, table: &TableName) {
+        self.tables.remove(table);
+        for (_, _, encoded) in self.by_table.remove(table).unwrap_or_default() {
+            self.regions.remove(&encoded);
+        }
+    }
+
+    /// Every table in name order.
+    pub fn tables(&self) -> impl Iterator<Item = (&Arc<TableDescriptor>, TableState)> {
+        self.tables.values().map(|table| (&table.descriptor, table.state))
+    }
+
+    /// A region by its encoded name.
+    pub fn region(&self, encoded_name: &str) -> Option<&RegionNode> {
+        self.regions.get(encoded_name)
+    }
+
+    /// Adds a region, or replaces what is known of it.
+    pub fn put_region(&mut self, node: RegionNode) {
+        self.by_table.entry(node.info.table.clone()).or_default().insert(key_of(&node.info));
+        self.regions.insert(Arc::clone(node.info.encoded_name()), node);
+    }
+
+    /// Changes a region.
+    pub fn change_region(&mut self, encoded_name: &str, change: impl FnOnce(&mut RegionNode)) {
+        if let Some(node) = self.regions.get_mut(encoded_name) {
+            change(node);
+        }
+    }
+
+    /// The region is gone.
+    pub fn remove_region(&mut self, info: &RegionInfo) {
+        self.regions.remove(&**info.encoded_name());
+        if let Some(regions) = self.by_table.get_mut(&info.table) {
+            regions.remove(&key_of(info));
+            if regions.is_empty() {
+                self.by_table.remove(&info.table);
+            }
+        }
+    }
+
+    /// A table's regions in key order, parents included.
+    pub fn regions_of(&self, table: &TableName) -> impl Iterator<Item = &RegionNode> {
+        let keys = self.by_table.get(table).into_iter().flatten();
+        keys.filter_map(|(_, _, encoded)| self.regions.get(encoded))
+    }
+
+    /// Every region.
+    pub fn regions(&self) -> impl Iterator<Item = &RegionNode> {
+        self.regions.values()
+    }
+
+    /// Numbers of a table's regions by state.
+    pub fn region_counts(&self, table: &TableName) -> RegionCounts {
+        let mut counts = RegionCounts::default();
+        for node in self.regions_of(table) {
+            match node.state {
+                RegionState::Open => counts.open += 1,
+                RegionState::Split => counts.split += 1,
+                RegionState::Closed => counts.closed += 1,
+                _ => counts.in_transition += 1,
+            }
+        }
+        counts
+    }
+
+    /// A namespace's configuration.
+    pub fn namespace(&self, name: &str) -> Option<&NamespaceConfiguration> {
+        self.namespaces.get(name)
+    }
+
+    /// Every namespace in name order.
+    pub fn namespaces(&self) -> impl Iterator<Item = (&str, &NamespaceConfiguration)> {
+        self.namespaces.iter().map(|(name, configuration)| (name.as_str(), configuration))
+    }
+
+    /// Adds or changes a namespace.
+    pub fn put_namespace(&mut self, name: String, configuration: NamespaceConfiguration) {
+        self.namespaces.insert(name, configuration);
+    }
+
+    /// The namespace is gone.
+    pub fn remove_namespace(&mut self, name: &str) {
+        self.namespaces.remove(name);
+    }
+}

@@ -1,0 +1,190 @@
+//! What the master answers when it cannot do as asked, and what a region host tells it.
+
+use proto::pb;
+use std::fmt;
+
+/// Which of HBase's exceptions a failure becomes. Coarse where a client does not care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// A table of that name is there.
+    TableExists,
+    /// No table of that name.
+    TableNotFound,
+    /// The table must be disabled first.
+    TableNotDisabled,
+    /// The table must be enabled first.
+    TableNotEnabled,
+    /// A namespace of that name is there.
+    NamespaceExists,
+    /// No namespace of that name.
+    NamespaceNotFound,
+    /// A rule of namespaces or system tables forbids it.
+    Constraint,
+    /// A family may not be changed so.
+    InvalidFamilyOperation,
+    /// The master does not know such a region.
+    UnknownRegion,
+    /// The regions cannot be merged.
+    MergeRegion,
+    /// Asking again will not help.
+    DoNotRetry,
+    /// The argument is not legal.
+    IllegalArgument,
+    /// A request of HBase's that is not served here.
+    Unsupported,
+    /// No endpoint of that name.
+    UnknownProtocol,
+    /// The master is still starting.
+    PleaseHold,
+    /// The master is going down.
+    Stopped,
+    /// Files or regions failed; another try may help.
+    Io,
+}
+
+/// A failure with the sentence that the client sees.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct MasterError {
+    /// Which exception it becomes.
+    pub kind: ErrorKind,
+    /// Its message, in HBase's words where HBase has some.
+    pub message: String,
+}
+
+/// The master's results.
+pub type Result<T> = std::result::Result<T, MasterError>;
+
+impl MasterError {
+    /// An error of `kind` that says `message`.
+    pub fn new(kind: ErrorKind, message: impl fmt::Display) -> MasterError {
+        MasterError { kind, message: message.to_string() }
+    }
+
+    /// Asking again will not help.
+    pub fn do_not_retry(message: impl fmt::Display) -> MasterError {
+        MasterError::new(ErrorKind::DoNotRetry, message)
+    }
+
+    /// No table of that name.
+    pub fn table_not_found(table: &model::TableName) -> MasterError {
+        MasterError::new(ErrorKind::TableNotFound, table)
+    }
+
+    /// Whether the same step may succeed later.
+    pub fn is_transient(&self) -> bool {
+        self.kind == ErrorKind::Io
+    }
+
+    /// Whether the master or its host is going down: the step is left for the next start.
+    pub fn is_stopped(&self) -> bool {
+        self.kind == ErrorKind::Stopped
+    }
+}
+
+impl From<fs::Error> for MasterError {
+    fn from(error: fs::Error) -> MasterError {
+        MasterError::new(ErrorKind::Io, error)
+    }
+}
+
+impl From<HostError> for MasterError {
+    fn from(error: HostError) -> MasterError {
+        let kind = match error {
+            HostError::Failed(_) => ErrorKind::Io,
+            HostError::Refused(_) => ErrorKind::DoNotRetry,
+            HostError::Stopping => ErrorKind::Stopped,
+        };
+        MasterError::new(kind, error)
+    }
+}
+
+/// What a region host could not do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostError {
+    /// It failed; another try may help (a full disk, a region that is just closing).
+    #[error("{0}")]
+    Failed(String),
+    /// It will never work as asked (a row outside the region, a family that is not there).
+    #[error("{0}")]
+    Refused(String),
+    /// The server is going down.
+    #[error("the region server is stopping")]
+    Stopping,
+}
+
+impl ErrorKind {
+    /// The Java class that it becomes.
+    pub fn class(self) -> &'static str {
+        self.exception().class()
+    }
+
+    /// The row of the table of exceptions.
+    pub fn exception(self) -> rpc::Kind {
+        use rpc::Kind;
+        match self {
+            ErrorKind::TableExists => Kind::TableExists,
+            ErrorKind::TableNotFound => Kind::TableNotFound,
+            ErrorKind::TableNotDisabled => Kind::TableNotDisabled,
+            ErrorKind::TableNotEnabled => Kind::TableNotEnabled,
+            ErrorKind::NamespaceExists => Kind::NamespaceExist,
+            ErrorKind::NamespaceNotFound => Kind::NamespaceNotFound,
+            ErrorKind::Constraint => Kind::Constraint,
+            ErrorKind::InvalidFamilyOperation => Kind::InvalidFamilyOperation,
+            ErrorKind::UnknownRegion => Kind::UnknownRegion,
+            ErrorKind::MergeRegion => Kind::MergeRegion,
+            // An IllegalArgumentException does not come over the wire by itself: HBase wraps it.
+            ErrorKind::DoNotRetry | ErrorKind::IllegalArgument | ErrorKind::Unsupported => Kind::DoNotRetry,
+            ErrorKind::UnknownProtocol => Kind::UnknownProtocol,
+            ErrorKind::PleaseHold => Kind::PleaseHold,
+            ErrorKind::Stopped => Kind::MasterStopped,
+            ErrorKind::Io => Kind::Io,
+        }
+    }
+
+    const ALL: [ErrorKind; 17] = [
+        ErrorKind::TableExists,
+        ErrorKind::TableNotFound,
+        ErrorKind::TableNotDisabled,
+        ErrorKind::TableNotEnabled,
+        ErrorKind::NamespaceExists,
+        ErrorKind::NamespaceNotFound,
+        ErrorKind::Constraint,
+        ErrorKind::InvalidFamilyOperation,
+        ErrorKind::UnknownRegion,
+        ErrorKind::MergeRegion,
+        ErrorKind::DoNotRetry,
+        ErrorKind::IllegalArgument,
+        ErrorKind::Unsupported,
+        ErrorKind::UnknownProtocol,
+        ErrorKind::PleaseHold,
+        ErrorKind::Stopped,
+        ErrorKind::Io,
+    ];
+}
+
+impl MasterError {
+    /// As a procedure's outcome carries it.
+    pub fn to_foreign(&self) -> pb::ForeignExceptionMessage {
+        let generic = pb::GenericExceptionMessage {
+            class_name: Some(self.kind.class().to_owned()),
+            message: Some(self.message.clone()),
+            ..Default::default()
+        };
+        pb::ForeignExceptionMessage { source: Some("Basalt".to_owned()), generic_exception: Some(generic) }
+    }
+
+    /// Reads what [`MasterError::to_foreign`] wrote.
+    pub fn from_foreign(message: Option<&pb::ForeignExceptionMessage>) -> MasterError {
+        let generic = message.and_then(|message| message.generic_exception.as_ref());
+        let class = generic.and_then(|generic| generic.class_name.as_deref()).unwrap_or_default();
+        let kind = ErrorKind::ALL.into_iter().find(|kind| kind.class() == class).unwrap_or(ErrorKind::DoNotRetry);
+        MasterError::new(kind, generic.and_then(|generic| generic.message.as_deref()).unwrap_or("the procedure failed"))
+    }
+}
+
+impl From<MasterError> for rpc::Exception {
+    fn from(error: MasterError) -> rpc::Exception {
+        rpc::Exception::new(error.kind.exception(), error.message)
+    }
+}

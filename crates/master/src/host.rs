@@ -1,0 +1,66 @@
+//! What the master needs of a region server, and whom it tells of changes. The binary implements both; the master
+//! knows nothing of their insides.
+
+use crate::HostError;
+use crate::cluster::TableState;
+use bytes::Bytes;
+use cell::CellBuffer;
+use model::status::RegionLoad;
+use model::{Mutation, RegionInfo, Scan, ServerName, TableDescriptor, TableName};
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// An answer that comes later.
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A region server, as its master sees it.
+pub trait RegionHost: Send + Sync + 'static {
+    /// Its name in this life.
+    fn server_name(&self) -> ServerName;
+    /// Opens a region; its directory is made where it is missing. Opening an open region (with the same descriptor) is
+    /// no error. Answers the sequence number that the region opened at.
+    fn open_region(&self, info: RegionInfo, table: Arc<TableDescriptor>) -> Later<'_, Result<u64, HostError>>;
+    /// Flushes and closes a region; nothing happens when it is not open.
+    fn close_region(&self, encoded_name: &str) -> Later<'_, Result<(), HostError>>;
+    /// Writes a region's memstores out; no families means all.
+    fn flush_region(&self, encoded_name: &str, families: Vec<Bytes>) -> Later<'_, Result<(), HostError>>;
+    /// Asks for a compaction; does not wait for it.
+    fn compact_region(
+        &self,
+        encoded_name: &str,
+        family: Option<Bytes>,
+        major: bool,
+    ) -> Later<'_, Result<(), HostError>>;
+    /// The row that would split an open region evenly; `None` when it is too small or may not be split (references).
+    fn split_point(&self, encoded_name: &str) -> Later<'_, Result<Option<Bytes>, HostError>>;
+    /// Writes the daughters' directories with references to the files of `parent`, which is closed. May be repeated.
+    fn split_region_files(
+        &self,
+        parent: &RegionInfo,
+        table: Arc<TableDescriptor>,
+        daughters: [RegionInfo; 2],
+    ) -> Later<'_, Result<(), HostError>>;
+    /// Writes to a region of hbase:meta or hbase:namespace, durably: all of `mutations` or none, in one log entry.
+    fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> Later<'_, Result<(), HostError>>;
+    /// Reads such a region.
+    fn scan(&self, encoded_name: &str, scan: Scan) -> Later<'_, Result<CellBuffer, HostError>>;
+    /// What each open region holds and does.
+    fn region_loads(&self) -> Vec<RegionLoad>;
+}
+
+/// Told of what others keep a copy of (coordination nodes) and of requests to stop. Called without locks held; must
+/// not block.
+pub trait Observer: Send + Sync + 'static {
+    /// A table has this state now; `None` when it is gone.
+    fn table_state(&self, _table: &TableName, _state: Option<TableState>) {}
+    /// A namespace has this configuration now; `None` when it is gone.
+    fn namespace(&self, _name: &str, _configuration: Option<&[(String, String)]>) {}
+    /// A client asked to stop the master, or the whole cluster.
+    fn stop_requested(&self, _whole_cluster: bool) {}
+}
+
+/// An observer that does nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {}

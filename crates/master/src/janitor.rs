@@ -1,0 +1,90 @@
+//! The catalog janitor: takes away regions that were split or merged, once nobody refers to their files.
+//!
+//! Always true: a file is archived only after every region that could refer to it was listed and does not; a list
+//! that fails proves nothing. Follows: `CatalogJanitor`, `GCRegionProcedure`, `GCMultipleMergedRegionsProcedure`.
+
+use crate::cluster::RegionNode;
+use crate::master::Master;
+use crate::procedure::region_locks;
+use crate::{Result, layout, meta};
+use model::RegionInfo;
+use std::sync::Arc;
+
+impl Master {
+    /// Cleans what can be cleaned; answers the number of regions taken away.
+    ///
+    /// # Errors
+    /// What the volume or hbase:meta say; what was cleaned stays cleaned.
+    pub async fn run_catalog_janitor(self: &Arc<Self>) -> Result<u32> {
+        let _one_at_a_time = self.janitor.lock().await;
+        let (parents, children): (Vec<RegionNode>, Vec<RegionNode>) = {
+            let cluster = self.cluster.read();
+            let of = |wanted: fn(&&RegionNode) -> bool| cluster.regions().filter(wanted).cloned().collect();
+            (of(|node| node.info.split && node.info.offline), of(|node| !node.merge_parents.is_empty()))
+        };
+        let mut cleaned = 0;
+        for parent in parents {
+            cleaned += u32::from(self.clean_split_parent(&parent).await?);
+        }
+        for child in children {
+            cleaned += self.clean_merge_parents(&child).await?;
+        }
+        Ok(cleaned)
+    }
+
+    /// Whether one of `regions` has a file that refers to `parent`. A daughter that was split in its turn and cleaned
+    /// away has no directory, and no references.
+    async fn anyone_refers(&self, regions: &[RegionInfo], parent: &RegionInfo) -> Result<bool> {
+        let (regions, parent) = (regions.to_vec(), Arc::clone(parent.encoded_name()));
+        self.blocking(move |volume| {
+            for info in &regions {
+                if layout::refers_to(volume, info, Some(&parent))? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+        .await
+    }
+
+    async fn archive(&self, info: &RegionInfo) -> Result<()> {
+        let dir = layout::region_dir(info);
+        self.blocking(move |volume| Ok(layout::archive_region_dir(volume, &dir)?)).await
+    }
+
+    async fn clean_split_parent(self: &Arc<Self>, parent: &RegionNode) -> Result<bool> {
+        if parent.daughters.len() != 2 {
+            return Ok(false);
+        }
+        let _locks = self.locks.lock(region_locks(std::slice::from_ref(&parent.info))).await;
+        if self.cluster.read().region(parent.info.encoded_name()).is_none()
+            || self.anyone_refers(&parent.daughters, &parent.info).await?
+        {
+            return Ok(false);
+        }
+        self.archive(&parent.info).await?;
+        self.meta.write(vec![meta::delete_region(&parent.info, self.stamp())]).await?;
+        self.cluster.write().remove_region(&parent.info);
+        tracing::info!(region = %parent.info.name_string(), "a split region was archived");
+        Ok(true)
+    }
+
+    async fn clean_merge_parents(self: &Arc<Self>, child: &RegionNode) -> Result<u32> {
+        let _locks = self.locks.lock(region_locks(std::slice::from_ref(&child.info))).await;
+        if self.cluster.read().region(child.info.encoded_name()).is_none() {
+            return Ok(0);
+        }
+        for parent in &child.merge_parents {
+            if self.anyone_refers(std::slice::from_ref(&child.info), parent).await? {
+                return Ok(0);
+            }
+        }
+        for parent in &child.merge_parents {
+            self.archive(parent).await?;
+        }
+        let gone = meta::delete_merge_columns(&child.info, child.merge_parents.len(), self.stamp());
+        self.meta.write(vec![gone]).await?;
+        self.cluster.write().change_region(child.info.encoded_name(), |node| node.merge_parents.clear());
+        Ok(u32::try_from(child.merge_parents.len()).unwrap_or(u32::MAX))
+    }
+}

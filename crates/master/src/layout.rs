@@ -1,0 +1,156 @@
+//! Where things are in the root directory, and how tables and regions are moved to the archive.
+//!
+//! Always true: every function here may be repeated after a crash in its middle; a file leaves `data` only by
+//! arriving in `archive`. Follows: `CommonFSUtils`, `HFileArchiver`.
+
+use crate::convert::region_info_message;
+use fs::{DirEntry, FilePath, Result, Volume};
+use model::{RegionInfo, TableDescriptor, TableName};
+use proto::magic;
+
+/// The directory of a namespace.
+pub fn namespace_dir(namespace: &str) -> FilePath {
+    FilePath::new("data").join(namespace)
+}
+
+/// The directory of a table.
+pub fn table_dir(table: &TableName) -> FilePath {
+    namespace_dir(table.namespace()).join(table.qualifier())
+}
+
+/// The directory of a region.
+pub fn region_dir(info: &RegionInfo) -> FilePath {
+    table_dir(&info.table).join(&**info.encoded_name())
+}
+
+/// The entries of a directory; none when it is not there.
+pub fn list_if_exists(volume: &dyn Volume, dir: &FilePath) -> Result<Vec<DirEntry>> {
+    match volume.list(dir) {
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        result => result,
+    }
+}
+
+/// Makes a directory and makes it durable, up to the root.
+pub fn create_dir_durably(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
+    if volume.exists(dir)? {
+        return Ok(());
+    }
+    volume.create_dir_all(dir)?;
+    let mut above = dir.parent();
+    loop {
+        volume.sync_dir(&above)?;
+        if above.as_str().is_empty() {
+            return Ok(());
+        }
+        above = above.parent();
+    }
+}
+
+/// Makes a region's directory with its families' and `.regioninfo`. The entry in the table's directory is durable
+/// only when the caller has synced that: once for all regions of a table.
+pub fn create_region_dir(volume: &dyn Volume, info: &RegionInfo, table: &TableDescriptor) -> Result<()> {
+    let dir = region_dir(info);
+    volume.create_dir_all(&dir)?;
+    for family in table.families.keys() {
+        volume.create_dir_all(&dir.join(String::from_utf8_lossy(family)))?;
+    }
+    let file = dir.join(".regioninfo");
+    let bytes = magic::encode_delimited(&region_info_message(info));
+    if volume.stat(&file)?.is_some_and(|entry| entry.len == bytes.len() as u64) && volume.read(&file)? == bytes {
+        return Ok(());
+    }
+    volume.publish(&file, &bytes)
+}
+
+/// Moves the files of one family's directory to the archive.
+pub fn archive_family_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
+    let target = FilePath::new("archive").join(dir.as_str());
+    let mut moved = false;
+    for entry in list_if_exists(volume, dir)? {
+        // References are nothing of their own, and a file that was being written never became one.
+        if entry.is_dir || entry.name.starts_with('.') || is_reference(&entry.name) {
+            continue;
+        }
+        if !moved {
+            create_dir_durably(volume, &target)?;
+            moved = true;
+        }
+        volume.rename(&dir.join(&entry.name), &target.join(&entry.name))?;
+    }
+    if moved {
+        volume.sync_dir(&target)?;
+    }
+    Ok(())
+}
+
+/// Whether a store file's name says that it refers to half of (or to all of) another region's file.
+pub fn is_reference(name: &str) -> bool {
+    name.contains('.')
+}
+
+/// Moves a region's store files to the archive and removes its directory.
+pub fn archive_region_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
+    for entry in list_if_exists(volume, dir)? {
+        if entry.is_dir && !entry.name.starts_with('.') && entry.name != "recovered.edits" {
+            archive_family_dir(volume, &dir.join(&entry.name))?;
+        }
+    }
+    if volume.exists(dir)? {
+        volume.remove_dir_all(dir)?;
+        volume.sync_dir(&dir.parent())?;
+    }
+    Ok(())
+}
+
+/// Moves every region of a table to the archive (large values' regions too) and removes the table's directory.
+pub fn archive_table(volume: &dyn Volume, table: &TableName) -> Result<()> {
+    let home = table_dir(table);
+    for dir in [FilePath::new("mobdir").join(home.as_str()), home] {
+        for entry in list_if_exists(volume, &dir)? {
+            if entry.is_dir && !entry.name.starts_with('.') {
+                archive_region_dir(volume, &dir.join(&entry.name))?;
+            }
+        }
+        if volume.exists(&dir)? {
+            volume.remove_dir_all(&dir)?;
+            volume.sync_dir(&dir.parent())?;
+        }
+    }
+    Ok(())
+}
+
+/// Moves the files of families that a table no longer has to the archive, in every region.
+pub fn archive_families(volume: &dyn Volume, table: &TableName, families: &[String]) -> Result<()> {
+    let home = table_dir(table);
+    for dir in [FilePath::new("mobdir").join(home.as_str()), home] {
+        for region in list_if_exists(volume, &dir)? {
+            if !region.is_dir || region.name.starts_with('.') {
+                continue;
+            }
+            for family in families {
+                let family_dir = dir.join(&region.name).join(family);
+                archive_family_dir(volume, &family_dir)?;
+                volume.remove_dir_all(&family_dir)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a region's directory holds a reference to a file of the region `parent`, or of any when it is `None`.
+pub fn refers_to(volume: &dyn Volume, info: &RegionInfo, parent: Option<&str>) -> Result<bool> {
+    let dir = region_dir(info);
+    for family in list_if_exists(volume, &dir)? {
+        if !family.is_dir || family.name.starts_with('.') || family.name == "recovered.edits" {
+            continue;
+        }
+        for file in list_if_exists(volume, &dir.join(&family.name))? {
+            let of = file.name.rsplit_once('.').filter(|(name, _)| !name.is_empty()).map(|(_, of)| of);
+            if of.is_some_and(|of| parent.is_none_or(|parent| parent == of)) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,488 @@
+//! The master: what it is made of, how it starts, what it does by itself.
+
+use crate::check::Limits;
+use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
+use crate::descriptor::{self, DescriptorError};
+use crate::host::{Observer, RegionHost};
+use crate::locks::Locks;
+use crate::meta_writer::MetaWriter;
+use crate::procedure::{Journal, Procedures, Record};
+use crate::switches::Switches;
+use crate::{ErrorKind, MasterError, Result, meta, settings};
+use base::{Clock, Config, Dice, TimestampMs};
+use fs::Volume;
+use model::region_info::META_ENCODED_NAME;
+use model::{RegionInfo, ServerName, TableDescriptor, TableName};
+use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+/// What a master is made with.
+pub struct MasterEnv {
+    /// The root directory, prepared by [`crate::rootdir::prepare`]; logs of earlier lives are split.
+    pub volume: Arc<dyn Volume>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Dice.
+    pub dice: Arc<Dice>,
+    /// Settings.
+    pub config: Config,
+    /// The region server.
+    pub host: Arc<dyn RegionHost>,
+    /// Told of changes.
+    pub observer: Arc<dyn Observer>,
+    /// From [`crate::rootdir::prepare`].
+    pub cluster_id: String,
+    /// The master's own name.
+    pub server_name: ServerName,
+    /// Port of its pages, if it has any.
+    pub info_port: Option<u16>,
+}
+
+/// Why a master could not start. One sentence each.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The records of procedures.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A table's descriptor.
+    #[error(transparent)]
+    Descriptor(#[from] DescriptorError),
+    /// The volume.
+    #[error(transparent)]
+    Io(#[from] fs::Error),
+    /// hbase:meta or hbase:namespace could not be opened, read or written.
+    #[error("cannot bring {what} up: {error}")]
+    Catalog {
+        /// What.
+        what: &'static str,
+        /// Why.
+        error: MasterError,
+    },
+}
+
+pub use crate::procedure::JournalError;
+
+/// The master of a standalone server.
+pub struct Master {
+    pub(crate) volume: Arc<dyn Volume>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) dice: Arc<Dice>,
+    pub(crate) host: Arc<dyn RegionHost>,
+    pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) cluster: RwLock<Cluster>,
+    pub(crate) meta: MetaWriter,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) procedures: Procedures,
+    pub(crate) locks: Arc<Locks>,
+    pub(crate) limits: Limits,
+    pub(crate) switches: Switches,
+    pub(crate) open_slots: Semaphore,
+    pub(crate) janitor: tokio::sync::Mutex<()>,
+    pub(crate) last_stamp: Mutex<i64>,
+    pub(crate) started_at: TimestampMs,
+    cluster_id: String,
+    server_name: ServerName,
+    info_port: Option<u16>,
+    open_slots_count: usize,
+    initialized: AtomicBool,
+    stopping: watch::Sender<bool>,
+    procedure_ttl_ms: u64,
+}
+
+impl std::fmt::Debug for Master {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Master").field("server_name", &self.server_name).finish_non_exhaustive()
+    }
+}
+
+fn catalog(what: &'static str) -> impl Fn(MasterError) -> StartError {
+    move |error| StartError::Catalog { what, error }
+}
+
+impl Master {
+    /// Starts: opens hbase:meta and hbase:namespace, finishes what was begun, opens every region of every enabled
+    /// table. Ready when it returns.
+    ///
+    /// # Errors
+    /// A root directory or catalog that cannot be used.
+    pub async fn start(env: MasterEnv) -> std::result::Result<Arc<Master>, StartError> {
+        let volume = Arc::clone(&env.volume);
+        let read = move || -> std::result::Result<_, StartError> {
+            let (journal, records) = Journal::open(Arc::clone(&volume))?;
+            Ok((journal, records, read_descriptors(&*volume)?))
+        };
+        let joined = tokio::task::spawn_blocking(read).await;
+        let (journal, records, descriptors) =
+            joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
+        let open_slots_count = env.config.get(&settings::OPEN_THREADS) as usize;
+        let master = Arc::new(Master {
+            volume: env.volume,
+            meta: MetaWriter::start(Arc::clone(&env.host)),
+            host: env.host,
+            observer: env.observer,
+            cluster: RwLock::new(Cluster::default()),
+            journal: Arc::new(journal),
+            procedures: Procedures::default(),
+            locks: Arc::default(),
+            limits: Limits::from_config(&env.config),
+            switches: Switches::default(),
+            open_slots: Semaphore::new(open_slots_count),
+            janitor: tokio::sync::Mutex::new(()),
+            last_stamp: Mutex::new(0),
+            started_at: env.clock.now_ms(),
+            clock: env.clock,
+            dice: env.dice,
+            cluster_id: env.cluster_id,
+            server_name: env.server_name,
+            info_port: env.info_port,
+            open_slots_count,
+            initialized: AtomicBool::new(false),
+            stopping: watch::Sender::new(false),
+            procedure_ttl_ms: env.config.get(&settings::PROCEDURE_TTL_MS),
+        });
+        master.procedures.restore(&records);
+        let unfinished: Vec<Record> = records.into_iter().filter(|record| record.outcome.is_none()).collect();
+        master.load_meta(descriptors, &unfinished).await.map_err(catalog("hbase:meta"))?;
+        master.bring_up_namespaces(&unfinished).await.map_err(catalog("hbase:namespace"))?;
+        let (later, first): (Vec<Record>, Vec<Record>) =
+            unfinished.into_iter().partition(|record| record.work.needs_open_regions());
+        master.resume(first).await;
+        master.assign_all().await.map_err(catalog("the tables"))?;
+        master.initialized.store(true, Ordering::SeqCst);
+        master.tell_observer();
+        let background = Arc::clone(&master);
+        tokio::spawn(async move { background.resume(later).await });
+        master.start_chores(&env.config);
+        Ok(master)
+    }
+
+    // ---- start, step by step
+
+    async fn load_meta(self: &Arc<Self>, descriptors: Vec<TableDescriptor>, unfinished: &[Record]) -> Result<()> {
+        let now = self.clock.now_ms();
+        let meta_table = TableName::meta();
+        let described = descriptors.iter().find(|table| table.name == meta_table).cloned();
+        let meta_descriptor = Arc::new(described.unwrap_or_else(TableDescriptor::meta));
+        let open_seq_id = self.host.open_region(RegionInfo::meta(), Arc::clone(&meta_descriptor)).await?;
+        let cells = self.host.scan(META_ENCODED_NAME, meta::whole_scan()).await?;
+        let content = meta::parse_meta(&cells);
+        drop(cells);
+        for row in &content.strange_rows {
+            tracing::warn!(row, "a row of hbase:meta is neither a region nor a table: it is left alone");
+        }
+        *self.last_stamp.lock() = content.newest_stamp;
+        let mut orphans = Vec::new();
+        {
+            let mut cluster = self.cluster.write();
+            cluster.put_table(meta_descriptor, TableState::Enabled);
+            let mut node = RegionNode::new(RegionInfo::meta(), RegionState::Open, now);
+            node.open_seq_id = Some(open_seq_id);
+            cluster.put_region(node);
+            let states: std::collections::HashMap<_, _> = content.tables.into_iter().collect();
+            for table in descriptors.into_iter().filter(|table| table.name != meta_table) {
+                let state = states.get(&table.name).copied();
+                if state.is_none() && !is_being_made(&table.name, unfinished) {
+                    orphans.push(table.name.clone());
+                }
+                if let Some(state) = state {
+                    cluster.put_table(Arc::new(table), state);
+                } else if !is_being_made(&table.name, unfinished) {
+                    cluster.put_table(Arc::new(table), TableState::Enabled);
+                }
+            }
+            for row in content.regions.into_iter().filter(|row| !row.info.table.is_meta()) {
+                // Whatever was open in an earlier life is not open now.
+                let state = match row.state {
+                    Some(RegionState::Split) => RegionState::Split,
+                    Some(RegionState::Closed) => RegionState::Closed,
+                    _ if row.info.split && row.info.offline => RegionState::Split,
+                    _ => RegionState::Offline,
+                };
+                if !cluster.exists(&row.info.table) && !is_being_made(&row.info.table, unfinished) {
+                    tracing::error!(region = %row.info.name_string(), "hbase:meta has a region of a table without descriptor");
+                }
+                let mut node = RegionNode::new(row.info, state, now);
+                node.open_seq_id = row.open_seq_id;
+                node.daughters = row.daughters;
+                node.merge_parents = row.merge_parents;
+                cluster.put_region(node);
+            }
+        }
+        for table in orphans {
+            tracing::warn!(%table, "a table has a descriptor and no state in hbase:meta: taken as enabled");
+            self.set_table_state(&table, TableState::Enabled).await?;
+        }
+        Ok(())
+    }
+
+    async fn bring_up_namespaces(self: &Arc<Self>, unfinished: &[Record]) -> Result<()> {
+        let table = TableName::namespace_table();
+        // An unfinished creation of it goes on before anything else.
+        let making = unfinished.iter().find(|record| record.work.locks() == crate::procedure::table_locks(&table));
+        if let Some(record) = making {
+            let locks = self.locks.lock(record.work.locks()).await;
+            self.run_to_end(record.clone()).await;
+            drop(locks);
+        } else if !self.cluster.read().exists(&table) {
+            self.cluster.write().put_namespace(table.namespace().to_owned(), Vec::new());
+            let caller = crate::Caller { user: "basalt".into(), nonce: None };
+            let id = self.create_table(TableDescriptor::namespace_table(), &[], &caller).await?;
+            self.wait_for(id).await?;
+        } else if self.cluster.read().state(&table) == Some(TableState::Enabled) {
+            self.assign(self.live_regions(&table)).await?;
+        } else {
+            self.enable_table_steps(&table).await?;
+        }
+        self.load_namespaces().await
+    }
+
+    /// Finishes what an earlier life began. Procedures that hold the same locks keep their order: locks are given in the
+    /// order in which they were asked for, and asked for here one after the other.
+    async fn resume(self: &Arc<Self>, records: Vec<Record>) {
+        let mut running = JoinSet::new();
+        for record in records {
+            if self.procedures.get(record.id).is_some_and(|known| known.outcome.is_some()) {
+                continue;
+            }
+            tracing::info!(pid = record.id, class = record.work.class_name(), "goes on after a restart");
+            let (master, wanted) = (Arc::clone(self), record.work.locks());
+            // One record per lock at a time, by rule 3 of procedures: this does not wait.
+            let locks = self.locks.lock(wanted).await;
+            running.spawn(async move {
+                master.run_to_end(record).await;
+                drop(locks);
+            });
+        }
+        while running.join_next().await.is_some() {}
+    }
+
+    /// Opens what should be open and is not; finishes what HBase left half enabled or half disabled.
+    async fn assign_all(self: &Arc<Self>) -> Result<()> {
+        let (regions, enabling, disabling) = {
+            let cluster = self.cluster.read();
+            let in_state = |wanted: TableState| -> Vec<TableName> {
+                cluster.tables().filter(|(_, state)| *state == wanted).map(|(table, _)| table.name.clone()).collect()
+            };
+            let serves =
+                |table: &TableName| matches!(cluster.state(table), Some(TableState::Enabled | TableState::Enabling));
+            let regions: Vec<RegionInfo> = cluster
+                .regions()
+                .filter(|node| node.is_live() && !matches!(node.state, RegionState::Open | RegionState::FailedOpen))
+                .filter(|node| serves(&node.info.table))
+                .map(|node| node.info.clone())
+                .collect();
+            (regions, in_state(TableState::Enabling), in_state(TableState::Disabling))
+        };
+        self.assign(regions).await?;
+        for table in enabling {
+            self.set_table_state(&table, TableState::Enabled).await?;
+        }
+        for table in disabling {
+            self.disable_table_steps(&table).await?;
+        }
+        Ok(())
+    }
+
+    fn tell_observer(&self) {
+        let (tables, namespaces) = {
+            let cluster = self.cluster.read();
+            let tables: Vec<_> = cluster.tables().map(|(table, state)| (table.name.clone(), state)).collect();
+            let namespaces: Vec<_> = cluster.namespaces().map(|(name, c)| (name.to_owned(), c.clone())).collect();
+            (tables, namespaces)
+        };
+        for (table, state) in tables {
+            self.observer.table_state(&table, Some(state));
+        }
+        for (name, configuration) in namespaces {
+            self.observer.namespace(&name, Some(&configuration));
+        }
+    }
+
+    // ---- by itself
+
+    fn start_chores(self: &Arc<Self>, config: &Config) {
+        self.chore(Duration::from_millis(config.get(&settings::JANITOR_INTERVAL_MS)), |master| async move {
+            if master.switches.janitor()
+                && let Err(error) = master.run_catalog_janitor().await
+            {
+                tracing::warn!(%error, "the catalog janitor will try again");
+            }
+        });
+        self.chore(Duration::from_millis(config.get(&settings::RETRY_FAILED_OPEN_MS)), |master| async move {
+            master.retry_failed_opens().await;
+        });
+        self.chore(Duration::from_secs(60), |master| async move { master.evict_procedures().await });
+    }
+
+    /// Runs `work` again and again until the master stops; the pause is between two runs.
+    fn chore<F>(self: &Arc<Self>, every: Duration, work: impl Fn(Arc<Master>) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send,
+    {
+        let master = Arc::downgrade(self);
+        let mut stopping = self.stopping.subscribe();
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    _ = stopping.wait_for(|stopping| *stopping) => return,
+                    () = tokio::time::sleep(every) => {}
+                }
+                let Some(master) = master.upgrade() else { return };
+                work(master).await;
+            }
+        });
+    }
+
+    async fn retry_failed_opens(self: &Arc<Self>) {
+        let failed: Vec<RegionInfo> = {
+            let cluster = self.cluster.read();
+            let failed = |node: &&RegionNode| {
+                node.state == RegionState::FailedOpen && cluster.state(&node.info.table) == Some(TableState::Enabled)
+            };
+            cluster.regions().filter(failed).map(|node| node.info.clone()).collect()
+        };
+        for info in failed {
+            let _locks = self.locks.lock(crate::procedure::region_locks(std::slice::from_ref(&info))).await;
+            let still = self.cluster.read().region(info.encoded_name()).map(|node| node.state);
+            if still == Some(RegionState::FailedOpen)
+                && let Err(error) = self.assign(vec![info]).await
+            {
+                tracing::warn!(%error, "cannot record the state of a region");
+            }
+        }
+    }
+
+    async fn evict_procedures(&self) {
+        let before = self.clock.now_ms().0.saturating_sub(i64::try_from(self.procedure_ttl_ms).unwrap_or(i64::MAX));
+        let gone = self.procedures.evict(TimestampMs(before));
+        let journal = Arc::clone(&self.journal);
+        let forgotten = self.blocking(move |_| gone.iter().try_for_each(|id| Ok(journal.forget(*id)?)));
+        if let Err(error) = forgotten.await {
+            tracing::warn!(%error, "cannot remove the record of a finished procedure");
+        }
+    }
+
+    // ---- small things
+
+    /// Runs `work` on the blocking pool, from now on; the future waits for it.
+    pub(crate) fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Volume) -> Result<T> + Send + 'static,
+    ) -> impl Future<Output = Result<T>> + Send + 'static {
+        let volume = Arc::clone(&self.volume);
+        let running = tokio::task::spawn_blocking(move || work(&*volume));
+        async move {
+            running.await.unwrap_or_else(|panic| Err(MasterError::do_not_retry(format!("internal error: {panic}"))))
+        }
+    }
+
+    fn stopped_error() -> MasterError {
+        MasterError::new(ErrorKind::Stopped, "the master is stopping")
+    }
+
+    /// # Errors
+    /// The master is stopping.
+    pub(crate) fn check_running(&self) -> Result<()> {
+        if *self.stopping.borrow() { Err(Master::stopped_error()) } else { Ok(()) }
+    }
+
+    /// Waits for `event`.
+    ///
+    /// # Errors
+    /// The master stops first.
+    pub(crate) async fn unless_stopped(&self, event: impl Future<Output = ()>) -> Result<()> {
+        let mut stopping = self.stopping.subscribe();
+        tokio::select! {
+            _ = stopping.wait_for(|stopping| *stopping) => Err(Master::stopped_error()),
+            () = event => Ok(()),
+        }
+    }
+
+    /// Waits for so long.
+    ///
+    /// # Errors
+    /// The master stops first.
+    pub(crate) async fn pause(&self, time: Duration) -> Result<()> {
+        self.unless_stopped(tokio::time::sleep(time)).await
+    }
+
+    /// Stops: nothing new is begun, what runs stops at its next step and goes on at the next start. Regions are the
+    /// region server's to close.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Whether it is stopping.
+    pub fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Whether every region had its turn.
+    pub fn is_initialized(&self) -> bool {
+        self.initialized.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn is_bootstrapping(&self) -> bool {
+        !self.is_initialized()
+    }
+
+    pub(crate) fn open_slots_count(&self) -> usize {
+        self.open_slots_count
+    }
+
+    /// The cluster's id.
+    pub fn cluster_id(&self) -> &str {
+        &self.cluster_id
+    }
+
+    /// The master's own name.
+    pub fn server_name(&self) -> &ServerName {
+        &self.server_name
+    }
+
+    /// Port of its pages, if it has any.
+    pub fn info_port(&self) -> Option<u16> {
+        self.info_port
+    }
+
+    /// A look at the tables and regions.
+    pub fn cluster(&self) -> parking_lot::RwLockReadGuard<'_, Cluster> {
+        self.cluster.read()
+    }
+
+    /// The procedures that run or ended lately.
+    pub fn procedures(&self) -> &Procedures {
+        &self.procedures
+    }
+
+    /// The dice.
+    pub(crate) fn dice(&self) -> &Dice {
+        &self.dice
+    }
+}
+
+/// Whether an unfinished procedure makes or unmakes the table, so that it is no orphan.
+fn is_being_made(table: &TableName, unfinished: &[Record]) -> bool {
+    let locks = crate::procedure::table_locks(table);
+    unfinished.iter().any(|record| record.work.locks() == locks)
+}
+
+/// Every table's descriptor. One that is damaged is told of, and its table is not served.
+fn read_descriptors(volume: &dyn Volume) -> std::result::Result<Vec<TableDescriptor>, StartError> {
+    let mut descriptors = Vec::new();
+    for table in descriptor::list_tables(volume)? {
+        match descriptor::read(volume, &table) {
+            Ok(Some(descriptor)) => descriptors.push(descriptor),
+            Ok(None) => tracing::warn!(%table, "a table's directory has no descriptor: it is not served"),
+            Err(error @ DescriptorError::Damaged { .. }) if !table.is_system() => {
+                tracing::error!(%table, %error, "the table is not served");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(descriptors)
+}

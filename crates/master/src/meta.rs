@@ -1,0 +1,276 @@
+//! Rows of hbase:meta and hbase:namespace: what is written and how it is read back.
+//!
+//! ```text
+//! <region name>   info:regioninfo info:server info:serverstartcode info:seqnumDuringOpen info:state info:sn
+//!                 info:splitA info:splitB (split parent)   info:mergeNNNN (merged child)
+//! <table name>    table:state
+//! <namespace>     info:d          (in hbase:namespace)
+//! ```
+//!
+//! Follows: `MetaTableAccessor`, `CatalogFamilyFormat`, `RegionStateStore`, `TableStateManager`.
+
+use crate::cluster::{RegionState, TableState};
+use crate::convert::{self, NamespaceConfiguration};
+use base::{SeqId, TimestampMs};
+use bytes::Bytes;
+use cell::{CellBlock, CellBuffer, CellRef, CellSpec, CellType};
+use model::{Mutation, MutationKind, RegionInfo, Scan, ServerName, TableName};
+use proto::{Message, magic, pb};
+
+const INFO: &[u8] = b"info";
+const TABLE: &[u8] = b"table";
+const REGION_INFO: &[u8] = b"regioninfo";
+const SERVER: &[u8] = b"server";
+const START_CODE: &[u8] = b"serverstartcode";
+const OPEN_SEQ: &[u8] = b"seqnumDuringOpen";
+const STATE: &[u8] = b"state";
+const TARGET_SERVER: &[u8] = b"sn";
+const SPLIT_A: &[u8] = b"splitA";
+const SPLIT_B: &[u8] = b"splitB";
+const MERGE_PREFIX: &[u8] = b"merge";
+const NAMESPACE_COLUMN: &[u8] = b"d";
+
+/// A Put being made: cells of one row, one timestamp.
+struct RowPut<'a> {
+    row: &'a Bytes,
+    timestamp: i64,
+    cells: CellBuffer,
+}
+
+impl<'a> RowPut<'a> {
+    fn new(row: &'a Bytes, stamp: TimestampMs) -> RowPut<'a> {
+        RowPut { row, timestamp: stamp.0, cells: CellBuffer::new() }
+    }
+
+    fn add(&mut self, type_: CellType, family: &[u8], qualifier: &[u8], value: &[u8]) {
+        let spec = CellSpec {
+            row: self.row,
+            family,
+            qualifier,
+            timestamp: self.timestamp,
+            type_code: type_.code(),
+            value,
+            tags: &[],
+        };
+        self.cells.push_spec(&spec, SeqId(0));
+    }
+
+    fn put(mut self, family: &[u8], qualifier: &[u8], value: &[u8]) -> Self {
+        self.add(CellType::Put, family, qualifier, value);
+        self
+    }
+
+    fn finish(self, kind: MutationKind) -> Mutation {
+        Mutation::new(kind, self.row.clone(), CellBlock::from(self))
+    }
+}
+
+impl From<RowPut<'_>> for CellBlock {
+    fn from(row: RowPut<'_>) -> CellBlock {
+        row.cells.into_block()
+    }
+}
+
+fn region_info_value(info: &RegionInfo) -> Bytes {
+    magic::encode(&convert::region_info_message(info))
+}
+
+fn region_put(info: &RegionInfo, state: RegionState, stamp: TimestampMs) -> RowPut<'_> {
+    RowPut::new(info.name(), stamp).put(INFO, REGION_INFO, &region_info_value(info)).put(
+        INFO,
+        STATE,
+        state.as_str_name().as_bytes(),
+    )
+}
+
+/// A region in a state, not (or no longer) open anywhere.
+pub fn put_region(info: &RegionInfo, state: RegionState, stamp: TimestampMs) -> Mutation {
+    region_put(info, state, stamp).finish(MutationKind::Put)
+}
+
+/// A region that is open on `server`.
+pub fn put_open_region(info: &RegionInfo, server: &ServerName, open_seq_id: u64, stamp: TimestampMs) -> Mutation {
+    region_put(info, RegionState::Open, stamp)
+        .put(INFO, SERVER, server.address().as_bytes())
+        .put(INFO, START_CODE, &server.start_code.to_be_bytes())
+        .put(INFO, OPEN_SEQ, &open_seq_id.to_be_bytes())
+        .put(INFO, TARGET_SERVER, server.to_string().as_bytes())
+        .finish(MutationKind::Put)
+}
+
+/// A region that was split: offline, with its daughters named.
+pub fn put_split_parent(parent: &RegionInfo, daughters: &[RegionInfo; 2], stamp: TimestampMs) -> Mutation {
+    let mut parent = parent.clone();
+    (parent.offline, parent.split) = (true, true);
+    region_put(&parent, RegionState::Split, stamp)
+        .put(INFO, SPLIT_A, &region_info_value(&daughters[0]))
+        .put(INFO, SPLIT_B, &region_info_value(&daughters[1]))
+        .finish(MutationKind::Put)
+}
+
+/// A daughter that is still to be opened.
+pub fn put_daughter(info: &RegionInfo, stamp: TimestampMs) -> Mutation {
+    region_put(info, RegionState::Closed, stamp).put(INFO, OPEN_SEQ, &1u64.to_be_bytes()).finish(MutationKind::Put)
+}
+
+/// A region made of others, which are named as long as their files are referred to.
+pub fn put_merged(child: &RegionInfo, parents: &[RegionInfo], stamp: TimestampMs) -> Mutation {
+    let mut put = region_put(child, RegionState::Closed, stamp).put(INFO, OPEN_SEQ, &1u64.to_be_bytes());
+    for (number, parent) in parents.iter().enumerate() {
+        put = put.put(INFO, format!("merge{number:04}").as_bytes(), &region_info_value(parent));
+    }
+    put.finish(MutationKind::Put)
+}
+
+/// The merged child's parents are gone.
+pub fn delete_merge_columns(child: &RegionInfo, count: usize, stamp: TimestampMs) -> Mutation {
+    let mut row = RowPut::new(child.name(), stamp);
+    for number in 0..count {
+        row.add(CellType::DeleteColumn, INFO, format!("merge{number:04}").as_bytes(), &[]);
+    }
+    row.finish(MutationKind::Delete)
+}
+
+/// The region's row goes.
+pub fn delete_region(info: &RegionInfo, stamp: TimestampMs) -> Mutation {
+    let mut row = RowPut::new(info.name(), stamp);
+    row.add(CellType::DeleteFamily, INFO, &[], &[]);
+    row.finish(MutationKind::Delete)
+}
+
+fn name_row(name: &str) -> Bytes {
+    Bytes::copy_from_slice(name.as_bytes())
+}
+
+/// A table's state.
+pub fn put_table_state(table: &TableName, state: TableState, stamp: TimestampMs) -> Mutation {
+    let value = pb::TableState { state: state as i32 }.encode_to_vec();
+    RowPut::new(&name_row(table.as_str()), stamp).put(TABLE, STATE, &value).finish(MutationKind::Put)
+}
+
+/// The table is gone.
+pub fn delete_table_state(table: &TableName, stamp: TimestampMs) -> Mutation {
+    let row = name_row(table.as_str());
+    let mut delete = RowPut::new(&row, stamp);
+    delete.add(CellType::DeleteFamily, TABLE, &[], &[]);
+    delete.finish(MutationKind::Delete)
+}
+
+/// A namespace's row in hbase:namespace.
+pub fn put_namespace(name: &str, configuration: &[(String, String)], stamp: TimestampMs) -> Mutation {
+    let value = convert::namespace_message(name, configuration).encode_to_vec();
+    RowPut::new(&name_row(name), stamp).put(INFO, NAMESPACE_COLUMN, &value).finish(MutationKind::Put)
+}
+
+/// The namespace is gone.
+pub fn delete_namespace(name: &str, stamp: TimestampMs) -> Mutation {
+    let row = name_row(name);
+    let mut delete = RowPut::new(&row, stamp);
+    delete.add(CellType::DeleteFamily, INFO, &[], &[]);
+    delete.finish(MutationKind::Delete)
+}
+
+/// Everything, newest versions.
+pub fn whole_scan() -> Scan {
+    Scan { cache_blocks: true, ..Scan::default() }
+}
+
+/// A region's row, read back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegionRow {
+    /// The region.
+    pub info: RegionInfo,
+    /// Its state; `None` when the row has none (rows of HBase before 2.0).
+    pub state: Option<RegionState>,
+    /// Where it last opened: sequence id.
+    pub open_seq_id: Option<u64>,
+    /// Daughters of a split parent.
+    pub daughters: Vec<RegionInfo>,
+    /// Parents of a merged child.
+    pub merge_parents: Vec<RegionInfo>,
+}
+
+/// hbase:meta, read back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MetaContent {
+    /// Regions in row order.
+    pub regions: Vec<RegionRow>,
+    /// Tables' states.
+    pub tables: Vec<(TableName, TableState)>,
+    /// The newest timestamp seen.
+    pub newest_stamp: i64,
+    /// Rows that could not be understood, printable.
+    pub strange_rows: Vec<String>,
+}
+
+fn parse_region_info(value: &[u8]) -> Option<RegionInfo> {
+    let message = magic::decode::<pb::RegionInfo>(&Bytes::copy_from_slice(value))?.ok()?;
+    convert::region_info(&message).ok()
+}
+
+/// Runs of cells with the same row.
+fn rows(cells: &CellBuffer) -> impl Iterator<Item = Vec<CellRef<'_>>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        if at == cells.len() {
+            return None;
+        }
+        let row = cells.get(at).row();
+        let run: Vec<_> = cells.iter_from(at).take_while(|cell| cell.row() == row).collect();
+        at += run.len();
+        Some(run)
+    })
+}
+
+fn parse_region_row(cells: &[CellRef<'_>]) -> Option<RegionRow> {
+    let column = |qualifier: &[u8]| {
+        cells.iter().find(|cell| cell.family() == INFO && cell.qualifier() == qualifier).map(|cell| cell.value())
+    };
+    let info = parse_region_info(column(REGION_INFO)?)?;
+    let state = column(STATE).and_then(|name| RegionState::from_str_name(std::str::from_utf8(name).ok()?));
+    let open_seq_id = column(OPEN_SEQ).and_then(|value| value.try_into().ok()).map(u64::from_be_bytes);
+    let daughters = [SPLIT_A, SPLIT_B].into_iter().filter_map(column).filter_map(parse_region_info).collect();
+    let merge_parents = cells
+        .iter()
+        .filter(|cell| cell.family() == INFO && cell.qualifier().starts_with(MERGE_PREFIX))
+        .filter_map(|cell| parse_region_info(cell.value()))
+        .collect();
+    Some(RegionRow { info, state, open_seq_id, daughters, merge_parents })
+}
+
+fn parse_table_row(cells: &[CellRef<'_>]) -> Option<(TableName, TableState)> {
+    let cell = cells.iter().find(|cell| cell.family() == TABLE && cell.qualifier() == STATE)?;
+    let name = TableName::parse(std::str::from_utf8(cell.row()).ok()?).ok()?;
+    let state = pb::TableState::decode(cell.value()).ok()?;
+    Some((name, TableState::try_from(state.state).ok()?))
+}
+
+/// Reads the result of a [`whole_scan`] of hbase:meta.
+pub fn parse_meta(cells: &CellBuffer) -> MetaContent {
+    let mut content = MetaContent::default();
+    for row in rows(cells) {
+        let newest = row.iter().map(|cell| cell.timestamp()).max().unwrap_or(0);
+        content.newest_stamp = content.newest_stamp.max(newest);
+        if row.iter().any(|cell| cell.family() == TABLE)
+            && let Some(table) = parse_table_row(&row)
+        {
+            content.tables.push(table);
+        } else if let Some(region) = parse_region_row(&row) {
+            content.regions.push(region);
+        } else {
+            content.strange_rows.push(cell::print::to_string_binary(row[0].row()));
+        }
+    }
+    content
+}
+
+/// Reads the result of a [`whole_scan`] of hbase:namespace.
+pub fn parse_namespaces(cells: &CellBuffer) -> Vec<(String, NamespaceConfiguration)> {
+    let column = |cell: &CellRef<'_>| cell.family() == INFO && cell.qualifier() == NAMESPACE_COLUMN;
+    cells
+        .iter_from(0)
+        .filter(column)
+        .filter_map(|cell| pb::NamespaceDescriptor::decode(cell.value()).ok())
+        .filter_map(|message| convert::namespace(&message).ok())
+        .collect()
+}

@@ -1,0 +1,73 @@
+//! Where procedures are kept: one small file each, `MasterData/basalt/procedures/<19-digit id>`, published whole.
+
+use super::Record;
+use crate::layout::{create_dir_durably, list_if_exists};
+use fs::{FilePath, Volume};
+use proto::{magic, pb};
+use std::sync::Arc;
+
+const DIR: &str = "MasterData/basalt/procedures";
+
+/// A record that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The volume failed.
+    #[error(transparent)]
+    Io(#[from] fs::Error),
+    /// A file that is no record.
+    #[error("{path} is no record of a procedure ({what}); move it away to start without finishing that work")]
+    Damaged {
+        /// The file.
+        path: FilePath,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// The directory of records.
+pub(crate) struct Journal {
+    volume: Arc<dyn Volume>,
+}
+
+fn path_of(id: u64) -> FilePath {
+    FilePath::new(DIR).join(format!("{id:019}"))
+}
+
+impl Journal {
+    /// Opens the directory and reads every record, oldest first.
+    pub fn open(volume: Arc<dyn Volume>) -> Result<(Journal, Vec<Record>), JournalError> {
+        let dir = FilePath::new(DIR);
+        create_dir_durably(&*volume, &dir)?;
+        let mut records = Vec::new();
+        for entry in list_if_exists(&*volume, &dir)? {
+            let path = dir.join(&entry.name);
+            if entry.name.starts_with(".tmp-") {
+                volume.remove_file(&path)?;
+                continue;
+            }
+            let bytes = bytes::Bytes::from(volume.read(&path)?);
+            let damaged = |what: String| JournalError::Damaged { path: path.clone(), what };
+            let message = match magic::decode::<pb::Procedure>(&bytes) {
+                None => return Err(damaged("it does not begin with PBUF".into())),
+                Some(Err(error)) => return Err(damaged(error.to_string())),
+                Some(Ok(message)) => message,
+            };
+            records.push(Record::from_message(&message).map_err(|error| damaged(error.to_string()))?);
+        }
+        records.sort_by_key(|record| record.id);
+        Ok((Journal { volume }, records))
+    }
+
+    /// Makes the record durable, in place of an earlier one.
+    pub fn save(&self, record: &Record) -> fs::Result<()> {
+        self.volume.publish(&path_of(record.id), &magic::encode(&record.to_message()))
+    }
+
+    /// Forgets a record. It may come back after a crash; it tells of finished work then, and is forgotten again.
+    pub fn forget(&self, id: u64) -> fs::Result<()> {
+        match self.volume.remove_file(&path_of(id)) {
+            Err(error) if error.is_not_found() => Ok(()),
+            result => result,
+        }
+    }
+}
