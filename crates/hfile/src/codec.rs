@@ -107,12 +107,13 @@ fn block_framed(
 pub(crate) struct Compressor {
     codec: Compression,
     snappy: snap::raw::Encoder,
+    zstd: Option<zstd::bulk::Compressor<'static>>,
     scratch: Vec<u8>,
 }
 
 impl Compressor {
     pub fn new(codec: Compression) -> Compressor {
-        Compressor { codec, snappy: snap::raw::Encoder::new(), scratch: Vec::new() }
+        Compressor { codec, snappy: snap::raw::Encoder::new(), zstd: None, scratch: Vec::new() }
     }
 
     /// Appends the packed form of `plain` to `out`.
@@ -128,8 +129,8 @@ impl Compressor {
                 gz.write_all(plain).and_then(|()| gz.finish().map(drop)).expect("memory takes every write");
             }
             Compression::Zstd => {
-                let packed = zstd::bulk::compress(plain, 3).expect("zstd packs any bytes");
-                out.extend_from_slice(&packed);
+                let zstd = self.zstd.get_or_insert_with(|| zstd::bulk::Compressor::new(3).expect("memory for zstd"));
+                out.extend_from_slice(&zstd.compress(plain).expect("zstd packs any bytes"));
             }
             Compression::Snappy => {
                 let (snappy, scratch) = (&mut self.snappy, &mut self.scratch);

@@ -35,6 +35,7 @@ mod open;
 mod options;
 mod reader;
 mod scanner;
+pub mod settings;
 mod source;
 mod trailer;
 mod writer;

@@ -179,6 +179,7 @@ impl Scanner {
     }
 
     /// To the next cell; false, and unpositioned, at the end.
+    #[allow(clippy::should_implement_trait, reason = "an iterator cannot lend its items or fail")]
     #[inline]
     pub fn next(&mut self) -> Result<bool> {
         let (Some(at), Some(block)) = (self.at, &self.block) else {

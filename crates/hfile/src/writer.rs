@@ -38,8 +38,6 @@ pub struct WriterOptions {
     pub bloom_block_size_bytes: u32,
     /// Hash of the Bloom filters (`hbase.hash.type`).
     pub bloom_hash: HashType,
-    /// Keys expected in the filter; recorded only (HBase writes what it was told).
-    pub max_bloom_keys: u64,
     /// Checksum of blocks.
     pub checksum: ChecksumType,
     /// Bytes under one checksum.
@@ -73,7 +71,6 @@ impl Default for WriterOptions {
             bloom_error_rate: 0.01,
             bloom_block_size_bytes: 128 * 1024,
             bloom_hash: HashType::Murmur,
-            max_bloom_keys: 128_000_000,
             checksum: ChecksumType::Crc32c,
             bytes_per_checksum: 16 * 1024,
             index_block_size_bytes: 128 * 1024,

@@ -1,5 +1,6 @@
 //! The cells of every golden HFile written again: without compression byte for byte the file HBase wrote, with
-//! compression the same blocks up to the compressor's own choices.
+//! compression the same blocks up to the compressor's own choices. `BASALT_TEST_OUTPUT=dir` keeps the files, for HBase's
+//! own tools to read (`HFilePrettyPrinter -k -v -p -f`).
 
 mod common;
 
@@ -7,7 +8,7 @@ use basalt_hfile::*;
 use base::{SeqId, TimestampMs};
 use cell::Order;
 use common::*;
-use fs::{FilePath, MemVolume, Volume};
+use fs::{FilePath, LocalVolume, MemVolume, Volume};
 use serde_json::Value;
 
 fn text<'a>(line: &'a Value, name: &str) -> &'a str {
@@ -91,6 +92,10 @@ fn every_vector_is_written_as_hbase_wrote_it() {
         let finished = writer.finish(&metadata(&line)).expect("finish");
         let written = volume.read(&path).expect("read");
         assert_eq!(written.len() as u64, finished.len_bytes, "{file}");
+        if let Ok(dir) = std::env::var("BASALT_TEST_OUTPUT") {
+            let kept = LocalVolume::open(std::path::Path::new(&dir)).expect("BASALT_TEST_OUTPUT");
+            kept.publish(&FilePath::new(file), &written).expect("keep");
+        }
         let golden = golden(&format!("hfile/{file}"));
         if written == golden {
             same += 1;
