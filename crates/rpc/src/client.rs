@@ -90,12 +90,35 @@ impl Default for ClientOptions {
 
 type Waiting = HashMap<u32, oneshot::Sender<Result<(pb::ResponseHeader, Bytes), ClientError>>>;
 
+/// Calls that wait, or why there can be none.
+enum State {
+    Open(Waiting),
+    /// The connection has ended; perhaps the server said why.
+    Ended(Option<Box<pb::ExceptionResponse>>),
+}
+
+impl State {
+    /// Ends the connection: tells those who wait, and those who will ask.
+    fn end(&mut self, reason: Option<pb::ExceptionResponse>) {
+        let reason = reason.map(Box::new);
+        if let Self::Open(waiting) = std::mem::replace(self, Self::Ended(reason.clone())) {
+            for (_, sender) in waiting {
+                // An error means that the call was dropped.
+                let _ = sender.send(Err(ended(reason.clone())));
+            }
+        }
+    }
+}
+
+fn ended(reason: Option<Box<pb::ExceptionResponse>>) -> ClientError {
+    reason.map_or(ClientError::Closed, ClientError::Remote)
+}
+
 /// A connection to one service of one server. Dropping it closes it.
 pub struct Client {
     options: ClientOptions,
     next_id: AtomicU32,
-    /// `None` when the connection has ended.
-    waiting: Arc<Mutex<Option<Waiting>>>,
+    state: Arc<Mutex<State>>,
     writer: tokio::sync::Mutex<OwnedWriteHalf>,
     reader: tokio::task::JoinHandle<()>,
 }
@@ -126,9 +149,9 @@ impl Client {
         hello.extend_from_slice(&(header.encoded_len() as u32).to_be_bytes());
         header.encode_raw(&mut hello);
         write.write_all(&hello).await?;
-        let waiting = Arc::new(Mutex::new(Some(Waiting::new())));
-        let reader = tokio::spawn(read_replies(read, waiting.clone()));
-        Ok(Self { options, next_id: AtomicU32::new(0), waiting, writer: tokio::sync::Mutex::new(write), reader })
+        let state = Arc::new(Mutex::new(State::Open(Waiting::new())));
+        let reader = tokio::spawn(read_replies(read, state.clone()));
+        Ok(Self { options, next_id: AtomicU32::new(0), state, writer: tokio::sync::Mutex::new(write), reader })
     }
 
     /// Calls `method` and waits for its reply.
@@ -176,8 +199,12 @@ impl Client {
         frame.extend_from_slice(&block);
 
         let (sender, receiver) = oneshot::channel();
-        self.waiting.lock().as_mut().ok_or(ClientError::Closed)?.insert(id, sender);
-        self.writer.lock().await.write_all(&frame).await?;
+        match &mut *self.state.lock() {
+            State::Open(waiting) => waiting.insert(id, sender),
+            State::Ended(reason) => return Err(ended(reason.clone())),
+        };
+        // When the write fails the server may have said why; the reader will find it, or the end.
+        let _ = self.writer.lock().await.write_all(&frame).await;
         let (header, rest) = receiver.await.map_err(|_| ClientError::Closed)??;
         if let Some(exception) = header.exception {
             return Err(ClientError::Remote(Box::new(exception)));
@@ -206,37 +233,34 @@ impl Drop for Client {
     }
 }
 
-async fn read_replies(mut read: OwnedReadHalf, waiting: Arc<Mutex<Option<Waiting>>>) {
+async fn read_replies(mut read: OwnedReadHalf, state: Arc<Mutex<State>>) {
     let mut buffer = BytesMut::new();
-    loop {
+    let reason = loop {
         match take_frame(&mut buffer, MAX_REPLY_BYTES) {
             Front::Frame(mut frame) => {
                 let header = take_delimited(&mut frame).ok().and_then(|h| pb::ResponseHeader::decode(h).ok());
-                let Some(header) = header else { break };
+                let Some(header) = header else { break None };
                 let call_id = header.call_id();
                 if call_id == u32::MAX {
-                    // A failure of the connection: everybody gets it.
-                    let exception = header.exception.unwrap_or_default();
-                    for (_, sender) in waiting.lock().take().unwrap_or_default() {
-                        let _ = sender.send(Err(ClientError::Remote(Box::new(exception.clone()))));
-                    }
-                    return;
+                    break header.exception;
                 }
-                let sender = waiting.lock().as_mut().and_then(|w| w.remove(&call_id));
+                let sender = match &mut *state.lock() {
+                    State::Open(waiting) => waiting.remove(&call_id),
+                    State::Ended(_) => None,
+                };
                 if let Some(sender) = sender {
                     // An error means that the call was dropped.
                     let _ = sender.send(Ok((header, frame)));
                 }
             }
-            Front::TooLong { .. } => break,
+            Front::TooLong { .. } => break None,
             Front::Partial { .. } => {
                 buffer.reserve(16 * 1024);
                 if !matches!(read.read_buf(&mut buffer).await, Ok(n) if n > 0) {
-                    break;
+                    break None;
                 }
             }
         }
-    }
-    // Dropping the senders tells those who wait.
-    waiting.lock().take();
+    };
+    state.lock().end(reason);
 }

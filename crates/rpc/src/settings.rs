@@ -98,3 +98,18 @@ pub const ALL: &[&dyn SettingRow] = &[
     &IDLE_TIMEOUT,
     &MAX_DECOMPRESSED_SIZE,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_legal_and_every_key_is_there_once() {
+        let mut keys = std::collections::BTreeSet::new();
+        for row in ALL {
+            let text = row.describe();
+            assert_eq!(row.check(&text.default), Ok(()), "{}", text.key);
+            assert!(!text.doc.is_empty() && keys.insert(text.key), "{}", text.key);
+        }
+    }
+}

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use base::SeqId;
-use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellSpec, CellType};
 use filter::Comparator;
 use model::mutation::ConditionTest;

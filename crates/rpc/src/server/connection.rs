@@ -205,6 +205,9 @@ impl Connection {
                     let now = Instant::now();
                     timer.as_mut().reset(now + tick);
                     let quiet = now - last_progress;
+                    if quiet >= tick {
+                        self.shrink();
+                    }
                     if (unsent || partial) && quiet >= limits.stall_timeout {
                         return Err(timed_out("the peer neither sends nor receives"));
                     }
@@ -244,12 +247,19 @@ impl Connection {
     /// Room for what is missing, but no more than has already been earned by bytes that came.
     fn make_room(&mut self, missing: usize) {
         let earned = self.read_bytes.max(self.input.len());
-        let wanted = if missing > 4 { missing.clamp(self.read_bytes, earned) } else { self.read_bytes };
-        if self.input.is_empty() && self.read_bytes > READ_BYTES && self.input.capacity() <= READ_BYTES {
-            self.input.reserve(self.read_bytes);
-        }
-        if self.input.capacity() - self.input.len() < missing.min(wanted).max(1) {
+        let wanted = missing.clamp(self.read_bytes, earned);
+        let spare = self.input.capacity() - self.input.len();
+        if spare < missing.min(wanted) || spare < self.read_bytes / 4 {
+            // Takes back the memory of requests that are done with, if nothing of them is held any more.
             self.input.reserve(wanted);
+        }
+    }
+
+    /// Gives back what a burst has made the buffers grow to.
+    fn shrink(&mut self) {
+        self.read_bytes = READ_BYTES;
+        if self.input.is_empty() && self.in_flight == 0 {
+            self.input = BytesMut::with_capacity(READ_BYTES);
         }
     }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use base::{Config, ManualClock};
 use basalt_rpc::frame::{Front, put_frame, take_delimited, take_frame};
 use basalt_rpc::{Call, Exception, Handler, Limits, Outcome, Reply, Server};
+use base::{Config, ManualClock};
 use bytes::{Bytes, BytesMut};
 use proto::methods::Method;
 use proto::{Message, pb};
@@ -109,7 +109,7 @@ pub fn request(id: u32, method: &str, param: &[u8], cells: &[u8]) -> BytesMut {
         call_id: Some(id),
         method_name: Some(method.into()),
         request_param: Some(true),
-        cell_block_meta: (!cells.is_empty()).then(|| pb::CellBlockMeta { length: Some(cells.len() as u32) }),
+        cell_block_meta: (!cells.is_empty()).then_some(pb::CellBlockMeta { length: Some(cells.len() as u32) }),
         ..Default::default()
     };
     let mut frame = BytesMut::new();
@@ -125,7 +125,11 @@ pub fn get_request(id: u32, row: &[u8]) -> BytesMut {
 
 impl Raw {
     pub async fn connect(server: &Server) -> Self {
-        Self { stream: TcpStream::connect(server.local_addr()).await.unwrap(), buffer: BytesMut::new() }
+        Self::connect_to(server.local_addr()).await
+    }
+
+    pub async fn connect_to(address: std::net::SocketAddr) -> Self {
+        Self { stream: TcpStream::connect(address).await.unwrap(), buffer: BytesMut::new() }
     }
 
     /// Connected and introduced to ClientService.
