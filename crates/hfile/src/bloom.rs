@@ -18,8 +18,8 @@ pub(crate) struct Bloom {
 }
 
 impl Bloom {
-    /// Reads the payload of a Bloom meta block. `flat_keys`: for a ROWCOL filter.
-    pub fn parse(payload: &[u8], flat_keys: bool) -> Decoded<Bloom> {
+    /// Reads the payload of a Bloom meta block. `flat_keys`: their order, for a ROWCOL filter.
+    pub fn parse(payload: &[u8], flat_keys: Option<Order>) -> Decoded<Bloom> {
         let mut at = Cursor::new(payload);
         let version = at.u32()?;
         if version != 3 {
@@ -34,11 +34,11 @@ impl Bloom {
         let name_len = at.vlong()?;
         at.take(usize::try_from(name_len).map_err(|_| "the comparator's name has a negative length")?)?;
         let chunks = IndexBlock::parse_root(&mut at, chunk_count)?;
-        let chunks = if flat_keys { chunks.with_flat_keys()? } else { chunks };
+        let chunks = if let Some(order) = flat_keys { chunks.with_flat_keys(order)? } else { chunks };
         if !at.is_empty() {
             return Err("bytes follow the Bloom filter's index".into());
         }
-        Ok(Bloom { hash, hash_count, total_bytes, key_count, chunks, flat_keys })
+        Ok(Bloom { hash, hash_count, total_bytes, key_count, chunks, flat_keys: flat_keys.is_some() })
     }
 
     pub fn heap_bytes(&self) -> usize {

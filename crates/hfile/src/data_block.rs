@@ -2,12 +2,13 @@
 
 use crate::cursor::{Cursor, Decoded};
 use crate::encoding::{self, Tail};
+use crate::row_window::RowWindow;
 use base::SeqId;
 use bytes::Bytes;
 use cell::{CellRef, KeyRef, Order, vint};
 use std::cmp::Ordering;
 
-/// Every how many cells the table has an entry: about 1 % of the block with cells of 100 bytes.
+/// Every how many cells the tables have an entry: 12 bytes, about 2 % of the block with cells of 130 bytes.
 const CELLS_PER_MARK: usize = 4;
 
 /// The cells of one data block. Every cell was checked when the block was made.
@@ -15,6 +16,8 @@ const CELLS_PER_MARK: usize = 4;
 pub(crate) struct DataBlock {
     bytes: Bytes,
     marks: Box<[u32]>,
+    /// Row prefixes of the marked cells.
+    rows: RowWindow,
     tags: bool,
     mvcc: bool,
 }
@@ -32,11 +35,11 @@ pub(crate) struct CellAt {
 
 impl DataBlock {
     /// Decodes and checks a block's payload.
-    pub fn decode(payload: Bytes, encoded: bool, tail: Tail) -> Decoded<DataBlock> {
-        DataBlock::new(encoding::decode(payload, encoded, tail)?, tail)
+    pub fn decode(payload: Bytes, encoded: bool, tail: Tail, order: Order) -> Decoded<DataBlock> {
+        DataBlock::new(encoding::decode(payload, encoded, tail)?, tail, order)
     }
 
-    fn new(bytes: Bytes, tail: Tail) -> Decoded<DataBlock> {
+    fn new(bytes: Bytes, tail: Tail, order: Order) -> Decoded<DataBlock> {
         let mut marks = Vec::with_capacity(bytes.len() / 256);
         let mut at = Cursor::new(&bytes);
         let mut count = 0;
@@ -64,12 +67,17 @@ impl DataBlock {
         if count == 0 {
             return Err("a data block has no cells".into());
         }
-        Ok(DataBlock { bytes, marks: marks.into_boxed_slice(), tags: tail.tags, mvcc: tail.mvcc })
+        let marks = marks.into_boxed_slice();
+        let rows = RowWindow::default();
+        let mut block = DataBlock { bytes, marks, rows, tags: tail.tags, mvcc: tail.mvcc };
+        let last = block.key(block.last()).row();
+        block.rows = RowWindow::new(order, block.marks.len(), |mark| block.key_at(block.marks[mark]).row(), last);
+        Ok(block)
     }
 
     /// Memory the block takes.
     pub fn heap_bytes(&self) -> usize {
-        self.bytes.len() + self.marks.len() * 4 + size_of::<DataBlock>() + 64
+        self.bytes.len() + self.marks.len() * 4 + self.rows.heap_bytes() + size_of::<DataBlock>() + 64
     }
 
     #[inline]
@@ -164,9 +172,15 @@ impl DataBlock {
         self.seek_from_mark(order, key, self.marks.partition_point(|mark| *mark <= cell.start) - 1)
     }
 
+    /// How many marked cells are before `key`.
+    fn marks_before(&self, order: Order, key: KeyRef<'_>) -> usize {
+        let (low, high) = self.rows.around(key.row(), self.marks.len());
+        low + self.marks[low..high].partition_point(|mark| order.keys(self.key_at(*mark), key) == Ordering::Less)
+    }
+
     fn seek_from_mark(&self, order: Order, key: KeyRef<'_>, from_mark: usize) -> Option<CellAt> {
         let less = |start: u32| order.keys(self.key_at(start), key) == Ordering::Less;
-        let beyond = from_mark + self.marks[from_mark..].partition_point(|mark| less(*mark));
+        let beyond = self.marks_before(order, key).max(from_mark);
         let mut cell = self.at(self.marks[beyond.saturating_sub(1).max(from_mark)]);
         while less(cell.start) {
             cell = self.after(cell)?;
@@ -177,8 +191,7 @@ impl DataBlock {
     /// The last cell before `key`.
     pub fn seek_before(&self, order: Order, key: KeyRef<'_>) -> Option<CellAt> {
         let less = |start: u32| order.keys(self.key_at(start), key) == Ordering::Less;
-        let beyond = self.marks.partition_point(|mark| less(*mark));
-        let mut cell = self.at(self.marks[beyond.checked_sub(1)?]);
+        let mut cell = self.at(self.marks[self.marks_before(order, key).checked_sub(1)?]);
         while let Some(next) = self.after(cell).filter(|next| less(next.start)) {
             cell = next;
         }

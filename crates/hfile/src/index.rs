@@ -5,6 +5,7 @@
 //! blocks, the second's entry has exactly that key.
 
 use crate::cursor::{Cursor, Damage, Decoded};
+use crate::row_window::RowWindow;
 use cell::{KeyRef, Order};
 use std::cmp::Ordering;
 
@@ -28,6 +29,8 @@ struct Entry {
 pub(crate) struct IndexBlock {
     keys: Box<[u8]>,
     entries: Box<[Entry]>,
+    /// Row prefixes of the keys, when they are flat keys.
+    rows: RowWindow,
 }
 
 /// Where the middle key of a multi-level index is.
@@ -80,9 +83,12 @@ impl IndexBlock {
     }
 
     /// Checks that all keys are flat keys, so that [`IndexBlock::key`] may be used.
-    pub fn with_flat_keys(self) -> Decoded<IndexBlock> {
+    pub fn with_flat_keys(mut self, order: Order) -> Decoded<IndexBlock> {
         for i in 0..self.len() {
             KeyRef::parse(self.raw_key(i)).map_err(|e| Damage(format!("index entry {i}: {e}")))?;
+        }
+        if let Some(last) = self.len().checked_sub(1) {
+            self.rows = RowWindow::new(order, self.len(), |i| self.key(i).row(), self.key(last).row());
         }
         Ok(self)
     }
@@ -92,7 +98,7 @@ impl IndexBlock {
     }
 
     pub fn heap_bytes(&self) -> usize {
-        self.keys.len() + self.entries.len() * size_of::<Entry>() + size_of::<IndexBlock>() + 64
+        self.keys.len() + self.entries.len() * size_of::<Entry>() + self.rows.heap_bytes() + size_of::<IndexBlock>()
     }
 
     #[inline]
@@ -113,7 +119,10 @@ impl IndexBlock {
 
     /// The last entry whose key compares as `keep` says (which is true up to some entry, then false); `None`: no entry.
     pub fn last_where(&self, keep: impl Fn(&[u8]) -> bool) -> Option<usize> {
-        let (mut low, mut high) = (0, self.len());
+        self.last_where_between(0, self.len(), keep)
+    }
+
+    fn last_where_between(&self, mut low: usize, mut high: usize, keep: impl Fn(&[u8]) -> bool) -> Option<usize> {
         while low < high {
             let middle = low + (high - low) / 2;
             if keep(self.raw_key(middle)) {
@@ -129,7 +138,8 @@ impl IndexBlock {
     pub fn find(&self, order: Order, key: KeyRef<'_>) -> usize {
         // An entry equal to the key: the block before may end with cells of that key, unless it is a search key no cell has.
         let equal_counts = key.type_code() == u8::MAX;
-        self.last_where(|entry| match order.keys(KeyRef::from_checked(entry), key) {
+        let (low, high) = self.rows.around(key.row(), self.len());
+        self.last_where_between(low, high, |entry| match order.keys(KeyRef::from_checked(entry), key) {
             Ordering::Less => true,
             Ordering::Equal => equal_counts,
             Ordering::Greater => false,
@@ -139,7 +149,8 @@ impl IndexBlock {
 
     /// The entry of the block that holds the last cell before `key`; `None` when every block starts at or after it.
     pub fn find_before(&self, order: Order, key: KeyRef<'_>) -> Option<usize> {
-        self.last_where(|entry| order.keys(KeyRef::from_checked(entry), key) == Ordering::Less)
+        let (low, high) = self.rows.around(key.row(), self.len());
+        self.last_where_between(low, high, |entry| order.keys(KeyRef::from_checked(entry), key) == Ordering::Less)
     }
 }
 
@@ -159,14 +170,20 @@ impl Builder {
     }
 
     fn finish(self) -> IndexBlock {
-        IndexBlock { keys: self.keys.into_boxed_slice(), entries: self.entries.into_boxed_slice() }
+        let (keys, entries) = (self.keys.into_boxed_slice(), self.entries.into_boxed_slice());
+        IndexBlock { keys, entries, rows: RowWindow::default() }
     }
 }
 
 /// The root of the data index: its entries and, in a multi-level index, where the middle key is.
-pub(crate) fn parse_data_root(payload: &[u8], count: usize, levels: u32) -> Decoded<(IndexBlock, Option<MidKey>)> {
+pub(crate) fn parse_data_root(
+    payload: &[u8],
+    count: usize,
+    levels: u32,
+    order: Order,
+) -> Decoded<(IndexBlock, Option<MidKey>)> {
     let mut at = Cursor::new(payload);
-    let root = IndexBlock::parse_root(&mut at, count)?.with_flat_keys()?;
+    let root = IndexBlock::parse_root(&mut at, count)?.with_flat_keys(order)?;
     let mut mid_key = None;
     if levels > 1 && !at.is_empty() {
         mid_key = Some(MidKey { leaf: BlockAt { offset: at.u64()?, len: at.u32()? }, entry: at.u32()? });

@@ -34,6 +34,7 @@ mod index_writer;
 mod open;
 mod options;
 mod reader;
+mod row_window;
 mod scanner;
 pub mod settings;
 mod source;

@@ -113,7 +113,7 @@ fn assemble(len: u64, trailer: Trailer, compression: Compression, blocks: &[Load
         return Err((trailer_at, "the trailer's file info offset is not that of the file info block".into()));
     }
     let (root_index, mid_key) =
-        index::parse_data_root(&root.payload, trailer.root_entries as usize, trailer.index_levels)
+        index::parse_data_root(&root.payload, trailer.root_entries as usize, trailer.index_levels, trailer.order)
             .map_err(|d| (root.offset, d))?;
     if (root_index.len() == 0) != (trailer.entry_count == 0) {
         return Err((trailer_at, "the trailer's count of cells and the index disagree".into()));
@@ -132,10 +132,10 @@ fn assemble(len: u64, trailer: Trailer, compression: Compression, blocks: &[Load
         match block.block_type {
             BlockType::GeneralBloomMeta => {
                 let flat_keys = facts.bloom_type == BloomType::RowCol;
-                bloom = Some(Bloom::parse(&block.payload, flat_keys).map_err(here)?);
+                bloom = Some(Bloom::parse(&block.payload, flat_keys.then_some(trailer.order)).map_err(here)?);
             }
             BlockType::DeleteFamilyBloomMeta => {
-                delete_bloom = Some(Bloom::parse(&block.payload, false).map_err(here)?);
+                delete_bloom = Some(Bloom::parse(&block.payload, None).map_err(here)?);
             }
             other => return Err(here(format!("a {other:?} block lies after file info").into())),
         }

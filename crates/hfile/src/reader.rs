@@ -107,6 +107,7 @@ impl Reader {
             path: path.clone(),
             compression,
             tail,
+            order: trailer.order,
             encoded: encoding != Encoding::None,
             blocks_end: trailer.load_on_open_offset,
             cache: context.cache,

@@ -8,6 +8,7 @@ use crate::encoding::Tail;
 use crate::index::{BlockAt, IndexBlock};
 use crate::{BlockCache, Compression, Error, Residency, Result};
 use bytes::Bytes;
+use cell::Order;
 use fs::{FilePath, ReadAt};
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ pub(crate) struct Source {
     pub path: FilePath,
     pub compression: Compression,
     pub tail: Tail,
+    pub order: Order,
     pub encoded: bool,
     /// Levels of the index below the root have blocks up to here; so have data and Bloom chunks.
     pub blocks_end: u64,
@@ -78,7 +80,8 @@ impl Source {
         let (block_type, payload) = self.read(at, ahead)?;
         let wanted = if self.encoded { BlockType::EncodedData } else { BlockType::Data };
         self.check_type(at, block_type, wanted)?;
-        let block = DataBlock::decode(payload, self.encoded, self.tail).map_err(|d| self.corrupt(at.offset, d))?;
+        let block =
+            DataBlock::decode(payload, self.encoded, self.tail, self.order).map_err(|d| self.corrupt(at.offset, d))?;
         let block = Arc::new(block);
         self.keep(at, CachedBlock::Data(block.clone()), fetch);
         Ok(block)
@@ -94,7 +97,7 @@ impl Source {
         let (block_type, payload) = self.read(at, None)?;
         self.check_type(at, block_type, if is_leaf { BlockType::LeafIndex } else { BlockType::IntermediateIndex })?;
         let block = IndexBlock::parse_non_root(&payload)
-            .and_then(IndexBlock::with_flat_keys)
+            .and_then(|index| index.with_flat_keys(self.order))
             .map_err(|d| self.corrupt(at.offset, d))?;
         let block = Arc::new(block);
         self.keep(at, CachedBlock::Index(block.clone()), fetch);

@@ -304,7 +304,7 @@ impl Writer {
             let block_type = if encoded { BlockType::EncodedData } else { BlockType::Data };
             let at = self.out.write(block_type, payload)?;
             if let (Some(cache), Some(file_id)) = (&self.options.cache_on_write, self.cache_file_id) {
-                let block = DataBlock::decode(Bytes::copy_from_slice(payload), encoded, self.tail);
+                let block = DataBlock::decode(Bytes::copy_from_slice(payload), encoded, self.tail, self.options.order);
                 let block = block.expect("the block was just encoded");
                 cache.insert(file_id, at.offset, CachedBlock::Data(Arc::new(block)), false);
             }
