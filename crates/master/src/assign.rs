@@ -1,9 +1,9 @@
 //! Opening and closing regions, many at once, and what hbase:meta is told of it. Follows: `AssignmentManager`,
 //! `TransitRegionStateProcedure`.
 
-use crate::cluster::RegionState;
+use crate::cluster::{RegionState, TableState};
 use crate::master::Master;
-use crate::{HostError, Result, meta};
+use crate::{ErrorKind, HostError, MasterError, Result, meta};
 use model::{RegionInfo, TableDescriptor};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,29 @@ impl Master {
     /// The master stops, or hbase:meta cannot be written.
     pub(crate) async fn assign(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
         self.each(regions, |master, info| async move { master.assign_one(&info).await }).await
+    }
+
+    /// Opens a region that an operator names; one that is open stays so.
+    ///
+    /// # Errors
+    /// Its table is not enabled, it was split or merged away, and as [`Master::assign`].
+    pub(crate) async fn assign_by_hand(self: &Arc<Self>, info: RegionInfo) -> Result<()> {
+        let (state, live, table_state) = {
+            let cluster = self.cluster.read();
+            let node = cluster.region(info.encoded_name());
+            (node.map(|node| node.state), node.is_some_and(|node| node.is_live()), cluster.state(&info.table))
+        };
+        if state == Some(RegionState::Open) {
+            return Ok(());
+        }
+        if !live {
+            let message = format!("{} was split or merged away and is not opened", info.name_string());
+            return Err(MasterError::do_not_retry(message));
+        }
+        if table_state != Some(TableState::Enabled) {
+            return Err(MasterError::new(ErrorKind::TableNotEnabled, &info.table));
+        }
+        self.assign(vec![info]).await
     }
 
     /// Closes regions; hbase:meta has them as CLOSED then.

@@ -13,6 +13,15 @@ use std::sync::Arc;
 /// An answer that comes later.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// Memory of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// In use.
+    pub used_bytes: u64,
+    /// To be used at most.
+    pub max_bytes: u64,
+}
+
 /// A region server, as its master sees it.
 pub trait RegionHost: Send + Sync + 'static {
     /// Its name in this life.
@@ -46,6 +55,10 @@ pub trait RegionHost: Send + Sync + 'static {
     fn scan(&self, encoded_name: &str, scan: Scan) -> Later<'_, Result<CellBuffer, HostError>>;
     /// What each open region holds and does.
     fn region_loads(&self) -> Vec<RegionLoad>;
+    /// Memory in use and to be used at most, for status pages.
+    fn memory(&self) -> Memory {
+        Memory::default()
+    }
 }
 
 /// Told of what others keep a copy of (coordination nodes) and of requests to stop. Called without locks held; must

@@ -27,11 +27,13 @@ pub mod meta;
 mod meta_writer;
 mod procedure;
 pub mod rootdir;
+mod service;
 pub mod settings;
 mod switches;
 
 pub use error::{ErrorKind, HostError, MasterError, Result};
-pub use host::{Later, Observer, RegionHost, Unobserved};
+pub use host::{Later, Memory, Observer, RegionHost, Unobserved};
 pub use master::{Master, MasterEnv, StartError};
 pub use procedure::{Caller, JournalError, Outcome, Procedures};
+pub use service::{HBASE_VERSION, MasterHandler};
 pub use switches::Switches;

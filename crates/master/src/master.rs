@@ -9,7 +9,7 @@ use crate::meta_writer::MetaWriter;
 use crate::procedure::{Journal, Procedures, Record};
 use crate::switches::Switches;
 use crate::{ErrorKind, MasterError, Result, meta, settings};
-use base::{Clock, Config, Dice, TimestampMs};
+use base::{Clock, Config, TimestampMs};
 use fs::Volume;
 use model::region_info::META_ENCODED_NAME;
 use model::{RegionInfo, ServerName, TableDescriptor, TableName};
@@ -26,8 +26,6 @@ pub struct MasterEnv {
     pub volume: Arc<dyn Volume>,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// Dice.
-    pub dice: Arc<Dice>,
     /// Settings.
     pub config: Config,
     /// The region server.
@@ -70,7 +68,6 @@ pub use crate::procedure::JournalError;
 pub struct Master {
     pub(crate) volume: Arc<dyn Volume>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) dice: Arc<Dice>,
     pub(crate) host: Arc<dyn RegionHost>,
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) cluster: RwLock<Cluster>,
@@ -135,7 +132,6 @@ impl Master {
             last_stamp: Mutex::new(0),
             started_at: env.clock.now_ms(),
             clock: env.clock,
-            dice: env.dice,
             cluster_id: env.cluster_id,
             server_name: env.server_name,
             info_port: env.info_port,
@@ -457,11 +453,6 @@ impl Master {
     /// The procedures that run or ended lately.
     pub fn procedures(&self) -> &Procedures {
         &self.procedures
-    }
-
-    /// The dice.
-    pub(crate) fn dice(&self) -> &Dice {
-        &self.dice
     }
 }
 

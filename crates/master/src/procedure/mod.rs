@@ -43,7 +43,7 @@ pub(crate) enum Work {
     CreateNamespace { name: String, configuration: NamespaceConfiguration },
     ModifyNamespace { name: String, configuration: NamespaceConfiguration },
     DeleteNamespace { name: String },
-    SplitRegion { parent: RegionInfo, daughters: [RegionInfo; 2] },
+    SplitRegion { parent: RegionInfo, daughters: Box<[RegionInfo; 2]> },
     MergeRegions { parents: Vec<RegionInfo>, child: RegionInfo },
     FlushTable { table: TableName, families: Vec<Bytes> },
 }
@@ -167,7 +167,7 @@ impl Work {
                 &pb::SplitTableRegionStateData {
                     user_info,
                     parent_region_info: convert::region_info_message(parent),
-                    child_region_info: infos(daughters),
+                    child_region_info: infos(&**daughters),
                 },
             ),
             Work::MergeRegions { parents, child } => any(
@@ -245,8 +245,9 @@ impl Work {
             "SplitTableRegionStateData" => {
                 let state: pb::SplitTableRegionStateData = unpack(data)?;
                 let daughters = infos(&state.child_region_info)?;
-                let daughters = daughters.try_into().map_err(|_| strange("not two daughters"))?;
-                Work::SplitRegion { parent: convert::region_info(&state.parent_region_info)?, daughters }
+                let daughters: [RegionInfo; 2] = daughters.try_into().map_err(|_| strange("not two daughters"))?;
+                let parent = convert::region_info(&state.parent_region_info)?;
+                Work::SplitRegion { parent, daughters: Box::new(daughters) }
             }
             "MergeTableRegionsStateData" => {
                 let state: pb::MergeTableRegionsStateData = unpack(data)?;

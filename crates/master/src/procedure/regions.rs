@@ -118,7 +118,7 @@ impl Master {
                 RegionInfo::new(info.table.clone(), info.start_key.clone(), split_row.clone(), id),
                 RegionInfo::new(info.table.clone(), split_row, info.end_key.clone(), id),
             ];
-            Ok(Work::SplitRegion { parent: info.clone(), daughters })
+            Ok(Work::SplitRegion { parent: info.clone(), daughters: Box::new(daughters) })
         })
         .await
     }

@@ -1,0 +1,164 @@
+//! The state of the cluster, as `status` and the tools read it. Follows: `HMaster#getClusterMetrics`,
+//! `HRegionServer#buildServerLoad`.
+
+use super::{HBASE_VERSION, MasterHandler};
+use crate::cluster::RegionState;
+use crate::convert::{region_info_message, server_name_message, table_name_message};
+use model::status::RegionLoad;
+use proto::pb;
+use proto::pb::Option as Wanted;
+use proto::pb::region_specifier::RegionSpecifierType;
+
+/// Requests per second, between two looks.
+#[derive(Debug, Default)]
+pub(super) struct RequestRate {
+    at_us: u64,
+    total: u64,
+    per_second: u64,
+}
+
+impl RequestRate {
+    /// The rate since the last look that is at least a second ago.
+    fn update(&mut self, now_us: u64, total: u64) -> u64 {
+        let elapsed_us = now_us.saturating_sub(self.at_us);
+        if elapsed_us >= 1_000_000 {
+            self.per_second = total.saturating_sub(self.total).saturating_mul(1_000_000) / elapsed_us;
+            (self.at_us, self.total) = (now_us, total);
+        }
+        self.per_second
+    }
+}
+
+fn mib(bytes: u64) -> Option<u32> {
+    Some(u32::try_from(bytes >> 20).unwrap_or(u32::MAX))
+}
+
+fn kib(bytes: u64) -> u64 {
+    bytes >> 10
+}
+
+fn region_load(load: &RegionLoad) -> pb::RegionLoad {
+    let small_kib = |bytes: u64| Some(u32::try_from(kib(bytes)).unwrap_or(u32::MAX));
+    pb::RegionLoad {
+        region_specifier: pb::RegionSpecifier {
+            r#type: RegionSpecifierType::RegionName as i32,
+            value: load.name.clone(),
+        },
+        stores: Some(load.stores),
+        storefiles: Some(load.store_files),
+        store_uncompressed_size_mb: mib(load.store_uncompressed_size_bytes),
+        storefile_size_mb: mib(load.store_file_size_bytes),
+        mem_store_size_mb: mib(load.memstore_size_bytes),
+        storefile_index_size_kb: Some(kib(load.index_size_bytes)),
+        read_requests_count: Some(load.read_requests),
+        write_requests_count: Some(load.write_requests),
+        filtered_read_requests_count: Some(load.filtered_read_requests),
+        total_compacting_k_vs: Some(load.compacting_cells),
+        current_compacted_k_vs: Some(load.compacted_cells),
+        root_index_size_kb: small_kib(load.root_index_size_bytes),
+        total_static_index_size_kb: small_kib(load.index_size_bytes),
+        total_static_bloom_size_kb: small_kib(load.bloom_size_bytes),
+        complete_sequence_id: Some(load.complete_sequence_id),
+        data_locality: Some(1.0),
+        last_major_compaction_ts: Some(load.last_major_compaction_ms),
+        store_complete_sequence_id: load
+            .store_complete_sequence_ids
+            .iter()
+            .map(|(family, id)| pb::StoreSequenceId { family_name: family.clone(), sequence_id: *id })
+            .collect(),
+        region_size_mb: mib(load.store_file_size_bytes),
+        ..Default::default()
+    }
+}
+
+impl MasterHandler {
+    /// What `options` ask for; everything when there are none.
+    pub(super) fn cluster_status(&self, options: &[i32]) -> pb::ClusterStatus {
+        let master = &self.master;
+        let wants = |option: Wanted| options.is_empty() || options.contains(&(option as i32));
+        let mut status = pb::ClusterStatus::default();
+        if wants(Wanted::HbaseVersion) {
+            status.hbase_version = Some(pb::HBaseVersionFileContent { version: HBASE_VERSION.to_owned() });
+        }
+        if wants(Wanted::ClusterId) {
+            status.cluster_id = Some(pb::ClusterId { cluster_id: master.cluster_id().to_owned() });
+        }
+        if wants(Wanted::Master) {
+            status.master = Some(server_name_message(master.server_name()));
+        }
+        if wants(Wanted::LiveServers) || wants(Wanted::Tasks) {
+            status.live_servers = vec![pb::LiveServerInfo {
+                server: server_name_message(&master.host.server_name()),
+                server_load: self.server_load(),
+            }];
+        }
+        if wants(Wanted::ServersName) {
+            status.servers_name = vec![server_name_message(&master.host.server_name())];
+        }
+        if wants(Wanted::BalancerOn) {
+            status.balancer_on = Some(master.switches.balancer());
+        }
+        if wants(Wanted::MasterInfoPort) {
+            status.master_info_port = master.info_port().map(i32::from);
+        }
+        let cluster = master.cluster();
+        if wants(Wanted::RegionsInTransition) {
+            let moving = |state| {
+                !matches!(state, RegionState::Open | RegionState::Closed | RegionState::Split | RegionState::Merged)
+            };
+            let serving = |table| cluster.state(table).is_some();
+            status.regions_in_transition = cluster
+                .regions()
+                .filter(|node| moving(node.state) && serving(&node.info.table))
+                .map(|node| pb::RegionInTransition {
+                    spec: pb::RegionSpecifier {
+                        r#type: RegionSpecifierType::RegionName as i32,
+                        value: node.info.name().clone(),
+                    },
+                    region_state: pb::RegionState {
+                        region_info: region_info_message(&node.info),
+                        state: node.state as i32,
+                        stamp: Some(u64::try_from(node.since.0).unwrap_or(0)),
+                    },
+                })
+                .collect();
+        }
+        if wants(Wanted::TableToRegionsCount) {
+            let counts = cluster.tables().map(|(table, _)| {
+                let counts = cluster.region_counts(&table.name);
+                pb::TableRegionStatesCount {
+                    table_name: table_name_message(&table.name),
+                    region_states_count: pb::RegionStatesCount {
+                        open_regions: counts.open,
+                        split_regions: counts.split,
+                        closed_regions: counts.closed,
+                        regions_in_transition: counts.in_transition,
+                        total_regions: counts.open + counts.split + counts.closed + counts.in_transition,
+                    },
+                }
+            });
+            status.table_region_states_count = counts.collect();
+        }
+        status
+    }
+
+    fn server_load(&self) -> pb::ServerLoad {
+        let master = &self.master;
+        let loads = master.host.region_loads();
+        let total = loads.iter().map(|load| load.read_requests + load.write_requests).sum();
+        let per_second = self.rate.lock().update(master.clock.monotonic_us(), total);
+        let memory = master.host.memory();
+        let ms = |time: base::TimestampMs| Some(u64::try_from(time.0).unwrap_or(0));
+        pb::ServerLoad {
+            number_of_requests: Some(per_second),
+            total_number_of_requests: Some(total),
+            used_heap_mb: mib(memory.used_bytes),
+            max_heap_mb: mib(memory.max_bytes),
+            region_loads: loads.iter().map(region_load).collect(),
+            report_start_time: ms(master.started_at),
+            report_end_time: ms(master.clock.now_ms()),
+            info_server_port: master.info_port().map(u32::from),
+            ..Default::default()
+        }
+    }
+}
