@@ -1,1 +1,50 @@
-//! (being written)
+//! The region: one key range of a table. Memstores, store files, flush, compaction, MVCC, row locks, reads, writes.
+//!
+//! A write is put into the server's log and into the memstores under its row's lock and comes back as a [`Commit`]: not
+//! yet visible. The caller waits for the log as the write's durability asks and completes the commit. A read pins what
+//! it reads and sees one moment of the region, whatever happens meanwhile.
+//!
+//! Always true:
+//!  1. Sequence ids grow, over re-openings too; the log sees a region's ids in order.
+//!  2. A cell is visible only when the log has it as surely as its writer asked, and all cells of an entry at once.
+//!  3. A store's files and memstore together hold every edit; each change of what they are is published in one step.
+//!     A file is named to readers only when it and its directory entry are durable.
+//!  4. What a read returns does not depend on when flushes and compactions ran, except where HBase's own rules say so
+//!     (what a delete marker hides stays hidden until a major compaction drops the marker).
+//!  5. Nobody holds a row lock or the update lock while waiting for the disk, but for the read of a value that is not
+//!     in memory and could not be brought there in some attempts.
+//!
+//! No threads, clock, dice or files of its own: [`RegionEnv`] hands them in. Must not know: the network, clients, other
+//! regions, when to flush or compact (it says what it wants; the server decides). Follows: `HRegion`, `HStore`.
+
+mod commit;
+mod compact;
+mod env;
+mod error;
+mod flush;
+pub mod layout;
+pub mod mvcc;
+mod new_file;
+mod region;
+mod replay;
+pub mod row_lock;
+mod scan;
+pub mod settings;
+pub mod split;
+mod stats;
+mod store;
+mod store_file;
+mod write;
+
+pub use commit::Commit;
+pub use compact::{CompactionJob, CompactionKind, CompactionOutcome, Throttle, Unthrottled};
+pub use env::{MemoryMeter, RegionEnv};
+pub use error::{ErrorKind, RegionError, Remedy, Result};
+pub use flush::{FlushOutcome, FlushReason, FlushRequest};
+pub use region::{CloseMode, OpenRegion, RecoveredNonce, Region};
+pub use scan::limits::{Limits, Progress, Reason, estimated_bytes};
+pub use scan::region_scanner::RegionScanner;
+pub use settings::RegionSettings;
+pub use stats::{RegionStats, StoreStats};
+pub use store_file::{StoreFile, reference_bytes};
+pub use write::{Applied, Checked, Written};

@@ -1,0 +1,164 @@
+//! A write that is in the log's buffer and in the memstores, and not yet visible.
+//!
+//! The caller waits for the log as long as the write's durability asks, then completes the commit: the read point
+//! passes and the reply may leave. Row locks are long free by then, so a hot row commits in groups.
+
+use crate::error::{RegionError, Result};
+use crate::mvcc::Mvcc;
+use base::SeqId;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use wal::{Level, Ticket};
+
+/// Remembers the first write that the log lost: from then on memory shows what no log can bring back.
+#[derive(Debug)]
+pub(crate) struct Poison {
+    region: Arc<str>,
+    /// 0: nothing was lost.
+    lost: AtomicU64,
+}
+
+impl Poison {
+    pub(crate) fn new(region: Arc<str>) -> Poison {
+        Poison { region, lost: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn set(&self, seq_id: SeqId) {
+        let _ = self.lost.compare_exchange(0, seq_id.0.max(1), Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.lost.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            seq_id => Err(RegionError::Poisoned { region: self.region.clone(), seq_id: SeqId(seq_id) }),
+        }
+    }
+}
+
+/// A write on its way to being visible; see the module. May cover several log entries of one call.
+#[derive(Debug)]
+#[must_use = "complete it when the log has it"]
+pub struct Commit {
+    /// Empty when nothing was written.
+    seq_ids: Vec<SeqId>,
+    mvcc: Arc<Mvcc>,
+    poison: Arc<Poison>,
+    wait: Option<(Ticket, Level)>,
+}
+
+impl Commit {
+    pub(crate) fn new(mvcc: &Arc<Mvcc>, poison: &Arc<Poison>) -> Commit {
+        Commit { seq_ids: Vec::new(), mvcc: mvcc.clone(), poison: poison.clone(), wait: None }
+    }
+
+    pub(crate) fn add(&mut self, seq_id: SeqId, wait: Option<(Ticket, Level)>) {
+        self.seq_ids.push(seq_id);
+        // One log: a later position covers the earlier ones. The strongest level counts.
+        if let Some((ticket, level)) = wait {
+            let level = self.wait.take().map_or(level, |(_, earlier)| earlier.max(level));
+            self.wait = Some((ticket, level));
+        }
+    }
+
+    /// The highest sequence id written; `None` when nothing was.
+    pub fn seq_id(&self) -> Option<SeqId> {
+        self.seq_ids.last().copied()
+    }
+
+    /// What to wait for; `None`: nothing.
+    pub fn ticket(&self) -> Option<&Ticket> {
+        self.wait.as_ref().map(|(ticket, _)| ticket)
+    }
+
+    /// How safe the ticket must be.
+    pub fn level(&self) -> Option<Level> {
+        self.wait.as_ref().map(|(_, level)| *level)
+    }
+
+    /// Whether [`Commit::complete`] may be called now.
+    pub fn is_durable(&self) -> bool {
+        self.wait.as_ref().is_none_or(|(ticket, level)| ticket.is_done_at(*level))
+    }
+
+    /// The ticket has succeeded: the write becomes visible. When this returns every later read sees it. Never waits for
+    /// the disk.
+    pub fn complete(mut self) {
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        let logged = self.wait.is_some();
+        for seq_id in std::mem::take(&mut self.seq_ids) {
+            self.mvcc.complete(seq_id, logged);
+        }
+    }
+
+    /// Waits for the log, then completes. Blocks.
+    ///
+    /// # Errors
+    /// [`RegionError::Log`]: the write's fate is open. Unless the disk is only full, the region is poisoned.
+    pub fn wait(mut self) -> Result<()> {
+        if let Some((ticket, level)) = &self.wait
+            && let Err(failed) = ticket.wait_for(*level)
+        {
+            // Dropping arranges the rest.
+            return Err(RegionError::log(&self.poison.region, failed.into()));
+        }
+        self.finish();
+        Ok(())
+    }
+
+    /// Calls `done` when the write is visible or lost: at once when there is nothing to wait for, else from the thread
+    /// that syncs the log. Keep it short.
+    pub fn on_done(mut self, done: impl FnOnce(Result<()>) + Send + 'static) {
+        match self.wait.clone() {
+            None => {
+                self.finish();
+                done(Ok(()));
+            }
+            Some((ticket, level)) => ticket.on_done_at(level, move |result| match result {
+                Ok(()) => {
+                    self.finish();
+                    done(Ok(()));
+                }
+                Err(failed) => {
+                    let region = self.poison.region.clone();
+                    if !failed.is_full() {
+                        self.lose();
+                    }
+                    done(Err(RegionError::log(&region, failed.into())));
+                }
+            }),
+        }
+    }
+
+    fn lose(&mut self) {
+        if let Some(seq_id) = std::mem::take(&mut self.seq_ids).first() {
+            self.poison.set(*seq_id);
+        }
+    }
+}
+
+impl Drop for Commit {
+    /// Nobody waits any more, but the write is in the memstores: it must become visible when the log has it.
+    fn drop(&mut self) {
+        if self.seq_ids.is_empty() {
+            return;
+        }
+        let Some((ticket, level)) = self.wait.take() else {
+            let seq_ids = std::mem::take(&mut self.seq_ids);
+            seq_ids.into_iter().for_each(|seq_id| self.mvcc.complete(seq_id, false));
+            return;
+        };
+        let (seq_ids, mvcc, poison) = (std::mem::take(&mut self.seq_ids), self.mvcc.clone(), self.poison.clone());
+        ticket.on_done_at(level, move |result| match result {
+            Ok(()) => seq_ids.into_iter().for_each(|seq_id| mvcc.complete(seq_id, true)),
+            Err(_) => {
+                if let Some(seq_id) = seq_ids.first() {
+                    poison.set(*seq_id);
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,292 @@
+//! Flushing: memstores become store files.
+//!
+//! The memstores are swapped under the exclusive update lock together with taking a sequence id and appending the
+//! START marker, so that exactly the edits below that id are in the snapshots. The marker's ticket is waited for before
+//! anything is written: no file ever holds an edit that the log could still lose. Then file by file: write, sync, move,
+//! publish; the COMMIT marker and the log's accounting come last. What fails on the way is repeated by the next flush;
+//! the edits are still in the log. Follows: `HRegion#internalFlushcache`, `DefaultStoreFlusher`.
+
+use crate::error::{RegionError, Result};
+use crate::new_file::NewFile;
+use crate::region::Region;
+use crate::scan::matcher::Matcher;
+use crate::scan::merge::Merge;
+use crate::scan::source::Source;
+use crate::scan::store_scanner::{RowLimits, StoreScanner};
+use crate::store::{Store, sort_files};
+use crate::store_file::StoreFile;
+use base::{ReadPoint, SeqId};
+use bytes::Bytes;
+use hfile::StoreMetadata;
+use memstore::Segment;
+use proto::pb::{self, flush_descriptor::FlushAction};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use wal::marker::Marker;
+
+/// What to flush.
+#[derive(Clone, Debug, Default)]
+pub struct FlushRequest {
+    /// Just these families; empty leaves the choice to the policy.
+    pub families: Vec<Bytes>,
+    /// All families, however small.
+    pub all: bool,
+}
+
+/// What a flush did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlushOutcome {
+    /// Whether there was anything to flush.
+    pub flushed: bool,
+    /// The flush's sequence id.
+    pub seq_id: SeqId,
+    /// Files written.
+    pub files: usize,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Whether some store now wants a compaction.
+    pub needs_compaction: bool,
+}
+
+/// Why a region wants to be flushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushReason {
+    /// The memstores are large.
+    Size,
+    /// There were many edits.
+    Edits,
+    /// The oldest edit is old.
+    Age,
+}
+
+struct Snapshot<'a> {
+    store: &'a Store,
+    segment: Arc<Segment>,
+}
+
+impl Region {
+    /// Whether and why the region should be flushed now.
+    pub fn needs_flush(&self) -> Option<FlushReason> {
+        let settings = &self.settings;
+        if self.memstore_bytes() > self.flush_size_bytes() {
+            return Some(FlushReason::Size);
+        }
+        if self.edits_since_flush.load(Ordering::Relaxed) > settings.flush_per_changes {
+            return Some(FlushReason::Edits);
+        }
+        let interval = i64::try_from(settings.periodic_flush_interval_ms).unwrap_or(i64::MAX);
+        let age = self.oldest_edit_ms().map(|oldest| self.env().clock.now_ms().0.saturating_sub(oldest));
+        (interval > 0 && age.is_some_and(|age| age > interval)).then_some(FlushReason::Age)
+    }
+
+    /// Whether some store has so many files that a flush should wait for a compaction.
+    pub fn has_too_many_files(&self) -> bool {
+        self.stores.iter().any(|store| store.peek().files.len() > store.settings.blocking_store_files)
+    }
+
+    /// Writes memstores to files.
+    ///
+    /// # Errors
+    /// An unknown family; a full or failing disk: the edits stay in memory and in the log, and the next flush tries
+    /// again; a failed log.
+    pub fn flush(&self, request: &FlushRequest) -> Result<FlushOutcome> {
+        self.check_open()?;
+        for family in &request.families {
+            if self.store(family).is_none() {
+                return Err(self.no_such_family(family));
+            }
+        }
+        let _flushing = self.flushing.lock();
+        let stores: Vec<&Store> = if !request.families.is_empty() {
+            self.stores.iter().filter(|store| request.families.contains(&store.name)).collect()
+        } else if request.all {
+            self.stores.iter().collect()
+        } else {
+            self.stores_by_policy()
+        };
+        self.flush_stores(&stores)
+    }
+
+    /// Flushes everything, serving or not.
+    pub(crate) fn flush_all(&self, _why: &str) -> Result<FlushOutcome> {
+        let _flushing = self.flushing.lock();
+        self.flush_stores(&self.stores.iter().collect::<Vec<_>>())
+    }
+
+    /// The large ones, or all if none is large. Follows: `FlushAllLargeStoresPolicy`.
+    fn stores_by_policy(&self) -> Vec<&Store> {
+        if self.stores.len() > 1 {
+            let share = self.flush_size_bytes() / self.stores.len() as u64;
+            let bound = share.max(self.settings.flush_lower_bound_min_bytes);
+            let large: Vec<&Store> = self.stores.iter().filter(|store| store.heap_bytes() > bound).collect();
+            if !large.is_empty() {
+                return large;
+            }
+        }
+        self.stores.iter().collect()
+    }
+
+    fn flush_stores(&self, stores: &[&Store]) -> Result<FlushOutcome> {
+        self.poison().check()?;
+        let mut outcome = FlushOutcome::default();
+        // What an earlier flush left goes first, under its own id; the log knows nothing of this.
+        for store in stores {
+            let left = store.view().memory.flushing().cloned();
+            if let Some(segment) = left {
+                let seq_id = SeqId(store.snapshot_seq_id.load(Ordering::Acquire));
+                self.flush_snapshot(&Snapshot { store, segment }, seq_id, &mut outcome)?;
+            }
+        }
+        let full: Vec<&Store> = stores.iter().copied().filter(|store| !store.peek().memory.is_empty()).collect();
+        if full.is_empty() {
+            return Ok(outcome);
+        }
+        let names: Vec<&[u8]> = full.iter().map(|store| &store.name[..]).collect();
+        let log = &self.env().log;
+        let oldest_before = self.oldest_edit_ms.load(Ordering::Relaxed);
+        let (seq_id, stay_behind, ticket, snapshots) = {
+            let _no_updates = self.updates.write();
+            let stay_behind = log.begin_flush(self.name(), &names);
+            let marker = self.flush_marker(FlushAction::StartFlush, &full, &[]);
+            let (seq_id, ticket) = match self.append_marker(&marker) {
+                Ok(appended) => appended,
+                Err(error) => {
+                    log.abort_flush(self.name());
+                    return Err(error);
+                }
+            };
+            let snapshots: Vec<Snapshot<'_>> = full
+                .iter()
+                .map(|store| {
+                    store.snapshot_seq_id.store(seq_id.0, Ordering::Release);
+                    Snapshot { store, segment: store.change(|view| view.memory.snapshot()) }
+                })
+                .collect();
+            if full.len() == self.stores.len()
+                || self.stores.iter().all(|store| store.peek().memory.active().is_empty())
+            {
+                self.oldest_edit_ms.store(i64::MAX, Ordering::Relaxed);
+                self.edits_since_flush.store(0, Ordering::Relaxed);
+            }
+            (seq_id, stay_behind, ticket, snapshots)
+        };
+        let written = self.flush_snapshots(&ticket, &snapshots, seq_id, &mut outcome);
+        let files = match written {
+            Ok(files) => files,
+            Err(error) => {
+                log.abort_flush(self.name());
+                self.oldest_edit_ms.fetch_min(oldest_before, Ordering::Relaxed);
+                let marker = self.flush_marker(FlushAction::AbortFlush, &full, &[]);
+                // The error matters more than a marker that could not be written.
+                let _ = self.append_marker(&marker);
+                return Err(error);
+            }
+        };
+        // Everything is in files up to here, of every family.
+        let flushed = stay_behind.map_or(seq_id, |lowest| SeqId((lowest.0 - 1).min(seq_id.0)));
+        let marker = self.flush_marker(FlushAction::CommitFlush, &full, &files);
+        self.append_marker(&marker)?;
+        log.complete_flush(self.name(), flushed);
+        outcome.flushed = true;
+        outcome.seq_id = seq_id;
+        outcome.needs_compaction = self.needs_compaction();
+        self.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        self.counters.flushed_bytes.fetch_add(outcome.bytes, Ordering::Relaxed);
+        self.last_flush_ms.store(self.env().clock.now_ms().0, Ordering::Relaxed);
+        Ok(outcome)
+    }
+
+    fn flush_snapshots(
+        &self,
+        ticket: &wal::Ticket,
+        snapshots: &[Snapshot<'_>],
+        seq_id: SeqId,
+        outcome: &mut FlushOutcome,
+    ) -> Result<Vec<Option<Arc<StoreFile>>>> {
+        ticket.wait().map_err(|failed| RegionError::log(self.name(), failed.into()))?;
+        snapshots.iter().map(|snapshot| self.flush_snapshot(snapshot, seq_id, outcome)).collect()
+    }
+
+    fn flush_snapshot(
+        &self,
+        snapshot: &Snapshot<'_>,
+        seq_id: SeqId,
+        outcome: &mut FlushOutcome,
+    ) -> Result<Option<Arc<StoreFile>>> {
+        let Snapshot { store, segment } = snapshot;
+        let family = store.family();
+        let mut merge = Merge::new(self.order(), vec![Source::memory(segment, ReadPoint::ALL, 0)]);
+        merge.seek_to_first().map_err(|e| RegionError::file(self.name(), e))?;
+        // Readers that come after this file is published see at least this much.
+        let read_point = self.read_point();
+        let now = self.env().clock.now_ms().0;
+        let matcher = Matcher::rewrite(&store.rules, false, read_point, i64::MIN, now);
+        let scanner = StoreScanner::new(self.name().clone(), merge, matcher, RowLimits::default());
+        let new = NewFile {
+            compression: family.compression(),
+            include_mvcc: true,
+            include_tags: segment.has_tags(),
+            cache: true,
+            keep_empty: false,
+            forget_seq_ids_to: SeqId(0),
+        };
+        let metadata = StoreMetadata { max_seq_id: Some(seq_id), ..StoreMetadata::default() };
+        let pending = self.write_file(store, scanner, new, &metadata, &mut |_| Ok(()))?;
+        let file = match &pending {
+            Some(pending) => Some(self.commit_file(store, pending)?),
+            None => None,
+        };
+        store.change(|view| {
+            if let Some(file) = &file {
+                let mut files = view.files.to_vec();
+                files.push(file.clone());
+                sort_files(&mut files);
+                view.files = files.into();
+            }
+            view.memory.clear_snapshot(segment.id());
+        });
+        store.snapshot_seq_id.store(0, Ordering::Release);
+        self.grew(-(segment.heap_bytes() as i64), -(segment.data_bytes() as i64));
+        outcome.files += usize::from(file.is_some());
+        outcome.bytes += pending.map_or(0, |pending| pending.len_bytes());
+        Ok(file)
+    }
+
+    fn flush_marker(&self, action: FlushAction, stores: &[&Store], files: &[Option<Arc<StoreFile>>]) -> Marker {
+        let store_flushes = stores
+            .iter()
+            .enumerate()
+            .map(|(i, store)| pb::flush_descriptor::StoreFlushDescriptor {
+                family_name: store.name.clone(),
+                store_home_dir: crate::layout::family_name(&store.name),
+                flush_output: files.get(i).into_iter().flatten().map(|file| file.name.clone()).collect(),
+            })
+            .collect();
+        Marker::Flush(pb::FlushDescriptor {
+            action: action as i32,
+            table_name: self.info().table.as_str().as_bytes().to_vec().into(),
+            encoded_region_name: self.name().as_bytes().to_vec().into(),
+            flush_sequence_number: Some(self.mvcc().last_seq_id().0),
+            store_flushes,
+            region_name: Some(self.info().name().clone()),
+        })
+    }
+}
+
+impl Region {
+    /// In the middle of a replay: everything replayed so far, all of it up to `seq_id`, goes to files. The log knows
+    /// nothing of these edits.
+    pub(crate) fn flush_replayed(&self, seq_id: SeqId) -> Result<()> {
+        let _flushing = self.flushing.lock();
+        let mut outcome = FlushOutcome::default();
+        for store in &*self.stores {
+            if store.peek().memory.is_empty() {
+                continue;
+            }
+            store.snapshot_seq_id.store(seq_id.0, Ordering::Release);
+            let segment = store.change(|view| view.memory.snapshot());
+            self.flush_snapshot(&Snapshot { store, segment }, seq_id, &mut outcome)?;
+        }
+        Ok(())
+    }
+}

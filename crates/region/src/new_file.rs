@@ -1,0 +1,195 @@
+//! Writes a new store file: into the region's `.tmp`, synced, moved into the family's directory, that synced too. Only
+//! then does anybody hear of it; a crash before leaves at most a file that nobody knows.
+
+use crate::error::{RegionError, Result};
+use crate::region::Region;
+use crate::scan::store_scanner::{Step, StoreScanner};
+use crate::store::Store;
+use crate::store_file::StoreFile;
+use base::SeqId;
+use fs::FilePath;
+use hfile::{FinishedFile, StoreMetadata, Writer, WriterOptions};
+use model::FamilyDescriptor;
+use std::sync::Arc;
+
+/// What the cells of a new file come to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewFile {
+    pub compression: model::Compression,
+    pub include_mvcc: bool,
+    pub include_tags: bool,
+    pub cache: bool,
+    /// Whether a file without cells is written too: it says up to where the store was flushed.
+    pub keep_empty: bool,
+    /// Cells up to this id lose it: every reader sees them.
+    pub forget_seq_ids_to: SeqId,
+}
+
+/// A written file that is not in its place yet.
+pub(crate) struct Pending {
+    name: String,
+    temp: FilePath,
+    finished: FinishedFile,
+}
+
+impl Pending {
+    pub(crate) fn len_bytes(&self) -> u64 {
+        self.finished.len_bytes
+    }
+}
+
+impl Region {
+    /// Runs `scanner` to its end into a new file. `None`: no cell was left to write. `proceed` is asked now and then
+    /// with the bytes written since; when it says no, the file is given up and the result is an error made by it.
+    pub(crate) fn write_file(
+        &self,
+        store: &Store,
+        mut scanner: StoreScanner,
+        new: NewFile,
+        metadata: &StoreMetadata,
+        proceed: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<Option<Pending>> {
+        let volume = &*self.env().volume;
+        let region = self.name();
+        let volume_error = |e| RegionError::volume(region, e);
+        let file_error = |e| RegionError::file(region, e);
+        let temp_dir = store.temp_dir(self.info());
+        volume.create_dir_all(&temp_dir).map_err(volume_error)?;
+        let name = self.env().dice.uuid_hex();
+        let temp = temp_dir.join(&name);
+        let options = self.writer_options(store.family(), new)?;
+        let mut writer = Writer::create(volume, &temp, options).map_err(file_error)?;
+        let mut reported = 0;
+        let mut write_all = || -> Result<()> {
+            while scanner.peek().is_some() {
+                scanner.start_row();
+                loop {
+                    let mut budget = u64::MAX;
+                    match scanner.step(None, &mut budget)? {
+                        Step::Cell => {
+                            let mut cell = scanner.cell();
+                            if cell.seq_id() <= new.forget_seq_ids_to {
+                                cell = cell.with_seq_id(SeqId(0));
+                            }
+                            writer.append(cell).map_err(file_error)?;
+                        }
+                        Step::Pause => {}
+                        Step::RowEnd | Step::End => break,
+                    }
+                }
+                let written = writer.written_bytes();
+                if written - reported >= 64 * 1024 {
+                    proceed(written - reported)?;
+                    reported = written;
+                }
+            }
+            Ok(())
+        };
+        let outcome = write_all();
+        if outcome.is_err() || (writer.entry_count() == 0 && !new.keep_empty) {
+            drop(writer);
+            // What stays behind here is swept when the region opens.
+            let _ = volume.remove_file(&temp);
+            return outcome.map(|()| None);
+        }
+        match writer.finish(metadata) {
+            Ok(finished) => Ok(Some(Pending { name, temp, finished })),
+            Err(error) => {
+                let _ = volume.remove_file(&temp);
+                Err(file_error(error))
+            }
+        }
+    }
+
+    /// Moves a written file into its place, durably, and opens it.
+    pub(crate) fn commit_file(&self, store: &Store, pending: &Pending) -> Result<Arc<StoreFile>> {
+        let volume = &*self.env().volume;
+        let volume_error = |e| RegionError::volume(self.name(), e);
+        let target = store.dir.join(&pending.name);
+        match volume.rename(&pending.temp, &target) {
+            Err(error) if error.is_not_found() => {
+                // A family that was added to the table has no directory yet.
+                volume.create_dir_all(&store.dir).map_err(volume_error)?;
+                volume.rename(&pending.temp, &target).map_err(volume_error)?;
+                volume.sync_dir(&store.dir.parent()).map_err(volume_error)?;
+            }
+            other => other.map_err(volume_error)?,
+        }
+        match self.open_committed(store, pending) {
+            Ok(file) => Ok(Arc::new(file)),
+            Err(error) => {
+                // The work will be done again: this file must not come to light at the next opening, when what it
+                // holds may have been deleted since.
+                let gone = volume.remove_file(&target).and_then(|()| volume.sync_dir(&store.dir));
+                if gone.is_err() {
+                    self.poison().set(self.mvcc().last_seq_id());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn open_committed(&self, store: &Store, pending: &Pending) -> Result<StoreFile> {
+        self.env().volume.sync_dir(&store.dir).map_err(|e| RegionError::volume(self.name(), e))?;
+        let opening = store.opening(self.env(), self.info());
+        let file = StoreFile::open(opening, &pending.name, pending.finished.cache_file_id)?;
+        if file.reader.entry_count() != pending.finished.entry_count {
+            return Err(RegionError::Damaged {
+                region: self.name().clone(),
+                what: format!(
+                    "{} was written with {} cells and reads back with {}",
+                    store.dir.join(&pending.name),
+                    pending.finished.entry_count,
+                    file.reader.entry_count()
+                ),
+            });
+        }
+        Ok(file)
+    }
+
+    fn writer_options(&self, family: &FamilyDescriptor, new: NewFile) -> Result<WriterOptions> {
+        let unsupported = |what: &str| {
+            RegionError::DoNotRetry(format!(
+                "family {} asks for {what}, which is not supported; alter the table",
+                cell::print::to_string_binary(&family.name)
+            ))
+        };
+        let compression = match new.compression {
+            model::Compression::None => hfile::Compression::None,
+            model::Compression::Gz => hfile::Compression::Gz,
+            model::Compression::Snappy => hfile::Compression::Snappy,
+            model::Compression::Lz4 => hfile::Compression::Lz4,
+            model::Compression::Zstd => hfile::Compression::Zstd,
+            other => return Err(unsupported(&format!("compression {}", other.as_str()))),
+        };
+        let encoding = match family.data_block_encoding() {
+            model::DataBlockEncoding::None => hfile::Encoding::None,
+            model::DataBlockEncoding::Prefix => hfile::Encoding::Prefix,
+            model::DataBlockEncoding::Diff => hfile::Encoding::Diff,
+            model::DataBlockEncoding::FastDiff => hfile::Encoding::FastDiff,
+            model::DataBlockEncoding::RowIndexV1 => hfile::Encoding::RowIndexV1,
+        };
+        let prefix_len = family.bloom_prefix_length().unwrap_or(0);
+        let bloom = match family.bloom_type() {
+            model::BloomType::None => hfile::BloomType::None,
+            model::BloomType::Row => hfile::BloomType::Row,
+            model::BloomType::RowCol => hfile::BloomType::RowCol,
+            model::BloomType::RowPrefixFixedLength if prefix_len == 0 => hfile::BloomType::None,
+            model::BloomType::RowPrefixFixedLength => hfile::BloomType::RowPrefixFixedLength,
+        };
+        Ok(WriterOptions {
+            compression,
+            encoding,
+            block_size_bytes: family.block_size_bytes(),
+            bloom,
+            bloom_prefix_len: prefix_len,
+            order: self.order(),
+            include_mvcc: new.include_mvcc,
+            include_tags: new.include_tags,
+            compress_tags: family.compress_tags(),
+            create_time_ms: self.env().clock.now_ms(),
+            cache_on_write: (new.cache && family.cache_data_on_write()).then(|| self.env().cache.clone()),
+            ..WriterOptions::default()
+        })
+    }
+}

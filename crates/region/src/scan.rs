@@ -1,0 +1,13 @@
+//! Reading: from runs of cells ([`source`]) over one family's merge ([`merge`], [`matcher`], [`store_scanner`]) to a
+//! region's rows ([`region_scanner`]).
+
+pub(crate) mod deletes;
+pub(crate) mod limits;
+pub(crate) mod matcher;
+pub(crate) mod merge;
+pub(crate) mod open;
+pub(crate) mod region_scanner;
+pub(crate) mod rows;
+pub(crate) mod source;
+pub(crate) mod store_scanner;
+pub(crate) mod version_behavior;

@@ -1,0 +1,526 @@
+//! Decides about each cell of a row in one family: take it, pass it, and where to go next. It knows delete markers,
+//! versions, time to live, columns and the time range, for reads and for the rewriting of files.
+//!
+//! Order of the tests for a user's read: expired by its own TTL or the family's; a delete marker (remembered);
+//! deleted; outside the time range; not an asked column; a duplicate of the same timestamp; over the versions; then
+//! the filter, and the versions again for what the filter let through.
+//! Follows: `UserScanQueryMatcher`, `RawScanQueryMatcher`, `MinorCompactionScanQueryMatcher`,
+//! `MajorCompactionScanQueryMatcher` and the column trackers they use.
+
+use super::deletes::{DeleteTracker, Masked};
+use super::version_behavior::VersionBehavior;
+use base::ReadPoint;
+use bytes::Bytes;
+use cell::{CellRef, CellType, KeyRef, tag};
+use filter::{Evaluator, Verdict};
+use model::{FamilyDescriptor, KeepDeletedCells, Scan, TimeRange};
+use std::sync::Arc;
+
+/// What becomes of a cell and where the scanner goes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Code {
+    Include,
+    IncludeNextCol,
+    IncludeNextRow,
+    Skip,
+    NextCol,
+    NextRow,
+    Hint,
+    DoneScan,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    Normal,
+    Raw,
+    /// Flush and minor compaction: delete markers stay.
+    RetainDeletes,
+    /// Major compaction.
+    DropDeletes,
+}
+
+/// What the matcher needs to know of a family.
+#[derive(Clone, Debug)]
+pub(crate) struct FamilyRules {
+    pub max_versions: u32,
+    pub min_versions: u32,
+    pub ttl_ms: Option<i64>,
+    pub keep_deleted: KeepDeletedCells,
+    pub new_version_behavior: bool,
+    pub time_to_purge_deletes_ms: i64,
+}
+
+impl FamilyRules {
+    pub(crate) fn of(family: &FamilyDescriptor, time_to_purge_deletes_ms: i64) -> FamilyRules {
+        let keep_deleted = family.keep_deleted_cells();
+        FamilyRules {
+            max_versions: family.max_versions(),
+            min_versions: family.min_versions(),
+            ttl_ms: family.ttl_ms(),
+            // With no TTL there is nothing that ends the keeping. Follows: `ScanInfo`.
+            keep_deleted,
+            new_version_behavior: family.new_version_behavior(),
+            time_to_purge_deletes_ms,
+        }
+    }
+
+    /// Cells stamped before this are expired.
+    pub(crate) fn oldest_unexpired(&self, now_ms: i64) -> i64 {
+        self.ttl_ms.map_or(i64::MIN, |ttl| now_ms.saturating_sub(ttl))
+    }
+}
+
+/// One family's matcher in one scanner.
+pub(crate) struct Matcher {
+    mode: Mode,
+    now_ms: i64,
+    oldest_unexpired: i64,
+    min_versions: u32,
+    /// Versions let through to the filter (or to the result when there is none).
+    max_versions: u32,
+    /// Versions let through by the filter.
+    versions_after_filter: u32,
+    time_range: TimeRange,
+    see_past_deletes: bool,
+    keep_deleted: KeepDeletedCells,
+    purge_deletes_ms: i64,
+    earliest_put_ts: i64,
+    /// Rewriting: cells newer than this are kept as they are and mask nothing.
+    read_point: ReadPoint,
+    /// Asked columns in order; `None` for all.
+    columns: Option<Arc<[Bytes]>>,
+    deletes: DeleteTracker,
+    version_behavior: Option<Box<VersionBehavior>>,
+
+    // State within a row.
+    column_index: usize,
+    /// The column that is being counted, for wildcard reads.
+    column: Vec<u8>,
+    has_column: bool,
+    count: u32,
+    last_timestamp: i64,
+    last_type: u8,
+    filtered_column: Vec<u8>,
+    has_filtered_column: bool,
+    filtered_count: u32,
+}
+
+const NO_TYPE: u8 = 0;
+
+impl Matcher {
+    fn new(mode: Mode, rules: &FamilyRules, now_ms: i64, columns: Option<Arc<[Bytes]>>) -> Matcher {
+        Matcher {
+            mode,
+            now_ms,
+            oldest_unexpired: rules.oldest_unexpired(now_ms),
+            min_versions: rules.min_versions,
+            max_versions: rules.max_versions,
+            versions_after_filter: 0,
+            time_range: TimeRange::ALL,
+            see_past_deletes: rules.keep_deleted != KeepDeletedCells::False,
+            keep_deleted: rules.keep_deleted,
+            purge_deletes_ms: rules.time_to_purge_deletes_ms,
+            earliest_put_ts: i64::MIN,
+            read_point: ReadPoint::ALL,
+            columns,
+            deletes: DeleteTracker::default(),
+            version_behavior: None,
+            column_index: 0,
+            column: Vec::new(),
+            has_column: false,
+            count: 0,
+            last_timestamp: i64::MAX,
+            last_type: NO_TYPE,
+            filtered_column: Vec::new(),
+            has_filtered_column: false,
+            filtered_count: 0,
+        }
+    }
+
+    /// For a Get or a Scan.
+    pub(crate) fn user(
+        rules: &FamilyRules,
+        scan: &Scan,
+        family: &[u8],
+        columns: Option<Arc<[Bytes]>>,
+        now_ms: i64,
+    ) -> Matcher {
+        let mut matcher = Matcher::new(if scan.raw { Mode::Raw } else { Mode::Normal }, rules, now_ms, columns);
+        let family_versions = if scan.raw { u32::MAX } else { rules.max_versions };
+        let result_versions = scan.max_versions.min(family_versions);
+        matcher.max_versions = match &scan.filter {
+            Some(_) => family_versions,
+            None => result_versions,
+        };
+        matcher.versions_after_filter = result_versions;
+        matcher.time_range = scan.time_range_of(family);
+        if rules.new_version_behavior && !scan.raw {
+            matcher.version_behavior = Some(Box::new(VersionBehavior::new(rules.max_versions, result_versions)));
+        }
+        matcher
+    }
+
+    /// For a flush or a compaction. `read_point`: what every reader to come can see; `earliest_put_ts`: no put in the
+    /// inputs is older. `drops_deletes`: all files of the store are rewritten.
+    pub(crate) fn rewrite(
+        rules: &FamilyRules,
+        drops_deletes: bool,
+        read_point: ReadPoint,
+        earliest_put_ts: i64,
+        now_ms: i64,
+    ) -> Matcher {
+        let mode = if drops_deletes { Mode::DropDeletes } else { Mode::RetainDeletes };
+        let mut matcher = Matcher::new(mode, rules, now_ms, None);
+        matcher.read_point = read_point;
+        matcher.earliest_put_ts = earliest_put_ts;
+        if rules.new_version_behavior {
+            matcher.version_behavior = Some(Box::new(VersionBehavior::new(rules.max_versions, rules.max_versions)));
+        }
+        matcher
+    }
+
+    /// Whether expired cells of a store file need not even be looked at.
+    pub(crate) fn expired_before(&self) -> i64 {
+        if self.min_versions == 0 { self.oldest_unexpired } else { i64::MIN }
+    }
+
+    /// A new row begins.
+    pub(crate) fn start_row(&mut self) {
+        self.column_index = 0;
+        self.has_column = false;
+        self.has_filtered_column = false;
+        self.count = 0;
+        self.reset_last();
+        self.deletes.reset();
+        if let Some(tracker) = &mut self.version_behavior {
+            tracker.reset();
+        }
+    }
+
+    /// Whether no asked column is left in the row.
+    #[inline]
+    fn columns_done(&self) -> bool {
+        self.columns.as_ref().is_some_and(|columns| self.column_index >= columns.len())
+    }
+
+    /// The next asked column; `None` when all are or none is left.
+    pub(crate) fn next_column(&self) -> Option<&[u8]> {
+        self.columns.as_ref().and_then(|columns| columns.get(self.column_index)).map(|column| &column[..])
+    }
+
+    /// Judges the next cell of the row.
+    #[inline]
+    pub(crate) fn judge(&mut self, cell: CellRef<'_>, filter: Option<&mut Evaluator>) -> Result<Code, filter::Error> {
+        if let Some(filter) = &filter
+            && filter.filter_all_remaining()
+        {
+            return Ok(Code::DoneScan);
+        }
+        if self.columns_done() {
+            return Ok(Code::NextRow);
+        }
+        let key = cell.key();
+        let timestamp = key.timestamp();
+        if self.min_versions == 0 && timestamp < self.oldest_unexpired && self.version_behavior.is_none() {
+            return Ok(self.pass_column(key));
+        }
+        if !cell.tags().is_empty() && self.is_cell_expired(cell, timestamp) {
+            return Ok(Code::Skip);
+        }
+        match self.mode {
+            Mode::Normal => {
+                if cell.is_delete() {
+                    let remember = if self.see_past_deletes {
+                        self.time_range.contains(timestamp)
+                    } else {
+                        // A marker before the range cannot mask anything inside.
+                        timestamp >= self.time_range.min
+                    };
+                    if remember {
+                        self.remember_delete(cell);
+                    }
+                    return Ok(Code::Skip);
+                }
+                if let Some(code) = self.check_deleted(cell) {
+                    return Ok(code);
+                }
+                self.match_column(cell, key, timestamp, filter)
+            }
+            Mode::Raw => self.match_column(cell, key, timestamp, filter),
+            Mode::RetainDeletes => Ok(self.judge_retaining(cell, timestamp)),
+            Mode::DropDeletes => Ok(self.judge_dropping(cell, timestamp)),
+        }
+    }
+
+    fn is_cell_expired(&self, cell: CellRef<'_>, timestamp: i64) -> bool {
+        tag::ttl_ms(cell.tags()).is_some_and(|ttl| timestamp.saturating_add(ttl) < self.now_ms)
+    }
+
+    fn judge_retaining(&mut self, cell: CellRef<'_>, timestamp: i64) -> Code {
+        if self.version_behavior.is_some() {
+            // Masking needs the order of arrival of everything in the store: nothing is dropped before all is seen.
+            return Code::Include;
+        }
+        let newer = cell.seq_id().0 > self.read_point.0;
+        if cell.is_delete() {
+            if !newer {
+                self.track_delete(cell, timestamp);
+            }
+            return Code::Include;
+        }
+        if let Some(code) = self.check_deleted(cell) {
+            return code;
+        }
+        self.check_versions_all(cell, timestamp, newer)
+    }
+
+    fn judge_dropping(&mut self, cell: CellRef<'_>, timestamp: i64) -> Code {
+        let newer = cell.seq_id().0 > self.read_point.0;
+        if cell.is_delete() {
+            if newer {
+                return Code::Include;
+            }
+            self.track_delete(cell, timestamp);
+            if self.purge_deletes_ms > 0 && self.now_ms.saturating_sub(timestamp) <= self.purge_deletes_ms {
+                return Code::Include;
+            }
+            if !self.keeps_deleted_at(timestamp) {
+                return Code::Skip;
+            }
+            // Kept like a version, unless no put is old enough to be masked by it.
+            if timestamp < self.earliest_put_ts {
+                return self.pass_column(cell.key());
+            }
+        } else if let Some(code) = self.check_deleted(cell) {
+            return code;
+        }
+        self.check_versions_all(cell, timestamp, newer)
+    }
+
+    fn keeps_deleted_at(&self, timestamp: i64) -> bool {
+        match self.keep_deleted {
+            KeepDeletedCells::False => false,
+            KeepDeletedCells::True => true,
+            KeepDeletedCells::Ttl => timestamp >= self.oldest_unexpired,
+        }
+    }
+
+    fn track_delete(&mut self, cell: CellRef<'_>, timestamp: i64) {
+        if !self.keeps_deleted_at(timestamp) {
+            self.remember_delete(cell);
+        }
+    }
+
+    fn remember_delete(&mut self, cell: CellRef<'_>) {
+        match &mut self.version_behavior {
+            Some(tracker) => tracker.add(cell),
+            None => self.deletes.add(cell),
+        }
+    }
+
+    #[inline]
+    fn check_deleted(&mut self, cell: CellRef<'_>) -> Option<Code> {
+        if let Some(tracker) = &mut self.version_behavior {
+            return tracker.is_deleted(cell).then_some(Code::Skip);
+        }
+        if self.deletes.is_empty() {
+            return None;
+        }
+        match self.deletes.masks(cell.key()) {
+            Masked::No => None,
+            Masked::Version => Some(Code::Skip),
+            Masked::RestOfColumn => Some(self.pass_column(cell.key())),
+        }
+    }
+
+    fn match_column(
+        &mut self,
+        cell: CellRef<'_>,
+        key: KeyRef<'_>,
+        timestamp: i64,
+        filter: Option<&mut Evaluator>,
+    ) -> Result<Code, filter::Error> {
+        if !self.time_range.contains(timestamp) {
+            return Ok(if timestamp >= self.time_range.min { Code::Skip } else { self.pass_column(key) });
+        }
+        let code = if self.version_behavior.is_some() {
+            self.check_by_arrival(key, timestamp)
+        } else if self.columns.is_some() {
+            self.check_asked(key, timestamp)
+        } else {
+            self.check_versions_all(cell, timestamp, false)
+        };
+        match (filter, code) {
+            (Some(filter), Code::Include | Code::IncludeNextCol | Code::IncludeNextRow) => {
+                let verdict = filter.filter_cell(cell)?;
+                Ok(self.merge_verdict(key, code, verdict))
+            }
+            _ => Ok(code),
+        }
+    }
+
+    /// Follows: `ExplicitColumnTracker#checkColumn`, `#checkVersions`.
+    fn check_asked(&mut self, key: KeyRef<'_>, timestamp: i64) -> Code {
+        match self.advance_to_column(key.qualifier()) {
+            Found::Before => return Code::NextCol,
+            Found::NoneLeft => return Code::NextRow,
+            Found::Here => {}
+        }
+        if timestamp == self.last_timestamp {
+            return Code::Skip;
+        }
+        self.count += 1;
+        if self.count >= self.max_versions || (self.count >= self.min_versions && timestamp < self.oldest_unexpired) {
+            self.column_index += 1;
+            self.count = 0;
+            self.reset_last();
+            return if self.columns_done() { Code::IncludeNextRow } else { Code::IncludeNextCol };
+        }
+        self.last_timestamp = timestamp;
+        Code::Include
+    }
+
+    /// Follows: `NewVersionBehaviorTracker#checkColumn`, `#checkVersions`.
+    fn check_by_arrival(&mut self, key: KeyRef<'_>, timestamp: i64) -> Code {
+        if self.columns.is_some() {
+            match self.advance_to_column(key.qualifier()) {
+                Found::Before => return Code::NextCol,
+                Found::NoneLeft => return Code::NextRow,
+                Found::Here => {}
+            }
+        }
+        let expired = timestamp < self.oldest_unexpired;
+        let min_versions = self.min_versions;
+        self.version_behavior.as_mut().map_or(Code::Include, |tracker| tracker.check_version(expired, min_versions))
+    }
+
+    fn advance_to_column(&mut self, qualifier: &[u8]) -> Found {
+        let Some(columns) = &self.columns else { return Found::Here };
+        while let Some(column) = columns.get(self.column_index) {
+            match qualifier.cmp(&column[..]) {
+                std::cmp::Ordering::Equal => return Found::Here,
+                std::cmp::Ordering::Less => {
+                    self.last_timestamp = i64::MAX;
+                    return Found::Before;
+                }
+                std::cmp::Ordering::Greater => {
+                    self.last_timestamp = i64::MAX;
+                    self.column_index += 1;
+                    self.count = 0;
+                }
+            }
+        }
+        Found::NoneLeft
+    }
+
+    /// Follows: `ScanWildcardColumnTracker#checkVersions`.
+    #[inline]
+    fn check_versions_all(&mut self, cell: CellRef<'_>, timestamp: i64, ignore_count: bool) -> Code {
+        let type_code = cell.type_code();
+        if let Some(tracker) = &mut self.version_behavior {
+            if ignore_count {
+                return Code::Include;
+            }
+            let expired = timestamp < self.oldest_unexpired;
+            return tracker.check_version(expired, self.min_versions);
+        }
+        let qualifier = cell.key().qualifier();
+        if !self.has_column || self.column != qualifier {
+            self.has_column = true;
+            self.column.clear();
+            self.column.extend_from_slice(qualifier);
+            self.count = 0;
+            self.reset_last();
+            if ignore_count {
+                return Code::Include;
+            }
+        } else {
+            if ignore_count {
+                return Code::Include;
+            }
+            if timestamp == self.last_timestamp && type_code == self.last_type {
+                return Code::Skip;
+            }
+        }
+        if !CellType::is_delete(type_code) {
+            self.count += 1;
+        }
+        if self.count > self.max_versions {
+            return Code::NextCol;
+        }
+        if self.count <= self.min_versions || timestamp >= self.oldest_unexpired {
+            self.last_timestamp = timestamp;
+            self.last_type = type_code;
+            Code::Include
+        } else {
+            Code::NextCol
+        }
+    }
+
+    #[inline]
+    fn reset_last(&mut self) {
+        self.last_timestamp = i64::MAX;
+        self.last_type = NO_TYPE;
+    }
+
+    /// Nothing more of this column is wanted. Follows: `ColumnTracker#getNextRowOrNextColumn`.
+    fn pass_column(&mut self, key: KeyRef<'_>) -> Code {
+        self.done_with_column(key.qualifier());
+        if self.columns_done() { Code::NextRow } else { Code::NextCol }
+    }
+
+    fn done_with_column(&mut self, qualifier: &[u8]) {
+        if self.version_behavior.is_some() {
+            return;
+        }
+        let Some(columns) = &self.columns else { return };
+        while columns.get(self.column_index).is_some_and(|column| qualifier >= &column[..]) {
+            self.column_index += 1;
+            self.count = 0;
+        }
+        self.last_timestamp = i64::MAX;
+    }
+
+    /// Follows: `UserScanQueryMatcher#mergeFilterResponse`.
+    fn merge_verdict(&mut self, key: KeyRef<'_>, code: Code, verdict: Verdict) -> Code {
+        let mut code = match verdict {
+            Verdict::Skip => {
+                return match code {
+                    Code::IncludeNextCol => Code::NextCol,
+                    Code::IncludeNextRow => Code::NextRow,
+                    _ => Code::Skip,
+                };
+            }
+            Verdict::NextCol => {
+                return if code == Code::IncludeNextRow { Code::NextRow } else { self.pass_column(key) };
+            }
+            Verdict::NextRow => return Code::NextRow,
+            Verdict::SeekNextUsingHint => return Code::Hint,
+            Verdict::Include => code,
+            Verdict::IncludeAndNextCol if code == Code::Include => Code::IncludeNextCol,
+            Verdict::IncludeAndNextCol => code,
+            Verdict::IncludeAndSeekNextRow => Code::IncludeNextRow,
+        };
+        let qualifier = key.qualifier();
+        if !self.has_filtered_column || self.filtered_column != qualifier {
+            self.has_filtered_column = true;
+            self.filtered_column.clear();
+            self.filtered_column.extend_from_slice(qualifier);
+            self.filtered_count = 0;
+        }
+        self.filtered_count += 1;
+        if self.filtered_count > self.versions_after_filter {
+            code = if code == Code::IncludeNextRow { Code::NextRow } else { Code::NextCol };
+        }
+        if matches!(code, Code::IncludeNextCol | Code::NextCol) {
+            self.done_with_column(qualifier);
+        }
+        code
+    }
+}
+
+enum Found {
+    Here,
+    Before,
+    NoneLeft,
+}

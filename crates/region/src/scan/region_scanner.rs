@@ -1,0 +1,114 @@
+//! What a server holds for an open scan, and Gets.
+
+use super::limits::{Limits, Progress};
+use super::rows::RowReader;
+use crate::error::Result;
+use crate::region::Region;
+use base::ReadPoint;
+use cell::CellBuffer;
+use hfile::Residency;
+use model::{Get, Scan};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// An open scan of one region. Sees the region as it was when it was opened, whatever is flushed or compacted meanwhile;
+/// holds the files and memory that it needs for that. Runs where it may block.
+pub struct RegionScanner {
+    region: Arc<Region>,
+    rows: RowReader,
+}
+
+impl std::fmt::Debug for RegionScanner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RegionScanner").field("region", self.region.name()).finish_non_exhaustive()
+    }
+}
+
+impl RegionScanner {
+    /// The region.
+    pub fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+
+    /// What the scan sees.
+    pub fn read_point(&self) -> ReadPoint {
+        self.rows.read_point
+    }
+
+    /// The row that was returned last (whole or in part) or passed over last: a heartbeat's cursor.
+    pub fn last_row(&self) -> &[u8] {
+        self.rows.row()
+    }
+
+    /// Adds the cells of the next row, or of a piece of it, to `out`. After an error `out` is as before and the scanner
+    /// is not to be used again.
+    ///
+    /// # Errors
+    /// When the region was closed, a file cannot be read, or the filter fails.
+    pub fn next(&mut self, limits: &mut Limits, out: &mut CellBuffer) -> Result<Progress> {
+        self.region.check_open()?;
+        let (from, filtered_before) = (out.len(), self.rows.rows_filtered);
+        let progress = self.rows.next(limits, out);
+        let counters = &self.region.counters;
+        counters.reads.fetch_add(1, Ordering::Relaxed);
+        counters.rows_filtered.fetch_add(self.rows.rows_filtered - filtered_before, Ordering::Relaxed);
+        if progress.is_err() {
+            out.truncate(from);
+        }
+        progress
+    }
+}
+
+impl Region {
+    /// Opens a scan.
+    ///
+    /// # Errors
+    /// An unknown family, columns in a raw scan, a closed region, an unreadable file.
+    pub fn scanner(self: &Arc<Region>, scan: &Scan) -> Result<RegionScanner> {
+        self.check_open()?;
+        let rows = self.open_rows(scan, None, Residency::MayRead)?;
+        Ok(RegionScanner { region: self.clone(), rows })
+    }
+
+    /// Adds the cells that `get` asks for to `out`. On an error `out` is as before; after
+    /// [`crate::RegionError::WouldBlock`] the same call may be made again with [`Residency::MayRead`].
+    ///
+    /// # Errors
+    /// A row outside the region, an unknown family, a closed region, an unreadable file, a failing filter.
+    pub fn get(&self, get: &Get, out: &mut CellBuffer, residency: Residency) -> Result<()> {
+        self.check_open()?;
+        self.check_row(&get.row, "Get")?;
+        let from = out.len();
+        let result = self.read_row(get, None, residency, out);
+        match result {
+            Ok(()) => {
+                self.counters.reads.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(_) => out.truncate(from),
+        }
+        result
+    }
+
+    /// Whether [`Region::get`] would find a cell.
+    ///
+    /// # Errors
+    /// As [`Region::get`].
+    pub fn exists(&self, get: &Get, residency: Residency) -> Result<bool> {
+        let mut out = CellBuffer::new();
+        self.get(get, &mut out, residency)?;
+        Ok(!out.is_empty())
+    }
+
+    /// Reads one row. `read_point` overrides what the Get asks for.
+    pub(crate) fn read_row(
+        &self,
+        get: &Get,
+        read_point: impl Into<Option<ReadPoint>>,
+        residency: Residency,
+        out: &mut CellBuffer,
+    ) -> Result<()> {
+        let mut rows = self.open_rows(&get.to_scan(), read_point.into(), residency)?;
+        rows.next(&mut Limits::NONE.clone(), out)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,397 @@
+//! A region's rows, one step at a time: the asked families side by side, the filter in HBase's order of calls, limits.
+//!
+//! Families that the filter can do without are read only for rows that it has passed. A row may be delivered in
+//! pieces; between the pieces all state stays here, so a step may end anywhere. Follows: `RegionScannerImpl`.
+
+use super::limits::{Limits, Progress, Reason, estimated_bytes};
+use super::store_scanner::{Step, StoreScanner};
+use crate::error::{RegionError, Result};
+use crate::region::Region;
+use base::{Clock, ReadPoint};
+use bytes::Bytes;
+use cell::{CellBuffer, Order};
+use filter::Evaluator;
+use model::Scan;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Bytes read one block at a time before a scan goes over to streaming (`hbase.storescanner.pread.max.bytes`).
+const PREAD_MAX_BYTES: u64 = 4 * 64 * 1024;
+
+/// Where in a row the reader is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    BetweenRows,
+    Essential,
+    Joined,
+}
+
+/// Reads rows; does not hold the region, see [`super::region_scanner::RegionScanner`].
+pub(crate) struct RowReader {
+    clock: Arc<dyn Clock>,
+    region_name: Arc<str>,
+    order: Order,
+    reversed: bool,
+    is_get: bool,
+    stop_row: Bytes,
+    include_stop_row: bool,
+    pub read_point: ReadPoint,
+    filter: Option<Evaluator>,
+    has_filter_row: bool,
+    essential: Vec<StoreScanner>,
+    joined: Vec<StoreScanner>,
+    place: Place,
+    row: Vec<u8>,
+    row_bytes: u64,
+    max_row_bytes: u64,
+    cells_per_check: u64,
+    budget: u64,
+    /// Bytes until streaming begins; `None` when it began or never will.
+    pread_left: Option<u64>,
+    ended: bool,
+    /// Rows dropped by the filter or empty, since the reader was made.
+    pub rows_filtered: u64,
+}
+
+/// How filling a row ended.
+enum Filled {
+    Whole,
+    Cut(Reason),
+}
+
+impl RowReader {
+    pub(super) fn new(
+        region: &Region,
+        scan: &Scan,
+        read_point: ReadPoint,
+        filter: Option<Evaluator>,
+        essential: Vec<StoreScanner>,
+        joined: Vec<StoreScanner>,
+    ) -> RowReader {
+        let cells_per_check = region.settings.cells_per_heartbeat_check;
+        RowReader {
+            clock: region.env().clock.clone(),
+            region_name: region.name().clone(),
+            order: region.order(),
+            reversed: scan.reversed,
+            is_get: scan.is_get,
+            stop_row: scan.stop_row.clone(),
+            include_stop_row: scan.include_stop_row,
+            read_point,
+            has_filter_row: filter.as_ref().is_some_and(Evaluator::has_filter_row),
+            filter,
+            essential,
+            joined,
+            place: Place::BetweenRows,
+            row: Vec::new(),
+            row_bytes: 0,
+            max_row_bytes: region.settings.max_row_size_bytes,
+            cells_per_check,
+            budget: cells_per_check,
+            pread_left: (!scan.pread && !scan.is_get).then_some(PREAD_MAX_BYTES),
+            ended: false,
+            rows_filtered: 0,
+        }
+    }
+
+    /// The row that was read last, whole or in part, or passed over.
+    pub(crate) fn row(&self) -> &[u8] {
+        &self.row
+    }
+
+    /// The next row or piece of one.
+    pub(crate) fn next(&mut self, limits: &mut Limits, out: &mut CellBuffer) -> Result<Progress> {
+        let from = out.len();
+        let used_before = limits.used_bytes;
+        loop {
+            if self.ended {
+                return Ok(Progress { cells: 0, partial: false, more: false, reason: Reason::End });
+            }
+            if self.place == Place::BetweenRows {
+                if self.is_late(limits) {
+                    return Ok(self.progress(out.len() - from, false, Reason::Time));
+                }
+                if !self.start_row()? {
+                    continue;
+                }
+            }
+            if self.place == Place::Essential {
+                match self.fill(false, limits, from, out)? {
+                    Filled::Cut(reason) => return self.cut(reason, out.len() - from),
+                    Filled::Whole => {}
+                }
+                if !self.keep_row(from, used_before, limits, out) {
+                    continue;
+                }
+                self.place = Place::Joined;
+                self.start_joined()?;
+            }
+            let essential_cells = out.len();
+            let filled = self.fill(true, limits, from, out)?;
+            if essential_cells > from && out.len() > essential_cells {
+                sort_cells(out, from, self.order);
+            }
+            if let Filled::Cut(reason) = filled {
+                return self.cut(reason, out.len() - from);
+            }
+            self.end_row();
+            let cells = out.len() - from;
+            if cells == 0 {
+                // The filter took every cell and kept the row: there is nothing to send.
+                self.rows_filtered += 1;
+                continue;
+            }
+            let reason = if limits.is_full() { Reason::Size } else { Reason::RowDone };
+            return Ok(self.progress(cells, false, reason));
+        }
+    }
+
+    fn progress(&mut self, cells: usize, partial: bool, reason: Reason) -> Progress {
+        let more = partial || self.has_more();
+        Progress { cells, partial, more, reason: if more { reason } else { Reason::End } }
+    }
+
+    fn cut(&mut self, reason: Reason, cells: usize) -> Result<Progress> {
+        if self.has_filter_row {
+            return Err(RegionError::IncompatibleFilter(
+                "Filter whose hasFilterRow() returns true is incompatible with scans that must  stop mid-row because \
+                 of a limit."
+                    .into(),
+            ));
+        }
+        Ok(self.progress(cells, true, reason))
+    }
+
+    /// Whether a row is left that the scan wants, as far as can be told without reading on.
+    fn has_more(&mut self) -> bool {
+        if self.ended || self.is_get {
+            return false;
+        }
+        let wanted = next_row(&self.essential, self.order, self.reversed)
+            .is_some_and(|at| !self.is_past_stop(self.essential[at].peek_row().unwrap_or_default()));
+        if !wanted || self.filter.as_ref().is_some_and(Evaluator::filter_all_remaining) {
+            self.ended = true;
+        }
+        !self.ended
+    }
+
+    fn is_past_stop(&self, row: &[u8]) -> bool {
+        if self.stop_row.is_empty() {
+            return false;
+        }
+        match (self.order.rows(row, &self.stop_row), self.reversed) {
+            (Ordering::Equal, _) => !self.include_stop_row,
+            (Ordering::Greater, reversed) => !reversed,
+            (Ordering::Less, reversed) => reversed,
+        }
+    }
+
+    fn is_late(&self, limits: &Limits) -> bool {
+        self.budget == 0 && limits.deadline_us.is_some_and(|deadline| self.clock.monotonic_us() >= deadline)
+    }
+
+    /// Begins the next row. False: there is none, or the filter does not want it.
+    fn start_row(&mut self) -> Result<bool> {
+        if self.budget == 0 {
+            self.budget = self.cells_per_check;
+        }
+        if self.filter.as_ref().is_some_and(Evaluator::filter_all_remaining) {
+            self.ended = true;
+            return Ok(false);
+        }
+        let Some(first) = next_row(&self.essential, self.order, self.reversed) else {
+            self.ended = true;
+            return Ok(false);
+        };
+        let cell = self.essential[first].peek().expect("it has a next row");
+        let row = cell.key().row();
+        if self.is_past_stop(row) {
+            self.ended = true;
+            return Ok(false);
+        }
+        self.row.clear();
+        self.row.extend_from_slice(row);
+        self.row_bytes = 0;
+        if let Some(filter) = &mut self.filter
+            && filter.filter_row_key(cell)?
+        {
+            self.rows_filtered += 1;
+            self.budget = self.budget.saturating_sub(1);
+            if filter.filter_all_remaining() {
+                self.ended = true;
+                return Ok(false);
+            }
+            filter.reset();
+            for scanner in &mut self.essential {
+                if scanner.peek_row() == Some(&self.row[..]) {
+                    scanner.skip_row()?;
+                }
+            }
+            return Ok(false);
+        }
+        for scanner in &mut self.essential {
+            if scanner.peek_row() == Some(&self.row[..]) {
+                scanner.start_row();
+            }
+        }
+        self.place = Place::Essential;
+        Ok(true)
+    }
+
+    /// Brings the families read on demand to the row.
+    fn start_joined(&mut self) -> Result<()> {
+        for scanner in &mut self.joined {
+            let behind = scanner.peek_row().is_some_and(|at| match self.order.rows(at, &self.row) {
+                Ordering::Equal => false,
+                Ordering::Less => !self.reversed,
+                Ordering::Greater => self.reversed,
+            });
+            if behind {
+                scanner.seek_row(&self.row)?;
+            }
+            if scanner.peek_row() == Some(&self.row[..]) {
+                scanner.start_row();
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the row's cells of one group of families.
+    fn fill(&mut self, joined: bool, limits: &mut Limits, from: usize, out: &mut CellBuffer) -> Result<Filled> {
+        let count = if joined { self.joined.len() } else { self.essential.len() };
+        for at in 0..count {
+            loop {
+                let scanner = if joined { &mut self.joined[at] } else { &mut self.essential[at] };
+                if !scanner.in_row() {
+                    break;
+                }
+                match scanner.step(self.filter.as_mut(), &mut self.budget)? {
+                    Step::RowEnd | Step::End => break,
+                    Step::Pause => {
+                        if limits.partial_rows && !self.has_filter_row && self.is_late(limits) {
+                            // The next call looks at some cells before it looks at the clock again.
+                            self.budget = self.cells_per_check;
+                            return Ok(Filled::Cut(Reason::Time));
+                        }
+                        self.budget = self.cells_per_check;
+                    }
+                    Step::Cell => {
+                        let cell = scanner.cell();
+                        match &self.filter {
+                            Some(filter) if filter.transforms() => filter.transform_cell(cell, out),
+                            _ => out.push(cell),
+                        }
+                        let bytes = estimated_bytes(cell);
+                        self.row_bytes += bytes;
+                        limits.used_bytes += bytes;
+                        self.note_bytes(bytes);
+                        if self.row_bytes > self.max_row_bytes {
+                            return Err(self.row_too_big(out.len() - from));
+                        }
+                        let batch_full = limits.batch_cells > 0 && out.len() - from >= limits.batch_cells as usize;
+                        let size_full = limits.is_full() && limits.partial_rows && !self.has_filter_row;
+                        if (batch_full || size_full) && self.row_goes_on(joined, at)? {
+                            return Ok(Filled::Cut(if batch_full { Reason::Batch } else { Reason::Size }));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(Filled::Whole)
+    }
+
+    /// Whether any family may have more cells of the row; they are not judged yet.
+    fn row_goes_on(&mut self, joined: bool, at: usize) -> Result<bool> {
+        let scanner = if joined { &mut self.joined[at] } else { &mut self.essential[at] };
+        scanner.finish_step()?;
+        let row = &self.row[..];
+        let here = |scanner: &StoreScanner| scanner.in_row() && scanner.peek_row() == Some(row);
+        if joined {
+            return Ok(self.joined[at..].iter().any(here));
+        }
+        // Families on demand are looked at only when the row is kept; they may have something.
+        let late = self.joined.iter().any(|scanner| scanner.peek_row().is_some());
+        Ok(self.essential[at..].iter().any(here) || late)
+    }
+
+    fn row_too_big(&self, cells: usize) -> RegionError {
+        RegionError::RowTooBig(format!(
+            "Max row size allowed: {}, but the row is bigger than that, the row info: {}, already have process row \
+             cells = {cells}, it belong to region = {}",
+            self.max_row_bytes,
+            cell::print::to_string_binary(&self.row),
+            self.region_name
+        ))
+    }
+
+    fn note_bytes(&mut self, bytes: u64) {
+        if let Some(left) = &mut self.pread_left {
+            *left = left.saturating_sub(bytes);
+            if *left == 0 {
+                self.pread_left = None;
+                for scanner in self.essential.iter_mut().chain(&mut self.joined) {
+                    for source in scanner.merge_mut().sources_mut() {
+                        source.set_pread(false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The essential families are read: whether the row is kept. A row that is not is taken back.
+    fn keep_row(&mut self, from: usize, used_before: u64, limits: &mut Limits, out: &mut CellBuffer) -> bool {
+        let is_empty = out.len() == from;
+        let dropped = match &mut self.filter {
+            Some(filter) if !is_empty || self.has_filter_row => filter.finish_row(out, from),
+            _ => false,
+        };
+        if self.has_filter_row {
+            limits.used_bytes = used_before + out.iter_from(from).map(estimated_bytes).sum::<u64>();
+        }
+        if !is_empty && !dropped {
+            return true;
+        }
+        out.truncate(from);
+        limits.used_bytes = used_before;
+        self.rows_filtered += 1;
+        self.end_row();
+        false
+    }
+
+    fn end_row(&mut self) {
+        self.place = Place::BetweenRows;
+        if let Some(filter) = &mut self.filter {
+            filter.reset();
+        }
+        if self.is_get {
+            self.ended = true;
+        }
+    }
+}
+
+/// Which scanner has the next row.
+fn next_row(scanners: &[StoreScanner], order: Order, reversed: bool) -> Option<usize> {
+    let mut best: Option<(usize, &[u8])> = None;
+    for (at, scanner) in scanners.iter().enumerate() {
+        let Some(row) = scanner.peek_row() else { continue };
+        let better = best.is_none_or(|(_, best)| match order.rows(row, best) {
+            Ordering::Less => !reversed,
+            Ordering::Greater => reversed,
+            Ordering::Equal => false,
+        });
+        if better {
+            best = Some((at, row));
+        }
+    }
+    best.map(|(at, _)| at)
+}
+
+/// Puts the cells from number `from` on into order: families read on demand came last.
+fn sort_cells(out: &mut CellBuffer, from: usize, order: Order) {
+    let mut sorted: Vec<usize> = (from..out.len()).collect();
+    sorted.sort_by(|a, b| order.cells(out.get(*a), out.get(*b)));
+    let mut cells = CellBuffer::new();
+    sorted.into_iter().for_each(|at| cells.push(out.get(at)));
+    out.truncate(from);
+    cells.iter_from(0).for_each(|cell| out.push(cell));
+}

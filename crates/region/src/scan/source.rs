@@ -1,0 +1,321 @@
+//! One sorted run of cells as a reader at some read point sees it: a memstore segment or a store file.
+//!
+//! Cells newer than the read point are stepped over. A store file may put off its seek: it then stands at a fake key,
+//! the earliest at which it could have something to say (its newest timestamp at the wanted row and column), and
+//! only seeks when that key comes up. A Get whose newest version is in memory never touches the files.
+//! Follows: `StoreFileScanner`, `SegmentScanner`.
+
+use base::ReadPoint;
+use cell::{CellRef, CellType, KeyRef, Order};
+use hfile::{Reader, ScanOptions, Scanner};
+use memstore::{Segment, SegmentIter};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+enum Cursor {
+    Memory(SegmentIter),
+    File(Box<Scanner>),
+}
+
+/// A run and a position in it.
+pub(crate) struct Source {
+    cursor: Cursor,
+    read_point: u64,
+    /// Whether there may be cells newer than the read point.
+    checks_read_point: bool,
+    /// Of two equal cells the one from the source with the higher rank is the newer.
+    rank: u32,
+    /// No cell of the run has a later timestamp.
+    max_timestamp: i64,
+    /// The key of a seek that was put off; empty when there is none.
+    put_off: Vec<u8>,
+    /// Where the source pretends to stand meanwhile.
+    pretended: Vec<u8>,
+    /// In a reversed merge: not standing in the merge's row.
+    parked: bool,
+    /// In a reversed merge: nothing is left before.
+    finished: bool,
+}
+
+/// The first key of a row.
+pub(crate) fn write_first_on_row(out: &mut Vec<u8>, row: &[u8]) {
+    out.clear();
+    KeyRef::write(out, row, b"", b"", i64::MAX, CellType::Maximum.code());
+}
+
+/// The key after a row.
+pub(crate) fn write_last_on_row(out: &mut Vec<u8>, row: &[u8]) {
+    out.clear();
+    KeyRef::write(out, row, b"", b"", i64::MIN, CellType::Minimum.code());
+}
+
+impl Source {
+    pub(crate) fn memory(segment: &Arc<Segment>, read_point: ReadPoint, rank: u32) -> Source {
+        Source::new(Cursor::Memory(segment.iter()), read_point, read_point != ReadPoint::ALL, rank, i64::MAX)
+    }
+
+    pub(crate) fn file(reader: &Arc<Reader>, options: ScanOptions, read_point: ReadPoint, rank: u32) -> Source {
+        let max_timestamp = reader.time_range().map_or(i64::MAX, |(_, max)| max);
+        // A file whose cells kept no sequence ids holds only what everybody may see; a bulk-loaded one gave its cells
+        // an id of its own.
+        let checks = reader.max_memstore_ts() > read_point.0 || reader.bulk_load_time_ms().is_some();
+        Source::new(Cursor::File(Box::new(reader.scanner(options))), read_point, checks, rank, max_timestamp)
+    }
+
+    fn new(cursor: Cursor, read_point: ReadPoint, checks: bool, rank: u32, max_timestamp: i64) -> Source {
+        Source {
+            cursor,
+            read_point: read_point.0,
+            checks_read_point: checks,
+            rank,
+            max_timestamp,
+            put_off: Vec::new(),
+            pretended: Vec::new(),
+            parked: false,
+            finished: false,
+        }
+    }
+
+    /// The cell here. Meaningless while a seek is put off.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<CellRef<'_>> {
+        if self.parked {
+            return None;
+        }
+        match &self.cursor {
+            Cursor::Memory(iter) => iter.current(),
+            Cursor::File(scanner) => scanner.current(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_put_off(&self) -> bool {
+        !self.put_off.is_empty()
+    }
+
+    /// Orders sources by where they stand; one at its end comes last. A pretended key comes before a real cell.
+    #[inline]
+    pub(crate) fn compare(&self, other: &Source, order: Order) -> Ordering {
+        if self.has_put_off() || other.has_put_off() {
+            return self.compare_pretended(other, order);
+        }
+        match (self.current(), other.current()) {
+            (Some(a), Some(b)) => order.cells(a, b).then_with(|| other.rank.cmp(&self.rank)),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        }
+    }
+
+    fn compare_pretended(&self, other: &Source, order: Order) -> Ordering {
+        match (self.position(), other.position()) {
+            (Some(a), Some(b)) => order.keys(a, b).then_with(|| other.has_put_off().cmp(&self.has_put_off())),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        }
+    }
+
+    fn position(&self) -> Option<KeyRef<'_>> {
+        if self.has_put_off() {
+            return Some(KeyRef::from_checked(&self.pretended));
+        }
+        self.current().map(CellRef::key)
+    }
+
+    /// Whether the source stands before `key`.
+    #[inline]
+    pub(crate) fn is_before(&self, key: KeyRef<'_>, order: Order) -> bool {
+        self.position().is_some_and(|at| order.keys(at, key) == Ordering::Less)
+    }
+
+    /// To the first visible cell at or after `key`.
+    pub(crate) fn seek(&mut self, key: KeyRef<'_>) -> hfile::Result<()> {
+        self.put_off.clear();
+        match &mut self.cursor {
+            Cursor::Memory(iter) => {
+                iter.seek(key);
+            }
+            Cursor::File(scanner) => {
+                scanner.seek(key)?;
+            }
+        }
+        self.skip_newer()
+    }
+
+    pub(crate) fn seek_to_first(&mut self) -> hfile::Result<()> {
+        self.put_off.clear();
+        match &mut self.cursor {
+            Cursor::Memory(iter) => {
+                iter.seek_to_first();
+            }
+            Cursor::File(scanner) => {
+                scanner.seek_to_first()?;
+            }
+        }
+        self.skip_newer()
+    }
+
+    /// As [`Source::seek`], never backwards.
+    pub(crate) fn reseek(&mut self, key: KeyRef<'_>) -> hfile::Result<()> {
+        if self.raw().is_none() {
+            // Nowhere yet, which is allowed only while a seek is put off.
+            return self.seek(key);
+        }
+        self.put_off.clear();
+        match &mut self.cursor {
+            Cursor::Memory(iter) => {
+                iter.reseek(key);
+            }
+            Cursor::File(scanner) => {
+                scanner.reseek(key)?;
+            }
+        }
+        self.skip_newer()
+    }
+
+    /// As [`Source::seek`], now or when it matters. `key` must name a column or be the first of its row.
+    pub(crate) fn seek_late(&mut self, key: KeyRef<'_>) -> hfile::Result<()> {
+        if key.timestamp() <= self.max_timestamp || matches!(self.cursor, Cursor::Memory(_)) {
+            return self.reseek(key);
+        }
+        self.put_off.clear();
+        self.put_off.extend_from_slice(key.bytes());
+        self.pretended.clear();
+        let maximum = CellType::Maximum.code();
+        KeyRef::write(&mut self.pretended, key.row(), key.family(), key.qualifier(), self.max_timestamp, maximum);
+        Ok(())
+    }
+
+    /// Does what was put off.
+    pub(crate) fn settle(&mut self) -> hfile::Result<()> {
+        if self.has_put_off() {
+            let key = std::mem::take(&mut self.put_off);
+            let done = self.reseek(KeyRef::from_checked(&key));
+            self.put_off = key;
+            self.put_off.clear();
+            done?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) -> hfile::Result<()> {
+        self.step()?;
+        self.skip_newer()
+    }
+
+    #[inline]
+    fn step(&mut self) -> hfile::Result<bool> {
+        match &mut self.cursor {
+            Cursor::Memory(iter) => Ok(iter.next()),
+            Cursor::File(scanner) => scanner.next(),
+        }
+    }
+
+    #[inline]
+    fn skip_newer(&mut self) -> hfile::Result<()> {
+        if self.checks_read_point {
+            while self.raw().is_some_and(|cell| cell.seq_id().0 > self.read_point) {
+                self.step()?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn raw(&self) -> Option<CellRef<'_>> {
+        match &self.cursor {
+            Cursor::Memory(iter) => iter.current(),
+            Cursor::File(scanner) => scanner.current(),
+        }
+    }
+
+    pub(crate) fn park(&mut self, parked: bool) {
+        self.parked = parked;
+    }
+
+    /// Reversed: whether nothing is left before.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// The row here, parked or not.
+    pub(crate) fn raw_row(&self) -> Option<&[u8]> {
+        self.raw().map(|cell| cell.key().row())
+    }
+
+    /// To the first visible cell of the last row before `bound` (or at it, when `inclusive`); `None` is the end of
+    /// everything. `key` is scratch space.
+    pub(crate) fn seek_row_back(
+        &mut self,
+        bound: Option<&[u8]>,
+        inclusive: bool,
+        key: &mut Vec<u8>,
+    ) -> hfile::Result<()> {
+        self.put_off.clear();
+        self.finished = false;
+        match bound {
+            Some(row) if inclusive => write_last_on_row(key, row),
+            Some(row) => write_first_on_row(key, row),
+            None => {
+                // All-ones at full length is the last row there can be.
+                key.clear();
+                KeyRef::write(key, &[0xFF; cell::MAX_ROW_LENGTH], b"", b"", i64::MIN, CellType::Minimum.code());
+            }
+        }
+        loop {
+            let found = match &mut self.cursor {
+                Cursor::Memory(iter) => iter.seek_before(KeyRef::from_checked(key)),
+                Cursor::File(scanner) => scanner.seek_before(KeyRef::from_checked(key))?,
+            };
+            if !found {
+                // Both kinds of cursor may stay where they were: make sure that there is no position.
+                return self.to_end();
+            }
+            let Some(row) = self.raw_row() else { return self.to_end() };
+            write_first_on_row(key, row);
+            let first = KeyRef::from_checked(key);
+            match &mut self.cursor {
+                Cursor::Memory(iter) => {
+                    iter.seek(first);
+                }
+                Cursor::File(scanner) => {
+                    scanner.seek(first)?;
+                }
+            }
+            loop {
+                match self.raw() {
+                    Some(cell) if cell.key().row() == first.row() => {
+                        if !self.checks_read_point || cell.seq_id().0 <= self.read_point {
+                            return Ok(());
+                        }
+                    }
+                    // Nothing visible in this row: `key` is its first key, go on before it.
+                    _ => break,
+                }
+                self.step()?;
+            }
+        }
+    }
+
+    fn to_end(&mut self) -> hfile::Result<()> {
+        self.finished = true;
+        if self.raw().is_some() {
+            let mut key = Vec::new();
+            KeyRef::write(&mut key, &[0xFF; cell::MAX_ROW_LENGTH], b"", b"", i64::MIN, CellType::Minimum.code());
+            match &mut self.cursor {
+                Cursor::Memory(iter) => {
+                    iter.seek(KeyRef::from_checked(&key));
+                }
+                Cursor::File(scanner) => {
+                    scanner.seek(KeyRef::from_checked(&key))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Switches a file between reads of single blocks and streaming.
+    pub(crate) fn set_pread(&mut self, pread: bool) {
+        if let Cursor::File(scanner) = &mut self.cursor {
+            scanner.set_pread(pread);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Reads one family: the merged run of its memstore and files through the [`Matcher`], row by row.
+//!
+//! The scanner is stepped cell by cell; the seek that an included cell asks for is done when the next step begins, so
+//! the caller may look at the cell without copying it. Follows: `StoreScanner`, `ReversedStoreScanner`.
+
+use super::matcher::{Code, Matcher};
+use super::merge::Merge;
+use super::source::{write_first_on_row, write_last_on_row};
+use crate::error::{RegionError, Result};
+use bytes::Bytes;
+use cell::{CellRef, CellType, KeyRef};
+use filter::Evaluator;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// What a step came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// [`StoreScanner::cell`] is wanted.
+    Cell,
+    /// The row has no more.
+    RowEnd,
+    /// The step budget is used up; step again.
+    Pause,
+    /// Nothing more in this family.
+    End,
+}
+
+/// What must be done before going on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum After {
+    Nothing,
+    Next,
+    NextCol,
+    NextRow,
+}
+
+/// How a store scanner is bounded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RowLimits {
+    pub is_single_row: bool,
+    pub reversed: bool,
+    /// Cells per row that are passed over first.
+    pub offset: u32,
+    /// Cells per row that are wanted after those.
+    pub limit: Option<u32>,
+    /// The last row, when the scan includes it: nothing is sought after it.
+    pub last_row: Option<Bytes>,
+}
+
+/// One family's scanner.
+pub(crate) struct StoreScanner {
+    region: Arc<str>,
+    merge: Merge,
+    matcher: Matcher,
+    limits: RowLimits,
+    row: Vec<u8>,
+    in_row: bool,
+    done: bool,
+    after: After,
+    taken_in_row: u32,
+    key: Vec<u8>,
+    hint: Vec<u8>,
+    /// Steps that look at cells, since the scanner was made.
+    pub cells_seen: u64,
+}
+
+/// Steps of `next` tried before a seek to a near key.
+const NEAR_STEPS: u32 = 3;
+
+impl StoreScanner {
+    /// `merge` is positioned already.
+    pub(crate) fn new(region: Arc<str>, merge: Merge, matcher: Matcher, limits: RowLimits) -> StoreScanner {
+        StoreScanner {
+            region,
+            merge,
+            matcher,
+            limits,
+            row: Vec::new(),
+            in_row: false,
+            done: false,
+            after: After::Nothing,
+            taken_in_row: 0,
+            key: Vec::new(),
+            hint: Vec::new(),
+            cells_seen: 0,
+        }
+    }
+
+    pub(crate) fn merge_mut(&mut self) -> &mut Merge {
+        &mut self.merge
+    }
+
+    fn wrap<T>(&self, result: hfile::Result<T>) -> Result<T> {
+        result.map_err(|error| RegionError::file(&self.region, error))
+    }
+
+    /// The row that the next cell belongs to.
+    #[inline]
+    pub(crate) fn peek_row(&self) -> Option<&[u8]> {
+        self.peek().map(|cell| cell.key().row())
+    }
+
+    /// The next cell, judged or not.
+    #[inline]
+    pub(crate) fn peek(&self) -> Option<CellRef<'_>> {
+        if self.done { None } else { self.merge.current() }
+    }
+
+    /// The cell that the last step wanted.
+    #[inline]
+    pub(crate) fn cell(&self) -> CellRef<'_> {
+        self.merge.current().expect("asked after Step::Cell only")
+    }
+
+    /// Whether a row was begun and not ended.
+    pub(crate) fn in_row(&self) -> bool {
+        self.in_row
+    }
+
+    /// The row of the next cell begins.
+    pub(crate) fn start_row(&mut self) {
+        if let Some(cell) = self.merge.current() {
+            self.row.clear();
+            self.row.extend_from_slice(cell.key().row());
+            self.in_row = true;
+            self.taken_in_row = 0;
+            self.after = After::Nothing;
+            self.matcher.start_row();
+        }
+    }
+
+    /// Goes on in the row; `budget` counts the cells that may be looked at before [`Step::Pause`].
+    pub(crate) fn step(&mut self, mut filter: Option<&mut Evaluator>, budget: &mut u64) -> Result<Step> {
+        loop {
+            self.finish_step()?;
+            if !self.in_row {
+                return Ok(if self.peek().is_some() { Step::RowEnd } else { Step::End });
+            }
+            let Some(cell) = self.merge.current() else {
+                self.in_row = false;
+                return Ok(self.row_end());
+            };
+            if cell.key().row() != self.row {
+                self.in_row = false;
+                if self.limits.is_single_row {
+                    self.done = true;
+                }
+                return Ok(self.row_end());
+            }
+            if *budget == 0 {
+                return Ok(Step::Pause);
+            }
+            *budget -= 1;
+            self.cells_seen += 1;
+            let code = self.matcher.judge(cell, filter.as_deref_mut())?;
+            match code {
+                Code::Include | Code::IncludeNextCol | Code::IncludeNextRow => {
+                    self.taken_in_row += 1;
+                    self.after = match code {
+                        Code::Include => After::Next,
+                        Code::IncludeNextCol => After::NextCol,
+                        _ => After::NextRow,
+                    };
+                    if self.taken_in_row <= self.limits.offset {
+                        continue;
+                    }
+                    if let Some(limit) = self.limits.limit {
+                        let wanted = limit.saturating_add(self.limits.offset);
+                        if self.taken_in_row >= wanted {
+                            self.after = After::NextRow;
+                        }
+                        if limit == 0 {
+                            continue;
+                        }
+                    }
+                    return Ok(Step::Cell);
+                }
+                Code::Skip => self.after = After::Next,
+                Code::NextCol => self.after = After::NextCol,
+                Code::NextRow => self.after = After::NextRow,
+                Code::Hint => self.follow_hint(filter.as_deref_mut())?,
+                Code::DoneScan => {
+                    self.done = true;
+                    self.in_row = false;
+                    return Ok(Step::End);
+                }
+            }
+        }
+    }
+
+    fn row_end(&self) -> Step {
+        if self.peek().is_some() { Step::RowEnd } else { Step::End }
+    }
+
+    /// Does the seek that the last step left; afterwards [`StoreScanner::peek`] is what comes next.
+    pub(crate) fn finish_step(&mut self) -> Result<()> {
+        let after = std::mem::replace(&mut self.after, After::Nothing);
+        let done = match after {
+            After::Nothing => return Ok(()),
+            After::Next => self.merge.next(),
+            After::NextCol => self.to_next_column(),
+            After::NextRow => {
+                self.in_row = false;
+                self.to_next_row()
+            }
+        };
+        self.wrap(done)
+    }
+
+    /// Leaves the row, wherever in it the scanner is.
+    pub(crate) fn skip_row(&mut self) -> Result<()> {
+        self.after = After::Nothing;
+        self.in_row = false;
+        let done = match self.merge.current() {
+            Some(cell) => {
+                self.row.clear();
+                self.row.extend_from_slice(cell.key().row());
+                self.to_next_row()
+            }
+            None => Ok(()),
+        };
+        self.wrap(done)
+    }
+
+    fn to_next_row(&mut self) -> hfile::Result<()> {
+        if self.limits.is_single_row || self.limits.last_row.as_ref().is_some_and(|last| self.row == last[..]) {
+            self.done = true;
+            return Ok(());
+        }
+        if self.limits.reversed {
+            return self.merge.previous_row();
+        }
+        for _ in 0..NEAR_STEPS {
+            match self.merge.current() {
+                Some(cell) if cell.key().row() == self.row => self.merge.next()?,
+                _ => return Ok(()),
+            }
+        }
+        write_last_on_row(&mut self.key, &self.row);
+        self.merge.reseek(KeyRef::from_checked(&self.key), false)
+    }
+
+    fn to_next_column(&mut self) -> hfile::Result<()> {
+        let Some(cell) = self.merge.current() else { return Ok(()) };
+        let key = cell.key();
+        let qualifier = key.qualifier();
+        if qualifier.is_empty() {
+            // Family markers share the empty qualifier with its puts: they must not be passed over.
+            return self.merge.next();
+        }
+        self.key.clear();
+        // The tracker of arrival order does not count columns off: its next column may be this one.
+        let late = match self.matcher.next_column().filter(|next| *next > qualifier) {
+            Some(next) => {
+                let maximum = CellType::Maximum.code();
+                KeyRef::write(&mut self.key, key.row(), key.family(), next, i64::MAX, maximum);
+                true
+            }
+            None => {
+                let minimum = CellType::Minimum.code();
+                KeyRef::write(&mut self.key, key.row(), key.family(), qualifier, i64::MIN, minimum);
+                false
+            }
+        };
+        let target = KeyRef::from_checked(&self.key);
+        let order = self.merge.order();
+        let steps = if late { 1 } else { NEAR_STEPS };
+        for _ in 0..steps {
+            self.merge.next()?;
+            match self.merge.current() {
+                Some(cell) if order.keys(cell.key(), target) == Ordering::Less => {}
+                _ => return Ok(()),
+            }
+        }
+        self.merge.reseek(target, late && self.limits.is_single_row)
+    }
+
+    fn follow_hint(&mut self, filter: Option<&mut Evaluator>) -> Result<()> {
+        let Some(cell) = self.merge.current() else { return Ok(()) };
+        let has_hint = filter.is_some_and(|filter| filter.next_cell_hint(cell, &mut self.hint));
+        if !has_hint {
+            self.after = After::Next;
+            return Ok(());
+        }
+        let hint = KeyRef::parse(&self.hint)
+            .map_err(|error| RegionError::DoNotRetry(format!("a filter's hint is not a key: {error}")))?;
+        let order = self.merge.order();
+        let ahead = order.keys(hint, cell.key());
+        if self.limits.reversed {
+            if ahead == Ordering::Less && order.rows(hint.row(), &self.row) == Ordering::Less {
+                if self.limits.is_single_row {
+                    self.done = true;
+                    return Ok(());
+                }
+                self.in_row = false;
+                let done = self.merge.back_below(hint.row(), true);
+                return self.wrap(done);
+            }
+            self.after = After::Next;
+            return Ok(());
+        }
+        if ahead == Ordering::Greater {
+            let done = self.merge.reseek(hint, false);
+            return self.wrap(done);
+        }
+        self.after = After::Next;
+        Ok(())
+    }
+
+    /// Forward: to `row`, or the first one after it. Reversed: to `row`, or the last one before it. For families that
+    /// are read on demand.
+    pub(crate) fn seek_row(&mut self, row: &[u8]) -> Result<()> {
+        self.after = After::Nothing;
+        self.in_row = false;
+        let done = if self.limits.reversed {
+            self.merge.back_below(row, true)
+        } else {
+            write_first_on_row(&mut self.key, row);
+            self.merge.reseek(KeyRef::from_checked(&self.key), false)
+        };
+        self.wrap(done)
+    }
+}

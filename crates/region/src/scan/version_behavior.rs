@@ -1,0 +1,170 @@
+//! Deletes and versions by order of arrival, for families with NEW_VERSION_BEHAVIOR: a marker masks only what arrived
+//! before it, and a version that was pushed out by newer ones when it was overwritten stays out.
+//!
+//! Each marker over a whole column or family opens an epoch that ends with it (`Epoch`); puts are counted in the epoch
+//! they arrived in, and version markers split an epoch's count. Follows: `NewVersionBehaviorTracker`; unlike it,
+//! a family marker also counts for the column with the empty qualifier.
+
+use super::matcher::Code;
+use cell::{CellRef, CellType};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+#[derive(Clone)]
+struct Epoch {
+    /// Puts at or before it that arrived in this epoch are masked.
+    timestamp: i64,
+    /// Timestamps of version markers, each with the sequence ids at which it was deleted.
+    versions_deleted: BTreeMap<i64, BTreeSet<u64>>,
+    /// For the end of the epoch and each version marker in it: the puts that counted when it arrived.
+    counted: BTreeMap<u64, BTreeSet<u64>>,
+}
+
+impl Epoch {
+    fn new(timestamp: i64) -> Epoch {
+        Epoch { timestamp, versions_deleted: BTreeMap::new(), counted: BTreeMap::from([(u64::MAX, BTreeSet::new())]) }
+    }
+
+    fn delete_version(&mut self, timestamp: i64, seq_id: u64) {
+        self.versions_deleted.entry(timestamp).or_default().insert(seq_id);
+        let earlier: BTreeSet<u64> = self
+            .counted
+            .range(seq_id..)
+            .next()
+            .map(|(_, puts)| puts.range(..seq_id).copied().collect())
+            .unwrap_or_default();
+        self.counted.insert(seq_id, earlier);
+    }
+}
+
+pub(crate) struct VersionBehavior {
+    max_versions: usize,
+    result_versions: u32,
+    family: BTreeMap<u64, Epoch>,
+    column: BTreeMap<u64, Epoch>,
+    has_last: bool,
+    last_qualifier: Vec<u8>,
+    last_timestamp: i64,
+    last_seq_id: u64,
+    last_type: u8,
+    count: u32,
+}
+
+impl VersionBehavior {
+    pub(crate) fn new(max_versions: u32, result_versions: u32) -> VersionBehavior {
+        let mut tracker = VersionBehavior {
+            max_versions: max_versions as usize,
+            result_versions,
+            family: BTreeMap::new(),
+            column: BTreeMap::new(),
+            has_last: false,
+            last_qualifier: Vec::new(),
+            last_timestamp: 0,
+            last_seq_id: 0,
+            last_type: 0,
+            count: 0,
+        };
+        tracker.reset();
+        tracker
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.column.clear();
+        self.family.clear();
+        self.family.insert(u64::MAX, Epoch::new(i64::MIN));
+        self.has_last = false;
+        self.count = 0;
+    }
+
+    /// Returns the sequence id of the put that this one repeats, if the cell before had the same coordinates.
+    fn prepare(&mut self, cell: CellRef<'_>) -> Option<u64> {
+        let key = cell.key();
+        let (qualifier, type_code) = (key.qualifier(), key.type_code());
+        let is_family_type = |t: u8| t == CellType::DeleteFamily.code() || t == CellType::DeleteFamilyVersion.code();
+        let changed = !self.has_last
+            || self.last_qualifier != qualifier
+            || (is_family_type(self.last_type) && !is_family_type(type_code));
+        if changed {
+            self.column = self.family.clone();
+            self.count = 0;
+        } else if type_code == self.last_type
+            && !CellType::is_delete(type_code)
+            && key.timestamp() == self.last_timestamp
+        {
+            return Some(self.last_seq_id);
+        }
+        self.has_last = true;
+        self.last_qualifier.clear();
+        self.last_qualifier.extend_from_slice(qualifier);
+        self.last_timestamp = key.timestamp();
+        self.last_seq_id = cell.seq_id().0;
+        self.last_type = type_code;
+        None
+    }
+
+    pub(crate) fn add(&mut self, cell: CellRef<'_>) {
+        self.prepare(cell);
+        let (timestamp, seq_id) = (cell.timestamp(), cell.seq_id().0);
+        match CellType::from_code(cell.type_code()) {
+            Some(CellType::DeleteFamily) => {
+                self.family.insert(seq_id, Epoch::new(timestamp));
+            }
+            Some(CellType::DeleteFamilyVersion) => {
+                if let Some((_, epoch)) = self.family.range_mut(seq_id..).next() {
+                    epoch.delete_version(timestamp, seq_id);
+                }
+            }
+            Some(CellType::DeleteColumn) => {
+                self.column.insert(seq_id, Epoch::new(timestamp));
+            }
+            Some(CellType::Delete) => {
+                if let Some((_, epoch)) = self.column.range_mut(seq_id..).next() {
+                    epoch.delete_version(timestamp, seq_id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a marker or newer versions mask this put. Counts it, so it is asked once per put.
+    pub(crate) fn is_deleted(&mut self, cell: CellRef<'_>) -> bool {
+        let repeats = self.prepare(cell);
+        let (timestamp, seq_id) = (cell.timestamp(), cell.seq_id().0);
+        for (_, epoch) in self.column.range_mut(seq_id..) {
+            let deleted_at = epoch
+                .versions_deleted
+                .get(&timestamp)
+                .and_then(|ids| ids.range((Bound::Included(seq_id), Bound::Unbounded)).next().copied());
+            let until = repeats.unwrap_or(u64::MAX).min(deleted_at.unwrap_or(u64::MAX));
+            if until >= seq_id {
+                for (_, puts) in epoch.counted.range_mut(seq_id..=until) {
+                    if puts.len() >= self.max_versions {
+                        return true;
+                    }
+                    puts.insert(seq_id);
+                }
+            }
+            if deleted_at.is_some() || timestamp <= epoch.timestamp {
+                return true;
+            }
+        }
+        repeats.is_some()
+    }
+
+    pub(crate) fn check_version(&mut self, expired: bool, min_versions: u32) -> Code {
+        self.count += 1;
+        if expired {
+            if self.count == min_versions {
+                return Code::IncludeNextCol;
+            }
+            if self.count > min_versions {
+                return Code::NextCol;
+            }
+        }
+        match self.count.cmp(&self.result_versions) {
+            std::cmp::Ordering::Equal => Code::IncludeNextCol,
+            std::cmp::Ordering::Greater => Code::NextCol,
+            std::cmp::Ordering::Less => Code::Include,
+        }
+    }
+}

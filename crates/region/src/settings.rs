@@ -1,0 +1,394 @@
+//! Settings of regions under HBase's keys, and [`RegionSettings`]: what they come to for one server, table or family.
+//!
+//! HBase lets a table's or family's CONFIGURATION override a server's key; [`RegionSettings::with_overrides`] does that.
+
+use base::size::{GIB, KIB, MIB};
+use base::{Config, Setting, SettingRow};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Memstore bytes at which a region is flushed.
+pub const FLUSH_SIZE: Setting<u64> = Setting {
+    key: "hbase.hregion.memstore.flush.size",
+    default: 128 * MIB,
+    min: 1,
+    max: 1024 * GIB,
+    unit: "bytes",
+    doc: "A region whose memstores hold this many bytes is flushed. More means fewer, larger store files, more memory \
+          and a longer replay after a crash.",
+};
+/// Multiple of the flush size at which writes are refused.
+pub const BLOCK_MULTIPLIER: Setting<u64> = Setting {
+    key: "hbase.hregion.memstore.block.multiplier",
+    default: 4,
+    min: 1,
+    max: 1000,
+    unit: "count",
+    doc: "A region refuses writes (RegionTooBusyException) while its memstores hold this many times the flush size.",
+};
+/// Store size that a family needs to be flushed on its own.
+pub const FLUSH_LOWER_BOUND_MIN: Setting<u64> = Setting {
+    key: "hbase.hregion.percolumnfamilyflush.size.lower.bound.min",
+    default: 16 * MIB,
+    min: 0,
+    max: 1024 * GIB,
+    unit: "bytes",
+    doc: "When a region with several families is flushed for its size, only families with at least this much (or \
+          flush size / number of families, if that is more) are written; all are when none is that large.",
+};
+/// Edits after which a region is flushed.
+pub const FLUSH_PER_CHANGES: Setting<u64> = Setting {
+    key: "hbase.regionserver.flush.per.changes",
+    default: 30_000_000,
+    min: 1,
+    max: 1_000_000_000,
+    unit: "count",
+    doc: "A region is flushed after this many edits whatever their size, to bound its replay.",
+};
+/// Age of the oldest unflushed edit at which a region is flushed.
+pub const PERIODIC_FLUSH_INTERVAL: Setting<u64> = Setting {
+    key: "hbase.regionserver.optionalcacheflushinterval",
+    default: 3_600_000,
+    min: 0,
+    max: i64::MAX as u64,
+    unit: "ms",
+    doc: "A region whose oldest edit in memory is older than this is flushed; 0 switches that off.",
+};
+/// Files that make a compaction worth it.
+pub const COMPACTION_MIN: Setting<u64> = Setting {
+    key: "hbase.hstore.compaction.min",
+    default: 3,
+    min: 2,
+    max: 1000,
+    unit: "count",
+    doc: "Files that a minor compaction needs at least. Fewer means faster reads and more rewriting.",
+};
+/// Old name of [`COMPACTION_MIN`].
+pub const COMPACTION_THRESHOLD: Setting<u64> = Setting {
+    key: "hbase.hstore.compactionThreshold",
+    default: 3,
+    min: 2,
+    max: 1000,
+    unit: "count",
+    doc: "Old name of hbase.hstore.compaction.min, read when that one is not given.",
+};
+/// Files that one compaction takes at most.
+pub const COMPACTION_MAX: Setting<u64> = Setting {
+    key: "hbase.hstore.compaction.max",
+    default: 10,
+    min: 2,
+    max: 1000,
+    unit: "count",
+    doc: "Files that one minor compaction takes at most.",
+};
+/// Files below this size are always eligible.
+pub const COMPACTION_MIN_SIZE: Setting<u64> = Setting {
+    key: "hbase.hstore.compaction.min.size",
+    default: 128 * MIB,
+    min: 0,
+    max: i64::MAX as u64,
+    unit: "bytes",
+    doc: "Files smaller than this are compacted whatever the ratio says. The flush size when not given.",
+};
+/// Files above this size are never compacted by a minor compaction.
+pub const COMPACTION_MAX_SIZE: Setting<u64> = Setting {
+    key: "hbase.hstore.compaction.max.size",
+    default: i64::MAX as u64,
+    min: 1,
+    max: i64::MAX as u64,
+    unit: "bytes",
+    doc: "Files larger than this are left out of minor compactions.",
+};
+/// How much larger than the rest of a selection a file may be.
+pub const COMPACTION_RATIO: Setting<f64> = Setting {
+    key: "hbase.hstore.compaction.ratio",
+    default: 1.2,
+    min: 0.0,
+    max: 1000.0,
+    unit: "fraction",
+    doc: "A file is taken when it is at most this many times the others' total. More compacts more eagerly.",
+};
+/// Time between major compactions.
+pub const MAJOR_COMPACTION_INTERVAL: Setting<u64> = Setting {
+    key: "hbase.hregion.majorcompaction",
+    default: 604_800_000,
+    min: 0,
+    max: i64::MAX as u64,
+    unit: "ms",
+    doc: "A store whose oldest file is older than this is rewritten as one file; 0 leaves it to the operator.",
+};
+/// Spread of [`MAJOR_COMPACTION_INTERVAL`].
+pub const MAJOR_COMPACTION_JITTER: Setting<f64> = Setting {
+    key: "hbase.hregion.majorcompaction.jitter",
+    default: 0.5,
+    min: 0.0,
+    max: 1.0,
+    unit: "fraction",
+    doc: "Each store's interval between major compactions is moved by up to this fraction either way.",
+};
+/// Time that delete markers outlive their major compaction.
+pub const TIME_TO_PURGE_DELETES: Setting<u64> = Setting {
+    key: "hbase.hstore.time.to.purge.deletes",
+    default: 0,
+    min: 0,
+    max: i64::MAX as u64,
+    unit: "ms",
+    doc: "Delete markers younger than this survive a major compaction.",
+};
+/// Files at which flushes wait for a compaction.
+pub const BLOCKING_STORE_FILES: Setting<u64> = Setting {
+    key: "hbase.hstore.blockingStoreFiles",
+    default: 16,
+    min: 2,
+    max: 10_000,
+    unit: "count",
+    doc: "A store with this many files is not flushed again before it was compacted (or blockingWaitTime is over).",
+};
+/// Store size at which a region is split.
+pub const MAX_FILE_SIZE: Setting<u64> = Setting {
+    key: "hbase.hregion.max.filesize",
+    default: 10 * GIB,
+    min: 1,
+    max: i64::MAX as u64,
+    unit: "bytes",
+    doc: "A region with a store larger than this is split.",
+};
+/// Compaction size from which it counts as large.
+pub const COMPACTION_THROTTLE_POINT: Setting<u64> = Setting {
+    key: "hbase.regionserver.thread.compaction.throttle",
+    default: 2_684_354_560,
+    min: 0,
+    max: i64::MAX as u64,
+    unit: "bytes",
+    doc: "Compactions of more than this run in the large queue, so that small ones do not wait for them.",
+};
+/// Largest cell.
+pub const MAX_CELL_SIZE: Setting<i64> = Setting {
+    key: "hbase.server.keyvalue.maxsize",
+    default: 10_485_760,
+    min: i64::MIN,
+    max: i64::MAX,
+    unit: "bytes",
+    doc: "A cell larger than this is refused; 0 or less switches the check off.",
+};
+/// How far in the future a cell's timestamp may lie.
+pub const TIMESTAMP_SLOP: Setting<i64> = Setting {
+    key: "hbase.hregion.keyvalue.timestamp.slop.millisecs",
+    default: i64::MAX,
+    min: 0,
+    max: i64::MAX,
+    unit: "ms",
+    doc: "A cell stamped further in the future than this is refused; the maximum switches the check off.",
+};
+/// Largest row.
+pub const MAX_ROW_SIZE: Setting<u64> = Setting {
+    key: "hbase.table.max.rowsize",
+    default: GIB,
+    min: 1,
+    max: i64::MAX as u64,
+    unit: "bytes",
+    doc: "A read that gathers more than this of one row fails with RowTooBigException.",
+};
+/// Cells between two looks at the clock.
+pub const CELLS_PER_HEARTBEAT_CHECK: Setting<u64> = Setting {
+    key: "hbase.cells.scanned.per.heartbeat.check",
+    default: 10_000,
+    min: 1,
+    max: 1_000_000_000,
+    unit: "count",
+    doc: "A scan looks at the clock after this many cells.",
+};
+/// Whether scans read non-essential families late by default.
+pub const ON_DEMAND_FAMILIES: Setting<bool> = Setting {
+    key: "hbase.hregion.scan.loadColumnFamiliesOnDemand",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Families that the filter does not need are read only for rows that it passes, unless the scan says otherwise.",
+};
+/// Whether files whose cells are all expired are dropped unread.
+pub const DELETE_EXPIRED_FILES: Setting<bool> = Setting {
+    key: "hbase.store.delete.expired.storefile",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Store files whose newest cell is past the family's TTL are removed without being read.",
+};
+/// Days that cells keep their sequence ids.
+pub const KEEP_SEQ_ID_DAYS: Setting<u64> = Setting {
+    key: "hbase.hstore.compaction.keep.seqId.period",
+    default: 5,
+    min: 0,
+    max: 36_500,
+    unit: "days",
+    doc: "A compaction of all files drops the sequence ids of cells from files older than this, which makes files \
+          smaller and reads a little cheaper.",
+};
+/// Whether damaged recovered edits are passed over.
+pub const SKIP_ERRORS: Setting<bool> = Setting {
+    key: "hbase.hregion.edits.replay.skip.errors",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "A recovered.edits file that cannot be read is put aside and the region opens without it. This loses writes.",
+};
+/// Bytes between two looks at whether a compaction should stop.
+pub const COMPACTION_CHECK_INTERVAL: Setting<u64> = Setting {
+    key: "hbase.hstore.close.check.interval",
+    default: 10 * MIB,
+    min: 4 * KIB,
+    max: GIB,
+    unit: "bytes",
+    doc: "A compaction asks whether it should stop after writing this many bytes.",
+};
+
+/// All rows.
+pub const ALL: &[&dyn SettingRow] = &[
+    &FLUSH_SIZE,
+    &BLOCK_MULTIPLIER,
+    &FLUSH_LOWER_BOUND_MIN,
+    &FLUSH_PER_CHANGES,
+    &PERIODIC_FLUSH_INTERVAL,
+    &COMPACTION_MIN,
+    &COMPACTION_THRESHOLD,
+    &COMPACTION_MAX,
+    &COMPACTION_MIN_SIZE,
+    &COMPACTION_MAX_SIZE,
+    &COMPACTION_RATIO,
+    &MAJOR_COMPACTION_INTERVAL,
+    &MAJOR_COMPACTION_JITTER,
+    &TIME_TO_PURGE_DELETES,
+    &BLOCKING_STORE_FILES,
+    &MAX_FILE_SIZE,
+    &COMPACTION_THROTTLE_POINT,
+    &MAX_CELL_SIZE,
+    &TIMESTAMP_SLOP,
+    &MAX_ROW_SIZE,
+    &CELLS_PER_HEARTBEAT_CHECK,
+    &ON_DEMAND_FAMILIES,
+    &DELETE_EXPIRED_FILES,
+    &KEEP_SEQ_ID_DAYS,
+    &SKIP_ERRORS,
+    &COMPACTION_CHECK_INTERVAL,
+];
+
+/// The settings' values, read once. Field by field as the rows say.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "each field is described by the row of its name")]
+pub struct RegionSettings {
+    pub flush_size_bytes: u64,
+    pub block_multiplier: u64,
+    pub flush_lower_bound_min_bytes: u64,
+    pub flush_per_changes: u64,
+    pub periodic_flush_interval_ms: u64,
+    pub compaction_min_files: usize,
+    pub compaction_max_files: usize,
+    pub compaction_min_size_bytes: u64,
+    pub compaction_max_size_bytes: u64,
+    pub compaction_ratio: f64,
+    pub major_compaction_interval_ms: u64,
+    pub major_compaction_jitter: f64,
+    pub time_to_purge_deletes_ms: i64,
+    pub blocking_store_files: usize,
+    pub max_file_size_bytes: u64,
+    pub compaction_throttle_point_bytes: u64,
+    /// 0 when switched off.
+    pub max_cell_size_bytes: u64,
+    pub timestamp_slop_ms: i64,
+    pub max_row_size_bytes: u64,
+    pub cells_per_heartbeat_check: u64,
+    pub on_demand_families: bool,
+    pub delete_expired_files: bool,
+    pub keep_seq_id_ms: i64,
+    pub skip_errors: bool,
+    pub compaction_check_interval_bytes: u64,
+    source: Arc<Config>,
+}
+
+impl RegionSettings {
+    /// What `config` says.
+    pub fn from_config(config: &Config) -> RegionSettings {
+        RegionSettings::read(Arc::new(config.clone()))
+    }
+
+    fn read(config: Arc<Config>) -> RegionSettings {
+        let flush_size_bytes = config.get(&FLUSH_SIZE);
+        let compaction_min = if !config.is_set(COMPACTION_MIN.key) && config.is_set(COMPACTION_THRESHOLD.key) {
+            config.get(&COMPACTION_THRESHOLD)
+        } else {
+            config.get(&COMPACTION_MIN)
+        };
+        let compaction_max_files = config.get(&COMPACTION_MAX) as usize;
+        let compaction_min_size_bytes =
+            if config.is_set(COMPACTION_MIN_SIZE.key) { config.get(&COMPACTION_MIN_SIZE) } else { flush_size_bytes };
+        let compaction_throttle_point_bytes = if config.is_set(COMPACTION_THROTTLE_POINT.key) {
+            config.get(&COMPACTION_THROTTLE_POINT)
+        } else {
+            2 * compaction_max_files as u64 * flush_size_bytes
+        };
+        RegionSettings {
+            flush_size_bytes,
+            block_multiplier: config.get(&BLOCK_MULTIPLIER),
+            flush_lower_bound_min_bytes: config.get(&FLUSH_LOWER_BOUND_MIN),
+            flush_per_changes: config.get(&FLUSH_PER_CHANGES),
+            periodic_flush_interval_ms: config.get(&PERIODIC_FLUSH_INTERVAL),
+            compaction_min_files: compaction_min as usize,
+            compaction_max_files,
+            compaction_min_size_bytes,
+            compaction_max_size_bytes: config.get(&COMPACTION_MAX_SIZE),
+            compaction_ratio: config.get(&COMPACTION_RATIO),
+            major_compaction_interval_ms: config.get(&MAJOR_COMPACTION_INTERVAL),
+            major_compaction_jitter: config.get(&MAJOR_COMPACTION_JITTER),
+            time_to_purge_deletes_ms: config.get(&TIME_TO_PURGE_DELETES) as i64,
+            blocking_store_files: config.get(&BLOCKING_STORE_FILES) as usize,
+            max_file_size_bytes: config.get(&MAX_FILE_SIZE),
+            compaction_throttle_point_bytes,
+            max_cell_size_bytes: config.get(&MAX_CELL_SIZE).max(0) as u64,
+            timestamp_slop_ms: config.get(&TIMESTAMP_SLOP),
+            max_row_size_bytes: config.get(&MAX_ROW_SIZE),
+            cells_per_heartbeat_check: config.get(&CELLS_PER_HEARTBEAT_CHECK),
+            on_demand_families: config.get(&ON_DEMAND_FAMILIES),
+            delete_expired_files: config.get(&DELETE_EXPIRED_FILES),
+            keep_seq_id_ms: config.get(&KEEP_SEQ_ID_DAYS) as i64 * 86_400_000,
+            skip_errors: config.get(&SKIP_ERRORS),
+            compaction_check_interval_bytes: config.get(&COMPACTION_CHECK_INTERVAL),
+            source: config,
+        }
+    }
+
+    /// These settings under a table's or family's CONFIGURATION; the same `Arc` when that is empty.
+    pub fn with_overrides(self: &Arc<RegionSettings>, overrides: &BTreeMap<String, String>) -> Arc<RegionSettings> {
+        if overrides.is_empty() {
+            return self.clone();
+        }
+        let mut config = (*self.source).clone();
+        overrides.iter().for_each(|(key, value)| config.set(key, value));
+        Arc::new(RegionSettings::read(Arc::new(config)))
+    }
+}
+
+impl Default for RegionSettings {
+    fn default() -> RegionSettings {
+        RegionSettings::from_config(&Config::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_follow_the_flush_size_and_overrides_win() {
+        let mut config = Config::default();
+        config.set(FLUSH_SIZE.key, "1000");
+        let server = Arc::new(RegionSettings::from_config(&config));
+        assert_eq!((server.compaction_min_size_bytes, server.compaction_throttle_point_bytes), (1000, 20_000));
+        let overrides = BTreeMap::from([("hbase.hstore.compactionThreshold".to_owned(), "5".to_owned())]);
+        let family = server.with_overrides(&overrides);
+        assert_eq!((family.compaction_min_files, family.flush_size_bytes), (5, 1000));
+        assert!(Arc::ptr_eq(&server, &server.with_overrides(&BTreeMap::new())));
+    }
+}

@@ -1,0 +1,171 @@
+//! Numbers about a region for load reports, metrics and status pages.
+
+use crate::region::Region;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counted since the region was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub reads: AtomicU64,
+    pub writes: AtomicU64,
+    pub writes_without_log: AtomicU64,
+    pub rows_filtered: AtomicU64,
+    pub checks_passed: AtomicU64,
+    pub checks_failed: AtomicU64,
+    pub blocked: AtomicU64,
+    pub flushes: AtomicU64,
+    pub flushed_bytes: AtomicU64,
+    pub compactions: AtomicU64,
+    pub compactions_failed: AtomicU64,
+    pub compacted_files: AtomicU64,
+    pub compacted_bytes: AtomicU64,
+    pub compacting_cells: AtomicU64,
+    pub compacted_cells: AtomicU64,
+}
+
+/// A family's numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoreStats {
+    /// Name of the family.
+    pub family: Vec<u8>,
+    /// Store files.
+    pub files: usize,
+    /// References among them.
+    pub reference_files: usize,
+    /// Bytes of the files.
+    pub files_bytes: u64,
+    /// Bytes of the files before compression.
+    pub files_uncompressed_bytes: u64,
+    /// Memory of the memstore.
+    pub memstore_bytes: u64,
+    /// Sequence id up to which everything is in files.
+    pub max_flushed_seq_id: u64,
+}
+
+/// A region's numbers at one moment. Counts are since the region was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RegionStats {
+    /// Each family's numbers, in the order of names.
+    pub stores: Vec<StoreStats>,
+    /// Store files of all families.
+    pub files: usize,
+    /// References among them.
+    pub reference_files: usize,
+    /// Most files in one store.
+    pub max_store_files: usize,
+    /// Bytes of all files.
+    pub files_bytes: u64,
+    /// Bytes of all files before compression.
+    pub files_uncompressed_bytes: u64,
+    /// Memory of all memstores.
+    pub memstore_bytes: u64,
+    /// Bytes of the cells in all memstores.
+    pub memstore_data_bytes: u64,
+    /// Data index of all files before compression.
+    pub index_bytes: u64,
+    /// Bloom chunks of all files.
+    pub bloom_bytes: u64,
+    /// Memory held by open files outside the cache.
+    pub reader_heap_bytes: u64,
+    /// Steps of scans, and Gets.
+    pub read_requests: u64,
+    /// Rows that filters dropped.
+    pub filtered_read_requests: u64,
+    /// Mutations.
+    pub write_requests: u64,
+    /// Log entries saved by SKIP_WAL.
+    pub writes_without_log: u64,
+    /// Conditions that held.
+    pub checks_passed: u64,
+    /// Conditions that did not hold.
+    pub checks_failed: u64,
+    /// Writes refused because the memstore was too large.
+    pub blocked_requests: u64,
+    /// Flushes done.
+    pub flushes: u64,
+    /// Bytes written by flushes.
+    pub flushed_bytes: u64,
+    /// Compactions done.
+    pub compactions: u64,
+    /// Compactions that failed or were stopped.
+    pub compactions_failed: u64,
+    /// Files that compactions took.
+    pub compacted_files: u64,
+    /// Bytes that compactions wrote.
+    pub compacted_bytes: u64,
+    /// Cells that the compactions so far had to look at.
+    pub total_compacting_cells: u64,
+    /// Cells that they have looked at.
+    pub current_compacted_cells: u64,
+    /// Highest sequence id given out.
+    pub max_seq_id: u64,
+    /// Highest sequence id below which everything is in files, over all families.
+    pub max_flushed_seq_id: u64,
+    /// Milliseconds of the last flush (of the opening when there was none).
+    pub last_flush_ms: i64,
+    /// Milliseconds of the oldest file's last major compaction; 0 when some file never had one.
+    pub last_major_compaction_ms: i64,
+    /// Milliseconds of the oldest unflushed edit.
+    pub oldest_edit_ms: Option<i64>,
+}
+
+impl Region {
+    /// The region's numbers now. Costs a walk over its files in memory.
+    pub fn stats(&self) -> RegionStats {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let c = &self.counters;
+        let mut stats = RegionStats {
+            memstore_bytes: self.memstore_bytes(),
+            memstore_data_bytes: self.memstore_data_bytes(),
+            read_requests: count(&c.reads),
+            filtered_read_requests: count(&c.rows_filtered),
+            write_requests: count(&c.writes),
+            writes_without_log: count(&c.writes_without_log),
+            checks_passed: count(&c.checks_passed),
+            checks_failed: count(&c.checks_failed),
+            blocked_requests: count(&c.blocked),
+            flushes: count(&c.flushes),
+            flushed_bytes: count(&c.flushed_bytes),
+            compactions: count(&c.compactions),
+            compactions_failed: count(&c.compactions_failed),
+            compacted_files: count(&c.compacted_files),
+            compacted_bytes: count(&c.compacted_bytes),
+            total_compacting_cells: count(&c.compacting_cells),
+            current_compacted_cells: count(&c.compacted_cells),
+            max_seq_id: self.mvcc().last_seq_id().0,
+            last_flush_ms: self.last_flush_ms.load(Ordering::Relaxed),
+            oldest_edit_ms: self.oldest_edit_ms(),
+            ..RegionStats::default()
+        };
+        let mut oldest_major = i64::MAX;
+        for store in &*self.stores {
+            let view = store.view();
+            let mut own = StoreStats {
+                family: store.name.to_vec(),
+                files: view.files.len(),
+                memstore_bytes: view.memory.sizes().heap_bytes as u64,
+                max_flushed_seq_id: store.max_flushed().0,
+                ..StoreStats::default()
+            };
+            for file in view.files.iter() {
+                own.reference_files += usize::from(file.is_reference());
+                own.files_bytes += file.len_bytes();
+                own.files_uncompressed_bytes += file.reader.uncompressed_bytes();
+                stats.index_bytes += file.reader.index_bytes();
+                stats.bloom_bytes += file.reader.bloom_bytes();
+                stats.reader_heap_bytes += file.reader.heap_bytes() as u64;
+                let major = if file.reader.is_major_compacted() { file.created_ms().unwrap_or(0) } else { 0 };
+                oldest_major = oldest_major.min(major);
+            }
+            stats.files += own.files;
+            stats.reference_files += own.reference_files;
+            stats.max_store_files = stats.max_store_files.max(own.files);
+            stats.files_bytes += own.files_bytes;
+            stats.files_uncompressed_bytes += own.files_uncompressed_bytes;
+            stats.max_flushed_seq_id = stats.max_flushed_seq_id.max(own.max_flushed_seq_id);
+            stats.stores.push(own);
+        }
+        stats.last_major_compaction_ms = if oldest_major == i64::MAX { 0 } else { oldest_major };
+        stats
+    }
+}

@@ -1,0 +1,187 @@
+//! A store: one family of a region, in memory and in files.
+//!
+//! Readers take the store's [`StoreView`], an immutable picture: the memstore's segments and the list of files. Every
+//! change (a flush that begins or ends, a compaction) publishes a new picture in one step; whoever holds an old one
+//! keeps reading it, whatever happens to the store. Follows: `HStore`, `StoreFileManager`.
+
+use crate::RegionSettings;
+use crate::error::{RegionError, Result};
+use crate::layout::{family_dir, family_name, region_dir};
+use crate::scan::matcher::FamilyRules;
+use crate::store_file::{Opening, StoreFile, list_store_files};
+use crate::{RegionEnv, layout};
+use arc_swap::ArcSwap;
+use base::SeqId;
+use bytes::Bytes;
+use cell::Order;
+use fs::FilePath;
+use memstore::MemStore;
+use model::{FamilyDescriptor, RegionInfo, TableDescriptor};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64};
+
+/// What a reader sees of a store: shared, never changed (but for inserts into the active segment, which carry sequence
+/// ids that the reader does not look at).
+#[derive(Clone)]
+pub(crate) struct StoreView {
+    pub memory: MemStore,
+    /// Oldest first, by sequence id.
+    pub files: Arc<[Arc<StoreFile>]>,
+}
+
+/// Files that are being worked on or wait to be archived.
+#[derive(Default)]
+pub(crate) struct FileWork {
+    /// Names of files in a running compaction.
+    pub compacting: BTreeSet<String>,
+    /// Replaced files that some reader may still hold.
+    pub retired: Vec<Arc<StoreFile>>,
+    /// The next selection is a major compaction.
+    pub force_major: bool,
+}
+
+/// One family of a region.
+pub(crate) struct Store {
+    pub name: Bytes,
+    pub table: Arc<TableDescriptor>,
+    pub dir: FilePath,
+    pub rules: FamilyRules,
+    /// Whether its edits are replicated.
+    pub replicated: bool,
+    pub settings: Arc<RegionSettings>,
+    view: ArcSwap<StoreView>,
+    /// Held while the view is replaced.
+    changing: Mutex<()>,
+    pub work: Mutex<FileWork>,
+    /// Of the outstanding memstore snapshot: its newest possible sequence id; 0 when there is none.
+    pub snapshot_seq_id: AtomicU64,
+    pub last_major_compaction_ms: AtomicI64,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("dir", &self.dir).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the files of `family`. Files that a compaction had replaced before a crash are archived, files that were
+    /// never finished stay in `.tmp` (the region clears it).
+    pub(crate) fn open(
+        env: &RegionEnv,
+        info: &RegionInfo,
+        table: &Arc<TableDescriptor>,
+        name: &Bytes,
+        table_settings: &Arc<RegionSettings>,
+        directory_exists: bool,
+    ) -> Result<Store> {
+        let region = info.encoded_name();
+        let volume_error = |e| RegionError::volume(region, e);
+        let family = &table.families[name];
+        let dir = family_dir(info, name);
+        let opening =
+            Opening { volume: &*env.volume, cache: &env.cache, info, family: name, in_memory: family.in_memory() };
+        let names =
+            if directory_exists { list_store_files(opening.volume, &dir).map_err(volume_error)? } else { vec![] };
+        let mut files = Vec::with_capacity(names.len());
+        for (name, _) in &names {
+            files.push(Arc::new(StoreFile::open(opening, name, None)?));
+        }
+        let replaced: BTreeSet<String> = files.iter().flat_map(|file| file.replaces()).collect();
+        let dead: Vec<&str> =
+            files.iter().map(|file| file.name.as_str()).filter(|name| replaced.contains(*name)).collect();
+        if !dead.is_empty() {
+            layout::archive_files(opening.volume, &dir, &dead).map_err(volume_error)?;
+        }
+        files.retain(|file| !replaced.contains(&file.name));
+        sort_files(&mut files);
+        let settings = table_settings.with_overrides(&family.configuration);
+        let order = if info.table.is_meta() { Order::Meta } else { Order::User };
+        let view = StoreView { memory: MemStore::new(order), files: files.into() };
+        Ok(Store {
+            name: name.clone(),
+            rules: FamilyRules::of(family, settings.time_to_purge_deletes_ms),
+            replicated: family.replication_scope() != 0,
+            table: table.clone(),
+            dir,
+            settings,
+            view: ArcSwap::from_pointee(view),
+            changing: Mutex::new(()),
+            work: Mutex::new(FileWork::default()),
+            snapshot_seq_id: AtomicU64::new(0),
+            last_major_compaction_ms: AtomicI64::new(0),
+        })
+    }
+
+    pub(crate) fn family(&self) -> &FamilyDescriptor {
+        &self.table.families[&self.name]
+    }
+
+    /// The present picture.
+    #[inline]
+    pub(crate) fn view(&self) -> Arc<StoreView> {
+        self.view.load_full()
+    }
+
+    /// The present picture for a moment.
+    #[inline]
+    pub(crate) fn peek(&self) -> arc_swap::Guard<Arc<StoreView>> {
+        self.view.load()
+    }
+
+    /// Whether `view` is still the present picture.
+    #[inline]
+    pub(crate) fn is_current(&self, view: &Arc<StoreView>) -> bool {
+        Arc::ptr_eq(&self.view.load(), view)
+    }
+
+    /// Publishes a changed picture.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut StoreView) -> T) -> T {
+        let _changing = self.changing.lock();
+        let mut view = (*self.view.load_full()).clone();
+        let result = change(&mut view);
+        self.view.store(Arc::new(view));
+        result
+    }
+
+    /// No edit up to here is needed from the log for this family.
+    pub(crate) fn max_flushed(&self) -> SeqId {
+        self.peek().files.iter().map(|file| file.max_seq_id).max().unwrap_or(SeqId(0))
+    }
+
+    pub(crate) fn files_len_bytes(&self) -> u64 {
+        self.peek().files.iter().map(|file| file.len_bytes()).sum()
+    }
+
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.peek().memory.sizes().heap_bytes as u64
+    }
+
+    pub(crate) fn opening<'a>(&'a self, env: &'a RegionEnv, info: &'a RegionInfo) -> Opening<'a> {
+        Opening {
+            volume: &*env.volume,
+            cache: &env.cache,
+            info,
+            family: &self.name,
+            in_memory: self.family().in_memory(),
+        }
+    }
+
+    /// Where files of this family are written before they are moved into place.
+    pub(crate) fn temp_dir(&self, info: &RegionInfo) -> FilePath {
+        region_dir(info).join(layout::TEMP_DIR).join(family_name(&self.name))
+    }
+}
+
+/// Oldest first. Follows: `StoreFileComparators.SEQ_ID`.
+pub(crate) fn sort_files(files: &mut [Arc<StoreFile>]) {
+    files.sort_by(|a, b| {
+        a.max_seq_id
+            .cmp(&b.max_seq_id)
+            .then_with(|| b.len_bytes().cmp(&a.len_bytes()))
+            .then_with(|| a.reader.bulk_load_time_ms().cmp(&b.reader.bulk_load_time_ms()))
+            .then_with(|| a.name.cmp(&b.name))
+    });
+}

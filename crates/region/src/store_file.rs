@@ -1,0 +1,180 @@
+//! A file of a store: whole, a reference to one half of a split parent's file, or a link to another table's file.
+//!
+//! Follows: `HStoreFile`, `StoreFileInfo`, `Reference`.
+
+use crate::error::{RegionError, Result};
+use crate::layout::{FileName, family_dir};
+use base::SeqId;
+use bytes::Bytes;
+use cell::KeyRef;
+use fs::{FilePath, Volume};
+use hfile::{BlockCache, Half, HalfSide, Reader, ReaderContext};
+use model::RegionInfo;
+use proto::{Message, magic, pb};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// An open store file. Held by every reader that may still look into it.
+#[derive(Debug)]
+pub struct StoreFile {
+    /// Its name in the family's directory.
+    pub name: String,
+    /// What the name says.
+    pub parsed: FileName,
+    /// The open file.
+    pub reader: Arc<Reader>,
+    /// No cell inside is newer; decides the order of files and what replay may pass over.
+    pub max_seq_id: SeqId,
+    /// Whether it came by bulk load.
+    pub is_bulk_loaded: bool,
+    /// Set once when it was replaced by a compaction: the file is then archived as soon as nobody reads it.
+    replaced: AtomicBool,
+}
+
+/// What is needed to open store files of one family.
+#[derive(Clone, Copy)]
+pub(crate) struct Opening<'a> {
+    pub volume: &'a dyn Volume,
+    pub cache: &'a Arc<BlockCache>,
+    pub info: &'a RegionInfo,
+    pub family: &'a [u8],
+    pub in_memory: bool,
+}
+
+impl StoreFile {
+    /// Opens the file called `name`. `cache_file_id` is its number in the block cache if its writer put blocks there.
+    pub(crate) fn open(opening: Opening<'_>, name: &str, cache_file_id: Option<u64>) -> Result<StoreFile> {
+        let region = opening.info.encoded_name();
+        let parsed = FileName::parse(name).ok_or_else(|| RegionError::Damaged {
+            region: region.clone(),
+            what: format!("{name} is not the name of a store file"),
+        })?;
+        let mut context = ReaderContext {
+            cache: Some(opening.cache.clone()),
+            cache_file_id,
+            in_memory: opening.in_memory,
+            half: None,
+            override_seq_id: None,
+        };
+        if parsed.parent.is_some() {
+            let path = family_dir(opening.info, opening.family).join(name);
+            let bytes = opening.volume.read(&path).map_err(|e| RegionError::volume(region, e))?;
+            context.half = Some(parse_reference(&bytes).ok_or_else(|| RegionError::Damaged {
+                region: region.clone(),
+                what: format!("{path} is not a reference to a store file"),
+            })?);
+        }
+        let is_top = context.half.as_ref().is_some_and(|half| half.side == HalfSide::Top);
+        let bulk_seq_id = parsed.bulk_load_seq_id();
+        let mut reader = open_first(opening, &parsed, context.clone())?;
+        let is_bulk_loaded = bulk_seq_id.is_some() || reader.bulk_load_time_ms().is_some();
+        if let Some(seq_id) = bulk_seq_id
+            && !reader.skip_reset_seq_id()
+        {
+            context.override_seq_id = Some(seq_id);
+            reader = open_first(opening, &parsed, context)?;
+        }
+        let mut max_seq_id = bulk_seq_id.or_else(|| reader.max_seq_id()).unwrap_or(SeqId(0));
+        if is_top {
+            // The two halves of one file must not be equal in age when they meet again in a merged region.
+            max_seq_id.0 += 1;
+        }
+        Ok(StoreFile {
+            name: name.to_owned(),
+            parsed,
+            reader,
+            max_seq_id,
+            is_bulk_loaded,
+            replaced: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether it shows part of another region's file.
+    pub fn is_reference(&self) -> bool {
+        self.parsed.parent.is_some()
+    }
+
+    /// Bytes that it stands for: a reference counts half its file.
+    pub fn len_bytes(&self) -> u64 {
+        if self.is_reference() { self.reader.len_bytes() / 2 } else { self.reader.len_bytes() }
+    }
+
+    /// The time at which it was made (milliseconds), if it says so.
+    pub fn created_ms(&self) -> Option<i64> {
+        self.reader.create_time_ms().filter(|ms| *ms > 0)
+    }
+
+    /// Whether a compaction has replaced it.
+    pub fn is_replaced(&self) -> bool {
+        self.replaced.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_replaced(&self) {
+        self.replaced.store(true, Ordering::Relaxed);
+    }
+
+    /// Names of the files that this one replaced.
+    pub(crate) fn replaces(&self) -> Vec<String> {
+        let Some(bytes) = self.reader.file_info().get(&b"COMPACTION_EVENT_KEY"[..]) else { return Vec::new() };
+        let tracker = magic::decode::<pb::CompactionEventTracker>(bytes);
+        match tracker {
+            Some(Ok(tracker)) => {
+                tracker.compacted_store_file.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn open_first(opening: Opening<'_>, parsed: &FileName, context: ReaderContext) -> Result<Arc<Reader>> {
+    let region = opening.info.encoded_name();
+    let candidates = parsed.candidates(opening.info, opening.family);
+    let mut missing = None;
+    for path in &candidates {
+        match opening.volume.open(path) {
+            Ok(file) => {
+                return Reader::open_at(file, path, context).map_err(|e| RegionError::file(region, e));
+            }
+            Err(error) if error.is_not_found() => missing = missing.or(Some(error)),
+            Err(error) => return Err(RegionError::volume(region, error)),
+        }
+    }
+    match missing {
+        Some(error) => Err(RegionError::volume(region, error)),
+        None => Err(RegionError::Damaged { region: region.clone(), what: format!("{} has no place", parsed.file) }),
+    }
+}
+
+/// The bytes of a reference file. `split_row` is the first row of the upper daughter.
+pub fn reference_bytes(split_row: &[u8], side: HalfSide) -> Bytes {
+    let range = match side {
+        HalfSide::Top => pb::reference::Range::Top,
+        HalfSide::Bottom => pb::reference::Range::Bottom,
+    };
+    let mut key = Vec::new();
+    crate::scan::source::write_first_on_row(&mut key, split_row);
+    magic::encode(&pb::Reference { splitkey: Bytes::from(key), range: range as i32 })
+}
+
+fn parse_reference(bytes: &[u8]) -> Option<Half> {
+    let message = pb::Reference::decode(magic::strip_slice(bytes)?).ok()?;
+    KeyRef::parse(&message.splitkey).ok()?;
+    let side = match pb::reference::Range::try_from(message.range).ok()? {
+        pb::reference::Range::Top => HalfSide::Top,
+        pb::reference::Range::Bottom => HalfSide::Bottom,
+    };
+    Some(Half { side, split_key: message.splitkey })
+}
+
+/// Names of the store files in a family's directory, with their lengths; other entries are passed over.
+pub(crate) fn list_store_files(volume: &dyn Volume, dir: &FilePath) -> fs::Result<Vec<(String, u64)>> {
+    match volume.list(dir) {
+        Ok(entries) => Ok(entries
+            .into_iter()
+            .filter(|entry| !entry.is_dir && FileName::parse(&entry.name).is_some())
+            .map(|entry| (entry.name, entry.len))
+            .collect()),
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}

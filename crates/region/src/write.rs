@@ -1,0 +1,407 @@
+//! The write path: validate, lock the rows, evaluate against the newest state, stamp, log, insert, unlock.
+//!
+//! A call's mutations are written in groups; a group is one log entry under one sequence id. A new group begins where
+//! a mutation must read a row that the group has written, or differs in nonce or in whether it is logged at all.
+//! Atomic calls are one group or nothing. Follows: `HRegion#doMiniBatchMutate`, `MutationBatchOperation`.
+
+mod check;
+mod prepare;
+
+use crate::commit::Commit;
+use crate::error::{RegionError, Result};
+use crate::region::Region;
+use crate::row_lock::RowSet;
+use base::{SeqId, TimestampMs};
+use cell::{CellBuffer, CellIter};
+use hfile::Residency;
+use memstore::{Growth, Segment};
+use model::{Condition, Durability, Mutation, MutationKind, Nonce};
+use prepare::Prepared;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use wal::{EntryKey, Level, ReplicationScope, Ticket};
+
+/// What became of [`Region::apply`].
+#[derive(Debug)]
+pub struct Applied {
+    /// One for each mutation: the new cells of an Increment or Append that wants them back, or why it was refused.
+    pub results: Vec<Result<Option<CellBuffer>>>,
+    /// The rest of the way.
+    pub commit: Commit,
+}
+
+/// What became of an atomic write.
+#[derive(Debug)]
+pub struct Written {
+    /// New cells of the Increments and Appends that want them back.
+    pub result: CellBuffer,
+    /// The rest of the way.
+    pub commit: Commit,
+}
+
+/// What became of [`Region::check_and_mutate`].
+#[derive(Debug)]
+pub struct Checked {
+    /// Whether the condition held.
+    pub processed: bool,
+    /// New cells of the Increments and Appends that want them back, when it did.
+    pub result: Option<CellBuffer>,
+    /// The rest of the way; nothing to wait for when the condition did not hold.
+    pub commit: Commit,
+}
+
+/// Attempts to read under row locks from memory alone; then the read may go to the disk under them.
+const MEMORY_ATTEMPTS: u32 = 3;
+
+impl Region {
+    /// Writes each mutation by itself: one that is refused fails alone, and rows are atomic one by one. Increments,
+    /// Appends and deletes of the latest version may read the disk.
+    ///
+    /// # Errors
+    /// Only when nothing was tried: not serving, read only, too busy.
+    pub fn apply(&self, mutations: &[Mutation]) -> Result<Applied> {
+        self.check_writable()?;
+        let mut results: Vec<Result<Option<CellBuffer>>> = Vec::with_capacity(mutations.len());
+        let mut commit = Commit::new(self.mvcc(), self.poison());
+        let mut at = 0;
+        while at < mutations.len() {
+            let end = at + self.group_len(&mutations[at..]);
+            let group = &mutations[at..end];
+            let mut set = RowSet::default();
+            for mutation in group {
+                let verdict = self.validate(mutation);
+                if verdict.is_ok() {
+                    set.add(&mutation.row);
+                }
+                results.push(verdict.map(|()| None));
+            }
+            if let Err(error) = self.write_group(group, set, &mut results[at..], false, None, &mut commit) {
+                // The log refused the entry: what was written before stays written, the rest was not tried.
+                for result in &mut results[at..] {
+                    if result.is_ok() {
+                        *result = Err(error.clone());
+                    }
+                }
+                results.resize_with(mutations.len(), || Err(error.clone()));
+                break;
+            }
+            at = end;
+        }
+        self.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);
+        Ok(Applied { results, commit })
+    }
+
+    /// Writes all mutations or none, as one log entry under one sequence id. They may belong to several rows of the
+    /// region. Increments and Appends see the state before the call.
+    ///
+    /// # Errors
+    /// The first mutation that is refused; nothing is written then.
+    pub fn mutate_rows(&self, mutations: &[Mutation], nonce: Option<Nonce>) -> Result<Written> {
+        self.check_writable()?;
+        let mut set = RowSet::default();
+        for mutation in mutations {
+            self.validate(mutation)?;
+            set.add(&mutation.row);
+        }
+        let (result, commit) = self.write_atomically(mutations, set, nonce, None)?.expect("there is no condition");
+        self.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);
+        Ok(Written { result, commit })
+    }
+
+    /// Adds the cells' amounts to the newest values. Its nonce is the mutation's.
+    ///
+    /// # Errors
+    /// As [`Region::mutate_rows`].
+    pub fn increment(&self, increment: &Mutation) -> Result<Written> {
+        self.mutate_rows(std::slice::from_ref(increment), increment.nonce)
+    }
+
+    /// Appends the cells' bytes to the newest values. Its nonce is the mutation's.
+    ///
+    /// # Errors
+    /// As [`Region::mutate_rows`].
+    pub fn append(&self, append: &Mutation) -> Result<Written> {
+        self.mutate_rows(std::slice::from_ref(append), append.nonce)
+    }
+
+    /// Writes all mutations, which must be of the condition's row, if the condition holds.
+    ///
+    /// # Errors
+    /// As [`Region::mutate_rows`].
+    pub fn check_and_mutate(
+        &self,
+        condition: &Condition,
+        mutations: &[Mutation],
+        nonce: Option<Nonce>,
+    ) -> Result<Checked> {
+        self.check_writable()?;
+        self.check_row(&condition.row, "doCheckAndRowMutate")?;
+        for mutation in mutations {
+            if mutation.row != condition.row {
+                return Err(RegionError::DoNotRetry("Action's getRow must match".into()));
+            }
+            self.validate(mutation)?;
+        }
+        let mut set = RowSet::default();
+        set.add(&condition.row);
+        self.counters.writes.fetch_add(1, Ordering::Relaxed);
+        Ok(match self.write_atomically(mutations, set, nonce, Some(condition))? {
+            Some((result, commit)) => {
+                self.counters.checks_passed.fetch_add(1, Ordering::Relaxed);
+                Checked { processed: true, result: Some(result), commit }
+            }
+            None => {
+                self.counters.checks_failed.fetch_add(1, Ordering::Relaxed);
+                Checked { processed: false, result: None, commit: Commit::new(self.mvcc(), self.poison()) }
+            }
+        })
+    }
+
+    fn write_atomically(
+        &self,
+        mutations: &[Mutation],
+        set: RowSet,
+        nonce: Option<Nonce>,
+        condition: Option<&Condition>,
+    ) -> Result<Option<(CellBuffer, Commit)>> {
+        let mut commit = Commit::new(self.mvcc(), self.poison());
+        let mut results: Vec<Result<Option<CellBuffer>>> = mutations.iter().map(|_| Ok(None)).collect();
+        let nonce = nonce.or_else(|| mutations.iter().find_map(|m| m.nonce));
+        let atomic = Some(Atomic { nonce, condition });
+        if !self.write_group(mutations, set, &mut results, true, atomic, &mut commit)? {
+            return Ok(None);
+        }
+        let mut result = CellBuffer::new();
+        for cells in results {
+            if let Some(cells) = cells? {
+                cells.iter_from(0).for_each(|cell| result.push(cell));
+            }
+        }
+        Ok(Some((result, commit)))
+    }
+
+    /// How many of the first mutations may share a log entry.
+    fn group_len(&self, mutations: &[Mutation]) -> usize {
+        let mut written = RowSet::default();
+        let skips = |m: &Mutation| self.durability_of(m) == Durability::SkipWal;
+        let Some(first) = mutations.first() else { return 0 };
+        for (i, mutation) in mutations.iter().enumerate() {
+            let alike = mutation.nonce == first.nonce && skips(mutation) == skips(first);
+            if i > 0 && (!alike || (reads_before_writing(mutation) && written.overlaps(&mutation.row))) {
+                return i;
+            }
+            written.add(&mutation.row);
+        }
+        mutations.len()
+    }
+
+    fn durability_of(&self, mutation: &Mutation) -> Durability {
+        match mutation.durability {
+            Durability::UseDefault => self.table_durability,
+            durability => durability,
+        }
+    }
+
+    /// Writes one group: `results` says which of its mutations to pass over and takes what comes of the others. False:
+    /// the condition did not hold.
+    fn write_group(
+        &self,
+        group: &[Mutation],
+        set: RowSet,
+        results: &mut [Result<Option<CellBuffer>>],
+        all_or_nothing: bool,
+        atomic: Option<Atomic<'_>>,
+        commit: &mut Commit,
+    ) -> Result<bool> {
+        let mut attempt = 0;
+        let needs_read =
+            atomic.as_ref().is_some_and(|a| a.condition.is_some()) || group.iter().any(reads_before_writing);
+        loop {
+            attempt += 1;
+            let residency =
+                if needs_read && attempt <= MEMORY_ATTEMPTS { Residency::CachedOnly } else { Residency::MayRead };
+            let guards = self.locks.lock(set);
+            let mut prepared = Prepared::new(self.now(), group);
+            let outcome = self.prepare_group(group, results, all_or_nothing, &atomic, residency, &mut prepared);
+            match outcome {
+                Err(RegionError::WouldBlock) if residency == Residency::CachedOnly => {
+                    drop(guards);
+                    // Bring the blocks into memory without holding anybody up, then look again under the locks.
+                    let mut dry = Prepared::new(self.now(), group);
+                    self.prepare_group(group, results, all_or_nothing, &atomic, Residency::MayRead, &mut dry)?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+                Ok(false) => return Ok(false),
+                Ok(true) => {}
+            }
+            for (result, made) in results.iter_mut().zip(&mut prepared.outcomes) {
+                if result.is_ok() {
+                    *result = made.take().unwrap_or(Ok(None));
+                }
+            }
+            if prepared.cells == 0 {
+                return Ok(true);
+            }
+            let nonce = atomic.as_ref().map_or(group[0].nonce, |a| a.nonce);
+            let durability = group.iter().map(|m| self.durability_of(m)).max().unwrap_or_default();
+            self.log_and_insert(&prepared, nonce, durability, commit)?;
+            drop(guards);
+            return Ok(true);
+        }
+    }
+
+    fn prepare_group(
+        &self,
+        group: &[Mutation],
+        results: &[Result<Option<CellBuffer>>],
+        all_or_nothing: bool,
+        atomic: &Option<Atomic<'_>>,
+        residency: Residency,
+        prepared: &mut Prepared,
+    ) -> Result<bool> {
+        if let Some(Atomic { condition: Some(condition), .. }) = atomic {
+            let (holds, seen_timestamp) = self.check_condition(condition, residency)?;
+            if !holds {
+                return Ok(false);
+            }
+            // The write must not be eclipsed by what the check saw.
+            prepared.now = prepared.now.max(seen_timestamp);
+        }
+        for (mutation, result) in group.iter().zip(results) {
+            if result.is_err() {
+                prepared.outcomes.push(None);
+                continue;
+            }
+            let (run_len, cells) = (prepared.run.len(), prepared.cells);
+            match self.prepare(mutation, residency, prepared) {
+                Ok(cells) => prepared.outcomes.push(Some(Ok(cells))),
+                Err(error) if all_or_nothing || error.is_would_block() => return Err(error),
+                Err(error) => {
+                    prepared.run.truncate(run_len);
+                    prepared.cells = cells;
+                    prepared.outcomes.push(Some(Err(error)));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// One entry into the log's buffer and its cells into the memstores.
+    fn log_and_insert(
+        &self,
+        prepared: &Prepared,
+        nonce: Option<Nonce>,
+        durability: Durability,
+        commit: &mut Commit,
+    ) -> Result<()> {
+        let _updating = self.updates.read();
+        self.check_open()?;
+        let (seq_id, wait) = if durability == Durability::SkipWal {
+            self.counters.writes_without_log.fetch_add(1, Ordering::Relaxed);
+            let seq_id = self.mvcc().begin();
+            (seq_id, self.wait_for_earlier(seq_id))
+        } else {
+            self.log_entry(prepared, nonce, durability)?
+        };
+        self.insert(&prepared.run, seq_id);
+        self.mvcc().inserted(seq_id);
+        self.note_edits(prepared.cells as u64, prepared.now);
+        commit.add(seq_id, wait);
+        Ok(())
+    }
+
+    fn log_entry(
+        &self,
+        prepared: &Prepared,
+        nonce: Option<Nonce>,
+        durability: Durability,
+    ) -> Result<(SeqId, Option<(Ticket, Level)>)> {
+        let mut families: Vec<&[u8]> = Vec::with_capacity(self.stores.len().min(8));
+        let mut scopes: Vec<ReplicationScope<&[u8]>> = Vec::new();
+        for (i, store) in self.stores.iter().enumerate() {
+            if prepared.touches(i) {
+                families.push(&store.name);
+                if store.replicated {
+                    scopes.push(ReplicationScope { family: &store.name, scope: 1 });
+                }
+            }
+        }
+        let mut last_ticket = self.append_order.lock();
+        let seq_id = self.mvcc().begin();
+        let key = EntryKey {
+            nonce: nonce.map(|n| (n.group, n.number)),
+            scopes: &scopes,
+            ..EntryKey::new(self.name(), self.info().table.as_str(), seq_id, TimestampMs(prepared.now), &families)
+        };
+        let ticket = match self.env().log.append(&key, &prepared.run, prepared.cells) {
+            Ok(ticket) => ticket,
+            Err(error) => {
+                self.mvcc().skip(seq_id);
+                return Err(self.log_refused(error));
+            }
+        };
+        *last_ticket = Some(ticket.clone());
+        drop(last_ticket);
+        let wait = match durability {
+            Durability::AsyncWal => self.wait_for_earlier(seq_id),
+            Durability::FsyncWal => Some((ticket, Level::Synced)),
+            _ => {
+                let level = ticket.default_level();
+                Some((ticket, level))
+            }
+        };
+        Ok((seq_id, wait))
+    }
+
+    /// A write that need not wait for its own sake still becomes visible only after those before it.
+    fn wait_for_earlier(&self, seq_id: SeqId) -> Option<(Ticket, Level)> {
+        if self.mvcc().read_point().0 + 1 >= seq_id.0 {
+            return None;
+        }
+        let ticket = self.append_order.lock().clone()?;
+        let level = ticket.default_level();
+        Some((ticket, level))
+    }
+
+    fn insert(&self, run: &[u8], seq_id: SeqId) {
+        let mut total = Growth::default();
+        let mut cells = CellIter::over_checked(run, seq_id).peekable();
+        while let Some(first) = cells.peek() {
+            let family = first.family();
+            let store = self.store(family).expect("families were checked");
+            let segment: Arc<Segment> = store.peek().memory.active().clone();
+            let mut inserter = segment.inserter();
+            while let Some(cell) = cells.next_if(|cell| cell.family() == family) {
+                inserter.insert(cell);
+            }
+            let growth = inserter.finish();
+            total.heap_bytes += growth.heap_bytes;
+            total.data_bytes += growth.data_bytes;
+        }
+        self.grew(total.heap_bytes as i64, total.data_bytes as i64);
+    }
+
+    fn log_refused(&self, error: wal::Error) -> RegionError {
+        match error {
+            wal::Error::Full { .. } | wal::Error::Busy { .. } => {
+                RegionError::TooBusy(format!("regionName={}: {error}", self.name()))
+            }
+            error => RegionError::log(self.name(), error),
+        }
+    }
+}
+
+struct Atomic<'a> {
+    nonce: Option<Nonce>,
+    condition: Option<&'a Condition>,
+}
+
+/// Whether the mutation's cells depend on what the row holds.
+fn reads_before_writing(mutation: &Mutation) -> bool {
+    match mutation.kind {
+        MutationKind::Put => false,
+        MutationKind::Delete => mutation.cells.iter().any(prepare::deletes_latest_version),
+        MutationKind::Append | MutationKind::Increment => true,
+    }
+}

@@ -1,0 +1,299 @@
+//! Turns a mutation into the cells that are logged and inserted: stamped, deletes spelled out, increments and appends
+//! computed. Follows: `HRegion#prepareDeleteTimestamps`, `MutationBatchOperation#reckonDeltas`.
+
+use crate::error::{RegionError, Result};
+use crate::region::Region;
+use base::{ReadPoint, SeqId};
+use cell::print::Binary;
+use cell::{CellBuffer, CellRef, CellSpec, CellType, tag};
+use hfile::Residency;
+use model::{Get, Mutation, MutationKind};
+
+const LATEST: i64 = i64::MAX;
+
+/// A group's cells, ready for log and memstore.
+pub(super) struct Prepared {
+    /// Milliseconds that LATEST stands for.
+    pub now: i64,
+    /// Cells in cell-block layout.
+    pub run: Vec<u8>,
+    /// Number of cells in `run`.
+    pub cells: usize,
+    /// What came of each mutation; `None` for those passed over.
+    pub outcomes: Vec<Option<Result<Option<CellBuffer>>>>,
+    touched: u64,
+}
+
+impl Prepared {
+    pub(super) fn new(now: i64, group: &[Mutation]) -> Prepared {
+        let bytes: usize = group.iter().map(|mutation| mutation.cells.bytes().len() + 64).sum();
+        Prepared {
+            now,
+            run: Vec::with_capacity(bytes),
+            cells: 0,
+            outcomes: Vec::with_capacity(group.len()),
+            touched: 0,
+        }
+    }
+
+    /// Whether there may be cells for store number `store`.
+    pub(super) fn touches(&self, store: usize) -> bool {
+        self.touched & (1 << store.min(63)) != 0
+    }
+
+    fn touch(&mut self, store: usize) {
+        self.touched |= 1 << store.min(63);
+    }
+
+    /// Copies a cell; `timestamp` replaces LATEST.
+    fn push(&mut self, cell: CellRef<'_>, timestamp: i64) {
+        let bytes = cell.bytes();
+        self.run.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
+        let start = self.run.len();
+        self.run.extend_from_slice(bytes);
+        if cell.timestamp() == LATEST {
+            let at = start + 8 + cell.key().bytes().len() - 9;
+            self.run[at..at + 8].copy_from_slice(&timestamp.to_be_bytes());
+        }
+        self.cells += 1;
+    }
+
+    fn push_spec(&mut self, spec: &CellSpec<'_>) {
+        self.run.extend_from_slice(&(spec.encoded_len() as u32).to_be_bytes());
+        spec.write(&mut self.run);
+        self.cells += 1;
+    }
+}
+
+/// Whether the cell deletes "the latest version", whichever that is.
+pub(super) fn deletes_latest_version(cell: CellRef<'_>) -> bool {
+    cell.type_code() == CellType::Delete.code() && cell.timestamp() == LATEST
+}
+
+impl Region {
+    /// Refuses what HBase refuses before it looks at any data.
+    pub(super) fn validate(&self, mutation: &Mutation) -> Result<()> {
+        self.check_row(&mutation.row, "batch mutation")?;
+        if mutation.row.is_empty() {
+            return Err(RegionError::DoNotRetry("Row length is 0".into()));
+        }
+        let settings = &self.settings;
+        let newest_allowed = if settings.timestamp_slop_ms == i64::MAX {
+            i64::MAX
+        } else {
+            self.env().clock.now_ms().0.saturating_add(settings.timestamp_slop_ms)
+        };
+        let deletes = mutation.kind == MutationKind::Delete;
+        for cell in &mutation.cells {
+            let key = cell.key();
+            if key.row() != &mutation.row[..] {
+                return Err(RegionError::DoNotRetry(format!(
+                    "The row in {} doesn't match the original one {}",
+                    Binary(key.row()),
+                    Binary(&mutation.row)
+                )));
+            }
+            if self.store(key.family()).is_none() {
+                return Err(self.no_such_family(key.family()));
+            }
+            if deletes != cell.is_delete() || (!deletes && key.type_code() != CellType::Put.code()) {
+                return Err(RegionError::DoNotRetry(format!(
+                    "{:?} mutation holds a cell of type {}",
+                    mutation.kind,
+                    key.type_code()
+                )));
+            }
+            let size = cell.bytes().len() as u64 + 4;
+            if settings.max_cell_size_bytes > 0 && size > settings.max_cell_size_bytes {
+                return Err(RegionError::DoNotRetry(format!(
+                    "Cell[{}] with size {size} exceeds limit of {} bytes",
+                    describe(cell),
+                    settings.max_cell_size_bytes
+                )));
+            }
+            if key.timestamp() != LATEST && key.timestamp() > newest_allowed {
+                return Err(RegionError::FailedSanityCheck(format!(
+                    "Timestamp for KV out of range {} (too.new={})",
+                    describe(cell),
+                    settings.timestamp_slop_ms
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the cells of one mutation. The caller holds the row's lock, or only wants the blocks in memory.
+    pub(super) fn prepare(
+        &self,
+        mutation: &Mutation,
+        residency: Residency,
+        prepared: &mut Prepared,
+    ) -> Result<Option<CellBuffer>> {
+        match mutation.kind {
+            MutationKind::Put => {
+                for cell in &mutation.cells {
+                    prepared.touch(self.store_index(cell.family()));
+                    prepared.push(cell, prepared.now);
+                }
+                Ok(None)
+            }
+            MutationKind::Delete if mutation.cells.is_empty() => {
+                let timestamp = if mutation.timestamp == LATEST { prepared.now } else { mutation.timestamp };
+                for (i, store) in self.stores.iter().enumerate() {
+                    prepared.touch(i);
+                    prepared.push_spec(&CellSpec {
+                        row: &mutation.row,
+                        family: &store.name,
+                        qualifier: b"",
+                        timestamp,
+                        type_code: CellType::DeleteFamily.code(),
+                        value: b"",
+                        tags: b"",
+                    });
+                }
+                Ok(None)
+            }
+            MutationKind::Delete => {
+                for (i, cell) in mutation.cells.iter().enumerate() {
+                    prepared.touch(self.store_index(cell.family()));
+                    let timestamp = if deletes_latest_version(cell) {
+                        let same_column = |earlier: &CellRef<'_>| {
+                            deletes_latest_version(*earlier)
+                                && earlier.family() == cell.family()
+                                && earlier.qualifier() == cell.qualifier()
+                        };
+                        let nth = 1 + mutation.cells.iter().take(i).filter(same_column).count();
+                        self.nth_version(cell, nth, residency)?.unwrap_or(prepared.now)
+                    } else {
+                        prepared.now
+                    };
+                    prepared.push(cell, timestamp);
+                }
+                Ok(None)
+            }
+            MutationKind::Append | MutationKind::Increment => self.prepare_change(mutation, residency, prepared),
+        }
+    }
+
+    /// Timestamp of the `nth` newest version of the cell's column.
+    fn nth_version(&self, cell: CellRef<'_>, nth: usize, residency: Residency) -> Result<Option<i64>> {
+        let mut get = Get::new(bytes::Bytes::copy_from_slice(cell.row()));
+        get.columns.insert(
+            bytes::Bytes::copy_from_slice(cell.family()),
+            vec![bytes::Bytes::copy_from_slice(cell.qualifier())],
+        );
+        get.max_versions = nth as u32;
+        let mut found = CellBuffer::new();
+        self.read_row(&get, ReadPoint::ALL, residency, &mut found)?;
+        Ok((found.len() >= nth).then(|| found.get(nth - 1).timestamp()))
+    }
+
+    fn prepare_change(
+        &self,
+        mutation: &Mutation,
+        residency: Residency,
+        prepared: &mut Prepared,
+    ) -> Result<Option<CellBuffer>> {
+        let mut get = Get::new(mutation.row.clone());
+        get.time_range = mutation.time_range;
+        for cell in &mutation.cells {
+            let columns = get.columns.entry(bytes::Bytes::copy_from_slice(cell.family())).or_default();
+            columns.push(bytes::Bytes::copy_from_slice(cell.qualifier()));
+        }
+        for columns in get.columns.values_mut() {
+            columns.sort();
+            columns.dedup();
+        }
+        let mut old = CellBuffer::new();
+        self.read_row(&get, ReadPoint::ALL, residency, &mut old)?;
+
+        // HBase answers in the order of families and columns.
+        let mut deltas: Vec<CellRef<'_>> = mutation.cells.iter().collect();
+        deltas.sort_by(|a, b| (a.family(), a.qualifier()).cmp(&(b.family(), b.qualifier())));
+        let mut result = mutation.return_results.then(CellBuffer::new);
+        let (mut value, mut tags) = (Vec::new(), Vec::new());
+        for delta in deltas {
+            let current = old.iter_from(0).find(|c| c.family() == delta.family() && c.qualifier() == delta.qualifier());
+            value.clear();
+            if mutation.kind == MutationKind::Increment {
+                let amount = long_value(delta)?;
+                let sum = current.map(long_value).transpose()?.unwrap_or(0).wrapping_add(amount);
+                value.extend_from_slice(&sum.to_be_bytes());
+            } else {
+                value.extend_from_slice(current.map_or(&b""[..], CellRef::value));
+                value.extend_from_slice(delta.value());
+            }
+            tags.clear();
+            carry_tags(&mut tags, mutation.ttl_ms, delta, current);
+            if tags.len() > usize::from(u16::MAX) {
+                return Err(RegionError::DoNotRetry(format!("the tags of a cell come to {} bytes", tags.len())));
+            }
+            let timestamp = match current {
+                Some(current) => prepared.now.max(current.timestamp().saturating_add(1)),
+                None if delta.timestamp() == LATEST => prepared.now,
+                None => delta.timestamp(),
+            };
+            let spec = CellSpec {
+                row: &mutation.row,
+                family: delta.family(),
+                qualifier: delta.qualifier(),
+                timestamp,
+                type_code: CellType::Put.code(),
+                value: &value,
+                tags: &tags,
+            };
+            let size = spec.encoded_len() as u64 + 4;
+            if self.settings.max_cell_size_bytes > 0 && size > self.settings.max_cell_size_bytes {
+                return Err(RegionError::DoNotRetry(format!(
+                    "Cell with size {size} exceeds limit of {} bytes in region {}",
+                    self.settings.max_cell_size_bytes,
+                    self.info().name_string()
+                )));
+            }
+            prepared.touch(self.store_index(delta.family()));
+            prepared.push_spec(&spec);
+            if let Some(result) = &mut result {
+                result.push_spec(&spec, SeqId(0));
+            }
+        }
+        Ok(result)
+    }
+}
+
+/// Tags of the change, then those of the old value; the change's time to live wins. Follows: `TagUtil`.
+fn carry_tags(out: &mut Vec<u8>, ttl_ms: Option<i64>, delta: CellRef<'_>, current: Option<CellRef<'_>>) {
+    let all = [delta.tags(), current.map_or(&b""[..], CellRef::tags)];
+    for (tag_type, value) in all.into_iter().flat_map(tag::iter) {
+        if ttl_ms.is_none() || tag_type != tag::TTL {
+            tag::write(out, tag_type, value);
+        }
+    }
+    if let Some(ttl_ms) = ttl_ms {
+        tag::write(out, tag::TTL, &ttl_ms.to_be_bytes());
+    }
+}
+
+fn long_value(cell: CellRef<'_>) -> Result<i64> {
+    let value = cell.value();
+    value
+        .try_into()
+        .map(i64::from_be_bytes)
+        .map_err(|_| RegionError::DoNotRetry(format!("Field is not a long, it's {} bytes wide", value.len())))
+}
+
+/// As `KeyValue#toString`.
+fn describe(cell: CellRef<'_>) -> String {
+    let timestamp = match cell.timestamp() {
+        LATEST => "LATEST_TIMESTAMP".to_owned(),
+        timestamp => timestamp.to_string(),
+    };
+    let type_name = CellType::from_code(cell.type_code()).map_or("Unknown".to_owned(), |t| format!("{t:?}"));
+    format!(
+        "{}/{}:{}/{timestamp}/{type_name}/vlen={}/seqid={}",
+        Binary(cell.row()),
+        Binary(cell.family()),
+        Binary(cell.qualifier()),
+        cell.value().len(),
+        cell.seq_id()
+    )
+}
