@@ -1,0 +1,158 @@
+//! What stands around the servers: clients, shell, gateways, pages, tools, extensions.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::source::Source;
+use super::{Item, Listing, Row, Standing, Surface, Tree};
+
+/// Every surface of this kind.
+pub fn all(tree: &Tree) -> anyhow::Result<Vec<Surface>> {
+    Ok(vec![
+        client_api(tree)?,
+        shell_commands(tree)?,
+        from_literals(tree, "web_ui", "Web pages", "path_or_bean", "web", PAGES)?,
+        from_literals(tree, "metrics", "Metrics", "metric_name", "web", METRICS)?,
+        absent(
+            tree,
+            "rest_routes",
+            "REST gateway",
+            "Routes of the gateway. HBase's own gateway is a client and can stand in front.",
+        )?,
+        absent(
+            tree,
+            "thrift_methods",
+            "Thrift gateway",
+            "Methods. HBase's own gateway is a client and can stand in front.",
+        )?,
+        absent(tree, "thrift_types", "Thrift types", "Fields and enum values of the gateway's types.")?,
+        absent(
+            tree,
+            "tools",
+            "Tools",
+            "Commands, options and tool classes of HBase's scripts and jars, as commands of Basalt's own. HBase's \
+             PerformanceEvaluation and LoadTestTool run against Basalt from HBase's jars.",
+        )?,
+        absent(
+            tree,
+            "coprocessor_hooks",
+            "Coprocessor hooks",
+            "Hooks of the observer interfaces. Java classes cannot be loaded into this process.",
+        )?,
+    ])
+}
+
+const PAGES: &str = "Pages and beans: there when the server of pages names the path or bean and the binary starts it.";
+const METRICS: &str =
+    "Names of metrics: there when the server of pages writes one of that name and the binary starts it.";
+
+/// Rows whose name is a literal in a crate that the binary uses.
+fn from_literals(
+    tree: &Tree,
+    table: &str,
+    title: &'static str,
+    column: &str,
+    krate: &str,
+    rule: &str,
+) -> anyhow::Result<Surface> {
+    let wired = tree.of_crate("basalt").any(|source| source.plain.contains(&format!("{krate}::")));
+    let literals: BTreeSet<&str> = tree
+        .of_crate(krate)
+        .filter(|_| wired)
+        .flat_map(Source::literals)
+        .flat_map(|l| l.split(['"', '\\', ' ']))
+        .collect();
+    let inventory = tree.table(table)?;
+    let whole: BTreeSet<&str> = tree.of_crate(krate).filter(|_| wired).flat_map(Source::literals).collect();
+    let items: Vec<Item> = inventory
+        .rows()
+        .map(|row| {
+            let name = row.get(column);
+            let there = whole.contains(name) || literals.contains(name);
+            Item::new(row, "", name, if there { Standing::There } else { Standing::Missing })
+        })
+        .collect();
+    let any = items.iter().any(|item| item.standing == Standing::There);
+    let rule = if any { rule.to_owned() } else { format!("{rule} None yet.") };
+    Ok(Surface { title, rule, items, listing: if any { Listing::CoreAndCommon } else { Listing::None } })
+}
+
+fn absent(tree: &Tree, table: &str, title: &'static str, what: &str) -> anyhow::Result<Surface> {
+    let inventory = tree.table(table)?;
+    let items = inventory.rows().map(|row| Item::new(row, "", "", Standing::Missing)).collect();
+    Ok(Surface { title, rule: format!("Not there yet. {what}"), items, listing: Listing::None })
+}
+
+/// The text of every test below `dir` whose name ends in `extension`.
+fn test_text(tree: &Tree, dir: &str, extension: &str) -> anyhow::Result<String> {
+    let mut dirs: Vec<PathBuf> = vec![tree.root.join(dir)];
+    let mut files = Vec::new();
+    while let Some(dir) = dirs.pop() {
+        if !dir.is_dir() {
+            continue;
+        }
+        for entry in std::fs::read_dir(&dir)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                dirs.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    let mut text = String::new();
+    for file in files {
+        text.push_str(&std::fs::read_to_string(file)?);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// Commands of HBase's shell that the interop test gives.
+fn shell_commands(tree: &Tree) -> anyhow::Result<Surface> {
+    let script = test_text(tree, "tests/interop/shell", "rb")?;
+    let first_word = |line: &str| {
+        let line = line.trim().trim_start_matches("refused {").trim();
+        line.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or("").to_owned()
+    };
+    let given: BTreeSet<String> = script.lines().map(first_word).collect();
+    let inventory = tree.table("shell_commands")?;
+    let items = inventory.rows().map(|row| {
+        let command = row.get("command");
+        let standing = if given.contains(command) { Standing::There } else { Standing::Missing };
+        Item::new(row, row.get("group"), command, standing)
+    });
+    Ok(Surface {
+        title: "Shell commands",
+        rule: "Basalt has no shell of its own yet; HBase's works. A command counts when `tests/interop/shell` gives it to HBase's \
+               shell against Basalt and compares what it prints. Others may work: see the methods above."
+            .into(),
+        items: items.collect(),
+        listing: Listing::CoreAndCommon,
+    })
+}
+
+/// Methods of the Java client that the interop tests call.
+fn client_api(tree: &Tree) -> anyhow::Result<Surface> {
+    let java = test_text(tree, "tests/interop/java", "java")?;
+    let called = |row: Row<'_>| {
+        let (class, name) = (row.get("class"), row.get("method"));
+        let simple = class.rsplit('.').next().unwrap_or(class);
+        if name == simple { java.contains(&format!("new {name}(")) } else { java.contains(&format!(".{name}(")) }
+    };
+    let inventory = tree.table("client_api")?;
+    let items = inventory.rows().map(|row| {
+        let standing = if called(row) { Standing::There } else { Standing::Missing };
+        Item::new(row, row.get("class"), row.get("method"), standing)
+    });
+    Ok(Surface {
+        title: "Java client methods",
+        rule: "The Java client is HBase's, unchanged. A method counts when a test under `tests/interop/java` calls one of that name \
+               against Basalt (names are compared, not types, so overloads and namesakes count together). Others may work: see \
+               the methods above."
+            .into(),
+        items: items.collect(),
+        listing: Listing::Core,
+    })
+}

@@ -1,0 +1,220 @@
+//! What is configured and published: attributes, settings, znodes.
+
+use std::collections::BTreeSet;
+
+use super::source::{literals_of, word_at};
+use super::{Item, Listing, Row, Standing, Surface, Tree};
+
+const MODEL: &str = "crates/model/src/table.rs";
+
+/// Rows whose evidence is another place than an accessor: attribute, file, what must stand there.
+const ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("NAME", "crates/model/src/name.rs", "pub fn check_family"),
+    ("IS_META", MODEL, "\"IS_META\""),
+    ("METADATA", MODEL, "pub attributes: Attributes"),
+    ("CONFIGURATION", "crates/region/src/settings.rs", "pub fn with_overrides"),
+];
+
+/// Keys of `alter` and `create` in the shell that no descriptor holds.
+const SHELL_ONLY: &[&str] = &["METHOD", "NUMREGIONS / SPLITALGO / SPLITS / SPLITS_FILE"];
+
+fn attribute(tree: &Tree, row: Row<'_>, table: bool) -> Option<Item> {
+    let key = row.get("key");
+    if SHELL_ONLY.contains(&key) {
+        return None;
+    }
+    let honoured = accessor_in_use(tree, key, table)
+        || override_key(tree, key)
+        || ELSEWHERE.iter().any(|(name, path, needle)| {
+            *name == key && tree.source(path).is_some_and(|file| file.text.contains(needle))
+        });
+    Some(Item::new(row, "", key, if honoured { Standing::There } else { Standing::Part }))
+}
+
+/// Whether a typed reading of the attribute is called outside `model`.
+fn accessor_in_use(tree: &Tree, key: &str, table: bool) -> bool {
+    let Some(model) = tree.source(MODEL) else { return false };
+    // The family's readings stand before the table's.
+    let border = model.text.find("impl TableDescriptor").unwrap_or(model.text.len());
+    model.functions().into_iter().any(|function| {
+        let after_border = function.body.as_ptr() as usize - model.text.as_ptr() as usize > border;
+        let maker = matches!(function.name, "new" | "meta" | "namespace_table" | "with");
+        after_border == table
+            && !maker
+            && literals_of(function.body).contains(&key)
+            && tree.is_called(function.name, |source| source.crate_name() != "model")
+    })
+}
+
+/// Whether the key is a setting that a table or family may override.
+fn override_key(tree: &Tree, key: &str) -> bool {
+    let key = key.split(' ').next().unwrap_or(key);
+    tree.source("crates/region/src/settings.rs").is_some_and(|file| file.literals().contains(&key))
+}
+
+const ATTRIBUTE_RULE: &str = "There when a typed reading of the attribute is called by a server (or the key is a setting that \
+     descriptors may override). Every other attribute is there *in part*: it is kept, given back as it came, and has no effect.";
+
+/// Attributes of tables.
+pub fn table_attributes(tree: &Tree) -> anyhow::Result<Surface> {
+    let table = tree.table("table_attributes")?;
+    Ok(Surface {
+        title: "Table attributes",
+        rule: format!("{ATTRIBUTE_RULE} Keys that only the shell understands are not counted."),
+        items: table.rows().filter_map(|row| attribute(tree, row, true)).collect(),
+        listing: Listing::CoreAndCommon,
+    })
+}
+
+/// Attributes of column families.
+pub fn family_attributes(tree: &Tree) -> anyhow::Result<Surface> {
+    let table = tree.table("column_family_attributes")?;
+    Ok(Surface {
+        title: "Column family attributes",
+        rule: ATTRIBUTE_RULE.to_owned(),
+        items: table.rows().filter_map(|row| attribute(tree, row, false)).collect(),
+        listing: Listing::CoreAndCommon,
+    })
+}
+
+/// Keys that some code reads.
+fn keys_read(tree: &Tree) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    // Typed rows, by the name of their constant, in their crate.
+    let mut rows: Vec<(&str, &str, &str)> = Vec::new();
+    for source in &tree.sources {
+        for (at, found) in source.plain.match_indices("const ") {
+            let name = word_at(&source.plain, at + found.len());
+            let rest = &source.plain[at..];
+            if !rest[found.len() + name.len()..].starts_with(": Setting<") {
+                continue;
+            }
+            let end = rest.find(';').unwrap_or(rest.len());
+            if let Some(key) = literals_of(&source.text[at..at + end]).first() {
+                rows.push((source.crate_name(), name, key));
+            }
+        }
+    }
+    for source in &tree.sources {
+        for (at, found) in source.plain.match_indices("get(&") {
+            let path: String = source.plain[at + found.len()..].chars().take_while(|c| *c != ')').collect();
+            let parts: Vec<&str> = path.trim().split("::").collect();
+            let (name, first) = (parts[parts.len() - 1], parts[0]);
+            for (krate, row, key) in &rows {
+                let foreign = rows.iter().any(|(other, ..)| *other == first);
+                if *row == name && (*krate == first || (!foreign && *krate == source.crate_name())) {
+                    keys.insert((*key).to_owned());
+                }
+            }
+        }
+    }
+    // Text keys: said in the process's list, and in some other place that reads them.
+    for list in tree.of_crate("basalt").filter(|s| s.path.ends_with("/settings.rs")) {
+        let Some(start) = list.text.find("TEXT_KEYS") else { continue };
+        let end = list.text[start..].find("];").map_or(list.text.len(), |n| start + n);
+        let literals = literals_of(&list.text[start..end]);
+        for key in literals.iter().filter(|text| text.contains('.') && !text.contains(' ')) {
+            let elsewhere = |source: &super::Source| source.path != list.path && source.literals().contains(key);
+            if tree.sources.iter().any(elsewhere) {
+                keys.insert((*key).to_string());
+            }
+        }
+    }
+    keys
+}
+
+/// Keys of hbase-default.xml.
+pub fn config_keys(tree: &Tree) -> anyhow::Result<Surface> {
+    let read = keys_read(tree);
+    let table = tree.table("config_keys")?;
+    let mut known = BTreeSet::new();
+    let items: Vec<Item> = table
+        .rows()
+        .map(|row| {
+            let name = row.get("name");
+            known.insert(name.to_owned());
+            let standing = if read.contains(name) { Standing::There } else { Standing::Missing };
+            Item::new(row, "", name, standing)
+        })
+        .collect();
+    let more = read.iter().filter(|key| !known.contains(*key) && !key.starts_with("basalt.")).count();
+    let own = read.iter().filter(|key| key.starts_with("basalt.")).count();
+    Ok(Surface {
+        title: "Configuration keys",
+        rule: format!(
+            "Of the keys in `hbase-default.xml`: there when a setting of that key is read by the code. Many of the others belong to \
+             clients, to Hadoop, or to what is not there yet. {more} keys are read besides that HBase has only in its \
+             code, and {own} of Basalt's own. All of them: [operations/settings.md](operations/settings.md)."
+        ),
+        items,
+        listing: Listing::CoreAndCommon,
+    })
+}
+
+/// A path of the inventory or of the code with every variable part as `*`.
+fn pattern(path: &str, open: char, close: char) -> String {
+    let mut out = String::new();
+    let mut depth = 0;
+    for c in path.chars() {
+        if c == open {
+            if depth == 0 {
+                out.push('*');
+            }
+            depth += 1;
+        } else if c == close {
+            depth -= 1;
+        } else if depth == 0 {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// ZooKeeper nodes.
+pub fn znodes(tree: &Tree) -> anyhow::Result<Surface> {
+    let (mut written, mut empty) = (BTreeSet::new(), BTreeSet::new());
+    let mut prefix = false;
+    if let Some(file) = tree.source("crates/coordination/src/hbase_znodes.rs") {
+        let in_use = |name: &str| tree.is_called(name, |source| source.crate_name() != "coordination");
+        for function in file.functions().into_iter().filter(|function| in_use(function.name)) {
+            let literals = literals_of(function.body).into_iter().map(|text| pattern(text, '{', '}'));
+            if function.name == "create_base_nodes" {
+                empty.extend(literals);
+            } else {
+                written.extend(literals);
+                prefix |= file.text.contains("fn with_prefix");
+            }
+        }
+    }
+    let table = tree.table("znodes")?;
+    let items = table.rows().map(|row| {
+        let path = row.get("path");
+        let name = pattern(path.strip_prefix("/hbase/").unwrap_or(path), '<', '>');
+        let standing = if path.starts_with("(every value") {
+            if prefix { Standing::There } else { Standing::Missing }
+        } else if path == "/hbase" {
+            if empty.is_empty() { Standing::Missing } else { Standing::There }
+        } else if written.contains(&name) || (row.get("content_format") == "empty" && empty.contains(&name)) {
+            Standing::There
+        } else if empty.contains(&name) || empty.iter().any(|have| have.starts_with(&parent(&name))) {
+            Standing::Part
+        } else {
+            Standing::Missing
+        };
+        Item::new(row, "", path, standing)
+    });
+    Ok(Surface {
+        title: "ZooKeeper nodes",
+        rule: "Nodes that the embedded endpoint shows. *In part*: the node (or the one above it) is there and empty, as in an idle \
+               cluster; nothing is done with it."
+            .into(),
+        items: items.collect(),
+        listing: Listing::CoreAndCommon,
+    })
+}
+
+/// What stands before the first variable part: `online-snapshot/abort/` of `online-snapshot/abort/*`.
+fn parent(name: &str) -> String {
+    let fixed = name.split(['*', '{']).next().unwrap_or(name).trim_end_matches('/');
+    if fixed.is_empty() { name.to_owned() } else { fixed.to_owned() }
+}
