@@ -11,8 +11,8 @@ pub fn all(tree: &Tree) -> anyhow::Result<Vec<Surface>> {
     Ok(vec![
         client_api(tree)?,
         shell_commands(tree)?,
-        from_literals(tree, "web_ui", "Web pages", "path_or_bean", "web", PAGES)?,
-        from_literals(tree, "metrics", "Metrics", "metric_name", "web", METRICS)?,
+        web_pages(tree)?,
+        metrics(tree)?,
         absent(
             tree,
             "rest_routes",
@@ -42,39 +42,60 @@ pub fn all(tree: &Tree) -> anyhow::Result<Vec<Surface>> {
     ])
 }
 
-const PAGES: &str = "Pages and beans: there when the server of pages names the path or bean and the binary starts it.";
-const METRICS: &str =
-    "Names of metrics: there when the server of pages writes one of that name and the binary starts it.";
+/// The literals of the server of pages, and the words in them; nothing when the binary does not start it.
+fn page_words(tree: &Tree) -> BTreeSet<&str> {
+    let wired = tree.of_crate("basalt").any(|source| source.plain.contains("web::"));
+    let literals = tree.of_crate("web").filter(|_| wired).flat_map(Source::literals);
+    literals.flat_map(|text| text.split(['"', '\\', ' ']).chain([text])).filter(|word| !word.is_empty()).collect()
+}
 
-/// Rows whose name is a literal in a crate that the binary uses.
-fn from_literals(
-    tree: &Tree,
-    table: &str,
-    title: &'static str,
-    column: &str,
-    krate: &str,
-    rule: &str,
-) -> anyhow::Result<Surface> {
-    let wired = tree.of_crate("basalt").any(|source| source.plain.contains(&format!("{krate}::")));
-    let literals: BTreeSet<&str> = tree
-        .of_crate(krate)
-        .filter(|_| wired)
-        .flat_map(Source::literals)
-        .flat_map(|l| l.split(['"', '\\', ' ']))
-        .collect();
-    let inventory = tree.table(table)?;
-    let whole: BTreeSet<&str> = tree.of_crate(krate).filter(|_| wired).flat_map(Source::literals).collect();
-    let items: Vec<Item> = inventory
-        .rows()
-        .map(|row| {
-            let name = row.get(column);
-            let there = whole.contains(name) || literals.contains(name);
-            Item::new(row, "", name, if there { Standing::There } else { Standing::Missing })
-        })
-        .collect();
-    let any = items.iter().any(|item| item.standing == Standing::There);
-    let rule = if any { rule.to_owned() } else { format!("{rule} None yet.") };
-    Ok(Surface { title, rule, items, listing: if any { Listing::CoreAndCommon } else { Listing::None } })
+/// Pages, and the beans that monitoring looks at.
+fn web_pages(tree: &Tree) -> anyhow::Result<Surface> {
+    let words = page_words(tree);
+    let inventory = tree.table("web_ui")?;
+    let items = inventory.rows().map(|row| {
+        let (path, what) = (row.get("path_or_bean"), row.get("parameters_or_metric"));
+        if row.get("kind") != "metric" {
+            let standing = if words.contains(path) { Standing::There } else { Standing::Missing };
+            return Item::new(row, "", path, standing);
+        }
+        let metrics: Vec<&str> = what.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        let known = metrics.iter().filter(|name| words.contains(*name)).count();
+        let standing = match known {
+            0 => Standing::Missing,
+            n if n == metrics.len() => Standing::There,
+            _ => Standing::Part,
+        };
+        Item::new(row, path, what, standing)
+    });
+    Ok(surface_of_pages(
+        "Web pages",
+        "A page counts when the server of pages knows its path and the binary starts that server; a row of metrics when every \
+         name in it is written, *in part* when some are.",
+        items.collect(),
+    ))
+}
+
+/// Names of metrics.
+fn metrics(tree: &Tree) -> anyhow::Result<Surface> {
+    let words = page_words(tree);
+    let inventory = tree.table("metrics")?;
+    let items = inventory.rows().map(|row| {
+        let name = row.get("metric_name");
+        let standing = if words.contains(name) { Standing::There } else { Standing::Missing };
+        Item::new(row, row.get("source_interface"), name, standing)
+    });
+    Ok(surface_of_pages(
+        "Metrics",
+        "A metric counts when the server of pages writes one of that name and the binary starts that server.",
+        items.collect(),
+    ))
+}
+
+fn surface_of_pages(title: &'static str, rule: &str, items: Vec<Item>) -> Surface {
+    let any = items.iter().any(|item| item.standing != Standing::Missing);
+    let rule = if any { rule.to_owned() } else { format!("Not there yet. {rule}") };
+    Surface { title, rule, items, listing: if any { Listing::CoreAndCommon } else { Listing::None } }
 }
 
 fn absent(tree: &Tree, table: &str, title: &'static str, what: &str) -> anyhow::Result<Surface> {
