@@ -155,7 +155,7 @@ impl Cluster {
     }
 
     /// A table's regions in key order, parents included.
-    pub fn regions_of(&self, table: &TableName) -> impl Iterator<Item = &RegionNode> {
+    pub fn regions_of<'a>(&'a self, table: &TableName) -> impl Iterator<Item = &'a RegionNode> + use<'a> {
         let keys = self.by_table.get(table).into_iter().flatten();
         keys.filter_map(|(_, _, encoded)| self.regions.get(encoded))
     }

@@ -445,6 +445,11 @@ impl Master {
         self.info_port
     }
 
+    /// Procedures that have not ended.
+    pub fn unfinished_procedures(&self) -> usize {
+        self.procedures.records().iter().filter(|record| record.outcome.is_none()).count()
+    }
+
     /// A look at the tables and regions.
     pub fn cluster(&self) -> parking_lot::RwLockReadGuard<'_, Cluster> {
         self.cluster.read()

@@ -1,0 +1,525 @@
+//! A region server made of maps, a machine that can be switched off at any call, and what must hold after a start.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use basalt_master::cluster::{RegionState, TableState};
+use basalt_master::{
+    Caller, HostError, Later, Master, MasterEnv, Observer, RegionHost, StartError, layout, meta, rootdir,
+};
+use base::{Config, Dice, ManualClock, SeqId};
+use bytes::Bytes;
+use cell::{CellBuffer, CellSpec, CellType};
+use fs::{Appender, DirEntry, FilePath, MemVolume, ReadAt, Volume};
+use model::status::RegionLoad;
+use model::{FamilyDescriptor, Mutation, RegionInfo, Scan, ServerName, TableDescriptor, TableName};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use tokio::sync::watch;
+
+/// Counts calls and switches the machine off after so many.
+pub struct Machine {
+    left: AtomicI64,
+    off: watch::Sender<bool>,
+}
+
+impl Machine {
+    pub fn new(calls: i64) -> Arc<Machine> {
+        Arc::new(Machine { left: AtomicI64::new(calls), off: watch::Sender::new(false) })
+    }
+
+    pub fn runs(&self) -> bool {
+        let runs = self.left.fetch_sub(1, Ordering::SeqCst) > 0;
+        if !runs {
+            self.off.send_replace(true);
+        }
+        runs
+    }
+
+    pub fn switch_off_after(&self, calls: i64) {
+        self.left.store(calls, Ordering::SeqCst);
+    }
+
+    pub fn calls_left(&self) -> i64 {
+        self.left.load(Ordering::SeqCst)
+    }
+
+    pub async fn is_off(&self) {
+        let mut off = self.off.subscribe();
+        off.wait_for(|off| *off).await.expect("the machine is here");
+    }
+}
+
+/// A volume on the machine.
+pub struct MachineVolume {
+    pub memory: MemVolume,
+    pub machine: Arc<Machine>,
+}
+
+struct MachineAppender {
+    inner: Box<dyn Appender>,
+    machine: Arc<Machine>,
+    path: FilePath,
+}
+
+fn off(path: &FilePath) -> fs::Error {
+    fs::Error::new("reach", path, std::io::Error::other("the machine is off"))
+}
+
+impl MachineVolume {
+    fn call<T>(&self, path: &FilePath, call: impl FnOnce(&MemVolume) -> fs::Result<T>) -> fs::Result<T> {
+        if self.machine.runs() { call(&self.memory) } else { Err(off(path)) }
+    }
+}
+
+impl Volume for MachineVolume {
+    fn open(&self, path: &FilePath) -> fs::Result<Arc<dyn ReadAt>> {
+        self.memory.open(path)
+    }
+    fn create(&self, path: &FilePath) -> fs::Result<Box<dyn Appender>> {
+        let inner = self.call(path, |memory| memory.create(path))?;
+        Ok(Box::new(MachineAppender { inner, machine: Arc::clone(&self.machine), path: path.clone() }))
+    }
+    fn rename(&self, from: &FilePath, to: &FilePath) -> fs::Result<()> {
+        self.call(from, |memory| memory.rename(from, to))
+    }
+    fn remove_file(&self, path: &FilePath) -> fs::Result<()> {
+        self.call(path, |memory| memory.remove_file(path))
+    }
+    fn remove_dir_all(&self, path: &FilePath) -> fs::Result<()> {
+        self.call(path, |memory| memory.remove_dir_all(path))
+    }
+    fn create_dir_all(&self, path: &FilePath) -> fs::Result<()> {
+        self.call(path, |memory| memory.create_dir_all(path))
+    }
+    // Looking changes nothing: no need to stop before each look.
+    fn list(&self, path: &FilePath) -> fs::Result<Vec<DirEntry>> {
+        self.memory.list(path)
+    }
+    fn stat(&self, path: &FilePath) -> fs::Result<Option<DirEntry>> {
+        self.memory.stat(path)
+    }
+    fn sync_dir(&self, path: &FilePath) -> fs::Result<()> {
+        self.call(path, |memory| memory.sync_dir(path))
+    }
+}
+
+impl Appender for MachineAppender {
+    fn append(&mut self, bytes: &[u8]) -> fs::Result<()> {
+        if self.machine.runs() { self.inner.append(bytes) } else { Err(off(&self.path)) }
+    }
+    fn flush(&mut self) -> fs::Result<()> {
+        self.inner.flush()
+    }
+    fn sync(&mut self) -> fs::Result<()> {
+        if self.machine.runs() { self.inner.sync() } else { Err(off(&self.path)) }
+    }
+    fn position(&self) -> u64 {
+        self.inner.position()
+    }
+}
+
+type Column = (Bytes, Bytes, Bytes);
+
+/// The cells of the catalog tables: what a log would keep over a crash.
+#[derive(Default, Clone)]
+pub struct Cells {
+    puts: BTreeMap<Column, BTreeMap<i64, Bytes>>,
+    deleted_families: HashMap<(Bytes, Bytes), i64>,
+    deleted_columns: HashMap<Column, i64>,
+}
+
+impl Cells {
+    fn apply(&mut self, mutations: &[Mutation]) {
+        for cell in mutations.iter().flat_map(|mutation| &mutation.cells) {
+            let own = Bytes::copy_from_slice;
+            let column = (own(cell.row()), own(cell.family()), own(cell.qualifier()));
+            let stamp = cell.timestamp();
+            match CellType::from_code(cell.type_code()) {
+                Some(CellType::Put) => {
+                    self.puts.entry(column).or_default().insert(stamp, own(cell.value()));
+                }
+                Some(CellType::DeleteFamily) => {
+                    let newest = self.deleted_families.entry((column.0, column.1)).or_insert(stamp);
+                    *newest = stamp.max(*newest);
+                }
+                Some(CellType::DeleteColumn) => {
+                    let newest = self.deleted_columns.entry(column).or_insert(stamp);
+                    *newest = stamp.max(*newest);
+                }
+                other => panic!("the master writes no {other:?}"),
+            }
+        }
+    }
+
+    pub fn scan(&self) -> CellBuffer {
+        let mut out = CellBuffer::new();
+        for (column, versions) in &self.puts {
+            let (row, family, qualifier) = column;
+            let hidden = self.deleted_families.get(&(row.clone(), family.clone())).copied().unwrap_or(i64::MIN);
+            let hidden = hidden.max(self.deleted_columns.get(column).copied().unwrap_or(i64::MIN));
+            let (stamp, value) = versions.iter().next_back().expect("a column has versions");
+            if *stamp > hidden {
+                let type_code = CellType::Put.code();
+                let spec = CellSpec { row, family, qualifier, timestamp: *stamp, type_code, value, tags: &[] };
+                out.push_spec(&spec, SeqId(1));
+            }
+        }
+        out
+    }
+
+    fn put(&mut self, row: &[u8], family: &[u8], qualifier: &[u8], stamp: i64, value: &[u8]) {
+        let own = Bytes::copy_from_slice;
+        self.puts.entry((own(row), own(family), own(qualifier))).or_default().insert(stamp, own(value));
+    }
+}
+
+/// Cells by region: hbase:meta and hbase:namespace. Shared by one life and the next.
+pub type Catalog = Arc<Mutex<HashMap<String, Cells>>>;
+
+/// Puts a cell into a catalog by hand.
+pub fn put_cell(catalog: &Catalog, region: &str, row: &[u8], column: &str, stamp: i64, value: &[u8]) {
+    let (family, qualifier) = column.split_once(':').expect("family:qualifier");
+    catalog.lock().entry(region.to_owned()).or_default().put(
+        row,
+        family.as_bytes(),
+        qualifier.as_bytes(),
+        stamp,
+        value,
+    );
+}
+
+pub struct FakeHost {
+    pub machine: Arc<Machine>,
+    pub volume: Arc<MachineVolume>,
+    pub catalog: Catalog,
+    pub open: Mutex<BTreeMap<String, (RegionInfo, Arc<TableDescriptor>)>>,
+    pub split_points: Mutex<HashMap<String, Bytes>>,
+    /// Regions that cannot be opened.
+    pub broken: Mutex<BTreeSet<String>>,
+    pub flushed: Mutex<Vec<String>>,
+    /// Log entries written to catalog tables.
+    pub log_entries: AtomicI64,
+    pub server: ServerName,
+}
+
+impl FakeHost {
+    fn answer<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, HostError>,
+    ) -> Later<'_, Result<T, HostError>> {
+        let result = if self.machine.runs() { work() } else { Err(HostError::Stopping) };
+        Box::pin(async move { result })
+    }
+}
+
+impl RegionHost for FakeHost {
+    fn server_name(&self) -> ServerName {
+        self.server.clone()
+    }
+
+    fn open_region(&self, info: RegionInfo, table: Arc<TableDescriptor>) -> Later<'_, Result<u64, HostError>> {
+        self.answer(|| {
+            if self.broken.lock().contains(&**info.encoded_name()) {
+                return Err(HostError::Failed("a store file is damaged".into()));
+            }
+            // A region without its directory would lose its edits when a log is split.
+            let there = self.volume.memory.exists(&layout::region_dir(&info)).expect("memory");
+            assert!(there, "opened without a directory: {}", info.name_string());
+            assert_eq!(info.table, table.name);
+            assert!(!info.split && !info.offline, "opened a parent: {}", info.name_string());
+            let mut open = self.open.lock();
+            open.insert(info.encoded_name().to_string(), (info, table));
+            Ok(2)
+        })
+    }
+
+    fn close_region(&self, encoded_name: &str) -> Later<'_, Result<(), HostError>> {
+        let name = encoded_name.to_owned();
+        self.answer(move || {
+            self.open.lock().remove(&name);
+            Ok(())
+        })
+    }
+
+    fn flush_region(&self, encoded_name: &str, _families: Vec<Bytes>) -> Later<'_, Result<(), HostError>> {
+        let name = encoded_name.to_owned();
+        self.answer(move || {
+            self.flushed.lock().push(name);
+            Ok(())
+        })
+    }
+
+    fn compact_region(
+        &self,
+        _encoded_name: &str,
+        _family: Option<Bytes>,
+        _major: bool,
+    ) -> Later<'_, Result<(), HostError>> {
+        self.answer(|| Ok(()))
+    }
+
+    fn split_point(&self, encoded_name: &str) -> Later<'_, Result<Option<Bytes>, HostError>> {
+        let point = self.split_points.lock().get(encoded_name).cloned();
+        self.answer(|| Ok(point))
+    }
+
+    fn split_region_files(
+        &self,
+        parent: &RegionInfo,
+        table: Arc<TableDescriptor>,
+        daughters: [RegionInfo; 2],
+    ) -> Later<'_, Result<(), HostError>> {
+        let parent = parent.clone();
+        self.answer(move || {
+            assert!(!self.open.lock().contains_key(&**parent.encoded_name()), "the parent is closed first");
+            split_files(&*self.volume, &parent, &table, &daughters)
+                .map_err(|error| HostError::Failed(error.to_string()))
+        })
+    }
+
+    fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> Later<'_, Result<(), HostError>> {
+        let name = encoded_name.to_owned();
+        let done = self.answer(move || {
+            self.log_entries.fetch_add(1, Ordering::SeqCst);
+            self.catalog.lock().entry(name).or_default().apply(&mutations);
+            // Durable, and the machine may still go off before the answer leaves.
+            if self.machine.runs() { Ok(()) } else { Err(HostError::Stopping) }
+        });
+        done
+    }
+
+    fn scan(&self, encoded_name: &str, _scan: Scan) -> Later<'_, Result<CellBuffer, HostError>> {
+        let cells = self.catalog.lock().get(encoded_name).cloned().unwrap_or_default();
+        self.answer(move || Ok(cells.scan()))
+    }
+
+    fn region_loads(&self) -> Vec<RegionLoad> {
+        let open = self.open.lock();
+        let load = |info: &RegionInfo| RegionLoad {
+            name: info.name().clone(),
+            encoded_name: Arc::clone(info.encoded_name()),
+            stores: 1,
+            store_file_size_bytes: 3 << 20,
+            read_requests: 7,
+            write_requests: 5,
+            ..RegionLoad::default()
+        };
+        open.values().map(|(info, _)| load(info)).collect()
+    }
+}
+
+/// What a region server writes for daughters: directories and references to every file of the parent.
+fn split_files(
+    volume: &dyn Volume,
+    parent: &RegionInfo,
+    table: &TableDescriptor,
+    daughters: &[RegionInfo; 2],
+) -> fs::Result<()> {
+    for daughter in daughters {
+        layout::create_region_dir(volume, daughter, table)?;
+        for family in table.families.keys() {
+            let family = String::from_utf8_lossy(family).into_owned();
+            let from = layout::region_dir(parent).join(&family);
+            for file in layout::list_if_exists(volume, &from)? {
+                let name = format!("{}.{}", file.name, parent.encoded_name());
+                volume.publish(&layout::region_dir(daughter).join(&family).join(name), b"PBUFreference")?;
+            }
+        }
+    }
+    volume.sync_dir(&layout::table_dir(&parent.table))
+}
+
+#[derive(Default)]
+pub struct Notes {
+    pub tables: Mutex<BTreeMap<String, Option<TableState>>>,
+    pub namespaces: Mutex<BTreeMap<String, bool>>,
+    pub stops: Mutex<Vec<bool>>,
+}
+
+impl Observer for Notes {
+    fn table_state(&self, table: &TableName, state: Option<TableState>) {
+        self.tables.lock().insert(table.to_string(), state);
+    }
+    fn namespace(&self, name: &str, configuration: Option<&[(String, String)]>) {
+        self.namespaces.lock().insert(name.to_owned(), configuration.is_some());
+    }
+    fn stop_requested(&self, whole_cluster: bool) {
+        self.stops.lock().push(whole_cluster);
+    }
+}
+
+/// One life of a server.
+pub struct Life {
+    pub master: Arc<Master>,
+    pub host: Arc<FakeHost>,
+    pub machine: Arc<Machine>,
+    pub memory: MemVolume,
+    pub catalog: Catalog,
+    pub notes: Arc<Notes>,
+    pub clock: Arc<ManualClock>,
+}
+
+pub const EVER: i64 = i64::MAX;
+
+pub async fn start(memory: &MemVolume, catalog: &Catalog, config: Config) -> Result<Life, StartError> {
+    let machine = Machine::new(EVER);
+    let volume = Arc::new(MachineVolume { memory: memory.clone(), machine: Arc::clone(&machine) });
+    let clock = Arc::new(ManualClock::new(1_795_220_000_000));
+    let cluster_id = rootdir::prepare(&*volume, &Dice::seeded(5)).expect("a root directory");
+    let host = Arc::new(FakeHost {
+        machine: Arc::clone(&machine),
+        volume: Arc::clone(&volume),
+        catalog: Arc::clone(catalog),
+        open: Mutex::default(),
+        split_points: Mutex::default(),
+        broken: Mutex::default(),
+        flushed: Mutex::default(),
+        log_entries: AtomicI64::new(0),
+        server: ServerName::new("localhost", 16020, 1_795_220_000_001),
+    });
+    let notes = Arc::new(Notes::default());
+    let env = MasterEnv {
+        volume,
+        clock: clock.clone(),
+        config,
+        host: host.clone(),
+        observer: notes.clone(),
+        cluster_id,
+        server_name: ServerName::new("localhost", 16000, 1_795_220_000_000),
+        info_port: Some(16010),
+    };
+    let master = Master::start(env).await?;
+    Ok(Life { master, host, machine, memory: memory.clone(), catalog: Arc::clone(catalog), notes, clock })
+}
+
+pub async fn fresh() -> Life {
+    start(&MemVolume::new(), &Catalog::default(), Config::default()).await.expect("a first start")
+}
+
+impl Life {
+    /// Stops orderly and starts again on the same files.
+    pub async fn restart(&self) -> Life {
+        self.master.stop();
+        start(&self.memory, &self.catalog, Config::default()).await.expect("another start")
+    }
+
+    pub async fn create(&self, name: &str, families: &[&str], split_keys: &[&str]) {
+        let keys: Vec<Bytes> = split_keys.iter().map(|key| Bytes::copy_from_slice(key.as_bytes())).collect();
+        let id = self.master.create_table(table(name, families), &keys, &caller()).await.expect("accepted");
+        self.master.wait_for(id).await.expect("created");
+    }
+
+    pub async fn disable(&self, name: &str) {
+        let id = self.master.disable_table(&table_name(name), &caller()).await.expect("accepted");
+        self.master.wait_for(id).await.expect("disabled");
+    }
+
+    /// A store file in every region and family of a table, as if it had been written and flushed.
+    pub fn fill(&self, name: &str) {
+        for info in self.regions(name) {
+            for family in self.host.open.lock()[&**info.encoded_name()].1.families.keys() {
+                let family = String::from_utf8_lossy(family).into_owned();
+                let name = format!("{}{family}", info.encoded_name());
+                let file: String = name.chars().filter(char::is_ascii_hexdigit).collect();
+                self.memory.put_file(&layout::region_dir(&info).join(family).join(file), b"cells");
+            }
+        }
+    }
+
+    /// Live regions in key order.
+    pub fn regions(&self, name: &str) -> Vec<RegionInfo> {
+        let cluster = self.master.cluster();
+        let live = cluster.regions_of(&table_name(name)).filter(|node| node.is_live());
+        live.map(|node| node.info.clone()).collect()
+    }
+
+    pub fn files_below(&self, dir: &str) -> Vec<String> {
+        let dir = FilePath::new(dir);
+        let files = self.memory.all_files();
+        files.iter().filter(|path| path.starts_with(&dir)).map(|path| path.as_str().to_owned()).collect()
+    }
+
+    /// What must be true of a server that is at rest.
+    pub fn check(&self) {
+        let cluster = self.master.cluster();
+        let open = self.host.open.lock();
+        let catalog = self.catalog.lock();
+        let content = meta::parse_meta(&catalog["1588230740"].scan());
+        assert_eq!(content.strange_rows, Vec::<String>::new());
+        // The picture is the catalog's.
+        let picture: BTreeMap<TableName, TableState> = cluster
+            .tables()
+            .map(|(table, state)| (table.name.clone(), state))
+            .filter(|(table, _)| !table.is_meta())
+            .collect();
+        assert_eq!(picture, content.tables.iter().cloned().collect());
+        let in_meta: BTreeMap<String, _> =
+            content.regions.iter().map(|row| (row.info.encoded_name().to_string(), row)).collect();
+        let mut known = 0;
+        for (table, state) in cluster.tables() {
+            let name = &table.name;
+            assert!(matches!(state, TableState::Enabled | TableState::Disabled), "{name} is {state:?}");
+            let mut end: Option<Bytes> = None;
+            for node in cluster.regions_of(name) {
+                let info = &node.info;
+                if !name.is_meta() {
+                    known += 1;
+                    let row = in_meta[&**info.encoded_name()];
+                    assert_eq!(row.info, *info);
+                    assert_eq!(row.state, Some(node.state), "{}", info.name_string());
+                }
+                if !node.is_live() {
+                    assert!(!open.contains_key(&**info.encoded_name()));
+                    continue;
+                }
+                // Regions tile the key space.
+                match &end {
+                    None => assert!(info.start_key.is_empty(), "{name} begins at its beginning"),
+                    Some(end) => assert_eq!(*end, info.start_key, "{name} has no gap"),
+                }
+                end = Some(info.end_key.clone());
+                let serving = open.get(&**info.encoded_name());
+                if state == TableState::Enabled {
+                    assert_eq!(node.state, RegionState::Open, "{}", info.name_string());
+                    assert_eq!(serving.map(|(_, table)| table), Some(table), "{}", info.name_string());
+                } else {
+                    assert!(serving.is_none(), "{}", info.name_string());
+                }
+            }
+            assert_eq!(end.as_deref(), Some(&b""[..]), "{name} ends at its end");
+        }
+        assert_eq!(known, in_meta.len(), "no rows of regions that nobody knows");
+        // No directory that hbase:meta does not know.
+        for table in basalt_master::descriptor::list_tables(&self.memory).expect("memory") {
+            assert!(cluster.exists(&table), "a directory of no table: {table}");
+            for entry in self.memory.list(&layout::table_dir(&table)).expect("memory") {
+                let merged_away = || {
+                    let mut parents = cluster.regions_of(&table).flat_map(|node| &node.merge_parents);
+                    parents.any(|parent| **parent.encoded_name() == entry.name)
+                };
+                if !entry.name.starts_with('.') && !merged_away() {
+                    assert!(cluster.region(&entry.name).is_some(), "a directory of no region: {table} {}", entry.name);
+                }
+            }
+        }
+        assert_eq!(self.master.unfinished_procedures(), 0);
+    }
+}
+
+pub fn caller() -> Caller {
+    Caller { user: "tester".into(), nonce: None }
+}
+
+pub fn table_name(name: &str) -> TableName {
+    TableName::parse(name).expect("a legal name")
+}
+
+pub fn table(name: &str, families: &[&str]) -> TableDescriptor {
+    let families = families.iter().map(|family| FamilyDescriptor::new(Bytes::copy_from_slice(family.as_bytes())));
+    TableDescriptor::new(table_name(name), families)
+}
+
+pub fn bytes(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
