@@ -1,6 +1,6 @@
 //! Blocks on their way to the file: packed, headed, summed, appended. Follows: `HFileBlock.Writer`.
 
-use crate::block::{BlockType, HEADER_LEN, Header};
+use crate::block::{BlockType, HEADER_LEN, Header, MAX_BLOCK_LEN};
 use crate::codec::Compressor;
 use crate::index::BlockAt;
 use crate::{ChecksumType, Result, WriterOptions, checksum};
@@ -43,6 +43,11 @@ impl BlockWriter {
 
     /// Writes a block with this payload.
     pub fn write(&mut self, block_type: BlockType, payload: &[u8]) -> Result<BlockAt> {
+        assert!(
+            payload.len() <= MAX_BLOCK_LEN / 2,
+            "a {block_type:?} block of {} bytes no reader would take",
+            payload.len()
+        );
         let block = &mut self.scratch;
         block.clear();
         block.resize(HEADER_LEN, 0);

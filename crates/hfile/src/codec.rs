@@ -8,11 +8,17 @@
 
 use crate::Compression;
 use crate::cursor::{Cursor, Damage, Decoded};
+use std::cell::RefCell;
 use std::io::{Read, Write};
 
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 /// Hadoop's default `io.compression.codec.*.buffersize`.
 const BUFFER_LEN: usize = 256 * 1024;
+
+thread_local! {
+    /// Making one costs as much as unpacking a block.
+    static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
 
 /// Unpacks `stored` into exactly `plain_len` bytes. Memory is taken as bytes come out, not as lengths promise.
 pub(crate) fn decompress(codec: Compression, stored: &[u8], plain_len: usize) -> Decoded<Vec<u8>> {
@@ -43,7 +49,13 @@ fn read_stream(stream: impl Read, stored_len: usize, limit: usize, name: &str) -
 fn unpack_zstd(stored: &[u8], limit: usize) -> Decoded<Vec<u8>> {
     // Most frames unpack in one go into a buffer of the announced size; only an improbable ratio goes the slow, safe way.
     if limit <= stored.len().saturating_mul(128) {
-        return zstd::bulk::decompress(stored, limit).map_err(|e| Damage(format!("does not unpack as zstd: {e}")));
+        return UNPACKER.with_borrow_mut(|unpacker| {
+            let unpacker = match unpacker {
+                Some(unpacker) => unpacker,
+                none => none.insert(zstd::bulk::Decompressor::new().map_err(|e| Damage(format!("no zstd: {e}")))?),
+            };
+            unpacker.decompress(stored, limit).map_err(|e| Damage(format!("does not unpack as zstd: {e}")))
+        });
     }
     let stream = zstd::stream::read::Decoder::with_buffer(stored)
         .map_err(|e| Damage(format!("does not unpack as zstd: {e}")))?;
@@ -164,3 +176,7 @@ fn write_block_framed(plain: &[u8], max_part: usize, out: &mut Vec<u8>, mut part
         out.extend_from_slice(&0u32.to_be_bytes());
     }
 }
+
+#[cfg(test)]
+#[path = "codec_tests.rs"]
+mod tests;

