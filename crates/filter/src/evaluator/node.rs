@@ -140,7 +140,8 @@ fn of_tested_column(key: KeyRef<'_>, test: &SingleColumnValue) -> bool {
 
 impl Node {
     pub(super) fn new(filter: &Filter, reversed: bool, dice: &Arc<Dice>) -> Node {
-        let boxed = |inner: &Filter| Box::new(Node::new(inner, reversed, dice));
+        // HBase's wrappers do not tell their filter that the scan is reversed.
+        let boxed = |inner: &Filter| Box::new(Node::new(inner, false, dice));
         match filter {
             Filter::All => Node::DropAll,
             Filter::ColumnCountGet { limit } => Node::ColumnCountGet { limit: *limit, count: 0 },

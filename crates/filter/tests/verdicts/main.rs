@@ -2,6 +2,7 @@
 //! a table of families f and g in two regions that meet at r10, scanned forwards, with 3 versions, and in reverse.
 
 mod decode;
+mod replay;
 
 use basalt_filter as filter;
 use base::{Dice, SeqId};
@@ -16,9 +17,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 fn golden(path: &str) -> Vec<Value> {
-    let path = format!("{}/../../tests/golden/{path}", env!("CARGO_MANIFEST_DIR"));
+    json_lines(&format!("{}/../../tests/golden/{path}", env!("CARGO_MANIFEST_DIR")))
+}
+
+fn json_lines(path: &str) -> Vec<Value> {
     #[allow(clippy::disallowed_methods, reason = "a test reads its golden file")]
-    let text = String::from_utf8(std::fs::read(&path).expect(&path)).expect("UTF-8");
+    let text = String::from_utf8(std::fs::read(path).expect(path)).expect("UTF-8");
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
