@@ -1,13 +1,126 @@
 //! Development commands: `cargo xtask <command>`.
-#![allow(clippy::disallowed_methods, reason = "a development tool works on the files of the tree")]
+//!
+//! One word per need; CI calls `test` and nothing else. Each command prints what it runs and ends with a table of how
+//! it went. Knows the tree and the tools; nothing here is part of the server.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a development tool works on the files, clocks and processes of a machine"
+)]
 
+mod check;
+mod coverage;
+mod edges;
+mod interop;
+mod jvm;
+mod kill;
 mod proto;
+mod report;
+mod run;
+mod server;
+mod suites;
+mod tidy;
+mod toolchain;
 
-fn main() -> anyhow::Result<()> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["proto"] => proto::generate(false),
-        ["proto", "--check"] => proto::generate(true),
-        _ => anyhow::bail!("usage: cargo xtask proto [--check]"),
+use anyhow::{Context, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  check                     format, lints, crate edges, generated code, tidiness, licences, fast tests: ends a task
+  test                      everything: check's tests, the release build, real clients, the kill test
+  interop [--against basalt|hbase] [--only REGEX] [SUITE...]
+                            real clients against the server; suites: java java3 asynchbase shell go pe ltt
+  kill [--rounds N] [--seed S] [--against basalt|hbase]
+                            kill -9 under concurrent writes, restart, compare with the journal
+  bench [ARGS...]           the micro-benchmarks
+  proto [--check]           generated protobuf code from crates/proto/proto
+  coverage [--check]        docs/coverage.md: what is there, counted against the inventory";
+
+fn main() -> std::process::ExitCode {
+    match command() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e:#}");
+            std::process::ExitCode::FAILURE
+        }
     }
+}
+
+fn command() -> anyhow::Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some((command, rest)) = args.split_first() else { bail!("{USAGE}") };
+    let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
+    std::env::set_current_dir(run::root()).context("cannot enter the root of the tree")?;
+    match command.as_str() {
+        "check" => {
+            let mut report = report::Report::default();
+            check::run(&mut report);
+            report.finish()
+        }
+        "test" => test(),
+        "interop" => {
+            let (options, suites) = options(&rest, &["--against", "--only"])?;
+            let against = server::Kind::parse(options.get("--against").map_or("basalt", String::as_str))?;
+            let mut report = report::Report::default();
+            interop::run(&mut report, against, options.get("--only").map(String::as_str), &suites)?;
+            report.finish()
+        }
+        "kill" => {
+            let (options, words) = options(&rest, &["--rounds", "--seed", "--against"])?;
+            if !words.is_empty() {
+                bail!("{USAGE}");
+            }
+            let against = server::Kind::parse(options.get("--against").map_or("basalt", String::as_str))?;
+            let rounds = options.get("--rounds").map_or(Ok(20), |n| n.parse()).context("--rounds wants a number")?;
+            let seed = options.get("--seed").map(|s| s.parse()).transpose().context("--seed wants a number")?;
+            let mut report = report::Report::default();
+            kill::run(&mut report, against, rounds, seed)?;
+            report.finish()
+        }
+        "bench" => {
+            let mut cargo = run::cargo();
+            cargo.args(["run", "--release", "-p", "basalt-bench", "--bin", "micro", "--"]).args(&rest);
+            run::must("bench", &mut cargo)
+        }
+        "proto" => match rest.as_slice() {
+            [] => proto::generate(false),
+            ["--check"] => proto::generate(true),
+            _ => bail!("{USAGE}"),
+        },
+        "coverage" => match rest.as_slice() {
+            [] => coverage::run(false),
+            ["--check"] => coverage::run(true),
+            _ => bail!("{USAGE}"),
+        },
+        _ => bail!("{USAGE}"),
+    }
+}
+
+/// Everything, in the order in which a failure is cheapest to learn of.
+fn test() -> anyhow::Result<()> {
+    let mut report = report::Report::default();
+    check::run(&mut report);
+    interop::run(&mut report, server::Kind::Basalt, None, &[])?;
+    kill::run(&mut report, server::Kind::Basalt, 20, None)?;
+    report.finish()
+}
+
+type Options = std::collections::BTreeMap<String, String>;
+
+/// Splits `--name value` pairs from plain words.
+fn options(args: &[&str], known: &[&str]) -> anyhow::Result<(Options, Vec<String>)> {
+    let mut options = Options::new();
+    let mut words = Vec::new();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if known.contains(arg) {
+            let value = args.next().with_context(|| format!("{arg} wants a value"))?;
+            options.insert((*arg).to_owned(), (*value).to_owned());
+        } else if arg.starts_with('-') {
+            bail!("unknown option {arg}\n{USAGE}");
+        } else {
+            words.push((*arg).to_owned());
+        }
+    }
+    Ok((options, words))
 }

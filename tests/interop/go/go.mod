@@ -1,6 +1,6 @@
 module basalt/interop
 
-go 1.22
+go 1.19
 
 require github.com/tsuna/gohbase v0.0.0-20201125011725-348991136365
 

@@ -138,13 +138,13 @@ func main() {
 	run("many puts over two regions, scan, limits, reversed", func() error {
 		errs := make(chan error, 1000)
 		for i := 0; i < 1000; i++ {
-			go func() {
+			go func(i int) {
 				prefix := "k"
 				if i >= 500 {
 					prefix = "p"
 				}
 				errs <- put(fmt.Sprintf("%s%04d", prefix, i), "q", fmt.Sprint(i))
-			}()
+			}(i)
 		}
 		for i := 0; i < 1000; i++ {
 			if err := <-errs; err != nil {

@@ -1,0 +1,119 @@
+//! Which crate may use which: the house plan as a table, held against the manifests.
+//!
+//! A new edge is a line here, seen by whoever reads the change; never an accident in a `Cargo.toml`. What no chain of
+//! edges can reach is checked too: storage knows nothing of the network.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+/// `(crate, may use)`, ground to roof. Development dependencies of tests may also use the crates listed third.
+const EDGES: &[(&str, &[&str], &[&str])] = &[
+    ("base", &[], &[]),
+    ("proto", &[], &[]),
+    ("cell", &["base"], &[]),
+    ("filter", &["base", "cell"], &["proto"]),
+    ("model", &["base", "cell", "filter"], &[]),
+    ("fs", &["base"], &[]),
+    ("hfile", &["base", "cell", "proto", "fs"], &[]),
+    ("memstore", &["base", "cell"], &[]),
+    ("wal", &["base", "cell", "proto", "fs"], &[]),
+    ("region", &["base", "cell", "model", "filter", "fs", "hfile", "memstore", "wal", "proto"], &[]),
+    ("rpc", &["base", "cell", "model", "filter", "proto"], &[]),
+    ("coordination", &["base", "model", "proto"], &[]),
+    ("client", &["base", "cell", "model", "filter", "proto", "rpc", "coordination"], &[]),
+    ("regionserver", &["base", "cell", "model", "filter", "fs", "hfile", "wal", "region", "rpc", "proto"], &[]),
+    ("master", &["base", "cell", "model", "filter", "fs", "rpc", "proto"], &[]),
+    ("web", &["base", "cell", "model"], &[]),
+    // measures the storage crates from the inside, and the server through its socket
+    ("bench", &["base", "cell", "model", "filter", "fs", "hfile", "memstore", "wal", "region", "rpc", "proto"], &[]),
+    (
+        "basalt",
+        &[
+            "base",
+            "cell",
+            "model",
+            "filter",
+            "fs",
+            "hfile",
+            "wal",
+            "region",
+            "rpc",
+            "proto",
+            "coordination",
+            "regionserver",
+            "master",
+            "web",
+        ],
+        &[],
+    ),
+    ("xtask", &[], &[]),
+];
+
+/// `(crate, what it must not reach by any chain of edges)`.
+const NEVER: &[(&str, &[&str])] = &[
+    ("region", &["rpc", "coordination", "client", "regionserver", "master"]),
+    ("rpc", &["fs", "hfile", "wal", "memstore", "region"]),
+    ("coordination", &["fs", "hfile", "wal", "memstore", "region", "rpc"]),
+    ("web", &["fs", "hfile", "wal", "memstore", "region", "rpc", "proto"]),
+    ("client", &["fs", "hfile", "wal", "memstore", "region"]),
+];
+
+/// Crates that hold the engine: synchronous, so no runtime.
+const NO_RUNTIME: &[&str] = &["base", "cell", "model", "filter", "fs", "hfile", "memstore", "wal", "region"];
+
+/// Holds the manifests (`cargo metadata`) against the table; every violation is one line.
+pub fn check(metadata: &Value) -> anyhow::Result<()> {
+    let mut wrong = Vec::new();
+    let mut reach: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for package in metadata["packages"].as_array().context("cargo metadata lists no packages")? {
+        if !package["source"].is_null() {
+            continue;
+        }
+        let name = short(package["name"].as_str().unwrap_or_default());
+        let Some((_, normal, dev)) = EDGES.iter().find(|e| e.0 == name) else {
+            wrong.push(format!("{name} is not in the table of edges (xtask/src/edges.rs)"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let target = dependency["name"].as_str().unwrap_or_default();
+            let is_dev = dependency["kind"].as_str() == Some("dev");
+            if target == "tokio" && !is_dev && NO_RUNTIME.contains(&name) {
+                wrong.push(format!("{name} uses {target}: the engine is synchronous"));
+            }
+            if dependency["path"].is_null() {
+                continue;
+            }
+            let target = short(target);
+            if !(normal.contains(&target) || is_dev && dev.contains(&target)) {
+                wrong.push(format!("{name} -> {target} is not an edge of the table (xtask/src/edges.rs)"));
+            }
+            if !is_dev {
+                reach.entry(name).or_default().insert(target);
+            }
+        }
+    }
+    for (from, never) in NEVER {
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![*from];
+        while let Some(at) = todo.pop() {
+            for next in reach.get(at).into_iter().flatten() {
+                if seen.insert(*next) {
+                    todo.push(next);
+                }
+            }
+        }
+        for target in never.iter().filter(|t| seen.contains(*t)) {
+            wrong.push(format!("{from} reaches {target}"));
+        }
+    }
+    if !wrong.is_empty() {
+        bail!("{}", wrong.join("\n           "));
+    }
+    Ok(())
+}
+
+fn short(package: &str) -> &str {
+    package.strip_prefix("basalt-").unwrap_or(package)
+}

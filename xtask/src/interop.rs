@@ -1,0 +1,81 @@
+//! `cargo xtask interop`: unmodified clients against a server, one fresh server per suite.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+
+use crate::report::{Outcome, Report};
+use crate::server::{Kind, Site};
+use crate::suites::{self, Context};
+use crate::{run, toolchain};
+
+/// Runs `wanted` (none: all) in the order of the table in `suites`.
+pub fn run(report: &mut Report, kind: Kind, only: Option<&str>, wanted: &[String]) -> anyhow::Result<()> {
+    for name in wanted {
+        if !suites::ALL.iter().any(|s| s.name == name) {
+            let names: Vec<&str> = suites::ALL.iter().map(|s| s.name).collect();
+            bail!("no suite {name}; there are: {}", names.join(" "));
+        }
+    }
+    if kind == Kind::Basalt {
+        build(report);
+        if !report.is_clean() && wanted.len() == suites::ALL.len() {
+            return Ok(());
+        }
+    }
+    let mut lab: Option<PathBuf> = None;
+    report.step("tools and jars", || {
+        toolchain::programs(&["java", "javac", "mvn", "go"]).or_else(|e| {
+            // Go is wanted by one suite only, which will say so itself
+            if toolchain::programs(&["java", "javac", "mvn"]).is_ok() { Ok(()) } else { Err(e) }
+        })?;
+        lab = Some(toolchain::jars()?);
+        Ok(())
+    });
+    let Some(lab) = lab else { return Ok(()) };
+    for suite in suites::ALL {
+        if !wanted.is_empty() && !wanted.iter().any(|w| w == suite.name) {
+            continue;
+        }
+        report.part(&format!("interop {}", suite.name), || {
+            let mut site = Site::new(kind, &lab, suite.name)?;
+            let server = site.start()?;
+            let logs = run::scratch()?.join("logs");
+            std::fs::create_dir_all(&logs)?;
+            let context = Context {
+                kind,
+                lab: lab.clone(),
+                zookeeper: site.zookeeper(),
+                bootstrap: site.bootstrap(),
+                log: logs.join(format!("{}.log", suite.name)),
+                only: only.map(str::to_owned),
+            };
+            let mut outcome =
+                (suite.run)(&context).unwrap_or_else(|e| Outcome { passed: 0, failures: vec![format!("{e:#}")] });
+            match server.stop() {
+                Ok(()) => outcome.passed += 1,
+                Err(e) => outcome.failures.push(format!("orderly stop: {e:#}")),
+            }
+            outcome.failures.extend(site.complaints()?);
+            if outcome.failures.is_empty() {
+                std::fs::remove_dir_all(&site.dir).ok();
+            } else {
+                println!("    output: {}; server: {}", context.log.display(), site.dir.display());
+            }
+            Ok(outcome)
+        });
+    }
+    Ok(())
+}
+
+/// The release binary, unless one is given in BASALT_BINARY.
+pub fn build(report: &mut Report) {
+    if std::env::var_os("BASALT_BINARY").is_none() {
+        report.step("release build", || {
+            run::must(
+                "cargo build --release",
+                run::cargo().args(["build", "--release", "--quiet", "--package", "basalt"]),
+            )
+        });
+    }
+}

@@ -1,0 +1,91 @@
+//! Java programs of the tests: compiled with the JDK's own compiler, started with what HBase needs on JDK 17.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::bail;
+
+use crate::run;
+
+/// A generation of client: its name, the directory of its jars below the cache, the source trees compiled against them.
+pub struct Client {
+    name: &'static str,
+    jars: &'static str,
+    sources: &'static [&'static str],
+}
+
+/// hbase-client 2.6.4.
+pub const HBASE_2: Client = Client { name: "hbase-2", jars: "hbase/jars", sources: &["src", "src-2"] };
+/// hbase-client 3.0.0-beta-1: only what both generations have.
+pub const HBASE_3: Client = Client { name: "hbase-3", jars: "hbase-3", sources: &["src"] };
+/// asynchbase 1.8.2.
+pub const ASYNCHBASE: Client = Client { name: "asynchbase", jars: "asynchbase", sources: &["asynchbase"] };
+
+/// What must be opened for HBase 2.x before it runs on JDK 17.
+const OPENS: &[&str] = &[
+    "java.base/java.lang",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/sun.nio.ch",
+    "java.base/jdk.internal.ref",
+    "java.base/jdk.internal.misc",
+];
+
+impl Client {
+    /// Compiles the client's programs; returns the class path to run them with.
+    pub fn compile(&self, lab: &Path) -> anyhow::Result<String> {
+        let classes = run::scratch()?.join("classes").join(self.name);
+        if classes.exists() {
+            std::fs::remove_dir_all(&classes)?;
+        }
+        std::fs::create_dir_all(&classes)?;
+        std::fs::write(
+            classes.join("log4j2.properties"),
+            "status = error\nappender.console.type = Console\nappender.console.name = console\n\
+             appender.console.target = SYSTEM_ERR\nappender.console.layout.type = PatternLayout\n\
+             appender.console.layout.pattern = %d{ISO8601} %-5p [%t] %c{2}: %m%n\nrootLogger.level = ERROR\n\
+             rootLogger.appenderRef.console.ref = console\n",
+        )?;
+        let jars = format!("{}/*", lab.join(self.jars).display());
+        let mut files = Vec::new();
+        for tree in self.sources {
+            java_files(&run::root().join("tests/interop/java").join(tree), &mut files)?;
+        }
+        let mut javac = Command::new("javac");
+        javac.args(["-nowarn", "-Xlint:none", "-encoding", "UTF-8", "-d"]).arg(&classes).args(["-cp", &jars]);
+        let log = run::scratch()?.join(format!("javac-{}.log", self.name));
+        let ended =
+            run::logged(javac.args(&files).current_dir(run::scratch()?), &log, std::time::Duration::from_secs(300))?;
+        if !ended.well {
+            bail!("javac for {} failed:\n{}", self.name, ended.output);
+        }
+        Ok(format!("{}:{jars}", classes.display()))
+    }
+}
+
+fn java_files(dir: &Path, into: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            java_files(&path, into)?;
+        } else if path.extension().is_some_and(|e| e == "java") {
+            into.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// `java` with the class path and a main class; arguments are the caller's.
+pub fn java(class_path: &str, main: &str) -> Command {
+    let mut java = Command::new("java");
+    java.args(["-Xmx1g", "-Djava.net.preferIPv4Stack=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]);
+    for open in OPENS {
+        java.arg("--add-opens").arg(format!("{open}=ALL-UNNAMED"));
+    }
+    java.args(["-cp", class_path, main]);
+    java
+}

@@ -1,0 +1,86 @@
+//! Running other programs: where, with what said, and with their output kept.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+/// The root of the tree.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// Where interop keeps compiled classes, data and logs: under the target directory, so that `cargo clean` clears it.
+pub fn scratch() -> anyhow::Result<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let dir = target.join("interop");
+    std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    dir.canonicalize().context("the scratch directory went away")
+}
+
+/// The cargo that runs this program.
+pub fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // cargo sets this for us; handed on, it would make the inner cargo think it is us
+    cargo.env_remove("CARGO_MANIFEST_DIR").current_dir(root());
+    cargo
+}
+
+/// Runs with output going to our own; an error if it does not end well.
+pub fn must(what: &str, command: &mut Command) -> anyhow::Result<()> {
+    let status = command.status().with_context(|| format!("{what}: cannot run {:?}", command.get_program()))?;
+    if !status.success() {
+        bail!("{what}: {status}");
+    }
+    Ok(())
+}
+
+/// Standard output of a command that must end well; its errors go to our own.
+pub fn stdout(what: &str, command: &mut Command) -> anyhow::Result<String> {
+    let out = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("{what}: cannot run {:?}", command.get_program()))?;
+    if !out.status.success() {
+        bail!("{what}: {}", out.status);
+    }
+    String::from_utf8(out.stdout).with_context(|| format!("{what}: output is not text"))
+}
+
+/// How a logged command ended.
+pub struct Ended {
+    /// Exit status zero, and in time.
+    pub well: bool,
+    /// What it printed, on both streams.
+    pub output: String,
+}
+
+/// Runs with both streams into `log`; kills it after `limit`.
+pub fn logged(command: &mut Command, log: &Path, limit: Duration) -> anyhow::Result<Ended> {
+    let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(file.try_clone()?)
+        .stderr(file)
+        .spawn()
+        .with_context(|| format!("cannot run {:?}", command.get_program()))?;
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        if start.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let mut output = String::from_utf8_lossy(&std::fs::read(log)?).into_owned();
+    if status.is_none() {
+        output.push_str(&format!("\nstopped after {} s\n", limit.as_secs()));
+    }
+    Ok(Ended { well: status.is_some_and(|s| s.success()), output })
+}

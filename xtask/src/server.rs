@@ -1,0 +1,277 @@
+//! A server to test against, on ports of its own: the release binary, or the real HBase to check the tests with.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use crate::{run, toolchain};
+
+/// Which server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `target/release/basalt`.
+    Basalt,
+    /// Apache HBase from its jars.
+    HBase,
+}
+
+impl Kind {
+    /// From a command line.
+    pub fn parse(name: &str) -> anyhow::Result<Kind> {
+        match name {
+            "basalt" => Ok(Kind::Basalt),
+            "hbase" => Ok(Kind::HBase),
+            _ => bail!("--against wants basalt or hbase, not {name}"),
+        }
+    }
+}
+
+/// Where a server lives; survives its restarts.
+pub struct Site {
+    kind: Kind,
+    lab: PathBuf,
+    /// Data, logs and configuration.
+    pub dir: PathBuf,
+    zookeeper_port: u16,
+    master_port: u16,
+    regionserver_port: u16,
+    starts: u32,
+}
+
+/// A running server; killed when dropped.
+pub struct Server {
+    child: Option<Child>,
+    lines: Receiver<String>,
+    hbase: Option<(PathBuf, u32)>,
+    /// From start until it said it serves.
+    pub start_took: Duration,
+}
+
+impl Site {
+    /// An empty place for a server, under a name of the caller's.
+    pub fn new(kind: Kind, lab: &Path, name: &str) -> anyhow::Result<Site> {
+        let dir = run::scratch()?.join("site").join(name);
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir)?;
+        }
+        std::fs::create_dir_all(&dir)?;
+        let [zookeeper_port, master_port, regionserver_port] = free_ports()?;
+        Ok(Site { kind, lab: lab.to_owned(), dir, zookeeper_port, master_port, regionserver_port, starts: 0 })
+    }
+
+    /// `host:port` of ZooKeeper's protocol.
+    pub fn zookeeper(&self) -> String {
+        format!("127.0.0.1:{}", self.zookeeper_port)
+    }
+
+    /// `host:port` of the region server, for clients that find the cluster over RPC.
+    pub fn bootstrap(&self) -> String {
+        format!("127.0.0.1:{}", self.regionserver_port)
+    }
+
+    /// Starts it and waits until it says that it serves.
+    pub fn start(&mut self) -> anyhow::Result<Server> {
+        let mut server = self.spawn()?;
+        server.wait_ready(Duration::from_secs(90))?;
+        Ok(server)
+    }
+
+    /// Starts it without waiting.
+    pub fn spawn(&mut self) -> anyhow::Result<Server> {
+        self.starts += 1;
+        match self.kind {
+            Kind::Basalt => self.spawn_basalt(),
+            Kind::HBase => self.start_hbase(),
+        }
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("hbase.zookeeper.property.clientPort", self.zookeeper_port.to_string()),
+            ("hbase.master.port", self.master_port.to_string()),
+            ("hbase.regionserver.port", self.regionserver_port.to_string()),
+        ]
+    }
+
+    fn spawn_basalt(&mut self) -> anyhow::Result<Server> {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
+        let binary = std::env::var_os("BASALT_BINARY").map_or_else(|| target.join("release/basalt"), PathBuf::from);
+        let mut command = Command::new(&binary);
+        command.arg("-D").arg(format!("hbase.rootdir=file://{}", self.dir.join("root").display()));
+        for (key, value) in self.settings() {
+            command.arg("-D").arg(format!("{key}={value}"));
+        }
+        for key in ["hbase.master.info.port", "hbase.regionserver.info.port"] {
+            command.arg("-D").arg(format!("{key}=-1"));
+        }
+        let log = std::fs::File::create(self.dir.join(format!("stderr-{}.log", self.starts)))?;
+        let started = Instant::now();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", binary.display()))?;
+        // both streams are kept in one file, and searched for the line that says the server serves
+        let (sender, lines) = channel();
+        let streams: [Option<Box<dyn std::io::Read + Send>>; 2] = [
+            child.stdout.take().map(|s| Box::new(s) as Box<dyn std::io::Read + Send>),
+            child.stderr.take().map(|s| Box::new(s) as Box<dyn std::io::Read + Send>),
+        ];
+        for stream in streams.into_iter().flatten() {
+            let sender = sender.clone();
+            let mut log = log.try_clone()?;
+            std::thread::spawn(move || {
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    writeln!(log, "{line}").ok();
+                    sender.send(line).ok();
+                }
+            });
+        }
+        Ok(Server { child: Some(child), lines, hbase: None, start_took: started.elapsed() })
+    }
+
+    fn start_hbase(&mut self) -> anyhow::Result<Server> {
+        let properties: String = self
+            .settings()
+            .iter()
+            .map(|(k, v)| format!("<property><name>{k}</name><value>{v}</value></property>"))
+            .collect();
+        let pid_file = self.dir.join("hbase.pid");
+        std::fs::remove_file(&pid_file).ok();
+        let started = Instant::now();
+        let mut start = Command::new("bash");
+        start
+            .arg(toolchain::scripts().join("start-hbase.sh"))
+            .env("LAB", &self.lab)
+            .env("HEAP", "2g")
+            .env("ZKPORT", self.zookeeper_port.to_string())
+            .env("DATA", self.dir.join("data"))
+            .env("CONF", self.dir.join("conf"))
+            .env("LOGS", self.dir.join("logs"))
+            .env("PIDFILE", &pid_file)
+            .env("SERVER_XML", properties)
+            .stdout(Stdio::null());
+        run::must("start-hbase.sh", &mut start)?;
+        let pid = std::fs::read_to_string(&pid_file)?.trim().parse().context("no process id in hbase.pid")?;
+        let (sender, lines) = channel();
+        sender.send("ready".to_owned()).ok();
+        Ok(Server { child: None, lines, hbase: Some((pid_file, pid)), start_took: started.elapsed() })
+    }
+
+    /// Lines in the server's logs that no run should contain.
+    pub fn complaints(&self) -> anyhow::Result<Vec<String>> {
+        let mut found = Vec::new();
+        if self.kind == Kind::HBase {
+            return Ok(found);
+        }
+        for n in 1..=self.starts {
+            let text = std::fs::read(self.dir.join(format!("stderr-{n}.log"))).unwrap_or_default();
+            for line in String::from_utf8_lossy(&text).lines() {
+                if line.contains("panicked at") || line.contains("RUST_BACKTRACE") {
+                    found.push(format!("server log {n}: {}", line.trim()));
+                }
+            }
+        }
+        found.truncate(5);
+        Ok(found)
+    }
+}
+
+impl Server {
+    /// Waits for the line with "ready".
+    pub fn wait_ready(&mut self, limit: Duration) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let mut said = Vec::new();
+        loop {
+            match self.lines.recv_timeout(limit.saturating_sub(start.elapsed())) {
+                Ok(line) if line.contains("ready") => {
+                    self.start_took += start.elapsed();
+                    return Ok(());
+                }
+                Ok(line) => said.push(line),
+                Err(RecvTimeoutError::Timeout) => {
+                    bail!("not ready after {} s; it said: {}", limit.as_secs(), said.join(" / "))
+                }
+                Err(RecvTimeoutError::Disconnected) => bail!("the server ended at once; it said: {}", said.join(" / ")),
+            }
+        }
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.as_ref().map(Child::id).or(self.hbase.as_ref().map(|h| h.1)).unwrap_or_default()
+    }
+
+    /// Still there?
+    pub fn is_alive(&mut self) -> bool {
+        match &mut self.child {
+            Some(child) => matches!(child.try_wait(), Ok(None)),
+            None => Path::new("/proc").join(self.pid().to_string()).exists(),
+        }
+    }
+
+    /// Asks it to stop (SIGTERM) and waits; an error if it does not end well.
+    pub fn stop(mut self) -> anyhow::Result<()> {
+        signal(self.pid(), "-TERM")?;
+        let start = Instant::now();
+        while self.is_alive() {
+            if start.elapsed() > Duration::from_secs(60) {
+                bail!("still running 60 s after SIGTERM");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let status = self.child.take().map(|mut c| c.wait()).transpose()?;
+        self.hbase = None;
+        match status {
+            Some(status) if !status.success() => bail!("after SIGTERM it ended with {status}"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Kills it (SIGKILL) and waits until it is gone.
+    pub fn kill(mut self) -> anyhow::Result<()> {
+        self.kill_now()
+    }
+
+    fn kill_now(&mut self) -> anyhow::Result<()> {
+        if let Some(mut child) = self.child.take() {
+            child.kill()?;
+            child.wait()?;
+        }
+        if let Some((pid_file, pid)) = self.hbase.take() {
+            signal(pid, "-KILL")?;
+            while Path::new("/proc").join(pid.to_string()).exists() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            std::fs::remove_file(pid_file).ok();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill_now().ok();
+    }
+}
+
+fn signal(pid: u32, signal: &str) -> anyhow::Result<()> {
+    run::must("kill", Command::new("kill").args([signal, &pid.to_string()]))
+}
+
+/// Ports nobody listens on now. They are all held at once, so they differ.
+fn free_ports<const N: usize>() -> anyhow::Result<[u16; N]> {
+    let mut held = Vec::new();
+    let mut ports = [0; N];
+    for port in &mut ports {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port on the loopback")?;
+        *port = listener.local_addr()?.port();
+        held.push(listener);
+    }
+    Ok(ports)
+}
