@@ -97,14 +97,20 @@ mod tests {
         let map = site(text).expect("a good file");
         assert_eq!(map["a.b"], "x & y");
         assert_eq!(map["empty"], "");
-        for bad in ["", "<a></a>", "<configuration><property><value>1</value></property></configuration>", "<configuration>"] {
+        for bad in
+            ["", "<a></a>", "<configuration><property><value>1</value></property></configuration>", "<configuration>"]
+        {
             assert!(site(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn names_are_substituted_and_loops_end() {
-        let all = BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".to_owned(), "${a}2".to_owned()), ("c".to_owned(), "${c}".to_owned())]);
+        let all = BTreeMap::from([
+            ("a".to_owned(), "1".to_owned()),
+            ("b".to_owned(), "${a}2".to_owned()),
+            ("c".to_owned(), "${c}".to_owned()),
+        ]);
         assert_eq!(substitute("${b}3", &all).expect("fine"), "123");
         assert_eq!(substitute("${nobody}", &all).expect("left as it stands"), "${nobody}");
         assert!(substitute("${c}", &all).is_err());

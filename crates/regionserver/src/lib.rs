@@ -1,1 +1,27 @@
-//! (being written)
+//! The region server: ClientService and AdminService over the regions that are open here, and the background work
+//! that keeps them healthy (flushes, compactions, log rolls, leases).
+//!
+//! Always true:
+//!  1. A call that memory can answer is answered on the connection's worker; one that must read or write a file runs on
+//!     the blocking pool. No worker waits for a disk.
+//!  2. A write is acknowledged only after the log did what its durability asks; no lock is held meanwhile.
+//!  3. A region is in the map of online regions from the end of its opening to the beginning of its closing.
+//!
+//! Must not know: the master's insides (it calls [`RegionServer`]'s public methods), ZooKeeper, sockets. Follows:
+//! `HRegionServer`, `RSRpcServices`, `MemStoreFlusher`, `CompactSplit`.
+
+mod background;
+mod errors;
+mod handlers;
+mod nonces;
+mod pressure;
+mod scanners;
+mod server;
+pub mod settings;
+mod status;
+mod work_queue;
+
+pub use errors::exception_of;
+pub use handlers::RegionService;
+pub use server::{RegionServer, RegionServerParts, ServerError, SplitRequests};
+pub use status::ServerStatus;

@@ -171,13 +171,9 @@ impl<S> Scanners<S> {
     }
 
     /// Number of open scanners.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.state.lock().open.len()
-    }
-
-    /// Whether none is open.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 

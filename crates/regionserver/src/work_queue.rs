@@ -50,15 +50,17 @@ impl<J> WorkQueue<J> {
         self.state.lock().queue.len()
     }
 
-    /// Whether no job waits.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Whether a job of `region` waits or runs.
     pub fn is_pending(&self, region: &str) -> bool {
         let state = self.state.lock();
         state.queued.contains(region) || state.working.contains(region)
+    }
+
+    /// Forgets what waits; what runs goes on.
+    pub fn clear(&self) {
+        let mut state = self.state.lock();
+        state.queue.clear();
+        state.queued.clear();
     }
 
     /// Forgets what waits, and ends [`WorkQueue::run`] when its job is done.

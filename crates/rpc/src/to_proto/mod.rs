@@ -7,6 +7,7 @@ mod mutation;
 mod read;
 mod result;
 mod schema;
+mod status;
 
 use bytes::Bytes;
 use model::{RegionInfo, ServerName, TableName, TimeRange};
@@ -17,6 +18,7 @@ pub use mutation::{condition, mutation, mutation_without_cells};
 pub use read::{get, scan};
 pub use result::{inline_result, result_with_count};
 pub use schema::{family, namespace, table};
+pub use status::region_load;
 
 /// A time range.
 pub fn time_range(range: TimeRange) -> pb::TimeRange {

@@ -1,0 +1,44 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Apache HBase as one native binary. Without a command: a standalone server.
+#[derive(Parser, Debug)]
+#[command(name = "basalt", version, about, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// Directory with hbase-site.xml
+    #[arg(long, value_name = "DIR", env = "HBASE_CONF_DIR", global = true)]
+    pub config: Option<PathBuf>,
+    /// One setting, over what hbase-site.xml says
+    #[arg(short = 'D', value_name = "KEY=VALUE", global = true)]
+    pub define: Vec<String>,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What the binary can do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Start a standalone server (what happens without a command, too)
+    Standalone,
+    /// Explain settings
+    Config {
+        /// Which
+        #[command(subcommand)]
+        what: ConfigCommand,
+    },
+}
+
+/// About settings.
+#[derive(Subcommand, Debug)]
+pub enum ConfigCommand {
+    /// Every setting that is read: default, bounds, meaning
+    List,
+    /// One setting
+    Explain {
+        /// Its key
+        key: String,
+    },
+}

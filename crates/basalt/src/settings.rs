@@ -1,0 +1,88 @@
+//! Settings of the process: where its data is, which ports it opens, how much memory it may use.
+
+use base::{Setting, SettingRow};
+
+/// Port of the master.
+pub const MASTER_PORT: Setting<u16> = Setting {
+    key: "hbase.master.port",
+    default: 16_000,
+    min: 0,
+    max: u16::MAX,
+    unit: "",
+    doc: "Port of the master's RPC. 0 takes any free port.",
+};
+
+/// Port of the region server.
+pub const REGION_SERVER_PORT: Setting<u16> = Setting {
+    key: "hbase.regionserver.port",
+    default: 16_020,
+    min: 0,
+    max: u16::MAX,
+    unit: "",
+    doc: "Port of the region server's RPC. 0 takes any free port.",
+};
+
+/// Memory for memstores and caches.
+pub const MEMORY_SIZE: Setting<u64> = Setting {
+    key: "basalt.memory.size",
+    default: 0,
+    min: 0,
+    max: 1 << 46,
+    unit: "bytes",
+    doc: "The one memory budget, shared by memstores and block cache. 0 takes 40 % of the machine's memory, or of the \
+          cgroup's limit where that is less.",
+};
+
+/// Share of the budget for the block cache.
+pub const BLOCK_CACHE_FRACTION: Setting<f64> = Setting {
+    key: "hfile.block.cache.size",
+    default: 0.4,
+    min: 0.0,
+    max: 0.8,
+    unit: "fraction",
+    doc: "Share of the memory budget for cached blocks.",
+};
+
+/// Threads for calls that read or write files.
+pub const HANDLER_COUNT: Setting<u32> = Setting {
+    key: "hbase.regionserver.handler.count",
+    default: 30,
+    min: 1,
+    max: 1_000,
+    unit: "count",
+    doc: "Threads for calls that must wait for a file. Calls that memory can answer need none of them.",
+};
+
+/// Keys with text values, which have no bounds to check.
+pub const TEXT_KEYS: &[(&str, &str, &str)] = &[
+    ("hbase.rootdir", "./basalt-data", "Where the data is: a directory, or a file: URL of one."),
+    ("hbase.master.ipc.address", "0.0.0.0", "Address that the master listens on."),
+    ("hbase.regionserver.ipc.address", "0.0.0.0", "Address that the region server listens on."),
+    ("hbase.zookeeper.property.clientPortAddress", "0.0.0.0", "Address that the ZooKeeper endpoint listens on."),
+    ("hbase.master.hostname", "localhost", "Host name of the master that clients are told."),
+    ("hbase.unsafe.regionserver.hostname", "localhost", "Host name of the region server that clients are told."),
+    ("hbase.cluster.distributed", "false", "Only false is served by this version."),
+    ("zookeeper.znode.parent", "/hbase", "Root of HBase's nodes in the ZooKeeper endpoint."),
+    ("hbase.zookeeper.quorum", "localhost", "Read by clients; the standalone server is its own quorum."),
+];
+
+/// Every row of the process, with those of the crates that it is made of.
+pub fn rows() -> Vec<&'static dyn SettingRow> {
+    let own: [&'static dyn SettingRow; 5] =
+        [&MASTER_PORT, &REGION_SERVER_PORT, &MEMORY_SIZE, &BLOCK_CACHE_FRACTION, &HANDLER_COUNT];
+    let mut rows: Vec<&'static dyn SettingRow> = own.to_vec();
+    let parts = [
+        coordination::settings::ALL,
+        rpc::settings::ALL,
+        master::settings::ALL,
+        regionserver::settings::ALL,
+        region::settings::ALL,
+        hfile::settings::ALL,
+        wal::settings::ALL,
+    ];
+    for part in parts {
+        rows.extend_from_slice(part);
+    }
+    rows.sort_by_key(|row| row.key());
+    rows
+}

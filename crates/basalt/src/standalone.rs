@@ -1,0 +1,316 @@
+//! The standalone server: coordination endpoint, master and region server in one process on the local disk.
+//!
+//! Always true: whatever makes a start impossible is found before anything is written (settings, a directory that is
+//! not ours, a lock held by another process, a port in use), and each ends it with one sentence. Start is recovery:
+//! logs that an earlier life left are split before any region opens.
+
+use crate::host::{LocalHost, Mirror};
+use crate::services::{MasterPort, RegionServerPort, Services};
+use crate::{memory, settings};
+use anyhow::{Context, Result, anyhow, bail};
+use base::{Clock, Config, Dice, SystemClock};
+use coordination::{Endpoint, EndpointOptions, HBaseZnodes};
+use fs::{FilePath, LocalVolume, Volume};
+use hfile::BlockCache;
+use master::{Caller, Master, MasterEnv};
+use model::{RegionInfo, ServerName};
+use region::{CloseMode, MemoryMeter, RegionEnv, RegionSettings};
+use regionserver::{RegionServer, RegionServerParts, RegionService};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// How long open calls may take to end when the server stops.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// Why the process ends.
+enum End {
+    /// A signal, or a client's wish: stop cleanly.
+    Asked(String),
+    /// The log or a region cannot be trusted any more: stop at once.
+    Fatal(String),
+}
+
+/// Runs the server until it is told to stop.
+///
+/// # Errors
+/// A sentence saying why it could not start, or that it had to stop.
+pub fn run(config: Config) -> Result<()> {
+    log_to_stderr();
+    let unknown = config.check(&settings::rows())?;
+    let strangers: Vec<&str> =
+        unknown.into_iter().filter(|key| !settings::TEXT_KEYS.iter().any(|(known, ..)| known == key)).collect();
+    if !strangers.is_empty() {
+        tracing::info!("settings that nothing here reads: {}", strangers.join(", "));
+    }
+    if config.text("hbase.cluster.distributed").is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
+        && config.is_set("hbase.rootdir")
+    {
+        tracing::info!("hbase.cluster.distributed is set; this version serves one process on a local disk");
+    }
+    let root = root_directory(&config)?;
+    if root.exists() {
+        inspect(&root)?;
+    }
+    let volume = Arc::new(LocalVolume::open(&root).with_context(|| format!("cannot use {}", root.display()))?);
+    let _lock = volume.lock().map_err(|error| lock_error(&root, error))?;
+    inspect(&root)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("basalt-worker")
+        .max_blocking_threads(config.get(&settings::HANDLER_COUNT) as usize + 8)
+        .build()
+        .context("cannot start threads")?;
+    let result = runtime.block_on(serve(config, root, volume));
+    // Blocking calls that still run must not keep the process.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    result
+}
+
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("BASALT_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,basalt=info,basalt_regionserver=info"));
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+}
+
+fn lock_error(root: &Path, error: fs::Error) -> anyhow::Error {
+    if error.kind() == std::io::ErrorKind::WouldBlock {
+        return anyhow!("{}", error.source);
+    }
+    anyhow!("cannot write to {}: {}", root.display(), error.source)
+}
+
+fn inspect(root: &Path) -> Result<()> {
+    let volume = LocalVolume::open(root).with_context(|| format!("cannot read {}", root.display()))?;
+    master::rootdir::inspect(&volume).with_context(|| format!("cannot serve {}", root.display()))?;
+    Ok(())
+}
+
+/// `hbase.rootdir` as a path.
+fn root_directory(config: &Config) -> Result<PathBuf> {
+    let text = config.text("hbase.rootdir").map(str::trim).filter(|text| !text.is_empty());
+    let Some(text) = text else { return Ok(std::env::current_dir()?.join("basalt-data")) };
+    let path = match text.split_once("://") {
+        Some(("file", path)) => path,
+        Some((scheme, _)) => {
+            bail!("hbase.rootdir = {text}: this version stores on the local disk only, not on {scheme}")
+        }
+        None => text.strip_prefix("file:").unwrap_or(text),
+    };
+    if path.is_empty() {
+        bail!("hbase.rootdir = {text} names no directory");
+    }
+    Ok(std::path::absolute(path)?)
+}
+
+fn address(config: &Config, key: &str, port: u16) -> Result<SocketAddr> {
+    let text = config.text(key).unwrap_or("0.0.0.0").trim();
+    let ip: IpAddr = match text {
+        "localhost" => IpAddr::from([127, 0, 0, 1]),
+        other => other.parse().map_err(|_| anyhow!("{key} = {other} is not an IP address"))?,
+    };
+    Ok(SocketAddr::new(ip, port))
+}
+
+fn port_error(what: &str, key: &str, address: SocketAddr, error: &std::io::Error) -> anyhow::Error {
+    if error.kind() == std::io::ErrorKind::AddrInUse {
+        anyhow!("port {} for {what} is in use: stop what uses it, or choose another with -D {key}=PORT", address.port())
+    } else {
+        anyhow!("cannot listen on {address} for {what}: {error}")
+    }
+}
+
+async fn serve(config: Config, root: PathBuf, volume: Arc<LocalVolume>) -> Result<()> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let dice = Arc::new(Dice::from_system());
+    let (ends, mut ended) = mpsc::unbounded_channel::<End>();
+    let (stop_sender, stop) = watch::channel(false);
+
+    // Ports first: one in use is noticed before a file is touched.
+    let zk_key = "hbase.zookeeper.property.clientPort";
+    let zk_address = address(
+        &config,
+        "hbase.zookeeper.property.clientPortAddress",
+        config.get(&coordination::settings::CLIENT_PORT),
+    )?;
+    let endpoint = Endpoint::bind(zk_address, EndpointOptions::from_config(&config), clock.clone(), dice.clone())
+        .await
+        .map_err(|error| port_error("the ZooKeeper endpoint", zk_key, zk_address, &error))?;
+    let services = Arc::new(Services::default());
+    let limits = || rpc::Limits::from_config(&config);
+    let master_address = address(&config, "hbase.master.ipc.address", config.get(&settings::MASTER_PORT))?;
+    let master_port =
+        rpc::Server::bind(master_address, Arc::new(MasterPort(services.clone())), clock.clone(), limits())
+            .map_err(|error| port_error("the master", "hbase.master.port", master_address, &error))?;
+    let region_address = address(&config, "hbase.regionserver.ipc.address", config.get(&settings::REGION_SERVER_PORT))?;
+    let region_port =
+        rpc::Server::bind(region_address, Arc::new(RegionServerPort(services.clone())), clock.clone(), limits())
+            .map_err(|error| port_error("the region server", "hbase.regionserver.port", region_address, &error))?;
+
+    let start_code = u64::try_from(clock.now_ms().0).unwrap_or_default();
+    let host = |key: &str| config.text(key).unwrap_or("localhost").trim().to_owned();
+    let master_name = ServerName::new(&host("hbase.master.hostname"), master_port.local_addr().port(), start_code);
+    let server_name =
+        ServerName::new(&host("hbase.unsafe.regionserver.hostname"), region_port.local_addr().port(), start_code);
+
+    // The directory, and what an earlier life left in its logs.
+    let (volume_, dice_, config_, clock_, name) =
+        (volume.clone(), dice.clone(), config.clone(), clock.clone(), server_name.to_string());
+    let (cluster_id, log) = tokio::task::spawn_blocking(move || {
+        let cluster_id = master::rootdir::prepare(&*volume_, &dice_)?;
+        recover_logs(&*volume_, &name)?;
+        let dir = FilePath::new("WALs").join(&name);
+        let log = wal::Log::create(volume_, dir, &name, wal::LogOptions::from_config(&config_), clock_)?;
+        anyhow::Ok((cluster_id, log))
+    })
+    .await?
+    .with_context(|| format!("cannot start on {}", root.display()))?;
+    services.set_cluster_id(cluster_id.clone(), server_name.clone());
+    let syncer = {
+        let log = log.clone();
+        std::thread::Builder::new().name("log-syncer".into()).spawn(move || log.run_syncer())?
+    };
+
+    // The region server.
+    let budget_bytes = match config.get(&settings::MEMORY_SIZE) {
+        0 => memory::default_budget_bytes(),
+        bytes => bytes,
+    };
+    let cache_bytes = (budget_bytes as f64 * config.get(&settings::BLOCK_CACHE_FRACTION)) as u64;
+    let env = Arc::new(RegionEnv {
+        volume: volume.clone(),
+        log: log.clone(),
+        clock: clock.clone(),
+        dice: dice.clone(),
+        cache: BlockCache::new(cache_bytes),
+        settings: Arc::new(RegionSettings::from_config(&config)),
+        memory: MemoryMeter::new(),
+        server_name: Arc::from(server_name.to_string()),
+    });
+    let (fatal_ends, asked_ends) = (ends.clone(), ends.clone());
+    let server = RegionServer::start(RegionServerParts {
+        name: server_name.clone(),
+        env,
+        config: config.clone(),
+        memory_budget_bytes: budget_bytes,
+        on_fatal: Arc::new(move |why| drop(fatal_ends.send(End::Fatal(why)))),
+        on_stop_request: Arc::new(move |why| drop(asked_ends.send(End::Asked(why)))),
+    });
+    services.set_region(RegionService::new(server.clone()));
+
+    // Coordination, and the master, which opens every region.
+    let parent = coordination::settings::znode_parent(&config).to_owned();
+    let znodes = Arc::new(HBaseZnodes::new(endpoint.tree(), &parent, master_name.port, dice.clone()));
+    let zk_port = endpoint.local_addr()?.port();
+    let mut endpoint_stop = stop.clone();
+    let endpoint_task = tokio::spawn(endpoint.run(async move { drop(endpoint_stop.wait_for(|stop| *stop).await) }));
+    let observer_ends = ends.clone();
+    znodes.create_base_nodes()?;
+    let parts = MasterEnv {
+        volume: volume.clone(),
+        clock: clock.clone(),
+        config: config.clone(),
+        host: Arc::new(LocalHost::new(server.clone())),
+        observer: Arc::new(Mirror::new(znodes.clone(), move |why| drop(observer_ends.send(End::Asked(why))))),
+        cluster_id: cluster_id.clone(),
+        server_name: master_name.clone(),
+        info_port: None,
+    };
+    let master = Master::start(parts).await.with_context(|| format!("cannot start on {}", root.display()))?;
+    let splitter = master.clone();
+    let runtime = tokio::runtime::Handle::current();
+    server.set_split_requests(Arc::new(move |region: RegionInfo, row| {
+        let splitter = splitter.clone();
+        runtime.spawn(async move {
+            if let Err(error) = splitter.split_region(region.encoded_name(), row, &Caller::default()).await {
+                tracing::info!("{} was not split: {error}", region.name_string());
+            }
+        });
+    }));
+    services.set_master(master.handler());
+    publish(&znodes, &cluster_id, &master_name, &server_name, start_code)?;
+    announce(&root, zk_port, &master_name, &server_name);
+
+    let end = tokio::select! {
+        end = ended.recv() => end.unwrap_or_else(|| End::Fatal("every part of the server is gone".into())),
+        signal = signal() => End::Asked(signal?),
+    };
+    if let End::Fatal(why) = end {
+        // Nothing more may be acknowledged or written; the next start recovers from the log.
+        bail!("stopped, because {why}");
+    }
+    if let End::Asked(why) = &end {
+        tracing::info!("stopping: {why}");
+    }
+    master.stop();
+    znodes.clear_running(true)?;
+    let _ = stop_sender.send(true);
+    tokio::join!(region_port.shutdown(DRAIN), master_port.shutdown(DRAIN));
+    let closing = server.clone();
+    let closed = tokio::task::spawn_blocking(move || {
+        let closed = closing.stop(CloseMode::Flush);
+        let log_closed = log.close();
+        (closed, log_closed, syncer.join())
+    })
+    .await?;
+    let _ = endpoint_task.await;
+    closed.0.context("not every region could be closed; the next start recovers from the log")?;
+    closed.1.context("the log could not be closed; the next start recovers from it")?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Splits the logs of servers that are no more into their regions' `recovered.edits`, and archives them.
+fn recover_logs(volume: &dyn Volume, worker: &str) -> Result<()> {
+    let wals = FilePath::new("WALs");
+    if !volume.exists(&wals)? {
+        return Ok(());
+    }
+    for entry in volume.list(&wals)?.into_iter().filter(|entry| entry.is_dir) {
+        let dir = wals.join(&entry.name);
+        // Which of a region's entries are in its files already is seen when it is opened, family by family.
+        let flushed = |_: &str| None;
+        let mut regions = wal::RegionDirectories { volume, root: FilePath::root(), flushed };
+        let options = wal::SplitOptions { worker: worker.to_owned(), ..wal::SplitOptions::default() };
+        let report = wal::split_directory(volume, &dir, &FilePath::new("oldWALs"), &mut regions, &options)?;
+        if report.entries > 0 {
+            tracing::info!("{} entries of {dir} go to {} files of recovered edits", report.entries, report.files.len());
+        }
+    }
+    Ok(())
+}
+
+fn publish(
+    znodes: &HBaseZnodes,
+    cluster_id: &str,
+    master: &ServerName,
+    server: &ServerName,
+    start_code: u64,
+) -> Result<()> {
+    znodes.set_cluster_id(cluster_id)?;
+    znodes.set_running(&format!("{start_code}"))?;
+    znodes.add_region_server(server, None, None)?;
+    znodes.set_master(master, None)?;
+    znodes.set_meta_location(server, coordination::hbase_znodes::RegionState::Open)?;
+    Ok(())
+}
+
+fn announce(root: &Path, zk_port: u16, master: &ServerName, server: &ServerName) {
+    println!("Basalt {} is ready.", env!("CARGO_PKG_VERSION"));
+    println!("  data       {}", root.display());
+    println!("  listening  ZooKeeper {zk_port}, master {}, region server {}", master.port, server.port);
+    println!("  connect    hbase.zookeeper.quorum={}  hbase.zookeeper.property.clientPort={zk_port}", server.host);
+    println!("  stop       Ctrl-C, or kill {}", std::process::id());
+}
+
+/// The next signal to stop.
+async fn signal() -> Result<String> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM".to_owned(),
+        _ = interrupt.recv() => "SIGINT".to_owned(),
+    })
+}

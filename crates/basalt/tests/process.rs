@@ -1,0 +1,127 @@
+//! The process as an operator meets it: what it says, how it ends, and that it comes back with everything.
+#![allow(clippy::disallowed_methods, reason = "tests of a process work on real directories")]
+
+mod common;
+
+use common::{Scratch, Server, Tester, start_refused};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Every file below a directory with its bytes.
+fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    let mut todo = vec![dir.to_owned()];
+    while let Some(at) = todo.pop() {
+        for entry in std::fs::read_dir(&at).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                todo.push(path);
+            } else {
+                all.insert(path.display().to_string(), std::fs::read(&path).expect("a file"));
+            }
+        }
+    }
+    all
+}
+
+fn assert_one_sentence(said: &str, must_contain: &str) {
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("basalt: ")).collect();
+    assert_eq!(lines.len(), 1, "one line says why: {said}");
+    assert!(lines[0].contains(must_contain), "{:?} should contain {must_contain:?}", lines[0]);
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+#[tokio::test]
+async fn it_starts_serves_stops_and_comes_back() {
+    let scratch = Scratch::new("comes-back");
+    let root = scratch.join("data");
+    let server = Server::start(&root, &[]);
+    assert!(server.announcement[0].contains("ready"), "{:?}", server.announcement);
+    assert!(
+        server.announcement.iter().any(|line| line.contains(&root.display().to_string())),
+        "{:?}",
+        server.announcement
+    );
+    let tester = Tester::connect(&server).await;
+    tester.create_table("t", &["m"]).await;
+    let regions = tester.regions("t").await;
+    assert_eq!(regions.len(), 2);
+    tester.put(&regions[0], "a", "1").await.expect("put");
+    tester.put(&regions[1], "x", "2").await.expect("put");
+    assert_eq!(server.terminate().code(), Some(0), "SIGTERM ends it cleanly");
+
+    let server = Server::start(&root, &[]);
+    let tester = Tester::connect(&server).await;
+    assert_eq!(tester.get(&regions[0], "a").await.expect("get"), Some(b"1".to_vec()));
+    tester.put(&regions[0], "b", "3").await.expect("put");
+    server.kill();
+
+    let server = Server::start(&root, &[]);
+    let tester = Tester::connect(&server).await;
+    assert_eq!(tester.get(&regions[1], "x").await.expect("get"), Some(b"2".to_vec()));
+    assert_eq!(tester.get(&regions[0], "b").await.expect("get"), Some(b"3".to_vec()), "acknowledged before the kill");
+    assert_eq!(server.terminate().code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_second_start_on_the_same_directory_is_refused() {
+    let scratch = Scratch::new("second-start");
+    let root = scratch.join("data");
+    let server = Server::start(&root, &[]);
+    let (status, said) = start_refused(&root, &[]);
+    assert_eq!(status.code(), Some(1));
+    assert_one_sentence(&said, "is in use by the process with pid");
+    let tester = Tester::connect(&server).await;
+    tester.create_table("still", &[]).await;
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let scratch = Scratch::new("port");
+    let taken = std::net::TcpListener::bind("0.0.0.0:0").expect("a port");
+    let port = taken.local_addr().expect("bound").port();
+    for key in ["hbase.zookeeper.property.clientPort", "hbase.master.port", "hbase.regionserver.port"] {
+        let root = scratch.join(key);
+        let (status, said) = start_refused(&root, &[&format!("{key}={port}")]);
+        assert_eq!(status.code(), Some(1));
+        assert_one_sentence(&said, key);
+        assert!(!root.join("hbase.version").exists() && !root.join("data").exists(), "nothing was made");
+    }
+}
+
+#[test]
+fn a_directory_that_is_not_ours_is_left_alone() {
+    let scratch = Scratch::new("foreign");
+    let cases: [(&str, &[(&str, &[u8])], &str); 4] = [
+        ("stranger", &[("photo.jpg", b"x")], "not empty and not HBase's"),
+        ("newer", &[("hbase.version", b"PBUF\x0a\x0299"), ("hbase.id", b"PBUF\x0a\x01a")], "version 99"),
+        ("damaged", &[("hbase.version", b"PBUF\xff\xff"), ("hbase.id", b"PBUF\x0a\x01a")], "damaged"),
+        ("no-id", &[("hbase.version", b"PBUF\x0a\x018")], "hbase.id is damaged"),
+    ];
+    for (name, files, sentence) in cases {
+        let root = scratch.join(name);
+        std::fs::create_dir(&root).expect("a directory");
+        for (file, bytes) in files {
+            std::fs::write(root.join(file), bytes).expect("a file");
+        }
+        let before = contents(&root);
+        let (status, said) = start_refused(&root, &[]);
+        assert_eq!(status.code(), Some(1), "{name}");
+        assert_one_sentence(&said, sentence);
+        let mut after = contents(&root);
+        after.retain(|path, _| !path.ends_with(".basalt.lock"));
+        assert_eq!(before, after, "{name}: nothing is touched");
+    }
+}
+
+#[test]
+fn an_unwritable_place_and_a_bad_setting_are_named() {
+    let (status, said) = start_refused(Path::new("/proc/basalt-cannot-be-here"), &[]);
+    assert_eq!(status.code(), Some(1));
+    assert_one_sentence(&said, "/proc/basalt-cannot-be-here");
+    let scratch = Scratch::new("setting");
+    let (status, said) = start_refused(&scratch.join("data"), &["hbase.regionserver.handler.count=many"]);
+    assert_eq!(status.code(), Some(1));
+    assert_one_sentence(&said, "hbase.regionserver.handler.count");
+    assert!(!scratch.join("data").exists(), "nothing was made");
+}

@@ -1,0 +1,213 @@
+//! Background work: threads that flush, compact, and once a second look after leases, the log and memory.
+
+use crate::server::{CompactionRequest, RegionServer};
+use crate::settings;
+use parking_lot::Mutex;
+use region::{CompactionKind, FlushRequest, Region, Throttle};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use wal::settings::MAX_LOGS;
+
+/// How often the chores look around.
+const CHORE_PERIOD: Duration = Duration::from_millis(250);
+
+/// How often every region is looked at for old edits, compactions that are due, and files to discharge.
+const SURVEY_EVERY_CHORES: u64 = 40;
+
+/// Starts the threads of a server.
+pub(crate) fn spawn(server: &Arc<RegionServer>) -> Vec<JoinHandle<()>> {
+    let mut threads = Vec::new();
+    let mut start = |name: String, body: Box<dyn FnOnce(&Arc<RegionServer>) + Send>| {
+        let server = server.clone();
+        let thread = std::thread::Builder::new().name(name).spawn(move || body(&server));
+        threads.push(thread.expect("the system lets a process have a dozen threads"));
+    };
+    for i in 0..server.config.get(&settings::FLUSHER_COUNT) {
+        start(
+            format!("flusher-{i}"),
+            Box::new(|server| server.flushes.run(|name, reason| flush(server, name, reason))),
+        );
+    }
+    for i in 0..server.config.get(&settings::SMALL_COMPACTION_THREADS) {
+        let body =
+            |server: &Arc<RegionServer>| server.small_compactions.run(|name, asked| compact(server, name, asked));
+        start(format!("compact-s-{i}"), Box::new(body));
+    }
+    for i in 0..server.config.get(&settings::LARGE_COMPACTION_THREADS) {
+        let body =
+            |server: &Arc<RegionServer>| server.large_compactions.run(|name, asked| compact(server, name, asked));
+        start(format!("compact-l-{i}"), Box::new(body));
+    }
+    start("chores".into(), Box::new(chores));
+    threads
+}
+
+fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
+    let Some(region) = server.region(name) else { return };
+    let request = FlushRequest::default();
+    match region.flush(&request) {
+        Ok(outcome) => {
+            if outcome.flushed {
+                tracing::debug!(region = %region.info().name_string(), reason, bytes = outcome.bytes, "flushed");
+            }
+            if outcome.needs_compaction {
+                server.small_compactions.push(name, None);
+            }
+            request_split(server, &region);
+        }
+        Err(error) if region.is_closing() => tracing::debug!("flush of a closing region: {error}"),
+        Err(error) => tracing::warn!("flushing {}: {}", region.info().name_string(), server.judge(error)),
+    }
+}
+
+fn request_split(server: &Arc<RegionServer>, region: &Arc<Region>) {
+    if region.should_split()
+        && let Some(requests) = server.split_requests.read().clone()
+    {
+        requests(region.info().clone(), None);
+    }
+}
+
+fn compact(server: &Arc<RegionServer>, name: &Arc<str>, asked: Option<CompactionRequest>) {
+    use std::sync::atomic::Ordering;
+    if asked.is_none() && !server.compactions_enabled.load(Ordering::Relaxed) {
+        return;
+    }
+    let Some(region) = server.region(name) else { return };
+    let asked = asked.unwrap_or(CompactionRequest { family: None, kind: CompactionKind::Minor });
+    // One request covers every family; each round takes one job, until the policy has no more.
+    loop {
+        let job = match region.select_compaction(asked.family.as_deref(), asked.kind) {
+            Ok(Some(job)) => job,
+            Ok(None) => break,
+            Err(error) => {
+                tracing::warn!("choosing files of {}: {}", region.info().name_string(), server.judge(error));
+                break;
+            }
+        };
+        let throttle = Pace::new(server);
+        if let Err(error) = region.compact(job, &throttle) {
+            if !region.is_closing() && !server.stop.is_set() {
+                tracing::warn!("compacting {}: {}", region.info().name_string(), server.judge(error));
+            }
+            break;
+        }
+        if server.stop.is_set() {
+            break;
+        }
+    }
+    if let Err(error) = region.discharge() {
+        tracing::warn!("archiving compacted files of {}: {error}", region.info().name_string());
+    }
+    request_split(server, &region);
+}
+
+/// Paces one compaction: so many bytes a second, more when stores are full. Follows:
+/// `PressureAwareCompactionThroughputController`.
+struct Pace<'a> {
+    server: &'a RegionServer,
+    bytes_per_second: u64,
+    state: Mutex<(u64, u64)>,
+}
+
+impl<'a> Pace<'a> {
+    fn new(server: &'a RegionServer) -> Pace<'a> {
+        let (low, high) = (
+            server.config.get(&settings::COMPACTION_BYTES_PER_SECOND),
+            server.config.get(&settings::COMPACTION_BYTES_PER_SECOND_MAX),
+        );
+        // Jobs waiting behind this one are the pressure: with four or more the upper bound holds.
+        let waiting = (server.small_compactions.len() + server.large_compactions.len()).min(4) as u64;
+        let bytes_per_second = low + high.saturating_sub(low) * waiting / 4;
+        Pace { server, bytes_per_second, state: Mutex::new((server.env.clock.monotonic_us(), 0)) }
+    }
+}
+
+impl Throttle for Pace<'_> {
+    fn wrote(&self, bytes: u64) -> bool {
+        let wait_us = {
+            let mut state = self.state.lock();
+            state.1 += bytes;
+            let due_us = state.0 + state.1.saturating_mul(1_000_000) / self.bytes_per_second;
+            due_us.saturating_sub(self.server.env.clock.monotonic_us())
+        };
+        if wait_us > 1_000 {
+            !self.server.stop.wait(Duration::from_micros(wait_us))
+        } else {
+            !self.server.stop.is_set()
+        }
+    }
+}
+
+fn chores(server: &Arc<RegionServer>) {
+    let mut round = 0u64;
+    let mut rolled_us = server.env.clock.monotonic_us();
+    while !server.stop.wait(CHORE_PERIOD) {
+        round += 1;
+        let expired = server.scanners.expire();
+        if expired > 0 {
+            tracing::info!("{expired} scanners were closed because their leases ran out");
+        }
+        relieve_memory(server);
+        look_after_log(server, &mut rolled_us);
+        if round.is_multiple_of(SURVEY_EVERY_CHORES) {
+            survey(server);
+        }
+    }
+}
+
+/// Above the low mark: flushes the regions that hold the most.
+fn relieve_memory(server: &Arc<RegionServer>) {
+    let held = server.env.memory.memstore_bytes();
+    if held < server.marks.low_bytes {
+        return;
+    }
+    let mut regions: Vec<_> = server.regions().into_iter().map(|region| (region.memstore_bytes(), region)).collect();
+    regions.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let mut to_free = held - server.marks.low_bytes + server.marks.low_bytes / 10;
+    for (bytes, region) in regions {
+        if bytes == 0 || to_free == 0 {
+            break;
+        }
+        server.flushes.push(region.info().encoded_name(), "memory of all memstores");
+        to_free = to_free.saturating_sub(bytes);
+    }
+}
+
+/// Rolls the log when it is time, archives what nobody needs, and flushes regions that hold too many files back.
+fn look_after_log(server: &Arc<RegionServer>, rolled_us: &mut u64) {
+    let log = &server.env.log;
+    let now_us = server.env.clock.monotonic_us();
+    let period_us = server.config.get(&settings::LOG_ROLL_PERIOD_MS) * 1000;
+    if log.wants_roll() || now_us.saturating_sub(*rolled_us) >= period_us {
+        *rolled_us = now_us;
+        if let Err(error) = log.roll() {
+            server.fail(format!("the log cannot be rolled: {error}"));
+            return;
+        }
+    }
+    if let Err(error) = log.archive_flushed() {
+        tracing::warn!("archiving log files: {error}");
+    }
+    let max_logs = usize::try_from(server.config.get(&MAX_LOGS)).unwrap_or(usize::MAX);
+    for held in log.regions_to_flush(max_logs) {
+        server.flushes.push(&held.region, "too many log files");
+    }
+}
+
+/// Looks at every region: old edits, due compactions, compacted files that no reader holds any more.
+fn survey(server: &Arc<RegionServer>) {
+    for region in server.regions() {
+        if server.stop.is_set() {
+            return;
+        }
+        server.consider_flush(&region);
+        if region.needs_compaction() {
+            server.small_compactions.push(region.info().encoded_name(), None);
+        }
+        if let Err(error) = region.discharge() {
+            tracing::warn!("archiving compacted files of {}: {error}", region.info().name_string());
+        }
+    }
+}

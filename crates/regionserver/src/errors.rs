@@ -1,0 +1,24 @@
+//! From a region's error to the exception that the client sees.
+
+use region::{ErrorKind, RegionError};
+use rpc::exception::{Exception, Kind};
+
+/// The exception for `error`, with HBase's class.
+pub fn exception_of(error: &RegionError) -> Exception {
+    let kind = match error.kind() {
+        ErrorKind::NoSuchColumnFamily => Kind::NoSuchColumnFamily,
+        ErrorKind::WrongRegion => Kind::WrongRegion,
+        ErrorKind::RegionTooBusy => Kind::RegionTooBusy,
+        ErrorKind::NotServingRegion => Kind::NotServingRegion,
+        ErrorKind::FailedSanityCheck => Kind::FailedSanityCheck,
+        ErrorKind::RowTooBig => Kind::RegionserverRowTooBig,
+        ErrorKind::UnknownScanner => Kind::UnknownScanner,
+        ErrorKind::CorruptFile => Kind::CorruptHFile,
+        ErrorKind::DroppedSnapshot => Kind::DroppedSnapshot,
+        ErrorKind::ServerStopped => Kind::RegionServerStopped,
+        ErrorKind::DoNotRetry | ErrorKind::IncompatibleFilter | ErrorKind::Filter => Kind::DoNotRetry,
+        // A read that must touch the disk is run again where it may; a client never hears of it.
+        ErrorKind::WouldBlock | ErrorKind::Io => Kind::Io,
+    };
+    Exception::new(kind, error.to_string())
+}

@@ -1,0 +1,81 @@
+//! Get: answered at once from memory, or on the blocking pool when a file must be read.
+
+use super::{Answer, blocking, find_region};
+use crate::errors::exception_of;
+use crate::server::RegionServer;
+use cell::CellBuffer;
+use hfile::Residency;
+use model::Get;
+use proto::pb;
+use region::{Region, RegionError};
+use rpc::exception::{Exception, Kind};
+use rpc::{Call, CallResult, Outcome, Reply, from_proto, to_proto};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+pub(super) fn get(server: &Arc<RegionServer>, call: Call) -> Answer {
+    let request: pb::GetRequest = call.decode()?;
+    let region = find_region(server, &request.region)?;
+    refuse_closest_row_before(&request.get)?;
+    let get = from_proto::get(request.get)?;
+    server.counts.reads.fetch_add(1, Ordering::Relaxed);
+    let has_codec = call.has_codec();
+    match read(&region, &get, has_codec, Residency::CachedOnly) {
+        Err(error) if error.is_would_block() => {
+            let server = server.clone();
+            Ok(blocking(move || answer(&server, read(&region, &get, has_codec, Residency::MayRead))))
+        }
+        result => Ok(Outcome::Ready(answer(server, result))),
+    }
+}
+
+/// asynchbase begins with a get of the closest row before, and learns from this class that it must scan in reverse.
+pub(super) fn refuse_closest_row_before(get: &pb::Get) -> Result<(), Exception> {
+    if get.closest_row_before() {
+        return Err(Exception::new(
+            Kind::UnknownProtocol,
+            "Is this a pre-hbase-1.0.0 or asynchbase client? Client is invoking getClosestRowBefore removed in \
+             hbase-2.0.0 replaced by reverse Scan.",
+        ));
+    }
+    Ok(())
+}
+
+fn answer(server: &RegionServer, result: Result<Reply, RegionError>) -> CallResult {
+    result.map_err(|error| exception_of(&server.judge(error)))
+}
+
+fn read(region: &Region, get: &Get, has_codec: bool, residency: Residency) -> Result<Reply, RegionError> {
+    let (result, cells) = read_result(region, get, has_codec, residency)?;
+    let response = pb::GetResponse { result: Some(result) };
+    Ok(match cells {
+        Some(cells) => Reply::with_cells(&response, cells),
+        None => Reply::new(&response),
+    })
+}
+
+/// The message of a Get's result, and the cells that travel beside it (none without a codec).
+pub(super) fn read_result(
+    region: &Region,
+    get: &Get,
+    has_codec: bool,
+    residency: Residency,
+) -> Result<(pb::Result, Option<CellBuffer>), RegionError> {
+    if get.existence_only {
+        let exists = region.exists(get, residency)?;
+        let result = pb::Result { associated_cell_count: Some(0), exists: Some(exists), ..pb::Result::default() };
+        return Ok((result, None));
+    }
+    let mut cells = CellBuffer::new();
+    region.get(get, &mut cells, residency)?;
+    Ok(place_result(cells, has_codec))
+}
+
+/// The message of a result: with its cells inside, or a count and the cells kept for the block.
+pub(super) fn place_result(cells: CellBuffer, has_codec: bool) -> (pb::Result, Option<CellBuffer>) {
+    if has_codec {
+        (to_proto::result_with_count(cells.len()), Some(cells))
+    } else {
+        (to_proto::inline_result(cells.iter_from(0)), None)
+    }
+}

@@ -1,0 +1,113 @@
+//! The calls: which method is answered where, and how a region is found.
+
+mod admin;
+mod get;
+mod multi;
+mod mutate;
+pub(crate) mod scan;
+
+use crate::pressure::Admission;
+use crate::server::RegionServer;
+use bytes::Bytes;
+use proto::methods::Method;
+use proto::pb;
+use region::Region;
+use rpc::exception::{Exception, Kind};
+use rpc::{Call, CallResult, Outcome, from_proto};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// ClientService and AdminService of one region server.
+pub struct RegionService {
+    pub(crate) server: Arc<RegionServer>,
+}
+
+impl RegionService {
+    /// The services of `server`.
+    pub fn new(server: Arc<RegionServer>) -> RegionService {
+        RegionService { server }
+    }
+
+    /// Answers a call to ClientService or AdminService; `None` for methods of other services.
+    pub fn call(&self, call: Call) -> Option<Outcome> {
+        self.server.counts.total.fetch_add(1, Ordering::Relaxed);
+        let answer = match call.method.method {
+            Method::ClientGet => get::get(&self.server, call),
+            Method::ClientMutate => mutate::mutate(&self.server, call),
+            Method::ClientMulti => multi::multi(&self.server, call),
+            Method::ClientScan => scan::scan(&self.server, call),
+            Method::ClientBulkLoadHFile
+            | Method::ClientPrepareBulkLoad
+            | Method::ClientCleanupBulkLoad
+            | Method::ClientExecService
+            | Method::ClientExecRegionServerService => Err(Exception::unsupported(call.method)),
+            _ => return admin::call(&self.server, call),
+        };
+        Some(answer.unwrap_or_else(Outcome::from))
+    }
+}
+
+/// An answer, or the exception that is one.
+type Answer = Result<Outcome, Exception>;
+
+/// The online region that `specifier` names.
+///
+/// # Errors
+/// RegionOpening, NotServingRegion, or RegionServerStopped as HBase says them.
+fn find_region(server: &RegionServer, specifier: &pb::RegionSpecifier) -> Result<Arc<Region>, Exception> {
+    let name = from_proto::region_encoded_name(specifier)?;
+    if let Some(region) = server.region(&name) {
+        return Ok(region);
+    }
+    if server.stop.is_set() {
+        return Err(Exception::server_stopped(&server.name.to_string()));
+    }
+    let shown = cell::print::to_string_binary(&specifier.value);
+    if server.is_in_transition(&name) {
+        return Err(Exception::region_opening(&format!("{shown} on {}", server.name)));
+    }
+    Err(Exception::new(Kind::NotServingRegion, format!("{shown} is not online on {}", server.name)))
+}
+
+fn required<T>(field: Option<T>, message: &str, name: &str) -> Result<T, Exception> {
+    field.ok_or_else(|| Exception::do_not_retry(format!("Missing required field {name} in {message}")))
+}
+
+/// Runs `work`, which may read and write files, on the blocking pool.
+fn blocking(work: impl FnOnce() -> CallResult + Send + 'static) -> Outcome {
+    Outcome::later(run_blocking(work))
+}
+
+async fn run_blocking(work: impl FnOnce() -> CallResult + Send + 'static) -> CallResult {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(Exception::io(format!("the call failed inside the server: {error}"))),
+    }
+}
+
+/// What a write to `region` must endure now; hbase:meta is never held up.
+fn admission(server: &RegionServer, region: &Region) -> Result<Option<std::time::Duration>, Exception> {
+    if region.info().table.is_meta() {
+        return Ok(None);
+    }
+    match server.marks.admit(server.env.memory.memstore_bytes()) {
+        Admission::Free => Ok(None),
+        Admission::Delay(delay) => Ok(Some(delay)),
+        Admission::TooBusy => Err(Exception::region_too_busy(format!(
+            "Over memstore limit of the server: {} of {} bytes are held; flushes are on their way. region={}, server={}",
+            server.env.memory.memstore_bytes(),
+            server.marks.limit_bytes,
+            region.info().name_string(),
+            server.name
+        ))),
+    }
+}
+
+/// Whether the client still waits for an answer to this call.
+fn is_overdue(server: &RegionServer, deadline_us: Option<u64>) -> bool {
+    deadline_us.is_some_and(|deadline| server.env.clock.monotonic_us() > deadline)
+}
+
+fn encoded(name: &Arc<str>) -> Bytes {
+    Bytes::copy_from_slice(name.as_bytes())
+}

@@ -1,0 +1,526 @@
+//! Multi: batches over several regions; atomic rows; conditions. Follows: `RSRpcServices#multi`.
+//!
+//! Cells are taken from the request's cell block strictly in the order of regions and actions, whatever fails. Within a
+//! region, gets, increments and appends are done in order; puts and deletes are gathered and applied together.
+
+#![allow(deprecated, reason = "clients before 2.4 send and read the fields that HBase calls deprecated")]
+
+use super::get::{read_result, refuse_closest_row_before};
+use super::mutate::{begin_nonce, check, count, end_nonce, settle, settled, written};
+use super::{Answer, admission, find_region};
+use crate::errors::exception_of;
+use crate::server::RegionServer;
+use crate::settings;
+use cell::CellBuffer;
+use hfile::Residency;
+use model::{Get, Mutation, MutationKind};
+use proto::pb;
+use region::{Commit, Region, RegionError};
+use rpc::exception::{Exception, Kind};
+use rpc::from_proto::{self, Cells};
+use rpc::{Call, CallResult, Outcome, Reply, to_proto};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// One action, decoded.
+enum Action {
+    Get(Box<Get>),
+    Write(Mutation),
+    /// It could not be decoded; the others go on.
+    Bad(Exception),
+}
+
+/// What is to be done in one region.
+enum Work {
+    /// The whole region action failed before it began.
+    Failed(Exception),
+    /// Independent actions, with their indexes.
+    Batch(Arc<Region>, Vec<(u32, Action)>),
+    /// All or nothing, perhaps under a condition.
+    Atomic { region: Arc<Region>, mutations: Vec<Mutation>, condition: Option<model::Condition>, count: usize },
+}
+
+/// The answer as it grows. `cells` holds the cells of results in the order in which the results appear.
+struct Answering {
+    has_codec: bool,
+    cells: CellBuffer,
+    size_limit: usize,
+}
+
+impl Answering {
+    fn result(&mut self, index: u32, result: pb::Result, cells: Option<CellBuffer>) -> pb::ResultOrException {
+        if let Some(cells) = cells {
+            cells.iter_from(0).for_each(|cell| self.cells.push(cell));
+        }
+        pb::ResultOrException { index: Some(index), result: Some(result), ..pb::ResultOrException::default() }
+    }
+
+    fn place(&mut self, index: u32, cells: CellBuffer) -> pb::ResultOrException {
+        let (result, cells) = super::get::place_result(cells, self.has_codec);
+        self.result(index, result, cells)
+    }
+
+    fn is_full(&self) -> bool {
+        self.cells.byte_len() > self.size_limit
+    }
+}
+
+fn failed(index: u32, exception: &Exception) -> pb::ResultOrException {
+    let exception = Some(exception.to_name_bytes_pair());
+    pb::ResultOrException { index: Some(index), exception, ..pb::ResultOrException::default() }
+}
+
+fn succeeded(index: u32) -> pb::ResultOrException {
+    pb::ResultOrException {
+        index: Some(index),
+        result: Some(pb::Result::default()),
+        ..pb::ResultOrException::default()
+    }
+}
+
+pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
+    let request: pb::MultiRequest = call.decode()?;
+    refuse_large(server, &request)?;
+    let mut cells = Cells::new(call.cells.clone());
+    let nonce_group = request.nonce_group;
+    let old_condition = request.condition.as_ref().map(from_proto::condition).transpose()?;
+    let conditional_at_top = old_condition.is_some();
+    let mut work = Vec::with_capacity(request.region_action.len());
+    let mut delay = None;
+    for action in request.region_action {
+        let prepared = prepare(server, action, old_condition.clone(), nonce_group, &mut cells)?;
+        if let Work::Batch(region, _) | Work::Atomic { region, .. } = &prepared {
+            delay = delay.max(admission(server, region)?);
+        }
+        work.push(prepared);
+    }
+    if conditional_at_top && work.is_empty() {
+        return Ok(Outcome::reply(&pb::MultiResponse { processed: Some(true), ..pb::MultiResponse::default() }));
+    }
+    let size_limit = server.config.get(&settings::SCANNER_MAX_RESULT_SIZE) as usize;
+    let answering = Answering { has_codec: call.has_codec(), cells: CellBuffer::new(), size_limit };
+    if delay.is_none() && work.iter().all(is_plain_puts) {
+        return Ok(puts(server, work, answering));
+    }
+    if delay.is_none() && work.iter().all(is_gets) {
+        match gets(server, &work, answering, Residency::CachedOnly) {
+            Some(reply) => return Ok(Outcome::Ready(Ok(reply))),
+            None => {
+                let (server, has_codec) = (server.clone(), call.has_codec());
+                return Ok(super::blocking(move || {
+                    let answering = Answering { has_codec, cells: CellBuffer::new(), size_limit };
+                    gets(&server, &work, answering, Residency::MayRead)
+                        .ok_or_else(|| Exception::io("a read that may block said that it would"))
+                }));
+            }
+        }
+    }
+    let server = server.clone();
+    Ok(Outcome::later(async move {
+        if let Some(delay) = delay {
+            tokio::time::sleep(delay).await;
+        }
+        mixed(&server, work, answering, conditional_at_top).await
+    }))
+}
+
+fn refuse_large(server: &RegionServer, request: &pb::MultiRequest) -> Result<(), Exception> {
+    let rows: usize = request.region_action.iter().map(|action| action.action.len()).sum();
+    let most = server.config.get(&settings::MAX_BATCH_ROWS);
+    if rows as u64 <= most {
+        return Ok(());
+    }
+    if server.config.get(&settings::REJECT_LARGE_BATCHES) {
+        return Err(Exception::do_not_retry(format!(
+            "Rejecting large batch operation for current batch with: Requested Number of Rows: {rows} exceeds: {most}"
+        )));
+    }
+    tracing::debug!("a batch of {rows} rows exceeds the warning threshold of {most}");
+    Ok(())
+}
+
+/// Decodes one region's actions; errors inside are kept for their actions. Takes exactly its own cells.
+///
+/// # Errors
+/// The cells do not match the actions: nothing after this can be trusted.
+fn prepare(
+    server: &RegionServer,
+    action: pb::RegionAction,
+    old_condition: Option<model::Condition>,
+    nonce_group: Option<u64>,
+    cells: &mut Cells,
+) -> Result<Work, Exception> {
+    let region = match find_region(server, &action.region) {
+        Ok(region) => region,
+        Err(exception) => {
+            for action in &action.action {
+                if let Some(mutation) = &action.mutation {
+                    cells.skip(mutation);
+                }
+            }
+            return Ok(Work::Failed(exception));
+        }
+    };
+    let condition = match action.condition.as_ref().map(from_proto::condition).transpose() {
+        Ok(condition) => condition.or(old_condition),
+        Err(exception) => return Ok(Work::Failed(exception)),
+    };
+    if condition.is_some() || action.atomic() {
+        let mut mutations = Vec::with_capacity(action.action.len());
+        let mut first_error = None;
+        for one in action.action {
+            let decoded = match (one.mutation, one.get) {
+                (Some(mutation), _) => from_proto::mutation(mutation, cells, nonce_group),
+                (None, Some(_)) => Err(Exception::do_not_retry("Atomic put and/or delete only, not a Get")),
+                (None, None) => Err(Exception::do_not_retry("Unexpected Action type")),
+            };
+            match decoded {
+                Ok(mutation) => mutations.push(mutation),
+                Err(error) => drop(first_error.get_or_insert(error)),
+            }
+        }
+        if let Some(error) = first_error {
+            return Ok(Work::Failed(error));
+        }
+        server.counts.writes.fetch_add(1, Ordering::Relaxed);
+        return Ok(Work::Atomic { region, count: mutations.len(), mutations, condition });
+    }
+    let mut actions = Vec::with_capacity(action.action.len());
+    for one in action.action {
+        let index = one.index();
+        let decoded = if let Some(mutation) = one.mutation {
+            server.counts.writes.fetch_add(1, Ordering::Relaxed);
+            from_proto::mutation(mutation, cells, nonce_group).map(Action::Write)
+        } else if let Some(get) = one.get {
+            server.counts.reads.fetch_add(1, Ordering::Relaxed);
+            refuse_closest_row_before(&get).and_then(|()| from_proto::get(get)).map(|get| Action::Get(Box::new(get)))
+        } else if one.service_call.is_some() {
+            Err(Exception::do_not_retry("coprocessor calls inside a batch are not supported by this version of Basalt"))
+        } else {
+            Err(Exception::do_not_retry("Unexpected Action type"))
+        };
+        actions.push((index, decoded.unwrap_or_else(Action::Bad)));
+    }
+    Ok(Work::Batch(region, actions))
+}
+
+fn is_plain_puts(work: &Work) -> bool {
+    match work {
+        Work::Failed(_) => true,
+        Work::Batch(_, actions) => actions.iter().all(|(_, action)| match action {
+            Action::Write(mutation) => mutation.kind == MutationKind::Put,
+            Action::Bad(_) => true,
+            Action::Get(_) => false,
+        }),
+        Work::Atomic { .. } => false,
+    }
+}
+
+fn is_gets(work: &Work) -> bool {
+    match work {
+        Work::Failed(_) => true,
+        Work::Batch(_, actions) => actions.iter().all(|(_, action)| !matches!(action, Action::Write(_))),
+        Work::Atomic { .. } => false,
+    }
+}
+
+fn region_failed(exception: &Exception) -> pb::RegionActionResult {
+    let exception = Some(exception.to_name_bytes_pair());
+    pb::RegionActionResult { exception, ..pb::RegionActionResult::default() }
+}
+
+fn finish(regions: Vec<pb::RegionActionResult>, processed: Option<bool>, answering: Answering) -> Reply {
+    let response = pb::MultiResponse {
+        region_action_result: regions,
+        processed,
+        region_statistics: Some(pb::MultiRegionLoadStats::default()),
+    };
+    if answering.cells.is_empty() { Reply::new(&response) } else { Reply::with_cells(&response, answering.cells) }
+}
+
+/// Applies the puts and deletes of one region; its answer so far, and what is to be waited for with the entries that
+/// depend on it.
+fn apply(
+    server: &RegionServer,
+    region: &Arc<Region>,
+    writes: Vec<(u32, Mutation)>,
+    into: &mut pb::RegionActionResult,
+) -> Option<(Commit, Vec<usize>)> {
+    if writes.is_empty() {
+        return None;
+    }
+    let (indexes, mutations): (Vec<u32>, Vec<Mutation>) = writes.into_iter().unzip();
+    match region.apply(&mutations) {
+        Ok(applied) => {
+            let mut depending = Vec::with_capacity(indexes.len());
+            for (index, result) in indexes.into_iter().zip(applied.results) {
+                match result {
+                    Ok(_) => {
+                        depending.push(into.result_or_exception.len());
+                        into.result_or_exception.push(succeeded(index));
+                    }
+                    Err(error) => into.result_or_exception.push(failed(index, &exception_of(&error))),
+                }
+            }
+            server.consider_flush(region);
+            Some((applied.commit, depending))
+        }
+        Err(error) => {
+            let exception = exception_of(&server.judge(error));
+            into.result_or_exception.extend(indexes.into_iter().map(|index| failed(index, &exception)));
+            None
+        }
+    }
+}
+
+/// A batch of puts alone: applied at once, one wait for the log at the end.
+fn puts(server: &Arc<RegionServer>, work: Vec<Work>, answering: Answering) -> Outcome {
+    let mut regions = Vec::with_capacity(work.len());
+    let mut waits = Vec::new();
+    for one in work {
+        match one {
+            Work::Failed(exception) => regions.push(region_failed(&exception)),
+            Work::Batch(region, actions) => {
+                let mut result = pb::RegionActionResult::default();
+                let mut writes = Vec::with_capacity(actions.len());
+                for (index, action) in actions {
+                    match action {
+                        Action::Write(mutation) => writes.push((index, mutation)),
+                        Action::Bad(exception) => result.result_or_exception.push(failed(index, &exception)),
+                        Action::Get(_) => {}
+                    }
+                }
+                if let Some((commit, depending)) = apply(server, &region, writes, &mut result) {
+                    if commit.ticket().is_some() {
+                        waits.push((regions.len(), depending, settled(commit)));
+                    } else {
+                        commit.complete();
+                    }
+                }
+                regions.push(result);
+            }
+            Work::Atomic { .. } => {}
+        }
+    }
+    if waits.is_empty() {
+        return Outcome::Ready(Ok(finish(regions, None, answering)));
+    }
+    let server = server.clone();
+    Outcome::later(async move {
+        for (region, depending, wait) in waits {
+            if let Err(exception) = settle(&server, wait).await {
+                fail_entries(&mut regions[region], &depending, &exception);
+            }
+        }
+        Ok(finish(regions, None, answering))
+    })
+}
+
+fn fail_entries(result: &mut pb::RegionActionResult, entries: &[usize], exception: &Exception) {
+    for at in entries {
+        let entry = &mut result.result_or_exception[*at];
+        *entry = failed(entry.index(), exception);
+    }
+}
+
+/// A batch of gets alone. `None` when one would have to read a file and may not.
+fn gets(server: &RegionServer, work: &[Work], mut answering: Answering, residency: Residency) -> Option<Reply> {
+    let mut regions = Vec::with_capacity(work.len());
+    for one in work {
+        match one {
+            Work::Failed(exception) => regions.push(region_failed(exception)),
+            Work::Batch(region, actions) => {
+                let mut result = pb::RegionActionResult::default();
+                for (index, action) in actions {
+                    let entry = match action {
+                        Action::Get(get) => match one_get(server, region, get, &mut answering, *index, residency) {
+                            Err(error) if error.is_would_block() => return None,
+                            Err(error) => failed(*index, &exception_of(&server.judge(error))),
+                            Ok(entry) => entry,
+                        },
+                        Action::Bad(exception) => failed(*index, exception),
+                        Action::Write(_) => continue,
+                    };
+                    result.result_or_exception.push(entry);
+                }
+                regions.push(result);
+            }
+            Work::Atomic { .. } => {}
+        }
+    }
+    Some(finish(regions, None, answering))
+}
+
+fn one_get(
+    _server: &RegionServer,
+    region: &Region,
+    get: &Get,
+    answering: &mut Answering,
+    index: u32,
+    residency: Residency,
+) -> Result<pb::ResultOrException, RegionError> {
+    if answering.is_full() {
+        return Ok(failed(index, &too_large(answering)));
+    }
+    let (result, cells) = read_result(region, get, answering.has_codec, residency)?;
+    Ok(answering.result(index, result, cells))
+}
+
+fn too_large(answering: &Answering) -> Exception {
+    Exception::new(
+        Kind::MultiActionResultTooLarge,
+        format!("Max size exceeded CellSize: {} BlockSize: 0", answering.cells.byte_len()),
+    )
+}
+
+/// Everything else, step by step.
+async fn mixed(
+    server: &Arc<RegionServer>,
+    work: Vec<Work>,
+    mut answering: Answering,
+    conditional_at_top: bool,
+) -> CallResult {
+    let mut regions = Vec::with_capacity(work.len());
+    let mut processed_at_top = None;
+    for one in work {
+        regions.push(match one {
+            Work::Failed(exception) => region_failed(&exception),
+            Work::Batch(region, actions) => batch(server, region, actions, &mut answering).await,
+            Work::Atomic { region, mutations, condition, count } => {
+                let conditional = condition.is_some();
+                match atomic(server, region, mutations, condition).await {
+                    Ok((held, result)) => {
+                        if conditional_at_top || !conditional {
+                            processed_at_top = Some(held);
+                        }
+                        atomic_result(held, result, count, conditional_at_top)
+                    }
+                    Err(exception) => region_failed(&exception),
+                }
+            }
+        });
+    }
+    Ok(finish(regions, processed_at_top, answering))
+}
+
+fn atomic_result(
+    held: bool,
+    result: Option<CellBuffer>,
+    count: usize,
+    conditional_at_top: bool,
+) -> pb::RegionActionResult {
+    let mut entries: Vec<_> = (0..count as u32)
+        .map(|index| pb::ResultOrException { index: Some(index), ..pb::ResultOrException::default() })
+        .collect();
+    if let (Some(first), Some(cells)) = (entries.first_mut(), &result) {
+        first.result = Some(to_proto::inline_result(cells.iter_from(0)));
+    }
+    let processed = (!conditional_at_top).then_some(held);
+    pb::RegionActionResult { result_or_exception: entries, processed, ..pb::RegionActionResult::default() }
+}
+
+async fn atomic(
+    server: &Arc<RegionServer>,
+    region: Arc<Region>,
+    mutations: Vec<Mutation>,
+    condition: Option<model::Condition>,
+) -> Result<(bool, Option<CellBuffer>), Exception> {
+    if mutations.is_empty() {
+        return Ok((true, None));
+    }
+    if let Some(condition) = condition {
+        return check(server, region, condition, mutations).await;
+    }
+    let nonce = mutations.iter().rev().find_map(|mutation| mutation.nonce);
+    if !begin_nonce(server, nonce).await {
+        return Ok((true, None));
+    }
+    let counts = mutations.iter().any(|m| matches!(m.kind, MutationKind::Increment | MutationKind::Append));
+    let write = move |region: &Arc<Region>| {
+        let written = region.mutate_rows(&mutations, nonce)?;
+        Ok((written.result, written.commit))
+    };
+    let result = written(server, &region, write).await;
+    end_nonce(server, nonce, result.is_ok());
+    result.map(|cells| (true, Some(if counts { cells } else { CellBuffer::new() })))
+}
+
+async fn batch(
+    server: &Arc<RegionServer>,
+    region: Arc<Region>,
+    actions: Vec<(u32, Action)>,
+    answering: &mut Answering,
+) -> pb::RegionActionResult {
+    let mut result = pb::RegionActionResult::default();
+    let mut writes = Vec::new();
+    for (index, action) in actions {
+        let entry = match action {
+            Action::Bad(exception) => failed(index, &exception),
+            Action::Get(get) => {
+                let (at, target) = (server.clone(), region.clone());
+                let has_codec = answering.has_codec;
+                if answering.is_full() {
+                    failed(index, &too_large(answering))
+                } else {
+                    let read = move || read_result(&target, &get, has_codec, Residency::MayRead);
+                    match tokio::task::spawn_blocking(read).await {
+                        Ok(Ok((message, cells))) => answering.result(index, message, cells),
+                        Ok(Err(error)) => failed(index, &exception_of(&at.judge(error))),
+                        Err(error) => {
+                            failed(index, &Exception::io(format!("the call failed inside the server: {error}")))
+                        }
+                    }
+                }
+            }
+            Action::Write(mutation) if matches!(mutation.kind, MutationKind::Put | MutationKind::Delete) => {
+                writes.push((index, mutation));
+                continue;
+            }
+            Action::Write(mutation) => {
+                apply_and_wait(server, &region, std::mem::take(&mut writes), &mut result).await;
+                match count(server, region.clone(), mutation).await {
+                    Ok(cells) => answering.place(index, cells),
+                    Err(exception) => failed(index, &exception),
+                }
+            }
+        };
+        result.result_or_exception.push(entry);
+    }
+    apply_and_wait(server, &region, writes, &mut result).await;
+    result
+}
+
+/// Applies puts and deletes on the blocking pool (a delete of the newest version reads) and waits until they are durable.
+async fn apply_and_wait(
+    server: &Arc<RegionServer>,
+    region: &Arc<Region>,
+    writes: Vec<(u32, Mutation)>,
+    result: &mut pb::RegionActionResult,
+) {
+    if writes.is_empty() {
+        return;
+    }
+    let (at, target) = (server.clone(), region.clone());
+    let indexes: Vec<u32> = writes.iter().map(|(index, _)| *index).collect();
+    let work = move || {
+        let mut part = pb::RegionActionResult::default();
+        let pending = apply(&at, &target, writes, &mut part);
+        (part, pending)
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok((mut part, pending)) => {
+            if let Some((commit, depending)) = pending {
+                if commit.ticket().is_none() {
+                    commit.complete();
+                } else if let Err(exception) = settle(server, settled(commit)).await {
+                    fail_entries(&mut part, &depending, &exception);
+                }
+            }
+            result.result_or_exception.append(&mut part.result_or_exception);
+        }
+        Err(error) => {
+            let exception = Exception::io(format!("the call failed inside the server: {error}"));
+            result.result_or_exception.extend(indexes.into_iter().map(|index| failed(index, &exception)));
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Scan: open, next, renew, close; partial results, heartbeats, limits. Follows: `RSRpcServices#scan`.
+
+use super::{Answer, blocking, find_region, is_overdue};
+use crate::errors::exception_of;
+use crate::scanners::ScannerError;
+use crate::server::RegionServer;
+use crate::settings;
+use bytes::Bytes;
+use cell::CellBuffer;
+use parking_lot::Mutex;
+use proto::pb;
+use region::{ErrorKind, Limits, Reason, Region, RegionError, RegionScanner};
+use rpc::exception::{Exception, Kind};
+use rpc::{Call, CallResult, Outcome, Reply, from_proto, to_proto};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Least time that a scan gets before it must send a heartbeat (`hbase.region.server.rpc.minimum.scan.time.limit.delta`).
+const MIN_SCAN_TIME_US: u64 = 10_000;
+
+/// A scanner between two calls.
+pub(crate) struct OpenScanner {
+    region: Arc<Region>,
+    need_cursor: bool,
+    /// Bytes of one reply that the client asked for at most.
+    max_result_size: Option<u64>,
+    batch: Option<u32>,
+    state: Mutex<State>,
+}
+
+struct State {
+    scanner: RegionScanner,
+    /// Row of the last result sent, if more of it may follow.
+    partial_row: Option<Bytes>,
+}
+
+impl OpenScanner {
+    pub(crate) fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+}
+
+/// One result within a reply: its cells in the buffer and whether its row may go on.
+struct Piece {
+    cells: usize,
+    partial: bool,
+    first_cell: usize,
+}
+
+pub(super) fn scan(server: &Arc<RegionServer>, call: Call) -> Answer {
+    let request: pb::ScanRequest = call.decode()?;
+    if request.scanner_id.is_none() && request.scan.is_none() {
+        return Err(Exception::do_not_retry("Missing required input: scannerId or scan"));
+    }
+    server.counts.reads.fetch_add(1, Ordering::Relaxed);
+    // Calls that read nothing need no thread of their own.
+    if let Some(id) = request.scanner_id
+        && (request.renew() || (request.close_scanner() && request.number_of_rows == Some(0)))
+    {
+        return Ok(Outcome::Ready(without_reading(server, id, &request)));
+    }
+    let server = server.clone();
+    Ok(blocking(move || run(&server, &call, &request)))
+}
+
+fn without_reading(server: &RegionServer, id: u64, request: &pb::ScanRequest) -> CallResult {
+    let response = pb::ScanResponse { scanner_id: Some(id), ..pb::ScanResponse::default() };
+    if request.renew() {
+        return match server.scanners.renew(id, request.next_call_seq) {
+            Ok(()) | Err(ScannerError::AlreadyClosed) => Ok(Reply::new(&response)),
+            Err(error) => Err(scanner_exception(&error)),
+        };
+    }
+    match server.scanners.check_out(id, request.next_call_seq) {
+        Ok(_) => {
+            server.scanners.close(id, false);
+            let response = pb::ScanResponse {
+                more_results: Some(true),
+                more_results_in_region: Some(true),
+                scanner_id: Some(id),
+                ..pb::ScanResponse::default()
+            };
+            Ok(Reply::new(&response))
+        }
+        Err(ScannerError::AlreadyClosed) => Ok(Reply::new(&response)),
+        Err(error) => Err(scanner_exception(&error)),
+    }
+}
+
+fn scanner_exception(error: &ScannerError) -> Exception {
+    match error {
+        ScannerError::Unknown(id) => Exception::unknown_scanner(*id),
+        ScannerError::OutOfOrder { expected, got } => Exception::out_of_order_scanner_next(*expected, *got, "scan"),
+        ScannerError::Busy(id) => Exception::new(Kind::Lease, format!("lease '{id}' does not exist")),
+        ScannerError::AlreadyClosed => Exception::unknown_scanner(0),
+    }
+}
+
+fn run(server: &Arc<RegionServer>, call: &Call, request: &pb::ScanRequest) -> CallResult {
+    let mut response = pb::ScanResponse::default();
+    let (id, scanner) = match request.scanner_id {
+        Some(id) => {
+            response.scanner_id = Some(id);
+            match server.scanners.check_out(id, request.next_call_seq) {
+                Ok(scanner) => {
+                    check_still_online(server, id, &scanner)?;
+                    (id, scanner)
+                }
+                Err(ScannerError::AlreadyClosed) => return Ok(Reply::new(&response)),
+                Err(error) => return Err(scanner_exception(&error)),
+            }
+        }
+        None => open(server, request, &mut response)?,
+    };
+    let mut out = CellBuffer::new();
+    let pieces = match fill(server, call, request, &scanner, &mut response, &mut out) {
+        Ok(pieces) => pieces,
+        Err(error) => {
+            // The call's number is used up and the scanner may be anywhere: the client must open another one.
+            server.scanners.close(id, false);
+            return Err(after_failure(server, error, request.scanner_id.is_some()));
+        }
+    };
+    if response.more_results == Some(false) || response.more_results_in_region == Some(false) || request.close_scanner()
+    {
+        server.scanners.close(id, true);
+    } else {
+        server.scanners.check_in(id);
+    }
+    if is_overdue(server, call.deadline_us) {
+        server.scanners.close(id, false);
+        return Err(Exception::timeout("Client deadline exceeded, cannot return results"));
+    }
+    Ok(reply(call, response, &pieces, out))
+}
+
+fn check_still_online(server: &RegionServer, id: u64, scanner: &OpenScanner) -> Result<(), Exception> {
+    let region = &scanner.region;
+    let online = server.region(region.info().encoded_name());
+    if online.is_some_and(|online| Arc::ptr_eq(&online, region)) {
+        return Ok(());
+    }
+    server.scanners.close(id, false);
+    Err(Exception::new(
+        Kind::NotServingRegion,
+        format!("Region has changed on the scanner {id}: regionName={}", region.info().name_string()),
+    ))
+}
+
+fn open(
+    server: &Arc<RegionServer>,
+    request: &pb::ScanRequest,
+    response: &mut pb::ScanResponse,
+) -> Result<(u64, Arc<OpenScanner>), Exception> {
+    let specifier = super::required(request.region.as_ref(), "ScanRequest", "region")?;
+    let region = find_region(server, specifier)?;
+    let scan = from_proto::scan(super::required(request.scan.clone(), "ScanRequest", "scan")?)?;
+    let scanner = region.scanner(&scan).map_err(|error| exception_of(&server.judge(error)))?;
+    response.mvcc_read_point = Some(scanner.read_point().0);
+    response.ttl = Some(u32::try_from(server.scanners.lease_ms()).unwrap_or(u32::MAX));
+    let open = Arc::new(OpenScanner {
+        region,
+        need_cursor: scan.need_cursor,
+        max_result_size: scan.max_result_size,
+        batch: scan.batch,
+        state: Mutex::new(State { scanner, partial_row: None }),
+    });
+    let id = server.scanners.open(open.clone());
+    response.scanner_id = Some(id);
+    Ok((id, open))
+}
+
+/// Reads until a limit is met; sets the flags of `response`.
+fn fill(
+    server: &RegionServer,
+    call: &Call,
+    request: &pb::ScanRequest,
+    open: &OpenScanner,
+    response: &mut pb::ScanResponse,
+    out: &mut CellBuffer,
+) -> Result<Vec<Piece>, RegionError> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let max_results = request.number_of_rows.unwrap_or(if request.close_scanner() { 0 } else { 1 }) as usize;
+    if max_results == 0 {
+        response.more_results_in_region = Some(true);
+        response.more_results = Some(true);
+        return Ok(pieces);
+    }
+    let allow_partials = request.client_handles_partials();
+    let allow_heartbeats = request.client_handles_heartbeats() && allow_partials;
+    let limit_of_rows = request.limit_of_rows.filter(|limit| *limit > 0).map(u64::from);
+    let server_max = server.config.get(&settings::SCANNER_MAX_RESULT_SIZE);
+    let mut limits = Limits {
+        batch_cells: open.batch.unwrap_or(0),
+        size_bytes: open.max_result_size.map_or(server_max, |wanted| wanted.min(server_max)),
+        partial_rows: allow_partials,
+        deadline_us: allow_heartbeats.then(|| time_limit(server, call)),
+        ..Limits::default()
+    };
+    let mut state = open.state.lock();
+    let mut complete_rows = 0u64;
+    let mut more;
+    let mut last_row: Option<Bytes> = state.partial_row.take();
+    loop {
+        let first_cell = out.len();
+        let progress = state.scanner.next(&mut limits, out)?;
+        more = progress.more;
+        if progress.cells > 0 {
+            if limit_of_rows.is_some()
+                && let Some(row) = &last_row
+                && out.get(first_cell).row() != &row[..]
+            {
+                // The row that seemed to go on did not.
+                complete_rows += 1;
+                if Some(complete_rows) >= limit_of_rows {
+                    out.truncate(first_cell);
+                    response.more_results = Some(false);
+                    break;
+                }
+            }
+            last_row = progress.partial.then(|| Bytes::copy_from_slice(out.get(first_cell).row()));
+            pieces.push(Piece { cells: progress.cells, partial: progress.partial, first_cell });
+            if !progress.partial && limit_of_rows.is_some() {
+                complete_rows += 1;
+                if Some(complete_rows) >= limit_of_rows {
+                    response.more_results = Some(false);
+                    break;
+                }
+            }
+        } else if !more && let Some(last) = pieces.last_mut() {
+            // The end of the region is the end of the row.
+            last.partial = false;
+            last_row = None;
+        }
+        let size_reached = limits.used_bytes >= limits.size_bytes;
+        let time_reached = progress.reason == Reason::Time;
+        if more && (size_reached || time_reached || pieces.len() >= max_results) {
+            if time_reached || (size_reached && pieces.is_empty()) {
+                response.heartbeat_message = Some(true);
+                if open.need_cursor && !state.scanner.last_row().is_empty() {
+                    let row = Bytes::copy_from_slice(state.scanner.last_row());
+                    response.cursor = Some(pb::Cursor { row: Some(row) });
+                }
+            }
+            break;
+        }
+        if !more || pieces.len() >= max_results {
+            break;
+        }
+    }
+    response.more_results_in_region = Some(more);
+    if pieces.is_empty() && state.scanner.is_filter_done() {
+        response.more_results = Some(false);
+    }
+    response.more_results.get_or_insert(true);
+    state.partial_row = last_row;
+    if request.track_scan_metrics() {
+        let metric = |name: &str, value: u64| pb::NameInt64Pair {
+            name: Some(name.to_owned()),
+            value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
+        };
+        let metrics = vec![
+            metric("ROWS_SCANNED", state.scanner.rows_scanned()),
+            metric("ROWS_FILTERED", state.scanner.rows_filtered()),
+        ];
+        response.scan_metrics = Some(pb::ScanMetrics { metrics });
+    }
+    Ok(pieces)
+}
+
+/// When a scan that can send heartbeats must answer: half of what lease and client allow.
+fn time_limit(server: &RegionServer, call: &Call) -> u64 {
+    let now_us = server.env.clock.monotonic_us();
+    let lease_us = server.scanners.lease_ms() * 1000;
+    let client_us = call.deadline_us.map_or(u64::MAX, |deadline| deadline.saturating_sub(now_us));
+    now_us + (lease_us.min(client_us) / 2).max(MIN_SCAN_TIME_US)
+}
+
+/// The exception after which the client opens another scanner where it can.
+fn after_failure(server: &RegionServer, error: RegionError, was_next: bool) -> Exception {
+    let exception = exception_of(&server.judge(error.clone()));
+    if exception.kind().do_not_retry() || error.kind() == ErrorKind::NotServingRegion {
+        return exception;
+    }
+    if was_next {
+        Exception::scanner_reset(format!("Scanner is closed on the server-side: {error}"))
+    } else {
+        exception
+    }
+}
+
+fn reply(call: &Call, mut response: pb::ScanResponse, pieces: &[Piece], out: CellBuffer) -> Reply {
+    response.stale = Some(false);
+    if pieces.is_empty() {
+        return Reply::new(&response);
+    }
+    response.partial_flag_per_result = pieces.iter().map(|piece| piece.partial).collect();
+    if call.has_codec() {
+        response.cells_per_result = pieces.iter().map(|piece| piece.cells as u32).collect();
+        return Reply::with_cells(&response, out);
+    }
+    let ends = pieces.iter().map(|piece| piece.first_cell + piece.cells);
+    response.results = pieces
+        .iter()
+        .zip(ends)
+        .map(|(piece, end)| {
+            let mut result = to_proto::inline_result((piece.first_cell..end).map(|i| out.get(i)));
+            result.partial = Some(piece.partial);
+            result
+        })
+        .collect();
+    Reply::new(&response)
+}

@@ -1,0 +1,411 @@
+//! The server itself: which regions are online, opening and closing them, and what the master asks of them.
+//!
+//! Methods here block (they read and write files): callers on Tokio run them on the blocking pool.
+
+use crate::handlers::scan::OpenScanner;
+use crate::nonces::Nonces;
+use crate::pressure::MemoryMarks;
+use crate::scanners::Scanners;
+use crate::settings;
+use crate::work_queue::WorkQueue;
+use base::Config;
+use bytes::Bytes;
+use cell::CellBuffer;
+use model::{Mutation, RegionInfo, Scan, ServerName, TableDescriptor};
+use parking_lot::{Condvar, Mutex, RwLock};
+use region::{
+    CloseMode, CompactionKind, FlushReason, FlushRequest, Limits, OpenRegion, Region, RegionEnv, RegionError,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Why the server could not do what the master asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ServerError {
+    /// The region is not online here.
+    #[error("{0} is not online")]
+    NotOnline(String),
+    /// The region is being opened or closed.
+    #[error("{0} is being opened or closed")]
+    InTransition(String),
+    /// The server is stopping.
+    #[error("server {0} is stopping")]
+    Stopping(ServerName),
+    /// The region failed.
+    #[error(transparent)]
+    Region(#[from] RegionError),
+}
+
+/// How the server asks the master to split a region: `(region, split row)`; `None` lets the server choose the row.
+pub type SplitRequests = Arc<dyn Fn(RegionInfo, Option<Bytes>) + Send + Sync>;
+
+/// What a server is made of.
+pub struct RegionServerParts {
+    /// Its name.
+    pub name: ServerName,
+    /// Doors, log and caches, shared with its regions.
+    pub env: Arc<RegionEnv>,
+    /// Settings.
+    pub config: Config,
+    /// Bytes of memory for memstores and caches together.
+    pub memory_budget_bytes: u64,
+    /// Told when the log or a region can no longer be trusted; the process must end then.
+    pub on_fatal: Arc<dyn Fn(String) + Send + Sync>,
+    /// Told when a client asks the server to stop.
+    pub on_stop_request: Arc<dyn Fn(String) + Send + Sync>,
+}
+
+/// Counters of calls, for the status.
+#[derive(Default)]
+pub struct RequestCounts {
+    /// All calls.
+    pub total: AtomicU64,
+    /// Rows read by Get and Multi, and scan calls.
+    pub reads: AtomicU64,
+    /// Rows written.
+    pub writes: AtomicU64,
+}
+
+/// A region server.
+pub struct RegionServer {
+    pub(crate) name: ServerName,
+    pub(crate) env: Arc<RegionEnv>,
+    pub(crate) config: Config,
+    pub(crate) marks: MemoryMarks,
+    pub(crate) memory_budget_bytes: u64,
+    pub(crate) scanners: Scanners<OpenScanner>,
+    pub(crate) nonces: Nonces,
+    pub(crate) flushes: WorkQueue<&'static str>,
+    pub(crate) small_compactions: WorkQueue<Option<CompactionRequest>>,
+    pub(crate) large_compactions: WorkQueue<Option<CompactionRequest>>,
+    pub(crate) counts: RequestCounts,
+    pub(crate) compactions_enabled: AtomicBool,
+    pub(crate) started_ms: i64,
+    pub(crate) split_requests: RwLock<Option<SplitRequests>>,
+    pub(crate) stop: StopSignal,
+    regions: RwLock<FxHashMap<Arc<str>, Arc<Region>>>,
+    in_transition: Mutex<FxHashSet<Arc<str>>>,
+    on_fatal: Arc<dyn Fn(String) + Send + Sync>,
+    on_stop_request: Arc<dyn Fn(String) + Send + Sync>,
+    fatal: AtomicBool,
+    threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
+}
+
+/// What was asked to be compacted; `None` in a queue means "what the policy chooses".
+#[derive(Clone, Debug)]
+pub(crate) struct CompactionRequest {
+    pub family: Option<Bytes>,
+    pub kind: CompactionKind,
+}
+
+/// Tells background threads to end, and lets them wait for it.
+#[derive(Default)]
+pub(crate) struct StopSignal {
+    stopped: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl StopSignal {
+    pub fn is_set(&self) -> bool {
+        *self.stopped.lock()
+    }
+
+    pub fn set(&self) {
+        *self.stopped.lock() = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the signal, at most `timeout`; returns whether it is set.
+    pub fn wait(&self, timeout: std::time::Duration) -> bool {
+        let mut stopped = self.stopped.lock();
+        if !*stopped {
+            self.changed.wait_for(&mut stopped, timeout);
+        }
+        *stopped
+    }
+}
+
+impl RegionServer {
+    /// A server without regions; its background threads run.
+    pub fn start(parts: RegionServerParts) -> Arc<RegionServer> {
+        let RegionServerParts { name, env, config, memory_budget_bytes, on_fatal, on_stop_request } = parts;
+        let clock = env.clock.clone();
+        let started_ms = clock.now_ms().0;
+        // Ids of two lives of a server do not meet: the start code is in their upper half.
+        let first_scanner_id = (name.start_code & 0x7FFF_FFFF) << 32 | 1;
+        let server = Arc::new(RegionServer {
+            marks: MemoryMarks::new(&config, memory_budget_bytes),
+            memory_budget_bytes,
+            scanners: Scanners::new(clock.clone(), config.get(&settings::SCANNER_TIMEOUT_MS), first_scanner_id),
+            nonces: Nonces::new(clock, config.get(&settings::NONCE_TIMEOUT_MS)),
+            flushes: WorkQueue::default(),
+            small_compactions: WorkQueue::default(),
+            large_compactions: WorkQueue::default(),
+            counts: RequestCounts::default(),
+            compactions_enabled: AtomicBool::new(true),
+            started_ms,
+            split_requests: RwLock::new(None),
+            stop: StopSignal::default(),
+            regions: RwLock::new(FxHashMap::default()),
+            in_transition: Mutex::new(FxHashSet::default()),
+            on_fatal,
+            on_stop_request,
+            fatal: AtomicBool::new(false),
+            threads: Mutex::new(Vec::new()),
+            name,
+            env,
+            config,
+        });
+        *server.threads.lock() = crate::background::spawn(&server);
+        server
+    }
+
+    /// The server's name.
+    pub fn name(&self) -> &ServerName {
+        &self.name
+    }
+
+    /// Tells the server how to ask for a split.
+    pub fn set_split_requests(&self, requests: SplitRequests) {
+        *self.split_requests.write() = Some(requests);
+    }
+
+    /// The online region of that encoded name.
+    pub fn region(&self, encoded_name: &str) -> Option<Arc<Region>> {
+        self.regions.read().get(encoded_name).cloned()
+    }
+
+    /// All online regions.
+    pub fn regions(&self) -> Vec<Arc<Region>> {
+        self.regions.read().values().cloned().collect()
+    }
+
+    /// Whether the region is being opened or closed.
+    pub(crate) fn is_in_transition(&self, encoded_name: &str) -> bool {
+        self.in_transition.lock().contains(encoded_name)
+    }
+
+    /// Says that the server can no longer be trusted. The first call wins.
+    pub(crate) fn fail(&self, why: String) {
+        if !self.fatal.swap(true, Ordering::SeqCst) {
+            tracing::error!("{why}; the server stops, and the next start recovers from the log");
+            (self.on_fatal)(why);
+        }
+    }
+
+    /// Passes on a client's wish that the server stop.
+    pub(crate) fn request_stop(&self, reason: &str) {
+        (self.on_stop_request)(format!("asked to stop by a client: {reason}"));
+    }
+
+    /// Looks at an error for one that ends the server; gives it back.
+    pub(crate) fn judge(&self, error: RegionError) -> RegionError {
+        if error.remedy() == region::Remedy::StopServer {
+            self.fail(error.to_string());
+        }
+        error
+    }
+
+    /// Opens a region: replays what the log left for it, then serves it. Returns its open sequence number. A region
+    /// that is online already is left as it is.
+    ///
+    /// # Errors
+    /// [`ServerError`]; the region is not online then.
+    pub fn open_region(&self, info: &RegionInfo, table: Arc<TableDescriptor>) -> Result<u64, ServerError> {
+        let name = info.encoded_name().clone();
+        if self.stop.is_set() {
+            return Err(ServerError::Stopping(self.name.clone()));
+        }
+        if let Some(region) = self.region(&name) {
+            return Ok(region.open_seq_id().0);
+        }
+        let _transition = self.begin_transition(&name, info)?;
+        let request = OpenRegion { info: info.clone(), table, env: self.env.clone() };
+        let region = Region::open(request).map_err(|error| self.judge(error))?;
+        for recovered in region.recovered_nonces() {
+            self.nonces.recovered(recovered.nonce);
+        }
+        let open_seq_id = region.open_seq_id().0;
+        self.regions.write().insert(name.clone(), region.clone());
+        if region.needs_compaction() || region.has_references() {
+            self.small_compactions.push(&name, None);
+        }
+        Ok(open_seq_id)
+    }
+
+    /// Closes a region: flushes it and refuses further calls. A region that is not online is closed already.
+    ///
+    /// # Errors
+    /// [`ServerError`]; the region may be half closed, and the server must not acknowledge writes to it any more.
+    pub fn close_region(&self, encoded_name: &str) -> Result<(), ServerError> {
+        let Some(region) = self.region(encoded_name) else { return Ok(()) };
+        let name = region.info().encoded_name().clone();
+        let _transition = self.begin_transition(&name, region.info())?;
+        self.close_and_forget(&region, CloseMode::Flush)
+    }
+
+    fn close_and_forget(&self, region: &Arc<Region>, mode: CloseMode) -> Result<(), ServerError> {
+        let closed = region.close(mode).map_err(|error| self.judge(error));
+        self.regions.write().remove(region.info().encoded_name());
+        self.scanners.close_where(|scanner| Arc::ptr_eq(scanner.region(), region));
+        Ok(closed?)
+    }
+
+    fn begin_transition(&self, name: &Arc<str>, info: &RegionInfo) -> Result<Transition<'_>, ServerError> {
+        if !self.in_transition.lock().insert(name.clone()) {
+            return Err(ServerError::InTransition(info.name_string()));
+        }
+        Ok(Transition { server: self, name: name.clone() })
+    }
+
+    fn online(&self, encoded_name: &str) -> Result<Arc<Region>, ServerError> {
+        self.region(encoded_name).ok_or_else(|| ServerError::NotOnline(encoded_name.to_owned()))
+    }
+
+    /// Flushes a region now, whole or some families; waits for a flush that runs. Returns whether there was something.
+    ///
+    /// # Errors
+    /// [`ServerError`].
+    pub fn flush_region(&self, encoded_name: &str, families: Vec<Bytes>) -> Result<bool, ServerError> {
+        let region = self.online(encoded_name)?;
+        self.flush_now(&region, families)
+    }
+
+    pub(crate) fn flush_now(&self, region: &Arc<Region>, families: Vec<Bytes>) -> Result<bool, ServerError> {
+        let request = FlushRequest { families, all: true };
+        let outcome = region.flush(&request).map_err(|error| self.judge(error))?;
+        if outcome.needs_compaction {
+            self.small_compactions.push(region.info().encoded_name(), None);
+        }
+        Ok(outcome.flushed)
+    }
+
+    /// Asks for a compaction; returns at once.
+    ///
+    /// # Errors
+    /// The region is not online.
+    pub fn request_compaction(
+        &self,
+        encoded_name: &str,
+        family: Option<Bytes>,
+        major: bool,
+    ) -> Result<(), ServerError> {
+        let region = self.online(encoded_name)?;
+        if major {
+            region.request_major_compaction(family.as_deref())?;
+        }
+        let kind = if major { CompactionKind::Major } else { CompactionKind::Minor };
+        let queue = if major { &self.large_compactions } else { &self.small_compactions };
+        queue.push(region.info().encoded_name(), Some(CompactionRequest { family, kind }));
+        Ok(())
+    }
+
+    /// The row at which a region is best split, flushing it if only its memstore knows one. `None` when it has no row
+    /// to split at.
+    ///
+    /// # Errors
+    /// [`ServerError`].
+    pub fn split_point(&self, encoded_name: &str) -> Result<Option<Bytes>, ServerError> {
+        let region = self.online(encoded_name)?;
+        if let Some(row) = region.split_point()? {
+            return Ok(Some(row));
+        }
+        self.flush_now(&region, Vec::new())?;
+        Ok(region.split_point()?)
+    }
+
+    /// Writes the daughters of a closed parent.
+    ///
+    /// # Errors
+    /// [`ServerError`]; doing it again is safe.
+    pub fn split_region_files(
+        &self,
+        parent: &RegionInfo,
+        table: &TableDescriptor,
+        daughters: [&RegionInfo; 2],
+    ) -> Result<(), ServerError> {
+        Ok(region::split::write_daughters(&self.env, parent, table, daughters).map_err(|error| self.judge(error))?)
+    }
+
+    /// Whether a region that is online here still refers to its parent's files.
+    pub fn has_references(&self, encoded_name: &str) -> Option<bool> {
+        self.region(encoded_name).map(|region| region.has_references())
+    }
+
+    /// Applies mutations to an online region, all or nothing, durable and visible on return: how the master writes
+    /// hbase:meta.
+    ///
+    /// # Errors
+    /// [`ServerError`].
+    pub fn mutate(&self, encoded_name: &str, mutations: &[Mutation]) -> Result<(), ServerError> {
+        let region = self.online(encoded_name)?;
+        let written = region.mutate_rows(mutations, None).map_err(|error| self.judge(error))?;
+        written.commit.wait().map_err(|error| self.judge(error))?;
+        self.consider_flush(&region);
+        Ok(())
+    }
+
+    /// All cells that a scan of one region finds: for small scans of hbase:meta.
+    ///
+    /// # Errors
+    /// [`ServerError`].
+    pub fn scan(&self, encoded_name: &str, scan: &Scan) -> Result<CellBuffer, ServerError> {
+        let region = self.online(encoded_name)?;
+        let mut scanner = region.scanner(scan)?;
+        let mut out = CellBuffer::new();
+        let mut limits = Limits::default();
+        while scanner.next(&mut limits, &mut out)?.more {}
+        Ok(out)
+    }
+
+    /// Queues a flush if the region wants one.
+    pub(crate) fn consider_flush(&self, region: &Arc<Region>) {
+        let reason = match region.needs_flush() {
+            None => return,
+            Some(FlushReason::Size) => "size",
+            Some(FlushReason::Edits) => "number of edits",
+            Some(FlushReason::Age) => "age of the oldest edit",
+        };
+        self.flushes.push(region.info().encoded_name(), reason);
+    }
+
+    /// Stops: closes every region (hbase:meta last), then the background threads. With [`CloseMode::Abort`] nothing is
+    /// flushed; the next start replays the log. Returns the first error, having tried everything.
+    ///
+    /// # Errors
+    /// [`ServerError`] of the first region that did not close.
+    pub fn stop(&self, mode: CloseMode) -> Result<(), ServerError> {
+        self.stop.set();
+        self.flushes.close();
+        self.small_compactions.close();
+        self.large_compactions.close();
+        let mut regions = self.regions();
+        regions.sort_by_key(|region| region.info().table.is_meta());
+        let mut first_error = None;
+        for region in regions {
+            if let Err(error) = self.close_and_forget(&region, mode) {
+                tracing::warn!("closing {}: {error}", region.info().name_string());
+                first_error.get_or_insert(error);
+            }
+        }
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            if thread.join().is_err() {
+                tracing::error!("a background thread had panicked");
+            }
+        }
+        first_error.map_or(Ok(()), Err)
+    }
+}
+
+/// A region between being asked for and being done; ends when dropped.
+struct Transition<'a> {
+    server: &'a RegionServer,
+    name: Arc<str>,
+}
+
+impl Drop for Transition<'_> {
+    fn drop(&mut self) {
+        self.server.in_transition.lock().remove(&self.name);
+    }
+}

@@ -1,0 +1,151 @@
+//! Settings of the region server under HBase's keys.
+
+use base::size::MIB;
+use base::{Setting, SettingRow};
+
+/// Lease of a scanner between two calls.
+pub const SCANNER_TIMEOUT_MS: Setting<u64> = Setting {
+    key: "hbase.client.scanner.timeout.period",
+    default: 60_000,
+    min: 1,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How long a scanner waits for its client's next call. Longer forgives slow clients and pins old files longer.",
+};
+
+/// Most bytes of one scan reply.
+pub const SCANNER_MAX_RESULT_SIZE: Setting<u64> = Setting {
+    key: "hbase.server.scanner.max.result.size",
+    default: 100 * MIB,
+    min: 1,
+    max: 1 << 31,
+    unit: "bytes",
+    doc: "Upper bound of the cells in one scan or multi reply, whatever the client asks for.",
+};
+
+/// Share of the memory budget that memstores may take.
+pub const GLOBAL_MEMSTORE_FRACTION: Setting<f64> = Setting {
+    key: "hbase.regionserver.global.memstore.size",
+    default: 0.4,
+    min: 0.01,
+    max: 0.8,
+    unit: "fraction",
+    doc: "Share of the memory budget for all memstores together. Above it writes are delayed, then refused.",
+};
+
+/// Share of the memstores' share at which flushes begin.
+pub const GLOBAL_MEMSTORE_LOWER_FRACTION: Setting<f64> = Setting {
+    key: "hbase.regionserver.global.memstore.size.lower.limit",
+    default: 0.95,
+    min: 0.1,
+    max: 1.0,
+    unit: "fraction",
+    doc: "Share of the memstores' limit above which the largest regions are flushed.",
+};
+
+/// Threads that flush.
+pub const FLUSHER_COUNT: Setting<u32> = Setting {
+    key: "hbase.hstore.flusher.count",
+    default: 2,
+    min: 1,
+    max: 64,
+    unit: "count",
+    doc: "Regions flushed at the same time.",
+};
+
+/// Threads for small compactions.
+pub const SMALL_COMPACTION_THREADS: Setting<u32> = Setting {
+    key: "hbase.regionserver.thread.compaction.small",
+    default: 1,
+    min: 1,
+    max: 64,
+    unit: "count",
+    doc: "Small compactions at the same time.",
+};
+
+/// Threads for large compactions.
+pub const LARGE_COMPACTION_THREADS: Setting<u32> = Setting {
+    key: "hbase.regionserver.thread.compaction.large",
+    default: 1,
+    min: 1,
+    max: 64,
+    unit: "count",
+    doc: "Large compactions at the same time.",
+};
+
+/// Bytes per second of all compactions while there is no pressure.
+pub const COMPACTION_BYTES_PER_SECOND: Setting<u64> = Setting {
+    key: "hbase.hstore.compaction.throughput.lower.bound",
+    default: 50 * MIB,
+    min: MIB,
+    max: 1 << 40,
+    unit: "bytes",
+    doc: "What compactions may write in a second while no store has too many files; under pressure the limit rises.",
+};
+
+/// Bytes per second of all compactions under full pressure.
+pub const COMPACTION_BYTES_PER_SECOND_MAX: Setting<u64> = Setting {
+    key: "hbase.hstore.compaction.throughput.higher.bound",
+    default: 100 * MIB,
+    min: MIB,
+    max: 1 << 40,
+    unit: "bytes",
+    doc: "What compactions may write in a second when a store is about to block writes.",
+};
+
+/// How often the log is rolled at least.
+pub const LOG_ROLL_PERIOD_MS: Setting<u64> = Setting {
+    key: "hbase.regionserver.logroll.period",
+    default: 3_600_000,
+    min: 1_000,
+    max: 7 * 86_400_000,
+    unit: "ms",
+    doc: "A log file is closed after this time even if it is small.",
+};
+
+/// How long finished nonces are remembered.
+pub const NONCE_TIMEOUT_MS: Setting<u64> = Setting {
+    key: "hbase.server.hashNonce.evictTimeout",
+    default: 30 * 60_000,
+    min: 1_000,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How long the nonce of a finished increment or append is remembered, so that its retry counts once.",
+};
+
+/// Rows in one batch before it is refused.
+pub const MAX_BATCH_ROWS: Setting<u64> = Setting {
+    key: "hbase.rpc.rows.warning.threshold",
+    default: 5_000,
+    min: 1,
+    max: 1 << 31,
+    unit: "count",
+    doc: "A batch with more actions is logged, or refused with hbase.rpc.rows.size.threshold.reject.",
+};
+
+/// Whether too large batches are refused.
+pub const REJECT_LARGE_BATCHES: Setting<bool> = Setting {
+    key: "hbase.rpc.rows.size.threshold.reject",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Refuse batches above hbase.rpc.rows.warning.threshold instead of logging them.",
+};
+
+/// Every row of this crate.
+pub const ALL: &[&dyn SettingRow] = &[
+    &SCANNER_TIMEOUT_MS,
+    &SCANNER_MAX_RESULT_SIZE,
+    &GLOBAL_MEMSTORE_FRACTION,
+    &GLOBAL_MEMSTORE_LOWER_FRACTION,
+    &FLUSHER_COUNT,
+    &SMALL_COMPACTION_THREADS,
+    &LARGE_COMPACTION_THREADS,
+    &COMPACTION_BYTES_PER_SECOND,
+    &COMPACTION_BYTES_PER_SECOND_MAX,
+    &LOG_ROLL_PERIOD_MS,
+    &NONCE_TIMEOUT_MS,
+    &MAX_BATCH_ROWS,
+    &REJECT_LARGE_BATCHES,
+];

@@ -1,0 +1,70 @@
+//! What the server says of itself: plain numbers for the master's cluster status.
+
+use crate::server::RegionServer;
+use bytes::Bytes;
+use model::status::RegionLoad;
+use region::Region;
+use std::sync::atomic::Ordering;
+
+/// A server at one moment.
+#[derive(Clone, Debug)]
+pub struct ServerStatus {
+    /// Wall clock at its start.
+    pub started_ms: i64,
+    /// Calls since its start.
+    pub requests: u64,
+    /// Rows read since its start.
+    pub reads: u64,
+    /// Rows written since its start.
+    pub writes: u64,
+    /// Bytes in all memstores.
+    pub memstore_bytes: u64,
+    /// The memory budget.
+    pub memory_budget_bytes: u64,
+    /// Every online region.
+    pub regions: Vec<RegionLoad>,
+}
+
+impl RegionServer {
+    /// The server's status now. Cost: proportional to the number of regions; no I/O.
+    pub fn status(&self) -> ServerStatus {
+        ServerStatus {
+            started_ms: self.started_ms,
+            requests: self.counts.total.load(Ordering::Relaxed),
+            reads: self.counts.reads.load(Ordering::Relaxed),
+            writes: self.counts.writes.load(Ordering::Relaxed),
+            memstore_bytes: self.env.memory.memstore_bytes(),
+            memory_budget_bytes: self.memory_budget_bytes,
+            regions: self.regions().iter().map(|region| region_load(region)).collect(),
+        }
+    }
+}
+
+/// The numbers of one region.
+pub(crate) fn region_load(region: &Region) -> RegionLoad {
+    let stats = region.stats();
+    RegionLoad {
+        name: region.info().name().clone(),
+        encoded_name: region.info().encoded_name().clone(),
+        stores: stats.stores.len() as u32,
+        store_files: stats.files as u32,
+        store_file_size_bytes: stats.files_bytes,
+        store_uncompressed_size_bytes: stats.files_uncompressed_bytes,
+        memstore_size_bytes: stats.memstore_bytes,
+        index_size_bytes: stats.index_bytes,
+        root_index_size_bytes: stats.reader_heap_bytes,
+        bloom_size_bytes: stats.bloom_bytes,
+        read_requests: stats.read_requests,
+        filtered_read_requests: stats.filtered_read_requests,
+        write_requests: stats.write_requests,
+        compacting_cells: stats.total_compacting_cells,
+        compacted_cells: stats.current_compacted_cells,
+        complete_sequence_id: stats.max_flushed_seq_id,
+        store_complete_sequence_ids: stats
+            .stores
+            .into_iter()
+            .map(|store| (Bytes::from(store.family), store.max_flushed_seq_id))
+            .collect(),
+        last_major_compaction_ms: u64::try_from(stats.last_major_compaction_ms).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,48 @@
+//! What servers tell of themselves, as messages.
+
+use model::status::RegionLoad;
+use proto::pb;
+use proto::pb::region_specifier::RegionSpecifierType;
+
+fn mib(bytes: u64) -> Option<u32> {
+    Some(u32::try_from(bytes >> 20).unwrap_or(u32::MAX))
+}
+
+fn kib(bytes: u64) -> u64 {
+    bytes >> 10
+}
+
+/// One region's numbers.
+pub fn region_load(load: &RegionLoad) -> pb::RegionLoad {
+    let small_kib = |bytes: u64| Some(u32::try_from(kib(bytes)).unwrap_or(u32::MAX));
+    pb::RegionLoad {
+        region_specifier: pb::RegionSpecifier {
+            r#type: RegionSpecifierType::RegionName as i32,
+            value: load.name.clone(),
+        },
+        stores: Some(load.stores),
+        storefiles: Some(load.store_files),
+        store_uncompressed_size_mb: mib(load.store_uncompressed_size_bytes),
+        storefile_size_mb: mib(load.store_file_size_bytes),
+        mem_store_size_mb: mib(load.memstore_size_bytes),
+        storefile_index_size_kb: Some(kib(load.index_size_bytes)),
+        read_requests_count: Some(load.read_requests),
+        write_requests_count: Some(load.write_requests),
+        filtered_read_requests_count: Some(load.filtered_read_requests),
+        total_compacting_k_vs: Some(load.compacting_cells),
+        current_compacted_k_vs: Some(load.compacted_cells),
+        root_index_size_kb: small_kib(load.root_index_size_bytes),
+        total_static_index_size_kb: small_kib(load.index_size_bytes),
+        total_static_bloom_size_kb: small_kib(load.bloom_size_bytes),
+        complete_sequence_id: Some(load.complete_sequence_id),
+        data_locality: Some(1.0),
+        last_major_compaction_ts: Some(load.last_major_compaction_ms),
+        store_complete_sequence_id: load
+            .store_complete_sequence_ids
+            .iter()
+            .map(|(family, id)| pb::StoreSequenceId { family_name: family.clone(), sequence_id: *id })
+            .collect(),
+        region_size_mb: mib(load.store_file_size_bytes),
+        ..Default::default()
+    }
+}
