@@ -153,6 +153,3 @@ impl Evaluator {
         self.node.is_family_essential(family)
     }
 }
-
-#[cfg(test)]
-mod tests;
