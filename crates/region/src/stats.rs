@@ -110,6 +110,24 @@ pub struct RegionStats {
 }
 
 impl Region {
+    /// Paths of a family's store files, relative to the root directory. `None` for a family that the table does not have.
+    pub fn store_file_paths(&self, family: &[u8]) -> Option<Vec<String>> {
+        let store = self.store(family)?;
+        Some(store.view().files.iter().map(|file| file.reader.path().to_string()).collect())
+    }
+
+    /// Drops the cached blocks of every store file; how many files there are.
+    pub fn evict_blocks(&self) -> usize {
+        let mut files = 0;
+        for store in &*self.stores {
+            for file in store.view().files.iter() {
+                file.reader.evict();
+                files += 1;
+            }
+        }
+        files
+    }
+
     /// The region's numbers now. Costs a walk over its files in memory.
     pub fn stats(&self) -> RegionStats {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

@@ -127,7 +127,9 @@ mod tests {
     use super::*;
 
     fn settings(min_size: u64) -> RegionSettings {
-        RegionSettings { compaction_min_size_bytes: min_size, ..RegionSettings::default() }
+        let mut settings = RegionSettings::default();
+        settings.compaction_min_size_bytes = min_size;
+        settings
     }
 
     #[test]

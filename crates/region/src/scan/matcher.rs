@@ -154,6 +154,10 @@ impl Matcher {
         };
         matcher.versions_after_filter = result_versions;
         matcher.time_range = scan.time_range_of(family);
+        if scan.raw {
+            // A raw scan shows expired cells too, as long as they are there.
+            matcher.oldest_unexpired = 0;
+        }
         if rules.new_version_behavior && !scan.raw {
             matcher.version_behavior = Some(Box::new(VersionBehavior::new(rules.max_versions, result_versions)));
         }

@@ -40,6 +40,21 @@ impl RegionScanner {
         self.rows.row()
     }
 
+    /// Whether the filter wants nothing more: the whole scan ends, not just this region's part.
+    pub fn is_filter_done(&self) -> bool {
+        self.rows.is_filter_done()
+    }
+
+    /// Rows that were returned or passed over so far.
+    pub fn rows_scanned(&self) -> u64 {
+        self.rows.rows_scanned
+    }
+
+    /// Rows of these that the filter dropped.
+    pub fn rows_filtered(&self) -> u64 {
+        self.rows.rows_filtered
+    }
+
     /// Adds the cells of the next row, or of a piece of it, to `out`. After an error `out` is as before and the scanner
     /// is not to be used again.
     ///

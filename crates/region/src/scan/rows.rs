@@ -49,6 +49,8 @@ pub(crate) struct RowReader {
     /// Bytes until streaming begins; `None` when it began or never will.
     pread_left: Option<u64>,
     ended: bool,
+    /// Rows begun since the reader was made.
+    pub rows_scanned: u64,
     /// Rows dropped by the filter or empty, since the reader was made.
     pub rows_filtered: u64,
 }
@@ -90,8 +92,14 @@ impl RowReader {
             budget: cells_per_check,
             pread_left: (!scan.pread && !scan.is_get).then_some(PREAD_MAX_BYTES),
             ended: false,
+            rows_scanned: 0,
             rows_filtered: 0,
         }
+    }
+
+    /// Whether the filter wants nothing more.
+    pub(crate) fn is_filter_done(&self) -> bool {
+        self.filter.as_ref().is_some_and(Evaluator::filter_all_remaining)
     }
 
     /// The row that was read last, whole or in part, or passed over.
@@ -360,6 +368,7 @@ impl RowReader {
 
     fn end_row(&mut self) {
         self.place = Place::BetweenRows;
+        self.rows_scanned += 1;
         if let Some(filter) = &mut self.filter {
             filter.reset();
         }
