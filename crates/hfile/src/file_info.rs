@@ -43,9 +43,11 @@ pub mod key {
 
 /// Reads the payload of a file-info block: protobuf behind its magic, or the map of HBase 0.92 without it.
 pub(crate) fn parse(payload: &Bytes) -> Decoded<FileInfo> {
-    let Some(message) = magic::strip(payload) else {
+    let Some(message) = magic::strip_slice(payload) else {
         return parse_writable(payload);
     };
+    // A copy: the entries are slices of what is parsed, and must not hold the whole end of the file in memory.
+    let message = Bytes::copy_from_slice(message);
     let message = FileInfoProto::decode_length_delimited(message)
         .map_err(|e| Damage(format!("file info is not readable: {e}")))?;
     Ok(message.map_entry.into_iter().map(|pair| (pair.first, pair.second)).collect())

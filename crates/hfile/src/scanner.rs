@@ -67,7 +67,7 @@ impl Scanner {
             block: None,
             at: None,
             check_end: false,
-            ahead: ReadAhead::default(),
+            ahead: ReadAhead::new(options.compaction),
         }
     }
 
@@ -264,7 +264,7 @@ impl Scanner {
         if !self.step(reader)? {
             // At the end nothing is worth holding in memory.
             self.block = None;
-            self.ahead = ReadAhead::default();
+            self.ahead.clear();
             return Ok(false);
         }
         let first = self.load(reader)?.first();

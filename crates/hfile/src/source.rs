@@ -12,8 +12,10 @@ use cell::Order;
 use fs::{FilePath, ReadAt};
 use std::sync::Arc;
 
-/// Largest single read of a scan that reads ahead.
-const READ_AHEAD_MAX: usize = 1 << 20;
+/// Largest single read of a scan that reads ahead. Each such scan may hold this much.
+const READ_AHEAD_MAX: usize = 256 << 10;
+/// The same for a compaction, of which there are few.
+const READ_AHEAD_MAX_COMPACTION: usize = 1 << 20;
 
 /// The blocks of one file.
 pub(crate) struct Source {
@@ -39,8 +41,9 @@ pub(crate) struct Fetch {
 }
 
 /// Bytes read ahead of a sequential scan.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ReadAhead {
+    max: usize,
     buffer: Vec<u8>,
     start: u64,
     /// Where the last block asked for ended: a block that starts near it continues the scan.
@@ -149,17 +152,29 @@ impl Source {
 }
 
 impl ReadAhead {
+    pub fn new(compaction: bool) -> ReadAhead {
+        let max = if compaction { READ_AHEAD_MAX_COMPACTION } else { READ_AHEAD_MAX };
+        ReadAhead { max, buffer: Vec::new(), start: 0, expected: 0, window: 0 }
+    }
+
+    /// Gives back the memory.
+    pub fn clear(&mut self) {
+        self.buffer = Vec::new();
+        self.window = 0;
+    }
+
     fn read(&mut self, source: &Source, at: BlockAt) -> Result<Bytes> {
         let len = at.len as usize;
         // Index and Bloom blocks lie between data blocks: a small gap does not end a sequence.
-        let sequential = at.offset >= self.expected && at.offset - self.expected <= READ_AHEAD_MAX as u64;
+        let sequential = at.offset >= self.expected && at.offset - self.expected <= self.max as u64;
         self.expected = at.offset + u64::from(at.len);
         let skip = at.offset.wrapping_sub(self.start);
         if skip < self.buffer.len() as u64 && self.buffer.len() - skip as usize >= len {
             let skip = skip as usize;
             return Ok(Bytes::copy_from_slice(&self.buffer[skip..skip + len]));
         }
-        self.window = if sequential { (self.window * 2).clamp(2 * len, READ_AHEAD_MAX.max(len)) } else { len };
+        self.window =
+            if sequential { (self.window * 2).clamp((2 * len).min(self.max.max(len)), self.max.max(len)) } else { len };
         if self.window == len {
             self.buffer = Vec::new();
             return source.read_exact(at);

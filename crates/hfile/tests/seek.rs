@@ -201,3 +201,54 @@ fn an_empty_file_has_no_cells() {
     assert_eq!((reader.first_key(), reader.last_key(), reader.time_range()), (None, None, None));
     assert_eq!(reader.mid_key().expect("mid key"), None);
 }
+
+#[test]
+fn rows_of_hbase_meta_are_found_in_their_own_order() {
+    let dice = Dice::seeded(seed());
+    let mut cells = Vec::new();
+    for table in ["a", "a!", "a-b", "b", "ns:t"] {
+        for _ in 0..60 {
+            let start = ["", ",", "k,", "zz", "k\x00", "!"][dice.below(6) as usize];
+            let row = format!("{table},{start}{},{}.x", dice.below(30), dice.below(3));
+            for qualifier in ["regioninfo", "server"] {
+                let mut bytes = Vec::new();
+                let parts = (row.as_bytes(), qualifier.as_bytes());
+                cell::CellSpec {
+                    row: parts.0,
+                    family: b"info",
+                    qualifier: parts.1,
+                    timestamp: dice.below(5) as i64,
+                    type_code: 4,
+                    value: b"v",
+                    tags: b"",
+                }
+                .write(&mut bytes);
+                cells.push(Owned { bytes, seq_id: 1 });
+            }
+        }
+    }
+    cells.sort_by(|a, b| Order::Meta.cells(a.cell(), b.cell()));
+    for bloom in [BloomType::Row, BloomType::RowCol, BloomType::RowPrefixFixedLength] {
+        let options = WriterOptions {
+            order: Order::Meta,
+            bloom,
+            bloom_prefix_len: 3,
+            bloom_block_size_bytes: 128,
+            block_size_bytes: 200,
+            index_block_size_bytes: 300,
+            index_min_entries: 2,
+            ..WriterOptions::default()
+        };
+        let volume = MemVolume::new();
+        write(&volume, "file", options, &StoreMetadata::default(), &cells);
+        let reader = Reader::open(&volume, &FilePath::new("file"), ReaderContext::default()).expect("open");
+        assert_eq!(all_cells(&reader, ScanOptions::default()).expect("scan"), cells);
+        let mut scanner = reader.scanner(ScanOptions::default());
+        for cell in cells.iter().map(Owned::cell) {
+            assert!(scanner.seek(cell.key()).expect("seek"));
+            assert_eq!(scanner.current_key(), Some(cell.key()));
+            assert!(reader.may_contain_row(cell.row(), Residency::MayRead).expect("bloom"));
+            assert!(reader.may_contain_row_col(cell.row(), cell.qualifier(), Residency::MayRead).expect("bloom"));
+        }
+    }
+}
