@@ -102,6 +102,7 @@ impl Volume for LocalVolume {
             buffer: Vec::new(),
             written: 0,
             preallocated: 0,
+            written_behind: 0,
             broken: false,
         }))
     }
@@ -201,6 +202,7 @@ struct LocalAppender {
     buffer: Vec<u8>,
     written: u64,
     preallocated: u64,
+    written_behind: u64,
     broken: bool,
 }
 
@@ -281,6 +283,15 @@ impl Appender for LocalAppender {
         let (from, more) = (self.written, len - self.written);
         if rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, from, more).is_ok() {
             self.preallocated = len;
+        }
+    }
+
+    fn write_behind(&mut self) {
+        // Linux begins to write dirty pages that it is told are not needed; it cannot drop them before.
+        let len = std::num::NonZeroU64::new(self.written - self.written_behind);
+        if len.is_some() {
+            let _ = rustix::fs::fadvise(&self.file, self.written_behind, len, Advice::DontNeed);
+            self.written_behind = self.written;
         }
     }
 }

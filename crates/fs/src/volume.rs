@@ -111,4 +111,7 @@ pub trait Appender: Send {
     fn position(&self) -> u64;
     /// A hint that the file will grow to about `len` bytes. What is not used is given back when the appender goes.
     fn preallocate(&mut self, _len: u64) {}
+    /// A hint that what was flushed since the last such call may go to the disk now, so that a later sync finds little to do.
+    /// Does not wait.
+    fn write_behind(&mut self) {}
 }

@@ -97,6 +97,8 @@ struct Disk {
     /// A file that follows the current one as soon as the group is settled, and what ends there.
     next: Option<OpenFile>,
     cut: Option<files::Cut>,
+    /// Position up to which the operating system was asked to begin writing.
+    written_behind: u64,
     /// Who has to be told when the disk is let go.
     ready: Vec<(Done, std::result::Result<(), SyncFailed>)>,
 }
@@ -175,6 +177,7 @@ impl Log {
             homeless: false,
             next: None,
             cut: None,
+            written_behind: 0,
             ready: Vec::new(),
         };
         let log = Arc::new(Log {

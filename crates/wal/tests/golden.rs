@@ -156,6 +156,31 @@ fn the_plain_file_is_written_byte_for_byte() {
     assert!(volume.read(&path).expect("read") == golden("plain.wal"), "the bytes differ");
 }
 
+/// The markers in the file decode, and are written again as the same cells.
+#[test]
+fn markers_are_understood_and_written_alike() {
+    use basalt_wal::marker::Marker;
+    let path = FilePath::new("plain.wal");
+    let volume = volume_with(&path, &golden("plain.wal"));
+    let mut reader = Reader::open(&volume, &path).expect("open");
+    let mut kinds = std::collections::BTreeSet::new();
+    while let Some(entry) = reader.next().expect("next") {
+        for cell in &entry.cells {
+            let Some(marker) = Marker::decode(cell).expect("HBase's own message") else {
+                assert!(!entry.is_marker());
+                continue;
+            };
+            assert!(entry.is_marker());
+            let mut again = cell::CellBuffer::new();
+            marker.write(cell.row(), cell.timestamp(), &mut again);
+            assert_eq!(again.get(0).bytes(), cell.bytes());
+            kinds.insert(format!("{marker:?}").split('(').next().map(str::to_owned));
+        }
+    }
+    assert!(!kinds.is_empty());
+    assert_eq!(basalt_wal::marker::row_for_region(b""), b"\0");
+}
+
 /// However the file is cut: whole entries, then the end; never an error, never a wrong entry.
 #[test]
 fn every_cut_of_an_unclosed_file_is_a_clean_end() {

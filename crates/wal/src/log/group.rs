@@ -6,6 +6,9 @@ use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Without syncs the operating system is asked to begin writing whenever so much has gathered, lest the sync at the file's end
+/// hold everybody up.
+const WRITE_BEHIND_BYTES: u64 = 1 << 20;
 /// Buffers that grew beyond it in a burst are not kept.
 const KEPT_BUFFER_BYTES: usize = 4 << 20;
 
@@ -150,6 +153,10 @@ impl Log {
         }
         file.appender.flush().map_err(Trouble::of_write)?;
         let end = disk.group_end;
+        if !sync && end - disk.written_behind >= WRITE_BEHIND_BYTES {
+            file.appender.write_behind();
+            disk.written_behind = end;
+        }
         let mut state = self.state.lock();
         state.written = end;
         self.written.store(end, Ordering::Release);
