@@ -26,7 +26,7 @@ use anyhow::{Context, bail};
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  check                     format, lints, crate edges, generated code, tidiness, licences, fast tests: ends a task
+  check [--quick]           format, crate edges, generated code, tidiness, licences; unless quick, lints and fast tests
   test                      everything: check's tests, the release build, real clients, the kill test
   interop [--against basalt|hbase] [--only REGEX] [SUITE...]
                             real clients against the server; suites: java java3 asynchbase shell go pe ltt
@@ -54,7 +54,11 @@ fn command() -> anyhow::Result<()> {
     match command.as_str() {
         "check" => {
             let mut report = report::Report::default();
-            check::run(&mut report);
+            match rest.as_slice() {
+                [] => check::run(&mut report),
+                ["--quick"] => check::run_quick(&mut report),
+                _ => bail!("{USAGE}"),
+            }
             report.finish()
         }
         "test" => test(),
