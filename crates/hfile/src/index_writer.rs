@@ -16,6 +16,8 @@ pub(crate) struct Chunk {
     keys: Vec<u8>,
     /// End of each key in `keys`, and its block.
     entries: Vec<(usize, BlockAt)>,
+    /// Bytes of the entries in root format.
+    root_len: usize,
     /// In the root of a multi-level index: data blocks under this entry and those before it.
     blocks_up_to: Vec<u64>,
 }
@@ -24,6 +26,7 @@ impl Chunk {
     pub fn add(&mut self, key: &[u8], block: BlockAt) {
         self.keys.extend_from_slice(key);
         self.entries.push((self.keys.len(), block));
+        self.root_len += ENTRY_OVERHEAD + vint::encoded_len(key.len() as i64) + key.len();
     }
 
     pub fn len(&self) -> usize {
@@ -39,10 +42,7 @@ impl Chunk {
         self.keys.clear();
         self.entries.clear();
         self.blocks_up_to.clear();
-    }
-
-    fn root_len(&self) -> usize {
-        (0..self.len()).map(|i| self.key(i).len()).map(|len| ENTRY_OVERHEAD + vint::encoded_len(len as i64) + len).sum()
+        self.root_len = 0;
     }
 
     fn non_root_len(&self) -> usize {
@@ -152,11 +152,11 @@ impl IndexWriter {
         } else {
             self.root.write_mid_key(&mut mid_key);
         }
-        while levels > 1 && levels < 16 && self.root.len() > self.min_entries && self.root.root_len() > self.max_len {
+        while levels > 1 && levels < 16 && self.root.len() > self.min_entries && self.root.root_len > self.max_len {
             self.root = self.write_level(out)?;
             levels += 1;
         }
-        let mut payload = Vec::with_capacity(self.root.root_len() + mid_key.len());
+        let mut payload = Vec::with_capacity(self.root.root_len + mid_key.len());
         self.root.write_root(&mut payload);
         payload.extend_from_slice(&mid_key);
         let root = out.write(BlockType::RootIndex, &payload)?;
@@ -169,7 +169,7 @@ impl IndexWriter {
         let (level, mut parent, mut chunk) = (std::mem::take(&mut self.root), Chunk::default(), Chunk::default());
         for i in 0..level.len() {
             chunk.add(level.key(i), level.entries[i].1);
-            let full = i >= self.min_entries && chunk.root_len() >= self.max_len;
+            let full = i >= self.min_entries && chunk.root_len >= self.max_len;
             if full || i + 1 == level.len() {
                 let block = write_block(&chunk, BlockType::IntermediateIndex, out, &mut self.scratch)?;
                 self.uncompressed_bytes += self.scratch.len() as u64;

@@ -84,3 +84,25 @@ fn an_encrypted_file_is_refused_by_name() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn a_trailer_of_version_2_3_is_read() {
+    // No vector has one; it differs from version 3 in its length and its last four bytes only.
+    let v3 = golden("hfile/nt-none.hfile");
+    let (body, trailer) = v3.split_at(v3.len() - 4096);
+    let mut v2 = [body, &trailer[..208]].concat();
+    v2.extend_from_slice(&0x0300_0002u32.to_be_bytes());
+    let volume = fs::MemVolume::new();
+    let path = fs::FilePath::new("v2");
+    volume.put_file(&path, &v2);
+    let reader = Reader::open(&volume, &path, ReaderContext::default()).expect("open");
+    assert_eq!(all_cells(&reader, ScanOptions::default()).expect("read").len(), 513);
+}
+
+#[test]
+fn an_open_file_takes_little_memory() {
+    // 10,000 regions have at least as many files open.
+    let reader = open_golden("mt-none-none.hfile", ReaderContext::default()).expect("open");
+    assert!(reader.heap_bytes() < 8 * 1024, "{} bytes", reader.heap_bytes());
+    println!("{} bytes", reader.heap_bytes());
+}
