@@ -14,6 +14,7 @@ use crate::trailer::{TRAILER_LEN, Trailer};
 use crate::{BlockCache, BloomType, ChecksumType, Compression, Encoding, HashType, Result};
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;
+use cell::print::Binary;
 use cell::{CellRef, CellType, KeyRef, Order};
 use fs::{FilePath, Volume};
 use std::cmp::Ordering;
@@ -235,8 +236,9 @@ impl Writer {
         if self.entry_count > 0 {
             let last = CellRef::from_checked(&self.last, self.last_seq_id);
             let order = self.options.order.keys(last.key(), key);
-            assert!(order != Ordering::Greater, "{}: cells are not added in order: {key:?}", self.path);
-            assert!(last.family() == key.family(), "{}: cells of two families: {key:?}", self.path);
+            let shown = Binary(key.bytes());
+            assert!(order != Ordering::Greater, "{}: cells are not added in order: {shown}", self.path);
+            assert!(last.family() == key.family(), "{}: cells of two families: {shown}", self.path);
             same_key = order == Ordering::Equal;
         } else {
             self.first_key = Some(Bytes::copy_from_slice(key.bytes()));
