@@ -193,9 +193,10 @@ impl Master {
             for row in content.regions.into_iter().filter(|row| !row.info.table.is_meta()) {
                 // Whatever was open in an earlier life is not open now.
                 let state = match row.state {
+                    // HBase leaves a split parent's state as CLOSED: the region itself says that it was split.
+                    _ if row.info.split && row.info.offline => RegionState::Split,
                     Some(RegionState::Split) => RegionState::Split,
                     Some(RegionState::Closed) => RegionState::Closed,
-                    _ if row.info.split && row.info.offline => RegionState::Split,
                     _ => RegionState::Offline,
                 };
                 if !cluster.exists(&row.info.table) && !is_being_made(&row.info.table, unfinished) {

@@ -258,7 +258,8 @@ impl TableDescriptor {
                 .with("BLOOMFILTER", "ROWCOL")
                 .with("DATA_BLOCK_ENCODING", "ROW_INDEX_V1")
         };
-        let families = [family("info", "3"), family("table", "3"), family("rep_barrier", "2147483647")];
+        let barrier = family("rep_barrier", "2147483647").with("BLOCKSIZE", "65536");
+        let families = [family("info", "3"), family("table", "3"), barrier];
         let mut table = TableDescriptor::new(TableName::meta(), families);
         table.attributes.insert(Bytes::from("IS_META"), Bytes::from("true"));
         let endpoint = "|org.apache.hadoop.hbase.coprocessor.MultiRowMutationEndpoint|536870911|";
@@ -271,8 +272,7 @@ impl TableDescriptor {
         let family = FamilyDescriptor::new("info")
             .with("VERSIONS", "10")
             .with("IN_MEMORY", "true")
-            .with("BLOCKSIZE", "8192")
-            .with("DATA_BLOCK_ENCODING", "ROW_INDEX_V1");
+            .with("BLOCKSIZE", "8192");
         TableDescriptor::new(TableName::namespace_table(), [family])
     }
 

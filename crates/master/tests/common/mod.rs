@@ -14,7 +14,7 @@ use model::{FamilyDescriptor, Mutation, RegionInfo, Scan, ServerName, TableDescr
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use tokio::sync::watch;
 
 /// Counts calls and switches the machine off after so many.
@@ -42,6 +42,10 @@ impl Machine {
 
     pub fn calls_left(&self) -> i64 {
         self.left.load(Ordering::SeqCst)
+    }
+
+    pub fn went_off(&self) -> bool {
+        *self.off.borrow()
     }
 
     pub async fn is_off(&self) {
@@ -201,6 +205,10 @@ pub struct FakeHost {
     /// Log entries written to catalog tables.
     pub log_entries: AtomicI64,
     pub server: ServerName,
+    /// Regions may be opened without a directory.
+    pub lenient: bool,
+    /// How long a sync of the log takes.
+    pub sync_ms: AtomicU64,
 }
 
 impl FakeHost {
@@ -225,7 +233,7 @@ impl RegionHost for FakeHost {
             }
             // A region without its directory would lose its edits when a log is split.
             let there = self.volume.memory.exists(&layout::region_dir(&info)).expect("memory");
-            assert!(there, "opened without a directory: {}", info.name_string());
+            assert!(there || self.lenient, "opened without a directory: {}", info.name_string());
             assert_eq!(info.table, table.name);
             assert!(!info.split && !info.offline, "opened a parent: {}", info.name_string());
             let mut open = self.open.lock();
@@ -286,7 +294,13 @@ impl RegionHost for FakeHost {
             // Durable, and the machine may still go off before the answer leaves.
             if self.machine.runs() { Ok(()) } else { Err(HostError::Stopping) }
         });
-        done
+        let sync_time = std::time::Duration::from_millis(self.sync_ms.load(Ordering::SeqCst));
+        Box::pin(async move {
+            if !sync_time.is_zero() {
+                tokio::time::sleep(sync_time).await;
+            }
+            done.await
+        })
     }
 
     fn scan(&self, encoded_name: &str, _scan: Scan) -> Later<'_, Result<CellBuffer, HostError>> {
@@ -361,6 +375,10 @@ pub struct Life {
 }
 
 pub const EVER: i64 = i64::MAX;
+/// Setting of a host that opens regions without a directory.
+pub const LENIENT: &str = "test.lenient";
+/// Setting of a host whose log takes so long to sync.
+pub const SYNC_MS: &str = "test.sync.ms";
 
 pub async fn start(memory: &MemVolume, catalog: &Catalog, config: Config) -> Result<Life, StartError> {
     let machine = Machine::new(EVER);
@@ -377,6 +395,8 @@ pub async fn start(memory: &MemVolume, catalog: &Catalog, config: Config) -> Res
         flushed: Mutex::default(),
         log_entries: AtomicI64::new(0),
         server: ServerName::new("localhost", 16020, 1_795_220_000_001),
+        lenient: config.is_set(LENIENT),
+        sync_ms: AtomicU64::new(config.text(SYNC_MS).map_or(0, |text| text.parse().expect("a number"))),
     });
     let notes = Arc::new(Notes::default());
     let env = MasterEnv {

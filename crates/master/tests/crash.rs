@@ -1,0 +1,284 @@
+//! The machine goes off at every call of every DDL; after the next start the work is done whole or not at all, every
+//! rule of [`common::Life::check`] holds, and no store file is lost.
+
+mod common;
+
+use basalt_master::cluster::TableState;
+use basalt_master::layout;
+use base::{Config, Dice};
+use bytes::Bytes;
+use common::{Catalog, EVER, Life, bytes, caller, start, table, table_name};
+use fs::{CrashPolicy, MemVolume, Volume};
+use model::FamilyDescriptor;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+type Steps<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// What a client would see of the tables and namespaces.
+type Shape = (BTreeMap<String, (TableState, Vec<Bytes>, Vec<Bytes>)>, Vec<String>);
+
+fn shape(life: &Life) -> Shape {
+    let cluster = life.master.cluster();
+    let table = |table: &model::TableDescriptor, state| {
+        let live = cluster.regions_of(&table.name).filter(|node| node.is_live());
+        let starts = live.map(|node| node.info.start_key.clone()).collect();
+        (table.name.to_string(), (state, starts, table.families.keys().cloned().collect()))
+    };
+    let tables = cluster.tables().map(|(descriptor, state)| table(descriptor, state)).collect();
+    (tables, cluster.namespaces().map(|(name, _)| name.to_owned()).collect())
+}
+
+/// Names of store files, wherever they are.
+fn store_files(memory: &MemVolume) -> BTreeSet<String> {
+    let files = memory.all_files();
+    let names = files.iter().map(|path| path.name().to_owned());
+    names.filter(|name| name.len() >= 32 && name.bytes().all(|b| b.is_ascii_hexdigit())).collect()
+}
+
+fn copy(catalog: &Catalog) -> Catalog {
+    Arc::new(Mutex::new(catalog.lock().clone()))
+}
+
+/// Lets everything that was begun end.
+async fn settle(life: &Life) {
+    let settled = async {
+        while life.master.unfinished_procedures() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), settled).await.expect("what was begun ends");
+}
+
+/// Stops at every call of `steps` after `before`.
+async fn at_every_call(
+    name: &str,
+    before: impl for<'a> Fn(&'a Life) -> Steps<'a>,
+    steps: impl for<'a> Fn(&'a Life) -> Steps<'a>,
+) {
+    let life = common::fresh().await;
+    before(&life).await;
+    settle(&life).await;
+    life.check();
+    let (old_shape, files) = (shape(&life), store_files(&life.memory));
+    life.master.stop();
+    let (memory, catalog) = (life.memory.snapshot(), copy(&life.catalog));
+    let mut new_shape = None;
+    let mut visited = 0;
+    for stop_after in 0i64.. {
+        let (memory, catalog) = (memory.snapshot(), copy(&catalog));
+        let life = start(&memory, &catalog, Config::default()).await.expect("starts");
+        life.machine.switch_off_after(stop_after);
+        let machine = Arc::clone(&life.machine);
+        tokio::select! {
+            () = machine.is_off() => {}
+            () = steps(&life) => {}
+        }
+        let whole = !machine.went_off();
+        life.machine.switch_off_after(if whole { EVER } else { 0 });
+        if whole {
+            settle(&life).await;
+            life.check();
+            new_shape = Some(shape(&life));
+            life.master.stop();
+            break;
+        }
+        life.master.stop();
+        visited += 1;
+    }
+    let new_shape = new_shape.expect("the steps end");
+    println!("{name}: {visited} calls");
+    assert!(visited > 3, "{name}: the machine went off {visited} times only");
+    for stop_after in 0..visited {
+        let policies =
+            [(CrashPolicy::LoseUnsynced, 0), (CrashPolicy::Torn, stop_after as u64), (CrashPolicy::KeepAll, 0)];
+        // All three for a thorough run, one or two otherwise.
+        let thorough = std::env::var_os("BASALT_TEST_THOROUGH").is_some();
+        for (policy, seed) in policies.into_iter().take(if thorough { 3 } else { 1 + (stop_after % 2) as usize }) {
+            let (memory, catalog) = (memory.snapshot(), copy(&catalog));
+            let life = start(&memory, &catalog, Config::default()).await.expect("starts");
+            life.machine.switch_off_after(stop_after);
+            let machine = Arc::clone(&life.machine);
+            tokio::select! {
+                () = machine.is_off() => {}
+                () = steps(&life) => {}
+            }
+            life.machine.switch_off_after(0);
+            life.master.stop();
+            let what = format!("{name}, off after {stop_after} calls, {policy:?} with seed {seed}");
+            println!("{what}");
+            let crashed = memory.crash(&Dice::seeded(seed), policy);
+            let next =
+                start(&crashed, &copy(&catalog), Config::default()).await.unwrap_or_else(|e| panic!("{what}: {e}"));
+            settle(&next).await;
+            next.check();
+            let seen = shape(&next);
+            assert!(
+                seen == old_shape || seen == new_shape,
+                "{what}: {seen:#?}\nneither {old_shape:#?}\nnor {new_shape:#?}"
+            );
+            let lost: Vec<_> = files.difference(&store_files(&crashed)).cloned().collect();
+            assert_eq!(lost, Vec::<String>::new(), "{what}");
+            next.master.stop();
+        }
+    }
+}
+
+/// Waits for a submitted procedure if it was accepted; the machine may be off already.
+async fn finish(life: &Life, submitted: basalt_master::Result<u64>) {
+    if let Ok(id) = submitted {
+        let _ended = life.master.wait_for(id).await;
+    } else {
+        life.machine.is_off().await;
+    }
+}
+
+fn nothing(_: &Life) -> Steps<'_> {
+    Box::pin(async {})
+}
+
+fn filled(life: &Life) -> Steps<'_> {
+    Box::pin(async {
+        life.create("t", &["f", "g"], &["m"]).await;
+        life.fill("t");
+    })
+}
+
+fn filled_and_disabled(life: &Life) -> Steps<'_> {
+    Box::pin(async {
+        filled(life).await;
+        life.disable("t").await;
+    })
+}
+
+#[tokio::test]
+async fn create() {
+    at_every_call("create", nothing, |life| {
+        Box::pin(async {
+            let keys = [bytes("m"), bytes("x")];
+            finish(life, life.master.create_table(table("t", &["f"]), &keys, &caller()).await).await;
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn delete() {
+    at_every_call("delete", filled_and_disabled, |life| {
+        Box::pin(async { finish(life, life.master.delete_table(&table_name("t"), &caller()).await).await })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn truncate() {
+    at_every_call("truncate", filled_and_disabled, |life| {
+        Box::pin(async { finish(life, life.master.truncate_table(&table_name("t"), true, &caller()).await).await })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn disable() {
+    at_every_call("disable", filled, |life| {
+        Box::pin(async { finish(life, life.master.disable_table(&table_name("t"), &caller()).await).await })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn enable() {
+    at_every_call("enable", filled_and_disabled, |life| {
+        Box::pin(async { finish(life, life.master.enable_table(&table_name("t"), &caller()).await).await })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn add_family() {
+    at_every_call("add family", filled, |life| {
+        Box::pin(async {
+            let family = FamilyDescriptor::new("h");
+            finish(life, life.master.add_family(&table_name("t"), family, &caller()).await).await;
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn delete_family() {
+    at_every_call("delete family", filled, |life| {
+        Box::pin(async {
+            finish(life, life.master.delete_family(&table_name("t"), &bytes("g"), &caller()).await).await
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn split() {
+    at_every_call("split", filled, |life| {
+        Box::pin(async {
+            let region = life.regions("t").remove(1);
+            let row = Some(bytes("p"));
+            finish(life, life.master.split_region(region.encoded_name(), row, &caller()).await).await;
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn merge() {
+    at_every_call("merge", filled, |life| {
+        Box::pin(async {
+            let names: Vec<String> = life.regions("t").iter().map(|info| info.encoded_name().to_string()).collect();
+            finish(life, life.master.merge_regions(&names, false, &caller()).await).await;
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn janitor() {
+    fn split_and_compacted(life: &Life) -> Steps<'_> {
+        Box::pin(async {
+            filled(life).await;
+            let region = life.regions("t").remove(1);
+            let id = life.master.split_region(region.encoded_name(), Some(bytes("p")), &caller()).await;
+            life.master.wait_for(id.expect("accepted")).await.expect("split");
+            for path in
+                life.memory.all_files().into_iter().filter(|path| path.name().ends_with(&**region.encoded_name()))
+            {
+                life.memory.remove_file(&path).expect("memory");
+                life.memory.sync_dir(&path.parent()).expect("memory");
+            }
+            assert!(life.memory.exists(&layout::region_dir(&region)).expect("memory"));
+        })
+    }
+    at_every_call("janitor", split_and_compacted, |life| {
+        Box::pin(async {
+            if life.master.run_catalog_janitor().await.is_err() {
+                life.machine.is_off().await;
+            }
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn namespaces() {
+    at_every_call("create namespace", nothing, |life| {
+        Box::pin(async { finish(life, life.master.create_namespace("ns".into(), vec![], &caller()).await).await })
+    })
+    .await;
+    fn made(life: &Life) -> Steps<'_> {
+        Box::pin(async { finish(life, life.master.create_namespace("ns".into(), vec![], &caller()).await).await })
+    }
+    at_every_call("delete namespace", made, |life| {
+        Box::pin(async { finish(life, life.master.delete_namespace("ns", &caller()).await).await })
+    })
+    .await;
+}

@@ -1,0 +1,292 @@
+//! The services over real connections: what clients send, and what they get.
+
+mod common;
+
+use basalt_master::convert;
+use base::{Config, SystemClock};
+use bytes::Bytes;
+use common::{Life, bytes, table, table_name};
+use pb::get_procedure_result_response::State as ResultState;
+use proto::methods::Method;
+use proto::{Message, pb};
+use rpc::client::{Client, ClientError, ClientOptions};
+use rpc::{Limits, Server};
+use std::sync::Arc;
+use std::time::Duration;
+
+struct Connected {
+    life: Life,
+    _server: Server,
+    client: Client,
+}
+
+async fn connect(life: Life, service: &str) -> Connected {
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let limits = Limits::from_config(&Config::default());
+    let server =
+        Server::bind(address, life.master.handler(), Arc::new(SystemClock::new()), limits).expect("a free port");
+    let client = Client::connect(server.local_addr(), service, ClientOptions::default()).await.expect("connects");
+    Connected { life, _server: server, client }
+}
+
+impl Connected {
+    async fn call<R: Message + Default>(&self, method: Method, request: &impl Message) -> Result<R, ClientError> {
+        let call = self.client.call(method.info(), request, None);
+        tokio::time::timeout(Duration::from_secs(30), call).await.expect("an answer")?.decode()
+    }
+
+    async fn refused(&self, method: Method, request: &impl Message) -> (String, String) {
+        let error = self.call::<pb::IsMasterRunningResponse>(method, request).await.expect_err("refused");
+        let ClientError::Remote(exception) = &error else { panic!("{error}") };
+        (exception.exception_class_name().to_owned(), exception.stack_trace().to_owned())
+    }
+
+    /// Polls as a client does.
+    async fn wait(&self, proc_id: Option<u64>) -> pb::GetProcedureResultResponse {
+        let request = pb::GetProcedureResultRequest { proc_id: proc_id.expect("an id") };
+        loop {
+            let result: pb::GetProcedureResultResponse =
+                self.call(Method::MasterGetProcedureResult, &request).await.expect("polled");
+            if result.state() != ResultState::Running {
+                return result;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_makes_and_drops_a_table() {
+    let c = connect(common::fresh().await, "MasterService").await;
+    let running: pb::IsMasterRunningResponse =
+        c.call(Method::MasterIsMasterRunning, &pb::IsMasterRunningRequest {}).await.expect("answered");
+    assert!(running.is_master_running);
+    let create = pb::CreateTableRequest {
+        table_schema: convert::table_message(&table("s1", &["f"])),
+        split_keys: vec![bytes("m")],
+        nonce_group: Some(1),
+        nonce: Some(2),
+    };
+    let created: pb::CreateTableResponse = c.call(Method::MasterCreateTable, &create).await.expect("accepted");
+    let again: pb::CreateTableResponse = c.call(Method::MasterCreateTable, &create).await.expect("the same");
+    assert_eq!(created.proc_id, again.proc_id);
+    let result = c.wait(created.proc_id).await;
+    assert_eq!((result.state(), &result.exception), (ResultState::Finished, &None));
+    assert!(result.submitted_time.is_some());
+
+    let list = pb::GetTableDescriptorsRequest::default();
+    let tables: pb::GetTableDescriptorsResponse =
+        c.call(Method::MasterGetTableDescriptors, &list).await.expect("listed");
+    assert_eq!(tables.table_schema.len(), 1);
+    assert_eq!(convert::table(&tables.table_schema[0]).expect("legal").name, table_name("s1"));
+    let tracker = tables.table_schema[0].attributes.iter().find(|pair| pair.first == "hbase.store.file-tracker.impl");
+    assert_eq!(tracker.expect("as HBase 2.6").second, "DEFAULT");
+    for (regex, namespace, system, expected) in [
+        (None, None, true, vec!["hbase:meta", "hbase:namespace", "s1"]),
+        (Some("s.*"), None, false, vec!["s1"]),
+        (Some("default:s\\d"), None, false, vec!["s1"]),
+        (Some("s"), None, false, vec![]),
+        (None, Some("hbase"), true, vec!["hbase:meta", "hbase:namespace"]),
+        (None, Some("default"), false, vec!["s1"]),
+    ] {
+        let request = pb::GetTableNamesRequest {
+            regex: regex.map(str::to_owned),
+            namespace: namespace.map(str::to_owned),
+            include_sys_tables: Some(system),
+        };
+        let names: pb::GetTableNamesResponse = c.call(Method::MasterGetTableNames, &request).await.expect("listed");
+        let names: Vec<String> =
+            names.table_names.iter().map(|name| convert::table_name(name).expect("legal").to_string()).collect();
+        assert_eq!(names, expected, "{regex:?} {namespace:?}");
+    }
+    let name = convert::table_name_message(&table_name("s1"));
+    let state: pb::GetTableStateResponse = c
+        .call(Method::MasterGetTableState, &pb::GetTableStateRequest { table_name: name.clone() })
+        .await
+        .expect("answered");
+    assert_eq!(state.table_state.state(), pb::table_state::State::Enabled);
+
+    let drop = pb::DeleteTableRequest { table_name: name.clone(), ..Default::default() };
+    let (class, text) = c.refused(Method::MasterDeleteTable, &drop).await;
+    assert_eq!(class, "org.apache.hadoop.hbase.TableNotDisabledException");
+    assert!(text.starts_with("org.apache.hadoop.hbase.TableNotDisabledException: s1"), "{text}");
+    let disable = pb::DisableTableRequest { table_name: name, ..Default::default() };
+    let disabled: pb::DisableTableResponse = c.call(Method::MasterDisableTable, &disable).await.expect("accepted");
+    c.wait(disabled.proc_id).await;
+    let deleted: pb::DeleteTableResponse = c.call(Method::MasterDeleteTable, &drop).await.expect("accepted");
+    assert_eq!(c.wait(deleted.proc_id).await.state(), ResultState::Finished);
+    assert_eq!(c.wait(Some(4711)).await.state(), ResultState::NotFound);
+    c.life.check();
+}
+
+#[tokio::test]
+async fn the_status_has_what_the_shell_reads() {
+    let life = common::fresh().await;
+    life.create("t", &["f"], &["m"]).await;
+    let c = connect(life, "MasterService").await;
+    let status: pb::GetClusterStatusResponse =
+        c.call(Method::MasterGetClusterStatus, &pb::GetClusterStatusRequest::default()).await.expect("answered");
+    let status = status.cluster_status;
+    assert_eq!(status.hbase_version.expect("a version").version, "2.6.4");
+    assert_eq!(status.cluster_id.expect("an id").cluster_id.len(), 36);
+    assert_eq!(status.master.expect("a master").port, Some(16000));
+    let server = &status.live_servers[0];
+    assert_eq!((server.server.port, server.server_load.region_loads.len()), (Some(16020), 4));
+    assert_eq!(server.server_load.total_number_of_requests, Some(48));
+    assert_eq!(server.server_load.region_loads[0].storefile_size_mb, Some(3));
+    let counts = &status.table_region_states_count;
+    let of_t = counts.iter().find(|count| count.table_name.qualifier == "t").expect("counted");
+    assert_eq!((of_t.region_states_count.open_regions, of_t.region_states_count.total_regions), (2, 2));
+    assert_eq!((status.balancer_on, status.master_info_port), (Some(true), Some(16010)));
+    assert!(status.regions_in_transition.is_empty());
+    // Only what is asked for.
+    let options = vec![pb::Option::Master as i32];
+    let status: pb::GetClusterStatusResponse =
+        c.call(Method::MasterGetClusterStatus, &pb::GetClusterStatusRequest { options }).await.expect("answered");
+    assert!(status.cluster_status.live_servers.is_empty() && status.cluster_status.master.is_some());
+}
+
+#[tokio::test]
+async fn switches_are_kept_and_answered() {
+    let c = connect(common::fresh().await, "MasterService").await;
+    let off = pb::SetBalancerRunningRequest { on: false, synchronous: None };
+    for expected in [true, false] {
+        let was: pb::SetBalancerRunningResponse = c.call(Method::MasterSetBalancerRunning, &off).await.expect("set");
+        assert_eq!(was.prev_balance_value, Some(expected));
+    }
+    let balance: pb::BalanceResponse =
+        c.call(Method::MasterBalance, &pb::BalanceRequest::default()).await.expect("asked");
+    assert!(!balance.balancer_ran);
+    let request = pb::SetSplitOrMergeEnabledRequest { enabled: false, synchronous: None, switch_types: vec![0, 1] };
+    let was: pb::SetSplitOrMergeEnabledResponse =
+        c.call(Method::MasterSetSplitOrMergeEnabled, &request).await.expect("set");
+    assert_eq!(was.prev_value, [true, true]);
+    let asked = pb::IsSplitOrMergeEnabledRequest { switch_type: 0 };
+    let enabled: pb::IsSplitOrMergeEnabledResponse =
+        c.call(Method::MasterIsSplitOrMergeEnabled, &asked).await.expect("asked");
+    assert!(!enabled.enabled);
+    c.life.create("t", &["f"], &[]).await;
+    let region = c.life.regions("t").remove(0);
+    let request = pb::SplitTableRegionRequest {
+        region_info: convert::region_info_message(&region),
+        split_row: Some(bytes("m")),
+        ..Default::default()
+    };
+    let (class, text) = c.refused(Method::MasterSplitRegion, &request).await;
+    assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException");
+    assert!(text.contains("Split switch is off!"), "{text}");
+    let scan: pb::RunCatalogScanResponse =
+        c.call(Method::MasterRunCatalogScan, &pb::RunCatalogScanRequest::default()).await.expect("ran");
+    assert_eq!(scan.scan_result, Some(0));
+    let _stopped: pb::ShutdownResponse =
+        c.call(Method::MasterShutdown, &pb::ShutdownRequest::default()).await.expect("asked");
+    assert_eq!(*c.life.notes.stops.lock(), [true]);
+}
+
+#[tokio::test]
+async fn regions_by_hand_and_the_old_flush() {
+    let life = common::fresh().await;
+    life.create("t", &["f"], &["m"]).await;
+    let region = life.regions("t").remove(0);
+    let c = connect(life, "MasterService").await;
+    let specifier = pb::RegionSpecifier { r#type: 1, value: region.name().clone() };
+    let close = pb::UnassignRegionRequest { region: specifier.clone(), force: None };
+    let _closed: pb::UnassignRegionResponse = c.call(Method::MasterUnassignRegion, &close).await.expect("closed");
+    assert!(!c.life.host.open.lock().contains_key(&**region.encoded_name()));
+    let open = pb::AssignRegionRequest { region: specifier, r#override: None };
+    let _opened: pb::AssignRegionResponse = c.call(Method::MasterAssignRegion, &open).await.expect("opened");
+    c.life.check();
+    let by_encoded_name = pb::RegionSpecifier { r#type: 2, value: bytes(region.encoded_name()) };
+    let move_it = pb::MoveRegionRequest { region: by_encoded_name, dest_server_name: None };
+    let _moved: pb::MoveRegionResponse = c.call(Method::MasterMoveRegion, &move_it).await.expect("moved");
+    let unknown = pb::MoveRegionRequest {
+        region: pb::RegionSpecifier { r#type: 2, value: bytes("0123") },
+        dest_server_name: None,
+    };
+    assert_eq!(c.refused(Method::MasterMoveRegion, &unknown).await.0, "org.apache.hadoop.hbase.UnknownRegionException");
+
+    let procedure = pb::ProcedureDescription {
+        signature: "flush-table-proc".into(),
+        instance: Some("t".into()),
+        ..Default::default()
+    };
+    let request = pb::ExecProcedureRequest { procedure: procedure.clone() };
+    let started: pb::ExecProcedureResponse = c.call(Method::MasterExecProcedure, &request).await.expect("started");
+    assert_eq!(started.expected_timeout, Some(300_000));
+    let poll = pb::IsProcedureDoneRequest { procedure: Some(procedure) };
+    while c.call::<pb::IsProcedureDoneResponse>(Method::MasterIsProcedureDone, &poll).await.expect("polled").done
+        != Some(true)
+    {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(c.life.host.flushed.lock().len(), 2);
+    let strange = pb::ProcedureDescription { signature: "make-tea".into(), ..Default::default() };
+    let (class, text) = c.refused(Method::MasterExecProcedure, &pb::ExecProcedureRequest { procedure: strange }).await;
+    assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException");
+    assert!(text.contains("The procedure is not registered: make-tea"), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_not_there_says_so_and_garbage_harms_nobody() {
+    let c = connect(common::fresh().await, "MasterService").await;
+    for method in
+        [Method::MasterSnapshot, Method::MasterGrant, Method::MasterSetQuota, Method::MasterAddReplicationPeer]
+    {
+        let (class, text) = c.refused(method, &pb::IsMasterRunningRequest {}).await;
+        assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException");
+        assert!(text.contains("is not supported by this version of Basalt"), "{text}");
+    }
+    // Every method of the service under empty and garbage requests: an answer or an exception, never silence.
+    for method in proto::methods::Service::Master.methods() {
+        if matches!(method.method, Method::MasterShutdown | Method::MasterStopMaster) {
+            continue;
+        }
+        for garbage in [&b""[..], b"\xff\xff\xff\xff", b"\x0a\x05ab", b"\x08\x96\x01"] {
+            let call = c.client.call_raw(method.name, garbage, None);
+            let answer = tokio::time::timeout(Duration::from_secs(30), call).await.expect("an answer");
+            assert!(matches!(answer, Ok(_) | Err(ClientError::Remote(_))), "{}", method.name);
+        }
+    }
+    c.life.check();
+    let illegal = pb::CreateTableRequest {
+        table_schema: pb::TableSchema {
+            table_name: Some(pb::TableName { namespace: bytes("default"), qualifier: bytes("a b") }),
+            ..convert::table_message(&table("x", &["f"]))
+        },
+        ..Default::default()
+    };
+    let (class, text) = c.refused(Method::MasterCreateTable, &illegal).await;
+    assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException");
+    assert!(text.contains("User-space table qualifiers may only contain"), "{text}");
+    let family = pb::AddColumnRequest {
+        table_name: convert::table_name_message(&table_name("x")),
+        column_families: pb::ColumnFamilySchema { name: bytes("a:b"), ..Default::default() },
+        ..Default::default()
+    };
+    assert!(c.refused(Method::MasterAddColumn, &family).await.1.contains("Illegal character"));
+    let bomb = pb::GetTableNamesRequest { regex: Some("(".into()), ..Default::default() };
+    assert!(c.refused(Method::MasterGetTableNames, &bomb).await.1.contains("cannot be used"));
+}
+
+#[tokio::test]
+async fn the_registry_answers() {
+    let c = connect(common::fresh().await, "ClientMetaService").await;
+    let id: pb::GetClusterIdResponse =
+        c.call(Method::ClientMetaGetClusterId, &pb::GetClusterIdRequest {}).await.expect("answered");
+    assert_eq!(id.cluster_id.as_deref(), Some(c.life.master.cluster_id()));
+    let masters: pb::GetMastersResponse =
+        c.call(Method::ClientMetaGetMasters, &pb::GetMastersRequest {}).await.expect("answered");
+    assert!(masters.master_servers.len() == 1 && masters.master_servers[0].is_active);
+    let active: pb::GetActiveMasterResponse =
+        c.call(Method::ClientMetaGetActiveMaster, &pb::GetActiveMasterRequest {}).await.expect("answered");
+    assert_eq!(active.server_name.expect("one").port, Some(16000));
+    let meta: pb::GetMetaRegionLocationsResponse = c
+        .call(Method::ClientMetaGetMetaRegionLocations, &pb::GetMetaRegionLocationsRequest {})
+        .await
+        .expect("answered");
+    assert_eq!(meta.meta_locations[0].server_name.as_ref().expect("one").port, Some(16020));
+    assert_eq!(meta.meta_locations[0].region_info.table_name.qualifier, Bytes::from("meta"));
+    let nodes: pb::GetBootstrapNodesResponse =
+        c.call(Method::ClientMetaGetBootstrapNodes, &pb::GetBootstrapNodesRequest {}).await.expect("answered");
+    assert_eq!(nodes.server_name.len(), 1);
+}

@@ -1,0 +1,267 @@
+//! Starting: on nothing, on what HBase wrote, on what must be refused, on very many regions.
+
+mod common;
+
+use basalt_master::cluster::{RegionState, TableState};
+use basalt_master::rootdir::{self, Found, RootError};
+use basalt_master::{convert, descriptor};
+use base::{Clock, Config, Dice, SystemClock};
+use bytes::Bytes;
+use common::{Catalog, Machine, MachineVolume, bytes, caller, put_cell, start, table, table_name};
+use fs::{CrashPolicy, FilePath, MemVolume, Volume};
+use model::TableDescriptor;
+use proto::{Message, magic, pb};
+use std::sync::atomic::Ordering;
+
+fn golden(path: &str) -> Vec<u8> {
+    #[allow(clippy::disallowed_methods, reason = "a test reads its golden file")]
+    let read = std::fs::read(format!("{}/../../tests/golden/{path}", env!("CARGO_MANIFEST_DIR")));
+    read.expect("the golden file is in the repository")
+}
+
+/// The files of a `.tar.gz`: plain entries with short names are all there are in ours, and GNU long names.
+fn untar(name: &str) -> MemVolume {
+    let packed = golden(name);
+    let mut tar = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut tar).expect("gzip");
+    let volume = MemVolume::new();
+    let text = |field: &[u8]| {
+        let end = field.iter().position(|b| *b == 0).unwrap_or(field.len());
+        String::from_utf8(field[..end].to_vec()).expect("text")
+    };
+    let (mut at, mut long_name) = (0, None);
+    while at + 512 <= tar.len() && tar[at] != 0 {
+        let header = &tar[at..at + 512];
+        let len = usize::from_str_radix(text(&header[124..136]).trim(), 8).expect("octal");
+        let body = &tar[at + 512..at + 512 + len];
+        let path = long_name.take().unwrap_or_else(|| {
+            let prefix = text(&header[345..500]);
+            let name = text(&header[..100]);
+            if prefix.is_empty() { name } else { format!("{prefix}/{name}") }
+        });
+        let path = path.trim_start_matches("./").trim_end_matches('/').to_owned();
+        match header[156] {
+            b'L' => long_name = Some(text(body)),
+            b'5' if !path.is_empty() && path != "." => volume.create_dir_all(&FilePath::new(path)).expect("memory"),
+            b'0' => volume.put_file(&FilePath::new(path), body),
+            _ => {}
+        }
+        at += 512 + len.div_ceil(512) * 512;
+    }
+    for dir in volume.all_files().iter().map(FilePath::parent) {
+        volume.sync_dir(&dir).expect("memory");
+    }
+    volume
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hex")).collect()
+}
+
+/// A row as `Bytes.toStringBinary` prints it.
+fn unprint(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        match rest.strip_prefix(b"\\x") {
+            Some(hex) => {
+                out.push(u8::from_str_radix(std::str::from_utf8(&hex[..2]).expect("hex"), 16).expect("hex"));
+                rest = &hex[2..];
+            }
+            None => {
+                out.push(*first);
+                rest = after;
+            }
+        }
+    }
+    out
+}
+
+/// hbase:meta and hbase:namespace as the captured cluster had them.
+fn captured_catalog() -> Catalog {
+    let catalog = Catalog::default();
+    let dump = String::from_utf8(golden("cluster/meta-dump.jsonl")).expect("text");
+    for line in dump.lines() {
+        let cell: serde_json::Value = serde_json::from_str(line).expect("a JSON line");
+        let text = |key: &str| cell[key].as_str().expect(key);
+        let stamp = cell["ts"].as_i64().expect("ts");
+        put_cell(&catalog, "1588230740", &unprint(text("row")), text("column"), stamp, &unhex(text("value_hex")));
+    }
+    for (name, pairs) in [("default", vec![]), ("hbase", vec![]), ("ns1", vec![("k".to_owned(), "v".to_owned())])] {
+        let value = convert::namespace_message(name, &pairs).encode_to_vec();
+        put_cell(&catalog, "a734b296b56ad33b7d6bd72a952ae175", name.as_bytes(), "info:d", 1, &value);
+    }
+    catalog
+}
+
+#[test]
+fn descriptors_that_hbase_wrote_are_read_and_written() {
+    let volume = untar("rootdir/after-recovery-clean-stop.tar.gz");
+    let tables = descriptor::list_tables(&volume).expect("memory");
+    assert!(tables.len() >= 14, "{tables:?}");
+    for name in &tables {
+        let dir = FilePath::new(format!("data/{}/{}/.tabledesc", name.namespace(), name.qualifier()));
+        let file = volume.list(&dir).expect("a descriptor").remove(0);
+        let captured = volume.read(&dir.join(&file.name)).expect("memory");
+        let read = descriptor::read(&volume, name).expect("whole").expect("there");
+        // The same fields; HBase's order of attributes is a hash map's, ours is the names'.
+        assert_eq!(descriptor::to_bytes(&read).len(), captured.len(), "{name}");
+        // Writing what is there changes nothing; a change gets the next number and its own length.
+        descriptor::write(&volume, &read).expect("memory");
+        assert_eq!(volume.list(&dir).expect("memory").len(), 1);
+        assert_eq!(volume.list(&dir).expect("memory")[0], file);
+        let mut changed = read;
+        changed.attributes.insert(bytes("OWNER"), bytes("me"));
+        descriptor::write(&volume, &changed).expect("memory");
+        let len = descriptor::to_bytes(&changed).len();
+        assert_eq!(volume.list(&dir).expect("memory")[0].name, format!(".tableinfo.0000000002.{len}"));
+        assert_eq!(descriptor::read(&volume, name).expect("whole"), Some(changed));
+    }
+    // Our own catalog tables are HBase's.
+    for (ours, dir) in [(TableDescriptor::meta(), "meta"), (TableDescriptor::namespace_table(), "namespace")] {
+        let volume = untar("rootdir/after-recovery-clean-stop.tar.gz");
+        let theirs = descriptor::read(&volume, &table_name(&format!("hbase:{dir}"))).expect("whole").expect("there");
+        let ours = rootdir::with_file_tracker(ours);
+        assert_eq!(ours, theirs, "hbase:{dir}");
+    }
+}
+
+#[tokio::test]
+async fn a_root_directory_of_hbase_is_served() {
+    for tarball in ["rootdir/live-unclosed-wal.tar.gz", "rootdir/after-recovery-clean-stop.tar.gz"] {
+        let memory = untar(tarball);
+        let files = memory.all_files();
+        let cluster_id = "f2abdd6b-1e55-4f42-be84-8e8e614de13c";
+        assert_eq!(rootdir::inspect(&memory).expect("HBase's"), Found::HBase { cluster_id: cluster_id.into() });
+        let catalog = captured_catalog();
+        // The dump of hbase:meta and the directories are of different moments.
+        let mut config = Config::default();
+        config.set(common::LENIENT, "true");
+        let life = start(&memory, &catalog, config.clone()).await.expect("starts");
+        assert_eq!(life.master.cluster_id(), cluster_id);
+        let cluster = life.master.cluster();
+        for name in ["cloned", "flt", "mobt", "s1", "sp", "ns1:lay_none", "ns1:lay_diff", "hbase:namespace"] {
+            assert_eq!(cluster.state(&table_name(name)), Some(TableState::Enabled), "{tarball} {name}");
+            let counts = cluster.region_counts(&table_name(name));
+            assert!(counts.open > 0 && counts.in_transition == 0, "{tarball} {name} {counts:?}");
+        }
+        // The split parent stays closed, its daughters serve.
+        let parents: Vec<_> = cluster.regions().filter(|node| node.state == RegionState::Split).collect();
+        assert!(!parents.is_empty(), "{tarball}");
+        for parent in parents {
+            assert_eq!(parent.daughters.len(), 2);
+            assert!(!life.host.open.lock().contains_key(&**parent.info.encoded_name()));
+        }
+        assert_eq!(cluster.namespace("ns1"), Some(&vec![("k".to_owned(), "v".to_owned())]));
+        drop(cluster);
+        // Nothing that was there is gone.
+        let now = life.memory.all_files();
+        let gone: Vec<_> = files.iter().filter(|file| !now.contains(file)).collect();
+        assert_eq!(gone, Vec::<&FilePath>::new(), "{tarball}");
+        // Our writes come after HBase's, whatever the clock says (it stands before them here).
+        assert!(life.clock.now_ms().0 < 1_795_220_886_408);
+        life.create("t", &["f"], &[]).await;
+        life.master.stop();
+        let life = start(&memory, &catalog, config).await.expect("starts");
+        assert_eq!(life.master.cluster().state(&table_name("t")), Some(TableState::Enabled));
+    }
+}
+
+#[test]
+fn what_is_not_ours_is_refused_and_not_touched() {
+    let version = |text: &str| magic::encode(&pb::HBaseVersionFileContent { version: text.into() });
+    let id = magic::encode(&pb::ClusterId { cluster_id: "some-id".into() });
+    let cases: [(&str, Vec<(&str, Bytes)>, &str); 9] = [
+        ("newer", vec![("hbase.version", version("9")), ("hbase.id", id.clone())], "layout version 9"),
+        ("older", vec![("hbase.version", version("7")), ("hbase.id", id.clone())], "layout version 7"),
+        ("no magic", vec![("hbase.version", bytes("8")), ("hbase.id", id.clone())], "hbase.version is damaged"),
+        ("empty", vec![("hbase.version", Bytes::new()), ("hbase.id", id.clone())], "hbase.version is damaged"),
+        ("cut", vec![("hbase.version", version("8").slice(..6)), ("hbase.id", id.clone())], "hbase.version is damaged"),
+        ("no id", vec![("hbase.version", version("8"))], "hbase.id is damaged (it is missing)"),
+        ("bad id", vec![("hbase.version", version("8")), ("hbase.id", bytes("PBUF\u{1}"))], "hbase.id is damaged"),
+        ("photos", vec![("photos/cat.jpg", bytes("meow"))], "it holds photos but no hbase.version"),
+        ("lost version", vec![("hbase.id", id), ("data/default/t/x", bytes(""))], "it holds data/default/t but"),
+    ];
+    for (name, files, sentence) in cases {
+        let volume = MemVolume::new();
+        for (path, content) in files {
+            volume.put_file(&FilePath::new(path), &content);
+        }
+        let before = volume.all_files();
+        let error = rootdir::prepare(&volume, &Dice::seeded(1)).expect_err(name);
+        assert!(error.to_string().contains(sentence), "{name}: {error}");
+        assert_eq!(error.to_string().lines().count(), 1);
+        assert_eq!(volume.all_files(), before, "{name}");
+        assert!(matches!(
+            rootdir::inspect(&volume),
+            Err(RootError::OtherVersion { .. } | RootError::Damaged { .. } | RootError::NotOurs { .. })
+        ));
+    }
+    // What a lock and a file system leave in an empty directory is no stranger.
+    let volume = MemVolume::new();
+    volume.put_file(&FilePath::new(".basalt.lock"), b"77");
+    volume.create_dir_all(&FilePath::new("lost+found")).expect("memory");
+    assert!(matches!(rootdir::inspect(&volume), Ok(Found::Empty)));
+}
+
+#[tokio::test]
+async fn a_first_start_may_be_cut_off_anywhere() {
+    let mut finished = false;
+    for calls in 0.. {
+        let memory = MemVolume::new();
+        let volume = MachineVolume { memory: memory.clone(), machine: Machine::new(calls) };
+        finished = rootdir::prepare(&volume, &Dice::seeded(2)).is_ok();
+        for policy in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn] {
+            let crashed = memory.crash(&Dice::seeded(calls as u64), policy);
+            let life = start(&crashed, &Catalog::default(), Config::default()).await;
+            life.unwrap_or_else(|error| panic!("cut off after {calls} calls, {policy:?}: {error}")).check();
+        }
+        if finished {
+            break;
+        }
+    }
+    assert!(finished);
+}
+
+#[tokio::test]
+async fn a_damaged_record_of_a_procedure_stops_the_start_with_its_name() {
+    let life = common::fresh().await;
+    life.create("t", &["f"], &[]).await;
+    life.master.stop();
+    let record =
+        life.memory.all_files().into_iter().rfind(|path| path.as_str().starts_with("MasterData/basalt/")).expect("one");
+    life.memory.put_file(&record, b"PBUF\x01");
+    let error = start(&life.memory, &life.catalog, Config::default()).await.err().expect("refused").to_string();
+    assert!(error.contains(record.as_str()), "{error}");
+    // A damaged descriptor costs its own table only.
+    life.memory.remove_file(&record).expect("memory");
+    let info = life.memory.all_files().into_iter().find(|path| path.as_str().starts_with("data/default/t/.tabledesc"));
+    life.memory.put_file(&info.expect("one"), b"junk");
+    let life = start(&life.memory, &life.catalog, Config::default()).await.expect("starts");
+    assert!(!life.master.cluster().exists(&table_name("t")));
+    life.create("u", &["f"], &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_regions_open_with_few_log_entries() {
+    let life = common::fresh().await;
+    let clock = SystemClock::new();
+    let keys: Vec<Bytes> = (1..10_000).map(|i| Bytes::from(format!("{i:05}"))).collect();
+    let id = life.master.create_table(table("big", &["f"]), &keys, &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("created");
+    let created_us = clock.monotonic_us();
+    life.master.stop();
+    let mut config = Config::default();
+    config.set(common::SYNC_MS, "2");
+    let life = start(&life.memory, &life.catalog, config).await.expect("starts");
+    let started_us = clock.monotonic_us() - created_us;
+    assert_eq!(life.host.open.lock().len(), 10_002);
+    let entries = life.host.log_entries.load(Ordering::SeqCst);
+    println!(
+        "10,000 regions: created in {} ms, opened in {} ms with {entries} log entries",
+        created_us / 1000,
+        started_us / 1000
+    );
+    assert!(entries < 500, "{entries} log entries");
+    assert_eq!(life.master.cluster().region_counts(&table_name("big")).open, 10_000);
+}
