@@ -81,11 +81,22 @@ pub struct SplitOptions {
     pub worker: String,
     /// Whether the files written carry checksums.
     pub checksums: bool,
+    /// Whether a damaged log is used up to the damage and set aside in `corrupt_dir` (`hbase.hlog.split.skip.errors`). Otherwise the
+    /// split fails, and the regions stay closed until somebody has decided.
+    pub skip_errors: bool,
+    /// Where damaged logs go.
+    pub corrupt_dir: FilePath,
 }
 
 impl Default for SplitOptions {
     fn default() -> SplitOptions {
-        SplitOptions { buffer_bytes: 128 << 20, worker: String::new(), checksums: true }
+        SplitOptions {
+            buffer_bytes: 128 << 20,
+            worker: String::new(),
+            checksums: true,
+            skip_errors: false,
+            corrupt_dir: FilePath::new("corrupt"),
+        }
     }
 }
 
@@ -98,6 +109,8 @@ pub struct SplitReport {
     pub written: u64,
     /// Files of recovered edits, in the order of their making.
     pub files: Vec<FilePath>,
+    /// Logs that were damaged, where they were, and what is wrong; empty unless [`SplitOptions::skip_errors`].
+    pub damaged: Vec<(FilePath, String)>,
 }
 
 /// The files of recovered edits of a region, in the order in which they are replayed, each with the largest id in it.
@@ -134,7 +147,6 @@ pub fn split_directory(
     if !volume.exists(wal_dir)? {
         return Ok(report);
     }
-    volume.create_dir_all_durable(archive_dir)?;
     let mut doubtful = HashSet::new();
     for entry in volume.list(wal_dir)?.into_iter().filter(|entry| !entry.is_dir) {
         let wal = wal_dir.join(&entry.name);
@@ -142,8 +154,11 @@ pub fn split_directory(
         report.entries += one.entries;
         report.written += one.written;
         report.files.extend(one.files);
-        volume.rename(&wal, &archive_dir.join(&entry.name))?;
-        volume.sync_dir(archive_dir)?;
+        let target = if one.damaged.is_empty() { archive_dir } else { &options.corrupt_dir };
+        report.damaged.extend(one.damaged);
+        volume.create_dir_all_durable(target)?;
+        volume.rename(&wal, &target.join(&entry.name))?;
+        volume.sync_dir(target)?;
     }
     volume.remove_dir_all(wal_dir)?;
     volume.sync_dir(&wal_dir.parent())?;
@@ -174,7 +189,12 @@ fn split_one(
     options: &SplitOptions,
     doubtful: &mut Doubtful,
 ) -> Result<SplitReport> {
-    let mut reader = Reader::open(volume, wal)?;
+    let mut reader = match Reader::open(volume, wal) {
+        Err(error @ Error::Corrupt { .. }) if options.skip_errors => {
+            return Ok(SplitReport { damaged: vec![(wal.clone(), error.to_string())], ..SplitReport::default() });
+        }
+        opened => opened?,
+    };
     let mut splitter = Splitter {
         volume,
         wal_name: wal.name().to_owned(),
@@ -186,7 +206,16 @@ fn split_one(
     };
     let mut unpromised: Vec<(u64, Arc<str>, SeqId)> = Vec::new();
     let outcome = (|| {
-        while let Some(entry) = reader.next()? {
+        loop {
+            let entry = match reader.next() {
+                Ok(Some(entry)) => entry,
+                Ok(None) => break,
+                Err(error @ Error::Corrupt { .. }) if options.skip_errors => {
+                    splitter.report.damaged.push((wal.clone(), error.to_string()));
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
             let id = (Arc::clone(&entry.key.region), entry.key.seq_id);
             if reader.is_sealed() && !reader.has_trailer() {
                 let promised = reader.promised_len();

@@ -106,7 +106,7 @@ fn split(volume: &MemVolume, journal: &Journal, worker: &str, buffer_bytes: usiz
         journal.flushed.get(&r).map(|seq| SeqId(*seq))
     };
     let mut target = RegionDirectories { volume, root: FilePath::root(), flushed };
-    let options = SplitOptions { buffer_bytes, worker: worker.to_owned(), checksums: true };
+    let options = SplitOptions { buffer_bytes, worker: worker.to_owned(), ..SplitOptions::default() };
     let (wal_dir, archive) = (FilePath::new(WAL_DIR), FilePath::new("oldWALs"));
     split_directory(volume, &wal_dir, &archive, &mut target, &options).map(|_| ())
 }
@@ -267,4 +267,24 @@ fn a_region_that_is_gone_stays_gone() {
     split(&volume, &journal, "w", 1 << 20).expect("split");
     assert!(!volume.exists(&region_dir("r1")).expect("stat"));
     assert!(!recovered_edits(&volume, &region_dir("r0")).expect("list").is_empty());
+}
+
+/// A damaged log stops the split, or is used up to the damage and set aside: as the operator said.
+#[test]
+fn a_damaged_log_is_never_passed_over_in_silence() {
+    let (volume, mut journal) = (prepared(), Journal::default());
+    workload(&volume, 5, &mut journal).expect("workload");
+    let wal_dir = FilePath::new(WAL_DIR);
+    let first = wal_dir.join(&volume.list(&wal_dir).expect("list")[0].name);
+    volume.flip_bit(&first, 300, 1);
+    let error = split(&volume, &journal, "w", 1 << 20).expect_err("damaged");
+    assert!(matches!(&error, basalt_wal::Error::Corrupt { path, .. } if *path == first), "{error}");
+    assert!(volume.exists(&first).expect("stat"));
+    assert!(REGIONS.iter().all(|name| recovered_edits(&volume, &region_dir(name)).expect("list").is_empty()));
+
+    let mut target = RegionDirectories { volume: &volume, root: FilePath::root(), flushed: |_: &str| None };
+    let options = SplitOptions { skip_errors: true, ..SplitOptions::default() };
+    let report = split_directory(&volume, &wal_dir, &FilePath::new("oldWALs"), &mut target, &options).expect("split");
+    assert_eq!((report.damaged.len(), &report.damaged[0].0), (1, &first));
+    assert!(volume.exists(&FilePath::new("corrupt").join(first.name())).expect("stat"));
 }

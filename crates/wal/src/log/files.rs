@@ -54,12 +54,7 @@ type Changed = (FilePath, Option<OpenFile>);
 impl Log {
     /// A new file with its header, durable by bytes and by name.
     pub(super) fn create_file(&self) -> Result<OpenFile> {
-        let now_ms = self.clock.now_ms().0;
-        // Names are unique and grow, whatever the clock does.
-        let next = |last: i64| Some(now_ms.max(last + 1));
-        let last = self.last_file_ms.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).unwrap_or_else(|last| last);
-        let file_ms = now_ms.max(last + 1);
-        let path = self.dir.join(format!("{}.{file_ms}{}", self.name, self.options.kind));
+        let path = self.next_path()?;
         let made = self.volume.create(&path).and_then(|mut appender| {
             appender.preallocate(self.options.roll_size_bytes.saturating_add(ROLL_SLACK_BYTES));
             appender.append(&header::encode(self.options.checksums))?;
@@ -74,6 +69,21 @@ impl Log {
         let file = made?;
         self.state.lock().stats.files += 1;
         Ok(file)
+    }
+
+    /// A name that is not in use; names grow, whatever the clock does.
+    fn next_path(&self) -> Result<FilePath> {
+        loop {
+            let now_ms = self.clock.now_ms().0;
+            let next = |last: i64| Some(now_ms.max(last + 1));
+            let last =
+                self.last_file_ms.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).unwrap_or_else(|last| last);
+            let file_ms = now_ms.max(last + 1);
+            let path = self.dir.join(format!("{}.{file_ms}{}", self.name, self.options.kind));
+            if !self.volume.exists(&path)? {
+                return Ok(path);
+            }
+        }
     }
 
     /// Bytes in the current file, as far as written.
