@@ -82,7 +82,7 @@ impl Master {
         for parent in &child.merge_parents {
             self.archive(parent).await?;
         }
-        let gone = meta::delete_merge_columns(&child.info, child.merge_parents.len(), self.stamp());
+        let gone = meta::delete_merge_columns(&child.info, child.merge_parents.len(), self.delete_stamp());
         self.meta.write(vec![gone]).await?;
         self.cluster.write().change_region(child.info.encoded_name(), |node| node.merge_parents.clear());
         Ok(u32::try_from(child.merge_parents.len()).unwrap_or(u32::MAX))

@@ -139,21 +139,22 @@ async fn a_root_directory_of_hbase_is_served() {
         config.set(common::LENIENT, "true");
         let life = start(&memory, &catalog, config.clone()).await.expect("starts");
         assert_eq!(life.master.cluster_id(), cluster_id);
-        let cluster = life.master.cluster();
-        for name in ["cloned", "flt", "mobt", "s1", "sp", "ns1:lay_none", "ns1:lay_diff", "hbase:namespace"] {
-            assert_eq!(cluster.state(&table_name(name)), Some(TableState::Enabled), "{tarball} {name}");
-            let counts = cluster.region_counts(&table_name(name));
-            assert!(counts.open > 0 && counts.in_transition == 0, "{tarball} {name} {counts:?}");
+        {
+            let cluster = life.master.cluster();
+            for name in ["cloned", "flt", "mobt", "s1", "sp", "ns1:lay_none", "ns1:lay_diff", "hbase:namespace"] {
+                assert_eq!(cluster.state(&table_name(name)), Some(TableState::Enabled), "{tarball} {name}");
+                let counts = cluster.region_counts(&table_name(name));
+                assert!(counts.open > 0 && counts.in_transition == 0, "{tarball} {name} {counts:?}");
+            }
+            // The split parent stays closed, its daughters serve.
+            let parents: Vec<_> = cluster.regions().filter(|node| node.state == RegionState::Split).collect();
+            assert!(!parents.is_empty(), "{tarball}");
+            for parent in parents {
+                assert_eq!(parent.daughters.len(), 2);
+                assert!(!life.host.open.lock().contains_key(&**parent.info.encoded_name()));
+            }
+            assert_eq!(cluster.namespace("ns1"), Some(&vec![("k".to_owned(), "v".to_owned())]));
         }
-        // The split parent stays closed, its daughters serve.
-        let parents: Vec<_> = cluster.regions().filter(|node| node.state == RegionState::Split).collect();
-        assert!(!parents.is_empty(), "{tarball}");
-        for parent in parents {
-            assert_eq!(parent.daughters.len(), 2);
-            assert!(!life.host.open.lock().contains_key(&**parent.info.encoded_name()));
-        }
-        assert_eq!(cluster.namespace("ns1"), Some(&vec![("k".to_owned(), "v".to_owned())]));
-        drop(cluster);
         // Nothing that was there is gone.
         let now = life.memory.all_files();
         let gone: Vec<_> = files.iter().filter(|file| !now.contains(file)).collect();
@@ -171,7 +172,9 @@ async fn a_root_directory_of_hbase_is_served() {
 fn what_is_not_ours_is_refused_and_not_touched() {
     let version = |text: &str| magic::encode(&pb::HBaseVersionFileContent { version: text.into() });
     let id = magic::encode(&pb::ClusterId { cluster_id: "some-id".into() });
-    let cases: [(&str, Vec<(&str, Bytes)>, &str); 9] = [
+    /// A name, files, and what the refusal says.
+    type Case = (&'static str, Vec<(&'static str, Bytes)>, &'static str);
+    let cases: [Case; 9] = [
         ("newer", vec![("hbase.version", version("9")), ("hbase.id", id.clone())], "layout version 9"),
         ("older", vec![("hbase.version", version("7")), ("hbase.id", id.clone())], "layout version 7"),
         ("no magic", vec![("hbase.version", bytes("8")), ("hbase.id", id.clone())], "hbase.version is damaged"),

@@ -269,7 +269,7 @@ impl Master {
     pub(super) async fn delete_table_steps(&self, table: &TableName, regions: &[RegionInfo]) -> Result<()> {
         let name = table.clone();
         self.blocking(move |volume| Ok(layout::archive_table(volume, &name)?)).await?;
-        let stamp = self.stamp();
+        let stamp = self.delete_stamp();
         let rows: Vec<_> = regions
             .iter()
             .map(|info| meta::delete_region(info, stamp))
@@ -536,12 +536,20 @@ impl Master {
         self.existing(table).map(|(descriptor, _)| descriptor)
     }
 
-    /// A timestamp for a group of cells, later than any given before.
+    /// A timestamp for a group of cells: never before one given earlier, whatever the clock does.
     pub(crate) fn stamp(&self) -> TimestampMs {
         let now = self.clock.now_ms().0;
         let mut given = self.last_stamp.lock();
-        *given = now.max(*given + 1);
+        *given = now.max(*given);
         TimestampMs(*given)
+    }
+
+    /// A timestamp for deleting a row that may come back: whatever is written later has a later one, and is not hidden.
+    pub(crate) fn delete_stamp(&self) -> TimestampMs {
+        let stamp = self.stamp();
+        let mut given = self.last_stamp.lock();
+        *given = (*given).max(stamp.0 + 1);
+        stamp
     }
 }
 

@@ -120,7 +120,7 @@ impl Master {
     }
 
     pub(super) async fn delete_namespace_steps(&self, name: &str) -> Result<()> {
-        let row = meta::delete_namespace(name, self.stamp());
+        let row = meta::delete_namespace(name, self.delete_stamp());
         self.host.mutate(&self.namespace_region()?, vec![row]).await?;
         let dir = layout::namespace_dir(name);
         self.blocking(move |volume| {
