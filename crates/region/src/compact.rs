@@ -91,6 +91,11 @@ impl CompactionJob {
         self.files.len()
     }
 
+    /// Names of the files, oldest first.
+    pub fn file_names(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|file| file.name.as_str())
+    }
+
     /// Whether it belongs in the queue for large compactions.
     pub fn is_large(&self) -> bool {
         self.size_bytes() > self.region.stores[self.store].settings.compaction_throttle_point_bytes

@@ -2,13 +2,13 @@
 
 mod common;
 
+use basalt_region::Region;
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
 use common::*;
-use filter::{CompareOp, Comparator};
+use filter::{Comparator, CompareOp};
 use model::mutation::ConditionTest;
 use model::{Condition, FamilyDescriptor, Get, MutationKind, Scan, TimeRange};
-use basalt_region::Region;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -125,10 +125,8 @@ fn misc() -> BTreeMap<String, Vec<Value>> {
 }
 
 fn printed(cells: &CellBuffer, now: i64) -> String {
-    let shown: Vec<String> = cells
-        .iter_from(0)
-        .map(|cell| show(cell, 0).replace(&format!("/{now}/"), "/NOW/"))
-        .collect();
+    let shown: Vec<String> =
+        cells.iter_from(0).map(|cell| show(cell, 0).replace(&format!("/{now}/"), "/NOW/")).collect();
     format!("[{}]", shown.join(", "))
 }
 
@@ -158,7 +156,10 @@ fn increments_and_appends_answer_as_hbase_does() {
         written.commit.wait().expect("durable");
         text
     };
-    assert_eq!(expected["increment new cell by 5"][0], done(region.increment(&increment("n", &amount(5))).expect("ok")));
+    assert_eq!(
+        expected["increment new cell by 5"][0],
+        done(region.increment(&increment("n", &amount(5))).expect("ok"))
+    );
     write(&region, &[put("c", "f", "two", LATEST, "xx")]);
     let error = region.increment(&increment("two", &amount(1))).expect_err("two bytes are no number");
     let text = format!("org.apache.hadoop.hbase.DoNotRetryIOException: {error}");
@@ -169,7 +170,11 @@ fn increments_and_appends_answer_as_hbase_does() {
     let mut silent = increment("n", &amount(1));
     silent.return_results = false;
     assert_eq!(expected["increment returnResults=false"][0], done(region.increment(&silent).expect("ok")));
-    let six = get(&region, &Get { columns: BTreeMap::from([(Bytes::from("f"), vec![Bytes::from("n")])]), ..Get::new("c") }, 0);
+    let six = get(
+        &region,
+        &Get { columns: BTreeMap::from([(Bytes::from("f"), vec![Bytes::from("n")])]), ..Get::new("c") },
+        0,
+    );
     assert!(six[0].ends_with("\\x06"), "{six:?}");
 }
 
@@ -196,8 +201,7 @@ fn conditions_answer_as_hbase_does() {
             },
             time_range: TimeRange::ALL,
         };
-        let checked =
-            region.check_and_mutate(&condition, &[put("c", "f", "out", LATEST, "x")], None).expect("checked");
+        let checked = region.check_and_mutate(&condition, &[put("c", "f", "out", LATEST, "x")], None).expect("checked");
         checked.commit.wait().expect("durable");
         checked.processed
     };
@@ -226,7 +230,8 @@ fn limits_and_ranges_answer_as_hbase_does() {
     let expected = misc();
     let server = Server::new(1_700_000_000_000);
     for flushed in [false, true] {
-        let region = if flushed { reopened(&server) } else { server.table([family("f").with("VERSIONS", "3"), family("g")]) };
+        let region =
+            if flushed { reopened(&server) } else { server.table([family("f").with("VERSIONS", "3"), family("g")]) };
         if !flushed {
             for i in 0..6 {
                 write(&region, &[put("w", "f", &format!("q{i}"), 100 + i, &format!("x{i}"))]);
@@ -253,10 +258,7 @@ fn limits_and_ranges_answer_as_hbase_does() {
         let of_f = BTreeMap::from([(Bytes::from("f"), TimeRange { min: 103, max: 201 })]);
         if !flushed {
             // The flush drops n0: four versions are one more than the family keeps.
-            assert_eq!(
-                expected["family timerange f [103,201)"][0],
-                flat(Scan { family_time_ranges: of_f, ..base() })
-            );
+            assert_eq!(expected["family timerange f [103,201)"][0], flat(Scan { family_time_ranges: of_f, ..base() }));
         }
         assert_eq!(expected["batch 5 limit 1"][0], pieces(Scan { batch: Some(5), ..base() }));
         assert_eq!(

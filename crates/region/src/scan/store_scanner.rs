@@ -139,6 +139,11 @@ impl StoreScanner {
             }
             let Some(cell) = self.merge.current() else {
                 self.in_row = false;
+                if self.limits.reversed {
+                    // A reversed merge ends with its row.
+                    let done = self.to_next_row();
+                    self.wrap(done)?;
+                }
                 return Ok(self.row_end());
             };
             if cell.key().row() != self.row {

@@ -2,16 +2,16 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+use basalt_region::{
+    CompactionKind, FlushRequest, Limits, MemoryMeter, OpenRegion, Region, RegionEnv, RegionError, RegionSettings,
+    Unthrottled,
+};
 use base::{Config, Dice, ManualClock, SeqId};
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellRef, CellSpec, CellType};
 use fs::{FilePath, MemVolume, Volume};
 use hfile::Residency;
 use model::{FamilyDescriptor, Get, Mutation, MutationKind, RegionInfo, Scan, TableDescriptor, TableName};
-use basalt_region::{
-    CompactionKind, FlushRequest, Limits, MemoryMeter, OpenRegion, Region, RegionEnv, RegionError, RegionSettings,
-    Unthrottled,
-};
 use std::sync::Arc;
 
 pub const SERVER: &str = "localhost,16020,1700000000000";
