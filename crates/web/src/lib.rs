@@ -1,0 +1,28 @@
+//! The status pages: an HTTP port that shows what the process is doing, to people (`/master-status`), to monitoring
+//! (`/jmx`, `/prometheus`), and to whoever asks whether it lives (`/healthz`).
+//!
+//! Always true:
+//!  1. The pages only read. Nothing here changes the server, and every method but GET and HEAD is refused.
+//!  2. Text that comes from outside (table names, keys, settings) is escaped by the type that writes it.
+//!  3. A slow or hostile peer costs one bounded connection for a bounded time.
+//!
+//! Must not know: where the numbers come from. It sees a [`StatusSource`] and the plain values of [`status`].
+//! Follows: `InfoServer`, `JMXJsonServlet`, `PrometheusHadoopServlet`, `ConfServlet`, and the names of
+//! `MetricsRegionServerSource` and `MetricsMasterSource`.
+
+mod beans;
+mod conf;
+mod jmx;
+mod markup;
+mod object_name;
+mod page;
+mod prometheus;
+mod query;
+mod rates;
+mod server;
+pub mod settings;
+mod site;
+pub mod status;
+
+pub use server::Server;
+pub use status::{Status, StatusSource};

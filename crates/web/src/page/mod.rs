@@ -1,0 +1,171 @@
+//! The status page: one HTML document that needs nothing else, no script, no second request.
+//! What it shows follows `MasterStatusTmpl` and `RSStatusTmpl`; how, does not.
+
+mod lists;
+
+use crate::markup::{Bytes, Count, Markup, Moment, Rate, Span};
+use crate::rates::RequestRates;
+use crate::status::Status;
+
+const STYLE: &str = include_str!("style.css");
+
+/// What the reader asked to see.
+#[derive(Clone, Copy, Debug)]
+pub struct PageRequest<'a> {
+    /// Only this table's regions.
+    pub table: Option<&'a str>,
+    /// Regions to leave out at the beginning of the list.
+    pub from: usize,
+    /// The wall clock.
+    pub now_ms: i64,
+    /// Whether clients are being served.
+    pub serving: bool,
+}
+
+/// Draws the page. Cost: proportional to the number of regions, for their sums; the lists in it are bounded.
+pub fn draw(status: &Status, rates: &RequestRates, request: &PageRequest<'_>) -> String {
+    let mut page = Markup::with_capacity(64 * 1024);
+    begin(&mut page, &format!("Basalt {}", status.region_server.address()));
+    let up_ms = u64::try_from(request.now_ms - status.started_ms).unwrap_or(0);
+    page.raw("<header><div class=bar><h1>Basalt<small>").text(&status.version).raw("</small></h1>");
+    page.raw(if request.serving {
+        "<span class=\"badge good\">serving</span>"
+    } else {
+        "<span class=\"badge bad\">not serving</span>"
+    });
+    page.raw("<span class=soft>").text(&status.region_server).raw(" &middot; up ").text(Span(up_ms)).raw("</span>");
+    page.raw(
+        "<nav><a href=\"/prometheus\">Prometheus</a><a href=\"/jmx\">JMX</a><a href=\"/conf\">Configuration</a></nav>\
+         </div></header><main>",
+    );
+    if status.log.stalled {
+        page.raw("<p class=bad><strong>The log's disk takes no writes. Is it full?</strong></p>");
+    }
+    lists::problems(&mut page, status);
+    cards(&mut page, status, rates);
+    lists::in_transition(&mut page, status, request.now_ms);
+    facts(&mut page, status);
+    lists::tables(&mut page, status);
+    lists::regions(&mut page, status, request);
+    page.raw("</main><footer>Drawn ").text(Moment(request.now_ms)).raw(". Rates are of the last few seconds.</footer>");
+    page.raw("</body></html>\n");
+    page.finish()
+}
+
+/// The page for an address that leads nowhere.
+pub fn not_found(path: &str) -> String {
+    let mut page = Markup::with_capacity(8 * 1024);
+    begin(&mut page, "Not found");
+    // An address may be long; a message need not be.
+    let shown: String = path.chars().take(200).collect();
+    page.raw("<main><h1>Not found</h1><p>There is no page <code>").text(shown).raw("</code> here.</p>");
+    page.raw("<p><a href=\"/master-status\">Status</a></p></main></body></html>\n");
+    page.finish()
+}
+
+fn begin(page: &mut Markup, title: &str) {
+    page.raw("<!doctype html><html lang=en><head><meta charset=utf-8>");
+    page.raw("<meta name=viewport content=\"width=device-width,initial-scale=1\"><title>").text(title);
+    page.raw("</title><link rel=icon href=\"data:,\"><style>").raw(STYLE).raw("</style></head><body>");
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { (100.0 * part as f64 / whole as f64).min(100.0) }
+}
+
+fn cards(page: &mut Markup, status: &Status, rates: &RequestRates) {
+    let (memory, cache, log) = (&status.memory, &status.block_cache, &status.log);
+    page.raw("<div class=cards>");
+
+    page.raw("<div class=card><h3>Requests per second</h3><b>").text(Rate(rates.total)).raw("</b><p>");
+    page.text(Rate(rates.reads)).raw(" rows read, ").text(Rate(rates.writes)).raw(" written</p><p>");
+    page.text(Count(status.requests.total)).raw(" requests since the start</p></div>");
+
+    page.raw("<div class=card><h3>Regions</h3><b>").text(Count(status.regions.len() as u64)).raw("</b><p>in ");
+    page.text(Count(status.tables.len() as u64)).raw(" tables; ");
+    page.text(Count(status.in_transition.len() as u64)).raw(" in transition</p><p>");
+    page.raw("connections ").text(Count(status.rpc.connections)).raw(", scanners ");
+    page.text(Count(status.rpc.open_scanners)).raw("</p></div>");
+
+    let used = memory.memstore_bytes.saturating_add(cache.used_bytes);
+    page.raw("<div class=card><h3>Memory</h3><b>").text(Bytes(used)).raw("</b><div class=meter>");
+    page.raw("<i style=\"width:").text(format_args!("{:.1}", share(memory.memstore_bytes, memory.budget_bytes)));
+    page.raw("%\"></i><i style=\"width:").text(format_args!("{:.1}", share(cache.used_bytes, memory.budget_bytes)));
+    page.raw("%\"></i></div><p>of a budget of ").text(Bytes(memory.budget_bytes)).raw("</p><p><i class=dot></i>");
+    page.text(Bytes(memory.memstore_bytes)).raw(" memstores &ensp;<i class=\"dot two\"></i>");
+    page.text(Bytes(cache.used_bytes)).raw(" cache</p>");
+    if memory.resident_bytes > 0 {
+        page.raw("<p>").text(Bytes(memory.resident_bytes)).raw(" resident</p>");
+    }
+    page.raw("</div>");
+
+    page.raw("<div class=card><h3>Block cache hits</h3><b>");
+    if cache.hits + cache.misses == 0 {
+        page.raw("&ndash;");
+    } else {
+        page.text(format_args!("{:.1}", share(cache.hits, cache.hits + cache.misses))).raw(" %");
+    }
+    page.raw("</b><p>")
+        .text(Count(cache.hits))
+        .raw(" of ")
+        .text(Count(cache.hits + cache.misses))
+        .raw(" lookups</p><p>");
+    page.text(Count(cache.blocks)).raw(" blocks, ").text(Bytes(cache.used_bytes)).raw(" of ");
+    page.text(Bytes(cache.capacity_bytes)).raw("; ").text(Count(cache.evicted)).raw(" evicted</p></div>");
+
+    page.raw("<div class=card><h3>Log sync</h3><b>");
+    if log.syncs == 0 {
+        page.raw("&ndash;");
+    } else {
+        page.text(format_args!("{:.2}", log.sync_us as f64 / log.syncs as f64 / 1000.0)).raw(" ms");
+    }
+    page.raw("</b><p>mean of ").text(Count(log.syncs)).raw(" syncs, longest ");
+    page.text(format_args!("{:.1}", log.max_sync_us as f64 / 1000.0)).raw(" ms</p><p>");
+    page.text(Count(log.entries)).raw(" entries, ").text(Bytes(log.bytes)).raw("; ").text(Count(log.files));
+    page.raw(if log.files == 1 { " file" } else { " files" });
+    if log.waiting_bytes > 0 {
+        page.raw(", ").text(Bytes(log.waiting_bytes)).raw(" waiting");
+    }
+    page.raw("</p>");
+    if log.rescues > 0 {
+        page.raw("<p class=bad>files left after a failed write: ").text(Count(log.rescues)).raw("</p>");
+    }
+    page.raw("</div>");
+
+    let queues = &status.queues;
+    let waiting = queues.flushes + queues.small_compactions + queues.large_compactions + queues.splits;
+    page.raw("<div class=card><h3>Background work waiting</h3><b>").text(Count(waiting)).raw("</b><p>");
+    page.raw("flushes ").text(Count(queues.flushes)).raw(", splits ").text(Count(queues.splits));
+    page.raw("</p><p>compactions: small ").text(Count(queues.small_compactions)).raw(", large ");
+    page.text(Count(queues.large_compactions)).raw("</p></div></div>");
+}
+
+fn facts(page: &mut Markup, status: &Status) {
+    page.raw("<h2>Server</h2><div class=panel><dl>");
+    page.raw("<dt>Master</dt><dd>").text(&status.master).raw("</dd>");
+    page.raw("<dt>Region server</dt><dd>").text(&status.region_server).raw("</dd>");
+    page.raw("<dt>Started</dt><dd>").text(Moment(status.started_ms));
+    if status.initialized_ms > 0 {
+        let took_ms = u64::try_from(status.initialized_ms - status.started_ms).unwrap_or(0);
+        page.raw(", served after ").text(Count(took_ms)).raw(" ms");
+    }
+    page.raw("</dd><dt>Data</dt><dd><code>").text(&status.data_directory).raw("</code></dd><dt>Ports</dt><dd>");
+    for (i, port) in status.ports.iter().enumerate() {
+        page.raw(if i == 0 { "" } else { " &middot; " })
+            .text(port.name)
+            .raw(" <code>")
+            .text(&port.address)
+            .raw("</code>");
+    }
+    page.raw("</dd><dt>ZooKeeper quorum</dt><dd><code>").text(&status.zookeeper_quorum);
+    page.raw("</code></dd><dt>Cluster id</dt><dd><code>").text(&status.cluster_id).raw("</code></dd>");
+    if status.live_servers.len() + status.dead_servers.len() > 1 {
+        page.raw("<dt>Region servers</dt><dd>").text(status.live_servers.len()).raw(" live, ");
+        page.text(status.dead_servers.len()).raw(" dead");
+        for server in status.dead_servers.iter().take(lists::FEW) {
+            page.raw(" &middot; <span class=bad>").text(server).raw("</span>");
+        }
+        page.raw("</dd>");
+    }
+    page.raw("</dl></div>");
+}

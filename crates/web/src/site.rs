@@ -1,0 +1,176 @@
+//! Which address answers what.
+
+use crate::page::{self, PageRequest};
+use crate::query::Query;
+use crate::rates::Samples;
+use crate::status::{Status, StatusSource};
+use crate::{beans, conf, jmx, prometheus};
+use base::Clock;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{Method, Response, StatusCode, Uri};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// Pages being drawn at a time: a flood of readers must not take the threads that serve clients.
+const MAX_DRAWING: usize = 2;
+
+/// The pages.
+pub struct Site {
+    source: Arc<dyn StatusSource>,
+    clock: Arc<dyn Clock>,
+    samples: Mutex<Samples>,
+    drawing: Semaphore,
+}
+
+/// What an address leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Status,
+    Jmx,
+    Prometheus,
+    Conf,
+    Health,
+    /// To the status page, with `name` as the table.
+    ToTable,
+    ToStatus,
+    Nowhere,
+}
+
+fn place(path: &str) -> Place {
+    match path {
+        "/master-status" | "/rs-status" => Place::Status,
+        "/jmx" => Place::Jmx,
+        "/prometheus" => Place::Prometheus,
+        "/conf" => Place::Conf,
+        "/healthz" => Place::Health,
+        "/table.jsp" => Place::ToTable,
+        "/" | "/index.html" | "/master.jsp" | "/regionserver.jsp" => Place::ToStatus,
+        _ => Place::Nowhere,
+    }
+}
+
+type Answer = Response<Full<Bytes>>;
+
+const HTML: &str = "text/html; charset=utf-8";
+const JSON: &str = "application/json; charset=utf-8";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+impl Site {
+    /// Pages of `source`; rates are counted from now.
+    pub fn new(source: Arc<dyn StatusSource>, clock: Arc<dyn Clock>) -> Site {
+        let site = Site { source, clock, samples: Mutex::default(), drawing: Semaphore::new(MAX_DRAWING) };
+        site.sample();
+        site
+    }
+
+    /// Looks at the counters, for rates.
+    pub fn sample(&self) {
+        let (now_us, requests) = (self.clock.monotonic_us(), self.source.requests());
+        self.samples.lock().record(now_us, requests);
+    }
+
+    /// Answers a request.
+    pub async fn answer(self: &Arc<Self>, method: &Method, uri: &Uri) -> Answer {
+        if method != Method::GET && method != Method::HEAD {
+            let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n");
+            answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return answer;
+        }
+        let query = Query::parse(uri.query().unwrap_or_default());
+        match place(uri.path()) {
+            // No thread is needed to say that one lives.
+            Place::Health if self.source.is_serving() => plain(StatusCode::OK, "OK\n"),
+            Place::Health => plain(StatusCode::SERVICE_UNAVAILABLE, "not serving\n"),
+            Place::ToStatus => redirect("/master-status"),
+            Place::ToTable => {
+                redirect(&format!("/master-status?table={}", crate::query::encode(query.get("name").unwrap_or(""))))
+            }
+            Place::Nowhere => respond(StatusCode::NOT_FOUND, HTML, page::not_found(uri.path())),
+            place => self.draw(place, query).await,
+        }
+    }
+
+    /// Draws a page on a thread where a moment's work disturbs nobody.
+    async fn draw(self: &Arc<Self>, place: Place, query: Query) -> Answer {
+        let Ok(_permit) = self.drawing.acquire().await else {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
+        };
+        let site = self.clone();
+        let drawn = tokio::task::spawn_blocking(move || match place {
+            Place::Conf => site.conf(&query),
+            place => site.status_answer(place, &query),
+        });
+        drawn.await.unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR, "this page could not be drawn\n"))
+    }
+
+    fn conf(&self, query: &Query) -> Answer {
+        let mut properties = self.source.configuration();
+        properties.sort_by(|a, b| a.key.cmp(&b.key));
+        match query.get("format") {
+            None | Some("xml") => respond(StatusCode::OK, "text/xml; charset=utf-8", conf::xml(&properties)),
+            Some("json") => respond(StatusCode::OK, JSON, conf::json(&properties)),
+            Some(_) => plain(StatusCode::BAD_REQUEST, "format is xml or json\n"),
+        }
+    }
+
+    fn status_answer(&self, place: Place, query: &Query) -> Answer {
+        let status: Status = self.source.status();
+        let now_ms = self.clock.now_ms().0;
+        let rates = self.samples.lock().rates(self.clock.monotonic_us(), status.requests);
+        if place == Place::Status {
+            let request = PageRequest {
+                table: query.get("table").filter(|table| !table.is_empty()),
+                from: query.get("from").and_then(|from| from.parse().ok()).unwrap_or(0),
+                now_ms,
+                serving: self.source.is_serving(),
+            };
+            return respond(StatusCode::OK, HTML, page::draw(&status, &rates, &request));
+        }
+        let beans = beans::all(&status, &rates, now_ms);
+        if place == Place::Prometheus {
+            let text = prometheus::write(&beans, query.get("qry").unwrap_or(""));
+            return respond(StatusCode::OK, prometheus::MEDIA_TYPE, text);
+        }
+        let answer = jmx::answer(&beans, query);
+        let code = if answer.ok { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+        let media_type = if answer.script { "application/javascript; charset=utf-8" } else { JSON };
+        respond(code, media_type, answer.text)
+    }
+}
+
+fn plain(code: StatusCode, text: &'static str) -> Answer {
+    respond(code, TEXT, text.to_owned())
+}
+
+fn redirect(to: &str) -> Answer {
+    let mut answer = plain(StatusCode::FOUND, "");
+    let to = HeaderValue::from_str(to).unwrap_or(HeaderValue::from_static("/master-status"));
+    answer.headers_mut().insert(header::LOCATION, to);
+    answer
+}
+
+fn respond(code: StatusCode, media_type: &'static str, body: String) -> Answer {
+    /// Nothing is loaded, run, framed or kept.
+    const HEADERS: [(HeaderName, &str); 5] = [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; \
+             frame-ancestors 'none'",
+        ),
+    ];
+    let mut answer = Response::new(Full::new(Bytes::from(body)));
+    *answer.status_mut() = code;
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}

@@ -1,0 +1,251 @@
+//! What the pages are drawn from: plain values, filled in by whoever owns the servers.
+
+use model::status::RegionLoad;
+use model::{RegionInfo, ServerName, TableName};
+
+/// Who answers for the process. Methods are called from several threads, and often; none may wait for a disk.
+pub trait StatusSource: Send + Sync + 'static {
+    /// Everything, now. Cost: proportional to the number of regions.
+    fn status(&self) -> Status;
+
+    /// The counters alone, for rates; asked every few seconds.
+    fn requests(&self) -> Requests {
+        self.status().requests
+    }
+
+    /// Settings in force, in any order.
+    fn configuration(&self) -> Vec<Property> {
+        Vec::new()
+    }
+
+    /// Whether clients are being served.
+    fn is_serving(&self) -> bool {
+        true
+    }
+}
+
+/// A process at one moment.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// Version of the program, as shown.
+    pub version: String,
+    /// The master's name.
+    pub master: ServerName,
+    /// The region server's name.
+    pub region_server: ServerName,
+    /// Every live region server, this one included.
+    pub live_servers: Vec<ServerName>,
+    /// Region servers that are known to have died.
+    pub dead_servers: Vec<ServerName>,
+    /// The cluster's id.
+    pub cluster_id: String,
+    /// `host:port` list of the coordination service.
+    pub zookeeper_quorum: String,
+    /// This machine's name.
+    pub host_name: String,
+    /// Wall clock at the start of the process.
+    pub started_ms: i64,
+    /// Wall clock when it began to serve; 0 while it does not.
+    pub initialized_ms: i64,
+    /// Where the data is.
+    pub data_directory: String,
+    /// What listens where.
+    pub ports: Vec<Port>,
+    /// Calls since the start.
+    pub requests: Requests,
+    /// Times and sizes of operations; may be empty.
+    pub histograms: Vec<Histogram>,
+    /// Memory.
+    pub memory: Memory,
+    /// The block cache.
+    pub block_cache: BlockCache,
+    /// The write-ahead log.
+    pub log: Log,
+    /// Background work that waits.
+    pub queues: Queues,
+    /// Open connections and calls.
+    pub rpc: Rpc,
+    /// Tables, in the order in which they are shown.
+    pub tables: Vec<Table>,
+    /// Regions open here, in the order in which they are shown.
+    pub regions: Vec<Region>,
+    /// Regions on their way.
+    pub in_transition: Vec<InTransition>,
+    /// What went wrong lately, newest first.
+    pub problems: Vec<Problem>,
+}
+
+/// Something that listens.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// What it is, for people: "master".
+    pub name: &'static str,
+    /// `address:port`.
+    pub address: String,
+}
+
+/// Calls and rows since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// All calls.
+    pub total: u64,
+    /// Rows read.
+    pub reads: u64,
+    /// Rows that a filter dropped.
+    pub filtered_reads: u64,
+    /// Rows written.
+    pub writes: u64,
+}
+
+/// The spread of one measured thing, as HBase's histograms show it.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram {
+    /// HBase's name of it with its first letter large: `Get`, `Put`, `ScanTime`.
+    pub name: &'static str,
+    /// How many were measured.
+    pub count: u64,
+    /// Smallest.
+    pub min: u64,
+    /// Largest.
+    pub max: u64,
+    /// Mean.
+    pub mean: u64,
+    /// The 25th, 50th, 75th, 90th, 95th, 98th, 99th and 99.9th percentile.
+    pub percentiles: [u64; 8],
+}
+
+/// The one memory budget and who uses it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Memory {
+    /// For memstores and block cache together.
+    pub budget_bytes: u64,
+    /// In all memstores.
+    pub memstore_bytes: u64,
+    /// At which writes are held back; 0 when not known.
+    pub memstore_limit_bytes: u64,
+    /// Of the whole process, as the operating system sees it; 0 when not known.
+    pub resident_bytes: u64,
+}
+
+/// The block cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BlockCache {
+    /// May be held.
+    pub capacity_bytes: u64,
+    /// Is held.
+    pub used_bytes: u64,
+    /// Blocks held.
+    pub blocks: u64,
+    /// Lookups that found their block.
+    pub hits: u64,
+    /// Lookups that did not.
+    pub misses: u64,
+    /// Blocks pushed out by others.
+    pub evicted: u64,
+}
+
+/// The write-ahead log. Counters are since the start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Log {
+    /// Files that hold unflushed edits, the current one included.
+    pub files: u64,
+    /// Their bytes; 0 when not known.
+    pub files_bytes: u64,
+    /// Entries appended.
+    pub entries: u64,
+    /// Bytes appended.
+    pub bytes: u64,
+    /// Syncs done.
+    pub syncs: u64,
+    /// Microseconds spent in them.
+    pub sync_us: u64,
+    /// The longest of them.
+    pub max_sync_us: u64,
+    /// Files begun.
+    pub rolls: u64,
+    /// Files left because a write or sync failed.
+    pub rescues: u64,
+    /// Appended and not yet synced.
+    pub waiting_bytes: u64,
+    /// Set while the disk takes nothing.
+    pub stalled: bool,
+}
+
+/// Background work that waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Queues {
+    /// Flushes.
+    pub flushes: u64,
+    /// Compactions of few bytes.
+    pub small_compactions: u64,
+    /// Compactions of many bytes.
+    pub large_compactions: u64,
+    /// Splits.
+    pub splits: u64,
+}
+
+/// Calls in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rpc {
+    /// Connections.
+    pub connections: u64,
+    /// Calls that were read and wait.
+    pub queued_calls: u64,
+    /// Bytes of the calls that were read and are not answered.
+    pub queued_bytes: u64,
+    /// Calls being carried out.
+    pub active_calls: u64,
+    /// Scanners that clients hold.
+    pub open_scanners: u64,
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Its name.
+    pub name: TableName,
+    /// `ENABLED`, `DISABLED`, `ENABLING`, `DISABLING`.
+    pub state: &'static str,
+    /// Names of its families.
+    pub families: Vec<String>,
+}
+
+/// A region that is open here.
+#[derive(Clone, Debug)]
+pub struct Region {
+    /// What it is.
+    pub info: RegionInfo,
+    /// What it holds and does.
+    pub load: RegionLoad,
+}
+
+/// A region on its way from one state to another.
+#[derive(Clone, Debug)]
+pub struct InTransition {
+    /// Its printable name.
+    pub region: String,
+    /// Where it is: `OPENING`, `SPLITTING`.
+    pub state: String,
+    /// Since when.
+    pub since_ms: i64,
+}
+
+/// Something that went wrong.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// When.
+    pub at_ms: i64,
+    /// What, and what to do about it.
+    pub text: String,
+}
+
+/// A setting in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Property {
+    /// Its key.
+    pub key: String,
+    /// Its value, as text.
+    pub value: String,
+    /// Where it was set: `hbase-default.xml`, `hbase-site.xml`, `command line`.
+    pub source: &'static str,
+}

@@ -1,0 +1,161 @@
+//! A server with made-up numbers, and a client that sends bytes.
+
+use basalt_web::status::*;
+use base::{Clock, ManualClock};
+use bytes::Bytes;
+use model::status::RegionLoad;
+use model::{RegionInfo, ServerName, TableName};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+
+pub const STARTED_MS: i64 = 1_795_229_872_099;
+
+/// What the numbers come from.
+pub struct Fake {
+    pub requests: AtomicU64,
+    pub regions: usize,
+    pub serving: AtomicBool,
+    pub evil: bool,
+}
+
+impl StatusSource for Fake {
+    fn status(&self) -> Status {
+        let name = ServerName::new("localhost", 16020, STARTED_MS as u64);
+        let table = TableName::parse("ns:orders").expect("legal");
+        let regions = (0..self.regions).map(|i| {
+            let start = if self.evil { Bytes::from_static(b"<script>alert(1)</script>") } else { key(i) };
+            let info = RegionInfo::new(table.clone(), start, key(i + 1), 1);
+            let load = RegionLoad {
+                stores: 2,
+                store_files: 3,
+                store_file_size_bytes: 1000,
+                read_requests: 7,
+                ..RegionLoad::default()
+            };
+            Region { info, load }
+        });
+        let evil =
+            |text: &str| if self.evil { format!("{text}\"><img src=x onerror=alert(1)>") } else { text.to_owned() };
+        Status {
+            version: "0.1.0".to_owned(),
+            master: ServerName::new("localhost", 16000, STARTED_MS as u64),
+            live_servers: vec![name.clone()],
+            region_server: name,
+            dead_servers: Vec::new(),
+            cluster_id: "id".to_owned(),
+            zookeeper_quorum: evil("127.0.0.1:2181"),
+            host_name: evil("host"),
+            started_ms: STARTED_MS,
+            initialized_ms: STARTED_MS + 50,
+            data_directory: evil("/data"),
+            ports: vec![Port { name: "master", address: "127.0.0.1:16000".to_owned() }],
+            requests: self.requests(),
+            histograms: vec![Histogram { name: "Get", count: 4, max: 9, percentiles: [1; 8], ..Histogram::default() }],
+            memory: Memory { budget_bytes: 1 << 30, memstore_bytes: 1 << 20, ..Memory::default() },
+            block_cache: BlockCache { hits: 3, misses: 1, ..BlockCache::default() },
+            log: Log { syncs: 10, sync_us: 5000, ..Log::default() },
+            queues: Queues::default(),
+            rpc: Rpc { connections: 2, ..Rpc::default() },
+            tables: vec![Table { name: table.clone(), state: "ENABLED", families: vec![evil("f")] }],
+            regions: regions.collect(),
+            in_transition: vec![InTransition {
+                region: evil("r"),
+                state: "OPENING".to_owned(),
+                since_ms: STARTED_MS - 100_000,
+            }],
+            problems: vec![Problem { at_ms: STARTED_MS, text: evil("a flush failed") }],
+        }
+    }
+
+    fn requests(&self) -> Requests {
+        let total = self.requests.load(Ordering::SeqCst);
+        Requests { total, reads: total / 2, filtered_reads: 0, writes: total / 4 }
+    }
+
+    fn configuration(&self) -> Vec<Property> {
+        let property = |key: &str, value: &str| Property {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            source: "hbase-site.xml",
+        };
+        vec![property("hbase.z", "<&\">"), property("hbase.a", "1"), property("ssl.keystore.password", "hunter2")]
+    }
+
+    fn is_serving(&self) -> bool {
+        self.serving.load(Ordering::SeqCst)
+    }
+}
+
+fn key(i: usize) -> Bytes {
+    Bytes::from(format!("row{i:06}"))
+}
+
+/// A server that runs until it is dropped.
+pub struct Running {
+    pub address: SocketAddr,
+    pub fake: Arc<Fake>,
+    pub clock: Arc<ManualClock>,
+    stop: Option<oneshot::Sender<()>>,
+    task: tokio::task::JoinHandle<std::io::Result<()>>,
+}
+
+impl Running {
+    pub fn start(regions: usize, evil: bool) -> Running {
+        Running::with_timeouts(regions, evil, Duration::from_secs(10), Duration::from_secs(60))
+    }
+
+    pub fn with_timeouts(regions: usize, evil: bool, head: Duration, connection: Duration) -> Running {
+        let fake = Arc::new(Fake { requests: AtomicU64::new(0), regions, serving: AtomicBool::new(true), evil });
+        let clock = Arc::new(ManualClock::new(STARTED_MS + 60_000));
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = basalt_web::Server::bind(any, fake.clone(), clock.clone() as Arc<dyn Clock>).expect("bind");
+        let address = server.local_addr();
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(server.with_timeouts(head, connection).run(async {
+            let _ = stopped.await;
+        }));
+        Running { address, fake, clock, stop: Some(stop), task }
+    }
+
+    pub async fn stop(mut self) {
+        let _ = self.stop.take().expect("once").send(());
+        self.task.await.expect("no panic").expect("no error");
+    }
+
+    /// Sends bytes and reads all that comes.
+    pub async fn raw(&self, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(self.address).await.expect("connect");
+        stream.write_all(request).await.expect("write");
+        let mut answer = Vec::new();
+        // a connection that is reset has said what it had to
+        let _ = stream.read_to_end(&mut answer).await;
+        String::from_utf8(answer).expect("answers are UTF-8")
+    }
+
+    pub async fn get(&self, path: &str) -> Response {
+        Response::parse(&self.raw(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await)
+    }
+}
+
+pub struct Response {
+    pub code: u16,
+    pub head: String,
+    pub body: String,
+}
+
+impl Response {
+    pub fn parse(text: &str) -> Response {
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+        let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status code");
+        Response { code, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+}
