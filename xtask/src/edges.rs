@@ -26,7 +26,6 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("regionserver", &["base", "cell", "model", "filter", "fs", "hfile", "wal", "region", "rpc", "proto"], &[]),
     ("master", &["base", "cell", "model", "filter", "fs", "rpc", "proto"], &[]),
     ("web", &["base", "cell", "model"], &[]),
-    ("web", &["base", "model"], &[]),
     // measures the storage crates from the inside, and the server through its socket
     ("bench", &["base", "cell", "model", "filter", "fs", "hfile", "memstore", "wal", "region", "rpc", "proto"], &[]),
     (

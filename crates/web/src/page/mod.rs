@@ -92,7 +92,7 @@ fn cards(page: &mut Markup, status: &Status, rates: &RequestRates) {
     page.raw("<i style=\"width:").text(format_args!("{:.1}", share(memory.memstore_bytes, memory.budget_bytes)));
     page.raw("%\"></i><i style=\"width:").text(format_args!("{:.1}", share(cache.used_bytes, memory.budget_bytes)));
     page.raw("%\"></i></div><p>of a budget of ").text(Bytes(memory.budget_bytes)).raw("</p><p><i class=dot></i>");
-    page.text(Bytes(memory.memstore_bytes)).raw(" memstores &ensp;<i class=\"dot two\"></i>");
+    page.text(Bytes(memory.memstore_bytes)).raw(" memstores</p><p><i class=\"dot two\"></i>");
     page.text(Bytes(cache.used_bytes)).raw(" cache</p>");
     if memory.resident_bytes > 0 {
         page.raw("<p>").text(Bytes(memory.resident_bytes)).raw(" resident</p>");
@@ -134,7 +134,7 @@ fn cards(page: &mut Markup, status: &Status, rates: &RequestRates) {
 
     let queues = &status.queues;
     let waiting = queues.flushes + queues.small_compactions + queues.large_compactions + queues.splits;
-    page.raw("<div class=card><h3>Background work waiting</h3><b>").text(Count(waiting)).raw("</b><p>");
+    page.raw("<div class=card><h3>Work waiting</h3><b>").text(Count(waiting)).raw("</b><p>");
     page.raw("flushes ").text(Count(queues.flushes)).raw(", splits ").text(Count(queues.splits));
     page.raw("</p><p>compactions: small ").text(Count(queues.small_compactions)).raw(", large ");
     page.text(Count(queues.large_compactions)).raw("</p></div></div>");
