@@ -269,10 +269,8 @@ impl TableDescriptor {
 
     /// hbase:namespace as HBase 2.6 has it.
     pub fn namespace_table() -> TableDescriptor {
-        let family = FamilyDescriptor::new("info")
-            .with("VERSIONS", "10")
-            .with("IN_MEMORY", "true")
-            .with("BLOCKSIZE", "8192");
+        let family =
+            FamilyDescriptor::new("info").with("VERSIONS", "10").with("IN_MEMORY", "true").with("BLOCKSIZE", "8192");
         TableDescriptor::new(TableName::namespace_table(), [family])
     }
 
