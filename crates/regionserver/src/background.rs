@@ -76,9 +76,16 @@ fn compact(server: &Arc<RegionServer>, name: &Arc<str>, asked: Option<Compaction
     }
     let Some(region) = server.region(name) else { return };
     let asked = asked.unwrap_or(CompactionRequest { family: None, kind: CompactionKind::Minor });
+    // A major one is owed once to each store: asked for again every round, it would rewrite its own result for ever.
+    if asked.kind == CompactionKind::Major
+        && let Err(error) = region.request_major_compaction(asked.family.as_deref())
+    {
+        tracing::warn!("compacting {}: {}", region.info().name_string(), server.judge(error));
+        return;
+    }
     // One request covers every family; each round takes one job, until the policy has no more.
     loop {
-        let job = match region.select_compaction(asked.family.as_deref(), asked.kind) {
+        let job = match region.select_compaction(asked.family.as_deref(), CompactionKind::Minor) {
             Ok(Some(job)) => job,
             Ok(None) => break,
             Err(error) => {
