@@ -23,6 +23,9 @@ use std::sync::Arc;
 const BASE: i64 = 1_700_000_000_000;
 const FAMILIES: [&str; 2] = ["f", "g"];
 
+/// Family, qualifier, timestamp, type, value.
+type RandomCell = (Vec<u8>, Vec<u8>, i64, CellType, Vec<u8>);
+
 struct Program {
     dice: Dice,
     server: Server,
@@ -112,7 +115,7 @@ impl Program {
     fn random_mutation(&self) -> Mutation {
         let row = self.row();
         let deletes = self.dice.one_in(3);
-        let mut cells: Vec<(Vec<u8>, Vec<u8>, i64, CellType, Vec<u8>)> = Vec::new();
+        let mut cells: Vec<RandomCell> = Vec::new();
         for _ in 0..1 + self.dice.below(3) {
             let family = pick(&self.dice, &FAMILIES).as_bytes().to_vec();
             let latest = self.dice.one_in(4);

@@ -267,9 +267,9 @@ impl Source {
             };
             if !found {
                 // Both kinds of cursor may stay where they were: make sure that there is no position.
-                return self.to_end();
+                return self.move_to_end();
             }
-            let Some(row) = self.raw_row() else { return self.to_end() };
+            let Some(row) = self.raw_row() else { return self.move_to_end() };
             write_first_on_row(key, row);
             let first = KeyRef::from_checked(key);
             match &mut self.cursor {
@@ -295,7 +295,7 @@ impl Source {
         }
     }
 
-    fn to_end(&mut self) -> hfile::Result<()> {
+    fn move_to_end(&mut self) -> hfile::Result<()> {
         self.finished = true;
         if self.raw().is_some() {
             let mut key = Vec::new();

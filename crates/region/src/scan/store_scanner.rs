@@ -141,7 +141,7 @@ impl StoreScanner {
                 self.in_row = false;
                 if self.limits.reversed {
                     // A reversed merge ends with its row.
-                    let done = self.to_next_row();
+                    let done = self.pass_row();
                     self.wrap(done)?;
                 }
                 return Ok(self.row_end());
@@ -204,10 +204,10 @@ impl StoreScanner {
         let done = match after {
             After::Nothing => return Ok(()),
             After::Next => self.merge.next(),
-            After::NextCol => self.to_next_column(),
+            After::NextCol => self.pass_column(),
             After::NextRow => {
                 self.in_row = false;
-                self.to_next_row()
+                self.pass_row()
             }
         };
         self.wrap(done)
@@ -221,14 +221,14 @@ impl StoreScanner {
             Some(cell) => {
                 self.row.clear();
                 self.row.extend_from_slice(cell.key().row());
-                self.to_next_row()
+                self.pass_row()
             }
             None => Ok(()),
         };
         self.wrap(done)
     }
 
-    fn to_next_row(&mut self) -> hfile::Result<()> {
+    fn pass_row(&mut self) -> hfile::Result<()> {
         if self.limits.is_single_row || self.limits.last_row.as_ref().is_some_and(|last| self.row == last[..]) {
             self.done = true;
             return Ok(());
@@ -246,7 +246,7 @@ impl StoreScanner {
         self.merge.reseek(KeyRef::from_checked(&self.key), false)
     }
 
-    fn to_next_column(&mut self) -> hfile::Result<()> {
+    fn pass_column(&mut self) -> hfile::Result<()> {
         let Some(cell) = self.merge.current() else { return Ok(()) };
         let key = cell.key();
         let qualifier = key.qualifier();

@@ -1,0 +1,164 @@
+//! Many threads at once: writers, counters, readers, scanners, and one that flushes, compacts and discharges. Rows are
+//! whole to every reader, counters count, nobody waits for ever.
+
+mod common;
+
+use basalt_region::{CompactionKind, FlushRequest, Limits, Region, Unthrottled};
+use base::{Config, Dice};
+use bytes::Bytes;
+use cell::{CellBlock, CellBuffer, CellSpec, CellType};
+use common::*;
+use fs::MemVolume;
+use hfile::Residency;
+use model::{Get, Mutation, MutationKind, Nonce, Scan};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+const ROWS: u64 = 16;
+const WRITERS: u64 = 3;
+
+fn region() -> (Server, Arc<Region>) {
+    let mut config = Config::default();
+    config.set("hbase.hstore.compaction.min", "2");
+    let server = Server::try_on(MemVolume::new(), 1_700_000_000_000, &config, 3).expect("a volume in memory");
+    let region = server.table([family("f").with("BLOCKSIZE", "500"), family("g")]);
+    (server, region)
+}
+
+/// The same value in both families and three columns: a reader must see one value.
+fn whole_row(row: u64, value: &str) -> Mutation {
+    let row = format!("row{row:02}");
+    let cells: Vec<Cell<'_>> = ["f", "g"]
+        .into_iter()
+        .flat_map(|family| ["a", "b", "c"].map(|qualifier| (family, qualifier, LATEST, CellType::Put, value)))
+        .collect();
+    mutation(MutationKind::Put, &row, &cells)
+}
+
+fn check_row(cells: &CellBuffer, from: usize) {
+    let values: Vec<&[u8]> = (from..cells.len()).map(|i| cells.get(i).value()).collect();
+    assert_eq!(values.len(), 6, "{:?}", show_all(cells, 0));
+    assert!(values.iter().all(|value| *value == values[0]), "a row in pieces: {:?}", show_all(cells, 0));
+}
+
+fn add_one(row: &str) -> Mutation {
+    let amount = 1i64.to_be_bytes();
+    let spec = CellSpec {
+        row: row.as_bytes(),
+        family: b"f",
+        qualifier: b"n",
+        timestamp: LATEST,
+        type_code: CellType::Put.code(),
+        value: &amount,
+        tags: b"",
+    };
+    Mutation::new(MutationKind::Increment, Bytes::copy_from_slice(row.as_bytes()), CellBlock::from_specs([spec]))
+}
+
+#[test]
+fn rows_stay_whole_and_counters_count() {
+    let (_, rounds) = programs(400);
+    let (server, region) = region();
+    for row in 0..ROWS {
+        write(&region, &[whole_row(row, "first")]);
+    }
+    let (done, added) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for writer in 0..WRITERS {
+            let (region, added, clock) = (&region, &added, &server.clock);
+            workers.push(scope.spawn(move || {
+                let dice = Dice::seeded(writer);
+                for i in 0..rounds {
+                    clock.advance_ms(1);
+                    let value = format!("w{writer}-{i}");
+                    let rows: Vec<Mutation> =
+                        (0..1 + dice.below(3)).map(|_| whole_row(dice.below(ROWS), &value)).collect();
+                    write(region, &rows);
+                    let written = region.increment(&add_one("counter")).expect("accepted");
+                    written.commit.wait().expect("durable");
+                    added.fetch_add(1, Ordering::SeqCst);
+                    // A write is visible to its writer when it has returned.
+                    let mut out = CellBuffer::new();
+                    let get = Get { columns: BTreeMap::from([(Bytes::from("f"), vec![])]), ..Get::new("counter") };
+                    region.get(&get, &mut out, Residency::MayRead).expect("read");
+                    let value = i64::from_be_bytes(out.get(0).value().try_into().expect("8 bytes")) as u64;
+                    assert!(value > i, "{value} is less than this writer alone has added");
+                }
+            }));
+        }
+        for reader in 0..2u64 {
+            let (region, done) = (&region, &done);
+            scope.spawn(move || {
+                let dice = Dice::seeded(100 + reader);
+                while !done.load(Ordering::SeqCst) {
+                    let mut out = CellBuffer::new();
+                    let row = format!("row{:02}", dice.below(ROWS));
+                    region.get(&Get::new(row), &mut out, Residency::MayRead).expect("read");
+                    check_row(&out, 0);
+                    let scan = Scan { start_row: Bytes::from("row"), reversed: reader == 1, ..Scan::default() };
+                    let scan = if reader == 1 {
+                        Scan { start_row: Bytes::from("s"), stop_row: Bytes::from("row"), ..scan }
+                    } else {
+                        scan
+                    };
+                    let mut scanner = region.scanner(&scan).expect("opened");
+                    let mut rows = 0;
+                    loop {
+                        let mut out = CellBuffer::new();
+                        let progress = scanner.next(&mut Limits::NONE.clone(), &mut out).expect("read");
+                        if !out.is_empty() {
+                            check_row(&out, 0);
+                            rows += 1;
+                        }
+                        if !progress.more {
+                            break;
+                        }
+                    }
+                    assert_eq!(rows, ROWS);
+                }
+            });
+        }
+        let housekeeper = scope.spawn(|| {
+            let dice = Dice::seeded(9);
+            while !done.load(Ordering::SeqCst) {
+                region.flush(&FlushRequest { all: true, ..FlushRequest::default() }).expect("flushed");
+                let kind = if dice.one_in(3) { CompactionKind::Major } else { CompactionKind::Minor };
+                if let Some(job) = region.select_compaction(None, kind).expect("open") {
+                    region.compact(job, &Unthrottled).expect("compacted");
+                }
+                region.discharge().expect("archived");
+                server.env.log.roll().expect("rolled");
+                server.env.log.archive_flushed().expect("archived");
+            }
+        });
+        for worker in workers {
+            worker.join().expect("no panic");
+        }
+        done.store(true, Ordering::SeqCst);
+        housekeeper.join().expect("no panic");
+    });
+    let counter = get(&region, &Get::new("counter"), 0);
+    assert_eq!(counter.len(), 1);
+    let mut out = CellBuffer::new();
+    region.get(&Get::new("counter"), &mut out, Residency::MayRead).expect("read");
+    let value = i64::from_be_bytes(out.get(0).value().try_into().expect("8 bytes"));
+    assert_eq!(value as u64, added.load(Ordering::SeqCst));
+}
+
+#[test]
+fn replayed_nonces_come_back_once() {
+    let (server, region) = region();
+    let mut increment = add_one("r");
+    increment.nonce = Some(Nonce { group: 7, number: 8 });
+    region.increment(&increment).expect("accepted").commit.wait().expect("durable");
+    let (info, table) = (region.info().clone(), region.table().clone());
+    // The server dies: its log is split by the next one.
+    let server = Server::try_on(server.volume, 1_700_000_001_000, &Config::default(), 4).expect("recovered");
+    let region = server.open(&info, &table).expect("opened");
+    let nonces = region.recovered_nonces();
+    assert_eq!(nonces.len(), 1);
+    assert_eq!((nonces[0].nonce, nonces[0].write_time_ms), (Nonce { group: 7, number: 8 }, 1_700_000_000_000));
+    assert!(region.recovered_nonces().is_empty());
+}
