@@ -117,6 +117,8 @@ impl RowReader {
             }
             if self.place == Place::BetweenRows {
                 if self.is_late(limits) {
+                    // The next call looks at some cells before it looks at the clock again.
+                    self.budget = self.cells_per_check;
                     return Ok(self.progress(out.len() - from, false, Reason::Time));
                 }
                 if !self.start_row()? {
@@ -277,7 +279,6 @@ impl RowReader {
                     Step::RowEnd | Step::End => break,
                     Step::Pause => {
                         if limits.partial_rows && !self.has_filter_row && self.is_late(limits) {
-                            // The next call looks at some cells before it looks at the clock again.
                             self.budget = self.cells_per_check;
                             return Ok(Filled::Cut(Reason::Time));
                         }
