@@ -83,31 +83,41 @@ fn compact(server: &Arc<RegionServer>, name: &Arc<str>, asked: Option<Compaction
         tracing::warn!("compacting {}: {}", region.info().name_string(), server.judge(error));
         return;
     }
-    // One request covers every family; each round takes one job, until the policy has no more.
-    loop {
-        let job = match region.select_compaction(asked.family.as_deref(), CompactionKind::Minor) {
-            Ok(Some(job)) => job,
-            Ok(None) => break,
-            Err(error) => {
-                tracing::warn!("choosing files of {}: {}", region.info().name_string(), server.judge(error));
-                break;
-            }
-        };
-        let throttle = Pace::new(server);
-        if let Err(error) = region.compact(job, &throttle) {
-            if !region.is_closing() && !server.stop.is_set() {
-                tracing::warn!("compacting {}: {}", region.info().name_string(), server.judge(error));
-            }
-            break;
-        }
-        if server.stop.is_set() {
-            break;
-        }
+    let families: Vec<_> = match asked.family {
+        Some(family) => vec![family],
+        None => region.table().families.keys().cloned().collect(),
+    };
+    for family in families {
+        compact_family(server, &region, &family, asked.kind);
     }
     if let Err(error) = region.discharge() {
         tracing::warn!("archiving compacted files of {}: {error}", region.info().name_string());
     }
     request_split(server, &region);
+}
+
+/// A major compaction is one job; minor ones go on until the policy has no more.
+fn compact_family(server: &Arc<RegionServer>, region: &Arc<Region>, family: &[u8], kind: CompactionKind) {
+    while !server.stop.is_set() {
+        let job = match region.select_compaction(Some(family), kind) {
+            Ok(Some(job)) => job,
+            Ok(None) => return,
+            Err(error) => {
+                tracing::warn!("choosing files of {}: {}", region.info().name_string(), server.judge(error));
+                return;
+            }
+        };
+        let is_major = job.is_major();
+        if let Err(error) = region.compact(job, &Pace::new(server)) {
+            if !region.is_closing() && !server.stop.is_set() {
+                tracing::warn!("compacting {}: {}", region.info().name_string(), server.judge(error));
+            }
+            return;
+        }
+        if is_major {
+            return;
+        }
+    }
 }
 
 /// Paces one compaction: so many bytes a second, more when stores are full. Follows:
