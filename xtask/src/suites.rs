@@ -184,6 +184,9 @@ fn plain(output: &str) -> String {
             if line.contains(", r") && line.starts_with("2.") {
                 line = "VERSION".to_owned();
             }
+            if let Some(identity) = line.find(":0x") {
+                line.truncate(identity);
+            }
             line = words(&line);
         }
         out.push_str(line.trim_end());
