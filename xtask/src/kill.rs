@@ -2,6 +2,7 @@
 //! everything it had acknowledged. The writer (a Java program, `KillWriter`) outlives it and keeps the journal.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant, SystemTime};
@@ -12,8 +13,11 @@ use crate::report::{Outcome, Report};
 use crate::server::{Kind, Site};
 use crate::{interop, jvm, run, toolchain};
 
-/// Runs `rounds` rounds; prints the seed, and how to play it again.
-pub fn run(report: &mut Report, kind: Kind, rounds: u32, seed: Option<u64>) -> anyhow::Result<()> {
+/// Cuts the end off the newest log after each kill: the test must then find what is missing, or it tests nothing.
+const SABOTAGE_BYTES: u64 = 8192;
+
+/// Runs `rounds` rounds; prints the seed, and how to play it again. With `sabotage` it is the test that is tested.
+pub fn run(report: &mut Report, kind: Kind, rounds: u32, seed: Option<u64>, sabotage: bool) -> anyhow::Result<()> {
     let clean_before = report.is_clean();
     if kind == Kind::Basalt {
         interop::build(report);
@@ -25,20 +29,28 @@ pub fn run(report: &mut Report, kind: Kind, rounds: u32, seed: Option<u64>) -> a
         Some(seed) => seed,
         None => SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_nanos() as u64 % 1_000_000_007,
     };
-    report.part(&format!("kill -9, {rounds} rounds"), || {
+    let name = if sabotage { "kill -9 with a cut log".to_owned() } else { format!("kill -9, {rounds} rounds") };
+    report.part(&name, || {
         println!("    replay with: cargo xtask kill --rounds {rounds} --seed {seed}");
-        rounds_of(kind, rounds, seed)
+        let outcome = rounds_of(kind, rounds, seed, sabotage)?;
+        if !sabotage {
+            return Ok(outcome);
+        }
+        if outcome.failures.iter().any(|f| f.contains("acknowledged")) {
+            return Ok(Outcome { passed: 1, failures: Vec::new() });
+        }
+        bail!("logs were cut and nothing was found missing: {}", outcome.failures.join("; "))
     });
     Ok(())
 }
 
-fn rounds_of(kind: Kind, rounds: u32, seed: u64) -> anyhow::Result<Outcome> {
+fn rounds_of(kind: Kind, rounds: u32, seed: u64, sabotage: bool) -> anyhow::Result<Outcome> {
     let lab = toolchain::jars()?;
     let class_path = jvm::HBASE_2.compile(&lab)?;
     let mut site = Site::new(kind, &lab, "kill")?;
     let mut dice = Dice(seed);
     let mut server = site.start()?;
-    let mut writer = Writer::start(&class_path, &site.zookeeper(), seed)?;
+    let mut writer = Writer::start(&class_path, &site.zookeeper(), seed, sabotage)?;
     let mut outcome = Outcome::default();
     let mut acknowledged = 0;
     let mut slowest_start = Duration::ZERO;
@@ -54,6 +66,9 @@ fn rounds_of(kind: Kind, rounds: u32, seed: u64) -> anyhow::Result<Outcome> {
             return Ok(outcome);
         }
         server.kill()?;
+        if sabotage {
+            cut_newest_log(&site.dir.join("root/WALs"))?;
+        }
         // now and then it is killed again while it recovers
         let mut early_kills = 0;
         while kind == Kind::Basalt && dice.below(4) == 0 && early_kills < 3 {
@@ -96,10 +111,31 @@ fn rounds_of(kind: Kind, rounds: u32, seed: u64) -> anyhow::Result<Outcome> {
     outcome.failures.extend(site.complaints()?);
     if outcome.failures.is_empty() {
         std::fs::remove_dir_all(&site.dir).ok();
-    } else {
+    } else if !sabotage {
         println!("    the data: {}", site.dir.display());
     }
     Ok(outcome)
+}
+
+fn cut_newest_log(dir: &Path) -> anyhow::Result<()> {
+    let mut newest: Option<(SystemTime, PathBuf)> = None;
+    for server in std::fs::read_dir(dir).with_context(|| format!("no logs in {}", dir.display()))? {
+        let server = server?.path();
+        if !server.is_dir() {
+            continue;
+        }
+        for log in std::fs::read_dir(server)? {
+            let log = log?;
+            let written = log.metadata()?.modified()?;
+            if newest.as_ref().is_none_or(|(at, _)| written > *at) {
+                newest = Some((written, log.path()));
+            }
+        }
+    }
+    let (_, path) = newest.context("no log to cut")?;
+    let file = std::fs::OpenOptions::new().write(true).open(&path)?;
+    file.set_len(file.metadata()?.len().saturating_sub(SABOTAGE_BYTES))?;
+    Ok(())
 }
 
 struct Verdict {
@@ -112,10 +148,12 @@ struct Writer {
     child: Child,
     input: ChildStdin,
     lines: Receiver<String>,
+    /// Losses are expected: not to be shown.
+    quiet: bool,
 }
 
 impl Writer {
-    fn start(class_path: &str, zookeeper: &str, seed: u64) -> anyhow::Result<Writer> {
+    fn start(class_path: &str, zookeeper: &str, seed: u64, quiet: bool) -> anyhow::Result<Writer> {
         let log = run::scratch()?.join("kill-writer.log");
         let mut java = jvm::java(class_path, "basalt.interop.KillWriter");
         let mut child = java
@@ -135,7 +173,7 @@ impl Writer {
                 }
             }
         });
-        let mut writer = Writer { child, input, lines };
+        let mut writer = Writer { child, input, lines, quiet };
         writer.hear("ready", Duration::from_secs(60))?;
         Ok(writer)
     }
@@ -156,7 +194,9 @@ impl Writer {
                 }
                 Ok(line) => {
                     if let Some(l) = line.strip_prefix("LOST ") {
-                        println!("    {line}");
+                        if !self.quiet {
+                            println!("    {line}");
+                        }
                         lost.push(l.to_owned());
                     }
                 }

@@ -30,8 +30,9 @@ usage: cargo xtask <command>
   test                      everything: check's tests, the release build, real clients, the kill test
   interop [--against basalt|hbase] [--only REGEX] [SUITE...]
                             real clients against the server; suites: java java3 asynchbase shell go pe ltt
-  kill [--rounds N] [--seed S] [--against basalt|hbase]
-                            kill -9 under concurrent writes, restart, compare with the journal
+  kill [--rounds N] [--seed S] [--against basalt|hbase] [sabotage]
+                            kill -9 under concurrent writes, restart, compare with the journal; sabotage cuts the log
+                            before each restart and wants the loss to be found
   bench [ARGS...]           the micro-benchmarks
   proto [--check]           generated protobuf code from crates/proto/proto
   coverage [--check]        docs/coverage.md: what is there, counted against the inventory";
@@ -71,14 +72,16 @@ fn command() -> anyhow::Result<()> {
         }
         "kill" => {
             let (options, words) = options(&rest, &["--rounds", "--seed", "--against"])?;
-            if !words.is_empty() {
-                bail!("{USAGE}");
-            }
+            let sabotage = match words.as_slice() {
+                [] => false,
+                [word] if word == "sabotage" => true,
+                _ => bail!("{USAGE}"),
+            };
             let against = server::Kind::parse(options.get("--against").map_or("basalt", String::as_str))?;
             let rounds = options.get("--rounds").map_or(Ok(20), |n| n.parse()).context("--rounds wants a number")?;
             let seed = options.get("--seed").map(|s| s.parse()).transpose().context("--seed wants a number")?;
             let mut report = report::Report::default();
-            kill::run(&mut report, against, rounds, seed)?;
+            kill::run(&mut report, against, rounds, seed, sabotage)?;
             report.finish()
         }
         "bench" => {
@@ -105,7 +108,8 @@ fn test() -> anyhow::Result<()> {
     let mut report = report::Report::default();
     check::run(&mut report);
     interop::run(&mut report, server::Kind::Basalt, None, &[])?;
-    kill::run(&mut report, server::Kind::Basalt, 20, None)?;
+    kill::run(&mut report, server::Kind::Basalt, 20, None, false)?;
+    kill::run(&mut report, server::Kind::Basalt, 2, None, true)?;
     report.finish()
 }
 
