@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
 
@@ -264,14 +264,19 @@ fn signal(pid: u32, signal: &str) -> anyhow::Result<()> {
     run::must("kill", Command::new("kill").args([signal, &pid.to_string()]))
 }
 
-/// Ports nobody listens on now. They are all held at once, so they differ.
+/// Ports nobody listens on now, below those the system hands to outgoing connections: a client that knocks at the port
+/// of a dead server would sooner or later be given that very port, and meet itself.
 fn free_ports<const N: usize>() -> anyhow::Result<[u16; N]> {
-    let mut held = Vec::new();
+    const FIRST: u16 = 12_000;
+    const COUNT: u16 = 18_000;
+    let start = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_nanos() / 1000;
+    let start = (start.wrapping_add(std::process::id()) % u32::from(COUNT)) as u16;
+    let mut free = (0..COUNT)
+        .map(|step| FIRST + (start + step) % COUNT)
+        .filter(|port| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).is_ok());
     let mut ports = [0; N];
     for port in &mut ports {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port on the loopback")?;
-        *port = listener.local_addr()?.port();
-        held.push(listener);
+        *port = free.next().context("no free port between 12000 and 30000")?;
     }
     Ok(ports)
 }
