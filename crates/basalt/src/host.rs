@@ -101,6 +101,12 @@ impl RegionHost for LocalHost {
         self.run(move |server| server.scan(&name, &scan))
     }
 
+    fn memory(&self) -> master::Memory {
+        let env = self.server.env();
+        let used_bytes = env.memory.memstore_bytes() + env.cache.stats().used_bytes;
+        master::Memory { used_bytes, max_bytes: self.server.status().memory_budget_bytes }
+    }
+
     fn region_loads(&self) -> Vec<RegionLoad> {
         self.server.status().regions
     }

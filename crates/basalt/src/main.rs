@@ -8,6 +8,7 @@ mod memory;
 mod services;
 mod settings;
 mod standalone;
+mod status;
 
 use clap::Parser;
 use cli::{Arguments, Command, ConfigCommand};

@@ -19,3 +19,11 @@ pub fn default_budget_bytes() -> u64 {
 fn read_number(path: &Path) -> Option<u64> {
     String::from_utf8(std::fs::read(path).ok()?).ok()?.trim().parse().ok()
 }
+
+/// Bytes of this process in memory; 0 when the system does not say.
+#[allow(clippy::disallowed_methods, reason = "the kernel's files are no part of a volume")]
+pub fn resident_bytes() -> u64 {
+    let text = std::fs::read("/proc/self/statm").ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let pages = text.and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or(0) * rustix::param::page_size() as u64
+}

@@ -61,6 +61,7 @@ pub const TEXT_KEYS: &[(&str, &str, &str)] = &[
     ("hbase.zookeeper.property.clientPortAddress", "0.0.0.0", "Address that the ZooKeeper endpoint listens on."),
     ("hbase.master.hostname", "localhost", "Host name of the master that clients are told."),
     ("hbase.unsafe.regionserver.hostname", "localhost", "Host name of the region server that clients are told."),
+    ("hbase.master.info.bindAddress", "0.0.0.0", "Address that the status pages listen on."),
     ("hbase.cluster.distributed", "false", "Only false is served by this version."),
     ("zookeeper.znode.parent", "/hbase", "Root of HBase's nodes in the ZooKeeper endpoint."),
     ("hbase.zookeeper.quorum", "localhost", "Read by clients; the standalone server is its own quorum."),
@@ -79,6 +80,7 @@ pub fn rows() -> Vec<&'static dyn SettingRow> {
         region::settings::ALL,
         hfile::settings::ALL,
         wal::settings::ALL,
+        web::settings::ALL,
     ];
     for part in parts {
         rows.extend_from_slice(part);

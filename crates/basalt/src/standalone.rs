@@ -6,6 +6,7 @@
 
 use crate::host::{LocalHost, Mirror};
 use crate::services::{MasterPort, RegionServerPort, Services};
+use crate::status::Pages;
 use crate::{memory, settings};
 use anyhow::{Context, Result, anyhow, bail};
 use base::{Clock, Config, Dice, SystemClock};
@@ -149,6 +150,20 @@ async fn serve(config: Config, root: PathBuf, volume: Arc<LocalVolume>) -> Resul
         rpc::Server::bind(region_address, Arc::new(RegionServerPort(services.clone())), clock.clone(), limits())
             .map_err(|error| port_error("the region server", "hbase.regionserver.port", region_address, &error))?;
 
+    let info_port = config.get(&web::settings::INFO_PORT);
+    let pages = Arc::new(Pages::new(config.clone(), clock.clone(), &root));
+    let info_server = match u16::try_from(info_port) {
+        Ok(port) => {
+            let address = address(&config, web::settings::INFO_BIND_ADDRESS_KEY, port)?;
+            let source: Arc<dyn web::StatusSource> = pages.clone();
+            let server = web::Server::bind(address, source, clock.clone())
+                .map_err(|error| port_error("the status pages", "hbase.master.info.port", address, &error))?;
+            Some(server)
+        }
+        Err(_) => None,
+    };
+    let info_port = info_server.as_ref().map(|server| server.local_addr().port());
+
     let start_code = u64::try_from(clock.now_ms().0).unwrap_or_default();
     let host = |key: &str| config.text(key).unwrap_or("localhost").trim().to_owned();
     let master_name = ServerName::new(&host("hbase.master.hostname"), master_port.local_addr().port(), start_code);
@@ -216,7 +231,7 @@ async fn serve(config: Config, root: PathBuf, volume: Arc<LocalVolume>) -> Resul
         observer: Arc::new(Mirror::new(znodes.clone(), move |why| drop(observer_ends.send(End::Asked(why))))),
         cluster_id: cluster_id.clone(),
         server_name: master_name.clone(),
-        info_port: None,
+        info_port,
     };
     let master = Master::start(parts).await.with_context(|| format!("cannot start on {}", root.display()))?;
     let splitter = master.clone();
@@ -230,8 +245,14 @@ async fn serve(config: Config, root: PathBuf, volume: Arc<LocalVolume>) -> Resul
         });
     }));
     services.set_master(master.handler());
-    publish(&znodes, &cluster_id, &master_name, &server_name, start_code)?;
-    announce(&root, zk_port, &master_name, &server_name);
+    publish(&znodes, &cluster_id, &master_name, &server_name, info_port)?;
+    let listening = [("ZooKeeper", zk_port), ("master", master_name.port), ("region server", server_name.port)];
+    pages.set_ready(&server, &master, &listening, info_port);
+    let info_task = info_server.map(|server| {
+        let mut stop = stop.clone();
+        tokio::spawn(server.run(async move { drop(stop.wait_for(|stop| *stop).await) }))
+    });
+    announce(&root, &listening, info_port, &server_name);
 
     let end = tokio::select! {
         end = ended.recv() => end.unwrap_or_else(|| End::Fatal("every part of the server is gone".into())),
@@ -256,6 +277,9 @@ async fn serve(config: Config, root: PathBuf, volume: Arc<LocalVolume>) -> Resul
     })
     .await?;
     let _ = endpoint_task.await;
+    if let Some(task) = info_task {
+        let _ = task.await;
+    }
     closed.0.context("not every region could be closed; the next start recovers from the log")?;
     closed.1.context("the log could not be closed; the next start recovers from it")?;
     tracing::info!("stopped");
@@ -287,20 +311,23 @@ fn publish(
     cluster_id: &str,
     master: &ServerName,
     server: &ServerName,
-    start_code: u64,
+    info_port: Option<u16>,
 ) -> Result<()> {
     znodes.set_cluster_id(cluster_id)?;
-    znodes.set_running(&format!("{start_code}"))?;
+    znodes.set_running(&crate::status::java_date(master.start_code))?;
     znodes.add_region_server(server, None, None)?;
-    znodes.set_master(master, None)?;
+    znodes.set_master(master, info_port)?;
     znodes.set_meta_location(server, coordination::hbase_znodes::RegionState::Open)?;
     Ok(())
 }
 
-fn announce(root: &Path, zk_port: u16, master: &ServerName, server: &ServerName) {
+fn announce(root: &Path, listening: &[(&str, u16)], info_port: Option<u16>, server: &ServerName) {
+    let mut ports: Vec<String> = listening.iter().map(|(name, port)| format!("{name} {port}")).collect();
+    ports.extend(info_port.map(|port| format!("status pages {port}")));
+    let zk_port = listening[0].1;
     println!("Basalt {} is ready.", env!("CARGO_PKG_VERSION"));
     println!("  data       {}", root.display());
-    println!("  listening  ZooKeeper {zk_port}, master {}, region server {}", master.port, server.port);
+    println!("  listening  {}", ports.join(", "));
     println!("  connect    hbase.zookeeper.quorum={}  hbase.zookeeper.property.clientPort={zk_port}", server.host);
     println!("  stop       Ctrl-C, or kill {}", std::process::id());
 }

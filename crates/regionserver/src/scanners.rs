@@ -171,7 +171,6 @@ impl<S> Scanners<S> {
     }
 
     /// Number of open scanners.
-    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.state.lock().open.len()
     }

@@ -21,11 +21,34 @@ pub struct ServerStatus {
     pub memstore_bytes: u64,
     /// The memory budget.
     pub memory_budget_bytes: u64,
+    /// Bytes in all memstores at which writes are refused.
+    pub memstore_limit_bytes: u64,
+    /// Flushes waiting.
+    pub flush_queue: usize,
+    /// Small and large compactions waiting.
+    pub compaction_queues: (usize, usize),
+    /// Scanners between two calls.
+    pub open_scanners: usize,
     /// Every online region.
     pub regions: Vec<RegionLoad>,
 }
 
 impl RegionServer {
+    /// Calls, rows read and rows written since the start. Cost: three loads.
+    pub fn request_counts(&self) -> (u64, u64, u64) {
+        let counts = &self.counts;
+        (
+            counts.total.load(Ordering::Relaxed),
+            counts.reads.load(Ordering::Relaxed),
+            counts.writes.load(Ordering::Relaxed),
+        )
+    }
+
+    /// What its regions share.
+    pub fn env(&self) -> &region::RegionEnv {
+        &self.env
+    }
+
     /// The server's status now. Cost: proportional to the number of regions; no I/O.
     pub fn status(&self) -> ServerStatus {
         ServerStatus {
@@ -35,6 +58,10 @@ impl RegionServer {
             writes: self.counts.writes.load(Ordering::Relaxed),
             memstore_bytes: self.env.memory.memstore_bytes(),
             memory_budget_bytes: self.memory_budget_bytes,
+            memstore_limit_bytes: self.marks.limit_bytes,
+            flush_queue: self.flushes.len(),
+            compaction_queues: (self.small_compactions.len(), self.large_compactions.len()),
+            open_scanners: self.scanners.len(),
             regions: self.regions().iter().map(|region| region_load(region)).collect(),
         }
     }

@@ -1,0 +1,230 @@
+//! What the status pages show, gathered from the parts of the process.
+
+use crate::settings;
+use base::{Clock, Config};
+use master::Master;
+use master::cluster::TableState;
+use regionserver::RegionServer;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use web::status::{
+    BlockCache, InTransition, Log, Memory, Port, Property, Queues, Region, Requests, Rpc, Status, Table,
+};
+
+/// The source of the pages. Knows little until the servers are ready.
+pub struct Pages {
+    config: Config,
+    clock: Arc<dyn Clock>,
+    data_directory: String,
+    started_ms: i64,
+    ready: OnceLock<Ready>,
+}
+
+struct Ready {
+    server: Arc<RegionServer>,
+    master: Arc<Master>,
+    ports: Vec<Port>,
+    initialized_ms: i64,
+}
+
+impl Pages {
+    /// Pages of a process that is starting.
+    pub fn new(config: Config, clock: Arc<dyn Clock>, root: &Path) -> Pages {
+        let started_ms = clock.now_ms().0;
+        Pages { config, clock, data_directory: root.display().to_string(), started_ms, ready: OnceLock::new() }
+    }
+
+    /// The servers serve from now on.
+    pub fn set_ready(
+        &self,
+        server: &Arc<RegionServer>,
+        master: &Arc<Master>,
+        listening: &[(&'static str, u16)],
+        info_port: Option<u16>,
+    ) {
+        let host = &server.name().host;
+        let pages = info_port.map(|port| ("status pages", port));
+        let ports = listening.iter().copied().chain(pages);
+        let ports = ports.map(|(name, port)| Port { name, address: format!("{host}:{port}") }).collect();
+        let initialized_ms = self.clock.now_ms().0;
+        let _ = self.ready.set(Ready { server: server.clone(), master: master.clone(), ports, initialized_ms });
+    }
+}
+
+impl web::StatusSource for Pages {
+    fn status(&self) -> Status {
+        let nobody = || model::ServerName::new("localhost", 0, 0);
+        let mut status = Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            master: nobody(),
+            region_server: nobody(),
+            live_servers: Vec::new(),
+            dead_servers: Vec::new(),
+            cluster_id: String::new(),
+            zookeeper_quorum: String::new(),
+            host_name: "localhost".to_owned(),
+            started_ms: self.started_ms,
+            initialized_ms: 0,
+            data_directory: self.data_directory.clone(),
+            ports: Vec::new(),
+            requests: Requests::default(),
+            histograms: Vec::new(),
+            memory: Memory { resident_bytes: crate::memory::resident_bytes(), ..Memory::default() },
+            block_cache: BlockCache::default(),
+            log: Log::default(),
+            queues: Queues::default(),
+            rpc: Rpc::default(),
+            tables: Vec::new(),
+            regions: Vec::new(),
+            in_transition: Vec::new(),
+            problems: Vec::new(),
+        };
+        if let Some(ready) = self.ready.get() {
+            fill(&mut status, ready);
+        }
+        status
+    }
+
+    fn requests(&self) -> Requests {
+        let Some(ready) = self.ready.get() else { return Requests::default() };
+        let (total, reads, writes) = ready.server.request_counts();
+        Requests { total, reads, writes, filtered_reads: 0 }
+    }
+
+    fn configuration(&self) -> Vec<Property> {
+        let mut all: HashMap<String, Property> = HashMap::new();
+        let mut put = |key: &str, value: &str, source| {
+            all.insert(key.to_owned(), Property { key: key.to_owned(), value: value.to_owned(), source });
+        };
+        for row in settings::rows() {
+            put(row.key(), &row.describe().default, "hbase-default.xml");
+        }
+        for (key, default, _) in settings::TEXT_KEYS {
+            put(key, default, "hbase-default.xml");
+        }
+        for (key, value) in self.config.iter() {
+            put(key, value, "hbase-site.xml");
+        }
+        all.into_values().collect()
+    }
+
+    fn is_serving(&self) -> bool {
+        self.ready.get().is_some()
+    }
+}
+
+fn fill(status: &mut Status, ready: &Ready) {
+    let Ready { server, master, ports, initialized_ms } = ready;
+    let now = server.status();
+    status.master = master.server_name().clone();
+    status.region_server = server.name().clone();
+    status.live_servers = vec![server.name().clone()];
+    status.cluster_id = master.cluster_id().to_owned();
+    status.host_name = server.name().host.to_string();
+    status.zookeeper_quorum = ports.first().map(|port| port.address.clone()).unwrap_or_default();
+    status.initialized_ms = *initialized_ms;
+    status.ports.clone_from(ports);
+    let filtered_reads = now.regions.iter().map(|load| load.filtered_read_requests).sum();
+    status.requests = Requests { total: now.requests, reads: now.reads, writes: now.writes, filtered_reads };
+    status.memory.budget_bytes = now.memory_budget_bytes;
+    status.memory.memstore_bytes = now.memstore_bytes;
+    status.memory.memstore_limit_bytes = now.memstore_limit_bytes;
+    let cache = server.env().cache.stats();
+    status.block_cache = BlockCache {
+        capacity_bytes: cache.capacity_bytes,
+        used_bytes: cache.used_bytes,
+        blocks: cache.blocks,
+        hits: cache.hits,
+        misses: cache.misses,
+        evicted: cache.evicted,
+    };
+    let log = &server.env().log;
+    let (files, stats) = (log.files(), log.stats());
+    status.log = Log {
+        files: files.len() as u64,
+        files_bytes: files.iter().map(|file| file.len_bytes).sum(),
+        entries: stats.entries,
+        bytes: stats.bytes,
+        syncs: stats.syncs,
+        sync_us: stats.sync_us,
+        max_sync_us: stats.max_sync_us,
+        rolls: stats.files.saturating_sub(1),
+        rescues: stats.rescues,
+        waiting_bytes: stats.waiting_bytes,
+        stalled: log.is_stalled(),
+    };
+    status.queues = Queues {
+        flushes: now.flush_queue as u64,
+        small_compactions: now.compaction_queues.0 as u64,
+        large_compactions: now.compaction_queues.1 as u64,
+        splits: 0,
+    };
+    status.rpc.open_scanners = now.open_scanners as u64;
+    let cluster = master.cluster();
+    status.tables = cluster
+        .tables()
+        .map(|(table, state)| Table {
+            name: table.name.clone(),
+            state: state_name(state),
+            families: table.families.keys().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
+        })
+        .collect();
+    let mut loads: HashMap<_, _> = now.regions.into_iter().map(|load| (load.encoded_name.clone(), load)).collect();
+    for node in cluster.regions().filter(|node| node.is_live()) {
+        match loads.remove(node.info.encoded_name()) {
+            Some(load) => status.regions.push(Region { info: node.info.clone(), load }),
+            None if cluster.state(&node.info.table) == Some(TableState::Disabled) => {}
+            None => status.in_transition.push(InTransition {
+                region: node.info.name_string(),
+                state: format!("{:?}", node.state).to_uppercase(),
+                since_ms: node.since.0,
+            }),
+        }
+    }
+    status.regions.sort_by(|a, b| a.info.name().cmp(b.info.name()));
+}
+
+fn state_name(state: TableState) -> &'static str {
+    match state {
+        TableState::Enabled => "ENABLED",
+        TableState::Disabled => "DISABLED",
+        TableState::Disabling => "DISABLING",
+        TableState::Enabling => "ENABLING",
+    }
+}
+
+/// A moment as Java's `Date.toString` writes it in UTC: `Sat Nov 21 00:04:14 UTC 2026`.
+pub fn java_date(ms_since_epoch: u64) -> String {
+    let (days, second) = (ms_since_epoch / 86_400_000, ms_since_epoch / 1000 % 86_400);
+    let week_day = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][(days % 7) as usize];
+    let (mut year, mut day) = (1970, days);
+    let length = |year: u64| {
+        if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) { 366 } else { 365 }
+    };
+    while day >= length(year) {
+        day -= length(year);
+        year += 1;
+    }
+    let names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let days_of = [31, length(year) - 337, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 0;
+    while day >= days_of[month] {
+        day -= days_of[month];
+        month += 1;
+    }
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    format!("{week_day} {} {:02} {hour:02}:{minute:02}:{:02} UTC {year}", names[month], day + 1, second % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::java_date;
+
+    #[test]
+    fn dates_read_as_java_writes_them() {
+        assert_eq!(java_date(0), "Thu Jan 01 00:00:00 UTC 1970");
+        assert_eq!(java_date(1_795_219_454_000), "Sat Nov 21 00:04:14 UTC 2026");
+        assert_eq!(java_date(1_709_164_800_000), "Thu Feb 29 00:00:00 UTC 2024");
+    }
+}
