@@ -1,4 +1,6 @@
 //! Costs of a region's operations without network: `cargo run --release -p basalt-region --example region_bench`.
+//! With a number, opens that many empty regions on a local volume in the directory given after it, to be measured from
+//! outside (`/usr/bin/time -v`).
 
 use basalt_region::{
     CompactionKind, FlushRequest, Limits, MemoryMeter, OpenRegion, Region, RegionEnv, RegionSettings, Unthrottled,
@@ -92,30 +94,58 @@ fn scans(bench: &Bench, region: &Arc<Region>, what: &str) {
     );
 }
 
-fn main() {
-    let bench = Bench { clock: SystemClock::new() };
-    let volume: Arc<dyn Volume> = Arc::new(MemVolume::new());
+/// Opens `count` empty regions of three families.
+fn empty_regions(count: u64, root: &str) {
+    let clock = SystemClock::new();
+    let volume: Arc<dyn Volume> = Arc::new(fs::LocalVolume::open(root.as_ref()).expect("a directory"));
+    let env = environment(volume.clone());
+    let name = TableName::parse("t").expect("legal");
+    let table = Arc::new(TableDescriptor::new(name.clone(), ["f", "g", "h"].map(FamilyDescriptor::new)));
+    let infos: Vec<RegionInfo> = (0..count)
+        .map(|n| RegionInfo::new(name.clone(), Bytes::from(format!("{n:08}")), Bytes::from(format!("{:08}", n + 1)), 1))
+        .collect();
+    let start = clock.monotonic_us();
+    for info in &infos {
+        if volume.stat(&basalt_region::layout::region_dir(info)).expect("a directory").is_none() {
+            Region::create(&env, info, &table).expect("created");
+        }
+    }
+    let created = clock.monotonic_us();
+    let regions: Vec<Arc<Region>> = infos
+        .into_iter()
+        .map(|info| Region::open(OpenRegion { info, table: table.clone(), env: env.clone() }).expect("opened"))
+        .collect();
+    let opened = clock.monotonic_us();
+    println!("{count} regions: made in {} ms, opened in {} ms", (created - start) / 1000, (opened - created) / 1000);
+    assert_eq!(regions.len() as u64, count);
+}
+
+fn environment(volume: Arc<dyn Volume>) -> Arc<RegionEnv> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let log = wal::Log::create(
-        volume.clone(),
-        FilePath::new("WALs/s"),
-        "localhost,1,1",
-        wal::LogOptions::default(),
-        clock.clone(),
-    )
-    .expect("a log in memory");
+    let dir = FilePath::new(format!("WALs/s{}", clock.now_ms()));
+    let log = wal::Log::create(volume.clone(), dir, "localhost,1,1", wal::LogOptions::default(), clock.clone())
+        .expect("a log");
     let mut config = Config::default();
     config.set("hbase.hregion.memstore.flush.size", "1073741824");
-    let env = Arc::new(RegionEnv {
+    Arc::new(RegionEnv {
         volume,
         log,
         clock,
-        dice: Arc::new(Dice::seeded(1)),
+        dice: Arc::new(Dice::from_system()),
         cache: hfile::BlockCache::new(1 << 30),
         settings: Arc::new(RegionSettings::from_config(&config)),
         memory: MemoryMeter::new(),
         server_name: Arc::from("localhost,1,1"),
-    });
+    })
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, count, root] = &arguments[..] {
+        return empty_regions(count.parse().expect("a number of regions"), root);
+    }
+    let bench = Bench { clock: SystemClock::new() };
+    let env = environment(Arc::new(MemVolume::new()));
     let name = TableName::parse("t").expect("legal");
     let table = Arc::new(TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]));
     let info = RegionInfo::new(name, Bytes::new(), Bytes::new(), 1);

@@ -364,7 +364,8 @@ impl Region {
         for store in &*self.stores {
             let mut ready: Vec<Arc<StoreFile>> = Vec::new();
             store.work.lock().retired.retain(|file| {
-                let free = held_too || Arc::strong_count(file) == 1;
+                // A reader holds the file's handle; whoever looks at a picture of the store holds the file.
+                let free = held_too || (Arc::strong_count(file) == 1 && Arc::strong_count(&file.reader) == 1);
                 if free {
                     ready.push(file.clone());
                 }

@@ -91,48 +91,105 @@ pub fn write_daughters(
     let wrap = |e| RegionError::volume(region, e);
     let [bottom, top] = daughters;
     let split_row = &top.start_key;
+    let mut max_seq_id = used_seq_ids(volume, parent).map_err(wrap)?;
+    let mut plans: Vec<Plan<'_>> = Vec::new();
+    for (family, file) in live_files(env, parent, table)? {
+        max_seq_id = max_seq_id.max(file.max_seq_id);
+        let (Some(first), Some(last)) = (file.reader.first_key(), file.reader.last_key()) else { continue };
+        let name = format!("{}.{region}", file.name);
+        if first.row().cmp(split_row) == Ordering::Less {
+            plans.push(Plan { target: bottom, family, name: name.clone(), row: split_row, side: HalfSide::Bottom });
+        }
+        if last.row().cmp(split_row) != Ordering::Less {
+            plans.push(Plan { target: top, family, name, row: split_row, side: HalfSide::Top });
+        }
+    }
+    write_references(env, table, &daughters, &plans, max_seq_id)
+}
+
+/// Writes the region that takes the place of closed, adjacent regions: its directory, references to all their files,
+/// ids. Durable; may be repeated after a crash. Follows: `MergeTableRegionsProcedure#mergeStoreFiles`.
+///
+/// # Errors
+/// When a parent still has references itself, or the volume fails.
+pub fn write_merged(
+    env: &RegionEnv,
+    parents: &[&RegionInfo],
+    table: &TableDescriptor,
+    merged: &RegionInfo,
+) -> Result<()> {
+    let wrap = |e| RegionError::volume(merged.encoded_name(), e);
     let mut max_seq_id = SeqId(0);
-    let mut plans: Vec<(&RegionInfo, &Bytes, String, HalfSide)> = Vec::new();
+    let mut plans: Vec<Plan<'_>> = Vec::new();
+    for &parent in parents {
+        max_seq_id = max_seq_id.max(used_seq_ids(&*env.volume, parent).map_err(wrap)?);
+        for (family, file) in live_files(env, parent, table)? {
+            max_seq_id = max_seq_id.max(file.max_seq_id);
+            let name = format!("{}.{}", file.name, parent.encoded_name());
+            // All of a file is its upper part above the region's first row.
+            plans.push(Plan { target: merged, family, name, row: &parent.start_key, side: HalfSide::Top });
+        }
+    }
+    write_references(env, table, &[merged], &plans, max_seq_id)
+}
+
+/// A reference to be written.
+struct Plan<'a> {
+    target: &'a RegionInfo,
+    family: &'a Bytes,
+    name: String,
+    row: &'a Bytes,
+    side: HalfSide,
+}
+
+/// The store files of a closed region that count, by family.
+fn live_files<'a>(
+    env: &RegionEnv,
+    info: &RegionInfo,
+    table: &'a TableDescriptor,
+) -> Result<Vec<(&'a Bytes, StoreFile)>> {
+    let mut live = Vec::new();
     for (family, descriptor) in &table.families {
-        let dir = layout::family_dir(parent, family);
-        let opening = Opening { volume, cache: &env.cache, info: parent, family, in_memory: descriptor.in_memory() };
+        let opening =
+            Opening { volume: &*env.volume, cache: &env.cache, info, family, in_memory: descriptor.in_memory() };
+        let listed = list_store_files(opening.volume, &layout::family_dir(info, family));
         let mut files = Vec::new();
-        for (name, _) in list_store_files(volume, &dir).map_err(wrap)? {
+        for (name, _) in listed.map_err(|e| RegionError::volume(info.encoded_name(), e))? {
             files.push(StoreFile::open(opening, &name, None)?);
         }
         let replaced: Vec<String> = files.iter().flat_map(StoreFile::replaces).collect();
-        for file in files.iter().filter(|file| !replaced.contains(&file.name)) {
+        for file in files.into_iter().filter(|file| !replaced.contains(&file.name)) {
             if file.is_reference() {
                 return Err(RegionError::DoNotRetry(format!(
-                    "{} still holds the reference {}; compact it before it is split",
-                    parent.name_string(),
+                    "{} still holds the reference {}; compact it first",
+                    info.name_string(),
                     file.name
                 )));
             }
-            max_seq_id = max_seq_id.max(file.max_seq_id);
-            let (Some(first), Some(last)) = (file.reader.first_key(), file.reader.last_key()) else { continue };
-            let name = format!("{}.{region}", file.name);
-            if first.row().cmp(split_row) == Ordering::Less {
-                plans.push((bottom, family, name.clone(), HalfSide::Bottom));
-            }
-            if last.row().cmp(split_row) != Ordering::Less {
-                plans.push((top, family, name, HalfSide::Top));
-            }
+            live.push((family, file));
         }
     }
-    max_seq_id = max_seq_id.max(used_seq_ids(volume, parent).map_err(wrap)?);
-    for daughter in daughters {
-        layout::create_region_dir(volume, daughter, table).map_err(wrap)?;
-    }
-    for (daughter, family, name, side) in plans {
-        let path = layout::family_dir(daughter, family).join(name);
-        volume.publish(&path, &reference_bytes(split_row, side)).map_err(wrap)?;
-    }
-    for daughter in daughters {
-        let dir = region_dir(daughter).join(RECOVERED_EDITS_DIR);
-        volume.create_dir_all(&dir).map_err(wrap)?;
+    Ok(live)
+}
+
+fn write_references(
+    env: &RegionEnv,
+    table: &TableDescriptor,
+    targets: &[&RegionInfo],
+    plans: &[Plan<'_>],
+    max_seq_id: SeqId,
+) -> Result<()> {
+    let volume = &*env.volume;
+    for &target in targets {
+        let wrap = |e| RegionError::volume(target.encoded_name(), e);
+        layout::create_region_dir(volume, target, table).map_err(wrap)?;
+        for plan in plans.iter().filter(|plan| std::ptr::eq(plan.target, target)) {
+            let path = layout::family_dir(target, plan.family).join(&plan.name);
+            volume.publish(&path, &reference_bytes(plan.row, plan.side)).map_err(wrap)?;
+        }
+        let dir = region_dir(target).join(RECOVERED_EDITS_DIR);
+        volume.create_dir_all_durable(&dir).map_err(wrap)?;
         volume.publish(&dir.join(format!("{max_seq_id}.seqid")), b"").map_err(wrap)?;
-        volume.sync_dir(&region_dir(daughter)).map_err(wrap)?;
     }
     Ok(())
 }

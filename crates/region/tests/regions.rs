@@ -1,0 +1,381 @@
+//! What a region promises around its reads and writes: batches, closing, limits, lost log writes, files in use.
+
+mod common;
+
+use basalt_region::{
+    CloseMode, CompactionKind, ErrorKind, FlushReason, FlushRequest, Limits, Region, RegionError, Remedy, Unthrottled,
+    layout, split,
+};
+use base::Config;
+use bytes::Bytes;
+use cell::{CellBlock, CellBuffer, CellSpec, CellType, tag};
+use common::*;
+use fs::{FaultKind, MemVolume, Volume};
+use hfile::Residency;
+use model::{Durability, Get, Mutation, MutationKind, RegionInfo, Scan, TableDescriptor};
+use std::sync::Arc;
+
+const NOW: i64 = 1_700_000_000_000;
+
+fn names(rows: &[Vec<String>]) -> Vec<String> {
+    rows.concat()
+}
+
+#[test]
+fn a_bad_mutation_fails_alone_in_a_batch_and_together_in_a_row() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    let batch = [
+        put("a", "f", "q", 1, "1"),
+        put("b", "nope", "q", 1, "2"),
+        mutation(MutationKind::Put, "c", &[("f", "q", 1, CellType::Put, "3")]),
+    ];
+    let applied = region.apply(&batch).expect("tried");
+    let kinds: Vec<Option<ErrorKind>> =
+        applied.results.iter().map(|r| r.as_ref().err().map(RegionError::kind)).collect();
+    assert_eq!(kinds, [None, Some(ErrorKind::NoSuchColumnFamily), None]);
+    applied.commit.wait().expect("durable");
+    assert_eq!(names(&scan(&region, &Scan::default(), 0)), ["a/f:q/1/Put=1", "c/f:q/1/Put=3"]);
+
+    let error = region.mutate_rows(&[put("d", "f", "q", 1, "4"), put("d", "nope", "q", 1, "5")], None);
+    let error = error.expect_err("one of them is bad");
+    assert_eq!((error.kind(), error.remedy()), (ErrorKind::NoSuchColumnFamily, Remedy::Reject));
+    assert!(error.to_string().starts_with("Column family nope does not exist in region t,,"), "{error}");
+    assert_eq!(scan(&region, &Scan::default(), 0).len(), 2);
+
+    let written = region.mutate_rows(&[put("e", "f", "q", 1, "6"), put("g", "f", "q", 1, "7")], None).expect("good");
+    assert_eq!(scan(&region, &Scan::default(), 0).len(), 2, "not visible before the log has it");
+    written.commit.wait().expect("durable");
+    assert_eq!(scan(&region, &Scan::default(), 0).len(), 4);
+}
+
+#[test]
+fn one_batch_may_count_the_same_row_twice() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    let add = |n: i64| {
+        let amount = n.to_be_bytes();
+        let spec = CellSpec {
+            row: b"r",
+            family: b"f",
+            qualifier: b"n",
+            timestamp: LATEST,
+            type_code: CellType::Put.code(),
+            value: &amount,
+            tags: b"",
+        };
+        Mutation::new(MutationKind::Increment, "r", CellBlock::from_specs([spec]))
+    };
+    let applied = region.apply(&[add(5), add(7), put("x", "f", "q", 1, "1"), add(1)]).expect("applied");
+    let values: Vec<i64> = applied
+        .results
+        .iter()
+        .filter_map(|r| r.as_ref().expect("accepted").as_ref())
+        .map(|cells| i64::from_be_bytes(cells.get(0).value().try_into().expect("8 bytes")))
+        .collect();
+    assert_eq!(values, [5, 12, 13]);
+    applied.commit.wait().expect("durable");
+    assert_eq!(region.read_point().0, region.stats().max_seq_id);
+}
+
+#[test]
+fn a_row_outside_the_region_is_refused_in_hbases_words() {
+    let server = Server::new(NOW);
+    let table = Arc::new(TableDescriptor::new(table_name(), [family("f")]));
+    let info = RegionInfo::new(table_name(), Bytes::from("b"), Bytes::from("d"), 7);
+    let region = server.open(&info, &table).expect("opened");
+    let applied = region.apply(&[put("a", "f", "q", 1, "1"), put("c", "f", "q", 1, "1")]).expect("tried");
+    let error = applied.results[0].as_ref().expect_err("outside");
+    assert_eq!((error.kind(), error.remedy()), (ErrorKind::WrongRegion, Remedy::RetryElsewhere));
+    assert!(error.to_string().contains("startKey='b', getEndKey()='d', row='a'"), "{error}");
+    assert!(applied.results[1].is_ok());
+    applied.commit.wait().expect("durable");
+    let error = region.get(&Get::new("d"), &mut CellBuffer::new(), Residency::MayRead).expect_err("outside");
+    assert_eq!(error.kind(), ErrorKind::WrongRegion);
+}
+
+#[test]
+fn closing_refuses_work_and_keeps_everything() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    write(&region, &[put("a", "f", "q", 1, "1")]);
+    let mut open_scan = region.scanner(&Scan::default()).expect("opened");
+    let last = region.stats().max_seq_id;
+    region.close(CloseMode::Flush).expect("closed");
+    region.close(CloseMode::Flush).expect("closed twice");
+    assert_eq!(server.env.memory.memstore_bytes(), 0);
+    let closed = |error: RegionError| {
+        assert_eq!((error.kind(), error.remedy()), (ErrorKind::NotServingRegion, Remedy::RetryElsewhere));
+        assert!(error.to_string().ends_with(" is closed"), "{error}");
+    };
+    closed(region.apply(&[put("b", "f", "q", 1, "1")]).map(|_| ()).expect_err("closed"));
+    closed(region.get(&Get::new("a"), &mut CellBuffer::new(), Residency::MayRead).expect_err("closed"));
+    closed(open_scan.next(&mut Limits::NONE.clone(), &mut CellBuffer::new()).map(|_| ()).expect_err("closed"));
+    closed(region.flush(&FlushRequest::default()).map(|_| ()).expect_err("closed"));
+    let again = server.table([family("f")]);
+    assert_eq!(names(&scan(&again, &Scan::default(), 0)), ["a/f:q/1/Put=1"]);
+    assert!(again.open_seq_id().0 > last, "ids never go back");
+    assert_eq!(again.stats().memstore_bytes, 0);
+}
+
+#[test]
+fn a_write_whose_caller_went_away_still_becomes_visible() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    drop(region.apply(&[put("a", "f", "q", 1, "1")]).expect("applied"));
+    assert!(scan(&region, &Scan::default(), 0).is_empty(), "the log does not have it yet");
+    server.env.log.sync_once().expect("synced");
+    assert_eq!(scan(&region, &Scan::default(), 0).len(), 1);
+    // What needs no waiting is visible at once, but never before an earlier write.
+    let earlier = region.apply(&[put("b", "f", "q", 1, "1")]).expect("applied");
+    let skipping = Mutation { durability: Durability::SkipWal, ..put("c", "f", "q", 1, "1") };
+    let later = region.apply(&[skipping]).expect("applied");
+    assert!(later.commit.ticket().is_some(), "it waits for the one before");
+    later.commit.wait().expect("durable");
+    assert_eq!(scan(&region, &Scan::default(), 0).len(), 3);
+    earlier.commit.wait().expect("durable");
+}
+
+#[test]
+fn a_lost_log_write_stops_the_region() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    write(&region, &[put("a", "f", "q", 1, "1")]);
+    let applied = region.apply(&[put("b", "f", "q", 1, "1")]).expect("applied");
+    server.volume.inject(fs::mem::Fault { op: None, path_contains: None, nth: 1, kind: FaultKind::Io, forever: true });
+    let error = applied.commit.wait().expect_err("the disk is gone");
+    assert_eq!(error.remedy(), Remedy::StopServer, "{error}");
+    let error = region.get(&Get::new("a"), &mut CellBuffer::new(), Residency::MayRead).expect_err("poisoned");
+    assert_eq!((error.kind(), error.remedy()), (ErrorKind::ServerStopped, Remedy::StopServer));
+    assert!(region.apply(&[put("c", "f", "q", 1, "1")]).is_err());
+}
+
+#[test]
+fn an_open_scan_keeps_the_files_it_reads() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f").with("BLOCKSIZE", "100")]);
+    for round in 0..3 {
+        for i in 0..20 {
+            write(&region, &[put(&format!("row{i:02}"), "f", &format!("q{round}"), 1, "x")]);
+        }
+        flush(&region);
+    }
+    let mut scanner = region.scanner(&Scan::default()).expect("opened");
+    let mut out = CellBuffer::new();
+    scanner.next(&mut Limits::NONE.clone(), &mut out).expect("read");
+    let before = region.store_file_paths(b"f").expect("known");
+    major_compact(&region);
+    assert_eq!(region.discharge().expect("looked"), 0, "the scan reads all three");
+    for path in &before {
+        assert!(server.volume.exists(&fs::FilePath::new(path)).expect("memory"), "{path}");
+    }
+    while scanner.next(&mut Limits::NONE.clone(), &mut out).expect("read").more {}
+    assert_eq!(out.len(), 60);
+    drop(scanner);
+    assert_eq!(region.discharge().expect("archived"), 3);
+    for path in &before {
+        assert!(!server.volume.exists(&fs::FilePath::new(path)).expect("memory"), "{path}");
+        assert!(server.volume.exists(&fs::FilePath::new(format!("archive/{path}"))).expect("memory"), "{path}");
+    }
+    assert_eq!(scan(&region, &Scan::default(), 0).concat().len(), 60);
+}
+
+#[test]
+fn a_get_from_memory_never_reads_and_one_from_files_says_so() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    write(&region, &[put("a", "f", "q", 1, "1")]);
+    let mut out = CellBuffer::new();
+    region.get(&Get::new("a"), &mut out, Residency::CachedOnly).expect("in memory");
+    flush(&region);
+    region.evict_blocks();
+    assert_eq!(out.len(), 1);
+    let error = region.get(&Get::new("a"), &mut out, Residency::CachedOnly).expect_err("on disk");
+    assert!(error.is_would_block());
+    assert_eq!(out.len(), 1, "what was there stays");
+    region.get(&Get::new("a"), &mut out, Residency::MayRead).expect("read");
+    region.get(&Get::new("a"), &mut out, Residency::CachedOnly).expect("cached now");
+    assert_eq!(out.len(), 3);
+}
+
+#[test]
+fn cells_with_a_time_to_live_of_their_own_expire() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    let mut tags = Vec::new();
+    tag::write(&mut tags, tag::TTL, &500i64.to_be_bytes());
+    let spec = CellSpec {
+        row: b"r",
+        family: b"f",
+        qualifier: b"q",
+        timestamp: LATEST,
+        type_code: CellType::Put.code(),
+        value: b"short-lived",
+        tags: &tags,
+    };
+    write(&region, &[Mutation::new(MutationKind::Put, "r", CellBlock::from_specs([spec]))]);
+    write(&region, &[put("r", "f", "p", LATEST, "stays")]);
+    assert_eq!(get(&region, &Get::new("r"), NOW).len(), 2);
+    flush(&region);
+    server.clock.advance_ms(500);
+    assert_eq!(get(&region, &Get::new("r"), NOW).len(), 2);
+    server.clock.advance_ms(1);
+    assert_eq!(get(&region, &Get::new("r"), NOW), ["r/f:p/0/Put=stays"]);
+    major_compact(&region);
+    server.clock.set_wall_ms(NOW);
+    assert_eq!(get(&region, &Get::new("r"), NOW), ["r/f:p/0/Put=stays"], "the compaction dropped it");
+}
+
+#[test]
+fn the_clock_may_step_back_without_hiding_writes() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    write(&region, &[put("r", "f", "q", LATEST, "first")]);
+    server.clock.set_wall_ms(NOW - 60_000);
+    write(&region, &[put("r", "f", "q", LATEST, "second")]);
+    assert_eq!(get(&region, &Get::new("r"), NOW), ["r/f:q/0/Put=second"]);
+}
+
+#[test]
+fn memory_limits_ask_for_a_flush_and_then_refuse() {
+    let mut config = Config::default();
+    config.set("hbase.hregion.memstore.flush.size", "20000");
+    config.set("hbase.hregion.memstore.block.multiplier", "4");
+    let server = Server::try_on(MemVolume::new(), NOW, &config, 1).expect("memory");
+    let region = server.table([family("f"), family("g")]);
+    let value = "x".repeat(1000);
+    assert_eq!(region.needs_flush(), None);
+    let mut error = None;
+    for i in 0..500 {
+        match region.apply(&[put(&format!("row{i}"), "f", "q", 1, &value)]) {
+            Ok(applied) => applied.commit.wait().expect("durable"),
+            Err(refused) => {
+                error = Some(refused);
+                break;
+            }
+        }
+    }
+    let error = error.expect("80 kB are too much");
+    assert_eq!((error.kind(), error.remedy()), (ErrorKind::RegionTooBusy, Remedy::RetryHere));
+    assert!(error.to_string().starts_with("Over memstore limit=78.1 K, regionName="), "{error}");
+    assert_eq!(region.needs_flush(), Some(FlushReason::Size));
+    let outcome = region.flush(&FlushRequest::default()).expect("flushed");
+    assert!(outcome.flushed && outcome.files == 1);
+    assert_eq!((region.needs_flush(), region.memstore_bytes()), (None, 0));
+    assert_eq!(server.env.memory.memstore_bytes(), 0);
+    write(&region, &[put("again", "f", "q", 1, &value)]);
+    server.clock.advance_ms(3_600_001);
+    assert_eq!(region.needs_flush(), Some(FlushReason::Age));
+}
+
+#[test]
+fn a_full_disk_fails_a_flush_and_the_next_one_succeeds() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    for i in 0..50 {
+        write(&region, &[put(&format!("row{i:02}"), "f", "q", 1, &"x".repeat(200))]);
+    }
+    let expected = scan(&region, &Scan::default(), 0);
+    for nth in 1..60 {
+        server.volume.inject(fs::mem::Fault {
+            op: None,
+            path_contains: Some(".tmp".into()),
+            nth,
+            kind: FaultKind::Full,
+            forever: false,
+        });
+        let outcome = region.flush(&FlushRequest { all: true, ..FlushRequest::default() });
+        server.volume.clear_faults();
+        assert_eq!(scan(&region, &Scan::default(), 0), expected, "call {nth}");
+        if outcome.is_ok_and(|outcome| outcome.flushed) {
+            break;
+        }
+        write(&region, &[put("row00", "f", "q", 1, &"x".repeat(200))]);
+        assert!(nth < 59, "a flush does not take that many calls");
+    }
+    flush(&region);
+    assert_eq!(scan(&region, &Scan::default(), 0), expected);
+    assert_eq!((region.memstore_bytes(), server.env.memory.memstore_bytes()), (0, 0));
+    // Everything is in files now: the log can go.
+    server.env.log.roll().expect("rolled");
+    server.env.log.archive_flushed().expect("archived");
+    assert_eq!(server.env.log.lowest_unflushed(region.name()), None);
+}
+
+#[test]
+fn meta_rows_are_in_metas_order() {
+    let server = Server::new(NOW);
+    let table = Arc::new(TableDescriptor::meta());
+    let region = server.open(&RegionInfo::meta(), &table).expect("opened");
+    for row in ["t1,,1", "t1,a,1", "t1!,a,1", "t1,a,2", "t1,a,b,1", "t1"] {
+        write(&region, &[put(row, "info", "q", 1, "x")]);
+    }
+    let in_order = ["t1", "t1,,1", "t1,a,1", "t1,a,2", "t1,a,b,1", "t1!,a,1"];
+    for _ in 0..2 {
+        let rows: Vec<String> = scan(&region, &Scan::default(), 0)
+            .concat()
+            .iter()
+            .map(|cell| cell.split('/').next().unwrap_or_default().to_owned())
+            .collect();
+        assert_eq!(rows, in_order);
+        let reversed = Scan {
+            reversed: true,
+            start_row: Bytes::from("t1,a,99999999999999"),
+            stop_row: Bytes::from("t1,,"),
+            include_stop_row: true,
+            ..Scan::default()
+        };
+        assert_eq!(scan(&region, &reversed, 0)[0], ["t1,a,2/info:q/1/Put=x"], "the way clients find regions");
+        flush(&region);
+    }
+    assert!(region.split_point().expect("asked").is_none());
+}
+
+#[test]
+fn two_regions_become_one() {
+    let server = Server::new(NOW);
+    let table = Arc::new(TableDescriptor::new(table_name(), [family("f"), family("g")]));
+    let info = |from: &'static str, to: &'static str, id| {
+        RegionInfo::new(table_name(), Bytes::from(from), Bytes::from(to), id)
+    };
+    let parents = [info("", "m", 5), info("m", "", 5)];
+    let mut expected = Vec::new();
+    for parent in &parents {
+        let region = server.open(parent, &table).expect("opened");
+        for row in ["a", "l", "m", "z"].iter().filter(|row| parent.contains(row.as_bytes())) {
+            write(&region, &[put(row, "f", "q", 1, "x"), put(row, "g", "q", 1, "y")]);
+        }
+        expected.extend(scan(&region, &Scan::default(), 0));
+        region.close(CloseMode::Flush).expect("closed");
+    }
+    let merged = info("", "", 6);
+    for _ in 0..2 {
+        split::write_merged(&server.env, &[&parents[0], &parents[1]], &table, &merged).expect("merged");
+    }
+    let region = server.open(&merged, &table).expect("opened");
+    assert_eq!(scan(&region, &Scan::default(), 0), expected);
+    assert!(region.has_references());
+    while let Some(job) = region.select_compaction(None, CompactionKind::Minor).expect("open") {
+        region.compact(job, &Unthrottled).expect("compacted");
+    }
+    region.discharge().expect("archived");
+    assert!(!region.has_references());
+    for parent in &parents {
+        layout::archive_region(&*server.env.volume, parent, &table).expect("archived");
+    }
+    assert_eq!(scan(&region, &Scan::default(), 0), expected);
+}
+
+#[test]
+fn the_split_point_is_in_the_middle() {
+    let server = Server::new(NOW);
+    let region: Arc<Region> = server.table([family("f").with("BLOCKSIZE", "500")]);
+    assert_eq!(region.split_point().expect("asked"), None);
+    for i in 0..100 {
+        write(&region, &[put(&format!("row{i:02}"), "f", "q", 1, &"x".repeat(100))]);
+    }
+    flush(&region);
+    let row = region.split_point().expect("asked").expect("large enough");
+    assert!((&b"row40"[..]..&b"row60"[..]).contains(&&row[..]), "{row:?}");
+    assert!(!region.should_split());
+}
