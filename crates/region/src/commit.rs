@@ -52,6 +52,12 @@ impl Commit {
         Commit { seq_ids: Vec::new(), mvcc: mvcc.clone(), poison: poison.clone(), wait: None }
     }
 
+    /// Nothing was written, but the answer rests on writes that the log may still lose: they come first.
+    pub(crate) fn after(mut self, wait: Option<(Ticket, Level)>) -> Commit {
+        self.wait = wait;
+        self
+    }
+
     pub(crate) fn add(&mut self, seq_id: SeqId, wait: Option<(Ticket, Level)>) {
         self.seq_ids.push(seq_id);
         // One log: a later position covers the earlier ones. The strongest level counts.

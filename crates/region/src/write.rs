@@ -46,7 +46,7 @@ pub struct Checked {
     pub processed: bool,
     /// New cells of the Increments and Appends that want them back, when it did.
     pub result: Option<CellBuffer>,
-    /// The rest of the way; nothing to wait for when the condition did not hold.
+    /// The rest of the way; when the condition did not hold, that of the writes it saw.
     pub commit: Commit,
 }
 
@@ -152,7 +152,9 @@ impl Region {
             }
             None => {
                 self.counters.checks_failed.fetch_add(1, Ordering::Relaxed);
-                Checked { processed: false, result: None, commit: Commit::new(self.mvcc(), self.poison()) }
+                // What the check saw may not be in the log yet; nobody may hear of it before it is.
+                let commit = Commit::new(self.mvcc(), self.poison()).after(self.wait_for_earlier(SeqId(u64::MAX)));
+                Checked { processed: false, result: None, commit }
             }
         })
     }
@@ -356,6 +358,7 @@ impl Region {
 
     /// A write that need not wait for its own sake still becomes visible only after those before it.
     fn wait_for_earlier(&self, seq_id: SeqId) -> Option<(Ticket, Level)> {
+        let seq_id = seq_id.min(SeqId(self.mvcc().last_seq_id().0 + 1));
         if self.mvcc().read_point().0 + 1 >= seq_id.0 {
             return None;
         }

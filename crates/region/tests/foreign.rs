@@ -10,7 +10,7 @@ use bytes::Bytes;
 use common::*;
 use fs::{FilePath, MemVolume, Volume};
 use model::{FamilyDescriptor, Scan, TableDescriptor, TableName};
-use proto::{Message, magic, pb};
+use proto::{magic, pb};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;

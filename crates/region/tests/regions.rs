@@ -12,7 +12,8 @@ use cell::{CellBlock, CellBuffer, CellSpec, CellType, tag};
 use common::*;
 use fs::{FaultKind, MemVolume, Volume};
 use hfile::Residency;
-use model::{Durability, Get, Mutation, MutationKind, RegionInfo, Scan, TableDescriptor};
+use model::mutation::ConditionTest;
+use model::{Condition, Durability, Get, Mutation, MutationKind, RegionInfo, Scan, TableDescriptor};
 use std::sync::Arc;
 
 const NOW: i64 = 1_700_000_000_000;
@@ -134,6 +135,32 @@ fn a_write_whose_caller_went_away_still_becomes_visible() {
     later.commit.wait().expect("durable");
     assert_eq!(scan(&region, &Scan::default(), 0).len(), 3);
     earlier.commit.wait().expect("durable");
+}
+
+#[test]
+fn a_check_that_fails_waits_for_the_write_that_failed_it() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    let absent = Condition {
+        row: Bytes::from("r"),
+        test: ConditionTest::Value {
+            family: Bytes::from("f"),
+            qualifier: Bytes::from("lock"),
+            op: filter::CompareOp::Equal,
+            comparator: Arc::new(filter::Comparator::Binary { value: Bytes::new() }),
+        },
+        time_range: model::TimeRange::ALL,
+    };
+    let take = || region.check_and_mutate(&absent, &[put("r", "f", "lock", LATEST, "me")], None).expect("checked");
+    let first = take();
+    let second = take();
+    assert!(first.processed && !second.processed);
+    assert!(second.commit.ticket().is_some_and(|ticket| !ticket.is_done()), "the first may still be lost");
+    second.commit.wait().expect("durable");
+    assert!(first.commit.is_durable());
+    first.commit.wait().expect("durable");
+    let third = take();
+    assert!(!third.processed && third.commit.ticket().is_none());
 }
 
 #[test]
