@@ -7,7 +7,7 @@ mod common;
 #[path = "model/oracle.rs"]
 mod oracle;
 
-use basalt_region::{CloseMode, CompactionKind, FlushRequest, Limits, Region, RegionScanner, Unthrottled};
+use basalt_region::{CloseMode, Commit, CompactionKind, FlushRequest, Limits, Region, RegionScanner, Unthrottled};
 use base::{Clock, Config, Dice};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
@@ -33,6 +33,8 @@ struct Program {
     info: RegionInfo,
     region: Arc<Region>,
     stores: BTreeMap<&'static str, Store>,
+    /// Written and logged, not yet completed: not visible before a later write is.
+    pending: Vec<Commit>,
     trace: Vec<String>,
 }
 
@@ -87,7 +89,7 @@ impl Program {
         let table = Arc::new(TableDescriptor::new(table_name(), families));
         let info = whole_table();
         let region = server.open(&info, &table).expect("a new region opens");
-        Program { dice, server, table, info, region, stores, trace: Vec::new() }
+        Program { dice, server, table, info, region, stores, pending: Vec::new(), trace: Vec::new() }
     }
 
     fn now(&self) -> i64 {
@@ -186,6 +188,7 @@ impl Program {
                     columns: Some(BTreeSet::from([cell.qualifier().to_vec()])),
                     offset: 0,
                     limit: None,
+                    read_point: u64::MAX,
                 };
                 let found = store.read_row(&mutation.row, &ask, now);
                 if found.len() >= *nth {
@@ -214,7 +217,13 @@ impl Program {
         let applied = self.region.apply(std::slice::from_ref(&mutation)).expect("open");
         applied.results.into_iter().for_each(|result| assert!(result.expect("accepted").is_none()));
         let seq_id = applied.commit.seq_id().expect("something was written").0;
-        applied.commit.wait().expect("durable");
+        if self.dice.one_in(6) {
+            self.trace.push(format!("   {seq_id} stays pending"));
+            self.pending.push(applied.commit);
+        } else {
+            applied.commit.wait().expect("durable");
+            assert!(self.region.read_point().0 >= seq_id);
+        }
         self.model_mutation(&mutation, seq_id, &mut 0);
     }
 
@@ -245,6 +254,7 @@ impl Program {
             columns: Some(BTreeSet::from([qualifier.clone()])),
             offset: 0,
             limit: None,
+            read_point: u64::MAX,
         };
         let old = self.stores[family].read_row(&row, &ask, now).into_iter().next();
         let written = if increments { self.region.increment(&mutation) } else { self.region.append(&mutation) };
@@ -287,7 +297,7 @@ impl Program {
     }
 
     fn model_flush(&mut self, families: &[&'static str]) {
-        let now = self.now();
+        let (now, read_point) = (self.now(), self.region.read_point().0);
         for name in families {
             let files = self.file_names(name);
             let store = self.stores.get_mut(name).expect("known");
@@ -295,7 +305,7 @@ impl Program {
                 continue;
             }
             let new = files.iter().find(|file| !store.files.iter().any(|run| run.name == **file));
-            store.flush(new.map(String::as_str), now);
+            store.flush(new.map(String::as_str), now, read_point);
             assert_eq!(files, store.files.iter().map(|run| run.name.clone()).collect::<Vec<_>>());
         }
     }
@@ -305,7 +315,7 @@ impl Program {
         let kind = pick(&self.dice, &[CompactionKind::Minor, CompactionKind::Major]);
         self.trace.push(format!("compact {name} {kind:?}"));
         let job = self.region.select_compaction(Some(name.as_bytes()), kind).expect("open");
-        let now = self.now();
+        let (now, read_point) = (self.now(), self.region.read_point().0);
         // Files with nothing but expired cells were dropped by the selection.
         let files = self.file_names(name);
         self.stores.get_mut(name).expect("known").files.retain(|run| files.contains(&run.name));
@@ -316,7 +326,7 @@ impl Program {
         let files = self.file_names(name);
         let store = self.stores.get_mut(name).expect("known");
         let output = files.iter().find(|file| !store.files.iter().any(|run| run.name == **file)).expect("a new file");
-        store.compact(&inputs, output, now);
+        store.compact(&inputs, output, now, read_point);
         assert_eq!(files, store.files.iter().map(|run| run.name.clone()).collect::<Vec<_>>());
     }
 
@@ -324,6 +334,7 @@ impl Program {
         self.trace.push("reopen".into());
         self.region.close(CloseMode::Flush).expect("closed");
         self.model_flush(&FAMILIES);
+        self.pending.clear();
         self.region = self.server.open(&self.info, &self.table).expect("opened");
     }
 
@@ -383,6 +394,7 @@ impl Program {
                     columns: columns.map(|columns| columns.iter().map(|column| column.to_vec()).collect()),
                     offset: scan.store_offset as usize,
                     limit: scan.store_limit.map(|limit| limit as usize),
+                    read_point: self.region.read_point().0,
                 };
                 (name, ask)
             })
@@ -471,6 +483,7 @@ impl Program {
                 0..9 => self.write(),
                 9..11 => self.change(),
                 11..13 => self.maintain(),
+                13 if self.dice.one_in(2) => self.pending.drain(..).for_each(|commit| commit.wait().expect("durable")),
                 13 => self.server.clock.advance_ms(self.dice.below(3000)),
                 14..17 => self.get(),
                 _ => self.read(),

@@ -68,6 +68,8 @@ pub struct Ask {
     pub columns: Option<BTreeSet<Vec<u8>>>,
     pub offset: usize,
     pub limit: Option<usize>,
+    /// Cells with a higher sequence id are not visible yet.
+    pub read_point: u64,
 }
 
 impl Rules {
@@ -138,7 +140,8 @@ impl Store {
     /// The cells of `row` that `ask` is answered with.
     pub fn read_row(&self, row: &[u8], ask: &Ask, now: i64) -> Vec<Cell> {
         let rules = &self.rules;
-        let cells: Vec<Cell> = self.all_cells().into_iter().filter(|c| c.row == row).collect();
+        let cells: Vec<Cell> =
+            self.all_cells().into_iter().filter(|c| c.row == row && c.seq_id <= ask.read_point).collect();
         let oldest = if ask.raw { 0 } else { rules.oldest_unexpired(now) };
         let versions = if ask.raw { ask.versions } else { ask.versions.min(rules.max_versions) };
         let (mut markers, mut out, mut column) = (Vec::new(), Vec::new(), Column::default());
@@ -193,8 +196,15 @@ impl Store {
         out.into_iter().skip(ask.offset).take(limit).collect()
     }
 
-    /// What a flush or a compaction makes of `cells`.
-    fn rewrite(&self, cells: Vec<Cell>, drops_deletes: bool, earliest_put: i64, now: i64) -> Vec<Cell> {
+    /// What a flush or a compaction makes of `cells`. What is not visible yet stays and hides nothing.
+    fn rewrite(
+        &self,
+        cells: Vec<Cell>,
+        drops_deletes: bool,
+        earliest_put: i64,
+        now: i64,
+        read_point: u64,
+    ) -> Vec<Cell> {
         let rules = &self.rules;
         let oldest = rules.oldest_unexpired(now);
         let (mut markers, mut out, mut column) = (Vec::new(), Vec::new(), Column::default());
@@ -210,11 +220,12 @@ impl Store {
             if column.closed || (rules.min_versions == 0 && expired) {
                 continue;
             }
+            let newer = cell.seq_id > read_point;
             if cell.is_delete() {
-                if !rules.keeps(cell.timestamp, now) {
+                if !newer && !rules.keeps(cell.timestamp, now) {
                     markers.push(cell.clone());
                 }
-                if !drops_deletes {
+                if newer || !drops_deletes {
                     out.push(cell);
                     continue;
                 }
@@ -229,6 +240,10 @@ impl Store {
                 if rest {
                     column.close();
                 }
+                continue;
+            }
+            if newer {
+                out.push(cell);
                 continue;
             }
             if column.last == Some((cell.timestamp, cell.cell_type.code())) {
@@ -248,9 +263,9 @@ impl Store {
     }
 
     /// The memstore becomes the file `name`; `None` when nothing of it was left to write.
-    pub fn flush(&mut self, name: Option<&str>, now: i64) {
+    pub fn flush(&mut self, name: Option<&str>, now: i64, read_point: u64) {
         let cells = std::mem::take(&mut self.memory.cells);
-        let cells = self.rewrite(cells, false, i64::MIN, now);
+        let cells = self.rewrite(cells, false, i64::MIN, now, read_point);
         assert_eq!(name.is_some(), !cells.is_empty(), "a flush writes a file exactly if there is something to keep");
         if let Some(name) = name {
             self.files.push(Run { name: name.to_owned(), cells });
@@ -258,7 +273,7 @@ impl Store {
     }
 
     /// The files called `inputs` become the file `output` at the place of the newest of them.
-    pub fn compact(&mut self, inputs: &[String], output: &str, now: i64) {
+    pub fn compact(&mut self, inputs: &[String], output: &str, now: i64, read_point: u64) {
         let all = inputs.len() == self.files.len();
         let taken: Vec<Run> = self.files.iter().filter(|run| inputs.contains(&run.name)).cloned().collect();
         let place = self.files.iter().position(|run| run.name == inputs[0]).expect("known files");
@@ -267,7 +282,7 @@ impl Store {
         };
         let earliest_put = taken.iter().map(earliest).min().unwrap_or(i64::MIN);
         let cells: Vec<Cell> = taken.into_iter().flat_map(|run| run.cells).collect();
-        let cells = self.rewrite(cells, all, earliest_put, now);
+        let cells = self.rewrite(cells, all, earliest_put, now, read_point);
         self.files.retain(|run| !inputs.contains(&run.name));
         self.files.insert(place, Run { name: output.to_owned(), cells });
     }
