@@ -146,7 +146,8 @@ impl Store {
         result
     }
 
-    /// No edit up to here is needed from the log for this family.
+    /// No edit up to here is needed from the log for this family. A bulk load that gives its file a sequence id must
+    /// flush first, or edits below that id would be passed over by a replay.
     pub(crate) fn max_flushed(&self) -> SeqId {
         self.peek().files.iter().map(|file| file.max_seq_id).max().unwrap_or(SeqId(0))
     }
