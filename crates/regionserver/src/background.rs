@@ -195,6 +195,14 @@ fn relieve_memory(server: &Arc<RegionServer>) {
 /// Rolls the log when it is time, archives what nobody needs, and flushes regions that hold too many files back.
 fn look_after_log(server: &Arc<RegionServer>, rolled_us: &mut u64) {
     let log = &server.env.log;
+    if log.is_stalled() {
+        // The disk was full: nothing is lost, writes wait or are refused until there is room again.
+        match log.sync_once() {
+            Ok(()) if !log.is_stalled() => tracing::info!("the disk has room again; writes go on"),
+            Ok(()) => {}
+            Err(error) => tracing::warn!("writes are refused until there is room: {error}"),
+        }
+    }
     let now_us = server.env.clock.monotonic_us();
     let period_us = server.config.get(&settings::LOG_ROLL_PERIOD_MS) * 1000;
     if log.wants_roll() || now_us.saturating_sub(*rolled_us) >= period_us {

@@ -20,6 +20,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+/// Regions closed at the same time when the server stops.
+const CLOSERS: usize = 32;
+
 /// Why the server could not do what the master asked.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ServerError {
@@ -380,21 +383,34 @@ impl RegionServer {
         self.flushes.close();
         self.small_compactions.close();
         self.large_compactions.close();
-        let mut regions = self.regions();
-        regions.sort_by_key(|region| region.info().table.is_meta());
-        let mut first_error = None;
-        for region in regions {
-            if let Err(error) = self.close_and_forget(&region, mode) {
-                tracing::warn!("closing {}: {error}", region.info().name_string());
-                first_error.get_or_insert(error);
+        let (meta, others): (Vec<_>, Vec<_>) =
+            self.regions().into_iter().partition(|region| region.info().table.is_meta());
+        // Each close waits for its marker in the log; side by side they share its syncs.
+        let waiting = Mutex::new(others);
+        let first_error = Mutex::new(None);
+        let close_all = |waiting: &Mutex<Vec<Arc<Region>>>| {
+            loop {
+                let Some(region) = waiting.lock().pop() else { return };
+                if let Err(error) = self.close_and_forget(&region, mode) {
+                    tracing::warn!("closing {}: {error}", region.info().name_string());
+                    first_error.lock().get_or_insert(error);
+                }
             }
-        }
+        };
+        std::thread::scope(|scope| {
+            let closers = waiting.lock().len().min(CLOSERS);
+            for _ in 1..closers {
+                scope.spawn(|| close_all(&waiting));
+            }
+            close_all(&waiting);
+        });
+        close_all(&Mutex::new(meta));
         for thread in std::mem::take(&mut *self.threads.lock()) {
             if thread.join().is_err() {
                 tracing::error!("a background thread had panicked");
             }
         }
-        first_error.map_or(Ok(()), Err)
+        first_error.into_inner().map_or(Ok(()), Err)
     }
 }
 
