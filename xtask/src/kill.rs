@@ -18,12 +18,8 @@ const SABOTAGE_BYTES: u64 = 8192;
 
 /// Runs `rounds` rounds; prints the seed, and how to play it again. With `sabotage` it is the test that is tested.
 pub fn run(report: &mut Report, kind: Kind, rounds: u32, seed: Option<u64>, sabotage: bool) -> anyhow::Result<()> {
-    let clean_before = report.is_clean();
-    if kind == Kind::Basalt {
-        interop::build(report);
-        if clean_before && !report.is_clean() {
-            return Ok(());
-        }
+    if kind == Kind::Basalt && !interop::build(report) {
+        return Ok(());
     }
     let seed = match seed {
         Some(seed) => seed,
@@ -87,7 +83,7 @@ fn rounds_of(kind: Kind, rounds: u32, seed: u64, sabotage: bool) -> anyhow::Resu
             }
         };
         slowest_start = slowest_start.max(server.start_took);
-        writer.say("verify")?;
+        writer.say(&format!("verify {early_kills}"))?;
         let verdict = writer.hear("verified ", Duration::from_secs(120))?;
         println!(
             "    round {round}: lived {} ms, {early_kills} kills in recovery, start {} ms, {}",
@@ -193,6 +189,9 @@ impl Writer {
                     return Ok(Verdict { summary: line, acknowledged, lost });
                 }
                 Ok(line) => {
+                    if line.starts_with("note: ") {
+                        println!("    {line}");
+                    }
                     if let Some(l) = line.strip_prefix("LOST ") {
                         if !self.quiet {
                             println!("    {line}");

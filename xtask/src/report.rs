@@ -42,14 +42,10 @@ impl Report {
         self.rows.push(row);
     }
 
-    /// A part that is one case.
-    pub fn step(&mut self, name: &str, body: impl FnOnce() -> anyhow::Result<()>) {
+    /// A part that is one case. Did it go well?
+    pub fn step(&mut self, name: &str, body: impl FnOnce() -> anyhow::Result<()>) -> bool {
         self.part(name, || body().map(|()| Outcome { passed: 1, failures: Vec::new() }));
-    }
-
-    /// Did everything filed so far go well?
-    pub fn is_clean(&self) -> bool {
-        self.rows.iter().all(|r| r.failures.is_empty())
+        self.rows.last().is_some_and(|r| r.failures.is_empty())
     }
 
     /// Prints the table; an error (hence a non-zero exit) if anything failed.

@@ -36,7 +36,8 @@ import org.apache.hadoop.hbase.util.Bytes;
  * and what was tried without an answer (which may or may not be there).
  *
  * <p>Arguments: {@code ZOOKEEPER TABLE SEED}. It then obeys lines on its standard input: {@code go} starts the threads,
- * {@code verify} stops them (the server must be up again), reads everything and compares, {@code quit} ends. It answers
+ * {@code verify N} stops them (the server must be up again, after N further deaths while it recovered), reads everything
+ * and compares, {@code quit} ends. It answers
  * with one line each: {@code ready}, {@code going}, {@code verified A acknowledged, U unknown, L lost}, after one line
  * {@code LOST ...} per violation.
  */
@@ -52,6 +53,7 @@ public final class KillWriter {
   private final long seed;
   private final List<Writer> writers = new ArrayList<>();
   private volatile boolean stop;
+  private boolean diedRecovering;
   private int round;
 
   private KillWriter(String zk, String table, long seed) throws Exception {
@@ -108,7 +110,8 @@ public final class KillWriter {
         threads.add(new Thread(k::maintain, "maintenance"));
         threads.forEach(Thread::start);
         System.out.println("going");
-      } else if (line.equals("verify")) {
+      } else if (line.startsWith("verify ")) {
+        k.diedRecovering = !line.equals("verify 0");
         k.stop = true;
         for (Thread t : threads) {
           t.join();
@@ -483,11 +486,17 @@ public final class KillWriter {
 
     @Override
     void verify(Map<String, Result> seen, Set<String> known, List<String> lost) {
+      // A nonce comes back out of the log. A second death after the log was replayed into files, and before the client
+      // asked again, forgets it (in HBase too): the one call under way may then count twice.
+      int forgotten = exact && diedRecovering ? 1 : 0;
       for (int k = 0; k < COUNTERS; k++) {
         known.add(row(k));
         Result r = seen.get(row(k));
         long v = r == null ? 0 : Bytes.toLong(r.getValue(F, Q));
-        if (v < sure[k] || v > sure[k] + perhaps[k]) {
+        if (v == sure[k] + perhaps[k] + 1 && forgotten > 0) {
+          forgotten--;
+          System.out.println("note: counted twice after a death in recovery: " + row(k));
+        } else if (v < sure[k] || v > sure[k] + perhaps[k]) {
           lost.add(row(k) + (exact ? " (retried under a nonce)" : "") + ": read " + v + ", acknowledged " + sure[k]
             + ", unknown " + perhaps[k]);
         }
