@@ -269,7 +269,7 @@ fn signal(pid: u32, signal: &str) -> anyhow::Result<()> {
 fn free_ports<const N: usize>() -> anyhow::Result<[u16; N]> {
     const FIRST: u16 = 12_000;
     const COUNT: u16 = 18_000;
-    let start = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_nanos() / 1000;
+    let start = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_micros();
     let start = (start.wrapping_add(std::process::id()) % u32::from(COUNT)) as u16;
     let mut free = (0..COUNT)
         .map(|step| FIRST + (start + step) % COUNT)
