@@ -6,7 +6,7 @@
 #![allow(deprecated, reason = "clients before 2.4 send and read the fields that HBase calls deprecated")]
 
 use super::get::{read_result, refuse_closest_row_before};
-use super::mutate::{begin_nonce, check, count, end_nonce, settle, settled, written};
+use super::mutate::{begin_nonce, check, count, end_nonce, reads_files, settle, settled, written};
 use super::{Answer, admission, find_region};
 use crate::errors::exception_of;
 use crate::server::RegionServer;
@@ -99,7 +99,7 @@ pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
     }
     let size_limit = server.config.get(&settings::SCANNER_MAX_RESULT_SIZE) as usize;
     let answering = Answering { has_codec: call.has_codec(), cells: CellBuffer::new(), size_limit };
-    if delay.is_none() && work.iter().all(is_plain_puts) {
+    if delay.is_none() && work.iter().all(is_plain_writes) {
         return Ok(puts(server, work, answering));
     }
     if delay.is_none() && work.iter().all(is_gets) {
@@ -204,11 +204,11 @@ fn prepare(
     Ok(Work::Batch(region, actions))
 }
 
-fn is_plain_puts(work: &Work) -> bool {
+fn is_plain_writes(work: &Work) -> bool {
     match work {
         Work::Failed(_) => true,
         Work::Batch(_, actions) => actions.iter().all(|(_, action)| match action {
-            Action::Write(mutation) => mutation.kind == MutationKind::Put,
+            Action::Write(mutation) => !reads_files(mutation),
             Action::Bad(_) => true,
             Action::Get(_) => false,
         }),
@@ -273,7 +273,7 @@ fn apply(
     }
 }
 
-/// A batch of puts alone: applied at once, one wait for the log at the end.
+/// A batch of writes that need only memory: applied at once, one wait for the log at the end.
 fn puts(server: &Arc<RegionServer>, work: Vec<Work>, answering: Answering) -> Outcome {
     let mut regions = Vec::with_capacity(work.len());
     let mut waits = Vec::new();

@@ -1,11 +1,11 @@
 //! Mutate: one put, delete, increment or append, perhaps under a condition.
 
 use super::get::place_result;
-use super::{Answer, admission, find_region, run_blocking};
+use super::{Answer, admission, find_region};
 use crate::errors::exception_of;
 use crate::nonces::Begin;
 use crate::server::RegionServer;
-use cell::CellBuffer;
+use cell::{CellBuffer, CellType};
 use hfile::Residency;
 use model::{Condition, Get, Mutation, MutationKind, Nonce};
 use proto::pb;
@@ -26,8 +26,8 @@ pub(super) fn mutate(server: &Arc<RegionServer>, call: Call) -> Answer {
     let delay = admission(server, &region)?;
     server.counts.writes.fetch_add(1, Ordering::Relaxed);
     let has_codec = call.has_codec();
-    // A put needs nothing but memory: it is applied here, and only its log entry is waited for.
-    if condition.is_none() && delay.is_none() && mutation.kind == MutationKind::Put {
+    // What needs nothing but memory is applied here, and only its log entry is waited for.
+    if condition.is_none() && delay.is_none() && !reads_files(&mutation) {
         return put(server, &region, mutation);
     }
     let server = server.clone();
@@ -73,24 +73,30 @@ fn put(server: &Arc<RegionServer>, region: &Arc<Region>, mutation: Mutation) -> 
     }))
 }
 
+/// A put or delete, on the blocking pool: a delete of the newest version reads which one that is.
 async fn plain(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation) -> CallResult {
-    let at = server.clone();
-    let applied_to = region.clone();
-    let (sender, receiver) = oneshot::channel();
-    run_blocking(move || {
-        let applied = applied_to.apply(std::slice::from_ref(&mutation)).map_err(|e| exception_of(&at.judge(e)))?;
-        if let Some(Err(error)) = applied.results.into_iter().next() {
-            return Err(exception_of(&error));
+    let write = move |region: &Arc<Region>| {
+        let applied = region.apply(std::slice::from_ref(&mutation))?;
+        match applied.results.into_iter().next() {
+            Some(Err(error)) => Err(error),
+            _ => Ok(((), applied.commit)),
         }
-        let _ = sender.send(applied.commit);
-        Ok(Reply::default())
-    })
-    .await?;
-    if let Ok(commit) = receiver.await {
-        settle(server, settled(commit)).await?;
-    }
-    server.consider_flush(&region);
+    };
+    written(server, &region, write).await?;
     Ok(Reply::new(&processed(true)))
+}
+
+/// Whether applying `mutation` may have to read a file: a delete of one version without its timestamp must find the
+/// newest; increments and appends read what they change.
+pub(super) fn reads_files(mutation: &Mutation) -> bool {
+    match mutation.kind {
+        MutationKind::Put => false,
+        MutationKind::Delete => mutation
+            .cells
+            .iter()
+            .any(|cell| cell.type_code() == CellType::Delete.code() && cell.timestamp() == i64::MAX),
+        MutationKind::Increment | MutationKind::Append => true,
+    }
 }
 
 /// The resolution of a commit: made visible when the log has done what its durability asks.
