@@ -12,6 +12,9 @@ use wal::settings::MAX_LOGS;
 /// How often the chores look around.
 const CHORE_PERIOD: Duration = Duration::from_millis(250);
 
+/// How long a flusher rests after a flush that failed.
+const FAILED_FLUSH_PAUSE: Duration = Duration::from_secs(1);
+
 /// How often every region is looked at for old edits, compactions that are due, and files to discharge.
 const SURVEY_EVERY_CHORES: u64 = 40;
 
@@ -57,7 +60,11 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
             request_split(server, &region);
         }
         Err(error) if region.is_closing() => tracing::debug!("flush of a closing region: {error}"),
-        Err(error) => tracing::warn!("flushing {}: {}", region.info().name_string(), server.judge(error)),
+        Err(error) => {
+            tracing::warn!("flushing {}: {}", region.info().name_string(), server.judge(error));
+            // What failed (a full disk, say) will hardly be mended at once, and every write asks again.
+            server.stop.wait(FAILED_FLUSH_PAUSE);
+        }
     }
 }
 
