@@ -11,14 +11,14 @@ use crate::row_lock::RowLocks;
 use crate::stats::Counters;
 use crate::store::Store;
 use crate::{RegionEnv, RegionSettings};
-use base::{ReadPoint, SeqId};
-use cell::{CellBuffer, Order};
+use base::{ReadPoint, SeqId, TimestampMs};
+use cell::{CellBuffer, CellSpec, CellType, Order};
 use model::{Durability, Nonce, RegionInfo, TableDescriptor};
 use parking_lot::{Mutex, RwLock};
 use proto::pb;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
-use wal::marker::{Marker, row_for_region};
+use wal::marker::{METAFAMILY, Marker, row_for_region};
 use wal::{EntryKey, Ticket};
 
 /// What to open.
@@ -333,6 +333,32 @@ impl Region {
         let ticket = appended.map_err(|e| RegionError::log(self.name(), e))?;
         *last_ticket = Some(ticket.clone());
         Ok((seq_id, ticket))
+    }
+
+    /// Puts an entry into the log that only carries a nonce of an earlier life, so that another crash does not forget it.
+    pub(crate) fn append_nonce(&self, recovered: &RecoveredNonce) -> Result<Ticket> {
+        let row = row_for_region(&self.info.start_key);
+        let mut run = CellBuffer::new();
+        let spec = CellSpec {
+            row,
+            family: METAFAMILY,
+            qualifier: wal::marker::NONCE,
+            timestamp: recovered.write_time_ms,
+            type_code: CellType::Put.code(),
+            value: b"",
+            tags: b"",
+        };
+        run.push_spec(&spec, SeqId(0));
+        let mut last_ticket = self.append_order.lock();
+        let seq_id = self.mvcc.begin();
+        let write_time = TimestampMs(recovered.write_time_ms);
+        let mut key = EntryKey::new(self.name(), self.info.table.as_str(), seq_id, write_time, &[]);
+        key.nonce = Some((recovered.nonce.group, recovered.nonce.number));
+        let appended = self.env.log.append(&key, run.bytes(), run.len());
+        self.mvcc.skip(seq_id);
+        let ticket = appended.map_err(|e| RegionError::log(self.name(), e))?;
+        *last_ticket = Some(ticket.clone());
+        Ok(ticket)
     }
 
     fn event_marker(&self, event: pb::region_event_descriptor::EventType) -> Marker {

@@ -13,6 +13,9 @@ use fs::FilePath;
 use model::{Nonce, RegionInfo};
 use wal::marker::METAFAMILY;
 
+/// How long after its operation a nonce may still be asked for (`hbase.server.hashNonce.evictTimeout`'s default).
+const NONCE_LIFE_MS: i64 = 30 * 60 * 1000;
+
 /// Files of recovered edits, oldest first, and how far ids are used.
 #[derive(Debug, Default)]
 pub(crate) struct RecoveredEdits {
@@ -40,12 +43,9 @@ impl Region {
             return Ok(nonces);
         }
         let volume = &*self.env().volume;
-        let flushed_everywhere = self.stores.iter().map(|store| store.max_flushed()).min().unwrap_or(SeqId(0));
         let mut aside = Vec::new();
-        for (max_seq_id, path) in &edits.files {
-            if *max_seq_id <= flushed_everywhere {
-                continue;
-            }
+        // Files whose edits are all in store files are read too: their nonces are nowhere else.
+        for (_, path) in &edits.files {
             match self.replay_file(path, &mut nonces) {
                 Err(RegionError::Log { source, .. })
                     if self.settings.skip_errors && matches!(&*source, wal::Error::Corrupt { .. }) =>
@@ -56,8 +56,10 @@ impl Region {
                 other => other?,
             }
         }
-        // What was replayed is in no log of this server: it must be in files before its edits may go.
+        // What was replayed is in no log of this server: it must be in files, and its nonces in the log, before its
+        // edits may go.
         self.flush_all("replayed edits")?;
+        self.save_nonces(&nonces)?;
         let wrap = |e| RegionError::volume(self.name(), e);
         for (_, path) in &edits.files {
             if aside.contains(path) {
@@ -68,6 +70,19 @@ impl Region {
             }
         }
         Ok(nonces)
+    }
+
+    /// Writes the nonces that a client may still come back with to this server's log.
+    fn save_nonces(&self, nonces: &[RecoveredNonce]) -> Result<()> {
+        let oldest = self.env().clock.now_ms().0.saturating_sub(NONCE_LIFE_MS);
+        let mut last = None;
+        for nonce in nonces.iter().filter(|nonce| nonce.write_time_ms >= oldest) {
+            last = Some(self.append_nonce(nonce)?);
+        }
+        match last {
+            Some(ticket) => ticket.wait().map_err(|failed| RegionError::log(self.name(), failed.into())),
+            None => Ok(()),
+        }
     }
 
     fn replay_file(&self, path: &FilePath, nonces: &mut Vec<RecoveredNonce>) -> Result<()> {

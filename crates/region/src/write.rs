@@ -103,7 +103,9 @@ impl Region {
             self.validate(mutation)?;
             set.add(&mutation.row);
         }
-        let (result, commit) = self.write_atomically(mutations, set, nonce, None)?.expect("there is no condition");
+        let (result, commit) = self
+            .write_atomically(mutations, set, Atomic { nonce, ..Atomic::default() })?
+            .expect("there is no condition");
         self.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);
         Ok(Written { result, commit })
     }
@@ -145,7 +147,37 @@ impl Region {
         let mut set = RowSet::default();
         set.add(&condition.row);
         self.counters.writes.fetch_add(1, Ordering::Relaxed);
-        Ok(match self.write_atomically(mutations, set, nonce, Some(condition))? {
+        let conditions = std::slice::from_ref(condition);
+        self.write_checked(mutations, set, Atomic { nonce, conditions, stamp_after_seen: true })
+    }
+
+    /// Writes all mutations, of whichever rows of the region, if every one of the conditions, of whichever rows, holds.
+    /// Conditions and mutations are of one moment: all their rows are locked together.
+    ///
+    /// # Errors
+    /// As [`Region::mutate_rows`].
+    pub fn check_and_mutate_rows(
+        &self,
+        conditions: &[Condition],
+        mutations: &[Mutation],
+        nonce: Option<Nonce>,
+    ) -> Result<Checked> {
+        self.check_writable()?;
+        let mut set = RowSet::default();
+        for condition in conditions {
+            self.check_row(&condition.row, "row lock")?;
+            set.add(&condition.row);
+        }
+        for mutation in mutations {
+            self.validate(mutation)?;
+            set.add(&mutation.row);
+        }
+        self.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);
+        self.write_checked(mutations, set, Atomic { nonce, conditions, stamp_after_seen: false })
+    }
+
+    fn write_checked(&self, mutations: &[Mutation], set: RowSet, atomic: Atomic<'_>) -> Result<Checked> {
+        Ok(match self.write_atomically(mutations, set, atomic)? {
             Some((result, commit)) => {
                 self.counters.checks_passed.fetch_add(1, Ordering::Relaxed);
                 Checked { processed: true, result: Some(result), commit }
@@ -163,13 +195,12 @@ impl Region {
         &self,
         mutations: &[Mutation],
         set: RowSet,
-        nonce: Option<Nonce>,
-        condition: Option<&Condition>,
+        atomic: Atomic<'_>,
     ) -> Result<Option<(CellBuffer, Commit)>> {
         let mut commit = Commit::new(self.mvcc(), self.poison());
         let mut results: Vec<Result<Option<CellBuffer>>> = mutations.iter().map(|_| Ok(None)).collect();
-        let nonce = nonce.or_else(|| mutations.iter().find_map(|m| m.nonce));
-        let atomic = Some(Atomic { nonce, condition });
+        let nonce = atomic.nonce.or_else(|| mutations.iter().find_map(|m| m.nonce));
+        let atomic = Some(Atomic { nonce, ..atomic });
         if !self.write_group(mutations, set, &mut results, true, atomic, &mut commit)? {
             return Ok(None);
         }
@@ -217,7 +248,7 @@ impl Region {
     ) -> Result<bool> {
         let mut attempt = 0;
         let needs_read =
-            atomic.as_ref().is_some_and(|a| a.condition.is_some()) || group.iter().any(reads_before_writing);
+            atomic.as_ref().is_some_and(|a| !a.conditions.is_empty()) || group.iter().any(reads_before_writing);
         loop {
             attempt += 1;
             let residency =
@@ -262,13 +293,15 @@ impl Region {
         residency: Residency,
         prepared: &mut Prepared,
     ) -> Result<bool> {
-        if let Some(Atomic { condition: Some(condition), .. }) = atomic {
+        for condition in atomic.iter().flat_map(|atomic| atomic.conditions) {
             let (holds, seen_timestamp) = self.check_condition(condition, residency)?;
             if !holds {
                 return Ok(false);
             }
-            // The write must not be eclipsed by what the check saw.
-            prepared.now = prepared.now.max(seen_timestamp);
+            if atomic.as_ref().is_some_and(|atomic| atomic.stamp_after_seen) {
+                // The write must not be eclipsed by what the check saw.
+                prepared.now = prepared.now.max(seen_timestamp);
+            }
         }
         for (mutation, result) in group.iter().zip(results) {
             if result.is_err() {
@@ -395,9 +428,14 @@ impl Region {
     }
 }
 
+#[derive(Default)]
 struct Atomic<'a> {
     nonce: Option<Nonce>,
-    condition: Option<&'a Condition>,
+    /// All must hold.
+    conditions: &'a [Condition],
+    /// Whether the write is stamped no earlier than what the conditions saw: checkAndMutate promises it, the endpoint
+    /// for several rows does not.
+    stamp_after_seen: bool,
 }
 
 /// Whether the mutation's cells depend on what the row holds.

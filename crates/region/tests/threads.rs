@@ -162,3 +162,25 @@ fn replayed_nonces_come_back_once() {
     assert_eq!((nonces[0].nonce, nonces[0].write_time_ms), (Nonce { group: 7, number: 8 }, 1_700_000_000_000));
     assert!(region.recovered_nonces().is_empty());
 }
+
+#[test]
+fn a_nonce_outlives_flushes_and_a_second_crash() {
+    let (server, region) = region();
+    let mut increment = add_one("r");
+    let nonce = Nonce { group: 7, number: 8 };
+    increment.nonce = Some(nonce);
+    region.increment(&increment).expect("accepted").commit.wait().expect("durable");
+    // Its edit is in a file, so that nothing but the nonce is left to recover.
+    region.flush(&FlushRequest { families: Vec::new(), all: true }).expect("flushed");
+    let (info, table) = (region.info().clone(), region.table().clone());
+    let mut volume = server.volume;
+    for life in 1..4 {
+        // Each life dies right after it opened the region.
+        let server =
+            Server::try_on(volume, 1_700_000_000_000 + life, &Config::default(), life as u64).expect("recovered");
+        let region = server.open(&info, &table).expect("opened");
+        let nonces = region.recovered_nonces();
+        assert!(nonces.iter().any(|recovered| recovered.nonce == nonce), "life {life}: {nonces:?}");
+        volume = server.volume;
+    }
+}

@@ -12,6 +12,9 @@ const COMPACTION: &[u8] = b"HBASE::COMPACTION";
 const REGION_EVENT: &[u8] = b"HBASE::REGION_EVENT";
 const BULK_LOAD: &[u8] = b"HBASE::BULK_LOAD";
 const REPLICATION: &[u8] = b"HBASE::REPLICATION_MARKER";
+/// Qualifier of an entry that only remembers the nonce in its key. HBase passes such a cell over, as any marker that
+/// it does not know.
+pub const NONCE: &[u8] = b"HBASE::NONCE";
 
 /// A marker's message.
 #[derive(Clone, Debug, PartialEq)]

@@ -367,9 +367,12 @@ fn covers(volume: &dyn Volume, path: &FilePath, first: SeqId) -> Result<bool> {
     }
 }
 
-/// Data, and the marker that a region needs at recovery: of compactions, whose inputs must not come back.
+/// Data, and the markers that a region needs at recovery: of compactions, whose inputs must not come back, and of
+/// nonces that an earlier recovery saved.
 fn is_wanted(cells: &CellBlock) -> bool {
     cells.iter().any(|cell| {
-        cell.family() != marker::METAFAMILY || matches!(Marker::decode(cell), Ok(Some(Marker::Compaction(_))) | Err(_))
+        cell.family() != marker::METAFAMILY
+            || cell.qualifier() == marker::NONCE
+            || matches!(Marker::decode(cell), Ok(Some(Marker::Compaction(_))) | Err(_))
     })
 }
