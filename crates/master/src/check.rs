@@ -4,7 +4,7 @@ use crate::{MasterError, Result};
 use base::Config;
 use bytes::Bytes;
 use model::{
-    BloomType, Compression, DataBlockEncoding, FamilyDescriptor, KeepDeletedCells, TableDescriptor, TableName,
+    BloomType, Compression, DataBlockEncoding, Endpoint, FamilyDescriptor, KeepDeletedCells, TableDescriptor, TableName,
 };
 use std::collections::BTreeMap;
 
@@ -138,7 +138,16 @@ fn checked(limits: &Limits, table: &TableDescriptor) -> Result<()> {
     if table.name == TableName::meta() && table.read_only() {
         return Err(refuse("Meta table can't be set as read only."));
     }
+    check_coprocessors(table)?;
     table.families.values().try_for_each(check_family)
+}
+
+/// A class that this server has no counterpart of cannot be loaded, so its table is refused rather than left without.
+fn check_coprocessors(table: &TableDescriptor) -> Result<()> {
+    match table.coprocessors().find(|coprocessor| Endpoint::of_class(&coprocessor.class).is_none()) {
+        Some(unknown) => Err(refuse(format!("Class {} cannot be loaded", unknown.class))),
+        None => Ok(()),
+    }
 }
 
 fn one_of<T>(family: &FamilyDescriptor, key: &str, parse: impl Fn(&str) -> Option<T>) -> Result<()> {

@@ -4,6 +4,7 @@
 //! asked for and is checked where it is used (the docs say which). Must not know: I/O, protobuf (conversions are in
 //! `rpc::from_proto`, `rpc::to_proto` and `master`'s descriptor files).
 
+pub mod coprocessor;
 pub mod mutation;
 pub mod name;
 pub mod read;
@@ -12,6 +13,7 @@ pub mod server_name;
 pub mod status;
 pub mod table;
 
+pub use coprocessor::{Coprocessor, Endpoint};
 pub use mutation::{Condition, Durability, Mutation, MutationKind, Nonce};
 pub use name::{NameError, TableName};
 pub use read::{Get, Scan, TimeRange};

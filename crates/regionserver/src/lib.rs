@@ -11,6 +11,7 @@
 //! `HRegionServer`, `RSRpcServices`, `MemStoreFlusher`, `CompactSplit`.
 
 mod background;
+mod endpoints;
 mod errors;
 mod handlers;
 mod nonces;

@@ -3,9 +3,10 @@
 mod admin;
 mod get;
 mod multi;
-mod mutate;
+pub(crate) mod mutate;
 pub(crate) mod scan;
 
+use crate::endpoints;
 use crate::pressure::Admission;
 use crate::server::RegionServer;
 use bytes::Bytes;
@@ -36,11 +37,11 @@ impl RegionService {
             Method::ClientMutate => mutate::mutate(&self.server, call),
             Method::ClientMulti => multi::multi(&self.server, call),
             Method::ClientScan => scan::scan(&self.server, call),
-            Method::ClientBulkLoadHFile
-            | Method::ClientPrepareBulkLoad
-            | Method::ClientCleanupBulkLoad
-            | Method::ClientExecService
-            | Method::ClientExecRegionServerService => Err(Exception::unsupported(call.method)),
+            Method::ClientExecService => endpoints::exec_service(&self.server, call),
+            Method::ClientExecRegionServerService => endpoints::exec_region_server_service(&call),
+            Method::ClientBulkLoadHFile | Method::ClientPrepareBulkLoad | Method::ClientCleanupBulkLoad => {
+                Err(Exception::unsupported(call.method))
+            }
             _ => return admin::call(&self.server, call),
         };
         Some(answer.unwrap_or_else(Outcome::from))
@@ -48,13 +49,13 @@ impl RegionService {
 }
 
 /// An answer, or the exception that is one.
-type Answer = Result<Outcome, Exception>;
+pub(crate) type Answer = Result<Outcome, Exception>;
 
 /// The online region that `specifier` names.
 ///
 /// # Errors
 /// RegionOpening, NotServingRegion, or RegionServerStopped as HBase says them.
-fn find_region(server: &RegionServer, specifier: &pb::RegionSpecifier) -> Result<Arc<Region>, Exception> {
+pub(crate) fn find_region(server: &RegionServer, specifier: &pb::RegionSpecifier) -> Result<Arc<Region>, Exception> {
     let name = from_proto::region_encoded_name(specifier)?;
     if let Some(region) = server.region(&name) {
         return Ok(region);
@@ -86,7 +87,7 @@ async fn run_blocking(work: impl FnOnce() -> CallResult + Send + 'static) -> Cal
 }
 
 /// What a write to `region` must endure now; hbase:meta is never held up.
-fn admission(server: &RegionServer, region: &Region) -> Result<Option<std::time::Duration>, Exception> {
+pub(crate) fn admission(server: &RegionServer, region: &Region) -> Result<Option<std::time::Duration>, Exception> {
     if region.info().table.is_meta() {
         return Ok(None);
     }
@@ -104,7 +105,7 @@ fn admission(server: &RegionServer, region: &Region) -> Result<Option<std::time:
 }
 
 /// Whether the client still waits for an answer to this call.
-fn is_overdue(server: &RegionServer, deadline_us: Option<u64>) -> bool {
+pub(crate) fn is_overdue(server: &RegionServer, deadline_us: Option<u64>) -> bool {
     deadline_us.is_some_and(|deadline| server.env.clock.monotonic_us() > deadline)
 }
 

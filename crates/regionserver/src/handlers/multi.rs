@@ -8,6 +8,7 @@
 use super::get::{read_result, refuse_closest_row_before};
 use super::mutate::{begin_nonce, check, count, end_nonce, reads_files, settle, settled, written};
 use super::{Answer, admission, find_region};
+use crate::endpoints;
 use crate::errors::exception_of;
 use crate::server::RegionServer;
 use crate::settings;
@@ -26,6 +27,8 @@ use std::sync::atomic::Ordering;
 enum Action {
     Get(Box<Get>),
     Write(Mutation),
+    /// Of a coprocessor endpoint.
+    Service(pb::CoprocessorServiceCall),
     /// It could not be decoded; the others go on.
     Bad(Exception),
 }
@@ -194,8 +197,8 @@ fn prepare(
         } else if let Some(get) = one.get {
             server.counts.reads.fetch_add(1, Ordering::Relaxed);
             refuse_closest_row_before(&get).and_then(|()| from_proto::get(get)).map(|get| Action::Get(Box::new(get)))
-        } else if one.service_call.is_some() {
-            Err(Exception::do_not_retry("coprocessor calls inside a batch are not supported by this version of Basalt"))
+        } else if let Some(service_call) = one.service_call {
+            Ok(Action::Service(service_call))
         } else {
             Err(Exception::do_not_retry("Unexpected Action type"))
         };
@@ -210,7 +213,7 @@ fn is_plain_writes(work: &Work) -> bool {
         Work::Batch(_, actions) => actions.iter().all(|(_, action)| match action {
             Action::Write(mutation) => !reads_files(mutation),
             Action::Bad(_) => true,
-            Action::Get(_) => false,
+            Action::Get(_) | Action::Service(_) => false,
         }),
         Work::Atomic { .. } => false,
     }
@@ -219,7 +222,7 @@ fn is_plain_writes(work: &Work) -> bool {
 fn is_gets(work: &Work) -> bool {
     match work {
         Work::Failed(_) => true,
-        Work::Batch(_, actions) => actions.iter().all(|(_, action)| !matches!(action, Action::Write(_))),
+        Work::Batch(_, actions) => actions.iter().all(|(_, action)| matches!(action, Action::Get(_) | Action::Bad(_))),
         Work::Atomic { .. } => false,
     }
 }
@@ -287,7 +290,7 @@ fn puts(server: &Arc<RegionServer>, work: Vec<Work>, answering: Answering) -> Ou
                     match action {
                         Action::Write(mutation) => writes.push((index, mutation)),
                         Action::Bad(exception) => result.result_or_exception.push(failed(index, &exception)),
-                        Action::Get(_) => {}
+                        Action::Get(_) | Action::Service(_) => {}
                     }
                 }
                 if let Some((commit, depending)) = apply(server, &region, writes, &mut result) {
@@ -339,7 +342,7 @@ fn gets(server: &RegionServer, work: &[Work], mut answering: Answering, residenc
                             Ok(entry) => entry,
                         },
                         Action::Bad(exception) => failed(*index, exception),
-                        Action::Write(_) => continue,
+                        Action::Write(_) | Action::Service(_) => continue,
                     };
                     result.result_or_exception.push(entry);
                 }
@@ -472,6 +475,14 @@ async fn batch(
                     }
                 }
             }
+            Action::Service(call) => match endpoints::run(server, &region, call, None).await {
+                Ok(value) => pb::ResultOrException {
+                    index: Some(index),
+                    service_result: Some(pb::CoprocessorServiceResult { value: Some(value) }),
+                    ..pb::ResultOrException::default()
+                },
+                Err(exception) => failed(index, &exception),
+            },
             Action::Write(mutation) if matches!(mutation.kind, MutationKind::Put | MutationKind::Delete) => {
                 writes.push((index, mutation));
                 continue;

@@ -100,7 +100,7 @@ pub(super) fn reads_files(mutation: &Mutation) -> bool {
 }
 
 /// The resolution of a commit: made visible when the log has done what its durability asks.
-pub(super) fn settled(commit: Commit) -> oneshot::Receiver<Result<(), RegionError>> {
+pub(crate) fn settled(commit: Commit) -> oneshot::Receiver<Result<(), RegionError>> {
     let (sender, receiver) = oneshot::channel();
     commit.on_done(move |result| {
         let _ = sender.send(result);
@@ -109,7 +109,7 @@ pub(super) fn settled(commit: Commit) -> oneshot::Receiver<Result<(), RegionErro
 }
 
 /// Waits for [`settled`].
-pub(super) async fn settle(
+pub(crate) async fn settle(
     server: &RegionServer,
     settled: oneshot::Receiver<Result<(), RegionError>>,
 ) -> Result<(), Exception> {
@@ -120,7 +120,7 @@ pub(super) async fn settle(
 }
 
 /// Runs `write` on the blocking pool (it may read old values from files) and waits until it is settled.
-pub(super) async fn written<T: Send + 'static>(
+pub(crate) async fn written<T: Send + 'static>(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
     write: impl FnOnce(&Arc<Region>) -> Result<(T, Commit), RegionError> + Send + 'static,

@@ -1,0 +1,166 @@
+//! The coprocessor endpoints that HBase ships, answered natively: MultiRowMutationService, AggregateService,
+//! BulkDeleteService, RowCountService.
+//!
+//! A region answers for an endpoint only if its table asks for the endpoint's class, or the configuration does for all
+//! tables; a service that nobody asked for is unknown there. Work is done in bounded pieces on the blocking pool.
+//! Follows: `HRegion#execService`, `RegionCoprocessorHost`, `CoprocessorRpcUtils`.
+
+mod aggregate;
+mod bulk_delete;
+mod decimal;
+mod interpreter;
+mod multi_row;
+mod row_count;
+mod walk;
+
+use crate::handlers::{Answer, find_region};
+use crate::server::RegionServer;
+use bytes::Bytes;
+use model::Endpoint;
+use proto::methods::{Method, Service};
+use proto::{Message, pb};
+use region::Region;
+use rpc::exception::{Exception, Kind};
+use rpc::{Call, Outcome, Reply};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Coprocessors of every region.
+const REGION_CLASSES_KEY: &str = "hbase.coprocessor.region.classes";
+/// Coprocessors of every region of the users' tables.
+const USER_REGION_CLASSES_KEY: &str = "hbase.coprocessor.user.region.classes";
+
+/// ClientService.ExecService.
+pub(crate) fn exec_service(server: &Arc<RegionServer>, call: Call) -> Answer {
+    let request: pb::CoprocessorServiceRequest = call.decode()?;
+    let region = find_region(server, &request.region)?;
+    // What is refused is refused at once.
+    find_method(server, &region, &request.call)?;
+    let server = server.clone();
+    let deadline_us = call.deadline_us;
+    Ok(Outcome::later(async move {
+        let value = run(&server, &region, request.call, deadline_us).await?;
+        let specifier = pb::RegionSpecifier {
+            r#type: pb::region_specifier::RegionSpecifierType::RegionName as i32,
+            value: region.info().name().clone(),
+        };
+        Ok(Reply::new(&pb::CoprocessorServiceResponse { region: specifier, value }))
+    }))
+}
+
+/// ClientService.ExecRegionServerService: HBase ships no endpoint that a region server registers by itself.
+pub(crate) fn exec_region_server_service(call: &Call) -> Answer {
+    let request: pb::CoprocessorServiceRequest = call.decode()?;
+    let service = request.call.service_name;
+    let message = format!("No registered coprocessor executorService found for {service}");
+    Err(Exception::new(Kind::UnknownProtocol, message))
+}
+
+/// Runs an endpoint's method on a region; its result under the name of HBase's class for it.
+///
+/// # Errors
+/// The service or method is not there, or failed.
+pub(crate) async fn run(
+    server: &Arc<RegionServer>,
+    region: &Arc<Region>,
+    call: pb::CoprocessorServiceCall,
+    deadline_us: Option<u64>,
+) -> Result<pb::NameBytesPair, Exception> {
+    let method = find_method(server, region, &call)?;
+    let request = call.request;
+    match method {
+        Method::MultiRowMutationMutateRows => {
+            server.counts.writes.fetch_add(1, Ordering::Relaxed);
+            named(&multi_row::mutate_rows(server, region, decode(method, request)?).await?)
+        }
+        Method::BulkDeleteDelete => {
+            server.counts.writes.fetch_add(1, Ordering::Relaxed);
+            named(&bulk_delete::delete(server, region, decode(method, request)?).await?)
+        }
+        Method::RowCountGetRowCount | Method::RowCountGetKeyValueCount => {
+            server.counts.reads.fetch_add(1, Ordering::Relaxed);
+            decode::<pb::CountRequest>(method, request)?;
+            let rows_only = method == Method::RowCountGetRowCount;
+            named(&row_count::count(server, region, rows_only, deadline_us).await?)
+        }
+        _ => {
+            server.counts.reads.fetch_add(1, Ordering::Relaxed);
+            named(&aggregate::aggregate(server, region, method, decode(method, request)?, deadline_us).await?)
+        }
+    }
+}
+
+/// A message of an endpoint, and HBase's class of it, which is what the client reads first.
+trait NamedResult: Message {
+    const CLASS: &'static str;
+}
+
+impl NamedResult for pb::MutateRowsResponse {
+    const CLASS: &'static str = "org.apache.hadoop.hbase.protobuf.generated.MultiRowMutationProtos$MutateRowsResponse";
+}
+
+impl NamedResult for pb::AggregateResponse {
+    const CLASS: &'static str = "org.apache.hadoop.hbase.protobuf.generated.AggregateProtos$AggregateResponse";
+}
+
+impl NamedResult for pb::BulkDeleteResponse {
+    const CLASS: &'static str =
+        "org.apache.hadoop.hbase.coprocessor.example.generated.BulkDeleteProtos$BulkDeleteResponse";
+}
+
+impl NamedResult for pb::CountResponse {
+    const CLASS: &'static str = "org.apache.hadoop.hbase.coprocessor.example.generated.ExampleProtos$CountResponse";
+}
+
+fn named<M: NamedResult>(message: &M) -> Result<pb::NameBytesPair, Exception> {
+    Ok(pb::NameBytesPair { name: M::CLASS.to_owned(), value: Some(Bytes::from(message.encode_to_vec())) })
+}
+
+fn decode<M: Message + Default>(method: Method, request: Bytes) -> Result<M, Exception> {
+    M::decode(request).map_err(|error| {
+        let info = method.info();
+        Exception::do_not_retry(format!("cannot read the {} of {}: {error}", info.request, info.name))
+    })
+}
+
+/// The method that is called, if the region's table has its endpoint.
+fn find_method(server: &RegionServer, region: &Region, call: &pb::CoprocessorServiceCall) -> Result<Method, Exception> {
+    // Services are registered without the package that HBase's own share.
+    let service = Service::from_name(&call.service_name).filter(|service| service.name() == call.service_name);
+    let endpoint = service.and_then(endpoint_of).filter(|endpoint| is_loaded(server, region, *endpoint));
+    let (Some(service), Some(_)) = (service, endpoint) else {
+        return Err(Exception::new(
+            Kind::UnknownProtocol,
+            format!(
+                "No registered coprocessor service found for {} in region {}",
+                call.service_name,
+                region.info().name_string()
+            ),
+        ));
+    };
+    service.method(&call.method_name).map(|info| info.method).ok_or_else(|| {
+        let message = format!("Unknown method {} called on service hbase.pb.{}", call.method_name, service.name());
+        Exception::new(Kind::UnknownProtocol, message)
+    })
+}
+
+fn endpoint_of(service: Service) -> Option<Endpoint> {
+    match service {
+        Service::MultiRowMutation => Some(Endpoint::MultiRowMutation),
+        Service::Aggregate => Some(Endpoint::Aggregate),
+        Service::BulkDelete => Some(Endpoint::BulkDelete),
+        Service::RowCount => Some(Endpoint::RowCount),
+        _ => None,
+    }
+}
+
+fn is_loaded(server: &RegionServer, region: &Region, endpoint: Endpoint) -> bool {
+    // `class`, or `class|priority`, separated by commas.
+    let configured = |key: &str| {
+        let classes = server.config.text(key).unwrap_or_default();
+        classes.split(',').any(|class| class.split('|').next().unwrap_or_default().trim() == endpoint.class())
+    };
+    region.table().coprocessors().any(|coprocessor| coprocessor.class == endpoint.class())
+        || configured(REGION_CLASSES_KEY)
+        || (!region.info().table.is_system() && configured(USER_REGION_CLASSES_KEY))
+}

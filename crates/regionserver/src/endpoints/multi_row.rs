@@ -1,0 +1,69 @@
+//! MultiRowMutationService: several rows of one region written as one, perhaps under conditions on any of its rows.
+//! Follows: `MultiRowMutationEndpoint`.
+
+use crate::handlers::{admission, mutate};
+use crate::server::RegionServer;
+use cell::print::to_string_binary;
+use filter::CompareOp;
+use model::mutation::ConditionTest;
+use model::{Condition, Mutation, Nonce};
+use proto::pb;
+use region::Region;
+use rpc::exception::Exception;
+use rpc::from_proto::{self, Cells};
+use std::sync::Arc;
+
+/// Writes all or nothing; whether the conditions held.
+///
+/// # Errors
+/// A row that is not the region's (WrongRegion if it is the first, for then the region may have changed; else the rows
+/// are of several regions and a retry is in vain); what the region refuses.
+pub(super) async fn mutate_rows(
+    server: &Arc<RegionServer>,
+    region: &Arc<Region>,
+    request: pb::MutateRowsRequest,
+) -> Result<pb::MutateRowsResponse, Exception> {
+    let mut mutations = Vec::with_capacity(request.mutation_request.len());
+    for mutation in request.mutation_request {
+        mutations.push(from_proto::mutation(mutation, &mut Cells::default(), None)?);
+    }
+    check_rows(region, &mutations)?;
+    let conditions = request.condition.iter().map(condition).collect::<Result<Vec<Condition>, Exception>>()?;
+    if let Some(delay) = admission(server, region)? {
+        tokio::time::sleep(delay).await;
+    }
+    // Logged with the entry, as in HBase, which does not look for earlier tries of this call either.
+    let number = request.nonce.filter(|number| *number != 0);
+    let nonce = number.map(|number| Nonce { group: request.nonce_group.unwrap_or(0), number });
+    let write = move |region: &Arc<Region>| {
+        let checked = region.check_and_mutate_rows(&conditions, &mutations, nonce)?;
+        Ok((checked.processed, checked.commit))
+    };
+    let processed = mutate::written(server, region, write).await?;
+    Ok(pb::MutateRowsResponse { processed: Some(processed) })
+}
+
+fn check_rows(region: &Region, mutations: &[Mutation]) -> Result<(), Exception> {
+    match mutations.iter().position(|mutation| !region.info().contains(&mutation.row)) {
+        None => Ok(()),
+        Some(at) => {
+            let message = format!("Requested row out of range '{}'", to_string_binary(&mutations[at].row));
+            Err(if at == 0 { Exception::wrong_region(message) } else { Exception::do_not_retry(message) })
+        }
+    }
+}
+
+/// As [`from_proto::condition`], but here the comparator is used as it is, and an empty one asks for "absent or empty"
+/// whatever the operator.
+fn condition(message: &pb::Condition) -> Result<Condition, Exception> {
+    let mut condition = from_proto::condition(message)?;
+    if let ConditionTest::Value { op, comparator, .. } = &mut condition.test
+        && let Some(given) = &message.comparator
+    {
+        *comparator = Arc::new(from_proto::comparator(given)?);
+        if comparator.value_bytes().is_empty() {
+            *op = CompareOp::Equal;
+        }
+    }
+    Ok(condition)
+}

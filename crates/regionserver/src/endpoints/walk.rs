@@ -1,0 +1,128 @@
+//! A scan of a region from end to end whose cells are folded, not sent: in pieces that are bounded in time and memory,
+//! each on the blocking pool, so that no call keeps a thread or holds a wide row.
+
+use crate::errors::exception_of;
+use crate::handlers::is_overdue;
+use crate::server::RegionServer;
+use cell::{CellBuffer, CellRef};
+use model::Scan;
+use region::{Limits, Reason, Region, RegionScanner};
+use rpc::exception::Exception;
+use std::sync::Arc;
+
+/// How long one piece may keep its thread.
+const PIECE_US: u64 = 50_000;
+/// Cells that are looked at together, in bytes.
+const STEP_BYTES: u64 = 1 << 20;
+
+/// What is made of the cells.
+pub(super) trait Fold: Send + 'static {
+    /// The next cell.
+    ///
+    /// # Errors
+    /// Its value is not what the fold takes.
+    fn cell(&mut self, cell: CellRef<'_>) -> Result<(), Exception>;
+
+    /// The cells since the last time were one row (one batch of it where the scan has a batch). Said once more, without
+    /// cells, when the scan's last rows had nothing to give: so often HBase asks its scanner.
+    fn end_of_result(&mut self) {}
+}
+
+struct Walk<F> {
+    scanner: RegionScanner,
+    batch_cells: u32,
+    cells: CellBuffer,
+    /// Row whose cells so far may not be all.
+    open_row: Option<Vec<u8>>,
+    fold: F,
+}
+
+/// Folds what `scan` finds in `region`.
+///
+/// # Errors
+/// Those of the scan and of the fold; the client stopped waiting.
+pub(super) async fn fold<F: Fold>(
+    server: &Arc<RegionServer>,
+    region: &Arc<Region>,
+    scan: Scan,
+    fold: F,
+    deadline_us: Option<u64>,
+) -> Result<F, Exception> {
+    let (at, target) = (server.clone(), region.clone());
+    let mut walk = on_pool(move || {
+        let scanner = target.scanner(&scan).map_err(|error| exception_of(&at.judge(error)))?;
+        let batch_cells = scan.batch.unwrap_or(0);
+        Ok(Walk { scanner, batch_cells, cells: CellBuffer::new(), open_row: None, fold })
+    })
+    .await?;
+    loop {
+        let at = server.clone();
+        let more;
+        (walk, more) = on_pool(move || {
+            let more = walk.piece(&at)?;
+            Ok((walk, more))
+        })
+        .await?;
+        if !more {
+            return Ok(walk.fold);
+        }
+        if is_overdue(server, deadline_us) {
+            return Err(Exception::timeout("Client deadline exceeded, cannot return results"));
+        }
+    }
+}
+
+/// Runs `work` on the blocking pool.
+pub(super) async fn on_pool<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Exception> + Send + 'static,
+) -> Result<T, Exception> {
+    let joined = tokio::task::spawn_blocking(work).await;
+    joined.unwrap_or_else(|error| Err(Exception::io(format!("the call failed inside the server: {error}"))))
+}
+
+impl<F: Fold> Walk<F> {
+    /// Goes on for a while. False at the end.
+    fn piece(&mut self, server: &RegionServer) -> Result<bool, Exception> {
+        let clock = &server.env.clock;
+        let end_us = clock.monotonic_us() + PIECE_US;
+        loop {
+            let mut limits = Limits {
+                batch_cells: self.batch_cells,
+                size_bytes: STEP_BYTES,
+                partial_rows: true,
+                deadline_us: Some(end_us),
+                ..Limits::default()
+            };
+            self.cells.clear();
+            let next = self.scanner.next(&mut limits, &mut self.cells);
+            let progress = next.map_err(|error| exception_of(&server.judge(error)))?;
+            // A row that seemed to go on may not have.
+            let mut row_ended_late = false;
+            if let Some(open) = &self.open_row
+                && (if self.cells.is_empty() { !progress.partial } else { self.cells.get(0).row() != &open[..] })
+            {
+                self.open_row = None;
+                self.fold.end_of_result();
+                row_ended_late = true;
+            }
+            for cell in self.cells.iter_from(0) {
+                self.fold.cell(cell)?;
+            }
+            let cut = progress.partial && progress.reason != Reason::Batch;
+            if cut {
+                if !self.cells.is_empty() {
+                    self.open_row = Some(self.cells.get(0).row().to_vec());
+                }
+            } else if !self.cells.is_empty() || (!progress.more && !row_ended_late) {
+                self.open_row = None;
+                self.fold.end_of_result();
+            }
+            if !progress.more {
+                return Ok(false);
+            }
+            if clock.monotonic_us() >= end_us {
+                return Ok(true);
+            }
+        }
+    }
+}
