@@ -273,7 +273,7 @@ fn calibrate(
         let took_ns = wall_ns(ops)?.max(1);
         let wanted = (u128::from(ops) * u128::from(target_ns) / u128::from(took_ns)).min(u128::from(most)) as u64;
         // Close enough to trust the proportion, or as much as is allowed.
-        if took_ns * 4 >= target_ns || ops == whole(most) {
+        if took_ns * 2 >= target_ns || ops == whole(most) {
             return Ok(whole(wanted));
         }
         ops = whole(wanted.min(ops * 8));
