@@ -24,7 +24,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("coordination", &["base", "model", "proto"], &[]),
     ("client", &["base", "cell", "model", "filter", "proto", "rpc", "coordination"], &[]),
     ("regionserver", &["base", "cell", "model", "filter", "fs", "hfile", "wal", "region", "rpc", "proto"], &[]),
-    ("master", &["base", "cell", "model", "filter", "fs", "rpc", "proto"], &[]),
+    // hfile: it writes the store that HBase's master reads
+    ("master", &["base", "cell", "model", "filter", "fs", "hfile", "rpc", "proto"], &[]),
     ("web", &["base", "cell", "model"], &[]),
     // measures the storage crates from the inside, and the server through its socket
     ("bench", &["base", "cell", "model", "filter", "fs", "hfile", "memstore", "wal", "region", "rpc", "proto"], &[]),

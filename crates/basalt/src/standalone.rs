@@ -173,20 +173,24 @@ async fn serve(config: Config, root: PathBuf, volume: Arc<LocalVolume>) -> Resul
     // The directory, and what an earlier life left in its logs.
     let (volume_, dice_, config_, clock_, name) =
         (volume.clone(), dice.clone(), config.clone(), clock.clone(), server_name.to_string());
-    let (cluster_id, log) = tokio::task::spawn_blocking(move || {
+    let (cluster_id, log, meta_log) = tokio::task::spawn_blocking(move || {
         let cluster_id = master::rootdir::prepare(&*volume_, &dice_)?;
         recover_logs(&*volume_, &name)?;
         let dir = FilePath::new("WALs").join(&name);
-        let log = wal::Log::create(volume_, dir, &name, wal::LogOptions::from_config(&config_), clock_)?;
-        anyhow::Ok((cluster_id, log))
+        let options = wal::LogOptions::from_config(&config_);
+        let meta_options = wal::LogOptions { kind: ".meta", ..options.clone() };
+        let log = wal::Log::create(volume_.clone(), dir.clone(), &name, options, clock_.clone())?;
+        let meta_log = wal::Log::create(volume_, dir, &name, meta_options, clock_)?;
+        anyhow::Ok((cluster_id, log, meta_log))
     })
     .await?
     .with_context(|| format!("cannot start on {}", root.display()))?;
     services.set_cluster_id(cluster_id.clone(), server_name.clone());
-    let syncer = {
+    let mut syncers = Vec::new();
+    for (log, name) in [(&log, "log-syncer"), (&meta_log, "meta-log-syncer")] {
         let log = log.clone();
-        std::thread::Builder::new().name("log-syncer".into()).spawn(move || log.run_syncer())?
-    };
+        syncers.push(std::thread::Builder::new().name(name.into()).spawn(move || log.run_syncer())?);
+    }
 
     // The region server.
     let budget_bytes = match config.get(&settings::MEMORY_SIZE) {
@@ -204,10 +208,12 @@ async fn serve(config: Config, root: PathBuf, volume: Arc<LocalVolume>) -> Resul
         memory: MemoryMeter::new(),
         server_name: Arc::from(server_name.to_string()),
     });
+    let meta_env = Arc::new(RegionEnv { log: meta_log.clone(), ..RegionEnv::clone(&env) });
     let (fatal_ends, asked_ends) = (ends.clone(), ends.clone());
     let server = RegionServer::start(RegionServerParts {
         name: server_name.clone(),
         env,
+        meta_env,
         config: config.clone(),
         memory_budget_bytes: budget_bytes,
         on_fatal: Arc::new(move |why| drop(fatal_ends.send(End::Fatal(why)))),
@@ -272,8 +278,11 @@ async fn serve(config: Config, root: PathBuf, volume: Arc<LocalVolume>) -> Resul
     let closing = server.clone();
     let closed = tokio::task::spawn_blocking(move || {
         let closed = closing.stop(CloseMode::Flush);
-        let log_closed = log.close();
-        (closed, log_closed, syncer.join())
+        let log_closed = log.close().and(meta_log.close());
+        for syncer in syncers {
+            let _ = syncer.join();
+        }
+        (closed, log_closed)
     })
     .await?;
     let _ = endpoint_task.await;

@@ -5,6 +5,7 @@ use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
 use crate::descriptor::{self, DescriptorError};
 use crate::host::{Observer, RegionHost};
 use crate::locks::Locks;
+use crate::master_store::{self, StoreError};
 use crate::meta_writer::MetaWriter;
 use crate::procedure::{Journal, Procedures, Record};
 use crate::switches::Switches;
@@ -14,6 +15,7 @@ use fs::Volume;
 use model::region_info::META_ENCODED_NAME;
 use model::{RegionInfo, ServerName, TableDescriptor, TableName};
 use parking_lot::{Mutex, RwLock};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -52,6 +54,9 @@ pub enum StartError {
     /// The volume.
     #[error(transparent)]
     Io(#[from] fs::Error),
+    /// The store that HBase's master would read.
+    #[error("cannot write MasterData/data/master/store, without which HBase could not take this directory over: {0}")]
+    Store(#[from] StoreError),
     /// hbase:meta or hbase:namespace could not be opened, read or written.
     #[error("cannot bring {what} up: {error}")]
     Catalog {
@@ -142,7 +147,8 @@ impl Master {
         });
         master.procedures.restore(&records);
         let unfinished: Vec<Record> = records.into_iter().filter(|record| record.outcome.is_none()).collect();
-        master.load_meta(descriptors, &unfinished).await.map_err(catalog("hbase:meta"))?;
+        let servers = master.load_meta(descriptors, &unfinished).await.map_err(catalog("hbase:meta"))?;
+        master.write_store(servers).await?;
         master.bring_up_namespaces(&unfinished).await.map_err(catalog("hbase:namespace"))?;
         let (later, first): (Vec<Record>, Vec<Record>) =
             unfinished.into_iter().partition(|record| record.work.needs_open_regions());
@@ -158,7 +164,18 @@ impl Master {
 
     // ---- start, step by step
 
-    async fn load_meta(self: &Arc<Self>, descriptors: Vec<TableDescriptor>, unfinished: &[Record]) -> Result<()> {
+    async fn write_store(&self, servers: BTreeSet<String>) -> std::result::Result<(), StartError> {
+        let (volume, server, now) = (Arc::clone(&self.volume), self.host.server_name(), self.clock.now_ms());
+        let written = tokio::task::spawn_blocking(move || master_store::write(&*volume, &server, &servers, now)).await;
+        Ok(written.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?)
+    }
+
+    /// Answers the servers on which hbase:meta showed regions.
+    async fn load_meta(
+        self: &Arc<Self>,
+        descriptors: Vec<TableDescriptor>,
+        unfinished: &[Record],
+    ) -> Result<BTreeSet<String>> {
         let now = self.clock.now_ms();
         let meta_table = TableName::meta();
         let described = descriptors.iter().find(|table| table.name == meta_table).cloned();
@@ -166,6 +183,7 @@ impl Master {
         let open_seq_id = self.host.open_region(RegionInfo::meta(), Arc::clone(&meta_descriptor)).await?;
         let cells = self.host.scan(META_ENCODED_NAME, meta::whole_scan()).await?;
         let content = meta::parse_meta(&cells);
+        let servers = meta::servers(&cells);
         drop(cells);
         for row in &content.strange_rows {
             tracing::warn!(row, "a row of hbase:meta is neither a region nor a table: it is left alone");
@@ -213,7 +231,7 @@ impl Master {
             tracing::warn!(%table, "a table has a descriptor and no state in hbase:meta: taken as enabled");
             self.set_table_state(&table, TableState::Enabled).await?;
         }
-        Ok(())
+        Ok(servers)
     }
 
     async fn bring_up_namespaces(self: &Arc<Self>, unfinished: &[Record]) -> Result<()> {

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellRef, CellSpec, CellType};
 use model::{Mutation, MutationKind, RegionInfo, Scan, ServerName, TableName};
 use proto::{Message, magic, pb};
+use std::collections::BTreeSet;
 
 const INFO: &[u8] = b"info";
 const TABLE: &[u8] = b"table";
@@ -262,6 +263,28 @@ pub fn parse_meta(cells: &CellBuffer) -> MetaContent {
         }
     }
     content
+}
+
+/// The servers on which a [`whole_scan`] of hbase:meta shows regions that are open, or on their way in or out.
+pub fn servers(cells: &CellBuffer) -> BTreeSet<String> {
+    let mut servers = BTreeSet::new();
+    for row in rows(cells) {
+        let column = |qualifier: &[u8]| {
+            let found = row.iter().find(|cell| cell.family() == INFO && cell.qualifier() == qualifier);
+            found.map(|cell| cell.value()).unwrap_or_default()
+        };
+        if !matches!(column(STATE), b"OPEN" | b"OPENING" | b"CLOSING") {
+            continue;
+        }
+        let target = std::str::from_utf8(column(TARGET_SERVER)).ok().and_then(|name| name.parse::<ServerName>().ok());
+        let open_on = || {
+            let (host, port) = std::str::from_utf8(column(SERVER)).ok()?.rsplit_once(':')?;
+            let start_code = u64::from_be_bytes(column(START_CODE).try_into().ok()?);
+            Some(ServerName::new(host, port.parse().ok()?, start_code))
+        };
+        servers.extend(target.or_else(open_on).map(|server| server.to_string()));
+    }
+    servers
 }
 
 /// Reads the result of a [`whole_scan`] of hbase:namespace.

@@ -18,10 +18,13 @@ const FAILED_FLUSH_PAUSE: Duration = Duration::from_secs(1);
 /// How often every region is looked at for old edits, compactions that are due, and files to discharge.
 const SURVEY_EVERY_CHORES: u64 = 40;
 
+/// What a thread does.
+type Body = Box<dyn FnOnce(&Arc<RegionServer>) + Send>;
+
 /// Starts the threads of a server.
 pub(crate) fn spawn(server: &Arc<RegionServer>) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
-    let mut start = |name: String, body: Box<dyn FnOnce(&Arc<RegionServer>) + Send>| {
+    let mut start = |name: String, body: Body| {
         let server = server.clone();
         let thread = std::thread::Builder::new().name(name).spawn(move || body(&server));
         threads.push(thread.expect("the system lets a process have a dozen threads"));
@@ -174,7 +177,7 @@ fn chores(server: &Arc<RegionServer>) {
             tracing::info!("{expired} scanners were closed because their leases ran out");
         }
         relieve_memory(server);
-        look_after_log(server, &mut rolled_us);
+        look_after_logs(server, &mut rolled_us);
         if round.is_multiple_of(SURVEY_EVERY_CHORES) {
             survey(server);
         }
@@ -199,9 +202,21 @@ fn relieve_memory(server: &Arc<RegionServer>) {
     }
 }
 
+/// Looks after each log; all are rolled together when it is time.
+fn look_after_logs(server: &Arc<RegionServer>, rolled_us: &mut u64) {
+    let now_us = server.env.clock.monotonic_us();
+    let period_us = server.config.get(&settings::LOG_ROLL_PERIOD_MS) * 1000;
+    let due = now_us.saturating_sub(*rolled_us) >= period_us;
+    if due {
+        *rolled_us = now_us;
+    }
+    for log in server.logs() {
+        look_after_log(server, log, due);
+    }
+}
+
 /// Rolls the log when it is time, archives what nobody needs, and flushes regions that hold too many files back.
-fn look_after_log(server: &Arc<RegionServer>, rolled_us: &mut u64) {
-    let log = &server.env.log;
+fn look_after_log(server: &Arc<RegionServer>, log: &wal::Log, due: bool) {
     if log.is_stalled() {
         // The disk was full: nothing is lost, writes wait or are refused until there is room again.
         match log.sync_once() {
@@ -210,14 +225,11 @@ fn look_after_log(server: &Arc<RegionServer>, rolled_us: &mut u64) {
             Err(error) => tracing::warn!("writes are refused until there is room: {error}"),
         }
     }
-    let now_us = server.env.clock.monotonic_us();
-    let period_us = server.config.get(&settings::LOG_ROLL_PERIOD_MS) * 1000;
-    if log.wants_roll() || now_us.saturating_sub(*rolled_us) >= period_us {
-        *rolled_us = now_us;
-        if let Err(error) = log.roll() {
-            server.fail(format!("the log cannot be rolled: {error}"));
-            return;
-        }
+    if (log.wants_roll() || due)
+        && let Err(error) = log.roll()
+    {
+        server.fail(format!("the log cannot be rolled: {error}"));
+        return;
     }
     if let Err(error) = log.archive_flushed() {
         tracing::warn!("archiving log files: {error}");

@@ -49,6 +49,8 @@ pub struct RegionServerParts {
     pub name: ServerName,
     /// Doors, log and caches, shared with its regions.
     pub env: Arc<RegionEnv>,
+    /// The same for hbase:meta, whose log is its own: HBase reads that one, and opens hbase:meta, before any other.
+    pub meta_env: Arc<RegionEnv>,
     /// Settings.
     pub config: Config,
     /// Bytes of memory for memstores and caches together.
@@ -74,6 +76,7 @@ pub struct RequestCounts {
 pub struct RegionServer {
     pub(crate) name: ServerName,
     pub(crate) env: Arc<RegionEnv>,
+    meta_env: Arc<RegionEnv>,
     pub(crate) config: Config,
     pub(crate) marks: MemoryMarks,
     pub(crate) memory_budget_bytes: u64,
@@ -132,7 +135,7 @@ impl StopSignal {
 impl RegionServer {
     /// A server without regions; its background threads run.
     pub fn start(parts: RegionServerParts) -> Arc<RegionServer> {
-        let RegionServerParts { name, env, config, memory_budget_bytes, on_fatal, on_stop_request } = parts;
+        let RegionServerParts { name, env, meta_env, config, memory_budget_bytes, on_fatal, on_stop_request } = parts;
         let clock = env.clock.clone();
         let started_ms = clock.now_ms().0;
         // Ids of two lives of a server do not meet: the start code is in their upper half.
@@ -158,6 +161,7 @@ impl RegionServer {
             threads: Mutex::new(Vec::new()),
             name,
             env,
+            meta_env,
             config,
         });
         *server.threads.lock() = crate::background::spawn(&server);
@@ -167,6 +171,11 @@ impl RegionServer {
     /// The server's name.
     pub fn name(&self) -> &ServerName {
         &self.name
+    }
+
+    /// Its logs: everybody's, and that of hbase:meta.
+    pub(crate) fn logs(&self) -> [&Arc<wal::Log>; 2] {
+        [&self.env.log, &self.meta_env.log]
     }
 
     /// Tells the server how to ask for a split.
@@ -224,7 +233,8 @@ impl RegionServer {
             return Ok(region.open_seq_id().0);
         }
         let _transition = self.begin_transition(&name, info)?;
-        let request = OpenRegion { info: info.clone(), table, env: self.env.clone() };
+        let env = if info.table.is_meta() { self.meta_env.clone() } else { self.env.clone() };
+        let request = OpenRegion { info: info.clone(), table, env };
         let region = Region::open(request).map_err(|error| self.judge(error))?;
         for recovered in region.recovered_nonces() {
             self.nonces.recovered(recovered.nonce);

@@ -156,8 +156,11 @@ fn split_region(server: &Arc<RegionServer>, call: &Call) -> Answer {
 fn roll_log(server: &Arc<RegionServer>) -> Outcome {
     let server = server.clone();
     blocking(move || {
-        server.env.log.roll().map_err(|error| Exception::io(format!("the log cannot be rolled: {error}")))?;
-        let held = server.env.log.regions_to_flush(1);
+        let mut held = Vec::new();
+        for log in server.logs() {
+            log.roll().map_err(|error| Exception::io(format!("the log cannot be rolled: {error}")))?;
+            held.extend(log.regions_to_flush(1));
+        }
         Ok(Reply::new(&pb::RollWalWriterResponse {
             region_to_flush: held.iter().map(|held| encoded(&held.region)).collect(),
         }))

@@ -1,0 +1,198 @@
+//! `MasterData/data/master/store`: what HBase's master keeps for itself, written so that HBase can take the directory
+//! over at any time. Basalt never reads it.
+//!
+//! HBase's master takes two things from its store when it starts: where hbase:meta was open, and which servers were
+//! alive. It holds a crash procedure for each of them, and these open everything again. Without them it takes
+//! hbase:meta for one that was never made: it waits for ever or, when hbase:meta has no file yet, deletes its directory.
+//!
+//! Always true:
+//!  1. Once [`write`] is through, the store says that hbase:meta is open on this life's server and names every server on
+//!     which hbase:meta shows a region. The location is there before anything older goes.
+//!  2. Procedures that HBase left do not stay: the tables have gone on without them. Their files go to the archive, under
+//!     the names that HBase's cleaners look for. Family `state` (HBase's switches) is left alone.
+//!
+//! Follows: `MasterRegion`, `MasterRegionFactory`, `MasterRegionServerList`, `HMaster#tryMigrateMetaLocationsFromZooKeeper`.
+
+use crate::convert::region_info_message;
+use crate::descriptor::DescriptorError;
+use crate::layout::{create_dir_durably, list_if_exists};
+use crate::{descriptor, rootdir};
+use base::{SeqId, TimestampMs};
+use bytes::Bytes;
+use cell::{CellBuffer, CellSpec, CellType};
+use fs::{FilePath, Volume};
+use hfile::{BloomType, Encoding, StoreMetadata, Writer, WriterOptions};
+use model::{FamilyDescriptor, NameError, RegionInfo, ServerName, TableDescriptor, TableName};
+use proto::magic;
+use std::collections::BTreeSet;
+
+const HOME: &str = "MasterData/data/master/store";
+const LOGS: &str = "MasterData/WALs";
+/// A directory: HBase takes a store without it for one that an older version made.
+const INITIALIZED: &str = ".initialized";
+/// Ends the names of archived files: HBase's cleaners know them by it.
+const FILE_SUFFIX: &str = "$-masterlocalhfile-$";
+const LOG_SUFFIX: &str = "$masterlocalwal$";
+
+/// Why the store could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The volume.
+    #[error(transparent)]
+    Io(#[from] fs::Error),
+    /// A store file.
+    #[error(transparent)]
+    File(#[from] hfile::Error),
+    /// A descriptor.
+    #[error(transparent)]
+    Descriptor(#[from] DescriptorError),
+    /// The name of the table; never.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+fn table() -> Result<TableDescriptor, NameError> {
+    let info = FamilyDescriptor::new("info")
+        .with("VERSIONS", "3")
+        .with("IN_MEMORY", "true")
+        .with("BLOCKSIZE", "8192")
+        .with("BLOOMFILTER", "ROWCOL")
+        .with("DATA_BLOCK_ENCODING", "ROW_INDEX_V1");
+    let families = [info, FamilyDescriptor::new("proc"), FamilyDescriptor::new("rs"), FamilyDescriptor::new("state")];
+    Ok(rootdir::with_file_tracker(TableDescriptor::new(TableName::parse("master:store")?, families)))
+}
+
+fn cell(cells: &mut CellBuffer, row: &[u8], family: &[u8], qualifier: &[u8], stamp: TimestampMs, value: &[u8]) {
+    let type_code = CellType::Put.code();
+    cells.push_spec(&CellSpec { row, family, qualifier, timestamp: stamp.0, type_code, value, tags: &[] }, SeqId(0));
+}
+
+/// The location of hbase:meta; qualifiers in their order.
+fn location(server: &ServerName, stamp: TimestampMs) -> CellBuffer {
+    let meta = RegionInfo::meta();
+    let (info, address, name) = (magic::encode(&region_info_message(&meta)), server.address(), server.to_string());
+    let mut cells = CellBuffer::new();
+    let columns: [(&[u8], &[u8]); 6] = [
+        (b"regioninfo", &info),
+        (b"seqnumDuringOpen", &(-1i64).to_be_bytes()),
+        (b"server", address.as_bytes()),
+        (b"serverstartcode", &server.start_code.to_be_bytes()),
+        (b"sn", name.as_bytes()),
+        (b"state", b"OPEN"),
+    ];
+    for (qualifier, value) in columns {
+        cell(&mut cells, meta.name(), b"info", qualifier, stamp, value);
+    }
+    cells
+}
+
+/// A file of `cells` in the family's directory, durable when it returns; its name.
+fn add_file(
+    volume: &dyn Volume,
+    region: &FilePath,
+    family: &str,
+    stamp: TimestampMs,
+    cells: &CellBuffer,
+) -> Result<String, StoreError> {
+    // Two lives of a server have different start codes; HBase's names are of random digits.
+    let number = if family == "info" { 1 } else { 2 };
+    let name = format!("{:016x}{number:016x}", stamp.0);
+    let temp_dir = region.join(".tmp").join(family);
+    volume.create_dir_all(&temp_dir)?;
+    let temp = temp_dir.join(&name);
+    let is_info = family == "info";
+    let options = WriterOptions {
+        encoding: if is_info { Encoding::RowIndexV1 } else { Encoding::None },
+        bloom: if is_info { BloomType::RowCol } else { BloomType::Row },
+        create_time_ms: stamp,
+        ..WriterOptions::default()
+    };
+    let mut writer = Writer::create(volume, &temp, options)?;
+    for one in cells.iter_from(0) {
+        writer.append(one)?;
+    }
+    writer.finish(&StoreMetadata { max_seq_id: Some(SeqId(1)), ..StoreMetadata::default() })?;
+    let dir = region.join(family);
+    create_dir_durably(volume, &dir)?;
+    volume.rename(&temp, &dir.join(&name))?;
+    volume.sync_dir(&dir)?;
+    Ok(name)
+}
+
+/// Moves a family's files to the archive, except the one that is to stay.
+fn archive_files(volume: &dyn Volume, region: &RegionInfo, family: &str, keep: Option<&str>) -> Result<(), StoreError> {
+    let dir = FilePath::new(HOME).join(&**region.encoded_name()).join(family);
+    let archive = FilePath::new("archive/data/master/store").join(&**region.encoded_name()).join(family);
+    for entry in list_if_exists(volume, &dir)? {
+        if !entry.is_dir && Some(entry.name.as_str()) != keep {
+            create_dir_durably(volume, &archive)?;
+            volume.rename(&dir.join(&entry.name), &archive.join(format!("{}{FILE_SUFFIX}", entry.name)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Moves the logs of HBase's master to the old logs: what they hold would be replayed over this store.
+fn archive_logs(volume: &dyn Volume, region: &FilePath) -> Result<(), StoreError> {
+    let archive = FilePath::new("oldWALs");
+    let mut dirs = vec![region.join("recovered.wals")];
+    let logs = FilePath::new(LOGS);
+    dirs.extend(list_if_exists(volume, &logs)?.into_iter().filter(|e| e.is_dir).map(|e| logs.join(&e.name)));
+    for dir in dirs {
+        for entry in list_if_exists(volume, &dir)? {
+            create_dir_durably(volume, &archive)?;
+            volume.rename(&dir.join(&entry.name), &archive.join(format!("{}{LOG_SUFFIX}", entry.name)))?;
+        }
+        if volume.exists(&dir)? {
+            volume.remove_dir_all(&dir)?;
+            volume.sync_dir(&dir.parent())?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the store of this life. `server` has hbase:meta; `others` are the servers on which it shows regions. May be
+/// repeated after a crash. Some small files, each synced.
+///
+/// # Errors
+/// What the volume says; the directory can be served all the same, but HBase could not take it over.
+pub fn write(
+    volume: &dyn Volume,
+    server: &ServerName,
+    others: &BTreeSet<String>,
+    stamp: TimestampMs,
+) -> Result<(), StoreError> {
+    let table = table()?;
+    let home = FilePath::new(HOME);
+    let region = RegionInfo::new(table.name.clone(), Bytes::new(), Bytes::new(), 1);
+    let dir = home.join(&**region.encoded_name());
+    // The region and its description first, the mark that all is there last.
+    create_dir_durably(volume, &dir)?;
+    let info_file = dir.join(".regioninfo");
+    if !volume.exists(&info_file)? {
+        volume.publish(&info_file, &magic::encode_delimited(&region_info_message(&region)))?;
+    }
+    for family in ["proc", "state"] {
+        volume.create_dir_all(&dir.join(family))?;
+    }
+    let info = add_file(volume, &dir, "info", stamp, &location(server, stamp))?;
+    let mut alive = CellBuffer::new();
+    let mut names = others.clone();
+    names.insert(server.to_string());
+    for name in &names {
+        cell(&mut alive, name.as_bytes(), b"rs", b"state", stamp, b"ONLINE");
+    }
+    let rs = add_file(volume, &dir, "rs", stamp, &alive)?;
+    let described = home.join(".tabledesc");
+    if list_if_exists(volume, &described)?.is_empty() {
+        create_dir_durably(volume, &described)?;
+        let bytes = descriptor::to_bytes(&table);
+        volume.publish(&described.join(format!(".tableinfo.{:010}.{}", 1, bytes.len())), &bytes)?;
+    }
+    create_dir_durably(volume, &home.join(INITIALIZED))?;
+    volume.create_dir_all(&FilePath::new(LOGS))?;
+    archive_files(volume, &region, "info", Some(&info))?;
+    archive_files(volume, &region, "rs", Some(&rs))?;
+    archive_logs(volume, &dir)?;
+    archive_files(volume, &region, "proc", None)
+}
