@@ -30,17 +30,21 @@ public final class Main {
       suite(check, label, "async", () -> AsyncCases.run(check, server));
       suite(check, label, "wire", () -> WireCases.run(check, server));
       suite(check, label, "error", () -> ErrorCases.run(check, server));
-      suite(check, label, "old API", () -> {
-        // cases that compile against 2.x only are a class that may not be there
-        try {
-          Class.forName("basalt.interop.OldApiCases").getMethod("run", Check.class, Server.class).invoke(null, check,
-            server);
-        } catch (ClassNotFoundException e) {
-          return;
-        }
-      });
+      suite(check, label, "old API", () -> onlyIn2("OldApiCases", check, server));
+      suite(check, label, "endpoint", () -> onlyIn2("EndpointCases", check, server));
     }
     System.exit(check.finish());
+  }
+
+  /** Cases that compile against 2.x only are a class that may not be there. */
+  private static void onlyIn2(String cases, Check check, Server server) throws Exception {
+    Class<?> there;
+    try {
+      there = Class.forName("basalt.interop." + cases);
+    } catch (ClassNotFoundException e) {
+      return;
+    }
+    there.getDeclaredMethod("run", Check.class, Server.class).invoke(null, check, server);
   }
 
   /** A suite that cannot even prepare its table counts as one failed case. */
