@@ -83,10 +83,17 @@ pub(crate) async fn run(
             let rows_only = method == Method::RowCountGetRowCount;
             named(&row_count::count(server, region, rows_only, deadline_us).await?)
         }
-        _ => {
+        Method::AggregateGetMax
+        | Method::AggregateGetMin
+        | Method::AggregateGetSum
+        | Method::AggregateGetRowNum
+        | Method::AggregateGetAvg
+        | Method::AggregateGetStd
+        | Method::AggregateGetMedian => {
             server.counts.reads.fetch_add(1, Ordering::Relaxed);
             named(&aggregate::aggregate(server, region, method, decode(method, request)?, deadline_us).await?)
         }
+        _ => Err(Exception::unsupported(method.info())),
     }
 }
 
