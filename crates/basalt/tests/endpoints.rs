@@ -31,6 +31,9 @@ async fn create(tester: &Tester, name: &str, splits: &[&str], coprocessors: &[&s
         let key = format!("coprocessor${}", at + 1);
         table.attributes.insert(Bytes::from(key), Bytes::from(format!("|{class}|1073741823|")));
     }
+    if name.starts_with("unchecked") {
+        table.attributes.insert(Bytes::from("hbase.table.sanity.checks"), Bytes::from("false"));
+    }
     let request = pb::CreateTableRequest {
         table_schema: rpc::to_proto::table(&table),
         split_keys: splits.iter().map(|key| bytes(key)).collect(),
@@ -483,6 +486,10 @@ async fn unknown_services_are_refused_as_hbase_refuses_them() {
     let error = create(&tester, "strange", &[], &["org.Unknown"]).await.expect_err("it cannot be loaded");
     let expected = "Class org.Unknown cannot be loaded Set hbase.table.sanity.checks to false";
     assert!(error.contains(expected), "{error}");
+    // Unless nobody is to look; then the others of the table are there all the same.
+    let classes = ["org.Unknown", Endpoint::MultiRowMutation.class()];
+    let unchecked = create(&tester, "unchecked", &[], &classes).await.expect("the table");
+    assert!(mutate_rows(&tester, &unchecked[0], &[write(MutationType::Put, "a", "1")], &[]).await.expect("a put"));
 }
 
 #[tokio::test]

@@ -48,12 +48,16 @@ pub(crate) fn exec_service(server: &Arc<RegionServer>, call: Call) -> Answer {
     }))
 }
 
-/// ClientService.ExecRegionServerService: HBase ships no endpoint that a region server registers by itself.
-pub(crate) fn exec_region_server_service(call: &Call) -> Answer {
-    let request: pb::CoprocessorServiceRequest = call.decode()?;
-    let service = request.call.service_name;
-    let message = format!("No registered coprocessor executorService found for {service}");
-    Err(Exception::new(Kind::UnknownProtocol, message))
+/// What ClientService.ExecRegionServerService answers: HBase ships no endpoint that a region server registers by itself.
+pub(crate) fn unknown_server_service(call: &Call) -> Exception {
+    match call.decode::<pb::CoprocessorServiceRequest>() {
+        Ok(request) => {
+            let service = request.call.service_name;
+            let message = format!("No registered coprocessor executorService found for {service}");
+            Exception::new(Kind::UnknownProtocol, message)
+        }
+        Err(malformed) => malformed,
+    }
 }
 
 /// Runs an endpoint's method on a region; its result under the name of HBase's class for it.

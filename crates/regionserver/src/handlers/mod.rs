@@ -38,7 +38,7 @@ impl RegionService {
             Method::ClientMulti => multi::multi(&self.server, call),
             Method::ClientScan => scan::scan(&self.server, call),
             Method::ClientExecService => endpoints::exec_service(&self.server, call),
-            Method::ClientExecRegionServerService => endpoints::exec_region_server_service(&call),
+            Method::ClientExecRegionServerService => Err(endpoints::unknown_server_service(&call)),
             Method::ClientBulkLoadHFile | Method::ClientPrepareBulkLoad | Method::ClientCleanupBulkLoad => {
                 Err(Exception::unsupported(call.method))
             }
