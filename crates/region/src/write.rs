@@ -180,7 +180,9 @@ impl Region {
         Ok(match self.write_atomically(mutations, set, atomic)? {
             Some((result, commit)) => {
                 self.counters.checks_passed.fetch_add(1, Ordering::Relaxed);
-                Checked { processed: true, result: Some(result), commit }
+                // Puts and deletes alone have no result, not even an empty one.
+                let counts = mutations.iter().any(|m| matches!(m.kind, MutationKind::Increment | MutationKind::Append));
+                Checked { processed: true, result: counts.then_some(result), commit }
             }
             None => {
                 self.counters.checks_failed.fetch_add(1, Ordering::Relaxed);
@@ -213,14 +215,16 @@ impl Region {
         Ok(Some((result, commit)))
     }
 
-    /// How many of the first mutations may share a log entry.
+    /// How many of the first mutations may share a log entry. A delete of the latest version may, behind a put to its
+    /// column: it is meant for what was there before the call, as in HBase.
     fn group_len(&self, mutations: &[Mutation]) -> usize {
         let mut written = RowSet::default();
         let skips = |m: &Mutation| self.durability_of(m) == Durability::SkipWal;
         let Some(first) = mutations.first() else { return 0 };
         for (i, mutation) in mutations.iter().enumerate() {
             let alike = mutation.nonce == first.nonce && skips(mutation) == skips(first);
-            if i > 0 && (!alike || (reads_before_writing(mutation) && written.overlaps(&mutation.row))) {
+            let builds_on = matches!(mutation.kind, MutationKind::Increment | MutationKind::Append);
+            if i > 0 && (!alike || (builds_on && written.overlaps(&mutation.row))) {
                 return i;
             }
             written.add(&mutation.row);

@@ -72,6 +72,10 @@ impl Region {
             return Ok(self.stores.iter().map(|store| Asked { store, columns: None, view: store.view() }).collect());
         }
         let mut asked = Vec::with_capacity(scan.columns.len());
+        // A family that is not there is worse than a raw scan's columns, whichever comes first.
+        if let Some(family) = scan.columns.keys().find(|family| self.store(family).is_none()) {
+            return Err(self.no_such_family(family));
+        }
         for (family, qualifiers) in &scan.columns {
             let store = self.store(family).ok_or_else(|| self.no_such_family(family))?;
             if scan.raw && !qualifiers.is_empty() {

@@ -1,0 +1,48 @@
+//! What running the same random programs against Apache HBase 2.6.4 found to differ, each as small as it became.
+
+mod common;
+
+use basalt_region::ErrorKind;
+use bytes::Bytes;
+use cell::CellType;
+use common::*;
+use filter::{Comparator, CompareOp};
+use model::mutation::ConditionTest;
+use model::{Condition, Scan, TimeRange};
+use std::sync::Arc;
+
+const LATEST: i64 = i64::MAX;
+
+#[test]
+fn a_check_that_let_puts_pass_has_no_result() {
+    let server = Server::new(1_000_000);
+    let test = ConditionTest::Value {
+        family: Bytes::from("f"),
+        qualifier: Bytes::from("none"),
+        op: CompareOp::Equal,
+        comparator: Arc::new(Comparator::Binary { value: Bytes::new() }),
+    };
+    let absent = Condition { row: Bytes::from("r"), test, time_range: TimeRange::ALL };
+    let region = server.table([family("f")]);
+    let checked = region.check_and_mutate(&absent, &[put("r", "f", "q", 5, "v")], None).expect("checked");
+    assert!(checked.processed && checked.result.is_none());
+    checked.commit.wait().expect("durable");
+}
+
+#[test]
+fn a_delete_of_the_latest_version_does_not_see_a_put_of_its_own_batch() {
+    let server = Server::new(1_000_000);
+    let region = server.table([family("f")]);
+    write(&region, &[put("r", "f", "q", 4, "v"), delete("r", "f", "q", LATEST, CellType::Delete)]);
+    let raw = Scan { raw: true, max_versions: u32::MAX, ..Scan::default() };
+    assert_eq!(scan(&region, &raw, 0), [["r/f:q/1000000/Delete=", "r/f:q/4/Put=v"]]);
+}
+
+#[test]
+fn a_missing_family_is_worse_than_columns_of_a_raw_scan() {
+    let server = Server::new(1_000_000);
+    let region = server.table([family("f")]);
+    let columns = [("f", "q"), ("x", "q")].map(|(f, q)| (Bytes::from(f), vec![Bytes::from(q)]));
+    let raw = Scan { raw: true, columns: columns.into(), ..Scan::default() };
+    assert_eq!(region.scanner(&raw).expect_err("no family x").kind(), ErrorKind::NoSuchColumnFamily);
+}
