@@ -143,6 +143,11 @@ impl CellBuffer {
         CellBuffer::default()
     }
 
+    /// An empty buffer with room for `bytes`.
+    pub fn with_capacity(bytes: usize) -> CellBuffer {
+        CellBuffer { bytes: Vec::with_capacity(bytes), ..CellBuffer::default() }
+    }
+
     /// Appends a copy of `cell`.
     #[inline]
     pub fn push(&mut self, cell: CellRef<'_>) {

@@ -13,7 +13,7 @@ use region::{ErrorKind, Limits, Reason, Region, RegionError, RegionScanner};
 use rpc::exception::{Exception, Kind};
 use rpc::{Call, CallResult, Outcome, Reply, from_proto, to_proto};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Least time that a scan gets before it must send a heartbeat (`hbase.region.server.rpc.minimum.scan.time.limit.delta`).
 const MIN_SCAN_TIME_US: u64 = 10_000;
@@ -25,6 +25,8 @@ pub(crate) struct OpenScanner {
     /// Bytes of one reply that the client asked for at most.
     max_result_size: Option<u64>,
     batch: Option<u32>,
+    /// Length of the reply before.
+    last_reply_bytes: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -112,7 +114,8 @@ fn run(server: &Arc<RegionServer>, call: &Call, request: &pb::ScanRequest) -> Ca
         }
         None => open(server, request, &mut response)?,
     };
-    let mut out = CellBuffer::new();
+    // The next reply of a scan is mostly as long as its last one.
+    let mut out = CellBuffer::with_capacity(scanner.last_reply_bytes.load(Ordering::Relaxed));
     let pieces = match fill(server, call, request, &scanner, &mut response, &mut out) {
         Ok(pieces) => pieces,
         Err(error) => {
@@ -127,6 +130,7 @@ fn run(server: &Arc<RegionServer>, call: &Call, request: &pb::ScanRequest) -> Ca
     } else {
         server.scanners.check_in(id);
     }
+    scanner.last_reply_bytes.store(out.byte_len(), Ordering::Relaxed);
     if is_overdue(server, call.deadline_us) {
         server.scanners.close(id, false);
         return Err(Exception::timeout("Client deadline exceeded, cannot return results"));
@@ -163,6 +167,7 @@ fn open(
         need_cursor: scan.need_cursor,
         max_result_size: scan.max_result_size,
         batch: scan.batch,
+        last_reply_bytes: AtomicUsize::new(0),
         state: Mutex::new(State { scanner, partial_row: None }),
     });
     let id = server.scanners.open(open.clone());
