@@ -92,7 +92,8 @@ fn a_port_in_use_is_named() {
 #[test]
 fn a_directory_that_is_not_ours_is_left_alone() {
     let scratch = Scratch::new("foreign");
-    let cases: [(&str, &[(&str, &[u8])], &str); 4] = [
+    type Files<'a> = &'a [(&'a str, &'a [u8])];
+    let cases: [(&str, Files<'_>, &str); 4] = [
         ("stranger", &[("photo.jpg", b"x")], "not empty and not HBase's"),
         ("newer", &[("hbase.version", b"PBUF\x0a\x0299"), ("hbase.id", b"PBUF\x0a\x01a")], "version 99"),
         ("damaged", &[("hbase.version", b"PBUF\xff\xff"), ("hbase.id", b"PBUF\x0a\x01a")], "damaged"),
