@@ -7,14 +7,17 @@ use anyhow::bail;
 use crate::report::{Outcome, Report};
 use crate::server::{Kind, Site};
 use crate::suites::{self, Context};
-use crate::{run, toolchain};
+use crate::{exchange, run, toolchain};
+
+/// The suite that no single server stands for.
+const EXCHANGE: &str = "exchange";
 
 /// Runs `wanted` (none: all) in the order of the table in `suites`.
 pub fn run(report: &mut Report, kind: Kind, only: Option<&str>, wanted: &[String]) -> anyhow::Result<()> {
     for name in wanted {
-        if !suites::ALL.iter().any(|s| s.name == name) {
+        if name != EXCHANGE && !suites::ALL.iter().any(|s| s.name == name) {
             let names: Vec<&str> = suites::ALL.iter().map(|s| s.name).collect();
-            bail!("no suite {name}; there are: {}", names.join(" "));
+            bail!("no suite {name}; there are: {} {EXCHANGE}", names.join(" "));
         }
     }
     if kind == Kind::Basalt && !build(report) {
@@ -61,6 +64,10 @@ pub fn run(report: &mut Report, kind: Kind, only: Option<&str>, wanted: &[String
             }
             Ok(outcome)
         });
+    }
+    // it starts both servers itself, in turn
+    if kind == Kind::Basalt && only.is_none() && (wanted.is_empty() || wanted.iter().any(|w| w == EXCHANGE)) {
+        report.part("interop exchange", || exchange::run(&lab));
     }
     Ok(())
 }

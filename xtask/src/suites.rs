@@ -48,7 +48,7 @@ pub const ALL: &[Suite] = &[
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// Counts "ok ..." and "FAILED ..." lines; a run that does not come to its last line has failed whatever it printed.
-fn judge(ended: &run::Ended) -> Outcome {
+pub fn judge(ended: &run::Ended) -> Outcome {
     let mut outcome = Outcome::default();
     let mut summary = None;
     for line in ended.output.lines() {

@@ -94,9 +94,15 @@ fn add_file(
     stamp: TimestampMs,
     cells: &CellBuffer,
 ) -> Result<String, StoreError> {
-    // Two lives of a server have different start codes; HBase's names are of random digits.
-    let number = if family == "info" { 1 } else { 2 };
-    let name = format!("{:016x}{number:016x}", stamp.0);
+    let dir = region.join(family);
+    create_dir_durably(volume, &dir)?;
+    // HBase's names are of random digits; a clock that stands still must not make one twice.
+    let mut number = 1;
+    let mut name = format!("{:016x}{number:016x}", stamp.0);
+    while volume.exists(&dir.join(&name))? {
+        number += 1;
+        name = format!("{:016x}{number:016x}", stamp.0);
+    }
     let temp_dir = region.join(".tmp").join(family);
     volume.create_dir_all(&temp_dir)?;
     let temp = temp_dir.join(&name);
@@ -112,8 +118,6 @@ fn add_file(
         writer.append(one)?;
     }
     writer.finish(&StoreMetadata { max_seq_id: Some(SeqId(1)), ..StoreMetadata::default() })?;
-    let dir = region.join(family);
-    create_dir_durably(volume, &dir)?;
     volume.rename(&temp, &dir.join(&name))?;
     volume.sync_dir(&dir)?;
     Ok(name)
@@ -172,6 +176,10 @@ pub fn write(
     if !volume.exists(&info_file)? {
         volume.publish(&info_file, &magic::encode_delimited(&region_info_message(&region)))?;
     }
+    let unfinished = dir.join(".tmp");
+    if volume.exists(&unfinished)? {
+        volume.remove_dir_all(&unfinished)?;
+    }
     for family in ["proc", "state"] {
         volume.create_dir_all(&dir.join(family))?;
     }
@@ -195,4 +203,67 @@ pub fn write(
     archive_files(volume, &region, "rs", Some(&rs))?;
     archive_logs(volume, &dir)?;
     archive_files(volume, &region, "proc", None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fs::MemVolume;
+    use hfile::{Reader, ReaderContext, ScanOptions};
+
+    const REGION: &str = "MasterData/data/master/store/1595e783b53d99cd5eef43b6debb2682";
+
+    fn names(volume: &dyn Volume, dir: &str) -> Vec<String> {
+        list_if_exists(volume, &FilePath::new(dir)).expect("memory").into_iter().map(|e| e.name).collect()
+    }
+
+    /// `row qualifier=value` of the only file of a family.
+    fn content(volume: &dyn Volume, family: &str) -> Vec<String> {
+        let dir = format!("{REGION}/{family}");
+        let files = names(volume, &dir);
+        assert_eq!(files.len(), 1, "{files:?}");
+        let path = FilePath::new(dir).join(&files[0]);
+        let reader = Reader::open(volume, &path, ReaderContext::default()).expect("a store file");
+        let mut scanner = reader.scanner(ScanOptions::default());
+        let mut lines = Vec::new();
+        let mut more = scanner.seek_to_first().expect("readable");
+        while more {
+            let cell = scanner.current().expect("a cell");
+            let text = |bytes: &[u8]| cell::print::to_string_binary(bytes);
+            lines.push(format!("{} {}={}", text(cell.row()), text(cell.qualifier()), text(cell.value())));
+            more = scanner.next().expect("readable");
+        }
+        lines
+    }
+
+    #[test]
+    fn hbase_finds_its_meta_and_the_servers_and_no_procedures() {
+        let volume = MemVolume::new();
+        for file in ["proc/aa", "info/bb", "rs/cc", "state/dd"] {
+            volume.put_file(&FilePath::new(REGION).join(file), b"HBase's");
+        }
+        volume.put_file(&FilePath::new("MasterData/WALs/m,1,1/m%2C1%2C1.5"), b"HBase's");
+        let first = ServerName::new("h", 1, 100);
+        let others = BTreeSet::from(["h,1,50".to_owned()]);
+        // Twice in the same millisecond, as after a crash.
+        for _ in 0..2 {
+            write(&volume, &first, &others, TimestampMs(7)).expect("written");
+        }
+        assert_eq!(content(&volume, "rs"), ["h,1,100 state=ONLINE", "h,1,50 state=ONLINE"]);
+        let info = content(&volume, "info");
+        assert!(info.iter().all(|line| line.starts_with("hbase:meta,,1 ")), "{info:?}");
+        for line in ["server=h:1", "sn=h,1,100", "state=OPEN"] {
+            assert!(info.contains(&format!("hbase:meta,,1 {line}")), "{line} is not in {info:?}");
+        }
+        assert_eq!(names(&volume, &format!("{REGION}/proc")), [""; 0]);
+        assert_eq!(names(&volume, &format!("{REGION}/state")), ["dd"]);
+        assert_eq!(names(&volume, "MasterData/WALs"), [""; 0]);
+        assert_eq!(names(&volume, "oldWALs"), ["m%2C1%2C1.5$masterlocalwal$"]);
+        let archive = "archive/data/master/store/1595e783b53d99cd5eef43b6debb2682";
+        assert_eq!(names(&volume, &format!("{archive}/proc")), ["aa$-masterlocalhfile-$"]);
+        assert_eq!(names(&volume, "MasterData/data/master/store").len(), 3);
+        // The next life takes the place of this one.
+        write(&volume, &ServerName::new("h", 1, 200), &BTreeSet::new(), TimestampMs(8)).expect("written");
+        assert_eq!(content(&volume, "rs"), ["h,1,200 state=ONLINE"]);
+    }
 }
