@@ -9,6 +9,7 @@
 
 mod check;
 mod coverage;
+mod differential;
 mod edges;
 mod exchange;
 mod interop;
@@ -34,6 +35,8 @@ usage: cargo xtask <command>
   kill [--rounds N] [--seed S] [--against basalt|hbase] [sabotage]
                             kill -9 under concurrent writes, restart, compare with the journal; sabotage cuts the log
                             before each restart and wants the loss to be found
+  differential [--programs N] [--seed S] [--steps 1,2,..]
+                            random programs against Apache HBase and Basalt, every reply compared
   bench [ARGS...]           the micro-benchmarks
   proto [--check]           generated protobuf code from crates/proto/proto
   coverage [--check]        docs/coverage.md: what is there, counted against the inventory";
@@ -83,6 +86,24 @@ fn command() -> anyhow::Result<()> {
             let seed = options.get("--seed").map(|s| s.parse()).transpose().context("--seed wants a number")?;
             let mut report = report::Report::default();
             kill::run(&mut report, against, rounds, seed, sabotage)?;
+            report.finish()
+        }
+        "differential" => {
+            let (options, words) = options(&rest, &["--programs", "--seed", "--steps"])?;
+            if !words.is_empty() {
+                bail!("{USAGE}");
+            }
+            let programs =
+                options.get("--programs").map_or(Ok(2000), |n| n.parse()).context("--programs wants a number")?;
+            let seed = options.get("--seed").map(|s| s.parse()).transpose().context("--seed wants a number")?;
+            let plan = differential::Plan {
+                programs,
+                seed: seed.map_or_else(differential::any_seed, Ok)?,
+                steps: options.get("--steps").cloned(),
+                limit: std::time::Duration::from_secs(4 * 3600),
+            };
+            let mut report = report::Report::default();
+            differential::run(&mut report, &plan)?;
             report.finish()
         }
         "bench" => {

@@ -37,6 +37,8 @@ pub struct Site {
     lab: PathBuf,
     /// Data, logs and configuration.
     pub dir: PathBuf,
+    /// Of the real HBase, as the JVM wants it said.
+    pub heap: &'static str,
     zookeeper_port: u16,
     master_port: u16,
     regionserver_port: u16,
@@ -61,7 +63,8 @@ impl Site {
         }
         std::fs::create_dir_all(&dir)?;
         let [zookeeper_port, master_port, regionserver_port] = free_ports()?;
-        Ok(Site { kind, lab: lab.to_owned(), dir, zookeeper_port, master_port, regionserver_port, starts: 0 })
+        let lab = lab.to_owned();
+        Ok(Site { kind, lab, dir, heap: "2g", zookeeper_port, master_port, regionserver_port, starts: 0 })
     }
 
     /// `host:port` of ZooKeeper's protocol.
@@ -149,7 +152,7 @@ impl Site {
         start
             .arg(toolchain::scripts().join("start-hbase.sh"))
             .env("LAB", &self.lab)
-            .env("HEAP", "2g")
+            .env("HEAP", self.heap)
             .env("ZKPORT", self.zookeeper_port.to_string())
             .env("DATA", self.dir.join("data"))
             .env("CONF", self.dir.join("conf"))

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 
 use crate::report::Outcome;
 use crate::server::Kind;
-use crate::{jvm, run, toolchain};
+use crate::{differential, jvm, run, toolchain};
 
 /// What a suite is told.
 pub struct Context {
@@ -43,6 +43,7 @@ pub const ALL: &[Suite] = &[
     Suite { name: "go", run: go },
     Suite { name: "pe", run: performance_evaluation },
     Suite { name: "ltt", run: load_test_tool },
+    Suite { name: "differential", run: differential::suite },
 ];
 
 const LIMIT: Duration = Duration::from_secs(900);

@@ -1,0 +1,130 @@
+package basalt.interop.differential;
+
+import static basalt.interop.Rows.b;
+
+import org.apache.hadoop.hbase.KeepDeletedCells;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.io.compress.Compression;
+import org.apache.hadoop.hbase.io.encoding.DataBlockEncoding;
+import org.apache.hadoop.hbase.regionserver.BloomType;
+import org.apache.hadoop.hbase.util.Bytes;
+
+/** What one program plays with: a table's settings, and small pools of rows, columns, timestamps and values. */
+final class World {
+  /** Far after any clock: such cells never expire, those of {@link #timestamp} near zero always do. */
+  private static final long FUTURE = 3_000_000_000_000L;
+  private static final String[] QUALIFIERS = { "", "a", "aa", "ab", "b", "c", "n", "m" };
+
+  private final long seed;
+  private final int families;
+  private final boolean expires;
+  /** Families follow NEW_VERSION_BEHAVIOR. Then no qualifier is empty: HBase's family markers miss such columns. */
+  private final boolean newVersions;
+  /** Three files are enough to compact; if not, only requests for a major compaction do anything. */
+  final boolean compactsSmall;
+
+  World(long seed) {
+    this.seed = seed;
+    Dice d = new Dice(seed);
+    families = d.between(1, 3);
+    expires = d.chance(25);
+    newVersions = d.chance(20);
+    compactsSmall = d.chance(60);
+  }
+
+  TableDescriptor descriptor(TableName name) {
+    Dice d = new Dice(seed ^ 0x7ab1e);
+    TableDescriptorBuilder table = TableDescriptorBuilder.newBuilder(name);
+    // blocks smaller than anybody would want, so that even these few cells fill several
+    table.setValue("hbase.table.sanity.checks", "false");
+    for (int i = 0; i < families; i++) {
+      ColumnFamilyDescriptorBuilder f = ColumnFamilyDescriptorBuilder.newBuilder(b("fgh".substring(i, i + 1)));
+      f.setMaxVersions(d.pick(1, 1, 2, 3, 5, Integer.MAX_VALUE));
+      if (expires) {
+        f.setTimeToLive(d.pick(3600, 86_400, Integer.MAX_VALUE));
+        if (d.chance(50)) {
+          f.setMinVersions(d.between(1, 3));
+          // no more versions kept for their number than there may be at all
+          f.setMaxVersions(d.pick(3, 4, Integer.MAX_VALUE));
+        }
+      }
+      boolean keeps = d.chance(35);
+      f.setKeepDeletedCells(keeps ? KeepDeletedCells.TRUE : KeepDeletedCells.FALSE);
+      if (keeps && expires && d.chance(40)) {
+        f.setKeepDeletedCells(KeepDeletedCells.TTL);
+        f.setMinVersions(Math.max(1, d.between(1, 3)));
+        f.setMaxVersions(d.pick(3, 4));
+      }
+      f.setNewVersionBehavior(newVersions && d.chance(70));
+      f.setDataBlockEncoding(d.pick(DataBlockEncoding.NONE, DataBlockEncoding.NONE, DataBlockEncoding.PREFIX,
+        DataBlockEncoding.DIFF, DataBlockEncoding.FAST_DIFF, DataBlockEncoding.ROW_INDEX_V1));
+      f.setCompressionType(d.pick(Compression.Algorithm.NONE, Compression.Algorithm.NONE, Compression.Algorithm.GZ,
+        Compression.Algorithm.SNAPPY));
+      f.setBloomFilterType(d.pick(BloomType.NONE, BloomType.ROW, BloomType.ROW, BloomType.ROWCOL,
+        BloomType.ROWPREFIX_FIXED_LENGTH));
+      if (f.build().getBloomFilterType() == BloomType.ROWPREFIX_FIXED_LENGTH) {
+        f.setConfiguration("RowPrefixBloomFilter.prefix_length", "2");
+      }
+      f.setBlocksize(d.pick(64, 256, 1024, 65_536));
+      if (!compactsSmall) {
+        f.setConfiguration("hbase.hstore.compaction.min", "100");
+      }
+      table.setColumnFamily(f.build());
+    }
+    return table.build();
+  }
+
+  byte[][] splits() {
+    Dice d = new Dice(seed ^ 0x59117);
+    return switch (d.below(4)) {
+      case 0 -> new byte[][] { b("r3") };
+      case 1 -> new byte[][] { b("r2"), b("r5") };
+      default -> null;
+    };
+  }
+
+  byte[] family(Dice d) {
+    return b("fgh".substring(0, families).substring(d.below(families)).substring(0, 1));
+  }
+
+  /** Now and then one that is not there. */
+  byte[] perhapsFamily(Dice d) {
+    return d.below(150) == 0 ? b("x") : family(d);
+  }
+
+  byte[] row(Dice d) {
+    return b(d.chance(92) ? "r" + d.below(8) : d.pick("r", "r11", "r3\0", "q", "s9", "r7z"));
+  }
+
+  byte[] qualifier(Dice d) {
+    int at = d.below(QUALIFIERS.length);
+    return b(at == 0 && newVersions ? "d" : QUALIFIERS[at]);
+  }
+
+  /** The columns that hold numbers, mostly. */
+  byte[] counter(Dice d) {
+    return d.chance(85) ? b(d.pick("n", "m")) : qualifier(d);
+  }
+
+  long timestamp(Dice d) {
+    long near = d.between(1, 12);
+    return d.chance(expires ? 60 : 4) ? FUTURE + near : near;
+  }
+
+  byte[] value(Dice d, byte[] qualifier) {
+    String q = Bytes.toString(qualifier);
+    int counters = q.equals("n") || q.equals("m") ? 85 : 8;
+    if (d.chance(counters)) {
+      return Bytes.toBytes((long) d.between(-3, 9));
+    }
+    return switch (d.below(12)) {
+      case 0 -> new byte[0];
+      case 1 -> b("v" + "x".repeat(d.between(20, 400)));
+      case 2 -> new byte[] { (byte) d.below(256) };
+      default -> b("v" + d.below(6));
+    };
+  }
+}
