@@ -303,8 +303,8 @@ impl Region {
                 return Ok(false);
             }
             if atomic.as_ref().is_some_and(|atomic| atomic.stamp_after_seen) {
-                // The write must not be eclipsed by what the check saw.
-                prepared.now = prepared.now.max(seen_timestamp);
+                // A put must not be eclipsed by what the check saw. HBase stamps nothing else so.
+                prepared.puts_now = prepared.puts_now.max(seen_timestamp);
             }
         }
         for (mutation, result) in group.iter().zip(results) {

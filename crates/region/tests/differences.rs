@@ -8,7 +8,7 @@ use cell::CellType;
 use common::*;
 use filter::{Comparator, CompareOp};
 use model::mutation::ConditionTest;
-use model::{Condition, Scan, TimeRange};
+use model::{Condition, MutationKind, Scan, TimeRange};
 use std::sync::Arc;
 
 const LATEST: i64 = i64::MAX;
@@ -45,4 +45,27 @@ fn a_missing_family_is_worse_than_columns_of_a_raw_scan() {
     let columns = [("f", "q"), ("x", "q")].map(|(f, q)| (Bytes::from(f), vec![Bytes::from(q)]));
     let raw = Scan { raw: true, columns: columns.into(), ..Scan::default() };
     assert_eq!(region.scanner(&raw).expect_err("no family x").kind(), ErrorKind::NoSuchColumnFamily);
+}
+
+#[test]
+fn only_puts_are_stamped_after_what_a_check_saw() {
+    let server = Server::new(1_000_000);
+    let region = server.table([family("f")]);
+    write(&region, &[put("r", "f", "q", 3_000_000, "v")]);
+    let test = ConditionTest::Value {
+        family: Bytes::from("f"),
+        qualifier: Bytes::from("q"),
+        op: CompareOp::Equal,
+        comparator: Arc::new(Comparator::Binary { value: Bytes::from("v") }),
+    };
+    let there = Condition { row: Bytes::from("r"), test, time_range: TimeRange::ALL };
+    let append = mutation(MutationKind::Append, "r", &[("f", "b", LATEST, CellType::Put, "x")]);
+    for change in [put("r", "f", "a", LATEST, "x"), append, delete("r", "f", "c", LATEST, CellType::DeleteColumn)] {
+        let checked = region.check_and_mutate(&there, &[change], None).expect("checked");
+        assert!(checked.processed);
+        checked.commit.wait().expect("durable");
+    }
+    let raw = Scan { raw: true, max_versions: u32::MAX, ..Scan::default() };
+    let all = ["r/f:a/3000000/Put=x", "r/f:b/1000000/Put=x", "r/f:c/1000000/DeleteColumn=", "r/f:q/3000000/Put=v"];
+    assert_eq!(scan(&region, &raw, 0), [all]);
 }

@@ -15,6 +15,8 @@ const LATEST: i64 = i64::MAX;
 pub(super) struct Prepared {
     /// Milliseconds that LATEST stands for.
     pub now: i64,
+    /// The same in puts: after what a check saw, so that it does not eclipse them.
+    pub puts_now: i64,
     /// Cells in cell-block layout.
     pub run: Vec<u8>,
     /// Number of cells in `run`.
@@ -29,6 +31,7 @@ impl Prepared {
         let bytes: usize = group.iter().map(|mutation| mutation.cells.bytes().len() + 64).sum();
         Prepared {
             now,
+            puts_now: now,
             run: Vec::with_capacity(bytes),
             cells: 0,
             outcomes: Vec::with_capacity(group.len()),
@@ -133,7 +136,7 @@ impl Region {
             MutationKind::Put => {
                 for cell in &mutation.cells {
                     prepared.touch(self.store_index(cell.family()));
-                    prepared.push(cell, prepared.now);
+                    prepared.push(cell, prepared.puts_now);
                 }
                 Ok(None)
             }
