@@ -65,7 +65,9 @@ pub fn create_region_dir(volume: &dyn Volume, info: &RegionInfo, table: &TableDe
 
 /// Moves the files of one family's directory to the archive.
 pub fn archive_family_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
-    let target = FilePath::new("archive").join(dir.as_str());
+    // Large values' files have their tree beside `data`, and one archive with it. Follows: `HFileArchiveUtil`.
+    let path = dir.as_str();
+    let target = FilePath::new("archive").join(path.strip_prefix("mobdir/").unwrap_or(path));
     let mut moved = false;
     for entry in list_if_exists(volume, dir)? {
         // References are nothing of their own, and a file that was being written never became one.

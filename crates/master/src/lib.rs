@@ -5,7 +5,8 @@
 //!     is changed after them.
 //!  2. DDL is a procedure: on disk before its first step, every step repeatable, one at a time per table.
 //!  3. A refusal leaves nothing behind and says HBase's sentence.
-//!  4. A file is deleted only by moving it to the archive, and only with proof that nobody needs it where it is.
+//!  4. A store file leaves `data` only for the archive, with proof that nobody needs it where it is, and the archive
+//!     only with proof that nobody needs it at all.
 //!
 //! It talks to its region server through [`RegionHost`] and to files through `fs::Volume`; it must not know what is
 //! inside a region. Not here: splitting the logs of earlier lives (the caller does it between [`rootdir::prepare`] and
@@ -14,6 +15,7 @@
 
 mod assign;
 mod check;
+mod cleaner;
 pub mod cluster;
 pub mod convert;
 pub mod descriptor;
@@ -32,6 +34,7 @@ mod service;
 pub mod settings;
 mod switches;
 
+pub use cleaner::Cleaned;
 pub use error::{ErrorKind, HostError, MasterError, Result};
 pub use host::{Later, Memory, Observer, RegionHost, Unobserved};
 pub use master::{Master, MasterEnv, StartError};

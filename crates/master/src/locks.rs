@@ -64,6 +64,23 @@ impl Locks {
         set
     }
 
+    /// Takes the locks if all of them are free now.
+    pub fn try_lock(self: &Arc<Locks>, wanted: Vec<(Resource, Mode)>) -> Option<LockSet> {
+        let mut set = LockSet { locks: Arc::clone(self), held: Vec::with_capacity(wanted.len()) };
+        for (resource, mode) in wanted {
+            // Under the mutex from end to end: a lock that is not free has somebody who takes its entry away later.
+            let mut by_resource = self.by_resource.lock();
+            let lock = Arc::clone(by_resource.entry(resource.clone()).or_default());
+            let held = match mode {
+                Mode::Shared => lock.try_read_owned().ok().map(|guard| Held::Shared { _guard: guard }),
+                Mode::Exclusive => lock.try_write_owned().ok().map(|guard| Held::Exclusive { _guard: guard }),
+            };
+            drop(by_resource);
+            set.held.push((resource, held?));
+        }
+        Some(set)
+    }
+
     /// What is locked now, and whether exclusively.
     pub fn held(&self) -> Vec<(Resource, Mode)> {
         let by_resource = self.by_resource.lock();
@@ -105,7 +122,14 @@ mod tests {
         drop(second);
         let third = third.await.expect("no panic");
         assert_eq!(locks.held(), [(table(), Mode::Exclusive)]);
+        let both = vec![(Resource::Namespace("n".into()), Mode::Shared), (table(), Mode::Exclusive)];
+        assert!(locks.try_lock(both.clone()).is_none());
+        assert_eq!(locks.held(), [(table(), Mode::Exclusive)], "what was taken in vain is given back");
         drop(third);
+        assert_eq!(locks.held(), []);
+        let both = locks.try_lock(both).expect("free");
+        assert_eq!(locks.held().len(), 2);
+        drop(both);
         assert_eq!(locks.held(), []);
     }
 }

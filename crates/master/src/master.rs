@@ -1,6 +1,7 @@
 //! The master: what it is made of, how it starts, what it does by itself.
 
 use crate::check::Limits;
+use crate::cleaner::Cleaner;
 use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
 use crate::descriptor::{self, DescriptorError};
 use crate::host::{Observer, RegionHost};
@@ -84,6 +85,7 @@ pub struct Master {
     pub(crate) switches: Switches,
     pub(crate) open_slots: Semaphore,
     pub(crate) janitor: tokio::sync::Mutex<()>,
+    pub(crate) cleaner: tokio::sync::Mutex<Cleaner>,
     pub(crate) last_stamp: Mutex<i64>,
     pub(crate) started_at: TimestampMs,
     cluster_id: String,
@@ -134,6 +136,7 @@ impl Master {
             switches: Switches::default(),
             open_slots: Semaphore::new(open_slots_count),
             janitor: tokio::sync::Mutex::new(()),
+            cleaner: tokio::sync::Mutex::new(Cleaner::from_config(&env.config)),
             last_stamp: Mutex::new(0),
             started_at: env.clock.now_ms(),
             clock: env.clock,
@@ -147,22 +150,35 @@ impl Master {
         });
         master.procedures.restore(&records);
         let unfinished: Vec<Record> = records.into_iter().filter(|record| record.outcome.is_none()).collect();
-        let servers = master.load_meta(descriptors, &unfinished).await.map_err(catalog("hbase:meta"))?;
-        master.write_store(servers).await?;
-        master.bring_up_namespaces(&unfinished).await.map_err(catalog("hbase:namespace"))?;
-        let (later, first): (Vec<Record>, Vec<Record>) =
-            unfinished.into_iter().partition(|record| record.work.needs_open_regions());
-        master.resume(first).await;
-        master.assign_all().await.map_err(catalog("the tables"))?;
-        master.initialized.store(true, Ordering::SeqCst);
-        master.tell_observer();
-        let background = Arc::clone(&master);
-        tokio::spawn(async move { background.resume(later).await });
+        if let Err(error) = master.bring_up(descriptors, unfinished).await {
+            // What was begun on the way ends at its next step.
+            master.stop();
+            return Err(error);
+        }
         master.start_chores(&env.config);
         Ok(master)
     }
 
     // ---- start, step by step
+
+    async fn bring_up(
+        self: &Arc<Self>,
+        descriptors: Vec<TableDescriptor>,
+        unfinished: Vec<Record>,
+    ) -> std::result::Result<(), StartError> {
+        let servers = self.load_meta(descriptors, &unfinished).await.map_err(catalog("hbase:meta"))?;
+        self.write_store(servers).await?;
+        self.bring_up_namespaces(&unfinished).await.map_err(catalog("hbase:namespace"))?;
+        let (later, first): (Vec<Record>, Vec<Record>) =
+            unfinished.into_iter().partition(|record| record.work.needs_open_regions());
+        self.resume(first).await;
+        self.assign_all().await.map_err(catalog("the tables"))?;
+        self.initialized.store(true, Ordering::SeqCst);
+        self.tell_observer();
+        let background = Arc::clone(self);
+        tokio::spawn(async move { background.resume(later).await });
+        Ok(())
+    }
 
     async fn write_store(&self, servers: BTreeSet<String>) -> std::result::Result<(), StartError> {
         let (volume, server, now) = (Arc::clone(&self.volume), self.host.server_name(), self.clock.now_ms());
@@ -325,6 +341,14 @@ impl Master {
                 && let Err(error) = master.run_catalog_janitor().await
             {
                 tracing::warn!(%error, "the catalog janitor will try again");
+            }
+        });
+        self.chore(Duration::from_millis(config.get(&settings::CLEANER_INTERVAL_MS)), |master| async move {
+            if master.switches.cleaner()
+                && let Err(error) = master.run_cleaners().await
+                && !error.is_stopped()
+            {
+                tracing::warn!(%error, "the cleaners will try again");
             }
         });
         self.chore(Duration::from_millis(config.get(&settings::RETRY_FAILED_OPEN_MS)), |master| async move {

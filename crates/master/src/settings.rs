@@ -44,5 +44,70 @@ pub const RETRY_FAILED_OPEN_MS: Setting<u64> = Setting {
     doc: "How often a region that could not be opened (FAILED_OPEN) is tried again.",
 };
 
+/// Ten years.
+const LONG_MS: u64 = 315_360_000_000;
+
+/// Pause of the cleaners.
+pub const CLEANER_INTERVAL_MS: Setting<u64> = Setting {
+    key: "hbase.master.cleaner.interval",
+    default: 600_000,
+    min: 10,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How often store files in the archive and logs in oldWALs that nobody needs any more are deleted.",
+};
+
+/// Life of archived store files.
+pub const HFILE_TTL_MS: Setting<u64> = Setting {
+    key: "hbase.master.hfilecleaner.ttl",
+    default: 300_000,
+    min: 0,
+    max: LONG_MS,
+    unit: "ms",
+    doc: "How long a store file stays in the archive at least after the last snapshot, link or reference that needs it is \
+          gone. Files have no times of their own here: it counts from when this process first saw the file unneeded, so a \
+          restart begins it anew.",
+};
+
+/// Life of archived logs.
+pub const LOG_TTL_MS: Setting<u64> = Setting {
+    key: "hbase.master.logcleaner.ttl",
+    default: 600_000,
+    min: 0,
+    max: LONG_MS,
+    unit: "ms",
+    doc: "How long a log stays in oldWALs at least; it counts from when this process first saw it there.",
+};
+
+/// Life of archived logs of HBase's master.
+pub const MASTER_STORE_LOG_TTL_MS: Setting<u64> = Setting {
+    key: "hbase.master.local.store.walcleaner.ttl",
+    default: 604_800_000,
+    min: 0,
+    max: LONG_MS,
+    unit: "ms",
+    doc: "The same for logs of the store of HBase's own master, which HBase left there. Basalt writes none.",
+};
+
+/// Life of archived files of the master's own store.
+pub const MASTER_STORE_HFILE_TTL_MS: Setting<u64> = Setting {
+    key: "hbase.master.local.store.hfilecleaner.ttl",
+    default: 604_800_000,
+    min: 0,
+    max: LONG_MS,
+    unit: "ms",
+    doc: "The same for archived files of the master's own store. Each start archives two small ones.",
+};
+
 /// Every row.
-pub const ALL: &[&dyn SettingRow] = &[&OPEN_THREADS, &JANITOR_INTERVAL_MS, &PROCEDURE_TTL_MS, &RETRY_FAILED_OPEN_MS];
+pub const ALL: &[&dyn SettingRow] = &[
+    &OPEN_THREADS,
+    &JANITOR_INTERVAL_MS,
+    &PROCEDURE_TTL_MS,
+    &RETRY_FAILED_OPEN_MS,
+    &CLEANER_INTERVAL_MS,
+    &HFILE_TTL_MS,
+    &LOG_TTL_MS,
+    &MASTER_STORE_LOG_TTL_MS,
+    &MASTER_STORE_HFILE_TTL_MS,
+];

@@ -8,7 +8,7 @@ use basalt_master::layout;
 use base::{Config, Dice};
 use bytes::Bytes;
 use common::{Catalog, EVER, Life, bytes, caller, start, table, table_name};
-use fs::{CrashPolicy, MemVolume, Volume};
+use fs::{CrashPolicy, FilePath, MemVolume, Volume};
 use model::FamilyDescriptor;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,10 +32,11 @@ fn shape(life: &Life) -> Shape {
     (tables, cluster.namespaces().map(|(name, _)| name.to_owned()).collect())
 }
 
-/// Names of store files, wherever they are.
+/// Names of tables' store files, wherever they are. The master's own store is made anew at each start.
 fn store_files(memory: &MemVolume) -> BTreeSet<String> {
     let files = memory.all_files();
-    let names = files.iter().map(|path| path.name().to_owned());
+    let of_tables = files.iter().filter(|path| !path.starts_with(&FilePath::new("MasterData")));
+    let names = of_tables.map(|path| path.name().to_owned());
     names.filter(|name| name.len() >= 32 && name.bytes().all(|b| b.is_ascii_hexdigit())).collect()
 }
 

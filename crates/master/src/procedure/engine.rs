@@ -275,6 +275,11 @@ impl Master {
             let attempt = tokio::spawn(async move { master.execute(work).await }).await;
             match attempt.unwrap_or_else(|panic| Err(MasterError::do_not_retry(format!("internal error: {panic}")))) {
                 Err(error) if error.is_stopped() => return,
+                // Regions are being closed under it: what it says of that is no verdict. The next start asks again.
+                Err(error) if self.is_stopping() => {
+                    tracing::info!(pid = record.id, class = record.work.class_name(), %error, "left for the next start");
+                    return;
+                }
                 Err(error) if error.is_transient() => {
                     tracing::warn!(pid = record.id, class = record.work.class_name(), %error, "will try again");
                     if self.pause(pause).await.is_err() {

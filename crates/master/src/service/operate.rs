@@ -93,7 +93,18 @@ impl MasterHandler {
                 let was = switches.set_janitor(request.enable);
                 ready(Ok(pb::EnableCatalogJanitorResponse { prev_value: Some(was) }))
             }
-            Method::MasterRunCleanerChore => ready(Ok(pb::RunCleanerChoreResponse { cleaner_chore_ran: false })),
+            // Asked for by hand, the cleaners run even when the chore is switched off.
+            Method::MasterRunCleanerChore => later(async move {
+                let ran = match master.run_cleaners().await {
+                    Ok(_) => true,
+                    Err(error) if error.is_stopped() => return Err(error),
+                    Err(error) => {
+                        tracing::warn!(%error, "the cleaners were asked to run");
+                        false
+                    }
+                };
+                Ok(pb::RunCleanerChoreResponse { cleaner_chore_ran: ran })
+            }),
             Method::MasterSetCleanerChoreRunning => {
                 let request: pb::SetCleanerChoreRunningRequest = call.decode()?;
                 let was = switches.set_cleaner(request.on);

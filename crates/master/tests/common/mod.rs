@@ -3,7 +3,7 @@
 
 use basalt_master::cluster::{RegionState, TableState};
 use basalt_master::{
-    Caller, HostError, Later, Master, MasterEnv, Observer, RegionHost, StartError, layout, meta, rootdir,
+    Caller, HostError, Later, Master, MasterEnv, Observer, RegionHost, StartError, convert, layout, meta, rootdir,
 };
 use base::{Config, Dice, ManualClock, SeqId};
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use fs::{Appender, DirEntry, FilePath, MemVolume, ReadAt, Volume};
 use model::status::RegionLoad;
 use model::{FamilyDescriptor, Mutation, RegionInfo, Scan, ServerName, TableDescriptor, TableName};
 use parking_lot::Mutex;
+use proto::Message;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -542,4 +543,85 @@ pub fn table(name: &str, families: &[&str]) -> TableDescriptor {
 
 pub fn bytes(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
+}
+
+pub fn golden(path: &str) -> Vec<u8> {
+    #[allow(clippy::disallowed_methods, reason = "a test reads its golden file")]
+    let read = std::fs::read(format!("{}/../../tests/golden/{path}", env!("CARGO_MANIFEST_DIR")));
+    read.expect("the golden file is in the repository")
+}
+
+/// The files of a `.tar.gz`: plain entries with short names are all there are in ours, and GNU long names.
+pub fn untar(name: &str) -> MemVolume {
+    let packed = golden(name);
+    let mut tar = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut tar).expect("gzip");
+    let volume = MemVolume::new();
+    let text = |field: &[u8]| {
+        let end = field.iter().position(|b| *b == 0).unwrap_or(field.len());
+        String::from_utf8(field[..end].to_vec()).expect("text")
+    };
+    let (mut at, mut long_name) = (0, None);
+    while at + 512 <= tar.len() && tar[at] != 0 {
+        let header = &tar[at..at + 512];
+        let len = usize::from_str_radix(text(&header[124..136]).trim(), 8).expect("octal");
+        let body = &tar[at + 512..at + 512 + len];
+        let path = long_name.take().unwrap_or_else(|| {
+            let prefix = text(&header[345..500]);
+            let name = text(&header[..100]);
+            if prefix.is_empty() { name } else { format!("{prefix}/{name}") }
+        });
+        let path = path.trim_start_matches("./").trim_end_matches('/').to_owned();
+        match header[156] {
+            b'L' => long_name = Some(text(body)),
+            b'5' if !path.is_empty() && path != "." => volume.create_dir_all(&FilePath::new(path)).expect("memory"),
+            b'0' => volume.put_file(&FilePath::new(path), body),
+            _ => {}
+        }
+        at += 512 + len.div_ceil(512) * 512;
+    }
+    for dir in volume.all_files().iter().map(FilePath::parent) {
+        volume.sync_dir(&dir).expect("memory");
+    }
+    volume
+}
+
+pub fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hex")).collect()
+}
+
+/// A row as `Bytes.toStringBinary` prints it.
+pub fn unprint(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        match rest.strip_prefix(b"\\x") {
+            Some(hex) => {
+                out.push(u8::from_str_radix(std::str::from_utf8(&hex[..2]).expect("hex"), 16).expect("hex"));
+                rest = &hex[2..];
+            }
+            None => {
+                out.push(*first);
+                rest = after;
+            }
+        }
+    }
+    out
+}
+
+/// hbase:meta and hbase:namespace as the captured cluster had them.
+pub fn captured_catalog() -> Catalog {
+    let catalog = Catalog::default();
+    let dump = String::from_utf8(golden("cluster/meta-dump.jsonl")).expect("text");
+    for line in dump.lines() {
+        let cell: serde_json::Value = serde_json::from_str(line).expect("a JSON line");
+        let text = |key: &str| cell[key].as_str().expect(key);
+        let stamp = cell["ts"].as_i64().expect("ts");
+        put_cell(&catalog, "1588230740", &unprint(text("row")), text("column"), stamp, &unhex(text("value_hex")));
+    }
+    for (name, pairs) in [("default", vec![]), ("hbase", vec![]), ("ns1", vec![("k".to_owned(), "v".to_owned())])] {
+        let value = convert::namespace_message(name, &pairs).encode_to_vec();
+        put_cell(&catalog, "a734b296b56ad33b7d6bd72a952ae175", name.as_bytes(), "info:d", 1, &value);
+    }
+    catalog
 }

@@ -1,0 +1,209 @@
+//! The cleaners: take store files out of the archive and logs out of `oldWALs`, so that the disk does not fill.
+//!
+//! Always true:
+//!  1. A file is deleted only with proof that nobody needs it: no snapshot, link, reference or back reference names it.
+//!     A list or read that fails, a damaged manifest, anything that is not understood proves nothing, and then nothing
+//!     is deleted from the archive.
+//!  2. A file whose name or place is not understood stays, large values' (MOB) files among them.
+//!  3. A file has been unneeded for its whole time to live, as far as this process saw; a restart only delays.
+//!  4. A directory of the archive is removed only when nothing can be archived to it: its region or table is gone from
+//!     `data`, and whoever could make it again is locked out.
+//!
+//! Whoever makes a new link or reference to a file that is in the archive already (a clone or restore of a snapshot), or
+//! a snapshot, holds [`crate::Master`]'s `cleaner` lock meanwhile. Splits, merges and compactions need not: what their
+//! files stand for is named by a file that is still there.
+//!
+//! Follows: `CleanerChore`, `HFileCleaner`, `LogCleaner` and their delegates for time to live, links and snapshots.
+
+mod ages;
+mod archive;
+mod logs;
+mod names;
+mod proof;
+
+use crate::master::Master;
+use crate::procedure::{namespace_locks, table_locks};
+use crate::{Result, layout, settings};
+use ages::Ages;
+use archive::Times;
+use base::Config;
+use fs::{FilePath, Volume};
+use logs::LogTimes;
+use proof::Proof;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Rest between two steps of deleting, so that others get the disk.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Logs deleted in one step. They are large.
+const LOGS_PER_STEP: usize = 8;
+
+/// What the cleaners remember, and their settings.
+#[derive(Debug)]
+pub(crate) struct Cleaner {
+    files: Arc<Ages>,
+    logs: Ages,
+    file_ttl_us: u64,
+    log_ttl_us: u64,
+    master_store_log_ttl_us: u64,
+    master_store_file_ttl_us: u64,
+}
+
+impl Cleaner {
+    pub fn from_config(config: &Config) -> Cleaner {
+        Cleaner {
+            files: Arc::default(),
+            logs: Ages::default(),
+            file_ttl_us: config.get(&settings::HFILE_TTL_MS).saturating_mul(1000),
+            log_ttl_us: config.get(&settings::LOG_TTL_MS).saturating_mul(1000),
+            master_store_log_ttl_us: config.get(&settings::MASTER_STORE_LOG_TTL_MS).saturating_mul(1000),
+            master_store_file_ttl_us: config.get(&settings::MASTER_STORE_HFILE_TTL_MS).saturating_mul(1000),
+        }
+    }
+}
+
+/// What a round of the cleaners did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Files deleted from the archive.
+    pub files: usize,
+    /// Logs deleted from `oldWALs`, and archived files of the master's own store.
+    pub logs: usize,
+}
+
+/// Who keeps files that no name in the root directory speaks of, if there is anybody: replication queues and backups
+/// that HBase was told of.
+fn outside_holder(volume: &dyn Volume) -> Result<Option<&'static str>> {
+    for (dir, holder) in [("data/hbase/replication", "hbase:replication"), ("data/backup", "the tables of backups")] {
+        if volume.exists(&FilePath::new(dir))? {
+            return Ok(Some(holder));
+        }
+    }
+    let peers = layout::list_if_exists(volume, &FilePath::new("peers"))?;
+    Ok((!peers.is_empty()).then_some("a replication peer"))
+}
+
+impl Master {
+    /// Deletes what can be deleted from the archive and from `oldWALs`, whatever the switch says. Takes as long as it
+    /// takes, in small steps; one round at a time.
+    ///
+    /// # Errors
+    /// The master stops, or the volume fails, or something was found that is not understood. What is deleted by then
+    /// was right to go.
+    pub async fn run_cleaners(self: &Arc<Self>) -> Result<Cleaned> {
+        let mut cleaner = self.cleaner.lock().await;
+        self.check_running()?;
+        if let Some(holder) = self.blocking(outside_holder).await? {
+            tracing::debug!("{holder} may need archived files: nothing is deleted");
+            return Ok(Cleaned::default());
+        }
+        // A volume that cannot even list the logs is not one to delete store files from.
+        let logs = self.clean_logs(&mut cleaner).await?;
+        let cleaned = Cleaned { logs, files: self.clean_archive(&mut cleaner).await? };
+        if cleaned != Cleaned::default() {
+            tracing::info!("{} files of the archive and {} old logs were deleted", cleaned.files, cleaned.logs);
+        }
+        Ok(cleaned)
+    }
+
+    async fn clean_logs(self: &Arc<Self>, cleaner: &mut Cleaner) -> Result<usize> {
+        let times = LogTimes {
+            now_us: self.clock.monotonic_us(),
+            ttl_us: cleaner.log_ttl_us,
+            master_store_ttl_us: cleaner.master_store_log_ttl_us,
+            master_store_file_ttl_us: cleaner.master_store_file_ttl_us,
+        };
+        // Should the round break off, what was known of ages is forgotten, which delays.
+        let before = std::mem::take(&mut cleaner.logs);
+        let (seen, due) = self
+            .blocking(move |volume| {
+                let mut seen = Ages::default();
+                let due = logs::survey(volume, times, &before, &mut seen)?;
+                Ok((seen, due))
+            })
+            .await?;
+        cleaner.logs = seen;
+        due.iter().for_each(|path| cleaner.logs.forget(ages::key(path)));
+        let count = due.len();
+        for step in due.chunks(LOGS_PER_STEP) {
+            let step = step.to_vec();
+            self.blocking(move |volume| Ok(step.iter().try_for_each(|path| volume.remove_file(path))?)).await?;
+            self.pause(PAUSE).await?;
+        }
+        Ok(count)
+    }
+
+    async fn clean_archive(self: &Arc<Self>, cleaner: &mut Cleaner) -> Result<usize> {
+        let times = Times { now_us: self.clock.monotonic_us(), ttl_us: cleaner.file_ttl_us };
+        let before = std::mem::take(&mut cleaner.files);
+        let master = Arc::clone(self);
+        let (seen, due) = self
+            .blocking(move |volume| {
+                let (mut seen, mut due) = (Ages::default(), Vec::new());
+                for namespace in archive::namespaces(volume)? {
+                    for table in archive::tables(volume, &namespace)? {
+                        master.check_running()?;
+                        archive::survey(volume, &table, times, &before, &mut seen, &mut due)?;
+                    }
+                }
+                Ok((seen, due))
+            })
+            .await?;
+        cleaner.files = Arc::new(seen);
+        let mut removed = Vec::new();
+        if !due.is_empty() {
+            let master = Arc::clone(self);
+            let gather = move |volume: &dyn Volume| Proof::gather(volume, &|| master.check_running());
+            let proof = Arc::new(self.blocking(gather).await?);
+            let mut needed = Vec::new();
+            for family in due {
+                loop {
+                    let (family, proof, ages) = (family.clone(), Arc::clone(&proof), Arc::clone(&cleaner.files));
+                    let sweep = move |volume: &dyn Volume| archive::sweep(volume, &family, &proof, &ages, times);
+                    let swept = self.blocking(sweep).await?;
+                    needed.extend(swept.needed);
+                    if !swept.removed.is_empty() {
+                        removed.extend(swept.removed);
+                        self.pause(PAUSE).await?;
+                    }
+                    self.check_running()?;
+                    if !swept.more {
+                        break;
+                    }
+                }
+            }
+            let ages = Arc::make_mut(&mut cleaner.files);
+            needed.into_iter().for_each(|key| ages.begin_anew(key, times.now_us));
+            removed.iter().for_each(|key| ages.forget(*key));
+        }
+        self.remove_empty_directories().await?;
+        Ok(removed.len())
+    }
+
+    /// Removes directories of the archive that hold nothing. Where somebody works on a table, its turn comes in a later
+    /// round.
+    async fn remove_empty_directories(self: &Arc<Self>) -> Result<()> {
+        for namespace in self.blocking(archive::namespaces).await? {
+            let of_namespace = namespace.clone();
+            for table in self.blocking(move |volume| archive::tables(volume, &of_namespace)).await? {
+                self.check_running()?;
+                let looked_at = table.clone();
+                let look = move |volume: &dyn Volume| {
+                    let dir = archive::archived_table(&looked_at);
+                    Ok(!archive::empty_regions(volume, &looked_at)?.is_empty()
+                        || layout::list_if_exists(volume, &dir)?.is_empty())
+                };
+                if !self.blocking(look).await? {
+                    continue;
+                }
+                if let Some(_locks) = self.locks.try_lock(table_locks(&table)) {
+                    self.blocking(move |volume| archive::remove_empty_dirs(volume, &table)).await?;
+                }
+            }
+            if let Some(_locks) = self.locks.try_lock(namespace_locks(&namespace)) {
+                self.blocking(move |volume| archive::remove_empty_namespace(volume, &namespace)).await?;
+            }
+        }
+        Ok(())
+    }
+}
