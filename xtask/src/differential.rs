@@ -37,9 +37,7 @@ pub fn any_seed() -> anyhow::Result<u64> {
 
 /// Starts both servers and plays.
 pub fn run(report: &mut Report, plan: &Plan) -> anyhow::Result<()> {
-    let clean_before = report.is_clean();
-    interop::build(report);
-    if clean_before && !report.is_clean() {
+    if !interop::build(report) {
         return Ok(());
     }
     report.part(&format!("differential, {} programs", plan.programs), || {

@@ -107,6 +107,8 @@ fn command() -> anyhow::Result<()> {
             report.finish()
         }
         "bench" => {
+            // The figures of rpc.* are those of the server binary beside the program: it must not be an old one.
+            run::must("release build", run::cargo().args(["build", "--release", "--package", "basalt"]))?;
             let mut cargo = run::cargo();
             cargo.args(["run", "--release", "-p", "basalt-bench", "--bin", "micro", "--"]).args(&rest);
             run::must("bench", &mut cargo)
