@@ -26,9 +26,13 @@ pub struct Plan {
 impl Plan {
     /// The small one: what a test run can spend.
     fn small() -> anyhow::Result<Plan> {
-        Ok(Plan { programs: 30, seed: any_seed()?, steps: None, limit: Duration::from_secs(60) })
+        Ok(Plan { programs: 30, seed: SUITE_SEED, steps: None, limit: Duration::from_secs(60) })
     }
 }
+
+/// The seed of the suite: the same programs every time, so that the suite's verdict is the code's and not the dice's.
+/// `cargo xtask differential` is where new programs are tried.
+const SUITE_SEED: u64 = 20_261_121;
 
 /// A seed that nobody has tried.
 pub fn any_seed() -> anyhow::Result<u64> {
