@@ -22,11 +22,24 @@ fn main() -> ExitCode {
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // One sentence, with its causes behind it.
-            eprintln!("basalt: {error:#}");
+            eprintln!("basalt: {}", sentence(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The error and its causes in one sentence, each said once: many errors name their source themselves.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut said = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if said.is_empty() {
+            said = cause;
+        } else if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    said
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -37,4 +50,15 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Some(Command::Standalone) | None => standalone::run(config)?,
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = anyhow!("no room").context("cannot write x: no room").context("cannot start");
+        assert_eq!(super::sentence(&error), "cannot start: cannot write x: no room");
+    }
 }
