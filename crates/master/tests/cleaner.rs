@@ -205,7 +205,10 @@ impl World {
                 let name = format!("{prefix}{}={of_region}-{file}", of.qualifier());
                 let back = path("archive").join(layout::table_dir(of).as_str()).join(of_region).join("f");
                 let back = back.join(format!(".links-{file}")).join(format!("{}.{}", region.name, table.qualifier()));
-                self.memory.put_file(&back, b"");
+                // The link keeps its file with or without what points back at it.
+                if !self.dice.one_in(3) {
+                    self.memory.put_file(&back, b"");
+                }
                 let entry = Entry { home: entry.home.clone(), name };
                 self.put(&region, &entry);
                 region.entries.push(entry);
@@ -479,6 +482,24 @@ async fn files_are_kept_for_their_time() {
     assert_eq!(round().await, Cleaned::default());
     life.clock.advance_ms(300_000);
     assert_eq!(round().await.files, 1);
+
+    // Each file has an age of its own; one to which something points back that is not understood stays.
+    let other = |digit: char| in_archive.replace("/0123", &format!("/{digit}123"));
+    let (younger, pointed_at) = (other('1'), other('2'));
+    memory.put_file(&path(&in_archive), b"");
+    let (dir, name) = pointed_at.rsplit_once('/').expect("a path");
+    memory.put_file(&path(&pointed_at), b"");
+    memory.put_file(&path(format!("{dir}/.links-{name}/strange")), b"");
+    round().await;
+    life.clock.advance_ms(200_000);
+    memory.put_file(&path(&younger), b"");
+    round().await;
+    life.clock.advance_ms(100_000);
+    assert_eq!(round().await.files, 1);
+    assert!(!there(&in_archive) && there(&younger) && there(&pointed_at));
+    life.clock.advance_ms(200_000);
+    assert_eq!(round().await.files, 1);
+    assert!(!there(&younger) && there(&pointed_at));
 
     // A restart begins it anew, and a stopped master deletes nothing.
     memory.put_file(&path(&in_archive), b"");

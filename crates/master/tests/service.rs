@@ -175,6 +175,18 @@ async fn switches_are_kept_and_answered() {
     let (class, text) = c.refused(Method::MasterSplitRegion, &request).await;
     assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException");
     assert!(text.contains("Split switch is off!"), "{text}");
+    let off = pb::SetCleanerChoreRunningRequest { on: false };
+    let was: pb::SetCleanerChoreRunningResponse =
+        c.call(Method::MasterSetCleanerChoreRunning, &off).await.expect("set");
+    assert_eq!(was.prev_value, Some(true));
+    let asked = pb::IsCleanerChoreEnabledRequest::default();
+    let enabled: pb::IsCleanerChoreEnabledResponse =
+        c.call(Method::MasterIsCleanerChoreEnabled, &asked).await.expect("asked");
+    assert!(!enabled.value);
+    // By hand it runs all the same.
+    let run = pb::RunCleanerChoreRequest::default();
+    let ran: pb::RunCleanerChoreResponse = c.call(Method::MasterRunCleanerChore, &run).await.expect("ran");
+    assert!(ran.cleaner_chore_ran);
     let scan: pb::RunCatalogScanResponse =
         c.call(Method::MasterRunCatalogScan, &pb::RunCatalogScanRequest::default()).await.expect("ran");
     assert_eq!(scan.scan_result, Some(0));
