@@ -4,7 +4,6 @@
 use super::{HBASE_VERSION, MasterHandler};
 use crate::cluster::RegionState;
 use crate::convert::{region_info_message, server_name_message, table_name_message};
-use model::status::RegionLoad;
 use proto::pb;
 use proto::pb::Option as Wanted;
 use proto::pb::region_specifier::RegionSpecifierType;
@@ -31,44 +30,6 @@ impl RequestRate {
 
 fn mib(bytes: u64) -> Option<u32> {
     Some(u32::try_from(bytes >> 20).unwrap_or(u32::MAX))
-}
-
-fn kib(bytes: u64) -> u64 {
-    bytes >> 10
-}
-
-fn region_load(load: &RegionLoad) -> pb::RegionLoad {
-    let small_kib = |bytes: u64| Some(u32::try_from(kib(bytes)).unwrap_or(u32::MAX));
-    pb::RegionLoad {
-        region_specifier: pb::RegionSpecifier {
-            r#type: RegionSpecifierType::RegionName as i32,
-            value: load.name.clone(),
-        },
-        stores: Some(load.stores),
-        storefiles: Some(load.store_files),
-        store_uncompressed_size_mb: mib(load.store_uncompressed_size_bytes),
-        storefile_size_mb: mib(load.store_file_size_bytes),
-        mem_store_size_mb: mib(load.memstore_size_bytes),
-        storefile_index_size_kb: Some(kib(load.index_size_bytes)),
-        read_requests_count: Some(load.read_requests),
-        write_requests_count: Some(load.write_requests),
-        filtered_read_requests_count: Some(load.filtered_read_requests),
-        total_compacting_k_vs: Some(load.compacting_cells),
-        current_compacted_k_vs: Some(load.compacted_cells),
-        root_index_size_kb: small_kib(load.root_index_size_bytes),
-        total_static_index_size_kb: small_kib(load.index_size_bytes),
-        total_static_bloom_size_kb: small_kib(load.bloom_size_bytes),
-        complete_sequence_id: Some(load.complete_sequence_id),
-        data_locality: Some(1.0),
-        last_major_compaction_ts: Some(load.last_major_compaction_ms),
-        store_complete_sequence_id: load
-            .store_complete_sequence_ids
-            .iter()
-            .map(|(family, id)| pb::StoreSequenceId { family_name: family.clone(), sequence_id: *id })
-            .collect(),
-        region_size_mb: mib(load.store_file_size_bytes),
-        ..Default::default()
-    }
 }
 
 impl MasterHandler {
@@ -154,7 +115,7 @@ impl MasterHandler {
             total_number_of_requests: Some(total),
             used_heap_mb: mib(memory.used_bytes),
             max_heap_mb: mib(memory.max_bytes),
-            region_loads: loads.iter().map(region_load).collect(),
+            region_loads: loads.iter().map(rpc::to_proto::region_load).collect(),
             report_start_time: ms(master.started_at),
             report_end_time: ms(master.clock.now_ms()),
             info_server_port: master.info_port().map(u32::from),
