@@ -27,6 +27,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     // hfile: it writes the store that HBase's master reads
     ("master", &["base", "cell", "model", "filter", "fs", "hfile", "rpc", "proto"], &[]),
     ("web", &["base", "cell", "model"], &[]),
+    // load generators: clients with a face
+    ("tools", &["base", "cell", "model", "filter", "proto", "rpc", "client"], &[]),
     // measures the storage crates from the inside, and the server through its socket
     ("bench", &["base", "cell", "model", "filter", "fs", "hfile", "memstore", "wal", "region", "rpc", "proto"], &[]),
     (
@@ -46,6 +48,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "regionserver",
             "master",
             "web",
+            "tools",
         ],
         &[],
     ),
@@ -59,6 +62,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("coordination", &["fs", "hfile", "wal", "memstore", "region", "rpc"]),
     ("web", &["fs", "hfile", "wal", "memstore", "region", "rpc", "proto"]),
     ("client", &["fs", "hfile", "wal", "memstore", "region"]),
+    ("tools", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
 ];
 
 /// Crates that hold the engine: synchronous, so no runtime.

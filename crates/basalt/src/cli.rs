@@ -29,6 +29,23 @@ pub enum Command {
         #[command(subcommand)]
         what: ConfigCommand,
     },
+    /// PerformanceEvaluation: HBase's load generator with named tests
+    Pe(Passed),
+    /// LoadTestTool: writes, updates, reads and verifies self-describing rows
+    Ltt(Passed),
+    /// YCSB's core workloads A to F
+    Ycsb(Passed),
+    /// Comparisons of servers under the same load
+    Bench(Passed),
+}
+
+/// Arguments that a tool reads itself, in the manner of its model.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true)]
+pub struct Passed {
+    /// The tool's own arguments; none, or --help, explains them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub arguments: Vec<String>,
 }
 
 /// About settings.

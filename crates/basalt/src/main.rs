@@ -20,7 +20,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("basalt: {}", sentence(&error));
             ExitCode::FAILURE
@@ -42,14 +42,18 @@ fn sentence(error: &anyhow::Error) -> String {
     said
 }
 
-fn run(arguments: &Arguments) -> anyhow::Result<()> {
+fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let config = config::load(arguments.config.as_deref(), &arguments.define)?;
     match &arguments.command {
         Some(Command::Config { what: ConfigCommand::List }) => explain::list(),
         Some(Command::Config { what: ConfigCommand::Explain { key } }) => explain::explain(key, &config)?,
+        Some(Command::Pe(passed)) => return tools::pe::run(&config, &passed.arguments),
+        Some(Command::Ltt(passed)) => return tools::ltt::run(&config, &passed.arguments),
+        Some(Command::Ycsb(passed)) => return tools::ycsb::run(&config, &passed.arguments),
+        Some(Command::Bench(passed)) => return tools::compare::run(&config, &passed.arguments),
         Some(Command::Standalone) | None => standalone::run(config)?,
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

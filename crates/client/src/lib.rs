@@ -1,0 +1,3 @@
+//! A native HBase client: registry, locator, tables, scanners, administration.
+//!
+//! Follows `AsyncConnectionImpl`, `AsyncTable`, `AsyncAdmin` and their kin.

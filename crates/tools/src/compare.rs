@@ -1,0 +1,11 @@
+//! Workloads played against several servers in turn.
+
+use std::process::ExitCode;
+
+/// Runs the command with the arguments behind its name.
+///
+/// # Errors
+/// A sentence that says what is wrong and what to do.
+pub fn run(_config: &base::Config, _arguments: &[String]) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("compare is not there yet")
+}

@@ -1,0 +1,1 @@
+//! Latencies, throughput over time, and what a server process used.
