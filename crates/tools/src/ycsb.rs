@@ -1,4 +1,15 @@
-//! YCSB's core workloads.
+//! YCSB's core workloads, native: `basalt ycsb load|run -P workloada -p name=value`.
+//!
+//! Always true: keys, distributions, proportions, properties and report are YCSB's, the table is that of its hbase2
+//! binding; one may load and the other run. Follows `site.ycsb` 0.18 and its `HBaseClient2`.
+//!
+//! Clients ("threads") are tasks of one runtime over one connection, as the threads of YCSB's client share one.
+
+pub mod core;
+pub mod generator;
+pub mod measurements;
+pub mod presets;
+pub mod properties;
 
 use std::process::ExitCode;
 
