@@ -1,3 +1,53 @@
 //! A native HBase client: registry, locator, tables, scanners, administration.
 //!
-//! Follows `AsyncConnectionImpl`, `AsyncTable`, `AsyncAdmin` and their kin.
+//! ```no_run
+//! # async fn example() -> Result<(), client::Error> {
+//! use client::{Connection, Options, Put};
+//! let connection = Connection::open(Options::zookeeper("localhost:2181"));
+//! let table = connection.table(&model::TableName::parse("t").expect("a legal name"));
+//! table.put(&Put::new("row").add("f", "q", "value").build()).await?;
+//! let row = table.get(&model::Get::new("row")).await?;
+//! assert_eq!(row.value(b"f", b"q"), Some(&b"value"[..]));
+//! # Ok(()) }
+//! ```
+//!
+//! Always true:
+//!  1. No task is made for an operation. A connection to a server has one task; requests of many callers leave in
+//!     one write, replies that came in one read are handed out under one lock.
+//!  2. What a server refuses for good is an error at once; what may pass is tried again with HBase's pauses until the
+//!     operation's time is over. A region that has moved is looked up again in hbase:meta.
+//!  3. An increment or append that is tried again carries the nonce of its first try.
+//!  4. Bytes from a server never panic.
+//!
+//! Must not know: files, regions' insides, how a server is made. Follows `AsyncConnectionImpl`,
+//! `AsyncNonMetaRegionLocator`, `AsyncSingleRequestRpcRetryingCaller`, `AsyncBatchRpcRetryingCaller`,
+//! `AsyncScanSingleRegionRpcRetryingCaller`, `CompleteScanResultCache`, `RawAsyncHBaseAdmin`, `ZKConnectionRegistry`,
+//! `RpcConnectionRegistry`.
+
+mod admin;
+mod batch;
+mod channel;
+mod connection;
+mod error;
+mod locator;
+mod mutations;
+mod options;
+mod registry;
+mod retry;
+mod row;
+mod scanner;
+mod server;
+pub mod settings;
+mod table;
+mod zookeeper;
+
+pub use admin::Admin;
+pub use batch::Action;
+pub use connection::Connection;
+pub use error::{Error, RemoteException, Result};
+pub use locator::RegionLocation;
+pub use mutations::{Append, Delete, Increment, Put};
+pub use options::{Options, Registry};
+pub use row::Row;
+pub use scanner::{ScanOptions, Scanner};
+pub use table::{Checked, Table};

@@ -1,0 +1,109 @@
+//! A cluster as a client sees it. Follows: `AsyncConnectionImpl`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base::Dice;
+use model::{Nonce, TableName};
+use parking_lot::{Mutex, RwLock};
+
+use crate::locator::{Located, TableCache};
+use crate::options::Options;
+use crate::retry::Retry;
+use crate::server::Server;
+use crate::{Admin, Result, Table};
+
+/// What the handles of one connection share.
+pub(crate) struct Cluster {
+    pub(crate) options: Arc<Options>,
+    servers: Mutex<HashMap<String, Arc<Server>>>,
+    pub(crate) tables: RwLock<HashMap<TableName, Arc<TableCache>>>,
+    pub(crate) meta: RwLock<Option<Arc<Located>>>,
+    pub(crate) master: Mutex<Option<Arc<Server>>>,
+    pub(crate) nonce_group: u64,
+    pub(crate) dice: Dice,
+}
+
+impl Cluster {
+    /// The server at `address`, with the connections that are open to it.
+    pub(crate) fn server(&self, address: &str) -> Arc<Server> {
+        let mut servers = self.servers.lock();
+        if let Some(server) = servers.get(address) {
+            return server.clone();
+        }
+        let server = Arc::new(Server::new(address, self.options.clone()));
+        servers.insert(address.to_owned(), server.clone());
+        server
+    }
+
+    pub(crate) fn retry(&self) -> Retry<'_> {
+        Retry::new(&self.options, &self.dice)
+    }
+
+    /// A mark for a write that must not happen twice.
+    pub(crate) fn nonce(&self) -> Nonce {
+        // 0 means none.
+        Nonce { group: self.nonce_group, number: self.dice.next_u64().max(1) }
+    }
+
+    pub(crate) fn cache(&self, table: &TableName) -> Arc<TableCache> {
+        if let Some(cache) = self.tables.read().get(table) {
+            return cache.clone();
+        }
+        self.tables.write().entry(table.clone()).or_insert_with(|| Arc::new(TableCache::new(table.clone()))).clone()
+    }
+}
+
+/// A connection to a cluster: sockets, known locations, identity. Cloning shares it; the last clone closes it.
+#[derive(Clone)]
+pub struct Connection {
+    pub(crate) cluster: Arc<Cluster>,
+}
+
+impl Connection {
+    /// A connection that has not spoken to anybody yet: sockets are opened when they are needed, on the Tokio runtime
+    /// of whoever needs them first.
+    pub fn open(options: Options) -> Connection {
+        let dice = Dice::from_system();
+        let cluster = Cluster {
+            options: Arc::new(options),
+            servers: Mutex::default(),
+            tables: RwLock::default(),
+            meta: RwLock::default(),
+            master: Mutex::default(),
+            nonce_group: dice.next_u64().max(1),
+            dice,
+        };
+        Connection { cluster: Arc::new(cluster) }
+    }
+
+    /// A table. Nothing is checked or sent.
+    pub fn table(&self, name: &TableName) -> Table {
+        Table::new(self.cluster.clone(), self.cluster.cache(name))
+    }
+
+    /// Administration.
+    pub fn admin(&self) -> Admin {
+        Admin::new(self.clone())
+    }
+
+    /// The cluster's id.
+    ///
+    /// # Errors
+    /// The registry does not answer.
+    pub async fn cluster_id(&self) -> Result<String> {
+        crate::registry::cluster_id(&self.cluster.options).await
+    }
+
+    /// Forgets where regions are: they are looked up again.
+    pub fn forget_locations(&self) {
+        self.cluster.forget_meta();
+        self.cluster.tables.read().values().for_each(|table| table.forget_all());
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("options", &self.cluster.options).finish_non_exhaustive()
+    }
+}

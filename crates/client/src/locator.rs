@@ -1,0 +1,336 @@
+//! Which server serves a row: hbase:meta, remembered. Follows: `AsyncNonMetaRegionLocator`, `AsyncMetaRegionLocator`.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cell::CellBlock;
+use model::{RegionInfo, Scan, ServerName, TableName};
+use parking_lot::RwLock;
+use proto::methods::Method;
+use proto::{Message, magic, pb};
+
+use crate::channel::Request;
+use crate::connection::Cluster;
+use crate::server::Server;
+use crate::{Error, Result, Row};
+
+/// Hint for servers: work on hbase:meta goes first.
+pub(crate) const META_PRIORITY: u32 = 200;
+/// Rows of hbase:meta read for one lookup: the region, and a few more in case it is a parent that was split.
+const LOOKUP_ROWS: u32 = 5;
+
+/// A region and where it is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegionLocation {
+    /// The region.
+    pub region: RegionInfo,
+    /// Its server.
+    pub server: ServerName,
+}
+
+/// A region with what a call to it needs.
+pub(crate) struct Located {
+    pub(crate) region: RegionInfo,
+    pub(crate) server_name: ServerName,
+    pub(crate) server: Arc<Server>,
+    pub(crate) specifier: pb::RegionSpecifier,
+}
+
+impl Located {
+    fn new(cluster: &Cluster, region: RegionInfo, server_name: ServerName) -> Arc<Located> {
+        let server = cluster.server(&server_name.address());
+        let specifier = rpc::to_proto::region_specifier(&region);
+        Arc::new(Located { region, server_name, server, specifier })
+    }
+
+    pub(crate) fn priority(&self) -> u32 {
+        if self.region.table.is_system() { META_PRIORITY } else { 0 }
+    }
+
+    pub(crate) fn location(&self) -> RegionLocation {
+        RegionLocation { region: self.region.clone(), server: self.server_name.clone() }
+    }
+}
+
+/// Which region is meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The one that holds the row.
+    Current,
+    /// The one that ends at the row, or the last one when the row is empty.
+    Before,
+}
+
+/// What is known of a table's regions, by start key.
+pub(crate) struct TableCache {
+    pub(crate) table: TableName,
+    regions: RwLock<BTreeMap<Bytes, Arc<Located>>>,
+    /// Lookups go one at a time: many callers miss together.
+    looking: tokio::sync::Mutex<()>,
+}
+
+impl TableCache {
+    pub(crate) fn new(table: TableName) -> TableCache {
+        TableCache { table, regions: RwLock::default(), looking: tokio::sync::Mutex::default() }
+    }
+
+    fn cached(&self, row: &[u8], side: Side) -> Option<Arc<Located>> {
+        let regions = self.regions.read();
+        let (_, located) = match side {
+            Side::Current => regions.range::<[u8], _>((Bound::Unbounded, Bound::Included(row))).next_back(),
+            Side::Before if row.is_empty() => regions.iter().next_back(),
+            Side::Before => regions.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(row))).next_back(),
+        }?;
+        holds(&located.region, row, side).then(|| located.clone())
+    }
+
+    /// Remembers a region and forgets those that it overlaps with (they were split or merged away).
+    fn remember(&self, located: &Arc<Located>) {
+        let mut regions = self.regions.write();
+        let region = &located.region;
+        let stale: Vec<Bytes> = regions
+            .range::<Bytes, _>((Bound::Included(&region.start_key), Bound::Unbounded))
+            .take_while(|(start, _)| region.end_key.is_empty() || **start < region.end_key)
+            .map(|(start, _)| start.clone())
+            .collect();
+        for start in stale {
+            regions.remove(&start);
+        }
+        if let Some((start, before)) =
+            regions.range::<Bytes, _>((Bound::Unbounded, Bound::Excluded(&region.start_key))).next_back()
+            && (before.region.end_key.is_empty() || before.region.end_key > region.start_key)
+        {
+            let start = start.clone();
+            regions.remove(&start);
+        }
+        regions.insert(region.start_key.clone(), located.clone());
+    }
+
+    fn forget(&self, located: &Arc<Located>) {
+        let mut regions = self.regions.write();
+        if regions.get(&located.region.start_key).is_some_and(|known| Arc::ptr_eq(known, located)) {
+            regions.remove(&located.region.start_key);
+        }
+    }
+
+    pub(crate) fn forget_server(&self, server: &Arc<Server>) {
+        self.regions.write().retain(|_, located| !Arc::ptr_eq(&located.server, server));
+    }
+
+    pub(crate) fn forget_all(&self) {
+        self.regions.write().clear();
+    }
+}
+
+fn holds(region: &RegionInfo, row: &[u8], side: Side) -> bool {
+    match side {
+        Side::Current => region.contains(row),
+        Side::Before if row.is_empty() => region.end_key.is_empty(),
+        Side::Before => *region.start_key < *row && (region.end_key.is_empty() || *region.end_key >= *row),
+    }
+}
+
+impl Cluster {
+    /// Where `row` of the table is served, from memory or from hbase:meta.
+    pub(crate) async fn locate(&self, cache: &TableCache, row: &[u8], side: Side) -> Result<Arc<Located>> {
+        if cache.table.is_meta() {
+            return self.meta().await;
+        }
+        if let Some(located) = cache.cached(row, side) {
+            return Ok(located);
+        }
+        let _one_at_a_time = cache.looking.lock().await;
+        if let Some(located) = cache.cached(row, side) {
+            return Ok(located);
+        }
+        let located = self.look_up(&cache.table, row, side).await?;
+        cache.remember(&located);
+        Ok(located)
+    }
+
+    /// As [`Cluster::locate`], and from hbase:meta for sure.
+    pub(crate) async fn locate_anew(&self, cache: &TableCache, row: &[u8]) -> Result<Arc<Located>> {
+        if cache.table.is_meta() {
+            self.forget_meta();
+            return self.meta().await;
+        }
+        let located = self.look_up(&cache.table, row, Side::Current).await?;
+        cache.remember(&located);
+        Ok(located)
+    }
+
+    /// The region of hbase:meta.
+    pub(crate) async fn meta(&self) -> Result<Arc<Located>> {
+        if let Some(located) = self.meta.read().clone() {
+            return Ok(located);
+        }
+        let server = crate::registry::meta_location(&self.options).await?;
+        let located = Located::new(self, RegionInfo::meta(), server);
+        *self.meta.write() = Some(located.clone());
+        Ok(located)
+    }
+
+    pub(crate) fn forget_meta(&self) {
+        *self.meta.write() = None;
+    }
+
+    /// Draws from a failed call what it says about locations.
+    pub(crate) fn learn(&self, cache: &TableCache, located: &Arc<Located>, error: &Error) {
+        if !error.doubts_location() {
+            return;
+        }
+        if cache.table.is_meta() {
+            self.forget_meta();
+            return;
+        }
+        if error.doubts_server() {
+            self.tables.read().values().for_each(|table| table.forget_server(&located.server));
+            if self.meta.read().as_ref().is_some_and(|meta| Arc::ptr_eq(&meta.server, &located.server)) {
+                self.forget_meta();
+            }
+        }
+        let moved_to = match error {
+            Error::Remote(e) => e.moved_to.as_ref().filter(|_| e.short_class() == "RegionMovedException"),
+            _ => None,
+        };
+        cache.forget(located);
+        if let Some((host, port)) = moved_to {
+            let server = ServerName::new(host, *port, 0);
+            cache.remember(&Located::new(self, located.region.clone(), server));
+        }
+    }
+
+    /// Remembers a region that was read from hbase:meta.
+    pub(crate) fn remember(&self, cache: &TableCache, location: &RegionLocation) {
+        cache.remember(&Located::new(self, location.region.clone(), location.server.clone()));
+    }
+
+    async fn look_up(&self, table: &TableName, row: &[u8], side: Side) -> Result<Arc<Located>> {
+        let name = table.as_str().as_bytes();
+        let start_row = match side {
+            // Fourteen nines sort behind every region id in use.
+            Side::Current => [name, b",", row, b",99999999999999"].concat(),
+            Side::Before if row.is_empty() => [name, b"\0"].concat(),
+            Side::Before => [name, b",", row, b",00000000000000"].concat(),
+        };
+        let scan = Scan {
+            start_row: Bytes::from(start_row),
+            stop_row: Bytes::from([name, b",,"].concat()),
+            include_stop_row: true,
+            columns: [(Bytes::from_static(b"info"), Vec::new())].into(),
+            reversed: true,
+            pread: true,
+            ..Scan::default()
+        };
+        let meta = self.meta().await?;
+        let rows = match self.scan_meta(&meta, &scan).await {
+            Ok(rows) => rows,
+            Err(e) => {
+                if e.doubts_location() {
+                    self.forget_meta();
+                }
+                return Err(e);
+            }
+        };
+        let no_region = |why| Error::NoRegion { table: table.clone(), row: printable(row), why };
+        let mut unusable = None;
+        for found in &rows {
+            let Some(region) = region_of(found) else { continue };
+            if region.table != *table || region.replica_id != 0 {
+                continue;
+            }
+            if region.offline || region.split {
+                unusable = Some("its region is being split or merged");
+                continue;
+            }
+            if !holds(&region, row, side) {
+                break;
+            }
+            let Some(server) = server_of(found) else { return Err(no_region("its region has no server yet")) };
+            return Ok(Located::new(self, region, server));
+        }
+        match unusable {
+            Some(why) => Err(no_region(why)),
+            None if rows.iter().any(|r| region_of(r).is_some_and(|region| region.table == *table)) => {
+                Err(no_region("hbase:meta has a hole there"))
+            }
+            None => Err(Error::TableNotFound(table.clone())),
+        }
+    }
+
+    /// The first rows of a scan of hbase:meta, in one call.
+    async fn scan_meta(&self, meta: &Located, scan: &Scan) -> Result<Vec<Row>> {
+        let request = pb::ScanRequest {
+            region: Some(meta.specifier.clone()),
+            scan: Some(rpc::to_proto::scan(scan)),
+            number_of_rows: Some(LOOKUP_ROWS),
+            limit_of_rows: Some(LOOKUP_ROWS),
+            close_scanner: Some(true),
+            ..pb::ScanRequest::default()
+        };
+        let channel = meta.server.client().await?;
+        let reply = channel.call(Request::new(Method::ClientScan, &request).priority(META_PRIORITY)).await?;
+        let message: pb::ScanResponse = reply.decode()?;
+        rows_of(&message, reply.cells()?)
+    }
+}
+
+/// The results of a scan's reply.
+pub(crate) fn rows_of(message: &pb::ScanResponse, mut cells: CellBlock) -> Result<Vec<Row>> {
+    if message.cells_per_result.is_empty() {
+        return Ok(message.results.iter().map(|result| inline_row(result)).collect());
+    }
+    let mut rows = Vec::with_capacity(message.cells_per_result.len());
+    for count in &message.cells_per_result {
+        let (row, rest) = cells
+            .split(*count as usize)
+            .ok_or_else(|| Error::Malformed("fewer cells than the scan's reply announces".to_owned()))?;
+        rows.push(Row::new(row));
+        cells = rest;
+    }
+    Ok(rows)
+}
+
+/// A result whose cells stand in the message.
+pub(crate) fn inline_row(result: &pb::Result) -> Row {
+    let specs = result.cell.iter().map(|cell| cell::CellSpec {
+        row: cell.row(),
+        family: cell.family(),
+        qualifier: cell.qualifier(),
+        timestamp: cell.timestamp() as i64,
+        type_code: cell.cell_type() as u8,
+        value: cell.value(),
+        tags: cell.tags.as_deref().unwrap_or_default(),
+    });
+    Row::new(CellBlock::from_specs(specs))
+}
+
+/// The region of a row of hbase:meta.
+pub(crate) fn region_of(row: &Row) -> Option<RegionInfo> {
+    let value = Bytes::copy_from_slice(row.value(b"info", b"regioninfo")?);
+    let info = pb::RegionInfo::decode(magic::strip(&value)?).ok()?;
+    rpc::from_proto::region_info(&info).ok()
+}
+
+/// The server of a row of hbase:meta.
+pub(crate) fn server_of(row: &Row) -> Option<ServerName> {
+    let address = std::str::from_utf8(row.value(b"info", b"server")?).ok()?;
+    let (host, port) = address.rsplit_once(':')?;
+    let start_code = row.value(b"info", b"serverstartcode")?.try_into().map(u64::from_be_bytes).ok()?;
+    Some(ServerName::new(host, port.parse().ok()?, start_code))
+}
+
+/// As `Bytes.toStringBinary`.
+pub(crate) fn printable(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for byte in bytes {
+        match byte {
+            b'\\' => out.push_str("\\x5C"),
+            b' '..=b'~' => out.push(char::from(*byte)),
+            _ => out.push_str(&format!("\\x{byte:02X}")),
+        }
+    }
+    out
+}

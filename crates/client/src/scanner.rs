@@ -1,0 +1,399 @@
+//! A scan, region after region, reply after reply. Follows: `AsyncClientScanner`,
+//! `AsyncScanSingleRegionRpcRetryingCaller`, `CompleteScanResultCache`, `ConnectionUtils#noMoreResultsForScan`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use cell::CellBlock;
+use model::Scan;
+use proto::methods::Method;
+use proto::pb;
+
+use crate::channel::{Channel, Pending, Reply, Request};
+use crate::locator::{Located, Side, rows_of};
+use crate::{Error, Result, Row, Table};
+
+/// How a scan travels.
+#[derive(Debug, Clone)]
+pub struct ScanOptions {
+    /// Results in one reply at most.
+    pub caching: u32,
+    /// Rows at most.
+    pub limit: Option<u64>,
+    /// Bytes in one reply at most, about.
+    pub max_result_size: u64,
+    /// Whether the next reply is asked for while this one is consumed.
+    pub prefetch: bool,
+}
+
+impl Default for ScanOptions {
+    fn default() -> Self {
+        ScanOptions { caching: i32::MAX as u32, limit: None, max_result_size: 2 << 20, prefetch: false }
+    }
+}
+
+/// A scanner that is open at a server.
+struct Open {
+    located: Arc<Located>,
+    channel: Arc<Channel>,
+    /// Known from the first reply on.
+    scanner_id: Option<u64>,
+    next_call_seq: u64,
+}
+
+/// Rows of a table in order. Dropped or closed, it tells the server, and waits for nothing.
+pub struct Scanner {
+    table: Table,
+    scan: Scan,
+    options: ScanOptions,
+    open: Option<Open>,
+    pending: Option<Pending>,
+    rows: VecDeque<Row>,
+    /// Pieces of a row whose end has not come yet.
+    pieces: Vec<Row>,
+    /// The last row that was handed out.
+    last_row: Bytes,
+    /// Cells of `last_row` handed out while its end had not come (only where pieces are handed out).
+    unfinished: usize,
+    /// Cells to pass over after a row was begun again.
+    skip: usize,
+    remaining: Option<u64>,
+    was_out_of_order: bool,
+    done: bool,
+}
+
+impl Scanner {
+    pub(crate) fn new(table: Table, mut scan: Scan, options: ScanOptions) -> Scanner {
+        scan.max_result_size.get_or_insert(options.max_result_size);
+        Scanner {
+            remaining: options.limit,
+            done: options.limit == Some(0),
+            table,
+            scan,
+            options,
+            open: None,
+            pending: None,
+            rows: VecDeque::new(),
+            pieces: Vec::new(),
+            last_row: Bytes::new(),
+            unfinished: 0,
+            skip: 0,
+            was_out_of_order: false,
+        }
+    }
+
+    /// The next row; none at the end. Whole rows, unless the scan has a batch or allows partial results.
+    ///
+    /// # Errors
+    /// What the server refuses, or that it could not be reached in time. The scan is over then.
+    pub async fn next(&mut self) -> Result<Option<Row>> {
+        loop {
+            if let Some(row) = self.rows.pop_front() {
+                return Ok(Some(row));
+            }
+            if self.done {
+                return Ok(None);
+            }
+            self.fetch().await?;
+        }
+    }
+
+    /// The rows that came in the next reply; none at the end.
+    ///
+    /// # Errors
+    /// As [`Scanner::next`].
+    pub async fn next_batch(&mut self) -> Result<Option<Vec<Row>>> {
+        loop {
+            if !self.rows.is_empty() {
+                return Ok(Some(self.rows.drain(..).collect()));
+            }
+            if self.done {
+                return Ok(None);
+            }
+            self.fetch().await?;
+        }
+    }
+
+    /// Keeps the server from closing the scanner while nobody asks for rows. False when none is open.
+    ///
+    /// # Errors
+    /// The server does not know the scanner any more, or cannot be reached.
+    pub async fn renew(&mut self) -> Result<bool> {
+        let Some(Open { channel, scanner_id: Some(id), next_call_seq, .. }) = &self.open else { return Ok(false) };
+        if self.pending.is_some() {
+            return Ok(true);
+        }
+        let request = pb::ScanRequest {
+            scanner_id: Some(*id),
+            number_of_rows: Some(0),
+            renew: Some(true),
+            next_call_seq: Some(*next_call_seq),
+            ..pb::ScanRequest::default()
+        };
+        channel.call(Request::new(Method::ClientScan, &request)).await.map(|_| true)
+    }
+
+    /// Ends the scan.
+    pub fn close(&mut self) {
+        self.done = true;
+        self.rows.clear();
+        self.pending = None;
+        if let Some(Open { channel, scanner_id: Some(id), .. }) = self.open.take() {
+            let request = pb::ScanRequest {
+                scanner_id: Some(id),
+                number_of_rows: Some(0),
+                close_scanner: Some(true),
+                ..pb::ScanRequest::default()
+            };
+            channel.forget(&Request::new(Method::ClientScan, &request));
+        }
+    }
+
+    /// Makes one call and takes in its reply; tries again where that may help.
+    async fn fetch(&mut self) -> Result<()> {
+        let cluster = self.table.cluster.clone();
+        let mut retry = cluster.retry();
+        loop {
+            let replied = match self.pending.take() {
+                Some(pending) => pending.await,
+                None => match self.send().await {
+                    Ok(pending) => pending.await,
+                    Err(e) => Err(e),
+                },
+            };
+            let error = match replied.and_then(|reply| self.take_in(&reply)) {
+                Ok(()) => {
+                    if self.options.prefetch && !self.done && self.open.is_some() {
+                        // A failure shows when the reply is asked for.
+                        self.pending = self.send().await.ok();
+                    }
+                    return Ok(());
+                }
+                Err(e) => e,
+            };
+            let error = self.reopen_after(error)?;
+            if let Err(e) = retry.pause(error).await {
+                self.close();
+                return Err(e);
+            }
+        }
+    }
+
+    /// Sends the call for the next rows: to the open scanner, or one that opens the scanner in the region that is due.
+    async fn send(&mut self) -> Result<Pending> {
+        let common = pb::ScanRequest {
+            number_of_rows: Some(self.options.caching),
+            client_handles_partials: Some(true),
+            client_handles_heartbeats: Some(true),
+            limit_of_rows: self.remaining.map(|rows| u32::try_from(rows).unwrap_or(i32::MAX as u32)),
+            ..pb::ScanRequest::default()
+        };
+        if let Some(open) = &mut self.open
+            && let Some(id) = open.scanner_id
+        {
+            let request = pb::ScanRequest { scanner_id: Some(id), next_call_seq: Some(open.next_call_seq), ..common };
+            open.next_call_seq += 1;
+            let request = Request::new(Method::ClientScan, &request).priority(open.located.priority());
+            return open.channel.start(request);
+        }
+        let located = self.locate().await?;
+        let channel = match located.server.client().await {
+            Ok(channel) => channel,
+            Err(e) => {
+                self.table.cluster.learn(&self.table.cache, &located, &e);
+                return Err(e);
+            }
+        };
+        let scan = Some(rpc::to_proto::scan(&self.scan));
+        let request = pb::ScanRequest { region: Some(located.specifier.clone()), scan, ..common };
+        let pending = channel.start(Request::new(Method::ClientScan, &request).priority(located.priority()));
+        self.open = Some(Open { located, channel, scanner_id: None, next_call_seq: 0 });
+        pending
+    }
+
+    async fn locate(&self) -> Result<Arc<Located>> {
+        let (cluster, cache, scan) = (&self.table.cluster, &self.table.cache, &self.scan);
+        match (scan.reversed, scan.include_start_row) {
+            (false, true) => cluster.locate(cache, &scan.start_row, Side::Current).await,
+            (false, false) => {
+                let after = [&scan.start_row[..], b"\0"].concat();
+                cluster.locate(cache, &after, Side::Current).await
+            }
+            (true, true) if !scan.start_row.is_empty() => cluster.locate(cache, &scan.start_row, Side::Current).await,
+            (true, _) => cluster.locate(cache, &scan.start_row, Side::Before).await,
+        }
+    }
+
+    /// What the error says about the scanner: given back when the scan can go on from the last row.
+    fn reopen_after(&mut self, error: Error) -> Result<Error> {
+        let lost = match error.short_class() {
+            Some("UnknownScannerException" | "ScannerResetException" | "LeaseException") => true,
+            Some("OutOfOrderScannerNextException") if !self.was_out_of_order => {
+                self.was_out_of_order = true;
+                true
+            }
+            _ => false,
+        };
+        if !lost && !error.may_pass() {
+            self.close();
+            return Err(error);
+        }
+        if let Some(open) = self.open.take()
+            && !lost
+        {
+            self.table.cluster.learn(&self.table.cache, &open.located, &error);
+        }
+        self.pieces.clear();
+        if self.unfinished > 0 {
+            self.scan.start_row = self.last_row.clone();
+            self.scan.include_start_row = true;
+            self.skip = self.unfinished;
+        } else if !self.last_row.is_empty() {
+            self.scan.start_row = self.last_row.clone();
+            self.scan.include_start_row = false;
+        }
+        Ok(match error {
+            // These classes say that this scanner is of no use any more; the scan is.
+            Error::Remote(mut e) if lost => {
+                e.do_not_retry = false;
+                Error::Remote(e)
+            }
+            other => other,
+        })
+    }
+
+    fn take_in(&mut self, reply: &Reply) -> Result<()> {
+        let message: pb::ScanResponse = reply.decode()?;
+        let results = rows_of(&message, reply.cells()?)?;
+        let in_message = message.cells_per_result.is_empty();
+        for (i, row) in results.into_iter().enumerate() {
+            let partial = if in_message {
+                message.results.get(i).is_some_and(pb::Result::partial)
+            } else {
+                message.partial_flag_per_result.get(i).copied().unwrap_or(false)
+            };
+            self.take_result(row, partial)?;
+        }
+        if let Some(open) = &mut self.open
+            && open.scanner_id.is_none()
+        {
+            open.scanner_id = message.scanner_id;
+        }
+        let region_is_done = message.more_results_in_region == Some(false) || self.scanner_is_missing();
+        let all_is_done = message.more_results == Some(false);
+        if region_is_done || all_is_done {
+            self.flush_pieces();
+            if let Some(open) = self.open.take() {
+                self.done = all_is_done || !self.advance(&open.located);
+            }
+        }
+        if self.remaining == Some(0) {
+            let rows = std::mem::take(&mut self.rows);
+            self.close();
+            self.rows = rows;
+        }
+        Ok(())
+    }
+
+    fn scanner_is_missing(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.scanner_id.is_none())
+    }
+
+    fn take_result(&mut self, mut row: Row, partial: bool) -> Result<()> {
+        if row.is_empty() {
+            return Ok(());
+        }
+        if self.scan.batch.is_some() || self.scan.allow_partial_results {
+            if self.skip > 0 && row.row() == &self.last_row[..] {
+                let skipped = self.skip.min(row.len());
+                self.skip -= skipped;
+                let rest = row.cells().split(skipped).map(|(_, rest)| rest).unwrap_or_default();
+                if rest.is_empty() {
+                    self.unfinished = if partial { self.unfinished } else { 0 };
+                    return Ok(());
+                }
+                row = Row::new(rest);
+            }
+            let before = if row.row() == &self.last_row[..] { self.unfinished } else { 0 };
+            self.unfinished = if partial { before + row.len() } else { 0 };
+            self.hand_out(row, !partial);
+            return Ok(());
+        }
+        if self.pieces.first().is_some_and(|first| first.row() != row.row()) {
+            self.flush_pieces();
+        }
+        if partial || !self.pieces.is_empty() {
+            self.pieces.push(row);
+            if !partial {
+                self.flush_pieces();
+            }
+            return Ok(());
+        }
+        self.hand_out(row, true);
+        Ok(())
+    }
+
+    /// The pieces are a whole row.
+    fn flush_pieces(&mut self) {
+        if self.pieces.is_empty() {
+            return;
+        }
+        let mut bytes = BytesMut::with_capacity(self.pieces.iter().map(Row::byte_len).sum());
+        self.pieces.drain(..).for_each(|piece| bytes.extend_from_slice(piece.cells().bytes()));
+        // Each piece was checked when it came.
+        if let Ok(cells) = CellBlock::parse_shapes(bytes.freeze()) {
+            self.hand_out(Row::new(cells), true);
+        }
+    }
+
+    fn hand_out(&mut self, row: Row, whole: bool) {
+        if self.remaining == Some(0) {
+            return;
+        }
+        if whole && let Some(rows) = &mut self.remaining {
+            *rows -= 1;
+        }
+        // The row's key shares the reply's memory.
+        let key = row.row();
+        if key != &self.last_row[..] {
+            self.last_row = row.cells().bytes().slice_ref(key);
+        }
+        self.rows.push_back(row);
+    }
+
+    /// Goes on to the next region; false when there is none that the scan wants.
+    fn advance(&mut self, located: &Located) -> bool {
+        let (region, scan) = (&located.region, &mut self.scan);
+        let stop = &scan.stop_row;
+        if scan.reversed {
+            if region.start_key.is_empty() || (!stop.is_empty() && region.start_key <= *stop) {
+                return false;
+            }
+            scan.start_row = region.start_key.clone();
+            scan.include_start_row = false;
+        } else {
+            let ends = |end: &Bytes| match end.cmp(stop) {
+                std::cmp::Ordering::Greater => true,
+                std::cmp::Ordering::Equal => !scan.include_stop_row,
+                std::cmp::Ordering::Less => false,
+            };
+            if region.end_key.is_empty() || (!stop.is_empty() && ends(&region.end_key)) {
+                return false;
+            }
+            scan.start_row = region.end_key.clone();
+            scan.include_start_row = true;
+        }
+        // What was handed out lies behind; a new start must not fall back to it.
+        self.last_row = Bytes::new();
+        self.unfinished = 0;
+        self.skip = 0;
+        true
+    }
+}
+
+impl Drop for Scanner {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

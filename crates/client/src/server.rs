@@ -1,0 +1,86 @@
+//! The connections to one server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::RwLock;
+
+use crate::Result;
+use crate::channel::Channel;
+use crate::options::Options;
+
+/// A server by its address. Its connections are made when they are needed and made again when they have ended.
+pub(crate) struct Server {
+    /// `host:port`.
+    pub(crate) address: Arc<str>,
+    options: Arc<Options>,
+    client: Channels,
+    admin: Channels,
+    master: Channels,
+}
+
+/// The connections to one service.
+struct Channels {
+    service: &'static str,
+    open: RwLock<Vec<Option<Arc<Channel>>>>,
+    connecting: tokio::sync::Mutex<()>,
+    turn: AtomicUsize,
+}
+
+impl Channels {
+    fn new(service: &'static str, count: usize) -> Channels {
+        Channels {
+            service,
+            open: RwLock::new(vec![None; count.max(1)]),
+            connecting: tokio::sync::Mutex::new(()),
+            turn: AtomicUsize::new(0),
+        }
+    }
+
+    fn usable(&self, at: usize) -> Option<Arc<Channel>> {
+        self.open.read()[at].as_ref().filter(|channel| !channel.is_ended()).cloned()
+    }
+
+    async fn channel(&self, address: &Arc<str>, options: &Options) -> Result<Arc<Channel>> {
+        let count = options.connections_per_server.max(1);
+        let at = if count == 1 { 0 } else { self.turn.fetch_add(1, Ordering::Relaxed) % count };
+        if let Some(channel) = self.usable(at) {
+            return Ok(channel);
+        }
+        let _one_at_a_time = self.connecting.lock().await;
+        if let Some(channel) = self.usable(at) {
+            return Ok(channel);
+        }
+        let channel = Channel::connect(address.clone(), self.service, options).await?;
+        self.open.write()[at] = Some(channel.clone());
+        Ok(channel)
+    }
+}
+
+impl Server {
+    pub(crate) fn new(address: &str, options: Arc<Options>) -> Server {
+        let count = options.connections_per_server;
+        Server {
+            address: Arc::from(address),
+            client: Channels::new("ClientService", count),
+            admin: Channels::new("AdminService", 1),
+            master: Channels::new("MasterService", 1),
+            options,
+        }
+    }
+
+    /// A connection for gets, mutations and scans.
+    pub(crate) async fn client(&self) -> Result<Arc<Channel>> {
+        self.client.channel(&self.address, &self.options).await
+    }
+
+    /// A connection for work on regions.
+    pub(crate) async fn admin(&self) -> Result<Arc<Channel>> {
+        self.admin.channel(&self.address, &self.options).await
+    }
+
+    /// A connection to the master, when this is one.
+    pub(crate) async fn master(&self) -> Result<Arc<Channel>> {
+        self.master.channel(&self.address, &self.options).await
+    }
+}
