@@ -99,7 +99,11 @@ impl Region {
         let selection = Selection {
             scan,
             columns: ask.columns.as_deref(),
-            time_range: scan.time_range_of(&store.name),
+            // Versions out of the range push others out when they go by arrival: where they lie must not matter.
+            time_range: match store.rules.new_version_behavior && !scan.raw {
+                true => TimeRange::ALL,
+                false => scan.time_range_of(&store.name),
+            },
             expired_before: matcher.expired_before(),
             order: self.order(),
             residency,

@@ -37,6 +37,12 @@ impl Epoch {
     }
 }
 
+fn delete_version(epochs: &mut BTreeMap<u64, Epoch>, timestamp: i64, seq_id: u64) {
+    if let Some((_, epoch)) = epochs.range_mut(seq_id..).next() {
+        epoch.delete_version(timestamp, seq_id);
+    }
+}
+
 pub(crate) struct VersionBehavior {
     max_versions: usize,
     result_versions: u32,
@@ -80,11 +86,7 @@ impl VersionBehavior {
     fn prepare(&mut self, cell: CellRef<'_>) -> Option<u64> {
         let key = cell.key();
         let (qualifier, type_code) = (key.qualifier(), key.type_code());
-        let is_family_type = |t: u8| t == CellType::DeleteFamily.code() || t == CellType::DeleteFamilyVersion.code();
-        let changed = !self.has_last
-            || self.last_qualifier != qualifier
-            || (is_family_type(self.last_type) && !is_family_type(type_code));
-        if changed {
+        if !self.has_last || self.last_qualifier != qualifier {
             self.column = self.family.clone();
             self.count = 0;
         } else if type_code == self.last_type
@@ -106,22 +108,19 @@ impl VersionBehavior {
         self.prepare(cell);
         let (timestamp, seq_id) = (cell.timestamp(), cell.seq_id().0);
         match CellType::from_code(cell.type_code()) {
+            // Family markers stand in the column with the empty qualifier and count there as in all that follow.
             Some(CellType::DeleteFamily) => {
                 self.family.insert(seq_id, Epoch::new(timestamp));
+                self.column.insert(seq_id, Epoch::new(timestamp));
             }
             Some(CellType::DeleteFamilyVersion) => {
-                if let Some((_, epoch)) = self.family.range_mut(seq_id..).next() {
-                    epoch.delete_version(timestamp, seq_id);
-                }
+                delete_version(&mut self.family, timestamp, seq_id);
+                delete_version(&mut self.column, timestamp, seq_id);
             }
             Some(CellType::DeleteColumn) => {
                 self.column.insert(seq_id, Epoch::new(timestamp));
             }
-            Some(CellType::Delete) => {
-                if let Some((_, epoch)) = self.column.range_mut(seq_id..).next() {
-                    epoch.delete_version(timestamp, seq_id);
-                }
-            }
+            Some(CellType::Delete) => delete_version(&mut self.column, timestamp, seq_id),
             _ => {}
         }
     }

@@ -1,9 +1,24 @@
 //! The oracle: a store as a list of runs, each a sorted list of cells, and HBase's rules over them, one cell after the
-//! other. Slow, short, and without seeks, hints, indexes or heaps.
+//! other. Slow, short, and without seeks, hints, indexes or heaps. It is the statement of what a read gives and of what
+//! a flush or a compaction keeps; the engine must agree with it.
+//!
+//! The rules of a read, in the order in which they are tried on each cell of a row (user reads; raw reads pass 3 to 5):
+//!  1. Not visible yet (sequence id above the read point), or expired by its own time to live: not there.
+//!  2. Expired by the family's time to live: not there, unless MIN_VERSIONS keeps it.
+//!  3. A delete marker is remembered, unless its timestamp says that it cannot count in the time range asked for.
+//!  4. Masked by a remembered marker: by timestamp alone ([`masked`]), or with NEW_VERSION_BEHAVIOR by what arrived
+//!     when ([`super::arrival`]).
+//!  5. Outside the time range, or not of an asked column: not there.
+//!  6. A second cell of the same column, timestamp and type: not there.
+//!  7. More than VERSIONS (or than were asked for), or expired and more than MIN_VERSIONS: not there.
+//!  8. Left out by the filter, or let through by it but more than were asked for: not there ([`super::sieve`]).
+//!  9. Before the offset or after the limit of cells of a row and family: not there.
 
+use super::arrival;
+use super::sieve::Sieve;
 use cell::CellType;
 use model::{KeepDeletedCells, TimeRange};
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,22 +31,27 @@ pub struct Cell {
     /// Later in one batch wins.
     pub position: usize,
     pub value: Vec<u8>,
+    /// Its own time to live.
+    pub ttl_ms: Option<i64>,
 }
 
 impl Cell {
-    fn is_delete(&self) -> bool {
+    pub fn is_delete(&self) -> bool {
         CellType::is_delete(self.cell_type.code())
     }
 
-    fn sort_key(&self) -> impl Ord + use<> {
-        (
-            self.row.clone(),
-            self.qualifier.clone(),
-            Reverse(self.timestamp),
-            Reverse(self.cell_type.code()),
-            Reverse(self.seq_id),
-            Reverse(self.position),
-        )
+    pub fn is_of_family(&self) -> bool {
+        matches!(self.cell_type, CellType::DeleteFamily | CellType::DeleteFamilyVersion)
+    }
+
+    fn has_outlived_itself(&self, now: i64) -> bool {
+        self.ttl_ms.is_some_and(|ttl| self.timestamp + ttl < now)
+    }
+
+    /// Within a row by column; within a column newest first; of one timestamp markers first, then the later arrival.
+    fn order(a: &Cell, b: &Cell) -> Ordering {
+        let newest_first = |cell: &Cell| Reverse((cell.timestamp, cell.cell_type.code(), cell.seq_id, cell.position));
+        (&a.row, &a.qualifier).cmp(&(&b.row, &b.qualifier)).then_with(|| newest_first(a).cmp(&newest_first(b)))
     }
 }
 
@@ -41,6 +61,8 @@ pub struct Rules {
     pub min_versions: usize,
     pub ttl_ms: Option<i64>,
     pub keep: KeepDeletedCells,
+    /// NEW_VERSION_BEHAVIOR.
+    pub by_arrival: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -48,6 +70,16 @@ pub struct Run {
     /// Empty for the memstore.
     pub name: String,
     pub cells: Vec<Cell>,
+    /// No put of it is older. Of a part of another region's file: of all the file.
+    pub earliest_put: i64,
+}
+
+impl Run {
+    pub fn new(name: String, cells: Vec<Cell>) -> Run {
+        let puts = cells.iter().filter(|cell| !cell.is_delete());
+        let earliest_put = puts.map(|cell| cell.timestamp).min().unwrap_or(i64::MAX);
+        Run { name, cells, earliest_put }
+    }
 }
 
 /// One family.
@@ -72,11 +104,20 @@ pub struct Ask {
     pub read_point: u64,
 }
 
+impl Ask {
+    /// The newest `versions` of one column as a writer sees them.
+    pub fn newest(qualifier: &[u8], versions: usize, range: TimeRange) -> Ask {
+        let columns = Some(BTreeSet::from([qualifier.to_vec()]));
+        Ask { versions, range, raw: false, columns, offset: 0, limit: None, read_point: u64::MAX }
+    }
+}
+
 impl Rules {
     fn oldest_unexpired(&self, now: i64) -> i64 {
         self.ttl_ms.map_or(i64::MIN, |ttl| now - ttl)
     }
 
+    /// KEEP_DELETED_CELLS: whether a marker of this age is a kept version like any other and masks nothing for good.
     fn keeps(&self, timestamp: i64, now: i64) -> bool {
         match self.keep {
             KeepDeletedCells::False => false,
@@ -87,11 +128,12 @@ impl Rules {
 }
 
 pub fn sorted(mut cells: Vec<Cell>) -> Vec<Cell> {
-    cells.sort_by_key(Cell::sort_key);
+    cells.sort_by(Cell::order);
     cells
 }
 
-/// Whether one of the markers seen so far in the row hides `cell`; true with "the rest of its column as well".
+/// Whether one of the markers seen so far in the row hides `cell`; true with "the rest of its column as well". A
+/// marker hides by timestamp, whenever it arrived.
 fn masked(markers: &[Cell], cell: &Cell) -> Option<bool> {
     let same_column = |marker: &&Cell| marker.qualifier == cell.qualifier;
     let all = markers.iter().any(|m| m.cell_type == CellType::DeleteFamily && cell.timestamp <= m.timestamp)
@@ -131,45 +173,77 @@ impl Column {
 }
 
 impl Store {
-    pub fn all_cells(&self) -> Vec<Cell> {
-        let mut cells: Vec<Cell> = self.files.iter().flat_map(|run| run.cells.clone()).collect();
-        cells.extend(self.memory.cells.iter().cloned());
-        sorted(cells)
+    pub fn new(rules: Rules) -> Store {
+        Store { rules, memory: Run::default(), files: Vec::new() }
     }
 
-    /// The cells of `row` that `ask` is answered with.
-    pub fn read_row(&self, row: &[u8], ask: &Ask, now: i64) -> Vec<Cell> {
+    pub fn all_cells(&self) -> impl Iterator<Item = &Cell> {
+        self.files.iter().chain([&self.memory]).flat_map(|run| &run.cells)
+    }
+
+    /// The cells of `row` that `ask` is answered with: rules 1 to 9.
+    pub fn read_row(&self, row: &[u8], ask: &Ask, family: &str, sieve: &mut Sieve<'_>, now: i64) -> Vec<Cell> {
+        let mut out: Vec<Cell> = Vec::new();
+        let versions = if ask.raw { ask.versions } else { ask.versions.min(self.rules.max_versions) };
+        for cell in self.before_filter(row, ask, sieve.is_there(), now) {
+            let before = out.iter().filter(|earlier| earlier.qualifier == cell.qualifier).count();
+            if sieve.takes(family, &cell) && (before < versions || !sieve.is_there()) {
+                out.push(cell);
+            }
+        }
+        out.into_iter().skip(ask.offset).take(ask.limit.unwrap_or(usize::MAX)).collect()
+    }
+
+    /// The same without a filter.
+    pub fn read_column(&self, row: &[u8], ask: &Ask, now: i64) -> Vec<Cell> {
+        self.read_row(row, ask, "", &mut Sieve::default(), now)
+    }
+
+    /// Rules 1 to 7. A filter is shown as many versions as the family keeps.
+    fn before_filter(&self, row: &[u8], ask: &Ask, filtered: bool, now: i64) -> Vec<Cell> {
         let rules = &self.rules;
-        let cells: Vec<Cell> =
-            self.all_cells().into_iter().filter(|c| c.row == row && c.seq_id <= ask.read_point).collect();
+        let there = |c: &&Cell| c.row == row && c.seq_id <= ask.read_point && !c.has_outlived_itself(now);
+        let cells = sorted(self.all_cells().filter(there).cloned().collect());
         let oldest = if ask.raw { 0 } else { rules.oldest_unexpired(now) };
-        let versions = if ask.raw { ask.versions } else { ask.versions.min(rules.max_versions) };
+        let family_versions = if ask.raw { usize::MAX } else { rules.max_versions };
+        let asked_versions = ask.versions.min(family_versions);
+        let versions = if filtered { family_versions } else { asked_versions };
+        let counts = |marker: &Cell| {
+            if rules.keep == KeepDeletedCells::False {
+                marker.timestamp >= ask.range.min
+            } else {
+                ask.range.contains(marker.timestamp)
+            }
+        };
+        let by_arrival = rules.by_arrival && !ask.raw;
+        let gone = if by_arrival { arrival::gone(&cells, counts, rules.max_versions) } else { BTreeSet::new() };
         let (mut markers, mut out, mut column) = (Vec::new(), Vec::new(), Column::default());
-        for cell in &cells {
+        for (at, cell) in cells.iter().enumerate() {
             column.enter(&cell.qualifier);
             let expired = cell.timestamp < oldest;
-            if column.closed || (rules.min_versions == 0 && expired) {
+            if !by_arrival && (column.closed || (rules.min_versions == 0 && expired)) {
                 continue;
             }
             if cell.is_delete() && !ask.raw {
-                let counts = if rules.keep == KeepDeletedCells::False {
-                    cell.timestamp >= ask.range.min
-                } else {
-                    ask.range.contains(cell.timestamp)
-                };
-                if counts {
+                if counts(cell) {
                     markers.push(cell.clone());
                 }
                 continue;
             }
-            if !ask.raw && masked(&markers, cell).is_some() {
+            let hidden = if by_arrival { gone.contains(&at) } else { !ask.raw && masked(&markers, cell).is_some() };
+            let asked = ask.columns.as_ref().is_none_or(|columns| columns.contains(&cell.qualifier));
+            if hidden || !ask.range.contains(cell.timestamp) || !asked {
                 continue;
             }
-            if !ask.range.contains(cell.timestamp) {
+            if by_arrival {
+                column.count += 1;
+                if column.count <= asked_versions && !(expired && column.count > rules.min_versions) {
+                    out.push(cell.clone());
+                }
                 continue;
             }
-            if let Some(columns) = &ask.columns {
-                if !columns.contains(&cell.qualifier) || column.full || column.last == Some((cell.timestamp, 0)) {
+            if ask.columns.is_some() {
+                if column.full || column.last == Some((cell.timestamp, 0)) {
                     continue;
                 }
                 column.count += 1;
@@ -192,11 +266,11 @@ impl Store {
             column.last = Some((cell.timestamp, cell.cell_type.code()));
             out.push(cell.clone());
         }
-        let limit = ask.limit.unwrap_or(usize::MAX);
-        out.into_iter().skip(ask.offset).take(limit).collect()
+        out
     }
 
-    /// What a flush or a compaction makes of `cells`. What is not visible yet stays and hides nothing.
+    /// What a flush or a compaction makes of `cells`. What is not visible yet stays and hides nothing; what a read would
+    /// never show again is left out; markers stay until all files are rewritten.
     fn rewrite(
         &self,
         cells: Vec<Cell>,
@@ -207,57 +281,113 @@ impl Store {
     ) -> Vec<Cell> {
         let rules = &self.rules;
         let oldest = rules.oldest_unexpired(now);
-        let (mut markers, mut out, mut column) = (Vec::new(), Vec::new(), Column::default());
-        let mut row: Option<Vec<u8>> = None;
-        for cell in sorted(cells) {
-            if row.as_ref() != Some(&cell.row) {
-                row = Some(cell.row.clone());
-                markers.clear();
-                column = Column::default();
+        let mut cells = sorted(cells);
+        cells.retain(|cell| !cell.has_outlived_itself(now));
+        if rules.by_arrival && !drops_deletes {
+            // What masks what depends on everything that arrived: nothing goes before all is seen.
+            return cells;
+        }
+        let mut out = Vec::new();
+        for row in cells.chunk_by(|a, b| a.row == b.row) {
+            if rules.by_arrival {
+                out.extend(self.rewrite_by_arrival(row, earliest_put, now, read_point));
+                continue;
             }
-            column.enter(&cell.qualifier);
-            let expired = cell.timestamp < oldest;
-            if column.closed || (rules.min_versions == 0 && expired) {
+            let (mut markers, mut column) = (Vec::new(), Column::default());
+            for cell in row {
+                column.enter(&cell.qualifier);
+                let expired = cell.timestamp < oldest;
+                if column.closed || (rules.min_versions == 0 && expired) {
+                    continue;
+                }
+                let newer = cell.seq_id > read_point;
+                if cell.is_delete() {
+                    if !newer && !rules.keeps(cell.timestamp, now) {
+                        markers.push(cell.clone());
+                    }
+                    if newer || !drops_deletes {
+                        out.push(cell.clone());
+                        continue;
+                    }
+                    if !rules.keeps(cell.timestamp, now) {
+                        continue;
+                    }
+                    if cell.timestamp < earliest_put {
+                        column.close();
+                        continue;
+                    }
+                } else if let Some(rest) = masked(&markers, cell) {
+                    if rest {
+                        column.close();
+                    }
+                    continue;
+                }
+                if newer {
+                    out.push(cell.clone());
+                    continue;
+                }
+                if column.last == Some((cell.timestamp, cell.cell_type.code())) {
+                    continue;
+                }
+                if !cell.is_delete() {
+                    column.count += 1;
+                }
+                if column.count > rules.max_versions || (column.count > rules.min_versions && expired) {
+                    column.close();
+                    continue;
+                }
+                column.last = Some((cell.timestamp, cell.cell_type.code()));
+                out.push(cell.clone());
+            }
+        }
+        out
+    }
+
+    /// NEW_VERSION_BEHAVIOR: what a rewriting of all files keeps of a row. A kept marker (KEEP_DELETED_CELLS) counts as
+    /// a version of the column that was entered before it and may push out what follows, as in HBase 2.6.4.
+    fn rewrite_by_arrival(&self, row: &[Cell], earliest_put: i64, now: i64, read_point: u64) -> Vec<Cell> {
+        let rules = &self.rules;
+        let counts = |marker: &Cell| marker.seq_id <= read_point && !rules.keeps(marker.timestamp, now);
+        let gone = arrival::gone(row, counts, rules.max_versions);
+        let (mut out, mut column) = (Vec::new(), Column::default());
+        let mut passed: Option<&[u8]> = None;
+        for (at, cell) in row.iter().enumerate() {
+            if passed == Some(&cell.qualifier) && !cell.qualifier.is_empty() {
                 continue;
             }
             let newer = cell.seq_id > read_point;
             if cell.is_delete() {
-                if !newer && !rules.keeps(cell.timestamp, now) {
-                    markers.push(cell.clone());
-                }
-                if newer || !drops_deletes {
-                    out.push(cell);
+                if newer {
+                    out.push(cell.clone());
                     continue;
                 }
-                if !rules.keeps(cell.timestamp, now) {
+                if counts(cell) {
+                    column.enter(&cell.qualifier);
                     continue;
                 }
                 if cell.timestamp < earliest_put {
-                    column.close();
+                    passed = Some(&cell.qualifier);
                     continue;
                 }
-            } else if let Some(rest) = masked(&markers, &cell) {
-                if rest {
-                    column.close();
+            } else {
+                column.enter(&cell.qualifier);
+                if gone.contains(&at) {
+                    continue;
                 }
-                continue;
             }
             if newer {
-                out.push(cell);
+                out.push(cell.clone());
                 continue;
             }
-            if column.last == Some((cell.timestamp, cell.cell_type.code())) {
-                continue;
+            column.count += 1;
+            let expired = cell.timestamp < rules.oldest_unexpired(now);
+            let most = if expired { rules.max_versions.min(rules.min_versions) } else { rules.max_versions };
+            if column.count <= most {
+                out.push(cell.clone());
             }
-            if !cell.is_delete() {
-                column.count += 1;
+            if column.count >= most {
+                passed = Some(&cell.qualifier);
             }
-            if column.count > rules.max_versions || (column.count > rules.min_versions && expired) {
-                column.close();
-                continue;
-            }
-            column.last = Some((cell.timestamp, cell.cell_type.code()));
-            out.push(cell);
         }
         out
     }
@@ -268,7 +398,7 @@ impl Store {
         let cells = self.rewrite(cells, false, i64::MIN, now, read_point);
         assert_eq!(name.is_some(), !cells.is_empty(), "a flush writes a file exactly if there is something to keep");
         if let Some(name) = name {
-            self.files.push(Run { name: name.to_owned(), cells });
+            self.files.push(Run::new(name.to_owned(), cells));
         }
     }
 
@@ -277,13 +407,10 @@ impl Store {
         let all = inputs.len() == self.files.len();
         let taken: Vec<Run> = self.files.iter().filter(|run| inputs.contains(&run.name)).cloned().collect();
         let place = self.files.iter().position(|run| run.name == inputs[0]).expect("known files");
-        let earliest = |run: &Run| {
-            run.cells.iter().filter(|cell| !cell.is_delete()).map(|cell| cell.timestamp).min().unwrap_or(i64::MAX)
-        };
-        let earliest_put = taken.iter().map(earliest).min().unwrap_or(i64::MIN);
+        let earliest_put = taken.iter().map(|run| run.earliest_put).min().unwrap_or(i64::MIN);
         let cells: Vec<Cell> = taken.into_iter().flat_map(|run| run.cells).collect();
         let cells = self.rewrite(cells, all, earliest_put, now, read_point);
         self.files.retain(|run| !inputs.contains(&run.name));
-        self.files.insert(place, Run { name: output.to_owned(), cells });
+        self.files.insert(place, Run::new(output.to_owned(), cells));
     }
 }
