@@ -16,7 +16,7 @@ use hfile::BlockCache;
 use master::{Caller, Master, MasterEnv};
 use model::{RegionInfo, ServerName};
 use region::{CloseMode, MemoryMeter, RegionEnv, RegionSettings};
-use regionserver::{RegionServer, RegionServerParts, RegionService};
+use regionserver::{BulkLoadDoor, RegionServer, RegionServerParts, RegionService};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -218,6 +218,11 @@ async fn serve(config: Config, root: PathBuf, volume: Arc<LocalVolume>) -> Resul
         memory_budget_bytes: budget_bytes,
         on_fatal: Arc::new(move |why| drop(fatal_ends.send(End::Fatal(why)))),
         on_stop_request: Arc::new(move |why| drop(asked_ends.send(End::Asked(why)))),
+    });
+    server.set_bulk_load_door(BulkLoadDoor {
+        outside: Arc::new(LocalVolume::open(Path::new("/")).context("cannot read the root of the file system")?),
+        root: volume.root().display().to_string(),
+        cluster_id: cluster_id.clone(),
     });
     services.set_region(RegionService::new(server.clone()));
 

@@ -159,6 +159,10 @@ impl Volume for LocalVolume {
             .map_err(|e| Error::new("sync the directory", path, e))
     }
 
+    fn sync_file(&self, path: &FilePath) -> Result<()> {
+        File::open(self.place(path)).and_then(|file| file.sync_all()).map_err(|e| Error::new("sync", path, e))
+    }
+
     fn free_bytes(&self) -> Result<Option<u64>> {
         let stat = rustix::fs::statvfs(&self.root)
             .map_err(|e| Error::new("ask for the free space of", &FilePath::root(), e.into()))?;

@@ -204,6 +204,18 @@ impl Volume for MemVolume {
         self.call(Op::SyncDir, path, |state| state.tree.sync_dir(path))
     }
 
+    fn sync_file(&self, path: &FilePath) -> Result<()> {
+        self.call(Op::Sync, path, |state| match state.tree.find(path) {
+            Some(Node::File(node)) => {
+                let mut body = node.body.lock();
+                body.synced_len = body.bytes.len();
+                Ok(())
+            }
+            Some(Node::Dir(_)) => Err(io::ErrorKind::IsADirectory.into()),
+            None => Err(io::ErrorKind::NotFound.into()),
+        })
+    }
+
     fn free_bytes(&self) -> Result<Option<u64>> {
         let state = self.state.lock();
         Ok(state.capacity_bytes.map(|capacity| capacity.saturating_sub(state.tree.used_bytes())))

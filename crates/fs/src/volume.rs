@@ -36,6 +36,13 @@ pub trait Volume: Send + Sync + 'static {
     /// Makes the entries of a directory durable.
     fn sync_dir(&self, path: &FilePath) -> Result<()>;
 
+    /// Makes the contents of a finished file durable, whoever wrote it; its name is [`Volume::sync_dir`]'s business.
+    /// Unless the volume knows better, by writing it anew.
+    fn sync_file(&self, path: &FilePath) -> Result<()> {
+        let bytes = self.read(path)?;
+        self.publish(path, &bytes)
+    }
+
     /// Bytes that can still be written before the volume is full; `None` when there is no telling.
     fn free_bytes(&self) -> Result<Option<u64>> {
         Ok(None)

@@ -280,6 +280,16 @@ impl Reader {
         file_info::flag(&self.info, key::SKIP_RESET_SEQ_ID)
     }
 
+    /// The sequence id that all cells get in place of their own.
+    pub fn override_seq_id(&self) -> Option<SeqId> {
+        self.override_seq_id
+    }
+
+    /// The highest sequence id that a cell is read with; 0 when none has one.
+    pub fn highest_seq_id(&self) -> u64 {
+        self.override_seq_id.map_or(self.max_memstore_ts, |id| id.0)
+    }
+
     /// MAJOR_COMPACTION_KEY.
     pub fn is_major_compacted(&self) -> bool {
         file_info::flag(&self.info, key::MAJOR_COMPACTION)

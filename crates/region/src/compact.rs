@@ -271,7 +271,7 @@ impl Region {
         let scanner = StoreScanner::new(self.name().clone(), merge, matcher, RowLimits::default());
         let new = NewFile {
             compression: family.compression_compact(job.all_files),
-            include_mvcc: readers().any(|reader| reader.max_memstore_ts() > 0),
+            include_mvcc: readers().any(|reader| reader.highest_seq_id() > 0),
             include_tags: readers().any(|reader| reader.has_tags()),
             cache: false,
             keep_empty: true,
@@ -404,7 +404,7 @@ fn forgettable(store: &Store, job: &CompactionJob, read_point: ReadPoint, now: i
     }
     let cutoff = now.saturating_sub(store.settings.keep_seq_id_ms);
     let old = job.files.iter().filter(|file| file.created_ms().is_some_and(|ms| ms < cutoff));
-    let highest = old.map(|file| file.reader.max_memstore_ts()).max().unwrap_or(0);
+    let highest = old.map(|file| file.reader.highest_seq_id()).max().unwrap_or(0);
     SeqId(highest.min(read_point.0))
 }
 

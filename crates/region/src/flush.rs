@@ -137,15 +137,16 @@ impl Region {
                 self.flush_snapshot(&Snapshot { store, segment }, seq_id, &mut outcome)?;
             }
         }
-        let full: Vec<&Store> = stores.iter().copied().filter(|store| !store.peek().memory.is_empty()).collect();
-        if full.is_empty() {
+        if stores.iter().all(|store| store.peek().memory.is_empty()) {
             return Ok(outcome);
         }
-        let names: Vec<&[u8]> = full.iter().map(|store| &store.name[..]).collect();
         let log = &self.env().log;
         let oldest_before = self.oldest_edit_ms.load(Ordering::Relaxed);
-        let (seq_id, stay_behind, ticket, snapshots) = {
+        let (seq_id, stay_behind, ticket, snapshots, full) = {
             let _no_updates = self.updates.write();
+            // Looked at where nobody writes: below the flush's id nothing is left in a store that is not in the list.
+            let full: Vec<&Store> = stores.iter().copied().filter(|store| !store.peek().memory.is_empty()).collect();
+            let names: Vec<&[u8]> = full.iter().map(|store| &store.name[..]).collect();
             let stay_behind = log.begin_flush(self.name(), &names);
             let marker = self.flush_marker(FlushAction::StartFlush, &full, &[]);
             let (seq_id, ticket) = match self.append_marker(&marker) {
@@ -168,7 +169,7 @@ impl Region {
                 self.oldest_edit_ms.store(i64::MAX, Ordering::Relaxed);
                 self.edits_since_flush.store(0, Ordering::Relaxed);
             }
-            (seq_id, stay_behind, ticket, snapshots)
+            (seq_id, stay_behind, ticket, snapshots, full)
         };
         let written = self.flush_snapshots(&ticket, &snapshots, seq_id, &mut outcome);
         let files = match written {
@@ -194,6 +195,24 @@ impl Region {
         self.counters.flushed_bytes.fetch_add(outcome.bytes, Ordering::Relaxed);
         self.last_flush_ms.store(self.env().clock.now_ms().0, Ordering::Relaxed);
         Ok(outcome)
+    }
+
+    /// Flushes everything and returns a sequence id: all edits below it are in files, and none has it. The caller holds
+    /// the flush lock. Follows: the flush of a bulk load, `HRegion#internalPrepareFlush`.
+    pub(crate) fn flush_for_load(&self) -> Result<SeqId> {
+        loop {
+            let outcome = self.flush_stores(&self.stores.iter().collect::<Vec<_>>())?;
+            if outcome.flushed {
+                return Ok(outcome.seq_id);
+            }
+            let _no_updates = self.updates.write();
+            if self.stores.iter().all(|store| store.peek().memory.is_empty()) {
+                let _in_order = self.append_order.lock();
+                let seq_id = self.mvcc().begin();
+                self.mvcc().skip(seq_id);
+                return Ok(seq_id);
+            }
+        }
     }
 
     fn flush_snapshots(

@@ -17,6 +17,7 @@
 //! No threads, clock, dice or files of its own: [`RegionEnv`] hands them in. Must not know: the network, clients, other
 //! regions, when to flush or compact (it says what it wants; the server decides). Follows: `HRegion`, `HStore`.
 
+mod bulk_load;
 mod commit;
 mod compact;
 mod env;
@@ -36,6 +37,7 @@ mod store;
 mod store_file;
 mod write;
 
+pub use bulk_load::{BulkLoad, BulkLoaded, LoadFile, Place};
 pub use commit::Commit;
 pub use compact::{CompactionJob, CompactionKind, CompactionOutcome, Throttle, Unthrottled};
 pub use env::{MemoryMeter, RegionEnv};

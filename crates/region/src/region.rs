@@ -117,6 +117,11 @@ impl Region {
         if entries.iter().any(|entry| entry.name == layout::TEMP_DIR) {
             env.volume.remove_dir_all(&dir.join(layout::TEMP_DIR)).map_err(volume_error)?;
         }
+        let names = entries.iter().map(|entry| entry.name.as_str());
+        let entries = match crate::bulk_load::finish_interrupted(&*env.volume, &info, names).map_err(volume_error)? {
+            true => env.volume.list(&dir).map_err(volume_error)?,
+            false => entries,
+        };
         let settings = env.settings.with_overrides(&table.configuration);
         let mut stores = Vec::with_capacity(table.families.len());
         for family in table.families.keys() {

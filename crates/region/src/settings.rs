@@ -244,6 +244,24 @@ pub const COMPACTION_CHECK_INTERVAL: Setting<u64> = Setting {
     unit: "bytes",
     doc: "A compaction asks whether it should stop after writing this many bytes.",
 };
+/// Whether files to be loaded are read through first.
+pub const VERIFY_BULK_LOAD: Setting<bool> = Setting {
+    key: "hbase.hstore.bulkload.verify",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Every cell of a file to be bulk-loaded is read first, to see that rows are in order and of one family.",
+};
+/// Whether a bulk load asks for a compaction.
+pub const COMPACT_AFTER_BULK_LOAD: Setting<bool> = Setting {
+    key: "hbase.compaction.after.bulkload.enable",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "After a bulk load, stores that have enough files for a compaction are compacted.",
+};
 
 /// All rows.
 pub const ALL: &[&dyn SettingRow] = &[
@@ -273,6 +291,8 @@ pub const ALL: &[&dyn SettingRow] = &[
     &KEEP_SEQ_ID_DAYS,
     &SKIP_ERRORS,
     &COMPACTION_CHECK_INTERVAL,
+    &VERIFY_BULK_LOAD,
+    &COMPACT_AFTER_BULK_LOAD,
 ];
 
 /// The settings' values, read once. Field by field as the rows say.
@@ -305,6 +325,8 @@ pub struct RegionSettings {
     pub keep_seq_id_ms: i64,
     pub skip_errors: bool,
     pub compaction_check_interval_bytes: u64,
+    pub verify_bulk_load: bool,
+    pub compact_after_bulk_load: bool,
     source: Arc<Config>,
 }
 
@@ -355,6 +377,8 @@ impl RegionSettings {
             keep_seq_id_ms: config.get(&KEEP_SEQ_ID_DAYS) as i64 * 86_400_000,
             skip_errors: config.get(&SKIP_ERRORS),
             compaction_check_interval_bytes: config.get(&COMPACTION_CHECK_INTERVAL),
+            verify_bulk_load: config.get(&VERIFY_BULK_LOAD),
+            compact_after_bulk_load: config.get(&COMPACT_AFTER_BULK_LOAD),
             source: config,
         }
     }

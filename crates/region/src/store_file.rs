@@ -4,7 +4,7 @@
 
 use crate::error::{RegionError, Result};
 use crate::layout::{FileName, family_dir};
-use base::SeqId;
+use base::{ReadPoint, SeqId};
 use bytes::Bytes;
 use cell::KeyRef;
 use fs::{FilePath, Volume};
@@ -12,7 +12,7 @@ use hfile::{BlockCache, Half, HalfSide, Reader, ReaderContext};
 use model::RegionInfo;
 use proto::{Message, magic, pb};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// An open store file. Held by every reader that may still look into it.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct StoreFile {
     pub is_bulk_loaded: bool,
     /// Set once when it was replaced by a compaction: the file is then archived as soon as nobody reads it.
     replaced: AtomicBool,
+    /// Readers whose read point is lower do not look into it; 0 for all files but those loaded since the region opened.
+    visible_from: AtomicU64,
 }
 
 /// What is needed to open store files of one family.
@@ -75,6 +77,10 @@ impl StoreFile {
             reader = open_first(opening, &parsed, context)?;
         }
         let mut max_seq_id = bulk_seq_id.or_else(|| reader.max_seq_id()).unwrap_or(SeqId(0));
+        if is_bulk_loaded && reader.skip_reset_seq_id() {
+            // Follows `HStoreFile#open`: newer than the files whose cells it holds.
+            max_seq_id.0 += 1;
+        }
         if is_top {
             // The two halves of one file must not be equal in age when they meet again in a merged region.
             max_seq_id.0 += 1;
@@ -86,6 +92,7 @@ impl StoreFile {
             max_seq_id,
             is_bulk_loaded,
             replaced: AtomicBool::new(false),
+            visible_from: AtomicU64::new(0),
         })
     }
 
@@ -111,6 +118,16 @@ impl StoreFile {
 
     pub(crate) fn set_replaced(&self) {
         self.replaced.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a reader with this read point looks into it.
+    pub(crate) fn is_visible_at(&self, read_point: ReadPoint) -> bool {
+        self.visible_from.load(Ordering::Relaxed) <= read_point.0
+    }
+
+    /// Before anybody else has the file.
+    pub(crate) fn set_visible_from(&self, seq_id: SeqId) {
+        self.visible_from.store(seq_id.0, Ordering::Relaxed);
     }
 
     /// Names of the files that this one replaced.

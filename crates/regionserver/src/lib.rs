@@ -11,6 +11,7 @@
 //! `HRegionServer`, `RSRpcServices`, `MemStoreFlusher`, `CompactSplit`.
 
 mod background;
+mod bulk_load;
 mod endpoints;
 mod errors;
 mod handlers;
@@ -22,6 +23,7 @@ pub mod settings;
 mod status;
 mod work_queue;
 
+pub use bulk_load::BulkLoadDoor;
 pub use errors::exception_of;
 pub use handlers::RegionService;
 pub use server::{RegionServer, RegionServerParts, ServerError, SplitRequests};

@@ -2,6 +2,7 @@
 //!
 //! Methods here block (they read and write files): callers on Tokio run them on the blocking pool.
 
+use crate::bulk_load::BulkLoadDoor;
 use crate::handlers::scan::OpenScanner;
 use crate::nonces::Nonces;
 use crate::pressure::MemoryMarks;
@@ -17,7 +18,7 @@ use region::{
     CloseMode, CompactionKind, FlushReason, FlushRequest, Limits, OpenRegion, Region, RegionEnv, RegionError,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Regions closed at the same time when the server stops.
@@ -88,6 +89,7 @@ pub struct RegionServer {
     pub(crate) counts: RequestCounts,
     pub(crate) compactions_enabled: AtomicBool,
     pub(crate) started_ms: i64,
+    bulk_loads: OnceLock<BulkLoadDoor>,
     pub(crate) split_requests: RwLock<Option<SplitRequests>>,
     pub(crate) stop: StopSignal,
     regions: RwLock<FxHashMap<Arc<str>, Arc<Region>>>,
@@ -151,6 +153,7 @@ impl RegionServer {
             counts: RequestCounts::default(),
             compactions_enabled: AtomicBool::new(true),
             started_ms,
+            bulk_loads: OnceLock::new(),
             split_requests: RwLock::new(None),
             stop: StopSignal::default(),
             regions: RwLock::new(FxHashMap::default()),
@@ -181,6 +184,15 @@ impl RegionServer {
     /// Tells the server how to ask for a split.
     pub fn set_split_requests(&self, requests: SplitRequests) {
         *self.split_requests.write() = Some(requests);
+    }
+
+    /// Lets clients load files from anywhere on this machine. The first call counts.
+    pub fn set_bulk_load_door(&self, door: BulkLoadDoor) {
+        let _ = self.bulk_loads.set(door);
+    }
+
+    pub(crate) fn bulk_load_door(&self) -> Option<&BulkLoadDoor> {
+        self.bulk_loads.get()
     }
 
     /// The online region of that encoded name.

@@ -118,7 +118,7 @@ impl Region {
         let mut sources = Vec::with_capacity(ask.view.files.len() + 2);
         let mut starts = Starts::new(scan, ask);
         for (rank, file) in ask.view.files.iter().enumerate() {
-            if selection.wants_file(file).map_err(wrap)? {
+            if file.is_visible_at(read_point) && selection.wants_file(file).map_err(wrap)? {
                 let mut source = Source::file(&file.reader, options, read_point, rank as u32);
                 let has_family_deletes = selection.may_have_family_deletes(file).map_err(wrap)?;
                 starts.position(&mut source, has_family_deletes).map_err(wrap)?;

@@ -56,9 +56,8 @@ impl Source {
 
     pub(crate) fn file(reader: &Arc<Reader>, options: ScanOptions, read_point: ReadPoint, rank: u32) -> Source {
         let max_timestamp = reader.time_range().map_or(i64::MAX, |(_, max)| max);
-        // A file whose cells kept no sequence ids holds only what everybody may see; a bulk-loaded one gave its cells
-        // an id of its own.
-        let checks = reader.max_memstore_ts() > read_point.0 || reader.bulk_load_time_ms().is_some();
+        // A file whose cells kept no sequence ids holds only what everybody may see.
+        let checks = reader.highest_seq_id() > read_point.0;
         Source::new(Cursor::File(Box::new(reader.scanner(options))), read_point, checks, rank, max_timestamp)
     }
 

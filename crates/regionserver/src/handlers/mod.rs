@@ -1,6 +1,7 @@
 //! The calls: which method is answered where, and how a region is found.
 
 mod admin;
+mod bulk_load;
 mod get;
 mod multi;
 pub(crate) mod mutate;
@@ -39,9 +40,9 @@ impl RegionService {
             Method::ClientScan => scan::scan(&self.server, call),
             Method::ClientExecService => endpoints::exec_service(&self.server, call),
             Method::ClientExecRegionServerService => Err(endpoints::unknown_server_service(&call)),
-            Method::ClientBulkLoadHFile | Method::ClientPrepareBulkLoad | Method::ClientCleanupBulkLoad => {
-                Err(Exception::unsupported(call.method))
-            }
+            Method::ClientBulkLoadHFile => bulk_load::load(&self.server, &call),
+            Method::ClientPrepareBulkLoad => bulk_load::prepare(&self.server, &call),
+            Method::ClientCleanupBulkLoad => bulk_load::cleanup(&self.server, &call),
             _ => return admin::call(&self.server, call),
         };
         Some(answer.unwrap_or_else(Outcome::from))

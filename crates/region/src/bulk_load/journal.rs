@@ -1,0 +1,85 @@
+//! The journal of a bulk load: which staged files go where. While it is there, the moves are to be made; making them
+//! again changes nothing. A file in the region's directory, `.bulkload-<name>`: one line a move, `from TAB to`, both
+//! relative to the root directory. HBase passes entries that begin with a dot over.
+
+use crate::layout;
+use fs::{FilePath, Volume};
+use model::RegionInfo;
+use std::collections::BTreeSet;
+
+const PREFIX: &str = ".bulkload-";
+
+/// Publishes the journal of `moves`.
+pub(super) fn write(
+    volume: &dyn Volume,
+    info: &RegionInfo,
+    name: &str,
+    moves: &[(FilePath, FilePath)],
+) -> fs::Result<FilePath> {
+    let path = layout::region_dir(info).join(format!("{PREFIX}{name}"));
+    let text: String = moves.iter().map(|(from, to)| format!("{}\t{}\n", from.as_str(), to.as_str())).collect();
+    volume.publish(&path, text.as_bytes())?;
+    Ok(path)
+}
+
+/// Makes the moves that are not made yet, durably. A file that is neither here nor there was moved before, and has
+/// gone its way since.
+pub(super) fn carry_out(volume: &dyn Volume, moves: &[(FilePath, FilePath)]) -> fs::Result<()> {
+    let mut dirs = BTreeSet::new();
+    for (from, to) in moves {
+        let dir = to.parent();
+        if dirs.insert(dir.clone()) {
+            volume.create_dir_all_durable(&dir)?;
+        }
+        match volume.rename(from, to) {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
+    }
+    dirs.iter().try_for_each(|dir| volume.sync_dir(dir))
+}
+
+/// At a region's opening: finishes what a crash interrupted. `names` are the entries of its directory. True when files
+/// came.
+pub(crate) fn finish<'a>(
+    volume: &dyn Volume,
+    info: &RegionInfo,
+    names: impl Iterator<Item = &'a str>,
+) -> fs::Result<bool> {
+    let mut found = false;
+    for name in names.filter(|name| name.starts_with(PREFIX)) {
+        let path = layout::region_dir(info).join(name);
+        let text = volume.read(&path)?;
+        carry_out(volume, &parse(&String::from_utf8_lossy(&text)))?;
+        volume.remove_file(&path)?;
+        found = true;
+    }
+    if found {
+        volume.sync_dir(&layout::region_dir(info))?;
+    }
+    Ok(found)
+}
+
+fn parse(text: &str) -> Vec<(FilePath, FilePath)> {
+    let path = |text: &str| {
+        let legal = text.split('/').all(|name| !matches!(name, "" | "." | ".."));
+        legal.then(|| FilePath::new(text))
+    };
+    text.lines()
+        .filter_map(|line| line.split_once('\t'))
+        .filter_map(|(from, to)| Some((path(from)?, path(to)?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_no_moves_are_passed_over() {
+        let text = "a/b\tc/d\n../x\tc/d\na\n\t\na/\tb\ne\tf\n";
+        let moves: Vec<String> =
+            parse(text).iter().map(|(from, to)| format!("{} {}", from.as_str(), to.as_str())).collect();
+        assert_eq!(moves, ["a/b c/d", "e f"]);
+    }
+}

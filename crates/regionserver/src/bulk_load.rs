@@ -1,0 +1,123 @@
+//! Where the files of a bulk load are: a client's paths against this server's disk, and the staging directories.
+//!
+//! A client names files by Hadoop paths (`file:/a/b`, `/a/b`). Those below the root directory are in the volume; the
+//! rest is reached through the door that the binary hands in. A bulk token is the path of a directory below
+//! `<root>/staging`; nothing else is accepted as one. Follows: `SecureBulkLoadManager`.
+
+use base::Dice;
+use fs::{FilePath, Volume};
+use model::TableName;
+use region::Place;
+use std::sync::Arc;
+
+/// The directory of the staging directories, below the root.
+const STAGING: &str = "staging";
+
+/// The way to files outside the root directory.
+pub struct BulkLoadDoor {
+    /// The machine's whole disk.
+    pub outside: Arc<dyn Volume>,
+    /// Where the root directory is on it: an absolute path.
+    pub root: String,
+    /// This cluster, for the log.
+    pub cluster_id: String,
+}
+
+impl BulkLoadDoor {
+    /// Where the file that a client calls `text` is; `None` when the text names no local file.
+    pub(crate) fn place(&self, text: &str) -> Option<Place> {
+        let path = local_path(text)?;
+        let root = local_path(&self.root)?;
+        Some(match below(&path, &root) {
+            Some(inside) => Place::Inside(inside),
+            None => Place::Outside { volume: self.outside.clone(), path, root },
+        })
+    }
+
+    /// The staging directory that a token means, relative to the root; `None` when it is no token of this server.
+    pub(crate) fn staging_dir(&self, token: &str) -> Option<FilePath> {
+        let inside = below(&local_path(token)?, &local_path(&self.root)?)?;
+        let name = inside.as_str().strip_prefix(STAGING)?.strip_prefix('/')?;
+        (!name.is_empty() && !name.contains('/')).then_some(inside)
+    }
+
+    /// A new staging directory for `user` (not made yet) and the token that means it.
+    pub(crate) fn new_staging_dir(&self, user: &str, table: &TableName, dice: &Dice) -> (FilePath, String) {
+        let short = user.split(['/', '@']).next().unwrap_or_default();
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+        let user: String = short.chars().map(plain).collect();
+        let user = if user.is_empty() { "basalt" } else { &user };
+        let digits = b"0123456789abcdefghijklmnopqrstuv";
+        let random: String = (0..64).map(|_| char::from(digits[dice.below(32) as usize])).collect();
+        let table = table.as_str().replace(':', "_");
+        let dir = FilePath::new(STAGING).join(format!("{user}__{table}__{random}"));
+        let token = format!("file:{}/{}", self.root.trim_end_matches('/'), dir.as_str());
+        (dir, token)
+    }
+}
+
+/// A Hadoop path as one relative to the disk's root.
+fn local_path(text: &str) -> Option<FilePath> {
+    let path = match text.strip_prefix("file:") {
+        None => text,
+        // `file:/a`, `file:///a`.
+        Some(rest) => rest.strip_prefix("//").unwrap_or(rest),
+    };
+    let path = path.strip_prefix('/')?;
+    let mut names = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop()?;
+            }
+            name if name.contains('\0') => return None,
+            name => names.push(name),
+        }
+    }
+    (!names.is_empty()).then(|| FilePath::new(names.join("/")))
+}
+
+fn below(path: &FilePath, root: &FilePath) -> Option<FilePath> {
+    path.as_str().strip_prefix(root.as_str())?.strip_prefix('/').map(FilePath::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn door() -> BulkLoadDoor {
+        BulkLoadDoor {
+            outside: Arc::new(fs::MemVolume::new()),
+            root: "/srv/basalt".to_owned(),
+            cluster_id: "c".to_owned(),
+        }
+    }
+
+    #[test]
+    fn paths_are_inside_outside_or_nothing() {
+        let place = |text: &str| door().place(text).map(|place| format!("{place:?}"));
+        for inside in ["/srv/basalt/a/b", "file:/srv/basalt/a/b", "file:///srv//basalt/./x/../a/b"] {
+            assert_eq!(place(inside).as_deref(), Some(r#"Inside("a/b")"#), "{inside}");
+        }
+        for outside in ["/srv/basalts/a", "file:/srv/basalt/../basalts/a"] {
+            assert_eq!(place(outside).as_deref(), Some(r#"Outside("srv/basalts/a")"#), "{outside}");
+        }
+        for bad in ["", "a/b", "hdfs://host/a", "file:a", "/", "/..", "file://host/../..", "/a/\0"] {
+            assert_eq!(place(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_staging_directories_are_tokens() {
+        let (dir, token) =
+            door().new_staging_dir("a/../b@X", &TableName::parse("n:t").expect("legal"), &Dice::seeded(1));
+        assert!(dir.as_str().starts_with("staging/a__n_t__") && dir.name().len() == 7 + 64 + 1, "{dir:?}");
+        assert_eq!(door().staging_dir(&token), Some(dir));
+        for bad in
+            ["/srv/basalt/staging", "/srv/basalt/data/x", "/srv/basalt/staging/a/b", "/etc", "/srv/basalt/staging/../x"]
+        {
+            assert_eq!(door().staging_dir(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! PrepareBulkLoad, BulkLoadHFile, CleanupBulkLoad. Follows: `RSRpcServices`, `SecureBulkLoadManager`.
+
+use super::{Answer, blocking, find_region, required};
+use crate::bulk_load::BulkLoadDoor;
+use crate::errors::exception_of;
+use crate::server::RegionServer;
+use fs::FilePath;
+use proto::pb;
+use region::{BulkLoad, BulkLoaded, LoadFile, Region, RegionError};
+use rpc::exception::{Exception, Kind};
+use rpc::{Call, Outcome, Reply};
+use std::sync::Arc;
+
+fn door(server: &RegionServer) -> Result<&BulkLoadDoor, Exception> {
+    server.bulk_load_door().ok_or_else(|| Exception::io("this server cannot load files"))
+}
+
+/// Makes a staging directory and names it.
+pub(super) fn prepare(server: &Arc<RegionServer>, call: &Call) -> Answer {
+    let request: pb::PrepareBulkLoadRequest = call.decode()?;
+    let region = find_region(server, &required(request.region, "PrepareBulkLoadRequest", "region")?)?;
+    let (dir, bulk_token) = door(server)?.new_staging_dir(&call.user, &region.info().table, &server.env.dice);
+    let server = server.clone();
+    Ok(blocking(move || {
+        server.env.volume.create_dir_all_durable(&dir).map_err(|e| Exception::io(e.to_string()))?;
+        Ok(Reply::new(&pb::PrepareBulkLoadResponse { bulk_token }))
+    }))
+}
+
+/// Removes a staging directory; one that is gone was removed before.
+pub(super) fn cleanup(server: &Arc<RegionServer>, call: &Call) -> Answer {
+    let request: pb::CleanupBulkLoadRequest = call.decode()?;
+    find_region(server, &required(request.region, "CleanupBulkLoadRequest", "region")?)?;
+    let token = request.bulk_token;
+    let dir = door(server)?.staging_dir(&token).ok_or_else(|| Exception::io(format!("Failed to clean up {token}")))?;
+    let server = server.clone();
+    Ok(blocking(move || {
+        server
+            .env
+            .volume
+            .remove_dir_all(&dir)
+            .map_err(|e| Exception::io(format!("Failed to clean up {token}: {e}")))?;
+        Ok(Reply::new(&pb::CleanupBulkLoadResponse {}))
+    }))
+}
+
+/// Loads files. With a token, as HBase: whatever goes wrong with the files is "not loaded", and the client looks at the
+/// regions again. Without one, it is an exception.
+pub(super) fn load(server: &Arc<RegionServer>, call: &Call) -> Answer {
+    let request: pb::BulkLoadHFileRequest = call.decode()?;
+    let cluster_id = door(server)?.cluster_id.clone();
+    if request.cluster_ids.contains(&cluster_id) {
+        // It went around the clusters and is back.
+        return Ok(Outcome::reply(&pb::BulkLoadHFileResponse { loaded: true }));
+    }
+    let region = find_region(server, &request.region)?;
+    let (server, user) = (server.clone(), call.user.clone());
+    Ok(blocking(move || {
+        let has_token = request.bulk_token.is_some();
+        let loaded = match load_files(&server, &region, request, cluster_id, &user) {
+            Ok(loaded) => loaded,
+            Err(exception) if has_token => {
+                tracing::warn!(region = %region.name(), "a bulk load failed: {}", exception.message());
+                false
+            }
+            Err(exception) => return Err(exception),
+        };
+        Ok(Reply::new(&pb::BulkLoadHFileResponse { loaded }))
+    }))
+}
+
+fn load_files(
+    server: &RegionServer,
+    region: &Arc<Region>,
+    request: pb::BulkLoadHFileRequest,
+    cluster_id: String,
+    user: &str,
+) -> Result<bool, Exception> {
+    let door = door(server)?;
+    let mut files = Vec::with_capacity(request.family_path.len());
+    for path in request.family_path {
+        let place = door.place(&path.path).ok_or_else(|| {
+            Exception::new(Kind::FileNotFound, format!("{} is not a path of this machine", path.path))
+        })?;
+        files.push(LoadFile { family: path.family, name: path.path, place });
+    }
+    let staging = match &request.bulk_token {
+        Some(token) => Some(
+            door.staging_dir(token)
+                .ok_or_else(|| Exception::do_not_retry(format!("{token} is no bulk token of this server")))?,
+        ),
+        None => None,
+    };
+    let mut cluster_ids = request.cluster_ids;
+    cluster_ids.push(cluster_id);
+    let own_dir = || door.new_staging_dir(user, &region.info().table, &server.env.dice).0;
+    let load = BulkLoad {
+        files,
+        // A load with a token always gets an id.
+        assign_seq_id: staging.is_some() || request.assign_seq_num.unwrap_or(false),
+        staging: staging.clone().unwrap_or_else(own_dir),
+        copy: request.copy_file.unwrap_or(false),
+        cluster_ids,
+        replicate: request.replicate.unwrap_or(true),
+    };
+    let outcome = region.bulk_load(&load);
+    if staging.is_none() {
+        remove_empty(server, &load.staging, &load);
+    }
+    match outcome {
+        Ok(BulkLoaded::Loaded { files, needs_compaction }) => {
+            tracing::info!(region = %region.name(), files = files.len(), "files were bulk-loaded");
+            if needs_compaction && server.env.settings.compact_after_bulk_load {
+                server.small_compactions.push(region.info().encoded_name(), None);
+            }
+            Ok(true)
+        }
+        Ok(BulkLoaded::WrongRegion(names)) => {
+            tracing::warn!(region = %region.name(), ?names, "files were not loaded: they do not fit, probably after a split");
+            Ok(false)
+        }
+        Err(error) => Err(exception(&server.judge(error))),
+    }
+}
+
+/// Removes a staging directory of this call, unless a file stayed that could not be given back.
+fn remove_empty(server: &RegionServer, dir: &FilePath, load: &BulkLoad) {
+    let volume = &server.env.volume;
+    let is_empty = |family: &LoadFile| {
+        let dir = dir.join(String::from_utf8_lossy(&family.family));
+        volume.list(&dir).is_ok_and(|entries| entries.is_empty()) || volume.exists(&dir).is_ok_and(|there| !there)
+    };
+    if load.files.iter().all(is_empty)
+        && let Err(error) = volume.remove_dir_all(dir)
+    {
+        tracing::warn!(%error, "an empty staging directory stays");
+    }
+}
+
+fn exception(error: &RegionError) -> Exception {
+    match error {
+        RegionError::Volume { source, .. } if source.is_not_found() => {
+            Exception::new(Kind::FileNotFound, error.to_string())
+        }
+        other => exception_of(other),
+    }
+}
