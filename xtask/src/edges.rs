@@ -50,7 +50,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "web",
             "tools",
         ],
-        &[],
+        &["client", "filter"],
     ),
     ("xtask", &[], &[]),
 ];

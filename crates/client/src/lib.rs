@@ -26,6 +26,7 @@
 
 mod admin;
 mod batch;
+mod buffered;
 mod channel;
 mod connection;
 mod error;
@@ -43,6 +44,7 @@ mod zookeeper;
 
 pub use admin::Admin;
 pub use batch::Action;
+pub use buffered::BufferedMutator;
 pub use connection::Connection;
 pub use error::{Error, RemoteException, Result};
 pub use locator::RegionLocation;

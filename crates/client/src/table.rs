@@ -266,6 +266,11 @@ impl Table {
         }
     }
 
+    /// Gathers writes and sends them when `limit_bytes` have come together (HBase's default is 2 MiB).
+    pub fn buffered(&self, limit_bytes: usize) -> crate::BufferedMutator {
+        crate::BufferedMutator::new(self.clone(), limit_bytes)
+    }
+
     /// Reads a range of rows. Nothing is sent before the first row is asked for.
     pub fn scan(&self, scan: Scan, options: ScanOptions) -> Scanner {
         Scanner::new(self.clone(), scan, options)

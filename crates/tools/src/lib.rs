@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods, reason = "measures a real machine: its clocks, its disk, its processes")]
 
 pub mod compare;
+pub mod log;
 pub mod ltt;
 pub mod pe;
 pub mod stats;

@@ -1,0 +1,239 @@
+//! The native client against a server process: what it reads, writes, administers, and how it outlives trouble.
+
+mod common;
+
+use bytes::Bytes;
+use client::{Action, Append, Connection, Delete, Error, Increment, Options, Put, ScanOptions, Table};
+use common::{Scratch, Server};
+use model::mutation::ConditionTest;
+use model::{Condition, FamilyDescriptor, Get, Scan, TableDescriptor, TableName, TimeRange};
+use std::sync::Arc;
+use std::time::Duration;
+
+fn connect(server: &Server) -> Connection {
+    Connection::open(Options {
+        pause: Duration::from_millis(5),
+        ..Options::zookeeper(&format!("127.0.0.1:{}", server.zk_port))
+    })
+}
+
+async fn table(connection: &Connection, name: &str, splits: &[&'static str]) -> Table {
+    let name = TableName::parse(name).expect("a legal name");
+    let descriptor = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f"), FamilyDescriptor::new("g")]);
+    let splits: Vec<Bytes> = splits.iter().map(|s| Bytes::from_static(s.as_bytes())).collect();
+    connection.admin().create_table(&descriptor, &splits).await.expect("the table is made");
+    connection.table(&name)
+}
+
+fn equals(row: &str, value: &str) -> Condition {
+    Condition {
+        row: Bytes::copy_from_slice(row.as_bytes()),
+        test: ConditionTest::Value {
+            family: Bytes::from_static(b"f"),
+            qualifier: Bytes::from_static(b"q"),
+            op: filter::CompareOp::Equal,
+            comparator: Arc::new(filter::Comparator::Binary { value: Bytes::copy_from_slice(value.as_bytes()) }),
+        },
+        time_range: TimeRange::ALL,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_are_written_read_counted_checked_and_deleted() {
+    let scratch = Scratch::new("client-rows");
+    let server = Server::start(&scratch.0, &[]);
+    let connection = connect(&server);
+    let t = table(&connection, "t", &["m"]).await;
+    assert!(!connection.cluster_id().await.expect("an id").is_empty());
+
+    t.put(&Put::new("a").add("f", "q", "1").add("g", "q", "2").build()).await.expect("put");
+    let row = t.get(&Get::new("a")).await.expect("get");
+    assert_eq!(
+        (row.value(b"f", b"q"), row.value(b"g", b"q"), row.row()),
+        (Some(&b"1"[..]), Some(&b"2"[..]), &b"a"[..])
+    );
+    assert!(t.exists(&Get::new("a")).await.expect("exists") && !t.exists(&Get::new("b")).await.expect("exists"));
+    assert!(t.get(&Get::new("nobody")).await.expect("get").is_empty());
+
+    let counted = t.increment(&Increment::new("z").add("f", "n", 5).build()).await.expect("increment");
+    assert_eq!(counted.value(b"f", b"n"), Some(&5i64.to_be_bytes()[..]));
+    let appended = t.append(&Append::new("a").add("f", "q", "1").build()).await.expect("append");
+    assert_eq!(appended.value(b"f", b"q"), Some(&b"11"[..]));
+
+    let put = Put::new("a").add("f", "q", "3").build();
+    assert!(!t.check_and_mutate(&equals("a", "1"), std::slice::from_ref(&put)).await.expect("check").processed);
+    assert!(t.check_and_mutate(&equals("a", "11"), std::slice::from_ref(&put)).await.expect("check").processed);
+    let both = [put, Delete::new("a").columns("g", "q").build()];
+    assert!(t.check_and_mutate(&equals("a", "3"), &both).await.expect("check").processed);
+    assert_eq!(t.get(&Get::new("a")).await.expect("get").len(), 1);
+    t.mutate_row(&[Put::new("a").add("g", "x", "y").build(), Delete::new("a").family("f").build()]).await.expect("row");
+    assert_eq!(t.get(&Get::new("a")).await.expect("get").value(b"g", b"x"), Some(&b"y"[..]));
+    t.delete(&Delete::new("a").build()).await.expect("delete");
+    assert!(!t.exists(&Get::new("a")).await.expect("exists"));
+
+    let wrong = t.put(&Put::new("a").add("nofamily", "q", "1").build()).await.expect_err("no such family");
+    assert_eq!(wrong.short_class(), Some("NoSuchColumnFamilyException"));
+    let nowhere = connection.table(&TableName::parse("nowhere").expect("legal"));
+    assert!(matches!(nowhere.get(&Get::new("a")).await, Err(Error::TableNotFound(_))));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn batches_keep_their_order_and_fail_one_by_one() {
+    let scratch = Scratch::new("client-batch");
+    let server = Server::start(&scratch.0, &[]);
+    let connection = connect(&server);
+    let t = table(&connection, "t", &["row3", "row6"]).await;
+    let puts: Vec<_> = (0..1000).map(|i| Put::new(format!("row{i}")).add("f", "q", format!("{i}")).build()).collect();
+    t.mutate_all(&puts).await.expect("all written");
+    let gets: Vec<_> = (0..1000).rev().map(|i| Get::new(format!("row{i}"))).collect();
+    let rows = t.get_all(&gets).await.expect("all read");
+    for (i, row) in (0..1000).rev().zip(&rows) {
+        assert_eq!(row.value(b"f", b"q"), Some(format!("{i}").as_bytes()));
+    }
+    let mixed = [
+        Action::Get(Get::new("row7")),
+        Action::Mutate(Put::new("row1").add("nofamily", "q", "1").build()),
+        Action::Mutate(Increment::new("count").add("f", "n", 2).build()),
+        Action::Check { condition: equals("row5", "5"), mutations: vec![Delete::new("row5").build()] },
+        Action::Check { condition: equals("row5", "5"), mutations: vec![Delete::new("row5").build()] },
+        Action::MutateRow(vec![
+            Put::new("row2").add("f", "q", "two").build(),
+            Put::new("row2").add("g", "q", "2").build(),
+        ]),
+        Action::Get(Get { existence_only: true, ..Get::new("row8") }),
+    ];
+    let outcomes = t.batch(&mixed).await.expect("a batch");
+    assert_eq!(outcomes[0].as_ref().expect("got").value(b"f", b"q"), Some(&b"7"[..]));
+    assert_eq!(outcomes[1].as_ref().expect_err("refused").short_class(), Some("NoSuchColumnFamilyException"));
+    assert_eq!(outcomes[2].as_ref().expect("counted").value(b"f", b"n"), Some(&2i64.to_be_bytes()[..]));
+    assert!(outcomes[3].as_ref().expect("checked").exists() != outcomes[4].as_ref().expect("checked").exists());
+    assert!(outcomes[5].is_ok() && outcomes[6].as_ref().expect("asked").exists());
+    assert_eq!(t.get(&Get::new("row2")).await.expect("get").len(), 2);
+}
+
+async fn rows_of(mut scanner: client::Scanner) -> Vec<String> {
+    let mut rows = Vec::new();
+    while let Some(row) = scanner.next().await.expect("a scan") {
+        rows.push(String::from_utf8(row.row().to_vec()).expect("text"));
+    }
+    rows
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scans_cross_regions_both_ways_and_end_where_they_are_told() {
+    let scratch = Scratch::new("client-scan");
+    let server = Server::start(&scratch.0, &[]);
+    let connection = connect(&server);
+    let t = table(&connection, "t", &["r25", "r50", "r75"]).await;
+    let names: Vec<String> = (0..100).map(|i| format!("r{i:02}")).collect();
+    let puts: Vec<_> =
+        names.iter().map(|n| Put::new(n).add("f", "a", [7; 500]).add("g", "b", [8; 500]).build()).collect();
+    t.mutate_all(&puts).await.expect("all written");
+    for (caching, max_result_size, prefetch) in
+        [(7, 2 << 20, false), (1000, 600, true), (1000, 2 << 20, true), (1, 1, false)]
+    {
+        let options = ScanOptions { caching, max_result_size, prefetch, limit: None };
+        assert_eq!(rows_of(t.scan(Scan::default(), options.clone())).await, names, "{options:?}");
+        let reversed = Scan { reversed: true, ..Scan::default() };
+        let backwards: Vec<String> = names.iter().rev().cloned().collect();
+        assert_eq!(rows_of(t.scan(reversed, options.clone())).await, backwards, "{options:?}");
+        let part = Scan { start_row: "r20".into(), stop_row: "r50".into(), include_stop_row: true, ..Scan::default() };
+        assert_eq!(rows_of(t.scan(part.clone(), options.clone())).await, names[20..=50], "{options:?}");
+        let part = Scan { include_start_row: false, include_stop_row: false, ..part };
+        assert_eq!(rows_of(t.scan(part.clone(), options.clone())).await, names[21..50], "{options:?}");
+        let part = Scan { start_row: "r50".into(), stop_row: "r25".into(), reversed: true, ..part };
+        let backwards: Vec<String> = names[26..50].iter().rev().cloned().collect();
+        assert_eq!(rows_of(t.scan(part, options.clone())).await, backwards, "{options:?}");
+        let limited = ScanOptions { limit: Some(33), ..options };
+        assert_eq!(rows_of(t.scan(Scan::default(), limited)).await, names[..33]);
+    }
+    let mut scanner = t.scan(Scan::default(), ScanOptions { caching: 10, ..ScanOptions::default() });
+    assert!(!scanner.renew().await.expect("nothing to renew"));
+    let first = scanner.next().await.expect("a row").expect("a row");
+    assert_eq!((first.len(), first.byte_len() > 1000), (2, true));
+    assert!(scanner.renew().await.expect("renewed"));
+    scanner.close();
+    assert!(scanner.next().await.expect("closed").is_none());
+    let batched = Scan { batch: Some(1), ..Scan::default() };
+    assert_eq!(rows_of(t.scan(batched, ScanOptions::default())).await.len(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tables_and_namespaces_are_administered() {
+    let scratch = Scratch::new("client-admin");
+    let server = Server::start(&scratch.0, &[]);
+    let connection = connect(&server);
+    let admin = connection.admin();
+    let t = table(&connection, "t", &["m"]).await;
+    let name = t.name().clone();
+    assert!(admin.table_exists(&name).await.expect("asked") && admin.is_enabled(&name).await.expect("asked"));
+    let again = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
+    let exists = admin.create_table(&again, &[]).await.expect_err("it exists");
+    assert_eq!(exists.short_class(), Some("TableExistsException"), "{exists}");
+    assert_eq!(t.regions().await.expect("regions").len(), 2);
+    for i in 0..20 {
+        t.put(&Put::new(format!("a{i:02}")).add("f", "q", [1; 100]).build()).await.expect("put");
+    }
+    admin.flush(&name).await.expect("flushed");
+    admin.major_compact(&name).await.expect("asked");
+    admin.split(&name, Some(b"a10")).await.expect("split");
+    assert_eq!(t.regions().await.expect("regions").len(), 3);
+    assert_eq!(rows_of(t.scan(Scan::default(), ScanOptions::default())).await.len(), 20);
+    // A second connection that learned the regions before the next split finds its way.
+    let other = connect(&server).table(&name);
+    other.get(&Get::new("a15")).await.expect("get");
+    admin.split(&name, Some(b"a15")).await.expect("split");
+    assert!(
+        other.exists(&Get::new("a15")).await.expect("exists") && other.exists(&Get::new("a14")).await.expect("exists")
+    );
+    admin.disable_table(&name).await.expect("disabled");
+    assert!(!admin.is_enabled(&name).await.expect("asked"));
+    admin.truncate_table(&name, true).await.expect("truncated");
+    assert!(rows_of(t.scan(Scan::default(), ScanOptions::default())).await.is_empty());
+    admin.disable_table(&name).await.expect("disabled");
+    admin.enable_table(&name).await.expect("enabled");
+    admin.disable_table(&name).await.expect("disabled");
+    admin.delete_table(&name).await.expect("deleted");
+    assert!(!admin.table_exists(&name).await.expect("asked"));
+    admin.create_namespace("ns", &std::collections::BTreeMap::new()).await.expect("made");
+    assert!(admin.list_namespaces().await.expect("listed").contains(&"ns".to_owned()));
+    admin.delete_namespace("ns").await.expect("removed");
+    assert_eq!(admin.servers().await.expect("servers").len(), 1);
+    assert!(admin.list_tables().await.expect("tables").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_callers_share_a_connection_and_outlive_a_restart() {
+    let scratch = Scratch::new("client-restart");
+    let server = Server::start(&scratch.0, &[]);
+    let ports = [
+        format!("hbase.zookeeper.property.clientPort={}", server.zk_port),
+        format!("hbase.master.port={}", server.master_port),
+        format!("hbase.regionserver.port={}", server.region_port),
+    ];
+    let connection = connect(&server);
+    let t = table(&connection, "t", &[]).await;
+    let writers: Vec<_> = (0..32)
+        .map(|w| {
+            let t = t.clone();
+            tokio::spawn(async move {
+                for i in 0..100 {
+                    t.increment(&Increment::new(format!("w{w}")).add("f", "n", 1).build()).await.expect("counted");
+                    t.put(&Put::new(format!("w{w}-{i}")).add("f", "q", format!("{i}")).build()).await.expect("put");
+                }
+            })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    server.kill();
+    let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
+    let _server = Server::start(&scratch.0, &ports);
+    for writer in writers {
+        writer.await.expect("every write was acknowledged in the end");
+    }
+    for w in 0..32 {
+        let row = t.get(&Get::new(format!("w{w}"))).await.expect("get");
+        assert_eq!(row.value(b"f", b"n"), Some(&100i64.to_be_bytes()[..]), "an increment tried again counts once");
+    }
+    assert_eq!(rows_of(t.scan(Scan::default(), ScanOptions::default())).await.len(), 32 * 101);
+}
