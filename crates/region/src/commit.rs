@@ -45,16 +45,19 @@ pub struct Commit {
     mvcc: Arc<Mvcc>,
     poison: Arc<Poison>,
     wait: Option<(Ticket, Level)>,
+    /// The last write of others that the answer rests on.
+    seen: Option<SeqId>,
 }
 
 impl Commit {
     pub(crate) fn new(mvcc: &Arc<Mvcc>, poison: &Arc<Poison>) -> Commit {
-        Commit { seq_ids: Vec::new(), mvcc: mvcc.clone(), poison: poison.clone(), wait: None }
+        Commit { seq_ids: Vec::new(), mvcc: mvcc.clone(), poison: poison.clone(), wait: None, seen: None }
     }
 
-    /// Nothing was written, but the answer rests on writes that the log may still lose: they come first.
-    pub(crate) fn after(mut self, wait: Option<(Ticket, Level)>) -> Commit {
-        self.wait = wait;
+    /// Nothing was written, but the answer rests on writes up to `seen`, which `wait` covers: the log must have them, and
+    /// every later read must see them, before anybody hears of it.
+    pub(crate) fn after(mut self, seen: SeqId, wait: Option<(Ticket, Level)>) -> Commit {
+        (self.seen, self.wait) = (Some(seen), wait);
         self
     }
 
@@ -97,6 +100,9 @@ impl Commit {
         let logged = self.wait.is_some();
         for seq_id in std::mem::take(&mut self.seq_ids) {
             self.mvcc.complete(seq_id, logged);
+        }
+        if let Some(seen) = self.seen.take() {
+            self.mvcc.complete(seen, true);
         }
     }
 

@@ -178,7 +178,14 @@ impl RegionError {
                 _ => ErrorKind::CorruptFile,
             },
             RegionError::Volume { .. } => ErrorKind::Io,
-            RegionError::Log { .. } | RegionError::Poisoned { .. } => ErrorKind::ServerStopped,
+            RegionError::Log { source, .. } => match &**source {
+                // The disk is full, or the log behind: nothing was written, and it goes on by itself.
+                wal::Error::Full { .. } | wal::Error::Busy { .. } => ErrorKind::RegionTooBusy,
+                // What waits for room is not lost, but may come yet: not to be told as refused.
+                source if source.is_full() => ErrorKind::Io,
+                _ => ErrorKind::ServerStopped,
+            },
+            RegionError::Poisoned { .. } => ErrorKind::ServerStopped,
             RegionError::Damaged { .. } => ErrorKind::CorruptFile,
             RegionError::WouldBlock => ErrorKind::WouldBlock,
         }
@@ -195,6 +202,16 @@ impl RegionError {
             ErrorKind::NotServingRegion | ErrorKind::WrongRegion => Remedy::RetryElsewhere,
             ErrorKind::ServerStopped | ErrorKind::DroppedSnapshot => Remedy::StopServer,
             _ => Remedy::Reject,
+        }
+    }
+
+    /// Whether a full disk is behind it.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            RegionError::Volume { source, .. } => source.is_full(),
+            RegionError::Log { source, .. } => source.is_full(),
+            RegionError::StoreFile { source, .. } => matches!(&**source, hfile::Error::Io(error) if error.is_full()),
+            _ => false,
         }
     }
 

@@ -6,7 +6,7 @@
 //! publish; the COMMIT marker and the log's accounting come last. What fails on the way is repeated by the next flush;
 //! the edits are still in the log. Follows: `HRegion#internalFlushcache`, `DefaultStoreFlusher`.
 
-use crate::error::{RegionError, Result};
+use crate::error::{RegionError, Remedy, Result};
 use crate::new_file::NewFile;
 use crate::region::Region;
 use crate::scan::matcher::Matcher;
@@ -186,7 +186,11 @@ impl Region {
         // Everything is in files up to here, of every family.
         let flushed = stay_behind.map_or(seq_id, |lowest| SeqId((lowest.0 - 1).min(seq_id.0)));
         let marker = self.flush_marker(FlushAction::CommitFlush, &full, &files);
-        self.append_marker(&marker)?;
+        match self.append_marker(&marker) {
+            // The files are in place and say themselves up to where; without room for a marker none is needed.
+            Err(error) if error.remedy() == Remedy::StopServer => return Err(error),
+            _ => {}
+        }
         log.complete_flush(self.name(), flushed);
         outcome.flushed = true;
         outcome.seq_id = seq_id;

@@ -186,8 +186,9 @@ impl Region {
             }
             None => {
                 self.counters.checks_failed.fetch_add(1, Ordering::Relaxed);
-                // What the check saw may not be in the log yet; nobody may hear of it before it is.
-                let commit = Commit::new(self.mvcc(), self.poison()).after(self.wait_for_earlier(SeqId(u64::MAX)));
+                // What the check saw may be neither in the log nor visible yet; nobody may hear of it before it is both.
+                let (seen, wait) = self.all_so_far();
+                let commit = Commit::new(self.mvcc(), self.poison()).after(seen, wait);
                 Checked { processed: false, result: None, commit }
             }
         })
@@ -402,6 +403,16 @@ impl Region {
         let ticket = self.append_order.lock().clone()?;
         let level = ticket.default_level();
         Some((ticket, level))
+    }
+
+    /// The last write begun, and what to wait for until the log has all up to it.
+    fn all_so_far(&self) -> (SeqId, Option<(Ticket, Level)>) {
+        let last_ticket = self.append_order.lock();
+        let seq_id = self.mvcc().last_seq_id();
+        if self.mvcc().read_point().0 >= seq_id.0 {
+            return (seq_id, None);
+        }
+        (seq_id, last_ticket.clone().map(|ticket| (ticket.clone(), ticket.default_level())))
     }
 
     fn insert(&self, run: &[u8], seq_id: SeqId) {

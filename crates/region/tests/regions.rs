@@ -164,6 +164,51 @@ fn a_check_that_fails_waits_for_the_write_that_failed_it() {
 }
 
 #[test]
+fn a_failed_check_is_answered_after_what_it_saw_is_visible() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    write(&region, &[put("r", "f", "q", 1, "old")]);
+    let under_way = region.apply(&[put("r", "f", "q", 2, "new")]).expect("applied");
+    let is_old = Condition {
+        row: Bytes::from("r"),
+        test: ConditionTest::Value {
+            family: Bytes::from("f"),
+            qualifier: Bytes::from("q"),
+            op: filter::CompareOp::Equal,
+            comparator: Arc::new(filter::Comparator::Binary { value: Bytes::from("old") }),
+        },
+        time_range: model::TimeRange::ALL,
+    };
+    let checked = region.check_and_mutate(&is_old, &[put("r", "f", "q", 3, "mine")], None).expect("checked");
+    assert!(!checked.processed, "it saw the new value");
+    // Its client hears that the row has changed, and reads: the old value would be a step back in time.
+    checked.commit.wait().expect("durable");
+    assert_eq!(names(&scan(&region, &Scan::default(), 0)), ["r/f:q/2/Put=new"]);
+    under_way.commit.wait().expect("durable");
+}
+
+#[test]
+fn a_flush_on_a_full_disk_does_not_stop_the_server() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    write(&region, &[put("a", "f", "q", 1, "1")]);
+    server.volume.set_capacity(Some(0));
+    // The log stalls: what waits in it is safe in memory.
+    let under_way = region.apply(&[put("b", "f", "q", 1, "2")]).expect("applied");
+    assert!(server.env.log.sync_once().is_err());
+    let error = region.flush(&FlushRequest::default()).expect_err("no room for its marker");
+    assert_eq!((error.kind(), error.remedy()), (ErrorKind::RegionTooBusy, Remedy::RetryHere), "{error}");
+    let refused = region.apply(&[put("c", "f", "q", 1, "3")]).expect("tried").results.remove(0);
+    assert_eq!(refused.expect_err("no room").kind(), ErrorKind::RegionTooBusy);
+    let error = under_way.commit.wait().expect_err("it is not durable");
+    assert_eq!((error.kind(), error.remedy()), (ErrorKind::Io, Remedy::RetryHere), "its fate is open: {error}");
+    server.volume.set_capacity(None);
+    server.env.log.sync_once().expect("there is room again");
+    assert!(region.flush(&FlushRequest::default()).expect("flushed").flushed);
+    assert_eq!(names(&scan(&region, &Scan::default(), 0)), ["a/f:q/1/Put=1", "b/f:q/1/Put=2"]);
+}
+
+#[test]
 fn a_lost_log_write_stops_the_region() {
     let server = Server::new(NOW);
     let region = server.table([family("f")]);
