@@ -17,9 +17,11 @@ use master::{Caller, Master, MasterEnv};
 use model::{RegionInfo, ServerName};
 use region::{CloseMode, MemoryMeter, RegionEnv, RegionSettings};
 use regionserver::{BulkLoadDoor, RegionServer, RegionServerParts, RegionService};
+use std::mem::ManuallyDrop;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
@@ -56,7 +58,8 @@ pub fn run(config: Config) -> Result<()> {
         inspect(&root)?;
     }
     let volume = Arc::new(LocalVolume::open(&root).with_context(|| format!("cannot use {}", root.display()))?);
-    let _lock = volume.lock().map_err(|error| lock_error(&root, error))?;
+    // Held until the process is gone: what still runs when this returns must not meet another server's writes.
+    let _lock = ManuallyDrop::new(volume.lock().map_err(|error| lock_error(&root, error))?);
     inspect(&root)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -64,7 +67,17 @@ pub fn run(config: Config) -> Result<()> {
         .max_blocking_threads(config.get(&settings::HANDLER_COUNT) as usize + 8)
         .build()
         .context("cannot start threads")?;
-    let result = runtime.block_on(serve(config, root, volume));
+    let result = runtime.block_on(async {
+        let signals = signals()?;
+        let serves = AtomicBool::new(false);
+        tokio::select! {
+            result = serve(config, root, volume, signals.clone(), &serves) => result,
+            signal = stopped_early(signals, &serves) => {
+                tracing::info!("stopped by {signal} while starting; the next start begins anew with all that is there");
+                Ok(())
+            }
+        }
+    });
     // Blocking calls that still run must not keep the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     result
@@ -106,6 +119,18 @@ fn root_directory(config: &Config) -> Result<PathBuf> {
     Ok(std::path::absolute(path)?)
 }
 
+/// Raises the soft limit of open descriptors to the hard one, as the JVM does; returns what it is now.
+fn raise_descriptor_limit() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = Rlimit { current: maximum, maximum };
+    match (current, setrlimit(Resource::Nofile, wanted)) {
+        (_, Ok(())) => maximum.unwrap_or(u64::MAX),
+        // As it was: it serves with what it has.
+        (current, Err(_)) => current.unwrap_or(u64::MAX),
+    }
+}
+
 fn address(config: &Config, key: &str, port: u16) -> Result<SocketAddr> {
     let text = config.text(key).unwrap_or("0.0.0.0").trim();
     let ip: IpAddr = match text {
@@ -123,7 +148,13 @@ fn port_error(what: &str, key: &str, address: SocketAddr, error: &std::io::Error
     }
 }
 
-async fn serve(config: Config, root: PathBuf, volume: Arc<LocalVolume>) -> Result<()> {
+async fn serve(
+    config: Config,
+    root: PathBuf,
+    volume: Arc<LocalVolume>,
+    mut signals: watch::Receiver<Option<&'static str>>,
+    serves: &AtomicBool,
+) -> Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let dice = Arc::new(Dice::from_system());
     let (ends, mut ended) = mpsc::unbounded_channel::<End>();
@@ -140,7 +171,14 @@ async fn serve(config: Config, root: PathBuf, volume: Arc<LocalVolume>) -> Resul
         .await
         .map_err(|error| port_error("the ZooKeeper endpoint", zk_key, zk_address, &error))?;
     let services = Arc::new(Services::default());
-    let limits = || rpc::Limits::from_config(&config);
+    let descriptors = raise_descriptor_limit();
+    let limits = || {
+        let mut limits = rpc::Limits::from_config(&config);
+        // Two ports with a quarter each; the other half is for files and what else is opened.
+        let share = usize::try_from(descriptors / 4).unwrap_or(usize::MAX).max(16);
+        limits.max_connections = limits.max_connections.min(share);
+        limits
+    };
     let master_address = address(&config, "hbase.master.ipc.address", config.get(&settings::MASTER_PORT))?;
     let master_port =
         rpc::Server::bind(master_address, Arc::new(MasterPort(services.clone())), clock.clone(), limits())
@@ -263,14 +301,19 @@ async fn serve(config: Config, root: PathBuf, volume: Arc<LocalVolume>) -> Resul
         let mut stop = stop.clone();
         tokio::spawn(server.run(async move { drop(stop.wait_for(|stop| *stop).await) }))
     });
+    serves.store(true, Ordering::SeqCst);
     announce(&root, &listening, info_port, &server_name);
 
     let end = tokio::select! {
         end = ended.recv() => end.unwrap_or_else(|| End::Fatal("every part of the server is gone".into())),
-        signal = signal() => End::Asked(signal?),
+        signal = signals.wait_for(Option::is_some) => {
+            End::Asked(signal.ok().and_then(|signal| *signal).unwrap_or("a signal").to_owned())
+        }
     };
     if let End::Fatal(why) = end {
-        // Nothing more may be acknowledged or written; the next start recovers from the log.
+        // Nothing more may be acknowledged or written, and no procedure goes a step further; the next start recovers
+        // from the log.
+        master.stop();
         bail!("stopped, because {why}");
     }
     if let End::Asked(why) = &end {
@@ -346,12 +389,29 @@ fn announce(root: &Path, listening: &[(&str, u16)], info_port: Option<u16>, serv
     println!("  stop       Ctrl-C, or kill {}", std::process::id());
 }
 
-/// The next signal to stop.
-async fn signal() -> Result<String> {
+/// The first signal to stop, as soon as it comes.
+fn signals() -> Result<watch::Receiver<Option<&'static str>>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    Ok(tokio::select! {
-        _ = terminate.recv() => "SIGTERM".to_owned(),
-        _ = interrupt.recv() => "SIGINT".to_owned(),
-    })
+    let (sender, receiver) = watch::channel(None);
+    tokio::spawn(async move {
+        let name = tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        };
+        sender.send_replace(Some(name));
+        // Further signals change nothing: a stop is under way.
+        sender.closed().await;
+    });
+    Ok(receiver)
+}
+
+/// Ends when a signal comes before the server serves. A start may be left at any point: it is as a crash there.
+async fn stopped_early(mut signals: watch::Receiver<Option<&'static str>>, serves: &AtomicBool) -> &'static str {
+    if let Ok(signal) = signals.wait_for(Option::is_some).await
+        && !serves.load(Ordering::SeqCst)
+    {
+        return signal.unwrap_or("a signal");
+    }
+    std::future::pending().await
 }

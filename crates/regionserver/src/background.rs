@@ -2,9 +2,11 @@
 
 use crate::server::{CompactionRequest, RegionServer};
 use crate::settings;
+use base::Clock;
 use parking_lot::Mutex;
 use region::{CompactionKind, FlushRequest, Region, Throttle};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use wal::settings::MAX_LOGS;
@@ -17,6 +19,9 @@ const FAILED_FLUSH_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often every region is looked at for old edits, compactions that are due, and files to discharge.
 const SURVEY_EVERY_CHORES: u64 = 40;
+
+/// How soon a message that stays true is repeated.
+const SAY_AGAIN_US: u64 = 60_000_000;
 
 /// What a thread does.
 type Body = Box<dyn FnOnce(&Arc<RegionServer>) + Send>;
@@ -63,6 +68,11 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
             request_split(server, &region);
         }
         Err(error) if region.is_closing() => tracing::debug!("flush of a closing region: {error}"),
+        // One message says that the disk is full; each region's failure would drown it.
+        Err(error) if error.is_disk_full() && !server.full_flushes.may_speak(&*server.env.clock) => {
+            tracing::debug!("flushing {}: {}", region.info().name_string(), server.judge(error));
+            server.stop.wait(FAILED_FLUSH_PAUSE);
+        }
         Err(error) => {
             tracing::warn!("flushing {}: {}", region.info().name_string(), server.judge(error));
             // What failed (a full disk, say) will hardly be mended at once, and every write asks again.
@@ -80,7 +90,6 @@ fn request_split(server: &Arc<RegionServer>, region: &Arc<Region>) {
 }
 
 fn compact(server: &Arc<RegionServer>, name: &Arc<str>, asked: Option<CompactionRequest>) {
-    use std::sync::atomic::Ordering;
     if asked.is_none() && !server.compactions_enabled.load(Ordering::Relaxed) {
         return;
     }
@@ -167,9 +176,35 @@ impl Throttle for Pace<'_> {
     }
 }
 
+/// Lets something that is true again and again be said once a minute.
+#[derive(Default)]
+pub(crate) struct Seldom {
+    /// 0: it was never said.
+    said_us: AtomicU64,
+}
+
+impl Seldom {
+    /// Whether it is time to say it; then it counts as said.
+    pub(crate) fn may_speak(&self, clock: &dyn Clock) -> bool {
+        let now_us = clock.monotonic_us().max(1);
+        let said_us = self.said_us.load(Ordering::Relaxed);
+        let due = said_us == 0 || now_us.saturating_sub(said_us) >= SAY_AGAIN_US;
+        due && self.said_us.compare_exchange(said_us, now_us, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// What the chores know of the logs from earlier rounds.
+struct LogWatch {
+    rolled_us: u64,
+    /// Operators have been told that writes are refused.
+    is_read_only: bool,
+    failed_rolls: Seldom,
+}
+
 fn chores(server: &Arc<RegionServer>) {
     let mut round = 0u64;
-    let mut rolled_us = server.env.clock.monotonic_us();
+    let rolled_us = server.env.clock.monotonic_us();
+    let mut logs = LogWatch { rolled_us, is_read_only: false, failed_rolls: Seldom::default() };
     while !server.stop.wait(CHORE_PERIOD) {
         round += 1;
         let expired = server.scanners.expire();
@@ -177,7 +212,7 @@ fn chores(server: &Arc<RegionServer>) {
             tracing::info!("{expired} scanners were closed because their leases ran out");
         }
         relieve_memory(server);
-        look_after_logs(server, &mut rolled_us);
+        look_after_logs(server, &mut logs);
         if round.is_multiple_of(SURVEY_EVERY_CHORES) {
             survey(server);
         }
@@ -203,33 +238,51 @@ fn relieve_memory(server: &Arc<RegionServer>) {
 }
 
 /// Looks after each log; all are rolled together when it is time.
-fn look_after_logs(server: &Arc<RegionServer>, rolled_us: &mut u64) {
+fn look_after_logs(server: &Arc<RegionServer>, watch: &mut LogWatch) {
     let now_us = server.env.clock.monotonic_us();
     let period_us = server.config.get(&settings::LOG_ROLL_PERIOD_MS) * 1000;
-    let due = now_us.saturating_sub(*rolled_us) >= period_us;
+    let due = now_us.saturating_sub(watch.rolled_us) >= period_us;
     if due {
-        *rolled_us = now_us;
+        watch.rolled_us = now_us;
     }
+    look_for_room(server, watch);
     for log in server.logs() {
-        look_after_log(server, log, due);
+        look_after_log(server, log, due, watch);
+    }
+}
+
+/// A full disk stops the log, and with it writes. Nothing is lost meanwhile; here it is tried whether there is room again.
+fn look_for_room(server: &Arc<RegionServer>, watch: &mut LogWatch) {
+    for log in server.logs().into_iter().filter(|log| log.is_stalled()) {
+        let Err(error) = log.sync_once() else { continue };
+        if error.is_full() && !watch.is_read_only {
+            watch.is_read_only = true;
+            tracing::error!(
+                "the server is read-only: the disk is full, and writes are refused until there is room ({error}); free \
+                 some space, then writes go on by themselves"
+            );
+        }
+    }
+    if watch.is_read_only && !server.logs().into_iter().any(|log| log.is_stalled()) {
+        watch.is_read_only = false;
+        tracing::info!("the disk has room again; writes go on");
     }
 }
 
 /// Rolls the log when it is time, archives what nobody needs, and flushes regions that hold too many files back.
-fn look_after_log(server: &Arc<RegionServer>, log: &wal::Log, due: bool) {
-    if log.is_stalled() {
-        // The disk was full: nothing is lost, writes wait or are refused until there is room again.
-        match log.sync_once() {
-            Ok(()) if !log.is_stalled() => tracing::info!("the disk has room again; writes go on"),
-            Ok(()) => {}
-            Err(error) => tracing::warn!("writes are refused until there is room: {error}"),
-        }
-    }
+fn look_after_log(server: &Arc<RegionServer>, log: &wal::Log, due: bool, watch: &LogWatch) {
     if (log.wants_roll() || due)
+        && !log.is_stalled()
         && let Err(error) = log.roll()
     {
-        server.fail(format!("the log cannot be rolled: {error}"));
-        return;
+        if log.failure().is_some() {
+            server.fail(format!("the log cannot be rolled: {error}"));
+            return;
+        }
+        // Entries go on into the file that was to end; it is tried again in a moment.
+        if watch.failed_rolls.may_speak(&*server.env.clock) {
+            tracing::warn!("the log stays in its file, as no new one can be made: {error}");
+        }
     }
     if let Err(error) = log.archive_flushed() {
         tracing::warn!("archiving log files: {error}");

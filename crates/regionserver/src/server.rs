@@ -92,6 +92,8 @@ pub struct RegionServer {
     bulk_loads: OnceLock<BulkLoadDoor>,
     pub(crate) split_requests: RwLock<Option<SplitRequests>>,
     pub(crate) stop: StopSignal,
+    /// Flushes that failed because the disk is full.
+    pub(crate) full_flushes: crate::background::Seldom,
     regions: RwLock<FxHashMap<Arc<str>, Arc<Region>>>,
     in_transition: Mutex<FxHashSet<Arc<str>>>,
     on_fatal: Arc<dyn Fn(String) + Send + Sync>,
@@ -156,6 +158,7 @@ impl RegionServer {
             bulk_loads: OnceLock::new(),
             split_requests: RwLock::new(None),
             stop: StopSignal::default(),
+            full_flushes: crate::background::Seldom::default(),
             regions: RwLock::new(FxHashMap::default()),
             in_transition: Mutex::new(FxHashSet::default()),
             on_fatal,

@@ -46,6 +46,17 @@ pub const MAX_UNSENT_PER_CONNECTION: Setting<u64> = Setting {
           reply may be larger. Bigger lets slow clients hold more of the server's memory.",
 };
 
+/// `basalt.ipc.max.connections`.
+pub const MAX_CONNECTIONS: Setting<u32> = Setting {
+    key: "basalt.ipc.max.connections",
+    default: 0,
+    min: 0,
+    max: 1 << 24,
+    unit: "count",
+    doc: "Connections that each RPC port holds at once; one more is closed as soon as it is made, and its client tries again \
+          later. 0 takes a quarter of the descriptors that the process may have open, so that files can always be opened.",
+};
+
 /// `basalt.ipc.connection.handshake.timeout`.
 pub const HANDSHAKE_TIMEOUT: Setting<u64> = Setting {
     key: "basalt.ipc.connection.handshake.timeout",
@@ -93,6 +104,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MAX_CALL_QUEUE_SIZE,
     &MAX_CALLS_PER_CONNECTION,
     &MAX_UNSENT_PER_CONNECTION,
+    &MAX_CONNECTIONS,
     &HANDSHAKE_TIMEOUT,
     &STALL_TIMEOUT,
     &IDLE_TIMEOUT,

@@ -305,3 +305,28 @@ async fn random_bytes_after_the_handshake_never_stop_the_server() {
     }
     Raw::ready(&server).await.assert_alive().await;
 }
+
+#[tokio::test]
+async fn connections_over_the_cap_are_closed_and_taken_again_when_others_end() {
+    let server = start(Toy::default(), Limits { max_connections: 3, ..limits() });
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        let mut raw = Raw::connect(&server).await;
+        raw.send(b"Securi").await;
+        let _ = raw.exception().await;
+        held.push(raw);
+    }
+    for _ in 0..20 {
+        Raw::connect(&server).await.assert_closed().await;
+    }
+    assert_eq!(server.counters().connections.load(Ordering::Relaxed), 3);
+    assert_eq!(server.counters().refused_connections.load(Ordering::Relaxed), 20);
+    // Those that are in are served on, and a place that gets free is given away.
+    held[0].send(b"Securi").await;
+    let _ = held[0].exception().await;
+    drop(held.pop());
+    until("one has gone", || server.counters().connections.load(Ordering::Relaxed) == 2).await;
+    let mut late = Raw::connect(&server).await;
+    late.send(b"Securi").await;
+    let _ = late.exception().await;
+}

@@ -36,6 +36,8 @@ pub struct Limits {
     pub max_unsent_bytes: usize,
     /// Largest decompressed cell block.
     pub max_decompressed_bytes: u64,
+    /// Connections at once.
+    pub max_connections: usize,
     /// Time for preamble and header.
     pub handshake_timeout: Duration,
     /// Time without progress in the middle of a request or reply.
@@ -53,6 +55,10 @@ impl Limits {
             max_calls: config.get(&settings::MAX_CALLS_PER_CONNECTION) as usize,
             max_unsent_bytes: usize::try_from(config.get(&settings::MAX_UNSENT_PER_CONNECTION)).unwrap_or(usize::MAX),
             max_decompressed_bytes: config.get(&settings::MAX_DECOMPRESSED_SIZE),
+            max_connections: match config.get(&settings::MAX_CONNECTIONS) {
+                0 => usize::MAX,
+                given => given as usize,
+            },
             handshake_timeout: Duration::from_millis(config.get(&settings::HANDSHAKE_TIMEOUT)),
             stall_timeout: Duration::from_millis(config.get(&settings::STALL_TIMEOUT)),
             idle_timeout: Duration::from_millis(config.get(&settings::IDLE_TIMEOUT)),
@@ -65,6 +71,8 @@ impl Limits {
 pub struct Counters {
     /// Gauge: connections open.
     pub connections: AtomicUsize,
+    /// Connections closed at once because there were too many.
+    pub refused_connections: AtomicU64,
     /// Gauge: bytes of requests waiting for an answer.
     pub queued_bytes: AtomicU64,
     /// Calls received.
@@ -176,6 +184,14 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
+    let mut told: Option<tokio::time::Instant> = None;
+    let mut say = |what: std::fmt::Arguments<'_>| {
+        // A flood must not become one of the log.
+        if told.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
+            told = Some(tokio::time::Instant::now());
+            tracing::warn!(address = %shared.address, "{what}");
+        }
+    };
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -183,9 +199,21 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::
         };
         match accepted {
             Ok((stream, peer)) => {
+                // Counted here: a task that has not run yet is a connection, too.
+                let open = shared.counters.connections.fetch_add(1, Ordering::Relaxed) + 1;
+                if open > shared.limits.max_connections {
+                    shared.counters.connections.fetch_sub(1, Ordering::Relaxed);
+                    let refused = shared.counters.refused_connections.fetch_add(1, Ordering::Relaxed) + 1;
+                    drop(stream);
+                    say(format_args!(
+                        "{} connections are open, as many as basalt.ipc.max.connections allows: {peer} was refused, \
+                         {refused} so far",
+                        open - 1
+                    ));
+                    continue;
+                }
                 let (shared, stopped) = (shared.clone(), stopped.clone());
                 tokio::spawn(async move {
-                    shared.counters.connections.fetch_add(1, Ordering::Relaxed);
                     let _gone = Decrement(&shared.counters.connections);
                     prepare(&stream);
                     connection::run(stream, peer, &shared, stopped).await;
@@ -193,12 +221,15 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::
             }
             Err(error) => {
                 // Out of file descriptors, most likely: connections that end give some back.
-                tracing::warn!(%error, address = %shared.address, "cannot accept a connection");
+                say(format_args!("cannot accept a connection: {error}"));
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
     }
 }
+
+/// How soon a message about refused connections is repeated.
+const SAY_AGAIN: Duration = Duration::from_secs(10);
 
 struct Decrement<'a>(&'a AtomicUsize);
 
