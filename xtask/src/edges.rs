@@ -52,6 +52,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         ],
         &["client", "filter"],
     ),
+    // drives the server as a process: sockets, signals, files
+    ("faults", &["base", "cell", "model", "rpc", "proto"], &[]),
     ("xtask", &[], &[]),
 ];
 

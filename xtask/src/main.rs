@@ -37,6 +37,9 @@ usage: cargo xtask <command>
                             before each restart and wants the loss to be found
   differential [--programs N] [--seed S] [--steps 1,2,..]
                             random programs against Apache HBase and Basalt, every reply compared
+  faults [--minutes N] [--only PART-OF-A-NAME] [--seed S] [--list]
+                            the release binary (BASALT_BINARY or target/release/basalt) under kill -9, SIGSTOP, a full
+                            disk, little memory, failing system calls, a bad network, hostile clients; histories checked
   bench [ARGS...]           the micro-benchmarks
   proto [--check]           generated protobuf code from crates/proto/proto
   coverage [--check]        docs/coverage.md: what is there, counted against the inventory";
@@ -106,6 +109,7 @@ fn command() -> anyhow::Result<()> {
             differential::run(&mut report, &plan)?;
             report.finish()
         }
+        "faults" => faults(&rest),
         "bench" => {
             // The figures of rpc.* are those of the server binary beside the program: it must not be an old one.
             run::must("release build", run::cargo().args(["build", "--release", "--package", "basalt"]))?;
@@ -125,6 +129,14 @@ fn command() -> anyhow::Result<()> {
         },
         _ => bail!("{USAGE}"),
     }
+}
+
+/// The fault harness, on the binary that is there. Its scratch is on a disk, where syncs are real.
+fn faults(args: &[&str]) -> anyhow::Result<()> {
+    let mut cargo = run::cargo();
+    cargo.args(["run", "--quiet", "--profile", "test", "--package", "basalt-faults", "--", "--binary"]);
+    cargo.arg(server::binary()).arg("--scratch").arg(run::scratch()?.join("faults")).args(args);
+    run::must("faults", &mut cargo)
 }
 
 /// Everything, in the order in which a failure is cheapest to learn of.

@@ -54,6 +54,12 @@ pub struct Server {
     pub start_took: Duration,
 }
 
+/// The server under test: `BASALT_BINARY`, or that of the release build.
+pub fn binary() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
+    std::env::var_os("BASALT_BINARY").map_or_else(|| target.join("release/basalt"), PathBuf::from)
+}
+
 impl Site {
     /// An empty place for a server, under a name of the caller's.
     pub fn new(kind: Kind, lab: &Path, name: &str) -> anyhow::Result<Site> {
@@ -102,8 +108,7 @@ impl Site {
     }
 
     fn spawn_basalt(&mut self) -> anyhow::Result<Server> {
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
-        let binary = std::env::var_os("BASALT_BINARY").map_or_else(|| target.join("release/basalt"), PathBuf::from);
+        let binary = binary();
         let mut command = Command::new(&binary);
         command.arg("-D").arg(format!("hbase.rootdir=file://{}", self.dir.join("root").display()));
         for (key, value) in self.settings() {

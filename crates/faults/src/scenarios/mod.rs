@@ -1,0 +1,56 @@
+//! The scenarios, each a function named after its row in `docs/reliability.md`.
+
+mod crash;
+mod disk;
+mod files;
+mod hostile;
+mod memory;
+mod network;
+mod syscalls;
+
+use std::pin::Pin;
+
+use crate::lab::Lab;
+
+type Run<'a> = Pin<Box<dyn Future<Output = anyhow::Result<()>> + 'a>>;
+
+/// A scenario's name and what runs it.
+pub type Scenario = (&'static str, for<'a> fn(&'a mut Lab) -> Run<'a>);
+
+macro_rules! scenarios {
+    ($($part:ident :: $name:ident),* $(,)?) => {
+        /// All of them, in the order in which they run.
+        pub const ALL: &[Scenario] = &[$((stringify!($name), |lab| Box::pin($part::$name(lab)))),*];
+    };
+}
+
+scenarios!(
+    crash::f01_kill_under_load,
+    crash::f01_kill_under_load_relaxed,
+    crash::f13_killed_while_recovering,
+    crash::f51_nonce_after_restart,
+    crash::f32_stopped_and_continued,
+    crash::stop_signal_during_start,
+    syscalls::f04_sync_fails_once,
+    syscalls::f04_sync_fails_for_good,
+    syscalls::f04_slow_sync,
+    syscalls::f05_failed_sync_then_crash,
+    syscalls::f11_read_error_during_replay,
+    syscalls::f03_rename_fails,
+    syscalls::f06_write_fails,
+    disk::f06_full_disk_and_back,
+    disk::f06_killed_on_a_full_disk,
+    disk::f06_start_on_a_full_disk,
+    files::f16_empty_and_headless_logs,
+    files::f20_table_deleted_before_replay,
+    files::f39_scan_while_files_change,
+    files::f47_flipped_byte_is_named,
+    network::f34_network_faults,
+    network::f40_scan_cut_at_every_call,
+    memory::f49_memory_cap,
+    memory::f49_overload_is_refused,
+    memory::f49_huge_rows,
+    hostile::f50_slow_loris,
+    hostile::f50_connection_flood,
+    hostile::f50_descriptors_run_out,
+);

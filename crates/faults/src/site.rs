@@ -1,0 +1,246 @@
+//! The server under test: the release binary, started again and again on one directory, perhaps under limits.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal};
+
+use crate::remote::Address;
+
+/// Where a server lives; survives its restarts.
+pub struct Site {
+    binary: PathBuf,
+    /// Everything of this site.
+    pub dir: PathBuf,
+    /// `hbase.rootdir`.
+    pub root: PathBuf,
+    /// Settings besides.
+    pub defines: Vec<String>,
+    /// Most descriptors the process may have.
+    pub descriptors: Option<u64>,
+    /// A cgroup (a directory with `cgroup.procs`) to start in.
+    pub cgroup: Option<PathBuf>,
+    /// `strace` options that the whole life of the process is to be under.
+    pub injections: Vec<String>,
+    /// Where its region server is now.
+    pub region: Address,
+    /// Where its master is now.
+    pub master: Address,
+    starts: u32,
+}
+
+/// A running process; killed when dropped.
+pub struct Server {
+    child: Child,
+    pid: Option<Pid>,
+    /// What it said on standard error so far.
+    pub log: PathBuf,
+    /// From the start until it said that it serves.
+    pub start_took: Duration,
+}
+
+impl Site {
+    pub fn new(binary: &Path, scratch: &Path, name: &str) -> anyhow::Result<Site> {
+        let dir = scratch.join(name);
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir).with_context(|| format!("cannot clear {}", dir.display()))?;
+        }
+        std::fs::create_dir_all(&dir)?;
+        Ok(Site {
+            binary: binary.to_owned(),
+            root: dir.join("root"),
+            dir,
+            defines: Vec::new(),
+            descriptors: None,
+            cgroup: None,
+            injections: Vec::new(),
+            region: Address::default(),
+            master: Address::default(),
+            starts: 0,
+        })
+    }
+
+    pub fn define(&mut self, key: &str, value: impl std::fmt::Display) {
+        self.defines.push(format!("{key}={value}"));
+    }
+
+    fn command(&mut self) -> anyhow::Result<(Command, PathBuf)> {
+        self.starts += 1;
+        let mut before = String::new();
+        if let Some(limit) = self.descriptors {
+            before.push_str(&format!("ulimit -n {limit}; "));
+        }
+        if let Some(cgroup) = &self.cgroup {
+            before.push_str(&format!("echo $$ > {}/cgroup.procs; ", cgroup.display()));
+        }
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("{before}exec \"$@\"")).arg("sh");
+        if !self.injections.is_empty() {
+            let trace = self.dir.join(format!("strace-{}.txt", self.starts));
+            command.args(["strace", "-f", "-qq", "-o"]).arg(trace).args(&self.injections);
+        }
+        command.arg(&self.binary).arg("-D").arg(format!("hbase.rootdir={}", self.root.display()));
+        for define in [
+            "hbase.zookeeper.property.clientPort=0",
+            "hbase.master.port=0",
+            "hbase.regionserver.port=0",
+            "hbase.master.info.port=-1",
+        ] {
+            command.args(["-D", define]);
+        }
+        for define in &self.defines {
+            command.arg("-D").arg(define);
+        }
+        let log = self.dir.join(format!("stderr-{}.log", self.starts));
+        command
+            .env_remove("HBASE_CONF_DIR")
+            .env("BASALT_LOG", "warn,basalt=info,basalt_regionserver=info")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(&log)?);
+        Ok((command, log))
+    }
+
+    /// Starts it and waits until it says that it serves.
+    pub fn start(&mut self) -> anyhow::Result<Server> {
+        self.start_within(Duration::from_secs(90))
+    }
+
+    pub fn start_within(&mut self, limit: Duration) -> anyhow::Result<Server> {
+        let started = Instant::now();
+        let mut server = self.spawn()?;
+        let stdout = server.child.stdout.take().context("no output")?;
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut announcement = Vec::new();
+        while announcement.len() < 5 {
+            match lines.recv_timeout(limit.saturating_sub(started.elapsed())) {
+                Ok(line) => announcement.push(line),
+                Err(_) if server.is_alive() => bail!("not ready after {} s; {}", limit.as_secs(), server.last_words()),
+                Err(_) => bail!("it ended before it was ready: {}", server.last_words()),
+            }
+        }
+        let port = |after: &str| -> anyhow::Result<u16> {
+            let line = announcement.iter().find(|line| line.contains("listening")).context("no line about ports")?;
+            let rest = line.split_once(after).context("a port is missing")?.1.trim_start();
+            let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+            Ok(digits.parse()?)
+        };
+        let pid = announcement.iter().find_map(|line| line.rsplit_once("kill ")?.1.trim().parse::<i32>().ok());
+        server.pid = pid.and_then(Pid::from_raw);
+        self.master.set(SocketAddr::from(([127, 0, 0, 1], port("master")?)));
+        self.region.set(SocketAddr::from(([127, 0, 0, 1], port("region server")?)));
+        server.start_took = started.elapsed();
+        Ok(server)
+    }
+
+    /// Starts it without waiting for anything.
+    pub fn spawn(&mut self) -> anyhow::Result<Server> {
+        let (mut command, log) = self.command()?;
+        let child = command.spawn().with_context(|| format!("cannot start {}", self.binary.display()))?;
+        Ok(Server { child, pid: None, log, start_took: Duration::ZERO })
+    }
+
+    /// Everything that servers here have said, start after start.
+    pub fn all_said(&self) -> String {
+        let logs = (1..=self.starts).map(|n| self.dir.join(format!("stderr-{n}.log")));
+        logs.map(|log| std::fs::read_to_string(log).unwrap_or_default()).collect()
+    }
+}
+
+impl Server {
+    /// The server's own process, also behind `strace`.
+    pub fn pid(&self) -> u32 {
+        self.pid.map_or_else(|| self.child.id(), |pid| pid.as_raw_nonzero().get().unsigned_abs())
+    }
+
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let pid = self.pid.unwrap_or_else(|| Pid::from_child(&self.child));
+        rustix::process::kill_process(pid, signal).context("the process is gone")
+    }
+
+    /// Its status, if it ends in time.
+    pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
+        let start = Instant::now();
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) if start.elapsed() < limit => std::thread::sleep(Duration::from_millis(10)),
+                _ => return None,
+            }
+        }
+    }
+
+    /// SIGKILL.
+    pub fn kill(mut self) {
+        self.kill_now();
+    }
+
+    /// SIGTERM; an error if it does not end well.
+    pub fn stop(mut self) -> anyhow::Result<()> {
+        self.signal(Signal::TERM)?;
+        match self.wait(Duration::from_secs(60)) {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => bail!("after SIGTERM it ended with {status}: {}", self.last_words()),
+            None => bail!("still running 60 s after SIGTERM"),
+        }
+    }
+
+    fn kill_now(&mut self) {
+        if self.is_alive() {
+            // Behind strace: the server first, then strace ends with it.
+            if let Some(pid) = self.pid {
+                rustix::process::kill_process(pid, Signal::KILL).ok();
+                if self.wait(Duration::from_secs(5)).is_some() {
+                    return;
+                }
+            }
+            self.child.kill().ok();
+        }
+        self.child.wait().ok();
+    }
+
+    /// What it said.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    pub fn last_words(&self) -> String {
+        let said = self.said();
+        let lines: Vec<&str> = said.lines().rev().take(4).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join(" | ")
+    }
+
+    /// MiB in memory.
+    pub fn resident_mib(&self) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with("VmRSS:"));
+        line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).unwrap_or(0) / 1024
+    }
+
+    /// Open descriptors.
+    pub fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.pid())).map_or(0, Iterator::count)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill_now();
+    }
+}
