@@ -56,9 +56,8 @@ mod tests {
 
     #[test]
     fn limits_are_sought_in_the_own_cgroup_and_above() {
-        let files = |text: &str| -> Vec<String> {
-            limit_files(text).iter().map(|path| path.display().to_string()).collect()
-        };
+        let files =
+            |text: &str| -> Vec<String> { limit_files(text).iter().map(|path| path.display().to_string()).collect() };
         assert_eq!(
             files("0::/system.slice/basalt.service\n"),
             [
