@@ -15,6 +15,7 @@ mod exchange;
 mod interop;
 mod jvm;
 mod kill;
+mod native_tools;
 mod proto;
 mod report;
 mod run;
@@ -31,7 +32,7 @@ usage: cargo xtask <command>
   check [--quick]           format, crate edges, generated code, tidiness, licences; unless quick, lints and fast tests
   test                      everything: check's tests, the release build, real clients, the kill test
   interop [--against basalt|hbase] [--only REGEX] [SUITE...]
-                            real clients against the server; suites: java java3 asynchbase shell go pe ltt exchange
+                            real clients against the server; suites: java java3 asynchbase shell go pe ltt tools exchange
   kill [--rounds N] [--seed S] [--against basalt|hbase] [sabotage]
                             kill -9 under concurrent writes, restart, compare with the journal; sabotage cuts the log
                             before each restart and wants the loss to be found

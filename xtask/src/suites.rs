@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 
 use crate::report::Outcome;
 use crate::server::Kind;
-use crate::{differential, jvm, run, toolchain};
+use crate::{differential, jvm, native_tools, run, toolchain};
 
 /// What a suite is told.
 pub struct Context {
@@ -43,6 +43,7 @@ pub const ALL: &[Suite] = &[
     Suite { name: "go", run: go },
     Suite { name: "pe", run: performance_evaluation },
     Suite { name: "ltt", run: load_test_tool },
+    Suite { name: "tools", run: native_tools::suite },
     Suite { name: "differential", run: differential::suite },
 ];
 
@@ -105,7 +106,8 @@ fn go(c: &Context) -> anyhow::Result<Outcome> {
     Ok(judge(&run::logged(Command::new(binary).args([&c.zookeeper, "it_go"]), &c.log, LIMIT)?))
 }
 
-fn script(c: &Context, name: &str) -> Command {
+/// One of the scripts that run HBase's own programs, against the suite's server.
+pub fn script(c: &Context, name: &str) -> Command {
     let mut command = Command::new("bash");
     command.arg(toolchain::scripts().join(name)).env("LAB", &c.lab).env("ZK", &c.zookeeper);
     let conf = c.log.with_extension("conf");

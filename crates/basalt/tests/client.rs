@@ -71,6 +71,19 @@ async fn rows_are_written_read_counted_checked_and_deleted() {
     t.delete(&Delete::new("a").build()).await.expect("delete");
     assert!(!t.exists(&Get::new("a")).await.expect("exists"));
 
+    let by_rpc = Connection::open(Options::rpc(&format!("127.0.0.1:{}", server.region_port)));
+    assert_eq!(by_rpc.cluster_id().await.expect("an id"), connection.cluster_id().await.expect("an id"));
+    assert!(by_rpc.table(t.name()).exists(&Get::new("z")).await.expect("exists"));
+    assert!(by_rpc.admin().table_exists(t.name()).await.expect("the master is found"));
+    let mut buffered = t.buffered(1000);
+    for i in 0..50 {
+        buffered.mutate(Put::new(format!("buffered{i}")).add("f", "q", [0; 100]).build()).await.expect("taken");
+    }
+    buffered.flush().await.expect("flushed");
+    assert!(t.exists(&Get::new("buffered49")).await.expect("exists"));
+    buffered.mutate(Put::new("a").add("nofamily", "q", "1").build()).await.expect("taken");
+    assert_eq!(buffered.flush().await.expect_err("refused").short_class(), Some("NoSuchColumnFamilyException"));
+
     let wrong = t.put(&Put::new("a").add("nofamily", "q", "1").build()).await.expect_err("no such family");
     assert_eq!(wrong.short_class(), Some("NoSuchColumnFamilyException"));
     let nowhere = connection.table(&TableName::parse("nowhere").expect("legal"));

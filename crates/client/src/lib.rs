@@ -1,6 +1,7 @@
 //! A native HBase client: registry, locator, tables, scanners, administration.
 //!
 //! ```no_run
+//! # use basalt_client as client;
 //! # async fn example() -> Result<(), client::Error> {
 //! use client::{Connection, Options, Put};
 //! let connection = Connection::open(Options::zookeeper("localhost:2181"));

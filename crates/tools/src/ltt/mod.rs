@@ -3,7 +3,8 @@
 //! Keys, columns, values and the bookkeeping of updates are the Java tool's, so that either tool verifies what the
 //! other wrote. Writers, updaters and readers may run at once: then each stays behind the one before it.
 //! Where it differs: no encryption, replicas, access control or visibility labels; generators, writers, readers and
-//! updaters of one's own cannot be loaded.
+//! updaters of one's own cannot be loaded. With `-batchupdate` all notes of a family travel as one value; the Java tool
+//! sends them as several appends to one column, of which HBase keeps the last, and cannot verify such rows afterwards.
 //! Follows: `org.apache.hadoop.hbase.util.LoadTestTool`.
 
 mod data;

@@ -138,9 +138,11 @@ impl Shared {
         for family in &self.generator.families {
             let family_hash = array_hash(family);
             increment = increment.add(family, INCREMENT, family_hash);
-            append = append.add(family, MUTATE_INFO, mutate_info(INCREMENT, Change::Increment));
+            // What is noted under `mutate_info` of this family and not yet sent.
+            let mut notes = mutate_info(INCREMENT, Change::Increment);
             columns += 1;
             if !options.batch {
+                append = append.add(family, MUTATE_INFO, std::mem::take(&mut notes));
                 self.change(thread, number, options, &increment.build(), None).await;
                 self.change(thread, number, options, &append.build(), None).await;
                 self.progress.columns.fetch_add(2, Relaxed);
@@ -183,12 +185,17 @@ impl Shared {
                         Change::Append
                     }
                 };
-                append = append.add(family, MUTATE_INFO, mutate_info(column, change));
+                notes.extend(mutate_info(column, change));
                 if !options.batch {
+                    append = append.add(family, MUTATE_INFO, std::mem::take(&mut notes));
                     self.change(thread, number, options, &append.build(), None).await;
                     self.progress.columns.fetch_add(1, Relaxed);
                     append = Append::new(&row);
                 }
+            }
+            if options.batch {
+                // In one piece: a server keeps only the last of several pieces for one column.
+                append = append.add(family, MUTATE_INFO, notes);
             }
         }
         if options.batch {
