@@ -31,12 +31,6 @@ impl Kind {
     }
 }
 
-/// The release binary, unless another is named in BASALT_BINARY.
-pub fn binary() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
-    std::env::var_os("BASALT_BINARY").map_or_else(|| target.join("release/basalt"), PathBuf::from)
-}
-
 /// Where a server lives; survives its restarts.
 pub struct Site {
     kind: Kind,
