@@ -31,6 +31,14 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("tools", &["base", "cell", "model", "filter", "proto", "rpc", "client"], &[]),
     // measures the storage crates from the inside, and the server through its socket
     ("bench", &["base", "cell", "model", "filter", "fs", "hfile", "memstore", "wal", "region", "rpc", "proto"], &[]),
+    // the model world: the whole server on one thread, for tests
+    (
+        "sim",
+        &[
+            "base", "cell", "model", "filter", "fs", "hfile", "wal", "region", "rpc", "proto", "regionserver", "master",
+        ],
+        &[],
+    ),
     (
         "basalt",
         &[

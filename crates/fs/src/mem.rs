@@ -31,11 +31,15 @@ pub struct MemVolume {
     state: Arc<Mutex<State>>,
 }
 
+/// Told of each call before it is made.
+pub type Watcher = Arc<dyn Fn(Op, &FilePath) + Send + Sync>;
+
 #[derive(Default)]
 struct State {
     tree: Tree,
     faults: Faults,
     capacity_bytes: Option<u64>,
+    watcher: Option<Watcher>,
 }
 
 impl MemVolume {
@@ -45,7 +49,7 @@ impl MemVolume {
     }
 
     fn with_tree(tree: Tree, capacity_bytes: Option<u64>) -> MemVolume {
-        MemVolume { state: Arc::new(Mutex::new(State { tree, faults: Faults::default(), capacity_bytes })) }
+        MemVolume { state: Arc::new(Mutex::new(State { tree, capacity_bytes, ..State::default() })) }
     }
 
     /// An independent copy of this volume as it is now, what waits for a sync included; without the faults.
@@ -59,6 +63,19 @@ impl MemVolume {
     pub fn crash(&self, dice: &base::Dice, policy: CrashPolicy) -> MemVolume {
         let state = self.state.lock();
         MemVolume::with_tree(crash::after(&state.tree, dice, policy), state.capacity_bytes)
+    }
+
+    /// Has `watcher` called before every call from now on, without a lock held: it may call the volume itself (its own calls are not
+    /// told to it), move a clock as a slow disk would, or do what another thread might do just then.
+    pub fn watch(&self, watcher: Option<Watcher>) {
+        self.state.lock().watcher = watcher;
+    }
+
+    fn tell(&self, op: Op, path: &FilePath) {
+        // Taken out meanwhile: what the watcher does is not told to it.
+        let Some(watcher) = self.state.lock().watcher.take() else { return };
+        watcher(op, path);
+        self.state.lock().watcher.get_or_insert(watcher);
     }
 
     /// Calls so far, each trait call on the volume and on its files being one.
@@ -94,6 +111,16 @@ impl MemVolume {
     /// After `calls` more calls the machine stops: every further one fails and changes nothing.
     pub fn stop_after(&self, calls: u64) {
         self.inject(Fault { op: None, path_contains: None, nth: calls + 1, kind: FaultKind::Stopped, forever: true });
+    }
+
+    /// Whether the machine is off: [`MemVolume::stop_after`] so many calls were made.
+    pub fn is_stopped(&self) -> bool {
+        self.state.lock().faults.is_stopped()
+    }
+
+    /// Bytes that all files have together.
+    pub fn used_bytes(&self) -> u64 {
+        self.state.lock().tree.used_bytes()
     }
 
     /// Takes all faults away.
@@ -147,6 +174,7 @@ impl MemVolume {
     }
 
     fn call<T>(&self, op: Op, path: &FilePath, act: impl FnOnce(&mut State) -> io::Result<T>) -> Result<T> {
+        self.tell(op, path);
         let mut state = self.state.lock();
         state.faults.check(op, path)?;
         act(&mut state).map_err(|e| Error::new(op.verb(), path, e))

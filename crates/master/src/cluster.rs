@@ -5,7 +5,7 @@ use crate::convert::NamespaceConfiguration;
 use base::TimestampMs;
 use bytes::Bytes;
 use model::{RegionInfo, TableDescriptor, TableName};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// State of a region, as hbase:meta has it.
@@ -68,7 +68,7 @@ pub struct RegionCounts {
 #[derive(Debug, Default)]
 pub struct Cluster {
     tables: BTreeMap<TableName, Table>,
-    regions: HashMap<Arc<str>, RegionNode>,
+    regions: BTreeMap<Arc<str>, RegionNode>,
     by_table: BTreeMap<TableName, BTreeSet<RegionKey>>,
     namespaces: BTreeMap<String, NamespaceConfiguration>,
 }

@@ -119,7 +119,7 @@ impl Master {
             let (journal, records) = Journal::open(Arc::clone(&volume))?;
             Ok((journal, records, read_descriptors(&*volume)?))
         };
-        let joined = tokio::task::spawn_blocking(read).await;
+        let joined = off_worker(read).await;
         let (journal, records, descriptors) =
             joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
         let open_slots_count = env.config.get(&settings::OPEN_THREADS) as usize;
@@ -182,7 +182,7 @@ impl Master {
 
     async fn write_store(&self, servers: BTreeSet<String>) -> std::result::Result<(), StartError> {
         let (volume, server, now) = (Arc::clone(&self.volume), self.host.server_name(), self.clock.now_ms());
-        let written = tokio::task::spawn_blocking(move || master_store::write(&*volume, &server, &servers, now)).await;
+        let written = off_worker(move || master_store::write(&*volume, &server, &servers, now)).await;
         Ok(written.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?)
     }
 
@@ -201,10 +201,15 @@ impl Master {
         let content = meta::parse_meta(&cells);
         let servers = meta::servers(&cells);
         drop(cells);
+        // What was deleted later than anything that is shown would hide what is written now, should the clock have gone back.
+        let all = model::Scan { raw: true, ..meta::whole_scan() };
+        let hidden = self.host.scan(META_ENCODED_NAME, all).await?;
+        let newest_hidden = hidden.iter_from(0).map(|cell| cell.timestamp()).max().unwrap_or(0);
+        drop(hidden);
         for row in &content.strange_rows {
             tracing::warn!(row, "a row of hbase:meta is neither a region nor a table: it is left alone");
         }
-        *self.last_stamp.lock() = content.newest_stamp;
+        *self.last_stamp.lock() = content.newest_stamp.max(newest_hidden + 1);
         let mut orphans = Vec::new();
         {
             let mut cluster = self.cluster.write();
@@ -367,6 +372,7 @@ impl Master {
         tokio::spawn(async move {
             loop {
                 tokio::select! {
+                    biased;
                     _ = stopping.wait_for(|stopping| *stopping) => return,
                     () = tokio::time::sleep(every) => {}
                 }
@@ -413,7 +419,7 @@ impl Master {
         work: impl FnOnce(&dyn Volume) -> Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send + 'static {
         let volume = Arc::clone(&self.volume);
-        let running = tokio::task::spawn_blocking(move || work(&*volume));
+        let running = off_worker(move || work(&*volume));
         async move {
             running.await.unwrap_or_else(|panic| Err(MasterError::do_not_retry(format!("internal error: {panic}"))))
         }
@@ -436,6 +442,7 @@ impl Master {
     pub(crate) async fn unless_stopped(&self, event: impl Future<Output = ()>) -> Result<()> {
         let mut stopping = self.stopping.subscribe();
         tokio::select! {
+            biased;
             _ = stopping.wait_for(|stopping| *stopping) => Err(Master::stopped_error()),
             () = event => Ok(()),
         }
@@ -501,6 +508,26 @@ impl Master {
     /// The procedures that run or ended lately.
     pub fn procedures(&self) -> &Procedures {
         &self.procedures
+    }
+}
+
+/// Runs `work` on the blocking pool, from now on; the future waits for it. On a runtime of one thread (the model world) it has
+/// run when this returns, so that one seed gives one run.
+fn off_worker<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> impl Future<Output = std::result::Result<T, tokio::task::JoinError>> + Send + 'static {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    let (done, running) = if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
+        (Some(work()), None)
+    } else {
+        (None, Some(tokio::task::spawn_blocking(work)))
+    };
+    async move {
+        match (done, running) {
+            (Some(done), _) => Ok(done),
+            (None, Some(running)) => running.await,
+            (None, None) => unreachable!("it was begun one way or the other"),
+        }
     }
 }
 

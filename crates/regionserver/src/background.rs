@@ -71,12 +71,12 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
         // One message says that the disk is full; each region's failure would drown it.
         Err(error) if error.is_disk_full() && !server.full_flushes.may_speak(&*server.env.clock) => {
             tracing::debug!("flushing {}: {}", region.info().name_string(), server.judge(error));
-            server.stop.wait(FAILED_FLUSH_PAUSE);
+            server.rest(FAILED_FLUSH_PAUSE);
         }
         Err(error) => {
             tracing::warn!("flushing {}: {}", region.info().name_string(), server.judge(error));
             // What failed (a full disk, say) will hardly be mended at once, and every write asks again.
-            server.stop.wait(FAILED_FLUSH_PAUSE);
+            server.rest(FAILED_FLUSH_PAUSE);
         }
     }
 }
@@ -169,7 +169,7 @@ impl Throttle for Pace<'_> {
             due_us.saturating_sub(self.server.env.clock.monotonic_us())
         };
         if wait_us > 1_000 {
-            !self.server.stop.wait(Duration::from_micros(wait_us))
+            !self.server.rest(Duration::from_micros(wait_us))
         } else {
             !self.server.stop.is_set()
         }
@@ -207,15 +207,42 @@ fn chores(server: &Arc<RegionServer>) {
     let mut logs = LogWatch { rolled_us, is_read_only: false, failed_rolls: Seldom::default() };
     while !server.stop.wait(CHORE_PERIOD) {
         round += 1;
-        let expired = server.scanners.expire();
-        if expired > 0 {
-            tracing::info!("{expired} scanners were closed because their leases ran out");
-        }
-        relieve_memory(server);
-        look_after_logs(server, &mut logs);
-        if round.is_multiple_of(SURVEY_EVERY_CHORES) {
-            survey(server);
-        }
+        look_around(server, &mut logs, round.is_multiple_of(SURVEY_EVERY_CHORES));
+    }
+}
+
+/// One round of the chores.
+fn look_around(server: &Arc<RegionServer>, logs: &mut LogWatch, survey_too: bool) {
+    let expired = server.scanners.expire();
+    if expired > 0 {
+        tracing::info!("{expired} scanners were closed because their leases ran out");
+    }
+    relieve_memory(server);
+    look_after_logs(server, logs);
+    if survey_too {
+        survey(server);
+    }
+}
+
+/// What the threads of a server would do, one piece at a time and when the caller says so: a server without threads is driven
+/// by these, and one seed gives one run.
+impl RegionServer {
+    /// One round of the chores, the survey of all regions included.
+    pub fn step_chores(self: &Arc<Self>) {
+        let rolled_us = self.env.clock.monotonic_us();
+        let mut logs = LogWatch { rolled_us, is_read_only: false, failed_rolls: Seldom::default() };
+        look_around(self, &mut logs, true);
+    }
+
+    /// The oldest waiting flush; false when none waits.
+    pub fn step_flush(self: &Arc<Self>) -> bool {
+        self.flushes.run_one(|name, reason| flush(self, name, reason))
+    }
+
+    /// The oldest waiting compaction, small ones first; false when none waits.
+    pub fn step_compaction(self: &Arc<Self>) -> bool {
+        self.small_compactions.run_one(|name, asked| compact(self, name, asked))
+            || self.large_compactions.run_one(|name, asked| compact(self, name, asked))
     }
 }
 

@@ -11,6 +11,7 @@
 //! `HRegionServer`, `RSRpcServices`, `MemStoreFlusher`, `CompactSplit`.
 
 mod background;
+mod blocking;
 mod bulk_load;
 mod endpoints;
 mod errors;

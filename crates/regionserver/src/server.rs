@@ -100,6 +100,7 @@ pub struct RegionServer {
     on_stop_request: Arc<dyn Fn(String) + Send + Sync>,
     fatal: AtomicBool,
     threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
+    stepped: bool,
 }
 
 /// What was asked to be compacted; `None` in a queue means "what the policy chooses".
@@ -139,12 +140,25 @@ impl StopSignal {
 impl RegionServer {
     /// A server without regions; its background threads run.
     pub fn start(parts: RegionServerParts) -> Arc<RegionServer> {
+        let server = Self::without_threads(parts, false);
+        *server.threads.lock() = crate::background::spawn(&server);
+        server
+    }
+
+    /// A server without regions and without threads: what they would do is done when [`RegionServer::step_chores`],
+    /// [`RegionServer::step_flush`] and [`RegionServer::step_compaction`] are called, and nothing waits for time to pass. The model
+    /// world runs it.
+    pub fn start_stepped(parts: RegionServerParts) -> Arc<RegionServer> {
+        Self::without_threads(parts, true)
+    }
+
+    fn without_threads(parts: RegionServerParts, stepped: bool) -> Arc<RegionServer> {
         let RegionServerParts { name, env, meta_env, config, memory_budget_bytes, on_fatal, on_stop_request } = parts;
         let clock = env.clock.clone();
         let started_ms = clock.now_ms().0;
         // Ids of two lives of a server do not meet: the start code is in their upper half.
         let first_scanner_id = (name.start_code & 0x7FFF_FFFF) << 32 | 1;
-        let server = Arc::new(RegionServer {
+        Arc::new(RegionServer {
             marks: MemoryMarks::new(&config, memory_budget_bytes),
             memory_budget_bytes,
             scanners: Scanners::new(clock.clone(), config.get(&settings::SCANNER_TIMEOUT_MS), first_scanner_id),
@@ -169,9 +183,13 @@ impl RegionServer {
             env,
             meta_env,
             config,
-        });
-        *server.threads.lock() = crate::background::spawn(&server);
-        server
+            stepped,
+        })
+    }
+
+    /// Waits so long, or until the server stops; returns whether it does. Without threads nobody waits.
+    pub(crate) fn rest(&self, time: std::time::Duration) -> bool {
+        if self.stepped { self.stop.is_set() } else { self.stop.wait(time) }
     }
 
     /// The server's name.
@@ -245,6 +263,10 @@ impl RegionServer {
             return Err(ServerError::Stopping(self.name.clone()));
         }
         if let Some(region) = self.region(&name) {
+            if region.is_closing() {
+                // Its closing failed and has to be tried again first: what it holds is in the log only.
+                return Err(ServerError::InTransition(info.name_string()));
+            }
             return Ok(region.open_seq_id().0);
         }
         let _transition = self.begin_transition(&name, info)?;
@@ -265,7 +287,8 @@ impl RegionServer {
     /// Closes a region: flushes it and refuses further calls. A region that is not online is closed already.
     ///
     /// # Errors
-    /// [`ServerError`]; the region may be half closed, and the server must not acknowledge writes to it any more.
+    /// [`ServerError`]; the region is open as before or half closed (it takes no more calls), and stays here: closing it
+    /// again goes on where this stopped.
     pub fn close_region(&self, encoded_name: &str) -> Result<(), ServerError> {
         let Some(region) = self.region(encoded_name) else { return Ok(()) };
         let name = region.info().encoded_name().clone();
@@ -275,6 +298,11 @@ impl RegionServer {
 
     fn close_and_forget(&self, region: &Arc<Region>, mode: CloseMode) -> Result<(), ServerError> {
         let closed = region.close(mode).map_err(|error| self.judge(error));
+        if closed.is_err() && mode == CloseMode::Flush && !self.stop.is_set() {
+            // What could not be flushed is in its memstores and in the log, which nobody replays while this server lives:
+            // forgotten here, it would be missing from the region as it is opened next. The close is to be tried again.
+            return Ok(closed?);
+        }
         self.regions.write().remove(region.info().encoded_name());
         self.scanners.close_where(|scanner| Arc::ptr_eq(scanner.region(), region));
         Ok(closed?)
@@ -423,7 +451,7 @@ impl RegionServer {
             }
         };
         std::thread::scope(|scope| {
-            let closers = waiting.lock().len().min(CLOSERS);
+            let closers = if self.stepped { 1 } else { waiting.lock().len().min(CLOSERS) };
             for _ in 1..closers {
                 scope.spawn(|| close_all(&waiting));
             }

@@ -73,6 +73,14 @@ impl<J> WorkQueue<J> {
         self.changed.notify_all();
     }
 
+    /// Takes a job and works on it here and now; false when none waits. For a server without threads.
+    pub fn run_one(&self, work: impl FnOnce(&Arc<str>, J)) -> bool {
+        let Some((region, job)) = self.state.lock().queue.pop_front() else { return false };
+        self.state.lock().queued.remove(&region);
+        work(&region, job);
+        true
+    }
+
     /// Works until the queue is closed. To be called by as many threads as jobs may run at once.
     pub fn run(&self, mut work: impl FnMut(&Arc<str>, J)) {
         loop {

@@ -63,6 +63,8 @@ pub enum FaultKind {
     TimedOut,
     /// A read meets the end of the file too early.
     ShortRead,
+    /// A read succeeds with one bit wrong: a bad cable or memory. Other calls are left alone.
+    FlippedBit,
     /// The machine is off.
     Stopped,
 }
@@ -70,6 +72,7 @@ pub enum FaultKind {
 impl FaultKind {
     fn error(self) -> io::Error {
         match self {
+            FaultKind::FlippedBit => unreachable!("no call fails of it"),
             FaultKind::Io => io::Error::from_raw_os_error(5),
             FaultKind::Full => io::ErrorKind::StorageFull.into(),
             FaultKind::TimedOut => io::ErrorKind::TimedOut.into(),
@@ -128,8 +131,8 @@ impl Faults {
         self.pending.clear();
     }
 
-    /// Counts a call; an error when it is to fail.
-    pub(super) fn check(&mut self, op: Op, path: &FilePath) -> Result<()> {
+    /// Counts a call; an error when it is to fail, true when what it reads is to be damaged.
+    pub(super) fn check(&mut self, op: Op, path: &FilePath) -> Result<bool> {
         self.count += 1;
         if let Some(log) = &mut self.log {
             log.push(OpRecord { op, path: path.clone() });
@@ -149,8 +152,9 @@ impl Faults {
             fault.forever
         });
         match kind {
+            Some(FaultKind::FlippedBit) => Ok(op == Op::Read),
             Some(kind) => Err(Error::new(op.verb(), path, kind.error())),
-            None => Ok(()),
+            None => Ok(false),
         }
     }
 }

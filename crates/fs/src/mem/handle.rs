@@ -16,12 +16,16 @@ pub(super) struct MemFile {
 
 impl ReadAt for MemFile {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
-        self.volume.state.lock().faults.check(Op::Read, &self.path).map_err(|e| e.at(offset))?;
+        self.volume.tell(Op::Read, &self.path);
+        let damage = self.volume.state.lock().faults.check(Op::Read, &self.path).map_err(|e| e.at(offset))?;
         let body = self.node.body.lock();
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         match body.bytes.get(start..).and_then(|rest| rest.get(..buf.len())) {
             Some(bytes) => {
                 buf.copy_from_slice(bytes);
+                if damage && let Some(byte) = buf.get_mut(bytes.len() / 2) {
+                    *byte ^= 0x10;
+                }
                 Ok(())
             }
             None => {
@@ -51,6 +55,7 @@ impl MemAppender {
     }
 
     fn check(&self, op: Op) -> Result<()> {
+        self.volume.tell(op, &self.path);
         self.volume.state.lock().faults.check(op, &self.path)?;
         if self.broken {
             let what = io::Error::other("an earlier sync of this file failed; what is on the disk is unknown");

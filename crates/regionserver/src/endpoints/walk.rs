@@ -76,7 +76,7 @@ pub(super) async fn fold<F: Fold>(
 pub(super) async fn on_pool<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Exception> + Send + 'static,
 ) -> Result<T, Exception> {
-    let joined = tokio::task::spawn_blocking(work).await;
+    let joined = crate::blocking::off_worker(work).await;
     joined.unwrap_or_else(|error| Err(Exception::io(format!("the call failed inside the server: {error}"))))
 }
 

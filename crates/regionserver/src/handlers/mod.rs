@@ -81,7 +81,7 @@ fn blocking(work: impl FnOnce() -> CallResult + Send + 'static) -> Outcome {
 }
 
 async fn run_blocking(work: impl FnOnce() -> CallResult + Send + 'static) -> CallResult {
-    match tokio::task::spawn_blocking(work).await {
+    match crate::blocking::off_worker(work).await {
         Ok(result) => result,
         Err(error) => Err(Exception::io(format!("the call failed inside the server: {error}"))),
     }

@@ -466,7 +466,7 @@ async fn batch(
                     failed(index, &too_large(answering))
                 } else {
                     let read = move || read_result(&target, &get, has_codec, Residency::MayRead);
-                    match tokio::task::spawn_blocking(read).await {
+                    match crate::blocking::off_worker(read).await {
                         Ok(Ok((message, cells))) => answering.result(index, message, cells),
                         Ok(Err(error)) => failed(index, &exception_of(&at.judge(error))),
                         Err(error) => {
@@ -518,7 +518,7 @@ async fn apply_and_wait(
         let pending = apply(&at, &target, writes, &mut part);
         (part, pending)
     };
-    match tokio::task::spawn_blocking(work).await {
+    match crate::blocking::off_worker(work).await {
         Ok((mut part, pending)) => {
             if let Some((commit, depending)) = pending {
                 if commit.ticket().is_none() {

@@ -126,7 +126,7 @@ pub(crate) async fn written<T: Send + 'static>(
     write: impl FnOnce(&Arc<Region>) -> Result<(T, Commit), RegionError> + Send + 'static,
 ) -> Result<T, Exception> {
     let target = region.clone();
-    let joined = tokio::task::spawn_blocking(move || write(&target)).await;
+    let joined = crate::blocking::off_worker(move || write(&target)).await;
     let outcome = joined.map_err(|error| Exception::io(format!("the call failed inside the server: {error}")))?;
     let (value, commit) = outcome.map_err(|error| exception_of(&server.judge(error)))?;
     if commit.ticket().is_some() {
@@ -193,7 +193,7 @@ async fn reread(server: &Arc<RegionServer>, region: Arc<Region>, mutation: &Muta
         region.get(&get, &mut out, Residency::MayRead).map_err(|error| exception_of(&at.judge(error)))?;
         Ok(out)
     };
-    match tokio::task::spawn_blocking(read).await {
+    match crate::blocking::off_worker(read).await {
         Ok(result) => result,
         Err(error) => Err(Exception::io(format!("the call failed inside the server: {error}"))),
     }

@@ -1,0 +1,169 @@
+//! Every stop of every step list: the machine goes off at each call to the volume in turn, the disk keeps one of the states
+//! that it may keep, and the next start must show what was promised.
+
+use crate::Violation;
+use crate::promises::Promises;
+use crate::stage::calm_settings;
+use crate::steps::{self, List};
+use crate::work::{self, Desk};
+use crate::world::{Life, POLICIES, World};
+use base::Dice;
+use fs::{CrashPolicy, MemVolume};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// How a list was visited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Visited {
+    /// Calls to the volume at which the machine stopped.
+    pub stops: u64,
+    /// States of the disk from which a start was checked.
+    pub states: u64,
+}
+
+/// Visits every list; `say` gets a line for each. Answers the number of states.
+///
+/// # Errors
+/// A promise broken.
+pub fn all(say: &mut dyn FnMut(String)) -> Result<u64, Violation> {
+    let mut states = 0;
+    say(format!("{:<16} {:>6} {:>7}", "steps", "stops", "states"));
+    for list in List::ALL {
+        let visited = visit(list, 1, 6)?;
+        say(format!("{:<16} {:>6} {:>7}", list.to_string(), visited.stops, visited.states));
+        states += visited.states;
+    }
+    Ok(states)
+}
+
+/// The states that one stop leaves: all lost, all kept, and so many torn ones.
+fn policies(torn: u64) -> impl Iterator<Item = (CrashPolicy, u64)> {
+    (0..2 + torn).map(|at| match at {
+        0 => (POLICIES[0], 0),
+        1 => (POLICIES[1], 0),
+        at => (POLICIES[2 + (at % 2) as usize], at),
+    })
+}
+
+fn desk(life: &Arc<Life>, promises: Promises) -> Desk {
+    Desk {
+        life: life.clone(),
+        promises: Arc::new(Mutex::new(promises)),
+        violation: Arc::default(),
+        dice: Arc::new(Dice::seeded(99)),
+        trace: Arc::default(),
+    }
+}
+
+/// The files and promises from which a list begins.
+fn base(list: List) -> (MemVolume, Promises) {
+    if list == List::FirstStart {
+        return (MemVolume::new(), Promises::default());
+    }
+    let mut world = World::new(7, calm_settings());
+    let runtime = World::runtime();
+    let promises = runtime.block_on(async {
+        let life = world.start().await.expect("an empty disk");
+        let desk = desk(&life, Promises::default());
+        work::prepare(&desk).await.expect("no faults");
+        steps::before(list, &desk).await;
+        assert!(work::quiet(&desk).await, "no faults");
+        let mut promises = desk.promises.lock().clone();
+        work::check_all(&life, &mut promises).await.expect("no faults");
+        promises
+    });
+    drop(runtime);
+    // As a killed process leaves it.
+    (world.snapshot().crash(&Dice::seeded(1), CrashPolicy::KeepAll), promises)
+}
+
+/// Stops `list` at every `every`th call, with two states and `torn` more for each.
+///
+/// # Errors
+/// A promise broken; the text says at which call and in which state.
+pub fn visit(list: List, every: u64, torn: u64) -> Result<Visited, Violation> {
+    let (volume, promises) = base(list);
+    let mut visited = Visited::default();
+    let mut stop = 0;
+    loop {
+        let (left, promised, ended) = stopped_after(list, &volume, &promises, stop);
+        visited.stops += 1;
+        for (policy, seed) in policies(torn) {
+            let crashed = left.crash(&Dice::seeded(seed * 1000 + stop), policy);
+            let mut promised = promised.clone();
+            promised.server_gone(0);
+            visited.states += 1;
+            recover(crashed, promised).map_err(|violation| {
+                Violation(format!("{list} stopped after call {stop}, {policy:?} {seed}: {violation}"))
+            })?;
+        }
+        if ended {
+            return Ok(visited);
+        }
+        stop += every;
+    }
+}
+
+/// The files after `stop` calls of the list, the promises made until then, and whether the list had ended.
+fn stopped_after(list: List, from: &MemVolume, promises: &Promises, stop: u64) -> (MemVolume, Promises, bool) {
+    let mut world = World::on(from.snapshot(), 11 + stop, calm_settings());
+    world.clock.advance_ms(100_000);
+    let runtime = World::runtime();
+    let (promised, ended) = runtime.block_on(async {
+        if list.is_start() {
+            world.volume.stop_after(stop);
+        }
+        let started = world.start().await;
+        let life = match started {
+            Ok(life) => life,
+            Err(why) => {
+                assert!(world.volume.is_stopped(), "{list}: no fault, and no start: {why}");
+                return (promises.clone(), false);
+            }
+        };
+        let desk = desk(&life, promises.clone());
+        if list.is_start() {
+            return (promises.clone(), !world.volume.is_stopped());
+        }
+        assert!(work::quiet(&desk).await, "{list}: no faults yet");
+        world.volume.stop_after(stop);
+        let (taking, volume) = (desk.clone(), world.volume.clone());
+        let task = tokio::spawn(async move { steps::take(list, &taking).await });
+        while !task.is_finished() && !volume.is_stopped() {
+            life.settle().await;
+        }
+        // Whoever noticed may still note it.
+        life.settle().await;
+        let ended = task.is_finished() && !volume.is_stopped();
+        let promised = desk.promises.lock().clone();
+        (promised, ended)
+    });
+    world.volume.watch(None);
+    drop(runtime);
+    (world.volume.clone(), promised, ended)
+}
+
+fn recover(volume: MemVolume, mut promises: Promises) -> Result<(), Violation> {
+    let mut world = World::on(volume, 5, calm_settings());
+    world.clock.advance_ms(200_000);
+    let runtime = World::runtime();
+    runtime.block_on(async {
+        let life = world.start().await.map_err(|why| Violation(format!("no start: {why}")))?;
+        let desk = desk(&life, promises.clone());
+        if !work::quiet(&desk).await {
+            return Err(Violation(format!("it does not become quiet: {:?}", life.fatal())));
+        }
+        if promises.still.is_empty() {
+            // Of a first start only that it started is promised.
+            return Ok(());
+        }
+        work::check_all(&life, &mut promises).await?;
+        // It goes on working.
+        *desk.promises.lock() = promises;
+        steps::write(&desk, 2).await;
+        steps::flush(&desk, &[]);
+        steps::compact(&desk, true);
+        let mut promises = desk.promises.lock().clone();
+        work::check_all(&life, &mut promises).await
+    })
+}

@@ -1,0 +1,493 @@
+//! One seeded run: lives of a server under clients and faults, one action after the other, and the check of every promise
+//! at each quiet moment.
+
+use crate::Violation;
+use crate::promises::{Counts, Promises};
+use crate::work::{self, CLIENTS, Desk};
+use crate::world::{Life, POLICIES, START_MS, World, small_settings};
+use base::{Clock, Dice};
+use bytes::Bytes;
+use fs::mem::{Fault, Op};
+use fs::{CrashPolicy, FaultKind};
+use master::Caller;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+
+/// How long and how hard.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Actions of the schedule.
+    pub steps: u64,
+    /// Whether every event is printed.
+    pub speak: bool,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan { steps: 160, speak: false }
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they say what they count")]
+pub struct Summary {
+    pub hash: u64,
+    pub events: u64,
+    pub steps: u64,
+    pub lives: u64,
+    pub crashes: u64,
+    pub failed_starts: u64,
+    pub faults: u64,
+    pub checks: u64,
+    pub flushes: u64,
+    pub compactions: u64,
+    pub splits: u64,
+    pub merges: u64,
+    pub rolls: u64,
+    pub counts: Counts,
+}
+
+impl Summary {
+    /// Adds another run's counts; the hashes are mixed.
+    pub fn add(&mut self, other: &Summary) {
+        self.hash = self.hash.rotate_left(5) ^ other.hash;
+        self.events += other.events;
+        self.steps += other.steps;
+        self.lives += other.lives;
+        self.crashes += other.crashes;
+        self.failed_starts += other.failed_starts;
+        self.faults += other.faults;
+        self.checks += other.checks;
+        self.flushes += other.flushes;
+        self.compactions += other.compactions;
+        self.splits += other.splits;
+        self.merges += other.merges;
+        self.rolls += other.rolls;
+        let (mine, theirs) = (&mut self.counts, &other.counts);
+        mine.acked += theirs.acked;
+        mine.refused += theirs.refused;
+        mine.maybe += theirs.maybe;
+        mine.reads += theirs.reads;
+        mine.scans += theirs.scans;
+        mine.retried_nonces += theirs.retried_nonces;
+        mine.ddl += theirs.ddl;
+    }
+}
+
+/// A violation and how to see it again.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// The run.
+    pub seed: u64,
+    /// What was seen.
+    pub violation: Violation,
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "seed {}: {}\n  again: cargo xtask sim --seed {}", self.seed, self.violation, self.seed)
+    }
+}
+
+/// How a life ends.
+enum End {
+    /// The machine or the process is gone.
+    Crash,
+    /// It was stopped cleanly.
+    Stopped,
+    /// The run is over.
+    Done,
+}
+
+struct Schedule {
+    dice: Dice,
+    clients: Arc<Dice>,
+    promises: Arc<Mutex<Promises>>,
+    violation: Arc<Mutex<Option<Violation>>>,
+    summary: Summary,
+    left: u64,
+    prepared: bool,
+    /// A fault may be set: what fails now need not mean anything.
+    faulty: bool,
+}
+
+/// Runs one seed.
+///
+/// # Errors
+/// The first broken promise.
+pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Failed> {
+    let dice = Dice::seeded(seed);
+    let mut world = World::new(seed, small_settings(&dice));
+    if plan.speak {
+        world.trace.speak();
+    }
+    let mut schedule = Schedule {
+        clients: Arc::new(Dice::seeded(dice.next_u64())),
+        dice,
+        promises: Arc::default(),
+        violation: Arc::default(),
+        summary: Summary::default(),
+        left: plan.steps,
+        prepared: false,
+        faulty: false,
+    };
+    let outcome = schedule.lives(&mut world);
+    let mut summary = schedule.summary;
+    (summary.hash, summary.events) = world.trace.hash();
+    summary.counts = schedule.promises.lock().counts;
+    outcome.map(|()| summary).map_err(|violation| Failed { seed, violation })
+}
+
+impl Schedule {
+    fn lives(&mut self, world: &mut World) -> Result<(), Violation> {
+        let mut failed_starts = 0;
+        loop {
+            // Sometimes the start itself meets a fault; two in a row are enough.
+            if self.prepared && failed_starts < 2 && self.dice.one_in(4) {
+                self.set_fault_at_start(world);
+            }
+            let runtime = World::runtime();
+            let mut life_of_logs = None;
+            let outcome = runtime.block_on(async {
+                match world.start().await {
+                    Err(why) => Err(why),
+                    Ok(life) => {
+                        life_of_logs = Some(life.logs.clone());
+                        Ok(self.live(world, life).await)
+                    }
+                }
+            });
+            // Whoever waits for a log is told that it is gone, so that nothing outlives the life.
+            world.volume.watch(None);
+            world.volume.set_capacity(None);
+            let was_stopped = world.volume.is_stopped();
+            world.volume.stop_after(0);
+            for log in life_of_logs.iter().flatten() {
+                let _gone = log.sync_once();
+            }
+            drop(runtime);
+            drop(life_of_logs);
+            if outcome.is_ok() {
+                self.promises.lock().server_gone(world.archived());
+            }
+            self.summary.lives += 1;
+            match outcome {
+                Ok(Err(violation)) => return Err(violation),
+                Ok(Ok(End::Done)) => return Ok(()),
+                Ok(Ok(End::Crash)) => {
+                    failed_starts = 0;
+                    self.summary.crashes += 1;
+                }
+                Ok(Ok(End::Stopped)) => failed_starts = 0,
+                Err(why) => {
+                    world.trace.note(&format!("no start: {why}"));
+                    if !self.faulty {
+                        return Err(Violation(format!("the server does not start: {why}")));
+                    }
+                    failed_starts += 1;
+                    self.summary.failed_starts += 1;
+                }
+            }
+            // A clean stop leaves nothing unsynced that matters; the disk is asked all the same.
+            let policy = match was_stopped {
+                true => POLICIES[self.dice.below(4) as usize],
+                false if self.dice.one_in(2) => CrashPolicy::KeepAll,
+                false => POLICIES[self.dice.below(4) as usize],
+            };
+            world.crash(&self.dice, policy);
+            self.faulty = false;
+        }
+    }
+
+    async fn live(&mut self, world: &mut World, life: Arc<Life>) -> Result<End, Violation> {
+        let desk = Desk {
+            life: life.clone(),
+            promises: self.promises.clone(),
+            violation: self.violation.clone(),
+            dice: self.clients.clone(),
+            trace: world.trace.clone(),
+        };
+        if !self.prepared {
+            work::prepare(&desk).await?;
+            self.prepared = true;
+        } else if !self.faulty || self.dice.one_in(2) {
+            world.volume.clear_faults();
+            self.faulty = false;
+            if !self.check(world, &desk).await? {
+                return Ok(End::Crash);
+            }
+        }
+        self.promises.lock().life += 1;
+        let mut clients: Vec<Option<JoinHandle<()>>> = (0..=CLIENTS).map(|_| None).collect();
+        while self.left > 0 {
+            self.left -= 1;
+            self.summary.steps += 1;
+            if let Some(end) = self.act(world, &desk, &mut clients).await? {
+                return Ok(end);
+            }
+            life.settle().await;
+            if let Some(violation) = self.violation.lock().take() {
+                return Err(violation);
+            }
+            if world.volume.is_stopped() || life.fatal().is_some() {
+                world.trace.note("the server is gone");
+                return Ok(End::Crash);
+            }
+        }
+        // The end of the run: everything is let go, merged into one file per store, stopped and started once more.
+        world.volume.clear_faults();
+        world.volume.set_capacity(None);
+        self.faulty = false;
+        if !self.check(world, &desk).await? {
+            self.left = 1;
+            return Ok(End::Crash);
+        }
+        self.compact_all(&life);
+        if !self.check(world, &desk).await? {
+            return Err(Violation(format!("without a fault: {:?}", life.fatal())));
+        }
+        Ok(End::Done)
+    }
+
+    /// Waits for a quiet moment without faults and checks everything. False when the server had to give up over an
+    /// earlier fault.
+    async fn check(&mut self, world: &World, desk: &Desk) -> Result<bool, Violation> {
+        let quiet = work::quiet(desk).await;
+        if let Some(violation) = self.violation.lock().take() {
+            return Err(violation);
+        }
+        if desk.life.fatal().is_some() {
+            return Ok(false);
+        }
+        if !quiet {
+            let procedures = desk.life.master.unfinished_procedures();
+            let busy = desk.promises.lock().busy;
+            return Err(Violation(
+                format!(
+                    "without faults it does not become quiet: {procedures} procedures, {busy} calls, stalled {:?}",
+                    desk.life.logs.iter().map(|log| log.is_stalled()).collect::<Vec<_>>()
+                ) + &work::not_open(&desk.life),
+            ));
+        }
+        world.trace.note("check");
+        self.summary.checks += 1;
+        let mut promises = self.promises.lock().clone();
+        work::check_all(&desk.life, &mut promises).await?;
+        *self.promises.lock() = promises;
+        Ok(true)
+    }
+
+    fn compact_all(&mut self, life: &Arc<Life>) {
+        for region in sorted_regions(life) {
+            let _may_have_gone = life.server.request_compaction(region.info().encoded_name(), None, true);
+            while life.server.step_compaction() {
+                self.summary.compactions += 1;
+            }
+        }
+    }
+
+    async fn act(
+        &mut self,
+        world: &mut World,
+        desk: &Desk,
+        clients: &mut [Option<JoinHandle<()>>],
+    ) -> Result<Option<End>, Violation> {
+        let life = &desk.life;
+        let choice = self.dice.below(100);
+        world.trace.note(&format!("act {choice}"));
+        world.clock.advance_ms(self.dice.below(40));
+        match choice {
+            0..=44 => {
+                let client = self.dice.below(CLIENTS) as usize;
+                if clients[client].as_ref().is_none_or(|running| running.is_finished()) {
+                    clients[client] = Some(tokio::spawn(desk.clone().work(client as u64)));
+                }
+            }
+            45..=60 => {
+                for log in &life.logs {
+                    // Who waits is told.
+                    let _outcome = log.sync_once();
+                }
+            }
+            61..=64 => {
+                life.server.step_chores();
+                self.summary.flushes += u64::from(life.server.step_flush());
+                self.summary.compactions += u64::from(life.server.step_compaction());
+            }
+            65..=70 => {
+                if let Some(region) = self.any_region(life) {
+                    let families = [vec![], vec!["f"], vec!["g"]][self.dice.below(3) as usize]
+                        .iter()
+                        .map(|name| Bytes::from(*name))
+                        .collect();
+                    if life.server.flush_region(&region, families).is_ok() {
+                        self.summary.flushes += 1;
+                    }
+                }
+            }
+            71..=74 => {
+                if let Some(region) = self.any_region(life) {
+                    let _refused = life.server.request_compaction(&region, None, self.dice.one_in(2));
+                }
+                self.summary.compactions += u64::from(life.server.step_compaction());
+            }
+            75..=77 => {
+                for log in &life.logs {
+                    if log.roll().is_ok() {
+                        self.summary.rolls += 1;
+                        let _kept = log.archive_flushed();
+                    }
+                }
+            }
+            78..=79 => self.split_or_merge(life),
+            80..=82 => {
+                let last = clients.len() - 1;
+                if clients[last].as_ref().is_none_or(|running| running.is_finished()) {
+                    clients[last] = Some(tokio::spawn(desk.clone().change()));
+                }
+            }
+            83 => self.alter(life),
+            84 => {
+                let master = life.master.clone();
+                tokio::spawn(async move {
+                    let _later = master.run_catalog_janitor().await;
+                    let _later = master.run_cleaners().await;
+                });
+            }
+            85..=87 => self.move_clock(world),
+            88..=91 => self.set_fault(world),
+            92 => {
+                let used = world.volume.used_bytes();
+                let room = if self.dice.one_in(2) { Some(used + self.dice.below(3000)) } else { None };
+                world.volume.set_capacity(room);
+                world.trace.note(&format!("room {room:?}"));
+                self.faulty |= room.is_some();
+                self.summary.faults += u64::from(room.is_some());
+            }
+            93..=94 => {
+                world.volume.set_capacity(None);
+                world.volume.clear_faults();
+            }
+            95..=96 => {
+                // The machine stops at one of the next calls.
+                world.volume.stop_after(self.dice.below(60));
+                self.faulty = true;
+            }
+            97 => return Ok(Some(End::Crash)),
+            98 => {
+                world.volume.clear_faults();
+                world.volume.set_capacity(None);
+                self.faulty = false;
+                if !self.check(world, desk).await? {
+                    return Ok(Some(End::Crash));
+                }
+            }
+            _ => {
+                world.volume.clear_faults();
+                world.volume.set_capacity(None);
+                let stopped = life.stop().await;
+                if let Err(why) = stopped
+                    && !self.faulty
+                    && life.fatal().is_none()
+                {
+                    return Err(Violation(format!("a clean stop failed without a fault: {why}")));
+                }
+                return Ok(Some(End::Stopped));
+            }
+        }
+        Ok(None)
+    }
+
+    fn any_region(&self, life: &Life) -> Option<String> {
+        let regions = sorted_regions(life);
+        let at = self.dice.below(regions.len() as u64) as usize;
+        regions.get(at).map(|region| region.info().encoded_name().to_string())
+    }
+
+    fn split_or_merge(&mut self, life: &Arc<Life>) {
+        let table = work::table();
+        let regions: Vec<_> = {
+            let cluster = life.master.cluster();
+            cluster.regions_of(&table).filter(|node| node.is_live()).map(|node| node.info.clone()).collect()
+        };
+        let (master, at) = (life.master.clone(), self.dice.below(regions.len() as u64) as usize);
+        let Some(region) = regions.get(at).cloned() else { return };
+        if regions.len() > 1 && self.dice.one_in(2) {
+            let Some(next) = regions.get(at + 1) else { return };
+            let names = [region.encoded_name().to_string(), next.encoded_name().to_string()];
+            self.summary.merges += 1;
+            tokio::spawn(async move { master.merge_regions(&names, false, &Caller::default()).await.map(|_| ()) });
+        } else if regions.len() < 6 {
+            let row = self.dice.one_in(2).then(|| Bytes::from(format!("{:02}", self.dice.below(100))));
+            self.summary.splits += 1;
+            tokio::spawn(async move {
+                master.split_region(region.encoded_name(), row, &Caller::default()).await.map(|_| ())
+            });
+        }
+    }
+
+    /// Changes how the main table stores its cells, while it is used.
+    fn alter(&mut self, life: &Arc<Life>) {
+        let family = work::families(&self.dice)[self.dice.below(2) as usize].clone();
+        let master = life.master.clone();
+        tokio::spawn(async move { master.modify_family(&work::table(), family, &Caller::default()).await.map(|_| ()) });
+    }
+
+    fn move_clock(&mut self, world: &World) {
+        let now = world.clock.now_ms().0;
+        let to = match self.dice.below(5) {
+            0 => now - 3_600_000,
+            1 => now + 3_600_000,
+            2 => now - i64::try_from(self.dice.below(5_000)).unwrap_or(0),
+            3 => START_MS,
+            _ => now + i64::try_from(self.dice.below(100_000)).unwrap_or(0),
+        };
+        world.clock.set_wall_ms(to);
+        self.summary.faults += 1;
+    }
+
+    fn set_fault(&mut self, world: &World) {
+        let nth = 1 + self.dice.below(12);
+        let disk = [FaultKind::Io, FaultKind::Full, FaultKind::TimedOut][self.dice.below(3) as usize];
+        let fault = match self.dice.below(6) {
+            0 => Fault { op: Some(Op::Sync), path_contains: None, nth, kind: disk, forever: false },
+            1 => Fault { op: Some(Op::Sync), path_contains: Some("WALs".into()), nth: 1, kind: disk, forever: false },
+            2 => {
+                let kind = [FaultKind::ShortRead, FaultKind::TimedOut, FaultKind::Io][self.dice.below(3) as usize];
+                Fault { op: Some(Op::Read), path_contains: None, nth, kind, forever: false }
+            }
+            3 => {
+                let family = ["/f/", "/g/"][self.dice.below(2) as usize];
+                let kind = FaultKind::FlippedBit;
+                Fault { op: Some(Op::Read), path_contains: Some(family.into()), nth, kind, forever: false }
+            }
+            4 => Fault { op: Some(Op::Rename), path_contains: None, nth: 1, kind: disk, forever: false },
+            _ => Fault { op: None, path_contains: None, nth: nth * 5, kind: disk, forever: false },
+        };
+        world.trace.note(&format!("{fault:?}"));
+        world.volume.inject(fault);
+        self.faulty = true;
+        self.summary.faults += 1;
+    }
+
+    fn set_fault_at_start(&mut self, world: &World) {
+        if self.dice.one_in(2) {
+            world.volume.stop_after(self.dice.below(400));
+        } else {
+            let kind = [FaultKind::Io, FaultKind::TimedOut, FaultKind::ShortRead, FaultKind::Full]
+                [self.dice.below(4) as usize];
+            world.volume.fail_op(1 + self.dice.below(300), kind);
+        }
+        self.faulty = true;
+        self.summary.faults += 1;
+    }
+}
+
+/// Regions that are online, in the order of their names: the server's own order is nobody's promise.
+fn sorted_regions(life: &Life) -> Vec<Arc<region::Region>> {
+    let mut regions = life.server.regions();
+    regions.sort_by(|a, b| a.info().name().cmp(b.info().name()));
+    regions
+}

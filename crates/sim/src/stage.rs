@@ -1,0 +1,91 @@
+//! A world for one scene: tables and promises are there, each act is one life of the server.
+
+use crate::Violation;
+use crate::promises::Promises;
+use crate::work::{self, Desk};
+use crate::world::{World, small_settings};
+use base::{Config, Dice};
+use fs::CrashPolicy;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// The scene.
+pub struct Stage {
+    /// What outlives a server.
+    pub world: World,
+    /// What was promised so far.
+    pub promises: Arc<Mutex<Promises>>,
+}
+
+/// Settings under which nothing happens by itself.
+pub fn calm_settings() -> Config {
+    let mut config = small_settings(&Dice::seeded(3));
+    config.set("hbase.hregion.memstore.flush.size", "10000000");
+    config.set("hbase.hstore.compaction.min", "3");
+    config.set("hbase.hregion.max.filesize", "10000000");
+    config.set("hbase.catalogjanitor.interval", "86400000");
+    config.set("hbase.master.cleaner.interval", "86400000");
+    config
+}
+
+impl Stage {
+    /// One with the tables of [`work::prepare`].
+    ///
+    /// # Panics
+    /// An empty disk cannot be used.
+    pub fn new(seed: u64) -> Stage {
+        let mut stage = Stage { world: World::new(seed, calm_settings()), promises: Arc::default() };
+        stage.act(async |desk| work::prepare(desk).await.expect("no faults")).expect("an empty disk");
+        stage
+    }
+
+    /// One life: starts a server, does `scene`, and ends as a killed process does. The disk is left as it was then.
+    ///
+    /// # Errors
+    /// The server does not start; the sentence says why.
+    pub fn act<T>(&mut self, scene: impl AsyncFnOnce(&Desk) -> T) -> Result<T, String> {
+        let runtime = World::runtime();
+        let (promises, trace) = (self.promises.clone(), self.world.trace.clone());
+        let outcome = runtime.block_on(async {
+            let life = self.world.start().await?;
+            promises.lock().life += 1;
+            let desk = Desk { life, promises, violation: Arc::default(), dice: Arc::new(Dice::seeded(17)), trace };
+            Ok(scene(&desk).await)
+        });
+        drop(runtime);
+        if outcome.is_ok() {
+            self.promises.lock().server_gone(self.world.archived());
+        }
+        outcome
+    }
+
+    /// The power fails (or, with [`CrashPolicy::KeepAll`], the process was killed). Faults are gone.
+    pub fn crash(&mut self, policy: CrashPolicy, seed: u64) {
+        self.world.volume.watch(None);
+        self.world.crash(&Dice::seeded(seed), policy);
+    }
+
+    /// A life without faults in which everything promised is looked for.
+    ///
+    /// # Errors
+    /// What is not so.
+    pub fn check(&mut self) -> Result<(), Violation> {
+        self.act(async |desk| check(desk).await).unwrap_or_else(|why| Err(Violation(format!("no start: {why}"))))
+    }
+}
+
+/// Looks for everything promised, in this life.
+///
+/// # Errors
+/// What is not so.
+pub async fn check(desk: &Desk) -> Result<(), Violation> {
+    if !work::quiet(desk).await {
+        return Err(Violation(
+            format!("it does not become quiet: {:?}", desk.life.fatal()) + &work::not_open(&desk.life),
+        ));
+    }
+    let mut promises = desk.promises.lock().clone();
+    let checked = work::check_all(&desk.life, &mut promises).await;
+    *desk.promises.lock() = promises;
+    checked
+}

@@ -1,0 +1,316 @@
+//! The step lists whose every stop is visited: what comes before each, and the steps. See [`crate::enumerate`].
+//!
+//! A flush of a MOB family and a bulk load find their place here: a name in [`List`], what must be there before, the steps,
+//! and what they promise.
+
+use crate::calls;
+use crate::promises::{Fate, Write};
+use crate::work::{self, Desk};
+use bytes::Bytes;
+use cell::CellType;
+use master::Caller;
+use model::{FamilyDescriptor, Mutation, MutationKind, TableDescriptor};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A list of steps with a beginning and an end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "they are named after what is done")]
+pub enum List {
+    Append,
+    Roll,
+    Flush,
+    FlushOneFamily,
+    MinorCompaction,
+    MajorCompaction,
+    Split,
+    Merge,
+    Janitor,
+    Create,
+    AddFamily,
+    DeleteFamily,
+    Disable,
+    Enable,
+    Truncate,
+    Delete,
+    /// A start after a kill: logs are split, regions replay them and flush.
+    Recovery,
+    /// A start on nothing.
+    FirstStart,
+    CleanStop,
+}
+
+impl List {
+    /// Every list.
+    pub const ALL: [List; 19] = [
+        List::Append,
+        List::Roll,
+        List::Flush,
+        List::FlushOneFamily,
+        List::MinorCompaction,
+        List::MajorCompaction,
+        List::Split,
+        List::Merge,
+        List::Janitor,
+        List::Create,
+        List::AddFamily,
+        List::DeleteFamily,
+        List::Disable,
+        List::Enable,
+        List::Truncate,
+        List::Delete,
+        List::Recovery,
+        List::FirstStart,
+        List::CleanStop,
+    ];
+
+    /// Whether the steps are the start itself.
+    pub fn is_start(self) -> bool {
+        matches!(self, List::Recovery | List::FirstStart)
+    }
+}
+
+impl fmt::Display for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// Writes `count` journal rows, alternating clients, each synced before the next; notes the promises. Stops at the first that
+/// is not acknowledged.
+pub async fn write(desk: &Desk, count: u64) {
+    for at in 0..count {
+        let row = format!("{:02}-journal9{}", (at * 37 + 11) % 100, at % 7);
+        let number = {
+            let mut promises = desk.promises.lock();
+            let writes = promises.journal.entry(row.clone()).or_default();
+            let number = writes.iter().map(|w| w.number).max().unwrap_or(0) + 1;
+            writes.push(Write { number, deletes: at % 5 == 4, fate: Fate::Open });
+            number
+        };
+        let mutation = journal_write(&row, number, at % 5 == 4);
+        let life = desk.life.clone();
+        let sent = tokio::spawn(async move { calls::mutate(&life, &work::table(), &mutation).await });
+        desk.life.settle().await;
+        let _told_to_who_waits = desk.life.logs[0].sync_once();
+        let acked = matches!(sent.await, Ok(Ok(_)));
+        let mut promises = desk.promises.lock();
+        let write = promises.journal.get_mut(&row).and_then(|writes| writes.last_mut());
+        if let Some(write) = write {
+            write.fate = if acked { Fate::Acked } else { Fate::Maybe };
+        }
+        if !acked {
+            return;
+        }
+    }
+}
+
+/// The mutation of a journal row.
+pub fn journal_write(row: &str, number: i64, deletes: bool) -> Mutation {
+    let value = crate::promises::value_of(row, number);
+    if deletes {
+        let cells =
+            [("f", "", number, CellType::DeleteFamily, &b""[..]), ("g", "", number, CellType::DeleteFamily, b"")];
+        return calls::mutation(MutationKind::Delete, row, &cells);
+    }
+    let cells = [("f", "v", number, CellType::Put, &value[..]), ("g", "v", number, CellType::Put, &value[..])];
+    calls::mutation(MutationKind::Put, row, &cells)
+}
+
+/// Flushes every region of the main table; errors are the machine's end.
+pub fn flush(desk: &Desk, families: &[&'static str]) {
+    for region in regions(desk) {
+        let families = families.iter().map(|name| Bytes::from(*name)).collect();
+        let _ended = desk.life.server.flush_region(&region, families);
+    }
+}
+
+/// Encoded names of the main table's regions, in order.
+pub fn regions(desk: &Desk) -> Vec<String> {
+    let cluster = desk.life.master.cluster();
+    let live = cluster.regions_of(&work::table()).filter(|node| node.is_live());
+    live.map(|node| node.info.encoded_name().to_string()).collect()
+}
+
+/// Compacts every region of the main table.
+pub fn compact(desk: &Desk, major: bool) {
+    for region in regions(desk) {
+        let _ended = desk.life.server.request_compaction(&region, None, major);
+    }
+    while desk.life.server.step_compaction() {}
+}
+
+async fn done(desk: &Desk, submitted: master::Result<u64>) -> bool {
+    match submitted {
+        Ok(id) => desk.life.master.wait_for(id).await.is_ok(),
+        Err(_) => false,
+    }
+}
+
+async fn split(desk: &Desk) -> bool {
+    let Some(region) = regions(desk).into_iter().next_back() else { return false };
+    done(desk, desk.life.master.split_region(&region, Some(Bytes::from("71")), &Caller::default()).await).await
+}
+
+type Shape = Option<(bool, BTreeSet<String>)>;
+
+fn shape(enabled: bool, families: &[&str]) -> Shape {
+    Some((enabled, families.iter().map(|family| (*family).to_owned()).collect()))
+}
+
+/// A change of the changing table from its one known shape to `after`.
+async fn change(desk: &Desk, after: Shape, empties: bool, submitted: impl Future<Output = master::Result<u64>>) {
+    {
+        let changing = &mut desk.promises.lock().changing;
+        let before = changing.shapes.first().cloned().flatten();
+        changing.shapes = vec![before, after.clone()];
+        if empties {
+            let rows = std::mem::take(&mut changing.rows);
+            changing.perhaps.extend(rows);
+        }
+    }
+    if done(desk, submitted.await).await {
+        let changing = &mut desk.promises.lock().changing;
+        changing.shapes = vec![after];
+        if empties {
+            changing.rows.clear();
+            changing.perhaps.clear();
+        }
+    }
+}
+
+async fn create(desk: &Desk) {
+    let table = TableDescriptor::new(work::changing(), ["a", "b"].map(FamilyDescriptor::new));
+    let keys = [Bytes::from("k")];
+    change(desk, shape(true, &["a", "b"]), false, desk.life.master.create_table(table, &keys, &Caller::default()))
+        .await;
+}
+
+async fn fill(desk: &Desk) {
+    let rows = ["d", "m", "x"];
+    desk.promises.lock().changing.perhaps.extend(rows.map(str::to_owned));
+    let put = |row: &str| calls::mutation(MutationKind::Put, row, &[("a", "q", 1, CellType::Put, row.as_bytes())]);
+    let (life, puts) = (desk.life.clone(), rows.map(put));
+    let sent = tokio::spawn(async move { calls::batch(&life, &work::changing(), &puts).await });
+    desk.life.settle().await;
+    desk.life.quiet().await;
+    let results = sent.await.unwrap_or_default();
+    assert!(!results.is_empty() && results.iter().all(Result::is_ok), "no fault is set yet: {results:?}");
+    desk.promises.lock().changing.rows = rows.map(str::to_owned).into();
+    let regions: Vec<String> = {
+        let cluster = desk.life.master.cluster();
+        cluster.regions_of(&work::changing()).map(|node| node.info.encoded_name().to_string()).collect()
+    };
+    for region in regions {
+        desk.life.server.flush_region(&region, Vec::new()).expect("no fault is set yet");
+    }
+}
+
+async fn disable(desk: &Desk) {
+    let after = shape(false, &["a", "b"]);
+    change(desk, after, false, desk.life.master.disable_table(&work::changing(), &Caller::default())).await;
+}
+
+/// What must be there before `list` begins. Without faults.
+pub async fn before(list: List, desk: &Desk) {
+    write(desk, 12).await;
+    match list {
+        List::Append | List::Create => {}
+        List::Flush | List::FlushOneFamily | List::Roll => {
+            flush(desk, &["f"]);
+            write(desk, 3).await;
+        }
+        List::MinorCompaction | List::MajorCompaction => {
+            for _ in 0..3 {
+                flush(desk, &[]);
+                write(desk, 4).await;
+            }
+        }
+        List::Split => flush(desk, &[]),
+        List::Merge | List::Janitor => {
+            flush(desk, &[]);
+            assert!(split(desk).await, "a region that is large enough is split");
+            write(desk, 4).await;
+            if list == List::Janitor {
+                compact(desk, true);
+            }
+        }
+        List::AddFamily | List::DeleteFamily | List::Disable => {
+            create(desk).await;
+            fill(desk).await;
+        }
+        List::Enable | List::Truncate | List::Delete => {
+            create(desk).await;
+            fill(desk).await;
+            disable(desk).await;
+        }
+        List::Recovery | List::CleanStop | List::FirstStart => {
+            create(desk).await;
+            fill(desk).await;
+            flush(desk, &["g"]);
+            write(desk, 3).await;
+            let _rolled = desk.life.logs[0].roll();
+            write(desk, 3).await;
+        }
+    }
+}
+
+/// The steps. They end early when the machine does.
+pub async fn take(list: List, desk: &Desk) {
+    let (master, caller, name) = (&desk.life.master, Caller::default(), work::changing());
+    match list {
+        List::Append => write(desk, 5).await,
+        List::Roll => {
+            for log in &desk.life.logs {
+                let _ended = log.roll();
+            }
+            flush(desk, &[]);
+            let _ended = desk.life.logs[0].archive_flushed();
+            write(desk, 2).await;
+        }
+        List::Flush => {
+            flush(desk, &[]);
+            write(desk, 1).await;
+        }
+        List::FlushOneFamily => {
+            flush(desk, &["g"]);
+            write(desk, 1).await;
+        }
+        List::MinorCompaction | List::MajorCompaction => {
+            compact(desk, list == List::MajorCompaction);
+            write(desk, 1).await;
+        }
+        List::Split => {
+            split(desk).await;
+            write(desk, 1).await;
+        }
+        List::Merge => {
+            let names: Vec<String> = regions(desk).into_iter().rev().take(2).collect();
+            let names: Vec<String> = names.into_iter().rev().collect();
+            done(desk, master.merge_regions(&names, false, &caller).await).await;
+            write(desk, 1).await;
+        }
+        List::Janitor => {
+            let _ended = master.run_catalog_janitor().await;
+            let _ended = master.run_cleaners().await;
+            write(desk, 1).await;
+        }
+        List::Create => create(desk).await,
+        List::AddFamily => {
+            let family = FamilyDescriptor::new("c");
+            change(desk, shape(true, &["a", "b", "c"]), false, master.add_family(&name, family, &caller)).await;
+        }
+        List::DeleteFamily => {
+            let family = Bytes::from("b");
+            change(desk, shape(true, &["a"]), false, master.delete_family(&name, &family, &caller)).await;
+        }
+        List::Disable => disable(desk).await,
+        List::Enable => change(desk, shape(true, &["a", "b"]), false, master.enable_table(&name, &caller)).await,
+        List::Truncate => {
+            change(desk, shape(true, &["a", "b"]), true, master.truncate_table(&name, true, &caller)).await;
+        }
+        List::Delete => change(desk, None, true, master.delete_table(&name, &caller)).await,
+        List::CleanStop => drop(desk.life.stop().await),
+        List::Recovery | List::FirstStart => {}
+    }
+}

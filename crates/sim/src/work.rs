@@ -1,0 +1,659 @@
+//! What clients do: one call each, with the promises noted before and after; and the check of everything at a quiet moment.
+
+use crate::calls::{self, Failure};
+use crate::promises::{ACCOUNTS, BANK_SUM, Fate, Growing, Promises, Sent, Write, value_of};
+use crate::scans::{self, Manner};
+use crate::trace::Trace;
+use crate::world::Life;
+use crate::{Violation, ensure};
+use base::{Clock, Dice};
+use bytes::Bytes;
+use cell::CellType;
+use filter::{Comparator, CompareOp};
+use master::Caller;
+use master::cluster::{RegionState, TableState};
+use model::mutation::ConditionTest;
+use model::{Condition, FamilyDescriptor, Mutation, MutationKind, Nonce, TableDescriptor, TableName, TimeRange};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Clients that run at once.
+pub const CLIENTS: u64 = 4;
+const JOURNAL_ROWS: u64 = 6;
+const STILL_ROWS: u64 = 24;
+const LATEST: i64 = i64::MAX;
+
+/// The table that everybody writes to.
+pub fn table() -> TableName {
+    TableName::parse("t").expect("legal")
+}
+
+/// The table that comes and goes.
+pub fn changing() -> TableName {
+    TableName::parse("changing").expect("legal")
+}
+
+/// What a call needs: a server, the promises, dice of its own.
+#[derive(Clone)]
+pub struct Desk {
+    /// The server.
+    pub life: Arc<Life>,
+    /// What was promised so far.
+    pub promises: Arc<Mutex<Promises>>,
+    /// The first violation, if there was one.
+    pub violation: Arc<Mutex<Option<Violation>>>,
+    /// What the clients choose.
+    pub dice: Arc<Dice>,
+    /// What happened.
+    pub trace: Arc<Trace>,
+}
+
+/// Spreads rows of all kinds over the table.
+fn place(kind: &str, number: u64) -> String {
+    let mixed = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ kind.len() as u64 * 31;
+    format!("{:02}-{kind}{number}", (mixed >> 40) % 100)
+}
+
+/// The families of the main table, with attributes that the dice choose.
+pub fn families(dice: &Dice) -> [FamilyDescriptor; 2] {
+    let one = |name: &'static str, versions: &str| {
+        FamilyDescriptor::new(name)
+            .with("VERSIONS", versions)
+            .with("BLOCKSIZE", ["200", "1000", "65536"][dice.below(3) as usize])
+            .with(
+                "DATA_BLOCK_ENCODING",
+                ["NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"][dice.below(5) as usize],
+            )
+            .with("BLOOMFILTER", ["NONE", "ROW", "ROWCOL"][dice.below(3) as usize])
+            .with("COMPRESSION", ["NONE", "SNAPPY", "GZ"][dice.below(3) as usize])
+    };
+    [one("f", "1"), one("g", "100000")]
+}
+
+/// The row whose cells are a bank's first version.
+fn new_bank(row: &str) -> Mutation {
+    let balance = (BANK_SUM / 4).to_string();
+    transfer(row, 0, 0, [balance.as_str(); 4])
+}
+
+fn transfer(row: &str, version: i64, id: u64, balances: [&str; 4]) -> Mutation {
+    let (stamp, version_text, id) = (version + 1, version.to_string(), id.to_string());
+    let mut cells: Vec<(&str, &str, i64, CellType, &[u8])> = Vec::new();
+    for (column, balance) in ACCOUNTS.iter().zip(&balances) {
+        let (family, qualifier) = column.split_once(':').expect("family:qualifier");
+        cells.push((family, qualifier, stamp, CellType::Put, balance.as_bytes()));
+    }
+    cells.push(("f", "ver", stamp, CellType::Put, version_text.as_bytes()));
+    if version > 0 {
+        cells.push(("g", "who", stamp, CellType::Put, id.as_bytes()));
+    }
+    calls::mutation(MutationKind::Put, row, &cells)
+}
+
+fn still_row(number: u64) -> Mutation {
+    let row = place("still", number);
+    let value = value_of(&row, 1);
+    calls::mutation(
+        MutationKind::Put,
+        &row,
+        &[("f", "s", 1, CellType::Put, &value), ("g", "s", 1, CellType::Put, &value)],
+    )
+}
+
+/// Makes the tables and what never changes. Without faults.
+///
+/// # Errors
+/// Something did not work on an empty disk.
+pub async fn prepare(desk: &Desk) -> Result<(), Violation> {
+    let Desk { life, promises, dice, .. } = desk;
+    let failed = |what: &str, e: &dyn std::fmt::Debug| Violation(format!("{what} on an empty disk: {e:?}"));
+    let splits: Vec<Bytes> =
+        [vec![], vec!["50"], vec!["33", "66"]][dice.below(3) as usize].iter().map(|key| Bytes::from(*key)).collect();
+    let descriptor = TableDescriptor::new(table(), families(dice));
+    let id = life.master.create_table(descriptor, &splits, &Caller::default()).await;
+    let id = id.map_err(|e| failed("create", &e))?;
+    life.master.wait_for(id).await.map_err(|e| failed("create", &e))?;
+    let mut rows: Vec<Mutation> = (0..STILL_ROWS).map(still_row).collect();
+    rows.extend((0..2).map(|number| new_bank(&place("bank", number))));
+    let (at, sent) = (life.clone(), rows.clone());
+    let batch = tokio::spawn(async move { calls::batch(&at, &table(), &sent).await });
+    life.settle().await;
+    life.quiet().await;
+    for result in batch.await.map_err(|e| failed("batch", &e))? {
+        result.map_err(|e| failed("batch", &e))?;
+    }
+    let mut promises = promises.lock();
+    promises.still = (0..STILL_ROWS).map(|number| place("still", number)).collect();
+    promises.banks = (0..2).map(|number| (place("bank", number), crate::promises::Bank::default())).collect();
+    promises.changing.shapes = vec![None];
+    Ok(())
+}
+
+impl Desk {
+    fn judge<T>(&self, result: Result<T, Violation>) -> Option<T> {
+        result.map_err(|violation| _ = self.violation.lock().get_or_insert(violation)).ok()
+    }
+
+    /// One call of client `client`, whatever the dice say. Ends when it is answered.
+    pub async fn work(self, client: u64) {
+        self.promises.lock().busy += 1;
+        match self.dice.below(20) {
+            0..=3 => self.put(client).await,
+            4..=5 => self.put_several(client).await,
+            6 => self.delete(client).await,
+            7..=9 => self.transfer().await,
+            10..=11 => self.grow(false).await,
+            12 => self.grow(true).await,
+            13..=14 => self.extend_list(client).await,
+            15..=16 => self.read(client).await,
+            _ => self.scan().await,
+        }
+        let mut promises = self.promises.lock();
+        promises.busy = promises.busy.saturating_sub(1);
+    }
+
+    fn own_row(&self, client: u64) -> String {
+        place("journal", client * JOURNAL_ROWS + self.dice.below(JOURNAL_ROWS))
+    }
+
+    /// The next write of a journal row, noted.
+    fn begin_write(&self, row: &str, deletes: bool) -> i64 {
+        let mut promises = self.promises.lock();
+        let writes = promises.journal.entry(row.to_owned()).or_default();
+        let number = writes.iter().map(|w| w.number).max().unwrap_or(0) + 1;
+        writes.push(Write { number, deletes, fate: Fate::Open });
+        number
+    }
+
+    fn end_write(&self, row: &str, number: i64, result: &Result<(), Failure>) {
+        self.trace.note(&format!("{row} write {number}: {result:?}"));
+        let mut promises = self.promises.lock();
+        let fate = promises.fate_of(result);
+        if let Some(write) = promises.journal.get_mut(row).and_then(|ws| ws.iter_mut().find(|w| w.number == number)) {
+            // It may have been seen before it was answered.
+            if write.fate == Fate::Open {
+                write.fate = fate;
+            }
+        }
+    }
+
+    fn put_of(row: &str, number: i64) -> Mutation {
+        let value = value_of(row, number);
+        let cells = [("f", "v", number, CellType::Put, &value[..]), ("g", "v", number, CellType::Put, &value[..])];
+        calls::mutation(MutationKind::Put, row, &cells)
+    }
+
+    async fn put(&self, client: u64) {
+        let row = self.own_row(client);
+        let number = self.begin_write(&row, false);
+        let put = Self::put_of(&row, number);
+        let result = if self.dice.one_in(3) {
+            calls::atomic(&self.life, &table(), &[put], None).await.map(|_| ())
+        } else {
+            calls::mutate(&self.life, &table(), &put).await.map(|_| ())
+        };
+        self.end_write(&row, number, &result);
+    }
+
+    async fn put_several(&self, client: u64) {
+        let rows: BTreeSet<String> = (0..3).map(|_| self.own_row(client)).collect();
+        let begun: Vec<(String, i64)> =
+            rows.into_iter().map(|row| (row.clone(), self.begin_write(&row, false))).collect();
+        let puts: Vec<Mutation> = begun.iter().map(|(row, number)| Self::put_of(row, *number)).collect();
+        let results = calls::batch(&self.life, &table(), &puts).await;
+        for ((row, number), result) in begun.iter().zip(&results) {
+            self.end_write(row, *number, result);
+        }
+    }
+
+    async fn delete(&self, client: u64) {
+        let row = self.own_row(client);
+        let number = self.begin_write(&row, true);
+        let families =
+            [("f", "", number, CellType::DeleteFamily, &b""[..]), ("g", "", number, CellType::DeleteFamily, b"")];
+        let delete = calls::mutation(MutationKind::Delete, &row, &families);
+        let result = calls::mutate(&self.life, &table(), &delete).await.map(|_| ());
+        self.end_write(&row, number, &result);
+    }
+
+    async fn transfer(&self) {
+        let row = place("bank", self.dice.below(2));
+        let Ok(cells) = calls::get(&self.life, &table(), &row).await else { return };
+        let seen = self.promises.lock().see_bank(&row, &cells, false);
+        let Some((version, mut balances)) = self.judge(seen) else { return };
+        let (from, to) = (self.dice.below(4) as usize, self.dice.below(4) as usize);
+        let amount = i64::try_from(self.dice.below(50)).unwrap_or(0);
+        balances[from] -= amount;
+        balances[to] += amount;
+        let id = self.dice.next_u64() >> 1;
+        let texts = balances.map(|balance| balance.to_string());
+        let [a, b, c, d] = &texts;
+        let put = transfer(&row, version + 1, id, [a, b, c, d]);
+        let condition = Condition {
+            row: Bytes::from(row.clone()),
+            test: ConditionTest::Value {
+                family: Bytes::from("f"),
+                qualifier: Bytes::from("ver"),
+                op: CompareOp::Equal,
+                comparator: Arc::new(Comparator::Binary { value: Bytes::from(version.to_string()) }),
+            },
+            time_range: TimeRange::ALL,
+        };
+        if let Some(bank) = self.promises.lock().banks.get_mut(&row) {
+            bank.transfers.insert(id, (version + 1, Fate::Open));
+        }
+        if self.dice.one_in(3) {
+            // Others may be quicker.
+            self.life.settle().await;
+        }
+        let result = calls::atomic(&self.life, &table(), &[put], Some(&condition)).await;
+        self.trace.note(&format!("{row} transfer {id} to version {}: {result:?}", version + 1));
+        let mut promises = self.promises.lock();
+        let fate = match &result {
+            Ok(false) => Fate::Gone,
+            Ok(true) => promises.fate_of(&Ok(())),
+            Err(failure) => promises.fate_of(&Err(failure.clone())),
+        };
+        let Some((_, known)) = promises.banks.get_mut(&row).and_then(|bank| bank.transfers.get_mut(&id)) else {
+            return;
+        };
+        if *known == Fate::Acked && result == Ok(false) {
+            let what = format!("{row}: transfer {id} was seen and then said not to have happened");
+            drop(promises);
+            self.judge::<()>(Err(Violation(what)));
+        } else if *known == Fate::Open {
+            *known = fate;
+        }
+    }
+
+    /// An increment or append with a nonce: a new one, or one whose fate is open. Sometimes sent twice at once.
+    async fn grow(&self, append: bool) {
+        let row = place(if append { "string" } else { "counter" }, self.dice.below(2));
+        let nonce = {
+            let (now_ms, archived) = (self.life.clock.now_ms().0, self.life.archived());
+            let mut promises = self.promises.lock();
+            let life = promises.life;
+            let growing = promises.growing(&row, append);
+            // By the wall clock half an hour has gone by, or perhaps has: not sent again.
+            let old = |sent: &Sent| (sent.at_ms - now_ms).abs() > 1_000_000;
+            growing.given_up.extend(growing.open.extract_if(.., |_, sent| old(sent)).map(|(nonce, _)| nonce));
+            let open = growing.open.keys().find(|nonce| !growing.running.contains(nonce)).copied();
+            let nonce = open.unwrap_or_else(|| self.dice.next_u64() >> 1 | 1);
+            growing.open.entry(nonce).or_insert(Sent { life, archived, at_ms: now_ms });
+            growing.running.insert(nonce);
+            promises.counts.retried_nonces += u64::from(open.is_some());
+            nonce
+        };
+        let result = if self.dice.one_in(3) {
+            let (one, two) = (self.clone(), self.clone());
+            let (row_one, row_two) = (row.clone(), row.clone());
+            let first = tokio::spawn(async move { one.send_growth(&row_one, nonce, append).await });
+            let second = tokio::spawn(async move { two.send_growth(&row_two, nonce, append).await });
+            let (first, second) = (first.await, second.await);
+            match (first, second) {
+                (Ok(Ok(())), _) | (_, Ok(Ok(()))) => Ok(()),
+                (Ok(failure), _) | (_, Ok(failure)) => failure,
+                _ => Err(Failure::Maybe("both tries ended badly".into())),
+            }
+        } else {
+            self.send_growth(&row, nonce, append).await
+        };
+        let mut promises = self.promises.lock();
+        let _counted = promises.fate_of(&result);
+        let growing = promises.growing(&row, append);
+        growing.running.remove(&nonce);
+        if result.is_ok() {
+            growing.open.remove(&nonce);
+            growing.given_up.remove(&nonce);
+            growing.acked.insert(nonce);
+        }
+    }
+
+    async fn send_growth(&self, row: &str, nonce: u64, append: bool) -> Result<(), Failure> {
+        let piece = format!("{nonce};");
+        let mut mutation = if append {
+            calls::mutation(MutationKind::Append, row, &[("f", "n", LATEST, CellType::Put, piece.as_bytes())])
+        } else {
+            calls::mutation(MutationKind::Increment, row, &[("f", "n", LATEST, CellType::Put, &1u64.to_be_bytes())])
+        };
+        mutation.nonce = Some(Nonce { group: 7, number: nonce });
+        self.trace.note(&format!("{row} nonce {nonce} sent"));
+        let result = calls::mutate(&self.life, &table(), &mutation).await.map(|_| ());
+        self.trace.note(&format!("{row} nonce {nonce}: {result:?}"));
+        result
+    }
+
+    /// Some nodes that refer to one that was acknowledged.
+    async fn extend_list(&self, client: u64) {
+        let (before, rows) = {
+            let mut promises = self.promises.lock();
+            let mine = |row: &&String| row.contains(&format!("-node{client}x"));
+            let acked = |(_, (_, fate)): &(&String, &(String, Fate))| *fate == Fate::Acked;
+            let known: Vec<String> =
+                promises.nodes.iter().filter(|(row, _)| mine(row)).filter(acked).map(|(row, _)| row.clone()).collect();
+            let before = known.get(self.dice.below(known.len() as u64) as usize).cloned().unwrap_or_default();
+            let rows: Vec<String> = (0..=self.dice.below(4))
+                .map(|_| format!("{:02}-node{client}x{}", self.dice.below(100), self.dice.next_u64() >> 20))
+                .collect();
+            for row in &rows {
+                promises.nodes.insert(row.clone(), (before.clone(), Fate::Open));
+            }
+            (before, rows)
+        };
+        let puts: Vec<Mutation> = rows
+            .iter()
+            .map(|row| calls::mutation(MutationKind::Put, row, &[("f", "prev", 1, CellType::Put, before.as_bytes())]))
+            .collect();
+        let results = calls::batch(&self.life, &table(), &puts).await;
+        self.trace.note(&format!("nodes {rows:?} -> {before}: {results:?}"));
+        let mut promises = self.promises.lock();
+        for (row, result) in rows.iter().zip(&results) {
+            let fate = promises.fate_of(result);
+            if let Some((_, known)) = promises.nodes.get_mut(row)
+                && *known == Fate::Open
+            {
+                *known = fate;
+            }
+        }
+    }
+
+    async fn read(&self, client: u64) {
+        let (kind, row) = match self.dice.below(4) {
+            0 => (0, place("bank", self.dice.below(2))),
+            1 => (1, place("counter", self.dice.below(2))),
+            2 => (2, place("string", self.dice.below(2))),
+            _ => (3, self.own_row(client)),
+        };
+        let Ok(cells) = calls::get(&self.life, &table(), &row).await else { return };
+        let mut promises = self.promises.lock();
+        promises.counts.reads += 1;
+        let seen = match kind {
+            0 => promises.see_bank(&row, &cells, false).map(|_| ()),
+            1 => promises.see_counter(&row, &cells),
+            2 => promises.see_string(&row, &cells),
+            _ => promises.see_journal(&row, &cells, false),
+        };
+        drop(promises);
+        self.judge(seen);
+    }
+
+    async fn scan(&self) {
+        let manner = Manner::any(&self.dice);
+        let before = self.promises.lock().clone();
+        let Ok(rows) = scans::whole(&self.life, &table(), manner).await else { return };
+        self.promises.lock().counts.scans += 1;
+        self.judge(scans::check_moving(&before, &rows, manner));
+    }
+
+    /// One change of the changing table. Ends when the procedure does.
+    pub async fn change(self) {
+        self.promises.lock().busy += 1;
+        self.change_inner().await;
+        let mut promises = self.promises.lock();
+        promises.busy = promises.busy.saturating_sub(1);
+    }
+
+    async fn change_inner(&self) {
+        let (name, master, caller) = (changing(), &self.life.master, Caller::default());
+        let now = match self.promises.lock().changing.shapes.as_slice() {
+            [one] => one.clone(),
+            // What the last change came to is not known yet.
+            _ => return,
+        };
+        let choice = self.dice.below(8);
+        let (submitted, after) = match &now {
+            None => {
+                let fams: BTreeSet<String> = ["a", "b"].map(str::to_owned).into();
+                let descriptor = TableDescriptor::new(name.clone(), ["a", "b"].map(FamilyDescriptor::new));
+                let after = Some((true, fams));
+                self.expect([now.clone(), after.clone()]);
+                (master.create_table(descriptor, &[Bytes::from("k")], &caller).await, after)
+            }
+            Some((true, _)) if choice < 3 => return self.fill().await,
+            Some((true, fams)) if choice < 6 => {
+                let after = Some((false, fams.clone()));
+                self.expect([now.clone(), after.clone()]);
+                (master.disable_table(&name, &caller).await, after)
+            }
+            Some((enabled, fams)) if choice == 6 || *enabled => {
+                let (mut fams, family) = (fams.clone(), Bytes::from("c"));
+                let there = fams.contains("c");
+                if there {
+                    fams.remove("c")
+                } else {
+                    fams.insert("c".into())
+                };
+                let after = Some((*enabled, fams));
+                self.expect([now.clone(), after.clone()]);
+                let submitted = if there {
+                    master.delete_family(&name, &family, &caller).await
+                } else {
+                    master.add_family(&name, FamilyDescriptor::new("c"), &caller).await
+                };
+                (submitted, after)
+            }
+            Some((_, fams)) if choice < 2 => {
+                let after = Some((true, fams.clone()));
+                self.expect([now.clone(), after.clone()]);
+                (master.enable_table(&name, &caller).await, after)
+            }
+            Some((_, fams)) if choice < 4 => {
+                // It ends enabled and empty.
+                let after = Some((true, fams.clone()));
+                self.expect([now.clone(), after.clone()]);
+                self.doubt_rows();
+                (master.truncate_table(&name, choice == 2, &caller).await, after)
+            }
+            Some(_) => {
+                self.expect([now.clone(), None]);
+                self.doubt_rows();
+                (master.delete_table(&name, &caller).await, None)
+            }
+        };
+        let truncated = matches!((&now, &after), (Some((false, _)), Some((true, _))) if (2..4).contains(&choice));
+        self.trace.note(&format!("change {now:?} to {after:?}"));
+        let outcome = match submitted {
+            Ok(id) => master.wait_for(id).await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        self.trace.note(&format!("change to {after:?}: {outcome:?}"));
+        let mut promises = self.promises.lock();
+        if outcome.is_ok() {
+            promises.counts.ddl += 1;
+            if after.is_none() || truncated {
+                promises.changing.rows.clear();
+                promises.changing.perhaps.clear();
+            }
+            promises.changing.shapes = vec![after];
+        }
+        // Else it is one of the two, and the next quiet moment shows which.
+    }
+
+    fn expect(&self, shapes: [Option<(bool, BTreeSet<String>)>; 2]) {
+        self.promises.lock().changing.shapes = shapes.into();
+    }
+
+    fn doubt_rows(&self) {
+        let changing = &mut self.promises.lock().changing;
+        let rows = std::mem::take(&mut changing.rows);
+        changing.perhaps.extend(rows);
+    }
+
+    async fn fill(&self) {
+        let rows: Vec<String> = (0..3).map(|_| format!("{}", (b'a' + self.dice.below(26) as u8) as char)).collect();
+        self.promises.lock().changing.perhaps.extend(rows.iter().cloned());
+        let puts: Vec<Mutation> = rows
+            .iter()
+            .map(|row| calls::mutation(MutationKind::Put, row, &[("a", "q", 1, CellType::Put, row.as_bytes())]))
+            .collect();
+        let results = calls::batch(&self.life, &changing(), &puts).await;
+        let mut promises = self.promises.lock();
+        for (row, result) in rows.into_iter().zip(&results) {
+            if promises.fate_of(result) == Fate::Acked {
+                promises.changing.rows.insert(row);
+            }
+        }
+    }
+}
+
+impl Promises {
+    fn fate_of(&mut self, result: &Result<(), Failure>) -> Fate {
+        match result {
+            Ok(()) => {
+                self.counts.acked += 1;
+                Fate::Acked
+            }
+            Err(Failure::No(_)) => {
+                self.counts.refused += 1;
+                Fate::Gone
+            }
+            Err(Failure::Maybe(_)) => {
+                self.counts.maybe += 1;
+                Fate::Maybe
+            }
+        }
+    }
+
+    fn growing(&mut self, row: &str, append: bool) -> &mut Growing {
+        let all = if append { &mut self.strings } else { &mut self.counters };
+        all.entry(row.to_owned()).or_default()
+    }
+}
+
+/// Checks everything. Nothing is under way, and no fault is set.
+///
+/// # Errors
+/// A promise broken.
+pub async fn check_all(life: &Life, promises: &mut Promises) -> Result<(), Violation> {
+    check_regions(life, &table())?;
+    let rows = scans::whole(life, &table(), Manner::AT_ONCE)
+        .await
+        .map_err(|e| Violation(format!("the table cannot be read: {e:?}")))?;
+    scans::check_moving(promises, &rows, Manner::AT_ONCE)?;
+    let backwards = Manner { reversed: true, ..Manner::AT_ONCE };
+    let mut reversed = scans::whole(life, &table(), backwards)
+        .await
+        .map_err(|e| Violation(format!("the table cannot be read backwards: {e:?}")))?;
+    reversed.reverse();
+    ensure(rows == reversed, || "forwards and backwards differ".into())?;
+    let mut nodes = BTreeMap::new();
+    let mut journal = promises.journal.keys().cloned().collect::<BTreeSet<_>>();
+    for (row, cells) in &rows {
+        let kind = row.split_once('-').map_or("", |(_, kind)| kind);
+        if kind.starts_with("journal") {
+            journal.remove(row);
+            promises.see_journal(row, cells, true)?;
+        } else if kind.starts_with("bank") {
+            promises.see_bank(row, cells, true)?;
+        } else if kind.starts_with("counter") {
+            promises.see_counter(row, cells)?;
+        } else if kind.starts_with("string") {
+            promises.see_string(row, cells)?;
+        } else if kind.starts_with("node") {
+            let before = cells.first().map(|(_, _, value)| String::from_utf8_lossy(value).into_owned());
+            nodes.insert(row.clone(), before.unwrap_or_default());
+        } else {
+            ensure(promises.still.contains(row), || format!("nobody wrote row {row}"))?;
+            let whole = cells.iter().all(|(_, number, value)| *value == value_of(row, *number));
+            ensure(whole, || format!("row {row} was changed: {cells:?}"))?;
+        }
+        let got = calls::get(life, &table(), row).await.map_err(|e| Violation(format!("get of {row}: {e:?}")))?;
+        ensure(got == *cells, || format!("{row}: a get shows {got:?}, a scan {cells:?}"))?;
+    }
+    for row in journal {
+        promises.see_journal(&row, &Vec::new(), true)?;
+    }
+    for (kind, missing) in [("counter", promises.counters.keys().cloned().collect::<Vec<_>>())] {
+        for row in missing.iter().filter(|row| row.contains(kind) && !rows.iter().any(|(r, _)| r == *row)) {
+            promises.see_counter(row, &Vec::new())?;
+        }
+    }
+    for row in promises.strings.keys().cloned().collect::<Vec<_>>() {
+        if !rows.iter().any(|(r, _)| *r == row) {
+            promises.see_string(&row, &Vec::new())?;
+        }
+    }
+    promises.see_nodes(&nodes, true)?;
+    check_changing(life, promises).await
+}
+
+/// Regions of an enabled table tile the key space, and each is open.
+fn check_regions(life: &Life, table: &TableName) -> Result<(), Violation> {
+    let cluster = life.master.cluster();
+    let mut edge = Some(Bytes::new());
+    for node in cluster.regions_of(table).filter(|node| node.is_live()) {
+        let name = node.info.name_string();
+        ensure(edge.as_ref() == Some(&node.info.start_key), || format!("a hole or overlap of regions before {name}"))?;
+        ensure(node.state == RegionState::Open, || format!("{name} is {:?}", node.state))?;
+        ensure(life.server.region(node.info.encoded_name()).is_some(), || format!("{name} is not online"))?;
+        edge = (!node.info.end_key.is_empty()).then(|| node.info.end_key.clone());
+    }
+    ensure(edge.is_none(), || format!("the regions of {table} end at {edge:?}"))
+}
+
+async fn check_changing(life: &Life, promises: &mut Promises) -> Result<(), Violation> {
+    let name = changing();
+    let shape = {
+        let cluster = life.master.cluster();
+        cluster.descriptor(&name).map(|descriptor| {
+            let families = descriptor.families.keys().map(|f| String::from_utf8_lossy(f).into_owned()).collect();
+            (cluster.state(&name) == Some(TableState::Enabled), families)
+        })
+    };
+    let known = promises.changing.shapes.contains(&shape);
+    ensure(known, || format!("table {name} is {shape:?}, promised was one of {:?}", promises.changing.shapes))?;
+    promises.changing.shapes = vec![shape.clone()];
+    match shape {
+        None => {
+            promises.changing.rows.clear();
+            promises.changing.perhaps.clear();
+        }
+        Some((false, _)) => {}
+        Some((true, _)) => {
+            check_regions(life, &name)?;
+            let rows = scans::whole(life, &name, Manner::AT_ONCE)
+                .await
+                .map_err(|e| Violation(format!("{name} cannot be read: {e:?}")))?;
+            let seen: BTreeSet<String> = rows.into_iter().map(|(row, _)| row).collect();
+            let changing = &mut promises.changing;
+            let missing: Vec<_> = changing.rows.difference(&seen).collect();
+            ensure(missing.is_empty(), || format!("{name} lost {missing:?}"))?;
+            let strange: Vec<_> = seen.iter().filter(|r| !changing.perhaps.contains(*r)).collect();
+            let strange: Vec<_> = strange.into_iter().filter(|r| !changing.rows.contains(*r)).collect();
+            ensure(strange.is_empty(), || format!("{name} shows {strange:?}"))?;
+            changing.rows = seen.clone();
+            changing.perhaps = seen;
+        }
+    }
+    Ok(())
+}
+
+/// Lets calls, logs and procedures end. False when they do not.
+pub async fn quiet(desk: &Desk) -> bool {
+    for _ in 0..100 {
+        if !desk.life.quiet().await {
+            return false;
+        }
+        if desk.promises.lock().busy == 0 && all_open(&desk.life) {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    false
+}
+
+/// Regions that should be open and are not, in words.
+pub fn not_open(life: &Life) -> String {
+    let cluster = life.master.cluster();
+    let regions = cluster.regions().filter(|node| node.is_live() && node.state != RegionState::Open);
+    regions.map(|node| format!("; {} is {:?}", node.info.name_string(), node.state)).collect()
+}
+
+fn all_open(life: &Life) -> bool {
+    let cluster = life.master.cluster();
+    cluster.tables().filter(|(_, state)| *state == TableState::Enabled).all(|(descriptor, _)| {
+        cluster.regions_of(&descriptor.name).filter(|node| node.is_live()).all(|node| node.state == RegionState::Open)
+    })
+}

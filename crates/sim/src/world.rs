@@ -1,0 +1,281 @@
+//! The world: a volume that outlives servers, a clock, dice, and one life of a server after the other.
+
+use crate::host::Host;
+use crate::trace::Trace;
+use base::{Clock, Config, Dice, ManualClock};
+use fs::mem::Op;
+use fs::{CrashPolicy, FilePath, MemVolume, Volume};
+use hfile::BlockCache;
+use master::{Caller, Master, MasterEnv, Unobserved};
+use model::{RegionInfo, ServerName};
+use parking_lot::Mutex;
+use region::{CloseMode, MemoryMeter, RegionEnv, RegionSettings};
+use regionserver::{RegionServer, RegionServerParts, RegionService};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+/// Every policy of a crash.
+pub const POLICIES: [CrashPolicy; 4] =
+    [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn, CrashPolicy::TornWithHoles];
+
+/// When the world begins.
+pub const START_MS: i64 = 1_795_220_000_000;
+
+/// What outlives a server.
+pub struct World {
+    /// The disk.
+    pub volume: MemVolume,
+    /// Time.
+    pub clock: Arc<ManualClock>,
+    /// What the server's own dice show (names of files), and how long its steps take.
+    pub dice: Arc<Dice>,
+    /// What happened.
+    pub trace: Arc<Trace>,
+    /// Settings.
+    pub config: Config,
+    lives: u64,
+    archived: Arc<AtomicU64>,
+}
+
+/// One life of a server.
+pub struct Life {
+    /// Opens, closes, flushes, compacts.
+    pub server: Arc<RegionServer>,
+    /// Tables and regions.
+    pub master: Arc<Master>,
+    /// Takes calls.
+    pub service: RegionService,
+    /// The logs: everybody's and that of hbase:meta.
+    pub logs: [Arc<wal::Log>; 2],
+    /// Time.
+    pub clock: Arc<ManualClock>,
+    fatal: Arc<Mutex<Option<String>>>,
+    archived: Arc<AtomicU64>,
+}
+
+/// Settings under which things happen soon.
+pub fn small_settings(dice: &Dice) -> Config {
+    let mut config = Config::default();
+    let mut set = |key: &str, value: u64| config.set(key, value.to_string());
+    set("hbase.hregion.memstore.flush.size", [2_000, 6_000, 40_000][dice.below(3) as usize]);
+    set("hbase.hregion.percolumnfamilyflush.size.lower.bound.min", [0, 500, 100_000][dice.below(3) as usize]);
+    set("hbase.regionserver.hlog.blocksize", [8_192, 65_536][dice.below(2) as usize]);
+    set("hbase.regionserver.maxlogs", 2 + dice.below(6));
+    set("hbase.hstore.compaction.min", 2 + dice.below(3));
+    set("hbase.hregion.majorcompaction", [0, 86_400_000][dice.below(2) as usize]);
+    set("hbase.hregion.max.filesize", [30_000, 10_000_000][dice.below(2) as usize]);
+    set("hbase.catalogjanitor.interval", 50);
+    set("hbase.master.cleaner.interval", 80);
+    set("hbase.master.hfilecleaner.ttl", [0, 60_000][dice.below(2) as usize]);
+    set("hbase.master.logcleaner.ttl", [0, 60_000][dice.below(2) as usize]);
+    set("basalt.master.failed.open.retry", 20);
+    config.set("hbase.table.sanity.checks", "false");
+    config
+}
+
+impl World {
+    /// An empty one.
+    pub fn new(seed: u64, config: Config) -> World {
+        World::on(MemVolume::new(), seed, config)
+    }
+
+    /// One on files that are there.
+    pub fn on(volume: MemVolume, seed: u64, config: Config) -> World {
+        let clock = Arc::new(ManualClock::new(START_MS));
+        let dice = Arc::new(Dice::seeded(seed ^ 0x5157_0001));
+        let world = World { volume, clock, dice, trace: Arc::default(), config, lives: 0, archived: Arc::default() };
+        world.listen();
+        world
+    }
+
+    /// Has every call to the volume noted.
+    fn listen(&self) {
+        let (trace, clock, archived) = (self.trace.clone(), self.clock.clone(), self.archived.clone());
+        self.volume.watch(Some(Arc::new(move |op, path| {
+            if op == Op::Rename && path.as_str().starts_with("WALs/") {
+                archived.fetch_add(1, Ordering::Relaxed);
+            }
+            trace.note(&format!("{op:?} {} at {}", path.as_str(), clock.now_ms()));
+        })));
+    }
+
+    /// A runtime for one life. Its time stands still except when every task waits for it.
+    pub fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime of one thread asks nothing of the system")
+    }
+
+    /// Starts a server as the binary does: recovers logs, opens everything. Inside a [`World::runtime`].
+    ///
+    /// # Errors
+    /// The sentence with which the server would end.
+    pub async fn start(&mut self) -> Result<Arc<Life>, String> {
+        self.lives += 1;
+        self.trace.note(&format!("life {}", self.lives));
+        // No two lives share a start code, whatever the clock was set to.
+        let start_code = u64::try_from(self.clock.now_ms().0).unwrap_or_default() + self.lives;
+        let name = ServerName::new("localhost", 16020, start_code);
+        let volume: Arc<dyn Volume> = Arc::new(self.volume.clone());
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        let cluster_id = master::rootdir::prepare(&*volume, &self.dice).map_err(|e| format!("root directory: {e}"))?;
+        recover_logs(&*volume, &name.to_string()).map_err(|e| format!("recovery: {e}"))?;
+        let dir = FilePath::new("WALs").join(&name.to_string());
+        let log = |kind: &'static str| {
+            let options = wal::LogOptions { kind, ..wal::LogOptions::from_config(&self.config) };
+            wal::Log::create(volume.clone(), dir.clone(), &name.to_string(), options, clock.clone())
+                .map_err(|e| format!("new log: {e}"))
+        };
+        let logs = [log("")?, log(".meta")?];
+        let env = Arc::new(RegionEnv {
+            volume: volume.clone(),
+            log: logs[0].clone(),
+            clock: clock.clone(),
+            dice: self.dice.clone(),
+            cache: BlockCache::new(256 << 10),
+            settings: Arc::new(RegionSettings::from_config(&self.config)),
+            memory: MemoryMeter::new(),
+            server_name: Arc::from(name.to_string()),
+        });
+        let meta_env = Arc::new(RegionEnv { log: logs[1].clone(), ..RegionEnv::clone(&env) });
+        let fatal = Arc::new(Mutex::new(None));
+        let told = fatal.clone();
+        let server = RegionServer::start_stepped(RegionServerParts {
+            name: name.clone(),
+            env,
+            meta_env,
+            config: self.config.clone(),
+            memory_budget_bytes: 64 << 20,
+            on_fatal: Arc::new(move |why| _ = told.lock().get_or_insert(why)),
+            on_stop_request: Arc::new(|_| ()),
+        });
+        let parts = MasterEnv {
+            volume,
+            clock,
+            config: self.config.clone(),
+            host: Arc::new(Host::new(server.clone(), self.dice.clone())),
+            observer: Arc::new(Unobserved),
+            cluster_id,
+            server_name: ServerName::new("localhost", 16000, start_code),
+            info_port: None,
+        };
+        // A procedure that goes on after a restart tries again for ever on a machine that is off.
+        let off = async {
+            while !self.volume.is_stopped() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let mut starting = Box::pin(Master::start(parts));
+        let mut off = Box::pin(off);
+        let started = std::future::poll_fn(|context| match starting.as_mut().poll(context) {
+            Poll::Ready(started) => Poll::Ready(Some(started)),
+            Poll::Pending => off.as_mut().poll(context).map(|()| None),
+        });
+        let master = match started.await {
+            Some(started) => started.map_err(|e| format!("master: {e}"))?,
+            None => return Err("the machine went off while the master started".into()),
+        };
+        let (splitter, runtime) = (Arc::downgrade(&master), tokio::runtime::Handle::current());
+        server.set_split_requests(Arc::new(move |region: RegionInfo, row| {
+            let Some(splitter) = splitter.upgrade() else { return };
+            runtime.spawn(async move {
+                // A region that cannot be split now will ask again.
+                let _refused = splitter.split_region(region.encoded_name(), row, &Caller::default()).await;
+            });
+        }));
+        let service = RegionService::new(server.clone());
+        Ok(Arc::new(Life {
+            server,
+            master,
+            service,
+            logs,
+            clock: self.clock.clone(),
+            fatal,
+            archived: self.archived.clone(),
+        }))
+    }
+
+    /// The volume after the machine lost its power, or (with [`CrashPolicy::KeepAll`]) the process was killed. The life
+    /// before must be gone with its runtime.
+    pub fn crash(&mut self, dice: &Dice, policy: CrashPolicy) {
+        let capacity = self.volume.crash(dice, policy);
+        self.trace.note(&format!("crash {policy:?}"));
+        self.volume = capacity;
+        self.volume.set_capacity(None);
+        self.listen();
+    }
+
+    /// Logs that were put away since the world began.
+    pub fn archived(&self) -> u64 {
+        self.archived.load(Ordering::Relaxed)
+    }
+
+    /// The files as they are now, for a world that starts from there.
+    pub fn snapshot(&self) -> MemVolume {
+        self.volume.snapshot()
+    }
+}
+
+impl Life {
+    /// Why the server had to stop, if it had to.
+    pub fn fatal(&self) -> Option<String> {
+        let failed = || self.logs.iter().find_map(|log| log.failure()).map(|failed| failed.to_string());
+        self.fatal.lock().clone().or_else(failed)
+    }
+
+    /// Logs that were put away since the world began.
+    pub fn archived(&self) -> u64 {
+        self.archived.load(Ordering::Relaxed)
+    }
+
+    /// Lets every task go on until all wait for something: a log, time, or the next action.
+    pub async fn settle(&self) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+
+    /// Syncs the logs until nobody waits for them. Fails when the disk does.
+    pub async fn quiet(&self) -> bool {
+        for _ in 0..200 {
+            let synced = self.logs.iter().all(|log| log.sync_once().is_ok());
+            self.settle().await;
+            if !synced || self.fatal().is_some() {
+                return false;
+            }
+            if self.logs.iter().all(|log| log.stats().waiting_bytes == 0) && self.master.unfinished_procedures() == 0 {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        false
+    }
+
+    /// Stops as a signal would: closes every region, then the logs.
+    ///
+    /// # Errors
+    /// What could not be closed.
+    pub async fn stop(&self) -> Result<(), String> {
+        self.master.stop();
+        self.settle().await;
+        self.server.stop(CloseMode::Flush).map_err(|e| e.to_string())?;
+        self.logs.iter().try_for_each(|log| log.close()).map_err(|e| e.to_string())
+    }
+}
+
+/// As the binary: every log of earlier lives is split and archived.
+fn recover_logs(volume: &dyn Volume, worker: &str) -> Result<(), String> {
+    let wals = FilePath::new("WALs");
+    if !volume.exists(&wals).map_err(|e| e.to_string())? {
+        return Ok(());
+    }
+    for entry in volume.list(&wals).map_err(|e| e.to_string())?.into_iter().filter(|entry| entry.is_dir) {
+        let mut regions = wal::RegionDirectories { volume, root: FilePath::root(), flushed: |_: &str| None };
+        let options = wal::SplitOptions { worker: worker.to_owned(), ..wal::SplitOptions::default() };
+        wal::split_directory(volume, &wals.join(&entry.name), &FilePath::new("oldWALs"), &mut regions, &options)
+            .map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! F3, F13, F46 and more: every step list that makes something durable, stopped at each call to the volume, from every kind of
+//! disk that may be left. `cargo xtask sim --enumerate` prints the same with more states of each stop.
+
+use basalt_sim::enumerate::{Visited, visit};
+use basalt_sim::steps::List;
+
+/// `BASALT_TEST_THOROUGH` visits every stop of the long lists too.
+fn all_of(lists: &[List]) {
+    let thorough = std::env::var_os("BASALT_TEST_THOROUGH").is_some();
+    for list in lists {
+        let every = match list {
+            List::Recovery | List::FirstStart | List::CleanStop if !thorough => 17,
+            List::Append | List::Flush | List::FlushOneFamily | List::Roll => 1,
+            _ if thorough => 1,
+            _ => 5,
+        };
+        let Visited { stops, states } = visit(*list, every, 1).unwrap_or_else(|violation| panic!("{violation}"));
+        println!("{list}: {stops} stops, {states} states");
+        assert!(stops > 3, "{list} ends after {stops} stops");
+    }
+}
+
+#[test]
+fn f03_every_crash_state_of_the_log_and_of_a_flush() {
+    all_of(&[List::Append, List::Roll, List::Flush, List::FlushOneFamily]);
+}
+
+#[test]
+fn f03_every_crash_state_of_compactions() {
+    all_of(&[List::MinorCompaction, List::MajorCompaction]);
+}
+
+#[test]
+fn f03_every_crash_state_of_split_and_merge() {
+    all_of(&[List::Split, List::Merge, List::Janitor]);
+}
+
+#[test]
+fn f03_every_crash_state_of_ddl() {
+    use List::{AddFamily, Create, Delete, DeleteFamily, Disable, Enable, Truncate};
+    all_of(&[Create, AddFamily, DeleteFamily, Disable, Enable, Truncate, Delete]);
+}
+
+#[test]
+fn f13_every_crash_state_of_recovery() {
+    all_of(&[List::Recovery, List::FirstStart, List::CleanStop]);
+}
