@@ -8,12 +8,14 @@
 //!
 //! Must not know: clients, tables, workloads.
 
+mod date;
 mod latency;
 mod meter;
 mod process;
 mod summary;
 mod timer;
 
+pub use date::civil_date;
 pub use latency::{Latencies, LatencySummary};
 pub use meter::{Meter, Progress};
 pub use process::{Machine, Usage, busy_ns, own_cpu_ns};

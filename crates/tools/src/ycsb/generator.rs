@@ -247,8 +247,10 @@ impl AcknowledgedCounter {
     /// `number` has been inserted.
     pub fn acknowledge(&self, number: i64) {
         let mut done = self.done.lock();
-        done.insert(number);
         let mut limit = self.last();
+        if number > limit {
+            done.insert(number);
+        }
         while done.remove(&(limit + 1)) {
             limit += 1;
         }

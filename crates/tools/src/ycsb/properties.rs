@@ -45,6 +45,11 @@ impl Properties {
         self.values.extend(others.values);
     }
 
+    /// All, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The value, if there is one.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)

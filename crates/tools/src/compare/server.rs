@@ -1,0 +1,359 @@
+//! Servers that take part: started here from an empty directory, or running somewhere already.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, bail};
+use client::{Connection, Options};
+
+/// Longest time that a start may take.
+const START_LIMIT: Duration = Duration::from_secs(180);
+
+/// What HBase 2.x must be allowed on JDK 17, as its own scripts do.
+const OPENS: &[&str] = &[
+    "java.base/java.lang",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.security",
+    "java.base/sun.nio.ch",
+    "java.base/sun.nio.fs",
+    "java.base/jdk.internal.ref",
+    "java.base/jdk.internal.misc",
+];
+
+/// How a server comes to be.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// `binary` with these settings.
+    Basalt {
+        /// The program.
+        binary: PathBuf,
+    },
+    /// Apache HBase from jars.
+    HBase {
+        /// Where they are.
+        jars: PathBuf,
+        /// Further options of the JVM.
+        options: Vec<String>,
+    },
+    /// Runs already, under this process id.
+    Running {
+        /// ZooKeeper's `host:port`.
+        zookeeper: String,
+        /// On this machine.
+        pid: u32,
+    },
+}
+
+/// A server that takes part.
+#[derive(Clone, Debug)]
+pub struct Contender {
+    /// Its name in the report.
+    pub name: String,
+    /// How it comes to be.
+    pub origin: Origin,
+    /// Settings over its defaults, under HBase's names.
+    pub settings: BTreeMap<String, String>,
+    /// Memory that it may plan with: HBase's heap, Basalt's budget.
+    pub memory_bytes: u64,
+    /// Whether only workloads that write are played.
+    pub only_writes: bool,
+}
+
+impl Contender {
+    /// What it is and how it was set up, in a sentence.
+    pub fn about(&self) -> String {
+        let what = match &self.origin {
+            Origin::Basalt { binary } => {
+                let version = Command::new(binary).arg("--version").output().map(|o| o.stdout).unwrap_or_default();
+                format!("{} ({})", String::from_utf8_lossy(&version).trim(), binary.display())
+            }
+            Origin::HBase { options, .. } => {
+                format!(
+                    "Apache HBase 2.6.4, standalone, G1, heap {} MiB {}",
+                    self.memory_bytes >> 20,
+                    options.join(" ")
+                )
+            }
+            Origin::Running { zookeeper, pid } => format!("running at {zookeeper}, process {pid}"),
+        };
+        let settings: Vec<String> = self.settings.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        format!("{what}; memory {} MiB; {}", self.memory_bytes >> 20, settings.join(", "))
+    }
+}
+
+/// A contender in its place: directory and ports stay over restarts.
+pub struct Site {
+    /// Who.
+    pub contender: Contender,
+    dir: PathBuf,
+    ports: [u16; 3],
+    child: Option<Child>,
+    starts: u32,
+}
+
+impl Site {
+    /// An empty place in `dir`.
+    pub fn new(contender: Contender, dir: PathBuf) -> anyhow::Result<Site> {
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir).with_context(|| format!("cannot clear {}", dir.display()))?;
+        }
+        std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        let dir = dir.canonicalize()?;
+        Ok(Site { contender, dir, ports: free_ports()?, child: None, starts: 0 })
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        match (&self.contender.origin, &self.child) {
+            (Origin::Running { pid, .. }, _) => *pid,
+            (_, Some(child)) => child.id(),
+            _ => 0,
+        }
+    }
+
+    /// Whether it can be killed and started again.
+    pub fn is_ours(&self) -> bool {
+        !matches!(self.contender.origin, Origin::Running { .. })
+    }
+
+    /// `host:port` of ZooKeeper's protocol.
+    pub fn zookeeper(&self) -> String {
+        match &self.contender.origin {
+            Origin::Running { zookeeper, .. } => zookeeper.clone(),
+            _ => format!("127.0.0.1:{}", self.ports[0]),
+        }
+    }
+
+    /// A client of it. No operation is given up before the server had time to come back.
+    pub fn connect(&self) -> Connection {
+        Connection::open(Options::zookeeper(&self.zookeeper()))
+    }
+
+    /// Where the files of a table of the default namespace are, if that is known.
+    pub fn table_dir(&self, table: &str) -> Option<PathBuf> {
+        self.is_ours().then(|| self.dir.join("root/data/default").join(table))
+    }
+
+    /// Bytes of the store files of a table.
+    pub fn table_bytes(&self, table: &str) -> Option<u64> {
+        self.table_dir(table).map(|dir| store_bytes(&dir))
+    }
+
+    /// Starts it; returns as soon as the process is there. A server that runs already is left alone.
+    pub fn spawn(&mut self) -> anyhow::Result<()> {
+        self.starts += 1;
+        let mut command = match self.contender.origin.clone() {
+            Origin::Running { .. } => return Ok(()),
+            Origin::Basalt { binary } => self.basalt(&binary),
+            Origin::HBase { jars, options } => self.hbase(&jars, &options)?,
+        };
+        let log = File::create(self.log())?;
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).env_remove("HBASE_CONF_DIR");
+        let child = command.spawn().with_context(|| format!("cannot run {:?}", command.get_program()))?;
+        self.child = Some(child);
+        Ok(())
+    }
+
+    /// Waits until it says that it serves.
+    pub async fn ready(&mut self) -> anyhow::Result<()> {
+        let word = match self.contender.origin {
+            Origin::Running { .. } => return Ok(()),
+            Origin::Basalt { .. } => "ready",
+            Origin::HBase { .. } => "Master has completed initialization",
+        };
+        let start = Instant::now();
+        loop {
+            if std::fs::read_to_string(self.log()).is_ok_and(|said| said.contains(word)) {
+                return Ok(());
+            }
+            let ended = self.child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
+            if ended || start.elapsed() > START_LIMIT {
+                let why = if ended { "ended" } else { "is not ready" };
+                bail!("{} {why}; its last words: {}", self.contender.name, self.last_words());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Kills it (SIGKILL) and waits until it is gone.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+
+    /// Kills it and removes what it wrote.
+    pub fn clear(&mut self) {
+        self.kill();
+        std::fs::remove_dir_all(&self.dir).ok();
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.join(format!("log-{}", self.starts))
+    }
+
+    fn last_words(&self) -> String {
+        let mut text = Vec::new();
+        if let Ok(mut file) = File::open(self.log()) {
+            let length = file.metadata().map_or(0, |m| m.len());
+            file.seek(SeekFrom::Start(length.saturating_sub(1500))).ok();
+            file.read_to_end(&mut text).ok();
+        }
+        String::from_utf8_lossy(&text).trim().to_owned()
+    }
+
+    fn common_settings(&self) -> BTreeMap<String, String> {
+        let mut settings = BTreeMap::from(
+            [
+                ("hbase.rootdir", format!("file://{}", self.dir.join("root").display())),
+                ("hbase.zookeeper.property.clientPort", self.ports[0].to_string()),
+                ("hbase.master.port", self.ports[1].to_string()),
+                ("hbase.regionserver.port", self.ports[2].to_string()),
+                ("hbase.master.info.port", "-1".to_owned()),
+                ("hbase.regionserver.info.port", "-1".to_owned()),
+            ]
+            .map(|(k, v)| (k.to_owned(), v)),
+        );
+        settings.extend(self.contender.settings.clone());
+        settings
+    }
+
+    fn basalt(&self, binary: &Path) -> Command {
+        let mut command = Command::new(binary);
+        for (key, value) in self.common_settings() {
+            command.arg("-D").arg(format!("{key}={value}"));
+        }
+        command.arg("-D").arg(format!("basalt.memory.size={}", self.contender.memory_bytes));
+        command
+    }
+
+    fn hbase(&self, jars: &Path, options: &[String]) -> anyhow::Result<Command> {
+        let conf = self.dir.join("conf");
+        std::fs::create_dir_all(&conf)?;
+        let mut settings = self.common_settings();
+        let of_dir = |name: &str| self.dir.join(name).display().to_string();
+        for (key, value) in [
+            ("hbase.tmp.dir", of_dir("tmp")),
+            ("hbase.zookeeper.property.dataDir", of_dir("zookeeper")),
+            ("hbase.zookeeper.quorum", "127.0.0.1".to_owned()),
+            ("hbase.cluster.distributed", "false".to_owned()),
+            // a local file system promises neither hflush nor hsync; standalone HBase is told not to care
+            ("hbase.unsafe.stream.capability.enforce", "false".to_owned()),
+            ("hbase.master.ipc.address", "127.0.0.1".to_owned()),
+            ("hbase.regionserver.ipc.address", "127.0.0.1".to_owned()),
+            ("hbase.master.hostname", "localhost".to_owned()),
+            ("hbase.unsafe.regionserver.hostname", "localhost".to_owned()),
+        ] {
+            settings.entry(key.to_owned()).or_insert(value);
+        }
+        let rows: String = settings
+            .iter()
+            .map(|(k, v)| format!("  <property><name>{k}</name><value>{}</value></property>\n", escape(v)))
+            .collect();
+        std::fs::write(conf.join("hbase-site.xml"), format!("<configuration>\n{rows}</configuration>\n"))?;
+        std::fs::write(
+            conf.join("log4j2.properties"),
+            "status = error\nappender.console.type = Console\nappender.console.name = console\n\
+             appender.console.target = SYSTEM_ERR\nappender.console.layout.type = PatternLayout\n\
+             appender.console.layout.pattern = %d{ISO8601} %-5p [%t] %c{2}: %m%n\nrootLogger.level = INFO\n\
+             rootLogger.appenderRef.console.ref = console\n",
+        )?;
+        std::fs::create_dir_all(self.dir.join("tmp"))?;
+        let mut command = Command::new("java");
+        command.args(["-Dproc_master", "-XX:+UseG1GC"]);
+        command.arg(format!("-Xmx{}m", self.contender.memory_bytes >> 20));
+        for open in OPENS {
+            command.arg("--add-opens").arg(format!("{open}=ALL-UNNAMED"));
+        }
+        command.args([
+            "--add-exports",
+            "java.base/jdk.internal.misc=ALL-UNNAMED",
+            "--add-exports",
+            "java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+            "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
+            "-Djava.net.preferIPv4Stack=true",
+        ]);
+        command.arg(format!("-Dhbase.log.dir={}", self.dir.display())).args(options);
+        command.arg("-cp").arg(format!("{}:{}/*", conf.display(), jars.display()));
+        command.args(["org.apache.hadoop.hbase.master.HMaster", "start"]);
+        Ok(command)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Bytes of the files below a table's directory that are store files: not descriptors, not what is being written.
+fn store_bytes(dir: &Path) -> u64 {
+    let mut sum = 0;
+    let mut todo = vec![dir.to_owned()];
+    while let Some(dir) = todo.pop() {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            match entry.metadata() {
+                Ok(m) if m.is_dir() && !name.starts_with('.') && name != "recovered.edits" => todo.push(entry.path()),
+                Ok(m) if m.is_file() && name.len() >= 32 && !name.starts_with('.') => sum += m.len(),
+                _ => {}
+            }
+        }
+    }
+    sum
+}
+
+/// Ports nobody listens on now, below those that the system hands to outgoing connections.
+fn free_ports() -> anyhow::Result<[u16; 3]> {
+    const FIRST: u16 = 12_000;
+    const COUNT: u16 = 18_000;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_micros();
+    let start = (now.wrapping_add(std::process::id()) % u32::from(COUNT)) as u16;
+    let mut free = (0..COUNT)
+        .map(|step| FIRST + (start + step) % COUNT)
+        .filter(|port| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).is_ok());
+    let mut ports = [0; 3];
+    for port in &mut ports {
+        *port = free.next().context("no free port between 12000 and 30000")?;
+    }
+    Ok(ports)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_store_files_count() {
+        let dir = std::env::temp_dir().join(format!("basalt-tools-{}", std::process::id()));
+        let family = dir.join("0123456789abcdef0123456789abcdef/f");
+        std::fs::create_dir_all(&family).expect("a directory");
+        std::fs::create_dir_all(dir.join(".tmp")).expect("a directory");
+        std::fs::write(family.join("0123456789abcdef0123456789abcdef"), [0; 100]).expect("a file");
+        std::fs::write(family.join("short"), [0; 100]).expect("a file");
+        std::fs::write(dir.join(".tmp/0123456789abcdef0123456789abcdef"), [0; 100]).expect("a file");
+        assert_eq!(store_bytes(&dir), 100);
+        std::fs::remove_dir_all(&dir).expect("cleared");
+    }
+
+    #[test]
+    fn ports_differ() {
+        let ports = free_ports().expect("some are free");
+        assert!(ports[0] != ports[1] && ports[1] != ports[2] && ports.iter().all(|p| *p >= 12_000));
+    }
+}
