@@ -16,6 +16,7 @@ mod interop;
 mod jvm;
 mod kill;
 mod native_tools;
+mod profile;
 mod proto;
 mod report;
 mod run;
@@ -42,6 +43,8 @@ usage: cargo xtask <command>
                             the release binary (BASALT_BINARY or target/release/basalt) under kill -9, SIGSTOP, a full
                             disk, little memory, failing system calls, a bad network, hostile clients; histories checked
   bench [ARGS...]           the micro-benchmarks
+  profile WORKLOAD [--seconds N] [-- ARGS...]
+                            flame graph of the server under a workload of `basalt bench compare`, in target/profile
   proto [--check]           generated protobuf code from crates/proto/proto
   coverage [--check]        docs/coverage.md: what is there, counted against the inventory";
 
@@ -117,6 +120,13 @@ fn command() -> anyhow::Result<()> {
             let mut cargo = run::cargo();
             cargo.args(["run", "--release", "-p", "basalt-bench", "--bin", "micro", "--"]).args(&rest);
             run::must("bench", &mut cargo)
+        }
+        "profile" => {
+            let end = rest.iter().position(|word| *word == "--").unwrap_or(rest.len());
+            let more: Vec<String> = rest.iter().skip(end + 1).map(|word| (*word).to_owned()).collect();
+            let (options, words) = options(&rest[..end], &["--seconds"])?;
+            let [workload] = words.as_slice() else { bail!("{USAGE}") };
+            profile::run(workload, options.get("--seconds").map_or("10", String::as_str), &more)
         }
         "proto" => match rest.as_slice() {
             [] => proto::generate(false),

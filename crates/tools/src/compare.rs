@@ -112,6 +112,9 @@ struct Arguments {
     /// Draw the report of an earlier comparison anew
     #[arg(long, value_name = "FILE")]
     from_json: Option<PathBuf>,
+    /// Record each workload's server with perf into this directory
+    #[arg(long, value_name = "DIR")]
+    profile: Option<PathBuf>,
     /// List the workloads
     #[arg(long)]
     list: bool,
@@ -292,6 +295,7 @@ async fn compare(arguments: &Arguments) -> anyhow::Result<Comparison> {
                 run,
                 only: &arguments.only,
                 fixed_rate: &mut fixed_rate,
+                profile: arguments.profile.as_deref(),
                 say: &|measured| eprintln!("  {}", table::line(measured)),
                 measured: Vec::new(),
                 failures: Vec::new(),

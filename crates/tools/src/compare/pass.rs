@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
@@ -61,6 +62,8 @@ pub struct Pass<'a> {
     pub only: &'a [String],
     /// Half of the baseline's top rate, once that is known.
     pub fixed_rate: &'a mut Option<f64>,
+    /// Where to record the server's stacks, if that is wanted.
+    pub profile: Option<&'a Path>,
     /// Told of each figure as soon as it is there.
     pub say: &'a dyn Fn(&Measured),
     /// What was measured.
@@ -182,7 +185,11 @@ impl Pass<'_> {
             return;
         }
         let workers = (0..clients).map(|_| new()).collect();
+        let recording = self.profile.and_then(|dir| record_stacks(dir, workload, self.site.pid(), pace));
         let measured = play(workers, pace, self.site.pid()).await;
+        if let Some(mut recording) = recording {
+            recording.wait().ok();
+        }
         self.record(workload, measured);
     }
 
@@ -538,6 +545,22 @@ impl Pass<'_> {
             let extra =
                 BTreeMap::from([("share_of_budget".to_owned(), share), ("peak_mib".to_owned(), peak as f64 / MIB)]);
             self.record("memory", Measured { extra, ..Measured::default() });
+        }
+    }
+}
+
+/// Starts `perf` on the server; it ends by itself with the workload.
+fn record_stacks(dir: &Path, workload: &str, pid: u32, pace: Pace) -> Option<Child> {
+    let seconds = (pace.warm_up + pace.measure?).as_secs_f64().to_string();
+    let mut perf = Command::new("perf");
+    // a virtual machine may count no cycles; its clock ticks
+    perf.args(["record", "-q", "-g", "-e", "cpu-clock", "-F", "997", "-p"]).arg(pid.to_string()).arg("-o");
+    perf.arg(dir.join(format!("{workload}.data"))).args(["--", "sleep"]).arg(seconds);
+    match perf.stdout(Stdio::null()).stderr(Stdio::null()).spawn() {
+        Ok(child) => Some(child),
+        Err(error) => {
+            eprintln!("      cannot run perf: {error}");
+            None
         }
     }
 }

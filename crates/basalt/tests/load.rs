@@ -1,0 +1,77 @@
+//! The load generators against the server, as processes: YCSB's data survives its own verification, and a comparison
+//! ends with a report.
+#![allow(clippy::disallowed_methods, reason = "tests of a process work on real directories")]
+
+mod common;
+
+use common::{Scratch, Server};
+use std::process::{Command, Output};
+
+fn basalt(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_basalt"));
+    command.env_remove("HBASE_CONF_DIR").args(arguments).output().expect("the program runs")
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn ycsb_loads_runs_and_verifies() {
+    let scratch = Scratch::new("ycsb");
+    let server = Server::start(&scratch.join("root"), &["hbase.wal.hsync=false"]);
+    let port = format!("hbase.zookeeper.property.clientPort={}", server.zk_port);
+    let ycsb = |command: &str, workload: &str, more: &[&str]| {
+        let mut arguments = vec!["-D", &port, "-D", "hbase.zookeeper.quorum=127.0.0.1", "ycsb", command, "hbase20", "-P", workload];
+        let common = ["columnfamily=family", "recordcount=300", "operationcount=600", "threadcount=8", "dataintegrity=true"];
+        for property in common.iter().chain(more) {
+            arguments.extend(["-p", property]);
+        }
+        basalt(&arguments)
+    };
+    let missing = ycsb("load", "workloada", &[]);
+    assert!(!missing.status.success() && said(&missing).contains("does not exist"), "{}", said(&missing));
+    let loaded = ycsb("load", "workloada", &["basalt.create=true"]);
+    assert!(loaded.status.success(), "{}", said(&loaded));
+    assert!(said(&loaded).contains("[INSERT], Return=OK, 300\n"), "{}", said(&loaded));
+    for (workload, wants) in [
+        ("workloada", &["[READ], Return=OK, ", "[UPDATE], Return=OK, ", "[VERIFY], Return=OK, "][..]),
+        ("workloadd", &["[INSERT], Return=OK, "]),
+        ("workloade", &["[SCAN], Return=OK, "]),
+        ("workloadf", &["[READ-MODIFY-WRITE], Operations, "]),
+    ] {
+        let ran = ycsb("run", workload, &["target=3000", "measurement.interval=both", "status=true"]);
+        let text = said(&ran);
+        assert!(ran.status.success() && text.contains("[OVERALL], Throughput(ops/sec), "), "{workload}: {text}");
+        for want in wants {
+            assert!(text.contains(want), "{workload} lacks {want}: {text}");
+        }
+        for bad in ["Return=ERROR", "Return=NOT_FOUND", "Return=UNEXPECTED_STATE", "-FAILED"] {
+            assert!(!text.contains(bad), "{workload} has {bad}: {text}");
+        }
+    }
+    let buffered = ycsb("load", "workloada", &["clientbuffering=true", "writebuffersize=20000"]);
+    assert!(buffered.status.success() && !said(&buffered).contains("ERROR"), "{}", said(&buffered));
+}
+
+#[test]
+fn a_comparison_of_two_builds_ends_with_a_report() {
+    let scratch = Scratch::new("compare");
+    let out = scratch.join("out");
+    let program = env!("CARGO_BIN_EXE_basalt");
+    let (a, b) = (format!("basalt={program}"), format!("other={program}"));
+    let out_text = out.display().to_string();
+    let mut arguments = vec!["bench", "compare", "--quick", "--no-safe", "--basalt", &a, "--basalt", &b, "--out", &out_text];
+    arguments.extend(["--rows", "1000", "--records", "1000", "--seconds", "0.2", "--warm-up", "0.1", "--first-warm-up", "0"]);
+    arguments.extend(["--mixed-seconds", "0.4", "--unflushed", "2", "--memory", "256", "--clients", "4"]);
+    let compared = basalt(&arguments);
+    let text = said(&compared);
+    assert!(compared.status.success(), "{text}");
+    let json = std::fs::read_to_string(out.join("report.json")).expect("a report");
+    for workload in ["start", "batch-put", "get-32", "scan-filtered", "fsync-64", "ycsb-e", "fixed-rate", "compaction", "recovery"] {
+        assert!(json.contains(&format!("\"{workload}\"")), "{workload} is missing: {text}");
+    }
+    let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
+    assert!(page.contains("<svg") && page.contains("recovery"));
+    assert!(!out.join("data").exists(), "data is cleared away");
+}
