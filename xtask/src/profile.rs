@@ -61,7 +61,7 @@ fn draw(data: &Path, dir: &Path) -> anyhow::Result<()> {
     let svg = dir.join(format!("{name}.svg"));
     let mut options = flamegraph::Options::default();
     options.title = format!("basalt: {name}");
-    flamegraph::from_files(&mut options, &[folded.clone()], BufWriter::new(File::create(&svg)?))?;
+    flamegraph::from_files(&mut options, std::slice::from_ref(&folded), BufWriter::new(File::create(&svg)?))?;
     println!("{}\n{}", svg.display(), folded.display());
     Ok(())
 }

@@ -82,7 +82,7 @@ struct Arguments {
     /// Seconds before each workload that are not measured [default: 3; quick: 1]
     #[arg(long, value_name = "SECONDS")]
     warm_up: Option<f64>,
-    /// Seconds of mixed load for a new server before anything is measured [default: 30; quick: 6]
+    /// CPU seconds that a new JVM may use before anything is measured; a native server less [default: 45; quick: 15]
     #[arg(long, value_name = "SECONDS")]
     first_warm_up: Option<f64>,
     /// Measured seconds of the mixed workload, for its longest stall [default: 60; quick: 5]
@@ -189,7 +189,7 @@ impl Arguments {
             records: pick(self.records, 200_000, 20_000).max(1_000),
             measure,
             warm_up: seconds(self.warm_up, 3.0, 1.0),
-            first_warm_up: seconds(self.first_warm_up, 30.0, 6.0),
+            first_warm_up: seconds(self.first_warm_up, 45.0, 15.0),
             mixed,
             fixed_rate: mixed.min(measure * 3),
             unflushed_bytes: pick(self.unflushed, 1024, 128) << 20,

@@ -1,7 +1,7 @@
 //! Servers that take part: started here from an empty directory, or running somewhere already.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -70,6 +70,11 @@ pub struct Contender {
 }
 
 impl Contender {
+    /// Whether it gets faster for a while after its start.
+    pub fn compiles_as_it_runs(&self) -> bool {
+        !matches!(self.origin, Origin::Basalt { .. })
+    }
+
     /// What it is and how it was set up, in a sentence.
     pub fn about(&self) -> String {
         let what = match &self.origin {
@@ -147,6 +152,13 @@ impl Site {
     /// Bytes of the store files of a table.
     pub fn table_bytes(&self, table: &str) -> Option<u64> {
         self.table_dir(table).map(|dir| store_bytes(&dir))
+    }
+
+    /// Bytes of the newest store file of each family of each region: all there is after everything was compacted. HBase
+    /// leaves the files of before where they are for some minutes.
+    pub fn compacted_bytes(&self, table: &str) -> Option<u64> {
+        let newest = |files: Vec<Metadata>| files.into_iter().max_by_key(|m| m.modified().ok()).map_or(0, |m| m.len());
+        self.table_dir(table).map(|dir| store_files(&dir).into_iter().map(newest).sum())
     }
 
     /// Starts it; returns as soon as the process is there. A server that runs already is left alone.
@@ -301,21 +313,29 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Bytes of the files below a table's directory that are store files: not descriptors, not what is being written.
+/// Bytes of the store files of a table.
 fn store_bytes(dir: &Path) -> u64 {
-    let mut sum = 0;
+    store_files(dir).iter().flatten().map(Metadata::len).sum()
+}
+
+/// The files below a table's directory that are store files, by family and region: not descriptors, not what is being
+/// written.
+fn store_files(dir: &Path) -> Vec<Vec<Metadata>> {
+    let mut families = Vec::new();
     let mut todo = vec![dir.to_owned()];
     while let Some(dir) = todo.pop() {
+        let mut files = Vec::new();
         for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             match entry.metadata() {
                 Ok(m) if m.is_dir() && !name.starts_with('.') && name != "recovered.edits" => todo.push(entry.path()),
-                Ok(m) if m.is_file() && name.len() >= 32 && !name.starts_with('.') => sum += m.len(),
+                Ok(m) if m.is_file() && name.len() >= 32 && !name.starts_with('.') => files.push(m),
                 _ => {}
             }
         }
+        families.push(files);
     }
-    sum
+    families
 }
 
 /// Ports nobody listens on now, below those that the system hands to outgoing connections.
