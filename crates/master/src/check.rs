@@ -189,6 +189,7 @@ fn check_family(family: &FamilyDescriptor) -> Result<()> {
     {
         return Err(refuse(format!("Replication scope for column family {name} is {scope} which is invalid.")));
     }
+    number("MOB_THRESHOLD")?;
     one_of(family, "BLOOMFILTER", BloomType::parse)?;
     one_of(family, "DATA_BLOCK_ENCODING", DataBlockEncoding::parse)?;
     one_of(family, "KEEP_DELETED_CELLS", KeepDeletedCells::parse)?;

@@ -16,7 +16,7 @@ pub mod table;
 pub use coprocessor::{Coprocessor, Endpoint};
 pub use mutation::{Condition, Durability, Mutation, MutationKind, Nonce};
 pub use name::{NameError, TableName};
-pub use read::{Get, Scan, TimeRange};
+pub use read::{Get, MobRead, Scan, TimeRange};
 pub use region_info::RegionInfo;
 pub use server_name::ServerName;
 pub use table::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor, KeepDeletedCells, TableDescriptor};

@@ -69,6 +69,8 @@ pub struct Get {
     pub timeline: bool,
     /// See uncommitted writes.
     pub read_uncommitted: bool,
+    /// Values in MOB files.
+    pub mob: MobRead,
 }
 
 impl Get {
@@ -88,6 +90,7 @@ impl Get {
             load_column_families_on_demand: None,
             timeline: false,
             read_uncommitted: false,
+            mob: MobRead::default(),
         }
     }
 
@@ -107,10 +110,24 @@ impl Get {
             cache_blocks: self.cache_blocks,
             load_column_families_on_demand: self.load_column_families_on_demand,
             read_uncommitted: self.read_uncommitted,
+            mob: self.mob,
             is_get: true,
             ..Scan::default()
         }
     }
+}
+
+/// How values in MOB files are read: what a read's attributes say of them. Follows: `MobConstants`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MobRead {
+    /// The references themselves (`hbase.mob.scan.raw`).
+    pub raw: bool,
+    /// Only cells that are references (`hbase.mob.scan.ref.only`).
+    pub references_only: bool,
+    /// Whether blocks of MOB files go to the cache (`hbase.mob.cache.blocks`).
+    pub cache_blocks: bool,
+    /// A MOB file that is not there gives an empty value rather than an error (`empty.value.on.mobcell.miss`).
+    pub empty_on_miss: bool,
 }
 
 /// What to read of a range of rows. Defaults are HBase's.
@@ -162,6 +179,8 @@ pub struct Scan {
     pub pread: bool,
     /// Made from a Get.
     pub is_get: bool,
+    /// Values in MOB files.
+    pub mob: MobRead,
 }
 
 impl Default for Scan {
@@ -190,6 +209,7 @@ impl Default for Scan {
             read_point: None,
             pread: false,
             is_get: false,
+            mob: MobRead::default(),
         }
     }
 }

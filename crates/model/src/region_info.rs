@@ -6,6 +6,13 @@ use md5::{Digest, Md5};
 use std::fmt::Write;
 use std::sync::Arc;
 
+/// The MD5 sum as 32 lower-case hex digits: how regions and MOB files are named.
+pub fn md5_hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(32);
+    Md5::digest(bytes).iter().for_each(|b| write!(text, "{b:02x}").expect("writing to a string"));
+    text
+}
+
 /// One region of a table. Cheap to clone. Equality is HBase's: everything but the cached names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionInfo {
@@ -61,9 +68,7 @@ impl RegionInfo {
                 jenkins(&name).unsigned_abs().to_string()
             })
         } else {
-            let digest = Md5::digest(&name);
-            let mut encoded = String::with_capacity(32);
-            digest.iter().for_each(|b| write!(encoded, "{b:02x}").expect("writing to a string"));
+            let encoded = md5_hex(&name);
             name.push(b'.');
             name.extend_from_slice(encoded.as_bytes());
             name.push(b'.');

@@ -9,6 +9,7 @@ mod policy;
 
 use crate::error::{RegionError, Result};
 use crate::layout;
+use crate::mob::write::MobWork;
 use crate::new_file::NewFile;
 use crate::region::Region;
 use crate::scan::matcher::Matcher;
@@ -60,6 +61,8 @@ pub struct CompactionJob {
     files: Vec<Arc<StoreFile>>,
     all_files: bool,
     is_major: bool,
+    /// Values in MOB files are written anew, as HBase does when somebody asks for a major compaction.
+    rewrites_mob: bool,
 }
 
 /// What a compaction did.
@@ -190,7 +193,9 @@ impl Region {
         }
         work.compacting.extend(files.iter().map(|file| file.name.clone()));
         drop(work);
-        Ok(Some(CompactionJob { region: self.clone(), store: at, files, all_files, is_major: is_major && all_files }))
+        let is_major = is_major && all_files;
+        let rewrites_mob = is_major && wants_major;
+        Ok(Some(CompactionJob { region: self.clone(), store: at, files, all_files, is_major, rewrites_mob }))
     }
 
     /// Follows: `HStore#removeUnneededFiles`.
@@ -275,6 +280,10 @@ impl Region {
             include_tags: readers().any(|reader| reader.has_tags()),
             cache: false,
             keep_empty: true,
+            mob: MobWork {
+                newest_ms: readers().filter_map(|reader| reader.time_range()).map(|(_, max)| max).max().unwrap_or(0),
+                rewrite: job.rewrites_mob,
+            },
             forget_seq_ids_to: forgettable(store, job, read_point, now),
         };
         let metadata = StoreMetadata {

@@ -7,6 +7,7 @@
 //! the edits are still in the log. Follows: `HRegion#internalFlushcache`, `DefaultStoreFlusher`.
 
 use crate::error::{RegionError, Remedy, Result};
+use crate::mob::write::MobWork;
 use crate::new_file::NewFile;
 use crate::region::Region;
 use crate::scan::matcher::Matcher;
@@ -251,6 +252,7 @@ impl Region {
             include_tags: segment.has_tags(),
             cache: true,
             keep_empty: false,
+            mob: MobWork { newest_ms: segment.time_range().map_or(0, |range| range.max_ms), rewrite: false },
             forget_seq_ids_to: SeqId(0),
         };
         let metadata = StoreMetadata { max_seq_id: Some(seq_id), ..StoreMetadata::default() };

@@ -24,6 +24,7 @@ mod env;
 mod error;
 mod flush;
 pub mod layout;
+mod mob;
 pub mod mvcc;
 mod new_file;
 mod region;
@@ -43,6 +44,8 @@ pub use compact::{CompactionJob, CompactionKind, CompactionOutcome, Throttle, Un
 pub use env::{MemoryMeter, RegionEnv};
 pub use error::{ErrorKind, RegionError, Remedy, Result};
 pub use flush::{FlushOutcome, FlushReason, FlushRequest};
+pub use mob::clean::clean_mob_files;
+pub use mob::{family_dir as mob_family_dir, region_name as mob_region_name};
 pub use region::{CloseMode, OpenRegion, RecoveredNonce, Region};
 pub use scan::limits::{Limits, Progress, Reason, estimated_bytes};
 pub use scan::region_scanner::RegionScanner;

@@ -2,6 +2,7 @@
 //! then does anybody hear of it; a crash before leaves at most a file that nobody knows.
 
 use crate::error::{RegionError, Result};
+use crate::mob::write::{MobSink, MobWork};
 use crate::region::Region;
 use crate::scan::store_scanner::{Step, StoreScanner};
 use crate::store::Store;
@@ -21,6 +22,8 @@ pub(crate) struct NewFile {
     pub cache: bool,
     /// Whether a file without cells is written too: it says up to where the store was flushed.
     pub keep_empty: bool,
+    /// What becomes of large values, in a MOB family.
+    pub mob: MobWork,
     /// Cells up to this id lose it: every reader sees them.
     pub forget_seq_ids_to: SeqId,
 }
@@ -57,7 +60,13 @@ impl Region {
         volume.create_dir_all(&temp_dir).map_err(volume_error)?;
         let name = self.env().dice.uuid_hex();
         let temp = temp_dir.join(&name);
+        let new = match &store.mob {
+            // References have tags, and are told apart by their sequence ids.
+            Some(_) => NewFile { include_tags: true, forget_seq_ids_to: SeqId(0), ..new },
+            None => new,
+        };
         let options = self.writer_options(store.family(), new)?;
+        let mut mob = store.mob.as_ref().map(|mob| MobSink::new(mob, new.mob, &options, &temp_dir));
         let mut writer = Writer::create(volume, &temp, options).map_err(file_error)?;
         let mut reported = 0;
         let mut write_all = || -> Result<()> {
@@ -71,13 +80,16 @@ impl Region {
                             if cell.seq_id() <= new.forget_seq_ids_to {
                                 cell = cell.with_seq_id(SeqId(0));
                             }
-                            writer.append(cell).map_err(file_error)?;
+                            match &mut mob {
+                                Some(mob) => mob.append(cell, &mut writer)?,
+                                None => writer.append(cell).map_err(file_error)?,
+                            }
                         }
                         Step::Pause => {}
                         Step::RowEnd | Step::End => break,
                     }
                 }
-                let written = writer.written_bytes();
+                let written = writer.written_bytes() + mob.as_ref().map_or(0, MobSink::written_bytes);
                 if written - reported >= 64 * 1024 {
                     proceed(written - reported)?;
                     reported = written;
@@ -88,9 +100,19 @@ impl Region {
         let outcome = write_all();
         if outcome.is_err() || (writer.entry_count() == 0 && !new.keep_empty) {
             drop(writer);
+            if let Some(mob) = mob {
+                mob.discard();
+            }
             // What stays behind here is swept when the region opens.
             let _ = volume.remove_file(&temp);
             return outcome.map(|()| None);
+        }
+        if let Some(mob) = mob
+            && let Err(error) = mob.finish(metadata, &mut writer)
+        {
+            drop(writer);
+            let _ = volume.remove_file(&temp);
+            return Err(error);
         }
         match writer.finish(metadata) {
             Ok(finished) => Ok(Some(Pending { name, temp, finished })),

@@ -7,6 +7,7 @@
 use crate::RegionSettings;
 use crate::error::{RegionError, Result};
 use crate::layout::{family_dir, family_name, region_dir};
+use crate::mob::MobStore;
 use crate::scan::matcher::FamilyRules;
 use crate::store_file::{Opening, StoreFile, list_store_files};
 use crate::{RegionEnv, layout};
@@ -51,6 +52,8 @@ pub(crate) struct Store {
     /// Whether its edits are replicated.
     pub replicated: bool,
     pub settings: Arc<RegionSettings>,
+    /// Where large values go; `None` in most families.
+    pub mob: Option<Arc<MobStore>>,
     view: ArcSwap<StoreView>,
     /// Held while the view is replaced.
     changing: Mutex<()>,
@@ -70,7 +73,7 @@ impl Store {
     /// Opens the files of `family`. Files that a compaction had replaced before a crash are archived, files that were
     /// never finished stay in `.tmp` (the region clears it).
     pub(crate) fn open(
-        env: &RegionEnv,
+        env: &Arc<RegionEnv>,
         info: &RegionInfo,
         table: &Arc<TableDescriptor>,
         name: &Bytes,
@@ -107,6 +110,7 @@ impl Store {
             table: table.clone(),
             dir,
             settings,
+            mob: MobStore::of(env, info, family),
             view: ArcSwap::from_pointee(view),
             changing: Mutex::new(()),
             work: Mutex::new(FileWork::default()),

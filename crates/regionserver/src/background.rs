@@ -51,6 +51,7 @@ pub(crate) fn spawn(server: &Arc<RegionServer>) -> Vec<JoinHandle<()>> {
         start(format!("compact-l-{i}"), Box::new(body));
     }
     start("chores".into(), Box::new(chores));
+    start("mob-cleaner".into(), Box::new(clean_mob_files));
     threads
 }
 
@@ -243,6 +244,25 @@ impl RegionServer {
     pub fn step_compaction(self: &Arc<Self>) -> bool {
         self.small_compactions.run_one(|name, asked| compact(self, name, asked))
             || self.large_compactions.run_one(|name, asked| compact(self, name, asked))
+    }
+}
+
+/// Now and then archives the MOB files that no store file names any more. On a thread of its own: it opens every store
+/// file of the tables that have some.
+fn clean_mob_files(server: &Arc<RegionServer>) {
+    let period = Duration::from_secs(server.config.get(&settings::MOB_CLEANER_PERIOD));
+    let min_age_ms = i64::try_from(server.config.get(&settings::MOB_MIN_AGE_TO_ARCHIVE_MS)).unwrap_or(i64::MAX);
+    while !server.stop.wait(period) {
+        let mut regions = server.regions();
+        regions.retain(|region| region.table().families.values().any(|family| family.is_mob()));
+        regions.sort_by(|a, b| a.info().table.cmp(&b.info().table));
+        for of_table in regions.chunk_by(|a, b| a.info().table == b.info().table) {
+            match region::clean_mob_files(&server.env, of_table[0].table(), of_table, min_age_ms) {
+                Ok(0) => {}
+                Ok(count) => tracing::info!(table = %of_table[0].info().table, "{count} MOB files were archived"),
+                Err(error) => tracing::warn!("archiving MOB files: {}", server.judge(error)),
+            }
+        }
     }
 }
 

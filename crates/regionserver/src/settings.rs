@@ -133,6 +133,26 @@ pub const REJECT_LARGE_BATCHES: Setting<bool> = Setting {
     doc: "Refuse batches above hbase.rpc.rows.warning.threshold instead of logging them.",
 };
 
+/// Time between two rounds of archiving MOB files.
+pub const MOB_CLEANER_PERIOD: Setting<u64> = Setting {
+    key: "hbase.master.mob.cleaner.period",
+    default: 86_400,
+    min: 1,
+    max: 31_536_000,
+    unit: "s",
+    doc: "How often MOB files that no store file refers to any more are looked for and moved to the archive.",
+};
+
+/// Age at which an unused MOB file may be archived.
+pub const MOB_MIN_AGE_TO_ARCHIVE_MS: Setting<u64> = Setting {
+    key: "hbase.mob.min.age.archive",
+    default: 3_600_000,
+    min: 0,
+    max: 31_536_000_000,
+    unit: "ms",
+    doc: "A MOB file that nothing refers to is archived only when it is at least this old.",
+};
+
 /// Every row of this crate.
 pub const ALL: &[&dyn SettingRow] = &[
     &SCANNER_TIMEOUT_MS,
@@ -148,4 +168,6 @@ pub const ALL: &[&dyn SettingRow] = &[
     &NONCE_TIMEOUT_MS,
     &MAX_BATCH_ROWS,
     &REJECT_LARGE_BATCHES,
+    &MOB_CLEANER_PERIOD,
+    &MOB_MIN_AGE_TO_ARCHIVE_MS,
 ];

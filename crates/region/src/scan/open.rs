@@ -11,6 +11,7 @@ use super::rows::RowReader;
 use super::source::{Source, write_first_on_row, write_last_on_row};
 use super::store_scanner::{RowLimits, StoreScanner};
 use crate::error::{RegionError, Result};
+use crate::mob::read::MobReads;
 use crate::region::Region;
 use crate::store::{Store, StoreView};
 use crate::store_file::StoreFile;
@@ -147,7 +148,8 @@ impl Region {
             limit: scan.store_limit,
             last_row: (scan.include_stop_row && !scan.stop_row.is_empty()).then(|| scan.stop_row.clone()),
         };
-        Ok(StoreScanner::new(self.name().clone(), merge, matcher, limits))
+        let mob = store.mob.as_ref().map(|mob| MobReads { store: mob.clone(), how: scan.mob, residency });
+        Ok(StoreScanner::new(self.name().clone(), merge, matcher, limits).with_mob(mob))
     }
 }
 

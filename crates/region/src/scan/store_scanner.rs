@@ -7,6 +7,8 @@ use super::matcher::{Code, Matcher};
 use super::merge::Merge;
 use super::source::{write_first_on_row, write_last_on_row};
 use crate::error::{RegionError, Result};
+use crate::mob;
+use crate::mob::read::MobReads;
 use bytes::Bytes;
 use cell::{CellRef, CellType, KeyRef};
 use filter::Evaluator;
@@ -61,6 +63,10 @@ pub(crate) struct StoreScanner {
     taken_in_row: u32,
     key: Vec<u8>,
     hint: Vec<u8>,
+    mob: Option<MobReads>,
+    /// The cell that the last step wanted, when it was a reference to one in a MOB file.
+    resolved: Vec<u8>,
+    is_resolved: bool,
     /// Steps that look at cells, since the scanner was made.
     pub cells_seen: u64,
 }
@@ -83,8 +89,17 @@ impl StoreScanner {
             taken_in_row: 0,
             key: Vec::new(),
             hint: Vec::new(),
+            mob: None,
+            resolved: Vec::new(),
+            is_resolved: false,
             cells_seen: 0,
         }
+    }
+
+    /// References to MOB files are read through.
+    pub(crate) fn with_mob(mut self, mob: Option<MobReads>) -> StoreScanner {
+        self.mob = mob;
+        self
     }
 
     pub(crate) fn merge_mut(&mut self) -> &mut Merge {
@@ -110,7 +125,8 @@ impl StoreScanner {
     /// The cell that the last step wanted.
     #[inline]
     pub(crate) fn cell(&self) -> CellRef<'_> {
-        self.merge.current().expect("asked after Step::Cell only")
+        let cell = self.merge.current().expect("asked after Step::Cell only");
+        if self.is_resolved { CellRef::from_checked(&self.resolved, cell.seq_id()) } else { cell }
     }
 
     /// Whether a row was begun and not ended.
@@ -158,7 +174,22 @@ impl StoreScanner {
             }
             *budget -= 1;
             self.cells_seen += 1;
-            let code = self.matcher.judge(cell, filter.as_deref_mut())?;
+            self.is_resolved = false;
+            let mut judged = cell;
+            let is_reference = self.mob.as_ref().is_some_and(|_| mob::is_reference(cell));
+            if let Some(mob) = &self.mob {
+                if mob.how.references_only && !is_reference && cell.type_code() == CellType::Put.code() {
+                    self.after = After::Next;
+                    continue;
+                }
+                // A filter looks at values, not at what stands for them.
+                if is_reference && filter.is_some() && !mob.how.raw {
+                    mob.resolve(cell, &mut self.resolved)?;
+                    self.is_resolved = true;
+                    judged = CellRef::from_checked(&self.resolved, cell.seq_id());
+                }
+            }
+            let code = self.matcher.judge(judged, filter.as_deref_mut())?;
             match code {
                 Code::Include | Code::IncludeNextCol | Code::IncludeNextRow => {
                     self.taken_in_row += 1;
@@ -178,6 +209,14 @@ impl StoreScanner {
                         if limit == 0 {
                             continue;
                         }
+                    }
+                    if let Some(mob) = &self.mob
+                        && is_reference
+                        && !self.is_resolved
+                        && !mob.how.raw
+                    {
+                        mob.resolve(cell, &mut self.resolved)?;
+                        self.is_resolved = true;
                     }
                     return Ok(Step::Cell);
                 }

@@ -57,6 +57,10 @@ fn random_family(dice: &Dice, name: &'static str) -> (FamilyDescriptor, Rules) {
         .with("BLOOMFILTER", pick(dice, &["NONE", "ROW", "ROWCOL"]))
         .with("DATA_BLOCK_ENCODING", pick(dice, &["NONE", "NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"]))
         .with("COMPRESSION", pick(dice, &["NONE", "NONE", "SNAPPY"]));
+    if dice.one_in(3) {
+        // Large values in files of their own: nobody can tell.
+        descriptor = descriptor.with("IS_MOB", "true").with("MOB_THRESHOLD", pick(dice, &["0", "2", "8"]));
+    }
     if let Some(seconds) = ttl {
         descriptor = descriptor.with("TTL", seconds.to_string());
     }

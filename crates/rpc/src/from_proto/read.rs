@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::{Dice, ReadPoint};
 use bytes::Bytes;
 use model::read::Columns;
-use model::{Get, Scan, TimeRange};
+use model::{Get, MobRead, Scan, TimeRange};
 use proto::pb;
 
 use super::{Result, filter, required, time_range};
@@ -38,6 +38,7 @@ pub fn get(get: pb::Get) -> Result<Get> {
         timeline: get.consistency() == pb::Consistency::Timeline,
         load_column_families_on_demand: get.load_column_families_on_demand,
         read_uncommitted: read_uncommitted(&get.attribute),
+        mob: mob_read(&get.attribute),
         columns: columns(get.column),
         time_range: get.time_range.as_ref().map_or(Ok(TimeRange::ALL), time_range)?,
         family_time_ranges: family_time_ranges(get.cf_time_range)?,
@@ -84,6 +85,7 @@ pub fn scan(scan: pb::Scan) -> Result<Scan> {
         read_point: scan.mvcc_read_point.filter(|p| *p > 0).map(ReadPoint),
         pread,
         is_get: false,
+        mob: mob_read(&scan.attribute),
         time_range: scan.time_range.as_ref().map_or(Ok(TimeRange::ALL), time_range)?,
         family_time_ranges: family_time_ranges(scan.cf_time_range)?,
         columns: columns(scan.column),
@@ -111,6 +113,17 @@ pub(super) fn check_row(row: &[u8]) -> Result<()> {
 
 pub(super) fn attribute<'a>(attributes: &'a [pb::NameBytesPair], name: &str) -> Option<&'a Bytes> {
     attributes.iter().find(|a| a.name == name).and_then(|a| a.value.as_ref())
+}
+
+/// Follows: `MobUtils#isRawMobScan` and its neighbours: one byte, not zero; anything else says no.
+fn mob_read(attributes: &[pb::NameBytesPair]) -> MobRead {
+    let flag = |name| attribute(attributes, name).is_some_and(|v| matches!(v[..], [b] if b != 0));
+    MobRead {
+        raw: flag("hbase.mob.scan.raw"),
+        references_only: flag("hbase.mob.scan.ref.only"),
+        cache_blocks: flag("hbase.mob.cache.blocks"),
+        empty_on_miss: flag("empty.value.on.mobcell.miss"),
+    }
 }
 
 fn read_uncommitted(attributes: &[pb::NameBytesPair]) -> bool {
