@@ -1,4 +1,6 @@
 //! The native client against a server process: what it reads, writes, administers, and how it outlives trouble.
+//! `BASALT_TEST_ZOOKEEPER=host:port` makes them work on that cluster instead, Apache HBase for instance (all but the
+//! test that kills its server); their tables must not be there before.
 
 mod common;
 
@@ -10,11 +12,33 @@ use model::{Condition, FamilyDescriptor, Get, Scan, TableDescriptor, TableName, 
 use std::sync::Arc;
 use std::time::Duration;
 
-fn connect(server: &Server) -> Connection {
-    Connection::open(Options {
-        pause: Duration::from_millis(5),
-        ..Options::zookeeper(&format!("127.0.0.1:{}", server.zk_port))
-    })
+/// A server of one's own, or the one that was named.
+struct Place {
+    _server: Option<Server>,
+    _scratch: Scratch,
+    zookeeper: String,
+}
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let scratch = Scratch::new(name);
+        match std::env::var("BASALT_TEST_ZOOKEEPER") {
+            Ok(zookeeper) => Place { _server: None, _scratch: scratch, zookeeper },
+            Err(_) => {
+                let server = Server::start(&scratch.0, &[]);
+                let zookeeper = format!("127.0.0.1:{}", server.zk_port);
+                Place { _server: Some(server), _scratch: scratch, zookeeper }
+            }
+        }
+    }
+
+    fn connect(&self) -> Connection {
+        connect(&self.zookeeper)
+    }
+}
+
+fn connect(zookeeper: &str) -> Connection {
+    Connection::open(Options { pause: Duration::from_millis(5), ..Options::zookeeper(zookeeper) })
 }
 
 async fn table(connection: &Connection, name: &str, splits: &[&'static str]) -> Table {
@@ -40,10 +64,9 @@ fn equals(row: &str, value: &str) -> Condition {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_are_written_read_counted_checked_and_deleted() {
-    let scratch = Scratch::new("client-rows");
-    let server = Server::start(&scratch.0, &[]);
-    let connection = connect(&server);
-    let t = table(&connection, "t", &["m"]).await;
+    let place = Place::new("client-rows");
+    let connection = place.connect();
+    let t = table(&connection, "client_rows", &["m"]).await;
     assert!(!connection.cluster_id().await.expect("an id").is_empty());
 
     t.put(&Put::new("a").add("f", "q", "1").add("g", "q", "2").build()).await.expect("put");
@@ -71,7 +94,8 @@ async fn rows_are_written_read_counted_checked_and_deleted() {
     t.delete(&Delete::new("a").build()).await.expect("delete");
     assert!(!t.exists(&Get::new("a")).await.expect("exists"));
 
-    let by_rpc = Connection::open(Options::rpc(&format!("127.0.0.1:{}", server.region_port)));
+    let region_server = connection.admin().servers().await.expect("servers").remove(0).address();
+    let by_rpc = Connection::open(Options::rpc(&region_server));
     assert_eq!(by_rpc.cluster_id().await.expect("an id"), connection.cluster_id().await.expect("an id"));
     assert!(by_rpc.table(t.name()).exists(&Get::new("z")).await.expect("exists"));
     assert!(by_rpc.admin().table_exists(t.name()).await.expect("the master is found"));
@@ -92,10 +116,9 @@ async fn rows_are_written_read_counted_checked_and_deleted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn batches_keep_their_order_and_fail_one_by_one() {
-    let scratch = Scratch::new("client-batch");
-    let server = Server::start(&scratch.0, &[]);
-    let connection = connect(&server);
-    let t = table(&connection, "t", &["row3", "row6"]).await;
+    let place = Place::new("client-batch");
+    let connection = place.connect();
+    let t = table(&connection, "client_batch", &["row3", "row6"]).await;
     let puts: Vec<_> = (0..1000).map(|i| Put::new(format!("row{i}")).add("f", "q", format!("{i}")).build()).collect();
     t.mutate_all(&puts).await.expect("all written");
     let gets: Vec<_> = (0..1000).rev().map(|i| Get::new(format!("row{i}"))).collect();
@@ -134,10 +157,9 @@ async fn rows_of(mut scanner: client::Scanner) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn scans_cross_regions_both_ways_and_end_where_they_are_told() {
-    let scratch = Scratch::new("client-scan");
-    let server = Server::start(&scratch.0, &[]);
-    let connection = connect(&server);
-    let t = table(&connection, "t", &["r25", "r50", "r75"]).await;
+    let place = Place::new("client-scan");
+    let connection = place.connect();
+    let t = table(&connection, "client_scan", &["r25", "r50", "r75"]).await;
     let names: Vec<String> = (0..100).map(|i| format!("r{i:02}")).collect();
     let puts: Vec<_> =
         names.iter().map(|n| Put::new(n).add("f", "a", [7; 500]).add("g", "b", [8; 500]).build()).collect();
@@ -173,11 +195,10 @@ async fn scans_cross_regions_both_ways_and_end_where_they_are_told() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tables_and_namespaces_are_administered() {
-    let scratch = Scratch::new("client-admin");
-    let server = Server::start(&scratch.0, &[]);
-    let connection = connect(&server);
+    let place = Place::new("client-admin");
+    let connection = place.connect();
     let admin = connection.admin();
-    let t = table(&connection, "t", &["m"]).await;
+    let t = table(&connection, "client_admin", &["m"]).await;
     let name = t.name().clone();
     assert!(admin.table_exists(&name).await.expect("asked") && admin.is_enabled(&name).await.expect("asked"));
     let again = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
@@ -193,7 +214,7 @@ async fn tables_and_namespaces_are_administered() {
     assert_eq!(t.regions().await.expect("regions").len(), 3);
     assert_eq!(rows_of(t.scan(Scan::default(), ScanOptions::default())).await.len(), 20);
     // A second connection that learned the regions before the next split finds its way.
-    let other = connect(&server).table(&name);
+    let other = place.connect().table(&name);
     other.get(&Get::new("a15")).await.expect("get");
     admin.split(&name, Some(b"a15")).await.expect("split");
     assert!(
@@ -208,15 +229,18 @@ async fn tables_and_namespaces_are_administered() {
     admin.disable_table(&name).await.expect("disabled");
     admin.delete_table(&name).await.expect("deleted");
     assert!(!admin.table_exists(&name).await.expect("asked"));
-    admin.create_namespace("ns", &std::collections::BTreeMap::new()).await.expect("made");
-    assert!(admin.list_namespaces().await.expect("listed").contains(&"ns".to_owned()));
-    admin.delete_namespace("ns").await.expect("removed");
+    admin.create_namespace("client_ns", &std::collections::BTreeMap::new()).await.expect("made");
+    assert!(admin.list_namespaces().await.expect("listed").contains(&"client_ns".to_owned()));
+    admin.delete_namespace("client_ns").await.expect("removed");
     assert_eq!(admin.servers().await.expect("servers").len(), 1);
-    assert!(admin.list_tables().await.expect("tables").is_empty());
+    assert!(admin.list_tables().await.expect("tables").iter().all(|table| table.name != name));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_callers_share_a_connection_and_outlive_a_restart() {
+    if std::env::var_os("BASALT_TEST_ZOOKEEPER").is_some() {
+        return;
+    }
     let scratch = Scratch::new("client-restart");
     let server = Server::start(&scratch.0, &[]);
     let ports = [
@@ -224,8 +248,8 @@ async fn many_callers_share_a_connection_and_outlive_a_restart() {
         format!("hbase.master.port={}", server.master_port),
         format!("hbase.regionserver.port={}", server.region_port),
     ];
-    let connection = connect(&server);
-    let t = table(&connection, "t", &[]).await;
+    let connection = connect(&format!("127.0.0.1:{}", server.zk_port));
+    let t = table(&connection, "client_restart", &[]).await;
     let writers: Vec<_> = (0..32)
         .map(|w| {
             let t = t.clone();

@@ -280,7 +280,7 @@ impl Cluster {
 /// The results of a scan's reply.
 pub(crate) fn rows_of(message: &pb::ScanResponse, mut cells: CellBlock) -> Result<Vec<Row>> {
     if message.cells_per_result.is_empty() {
-        return Ok(message.results.iter().map(|result| inline_row(result)).collect());
+        return Ok(message.results.iter().map(inline_row).collect());
     }
     let mut rows = Vec::with_capacity(message.cells_per_result.len());
     for count in &message.cells_per_result {

@@ -355,7 +355,7 @@ fn parse_generator(text: &str) -> Result<Option<(Bytes, Sizes)>, String> {
 pub fn usage() -> String {
     let mut out = "usage: basalt ltt <options>\nOptions:\n".to_owned();
     for (name, takes_value, words) in OPTIONS {
-        let name = name.split(',').map(|n| if n.len() == 1 { format!("-{n}") } else { format!("-{n}") });
+        let name = name.split(',').map(|n| format!("-{n}"));
         let name = name.collect::<Vec<_>>().join(",") + if *takes_value { " <arg>" } else { "" };
         out.push_str(&format!(" {name:<32} {words}\n"));
     }

@@ -312,7 +312,7 @@ impl Work {
         scan.start_row = Bytes::copy_from_slice(&start);
         scan.stop_row = Bytes::copy_from_slice(&stop);
         let rows = self.consume(scan, options).await?;
-        if i % 100 == 0 {
+        if i.is_multiple_of(100) {
             let (start, stop) = (String::from_utf8_lossy(&start), String::from_utf8_lossy(&stop));
             log.info(thread, format!("Scan for key range {start} - {stop} returned {rows} rows"));
         }
