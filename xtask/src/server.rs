@@ -39,6 +39,8 @@ pub struct Site {
     pub dir: PathBuf,
     /// Of the real HBase, as the JVM wants it said.
     pub heap: &'static str,
+    /// Further settings of the real HBase.
+    pub extra: &'static [(&'static str, &'static str)],
     zookeeper_port: u16,
     master_port: u16,
     regionserver_port: u16,
@@ -70,7 +72,7 @@ impl Site {
         std::fs::create_dir_all(&dir)?;
         let [zookeeper_port, master_port, regionserver_port] = free_ports()?;
         let lab = lab.to_owned();
-        Ok(Site { kind, lab, dir, heap: "2g", zookeeper_port, master_port, regionserver_port, starts: 0 })
+        Ok(Site { kind, lab, dir, heap: "2g", extra: &[], zookeeper_port, master_port, regionserver_port, starts: 0 })
     }
 
     /// `host:port` of ZooKeeper's protocol.
@@ -145,9 +147,11 @@ impl Site {
     }
 
     fn start_hbase(&mut self) -> anyhow::Result<Server> {
+        let extra = self.extra.iter().map(|(k, v)| (*k, (*v).to_owned()));
         let properties: String = self
             .settings()
-            .iter()
+            .into_iter()
+            .chain(extra)
             .map(|(k, v)| format!("<property><name>{k}</name><value>{v}</value></property>"))
             .collect();
         let pid_file = self.dir.join("hbase.pid");
@@ -158,6 +162,7 @@ impl Site {
             .arg(toolchain::scripts().join("start-hbase.sh"))
             .env("LAB", &self.lab)
             .env("HEAP", self.heap)
+            .env("START_WAIT", "180")
             .env("ZKPORT", self.zookeeper_port.to_string())
             .env("DATA", self.dir.join("data"))
             .env("CONF", self.dir.join("conf"))

@@ -30,6 +30,7 @@ public final class Main {
       suite(check, label, "async", () -> AsyncCases.run(check, server));
       suite(check, label, "wire", () -> WireCases.run(check, server));
       suite(check, label, "error", () -> ErrorCases.run(check, server));
+      suite(check, label, "bad input", () -> onlyIn2("BadInputCases", check, server));
       suite(check, label, "old API", () -> onlyIn2("OldApiCases", check, server));
       suite(check, label, "endpoint", () -> onlyIn2("EndpointCases", check, server));
       suite(check, label, "bulk load", () -> onlyIn2("BulkLoadCases", check, server));

@@ -6,8 +6,11 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -15,6 +18,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.Table;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * The differential test: random programs, each run step by step on two servers; every reply of the one must be the
@@ -38,9 +42,12 @@ public final class Differential {
   /** Steps at which the left server fell over a bug of its own. */
   private final AtomicInteger falls = new AtomicInteger();
   private final AtomicInteger differences = new AtomicInteger();
+  private final ExecutorService makers = Executors.newFixedThreadPool(2);
   private final ExecutorService droppers = Executors.newFixedThreadPool(2);
-  /** Tables that wait to be dropped; more would only fill the servers. */
-  private final Semaphore undropped = new Semaphore(24);
+  /** Pairs of tables that are there; more would only fill the servers. */
+  private final Semaphore room = new Semaphore(24);
+  /** By the group of neighbouring seeds. */
+  private final Map<Long, Shared> shared = new ConcurrentHashMap<>();
 
   private Differential(String left, String right, long shrinkNs) throws Exception {
     Map<String, String> settings = new HashMap<>();
@@ -54,6 +61,14 @@ public final class Differential {
     rightAdmin = this.right.connection.getAdmin();
   }
 
+  /** The same table twice: both sides may be one server, to test the test. */
+  private record Tables(TableName left, TableName right) {
+  }
+
+  /** Tables of several programs; dropped when none of them is left. */
+  private record Shared(Future<Tables> tables, AtomicInteger programs) {
+  }
+
   /** Where two replies were not the same. */
   private record Difference(int step, String left, String right) {
   }
@@ -63,6 +78,8 @@ public final class Differential {
     for (int i = 0; i + 1 < args.length; i += 2) {
       options.put(args[i], args[i + 1]);
     }
+    // the client logs each exception that a scan brings; here they are answers
+    org.apache.logging.log4j.core.config.Configurator.setRootLevel(org.apache.logging.log4j.Level.OFF);
     long shrinkNs = TimeUnit.SECONDS.toNanos(Long.parseLong(options.getOrDefault("--shrink", "40")));
     Differential d = new Differential(options.get("--left"), options.get("--right"), shrinkNs);
     int programs = Integer.parseInt(options.getOrDefault("--programs", "1"));
@@ -72,16 +89,17 @@ public final class Differential {
       int[] steps = Arrays.stream(options.get("--steps").split(",")).mapToInt(Integer::parseInt).toArray();
       Program program = new Program(seed);
       System.out.println(d.descriptor(program));
-      Difference found = d.play(program, steps, true);
+      Difference found = d.apart(program, steps, true);
       well = found == null;
       System.out.println(well ? "no difference" : "difference at step " + found.step);
     } else {
-      int threads = Integer.parseInt(options.getOrDefault("--threads", "4"));
+      int threads = Integer.parseInt(options.getOrDefault("--threads", "12"));
       long limitNs = TimeUnit.SECONDS.toNanos(Long.parseLong(options.getOrDefault("--limit", "86400")));
       well = d.all(seed, programs, threads, limitNs);
     }
+    d.makers.shutdownNow();
     d.droppers.shutdown();
-    d.droppers.awaitTermination(60, TimeUnit.SECONDS);
+    d.droppers.awaitTermination(20, TimeUnit.SECONDS);
     System.exit(well ? 0 : 1);
   }
 
@@ -94,7 +112,7 @@ public final class Differential {
       Thread worker = new Thread(() -> {
         for (int n = next.getAndIncrement(); n < programs && System.nanoTime() - start < limitNs; n =
           next.getAndIncrement()) {
-          one(seed + n);
+          one(new Program(seed + n), seed, seed + programs);
           int so = done.incrementAndGet();
           if (so % 100 == 0) {
             System.out.printf("note: %d programs, %.1f programs/s%n", so, so * 1e9 / (System.nanoTime() - start));
@@ -113,12 +131,13 @@ public final class Differential {
     return differences.get() == 0;
   }
 
-  private void one(long seed) {
-    Program program = new Program(seed);
+  /** {@code first} up to {@code end}: the programs of this run. */
+  private void one(Program program, long first, long end) {
+    long seed = program.seed;
     int[] all = new int[program.size()];
     Arrays.setAll(all, i -> i);
     try {
-      Difference found = play(program, all, false);
+      Difference found = program.world.alone ? apart(program, all, false) : together(program, all, first, end);
       if (found == null) {
         return;
       }
@@ -128,7 +147,7 @@ public final class Differential {
       String note = "";
       if (shrink) {
         long deadline = System.nanoTime() + shrinkNs;
-        Difference again = play(program, short_, false);
+        Difference again = apart(program, short_, false);
         if (again == null) {
           note = " (not the second time)";
         }
@@ -137,7 +156,7 @@ public final class Differential {
             int[] without = new int[short_.length - chunk];
             System.arraycopy(short_, 0, without, 0, at);
             System.arraycopy(short_, at + chunk, without, at, short_.length - at - chunk);
-            Difference still = play(program, without, false);
+            Difference still = apart(program, without, false);
             if (still != null) {
               last = still;
               short_ = Arrays.copyOf(without, Arrays.binarySearch(without, still.step) + 1);
@@ -173,53 +192,85 @@ public final class Differential {
   private String descriptor(Program program) {
     return program.world.descriptor(TableName.valueOf("t")) + " splits "
       + (program.world.splits() == null ? "none"
-        : Arrays.stream(program.world.splits()).map(org.apache.hadoop.hbase.util.Bytes::toString).toList());
+        : Arrays.stream(program.world.splits()).map(Bytes::toString).toList());
   }
 
   /** Runs these steps on tables of their own; null if all replies were the same. */
-  private Difference play(Program program, int[] numbers, boolean print) throws Exception {
-    undropped.acquire(2);
-    int number = tables.getAndIncrement();
-    // two names: both sides may be one server, to test the test
-    TableName leftName = TableName.valueOf("d_" + run + "_" + number + "_l");
-    TableName rightName = TableName.valueOf("d_" + run + "_" + number + "_r");
+  private Difference apart(Program program, int[] numbers, boolean print) throws Exception {
+    room.acquire();
+    Tables tables = create(program.world, program.world.splits());
     try {
-      create(leftAdmin, leftName, program.world);
-      create(rightAdmin, rightName, program.world);
-      try (Table l = left.connection.getTable(leftName); Table r = right.connection.getTable(rightName)) {
-        Program.Site ls = new Program.Site(leftAdmin, l);
-        Program.Site rs = new Program.Site(rightAdmin, r);
-        for (int i : numbers) {
-          steps.incrementAndGet();
-          // made twice: clients may keep state in a request
-          String a = reply(program.step(i), ls);
-          Program.Step step = program.step(i);
-          String b = reply(step, rs);
-          if (print) {
-            System.out.println("step " + i + ": " + step.words() + "\n    left:  " + a + "\n    right: " + b);
-          }
-          if (!a.equals(b) && Replies.isFall(a)) {
-            falls.incrementAndGet();
-            if (step.reads()) {
-              continue;
-            }
-            return null;
-          }
-          if (!a.equals(b)) {
-            return new Difference(i, a, b);
-          }
-          // a timestamp that the next step is given shall be another one
-          long now = System.currentTimeMillis();
-          while (System.currentTimeMillis() == now) {
-            Thread.onSpinWait();
-          }
+      return play(program, numbers, print, tables);
+    } finally {
+      drop(tables);
+    }
+  }
+
+  /** Runs these steps on the tables of the seed's group. */
+  private Difference together(Program program, int[] numbers, long first, long end) throws Exception {
+    long group = Math.floorDiv(program.seed, World.SLOTS);
+    Shared here = shared(group, first, end);
+    long next = (group + 1) * World.SLOTS;
+    if (next < end && !new World(next).alone) {
+      shared(group + 1, first, end);
+    }
+    try {
+      return play(program, numbers, false, here.tables.get());
+    } finally {
+      if (here.programs.decrementAndGet() == 0) {
+        drop(here.tables.get());
+      }
+    }
+  }
+
+  private Shared shared(long group, long first, long end) {
+    return shared.computeIfAbsent(group, g -> {
+      TreeSet<byte[]> splits = new TreeSet<>(Bytes.BYTES_COMPARATOR);
+      long from = Math.max(first, g * World.SLOTS);
+      long to = Math.min(end, (g + 1) * World.SLOTS);
+      World world = null;
+      for (long seed = from; seed < to; seed++) {
+        world = new World(seed);
+        splits.addAll(Arrays.asList(world.splits()));
+      }
+      World any = world;
+      return new Shared(makers.submit(() -> {
+        room.acquire();
+        return create(any, splits.toArray(byte[][]::new));
+      }), new AtomicInteger((int) (to - from)));
+    });
+  }
+
+  private Difference play(Program program, int[] numbers, boolean print, Tables tables) throws Exception {
+    try (Table l = left.connection.getTable(tables.left); Table r = right.connection.getTable(tables.right)) {
+      Program.Site ls = new Program.Site(leftAdmin, l, program.world);
+      Program.Site rs = new Program.Site(rightAdmin, r, program.world);
+      for (int i : numbers) {
+        steps.incrementAndGet();
+        // made twice: clients may keep state in a request
+        String a = reply(program.step(i), ls);
+        Program.Step step = program.step(i);
+        String b = reply(step, rs);
+        if (print) {
+          System.out.println("step " + i + ": " + step.words() + "\n    left:  " + a + "\n    right: " + b);
+        }
+        if (!a.equals(b) && Replies.isFall(a)) {
+          falls.incrementAndGet();
+          // what it did not do, or the scanner that it left open, would make later steps differ
+          System.out.println("note: fall in program " + program.seed + " at step " + i + ": " + step.words());
+          return null;
+        }
+        if (!a.equals(b)) {
+          return new Difference(i, a, b);
+        }
+        // a timestamp that the next step is given shall be another one
+        long now = System.currentTimeMillis();
+        while (!step.reads() && System.currentTimeMillis() == now) {
+          Thread.onSpinWait();
         }
       }
-      return null;
-    } finally {
-      droppers.submit(() -> drop(leftAdmin, leftName));
-      droppers.submit(() -> drop(rightAdmin, rightName));
     }
+    return null;
   }
 
   private static String reply(Program.Step step, Program.Site site) {
@@ -230,24 +281,31 @@ public final class Differential {
     }
   }
 
-  private static void create(Admin admin, TableName name, World world) throws Exception {
-    if (world.splits() == null) {
-      admin.createTable(world.descriptor(name));
-    } else {
-      admin.createTable(world.descriptor(name), world.splits());
-    }
+  private Tables create(World world, byte[][] splits) throws Exception {
+    int number = tables.getAndIncrement();
+    Tables made = new Tables(TableName.valueOf("d_" + run + "_" + number + "_l"),
+      TableName.valueOf("d_" + run + "_" + number + "_r"));
+    // null splits mean no splits
+    Future<Void> there = leftAdmin.createTableAsync(world.descriptor(made.left), splits);
+    rightAdmin.createTableAsync(world.descriptor(made.right), splits).get(120, TimeUnit.SECONDS);
+    there.get(120, TimeUnit.SECONDS);
+    return made;
   }
 
-  private void drop(Admin admin, TableName name) {
+  private void drop(Tables tables) {
+    droppers.submit(() -> {
+      drop(leftAdmin, tables.left);
+      drop(rightAdmin, tables.right);
+      room.release();
+    });
+  }
+
+  private static void drop(Admin admin, TableName name) {
     try {
       admin.disableTable(name);
       admin.deleteTable(name);
-    } catch (org.apache.hadoop.hbase.TableNotFoundException e) {
-      // it could not be made: said elsewhere
     } catch (Exception e) {
       System.out.println("note: cannot drop " + name + ": " + e);
-    } finally {
-      undropped.release();
     }
   }
 }

@@ -74,15 +74,20 @@ final class Filters {
       CompareOperator.NOT_EQUAL, CompareOperator.GREATER_OR_EQUAL, CompareOperator.GREATER);
   }
 
-  /** {@code sample}: something that may be there. */
   private static ByteArrayComparable comparator(Dice d, byte[] sample) {
+    return comparator(d, sample, -1);
+  }
+
+  /** {@code sample}: something that may be there; of its first {@code lead} bytes all have the same if it is a row. */
+  private static ByteArrayComparable comparator(Dice d, byte[] sample, int lead) {
     String text = new String(sample, java.nio.charset.StandardCharsets.ISO_8859_1);
     String part = text.isEmpty() ? "" : text.substring(text.length() - 1);
     return switch (d.below(10)) {
-      case 0 -> new BinaryPrefixComparator(text.isEmpty() ? sample : b(text.substring(0, 1)));
+      case 0 -> new BinaryPrefixComparator(text.isEmpty() ? sample : b(text.substring(0, Math.max(0, lead) + 1)));
       case 1 -> new SubstringComparator(part);
       case 2 -> new RegexStringComparator(d.pick("^v[0-2]$", "[ab]+", ".*1", "r[1-4]", "^$"));
-      case 3 -> new BinaryComponentComparator(b(part), Math.max(0, text.length() - 1));
+      // only inside of what every row has: HBase reads on behind the end of what is too short
+      case 3 -> lead < 0 ? new BinaryComparator(sample) : new BinaryComponentComparator(b(d.pick("r", "q", "s")), lead);
       default -> new BinaryComparator(sample);
     };
   }
@@ -101,9 +106,9 @@ final class Filters {
   private static Filter leaf(Dice d, World w) {
     switch (d.below(25)) {
       case 0:
-        return new PrefixFilter(d.pick(b("r"), b("r1"), w.row(d)));
+        return new PrefixFilter(d.pick(b(w.lead + "r"), b(w.lead + "r1"), w.row(d)));
       case 1:
-        return new RowFilter(operator(d), comparator(d, w.row(d)));
+        return new RowFilter(operator(d), comparator(d, w.row(d), w.lead.length()));
       case 2:
         return new FamilyFilter(operator(d), comparator(d, w.family(d)));
       case 3:
@@ -166,7 +171,7 @@ final class Filters {
         for (int i = 0; i < count; i++) {
           int from = d.below(7);
           int to = d.between(from, 8);
-          ranges.add(new MultiRowRangeFilter.RowRange(b("r" + from), d.chance(60) || from == to, b("r" + to),
+          ranges.add(new MultiRowRangeFilter.RowRange(b(w.lead + "r" + from), d.chance(60) || from == to, b(w.lead + "r" + to),
             d.chance(40) || from == to));
         }
         return new MultiRowRangeFilter(ranges);
@@ -175,8 +180,10 @@ final class Filters {
         List<Pair<byte[], byte[]>> keys = new ArrayList<>();
         int count = d.between(1, 2);
         for (int i = 0; i < count; i++) {
-          keys.add(new Pair<>(b(d.pick("r", "q", "s") + d.below(9)),
-            new byte[] { (byte) d.below(2), (byte) d.below(2) }));
+          byte[] mask = new byte[w.lead.length() + 2];
+          mask[mask.length - 2] = (byte) d.below(2);
+          mask[mask.length - 1] = (byte) d.below(2);
+          keys.add(new Pair<>(b(w.lead + d.pick("r", "q", "s") + d.below(9)), mask));
         }
         return new FuzzyRowFilter(keys);
       }
@@ -185,7 +192,7 @@ final class Filters {
           : new DependentColumnFilter(w.family(d), w.qualifier(d), d.chance(50), operator(d),
             comparator(d, b("v" + d.below(6))));
       default:
-        return new PrefixFilter(b("r" + d.below(8)));
+        return new PrefixFilter(b(w.lead + "r" + d.below(8)));
     }
   }
 }

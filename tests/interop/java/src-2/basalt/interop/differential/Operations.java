@@ -18,6 +18,7 @@ import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Row;
 import org.apache.hadoop.hbase.client.RowMutations;
 import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.filter.Filter;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /** Random requests over a world's pools. */
@@ -210,7 +211,11 @@ final class Operations {
     return get;
   }
 
-  Scan scan() throws IOException {
+  /**
+   * {@code plain}: it sees the same before and after a flush, which drops versions too many: they can be seen only where
+   * a time range, a filter or the raw view passes over newer ones.
+   */
+  Scan scan(boolean plain) throws IOException {
     Scan scan = new Scan();
     columns((f, q) -> {
       if (q == null) {
@@ -226,26 +231,35 @@ final class Operations {
     boolean swap = Bytes.compareTo(a, z) > 0 != reversed && d.chance(95);
     if (d.chance(50)) {
       scan.withStartRow(swap ? z : a, d.chance(70));
+    } else if (!w.alone) {
+      scan.withStartRow(reversed ? w.end() : w.first(), !reversed);
     }
     if (d.chance(50)) {
       scan.withStopRow(swap ? a : z, d.chance(40));
+    } else if (!w.alone) {
+      scan.withStopRow(reversed ? w.first() : w.end(), reversed);
     }
     if (d.chance(60)) {
       scan.readVersions(d.pick(1, 2, 3, Integer.MAX_VALUE));
     }
     long from = w.timestamp(d);
-    switch (d.below(8)) {
+    switch (plain ? 7 : d.below(8)) {
       case 0 -> scan.setTimeRange(from, from + d.between(1, 8));
       case 1 -> scan.setTimestamp(from);
       case 2 -> scan.setColumnFamilyTimeRange(w.family(d), from, from + d.between(1, 8));
       default -> {
       }
     }
-    if (d.chance(15)) {
+    if (!plain && d.chance(15)) {
       scan.setRaw(true);
     }
-    if (d.chance(45)) {
-      scan.setFilter(Filters.any(d, w));
+    if (!plain && d.chance(45)) {
+      Filter filter;
+      do {
+        filter = Filters.any(d, w);
+        // HBase seeks for ever where a fuzzy filter's hint lies behind a scan that goes backwards
+      } while (reversed && filter.toString().contains("FuzzyRowFilter"));
+      scan.setFilter(filter);
     }
     if (d.chance(30)) {
       scan.setCaching(d.between(1, 5));

@@ -2,6 +2,8 @@ package basalt.interop.differential;
 
 import static basalt.interop.Rows.b;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.hadoop.hbase.KeepDeletedCells;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
@@ -12,13 +14,29 @@ import org.apache.hadoop.hbase.io.encoding.DataBlockEncoding;
 import org.apache.hadoop.hbase.regionserver.BloomType;
 import org.apache.hadoop.hbase.util.Bytes;
 
-/** What one program plays with: a table's settings, and small pools of rows, columns, timestamps and values. */
+/**
+ * What one program plays with: a table's settings, and small pools of rows, columns, timestamps and values.
+ *
+ * <p>{@link #SLOTS} neighbouring seeds share their settings, so that they can share a table: each has rows with a lead
+ * of its own, in regions of its own. Every eighth such group is played on tables of their own, without a lead; only
+ * there a scan has no start or no end.
+ */
 final class World {
   /** Far after any clock: such cells never expire, those of {@link #timestamp} near zero always do. */
   private static final long FUTURE = 3_000_000_000_000L;
+  /** Programs to one table. */
+  static final int SLOTS = 20;
   private static final String[] QUALIFIERS = { "", "a", "aa", "ab", "b", "c", "n", "m" };
 
+  /** Of the settings. */
   private final long seed;
+  /** Of this program's splits. */
+  private final long own;
+  private final int slot;
+  /** Has a table to itself. */
+  final boolean alone;
+  /** What each of the program's rows begins with. */
+  final String lead;
   private final int families;
   private final boolean expires;
   /** Families follow NEW_VERSION_BEHAVIOR. Then no qualifier is empty: HBase's family markers miss such columns. */
@@ -26,13 +44,22 @@ final class World {
   /** Three files are enough to compact; if not, only requests for a major compaction do anything. */
   final boolean compactsSmall;
 
-  World(long seed) {
-    this.seed = seed;
+  World(long program) {
+    long group = Math.floorDiv(program, SLOTS);
+    slot = Math.floorMod(program, SLOTS);
+    alone = Math.floorMod(group, 8) == 7;
+    lead = alone ? "" : lead(slot);
+    seed = new Dice(group ^ 0x6a0b5L).seed();
+    own = new Dice(program ^ 0x0e3L).seed();
     Dice d = new Dice(seed);
     families = d.between(1, 3);
     expires = d.chance(25);
     newVersions = d.chance(20);
     compactsSmall = d.chance(60);
+  }
+
+  private static String lead(int slot) {
+    return "k" + (char) ('a' + slot);
   }
 
   TableDescriptor descriptor(TableName name) {
@@ -66,7 +93,7 @@ final class World {
       f.setBloomFilterType(d.pick(BloomType.NONE, BloomType.ROW, BloomType.ROW, BloomType.ROWCOL,
         BloomType.ROWPREFIX_FIXED_LENGTH));
       if (f.build().getBloomFilterType() == BloomType.ROWPREFIX_FIXED_LENGTH) {
-        f.setConfiguration("RowPrefixBloomFilter.prefix_length", "2");
+        f.setConfiguration("RowPrefixBloomFilter.prefix_length", alone ? "2" : "4");
       }
       f.setBlocksize(d.pick(64, 256, 1024, 65_536));
       if (!compactsSmall) {
@@ -77,13 +104,30 @@ final class World {
     return table.build();
   }
 
+  /** Where this program's rows are cut into regions from the beginning; null: nowhere. */
   byte[][] splits() {
-    Dice d = new Dice(seed ^ 0x59117);
-    return switch (d.below(4)) {
-      case 0 -> new byte[][] { b("r3") };
-      case 1 -> new byte[][] { b("r2"), b("r5") };
-      default -> null;
-    };
+    List<String> keys = new ArrayList<>();
+    if (!alone) {
+      keys.add(lead);
+      keys.add(lead(slot + 1));
+    }
+    switch (new Dice(own).below(4)) {
+      case 0 -> keys.add(lead + "r3");
+      case 1 -> keys.addAll(List.of(lead + "r2", lead + "r5"));
+      default -> {
+      }
+    }
+    return keys.isEmpty() ? null : keys.stream().map(Bytes::toBytes).toArray(byte[][]::new);
+  }
+
+  /** First row that may be this program's. */
+  byte[] first() {
+    return b(lead);
+  }
+
+  /** First row after all that may be; empty: there is no end. */
+  byte[] end() {
+    return alone ? new byte[0] : b(lead(slot + 1));
   }
 
   byte[] family(Dice d) {
@@ -96,7 +140,7 @@ final class World {
   }
 
   byte[] row(Dice d) {
-    return b(d.chance(92) ? "r" + d.below(8) : d.pick("r", "r11", "r3\0", "q", "s9", "r7z"));
+    return b(lead + (d.chance(92) ? "r" + d.below(8) : d.pick("r", "r11", "r3\0", "q", "s9", "r7z")));
   }
 
   byte[] qualifier(Dice d) {
