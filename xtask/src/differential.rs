@@ -35,10 +35,11 @@ impl Plan {
 const SUITE_SEED: u64 = 20_261_121;
 
 /// Apache HBase with many small tables, made and dropped in a second: no 2 MB of memory to each family that was written
-/// to, and no 150 ms before each order from its master.
+/// to, no 150 ms before each order from its master, no program started for each file.
 const QUICK: &[(&str, &str)] = &[
     ("hbase.hregion.memstore.mslab.enabled", "false"),
     ("hbase.procedure.remote.dispatcher.delay.msec", "1"),
+    ("fs.file.impl", "basalt.interop.differential.QuickFiles"),
     ("hbase.regionserver.thread.compaction.small", "3"),
     ("hbase.regionserver.thread.compaction.large", "2"),
 ];
@@ -75,16 +76,21 @@ pub fn run(report: &mut Report, plan: &Plan) -> anyhow::Result<()> {
 pub fn suite(c: &Context) -> anyhow::Result<Outcome> {
     match c.kind {
         Kind::Basalt => against_hbase(&Plan::small()?, &c.lab, &c.zookeeper, &c.log),
-        Kind::HBase => play(&Plan::small()?, &c.lab, &c.zookeeper, &c.zookeeper, &c.log),
+        Kind::HBase => {
+            let class_path = jvm::HBASE_2.compile(&c.lab)?;
+            play(&Plan::small()?, &class_path, &c.zookeeper, &c.zookeeper, &c.log)
+        }
     }
 }
 
 fn against_hbase(plan: &Plan, lab: &Path, basalt: &str, log: &Path) -> anyhow::Result<Outcome> {
+    let class_path = jvm::HBASE_2.compile(lab)?;
     let mut site = Site::new(Kind::HBase, lab, "differential-hbase")?;
     site.heap = "1g";
     site.extra = QUICK;
+    site.classes = class_path.split(':').next().map(Into::into);
     let hbase = site.start().context("starting Apache HBase to compare with")?;
-    let outcome = play(plan, lab, &site.zookeeper(), basalt, log);
+    let outcome = play(plan, &class_path, &site.zookeeper(), basalt, log);
     hbase.kill()?;
     if outcome.as_ref().is_ok_and(|o| o.failures.is_empty()) {
         std::fs::remove_dir_all(&site.dir).ok();
@@ -92,10 +98,9 @@ fn against_hbase(plan: &Plan, lab: &Path, basalt: &str, log: &Path) -> anyhow::R
     outcome
 }
 
-fn play(plan: &Plan, lab: &Path, left: &str, right: &str, log: &Path) -> anyhow::Result<Outcome> {
+fn play(plan: &Plan, class_path: &str, left: &str, right: &str, log: &Path) -> anyhow::Result<Outcome> {
     println!("    replay with: cargo xtask differential --programs {} --seed {}", plan.programs, plan.seed);
-    let class_path = jvm::HBASE_2.compile(lab)?;
-    let mut java = jvm::java(&class_path, "basalt.interop.differential.Differential");
+    let mut java = jvm::java(class_path, "basalt.interop.differential.Differential");
     java.args(["--left", left, "--right", right]);
     java.args(["--programs", &plan.programs.to_string(), "--seed", &plan.seed.to_string()]);
     java.args(["--limit", &plan.limit.as_secs().to_string()]);

@@ -41,6 +41,8 @@ pub struct Site {
     pub heap: &'static str,
     /// Further settings of the real HBase.
     pub extra: &'static [(&'static str, &'static str)],
+    /// Classes that the real HBase is to find besides its own.
+    pub classes: Option<PathBuf>,
     zookeeper_port: u16,
     master_port: u16,
     regionserver_port: u16,
@@ -72,7 +74,7 @@ impl Site {
         std::fs::create_dir_all(&dir)?;
         let [zookeeper_port, master_port, regionserver_port] = free_ports()?;
         let lab = lab.to_owned();
-        Ok(Site { kind, lab, dir, heap: "2g", extra: &[], zookeeper_port, master_port, regionserver_port, starts: 0 })
+        Ok(Site { kind, lab, dir, heap: "2g", extra: &[], classes: None, zookeeper_port, master_port, regionserver_port, starts: 0 })
     }
 
     /// `host:port` of ZooKeeper's protocol.
@@ -168,6 +170,7 @@ impl Site {
             .env("CONF", self.dir.join("conf"))
             .env("LOGS", self.dir.join("logs"))
             .env("PIDFILE", &pid_file)
+            .env("SERVER_CP", self.classes.as_deref().unwrap_or(Path::new("")))
             .env("SERVER_XML", properties)
             .stdout(Stdio::null());
         run::must("start-hbase.sh", &mut start)?;

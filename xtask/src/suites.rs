@@ -36,8 +36,8 @@ pub struct Suite {
 
 /// In the order they run.
 pub const ALL: &[Suite] = &[
-    Suite { name: "java", run: |c| java(c, &jvm::HBASE_2, "2.x") },
-    Suite { name: "java3", run: |c| java(c, &jvm::HBASE_3, "3.x") },
+    Suite { name: "java", run: |c| java(c, &jvm::HBASE_2, "2.x", &[]) },
+    Suite { name: "java3", run: |c| java(c, &jvm::HBASE_3, "3.x", &[]) },
     Suite { name: "asynchbase", run: asynchbase },
     Suite { name: "shell", run: shell },
     Suite { name: "go", run: go },
@@ -45,6 +45,7 @@ pub const ALL: &[Suite] = &[
     Suite { name: "ltt", run: load_test_tool },
     Suite { name: "tools", run: native_tools::suite },
     Suite { name: "differential", run: differential::suite },
+    Suite { name: "bad-input", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--bad-input", "yes"]) },
 ];
 
 const LIMIT: Duration = Duration::from_secs(900);
@@ -70,11 +71,11 @@ pub fn judge(ended: &run::Ended) -> Outcome {
     outcome
 }
 
-fn java(c: &Context, client: &jvm::Client, label: &str) -> anyhow::Result<Outcome> {
+fn java(c: &Context, client: &jvm::Client, label: &str, more: &[&str]) -> anyhow::Result<Outcome> {
     let class_path = client.compile(&c.lab)?;
     let mut command = jvm::java(&class_path, "basalt.interop.Main");
     command.args(["--zk", &c.zookeeper, "--bootstrap", &c.bootstrap, "--label", label, "--golden"]);
-    command.arg(run::root().join("tests/golden"));
+    command.arg(run::root().join("tests/golden")).args(more);
     if let Some(only) = &c.only {
         command.args(["--only", only]);
     }
