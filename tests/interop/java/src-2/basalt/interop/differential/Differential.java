@@ -53,7 +53,11 @@ public final class Differential {
     Map<String, String> settings = new HashMap<>();
     settings.put("hbase.client.pause", "10");
     settings.put("hbase.client.retries.number", "6");
-    settings.put("hbase.client.operation.timeout", "30000");
+    // a loaded machine is no difference
+    settings.put("hbase.client.operation.timeout", "240000");
+    settings.put("hbase.client.meta.operation.timeout", "240000");
+    settings.put("hbase.client.scanner.timeout.period", "240000");
+    settings.put("hbase.rpc.timeout", "120000");
     this.left = new Server(left, left, settings);
     this.right = new Server(right, right, settings);
     this.shrinkNs = shrinkNs;
