@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 
 /// Share of the memory that is taken when nothing is set.
 const DEFAULT_SHARE: f64 = 0.4;
+/// What the process needs for itself: requests and replies under way, blocks being written, threads.
+const OWN_NEEDS_BYTES: u64 = 64 << 20;
+/// With less to spend, huge pages would waste a good part of it.
+const FEW_BYTES: u64 = 512 << 20;
 
 /// The budget when none is set, in bytes.
 pub fn default_budget_bytes() -> u64 {
@@ -14,7 +18,16 @@ pub fn default_budget_bytes() -> u64 {
         .filter_map(|path| read_text(path)?.trim().parse::<u64>().ok())
         .min();
     let available = cgroup.map_or(machine, |limit| limit.min(machine));
-    (available as f64 * DEFAULT_SHARE) as u64
+    let left = available.saturating_sub(OWN_NEEDS_BYTES).max(available / 4);
+    (left as f64 * DEFAULT_SHARE) as u64
+}
+
+/// Asks the kernel for small pages when the budget is small: of a huge page a single byte in use keeps 2 MiB.
+pub fn spare(budget_bytes: u64) {
+    if budget_bytes < FEW_BYTES {
+        // A kernel without it gives what it gives.
+        let _ = rustix::thread::disable_transparent_huge_pages(true);
+    }
 }
 
 /// Where limits of this process may stand: in its own cgroup and in each above, of version 2 and version 1. `cgroups` is

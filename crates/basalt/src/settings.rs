@@ -29,8 +29,8 @@ pub const MEMORY_SIZE: Setting<u64> = Setting {
     min: 0,
     max: 1 << 46,
     unit: "bytes",
-    doc: "The one memory budget, shared by memstores and block cache. 0 takes 40 % of the machine's memory, or of the \
-          cgroup's limit where that is less.",
+    doc: "The one memory budget, shared by memstores and block cache. 0 takes 40 % of what the machine, or the \
+          cgroup's limit where that is less, leaves beyond 64 MiB for the process itself.",
 };
 
 /// Share of the budget for the block cache.

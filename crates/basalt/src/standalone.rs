@@ -28,6 +28,9 @@ use tokio::sync::{mpsc, watch};
 /// How long open calls may take to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(5);
 
+/// Bytes of requests that may wait however little memory there is.
+const LEAST_QUEUE_BYTES: u64 = 16 << 20;
+
 /// Why the process ends.
 enum End {
     /// A signal, or a client's wish: stop cleanly.
@@ -53,6 +56,11 @@ pub fn run(config: Config) -> Result<()> {
     {
         tracing::info!("hbase.cluster.distributed is set; this version serves one process on a local disk");
     }
+    let budget_bytes = match config.get(&settings::MEMORY_SIZE) {
+        0 => memory::default_budget_bytes(),
+        bytes => bytes,
+    };
+    memory::spare(budget_bytes);
     let root = root_directory(&config)?;
     if root.exists() {
         inspect(&root)?;
@@ -71,7 +79,7 @@ pub fn run(config: Config) -> Result<()> {
         let signals = signals()?;
         let serves = AtomicBool::new(false);
         tokio::select! {
-            result = serve(config, root, volume, signals.clone(), &serves) => result,
+            result = serve(config, budget_bytes, root, volume, signals.clone(), &serves) => result,
             signal = stopped_early(signals, &serves) => {
                 tracing::info!("stopped by {signal} while starting; the next start begins anew with all that is there");
                 Ok(())
@@ -150,6 +158,7 @@ fn port_error(what: &str, key: &str, address: SocketAddr, error: &std::io::Error
 
 async fn serve(
     config: Config,
+    budget_bytes: u64,
     root: PathBuf,
     volume: Arc<LocalVolume>,
     mut signals: watch::Receiver<Option<&'static str>>,
@@ -177,6 +186,8 @@ async fn serve(
         // Two ports with a quarter each; the other half is for files and what else is opened.
         let share = usize::try_from(descriptors / 4).unwrap_or(usize::MAX).max(16);
         limits.max_connections = limits.max_connections.min(share);
+        // Requests that wait are memory, too.
+        limits.max_queued_bytes = limits.max_queued_bytes.min((budget_bytes / 2).max(LEAST_QUEUE_BYTES));
         limits
     };
     let master_address = address(&config, "hbase.master.ipc.address", config.get(&settings::MASTER_PORT))?;
@@ -231,10 +242,6 @@ async fn serve(
     }
 
     // The region server.
-    let budget_bytes = match config.get(&settings::MEMORY_SIZE) {
-        0 => memory::default_budget_bytes(),
-        bytes => bytes,
-    };
     let cache_bytes = (budget_bytes as f64 * config.get(&settings::BLOCK_CACHE_FRACTION)) as u64;
     let env = Arc::new(RegionEnv {
         volume: volume.clone(),

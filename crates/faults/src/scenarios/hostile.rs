@@ -48,8 +48,6 @@ pub async fn f50_slow_loris(lab: &mut Lab) -> anyhow::Result<()> {
     site.define("basalt.ipc.connection.handshake.timeout", 2000);
     site.define("basalt.ipc.connection.stall.timeout", 1000);
     let (mut server, mut load) = lab.start(&mut site, Shape::default()).await?;
-    load.go();
-    load.progress(100, PATIENCE).await?;
     let Some(address) = site.region.get() else { anyhow::bail!("no address") };
     let before_mib = server.resident_mib();
     let mut slow = connections(address, 400).await;
@@ -65,6 +63,10 @@ pub async fn f50_slow_loris(lab: &mut Lab) -> anyhow::Result<()> {
         // A connection that is closed already is what is wanted.
         let _ = stream.write_all(hello).await;
     }
+    lab.sleep(500, 600).await;
+    // Nothing else works yet: what has grown is theirs.
+    let growth = server.resident_mib().saturating_sub(before_mib);
+    load.go();
     let mut gone = 0;
     for _ in 0..16 {
         for stream in &mut slow {
@@ -74,7 +76,6 @@ pub async fn f50_slow_loris(lab: &mut Lab) -> anyhow::Result<()> {
         lab.sleep(300, 500).await;
         gone = closed(&mut slow).await;
     }
-    let growth = server.resident_mib().saturating_sub(before_mib);
     println!("    {gone} of {count} slow connections closed, {growth} MiB more resident");
     lab.faults += count as u64;
     lab.rounds += 1;

@@ -55,6 +55,7 @@ pub async fn f49_overload_is_refused(lab: &mut Lab) -> anyhow::Result<()> {
     lab.faults += 1;
     lab.rounds += 1;
     println!("    at most {most} MiB resident; {}", load.failures());
+    // Beside the budget there are the requests of 23 clients, blocks being written and read, and the process itself.
     lab.expect(server.is_alive() && most < 160, || format!("{most} MiB resident with a budget of 24"));
     load.progress(200, PATIENCE).await?;
     lab.verify(&mut load, &mut site, server).await
