@@ -18,6 +18,7 @@ mod kill;
 mod native_tools;
 mod profile;
 mod proto;
+mod reliability;
 mod report;
 mod run;
 mod server;
