@@ -169,6 +169,15 @@ impl Volume for LocalVolume {
         Ok(Some(stat.f_bavail.saturating_mul(stat.f_frsize)))
     }
 
+    fn release_reserved(&self, path: &FilePath) -> Result<()> {
+        // A length set to what it is drops the blocks behind it.
+        OpenOptions::new()
+            .write(true)
+            .open(self.place(path))
+            .and_then(|file| file.set_len(file.metadata()?.len()))
+            .map_err(|e| Error::new("give back the room reserved for", path, e))
+    }
+
     fn read(&self, path: &FilePath) -> Result<Vec<u8>> {
         fs::read(self.place(path)).map_err(|e| Error::new("read", path, e))
     }

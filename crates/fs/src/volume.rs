@@ -48,6 +48,13 @@ pub trait Volume: Send + Sync + 'static {
         Ok(None)
     }
 
+    /// Gives back room that was reserved for a file beyond its end by an appender that did not live to do it itself; nothing else
+    /// changes. Volumes that reserve nothing have nothing to do.
+    fn release_reserved(&self, path: &FilePath) -> Result<()> {
+        let _ = path;
+        Ok(())
+    }
+
     /// Makes a directory and those above it, and makes every name that was missing durable.
     fn create_dir_all_durable(&self, path: &FilePath) -> Result<()> {
         let (mut missing, mut at) = (Vec::new(), path.clone());

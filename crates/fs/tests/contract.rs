@@ -104,3 +104,21 @@ fn a_volume_has_one_owner_who_is_named() {
     drop(lock);
     LocalVolume::open(&scratch.0).expect("open").lock().expect("free again");
 }
+
+#[test]
+fn room_reserved_by_a_killed_process_is_given_back() {
+    use std::os::unix::fs::MetadataExt;
+    let scratch = Scratch::new("reserved");
+    let volume = LocalVolume::open(&scratch.0).expect("open");
+    let mut file = volume.create(&path("log")).expect("create");
+    file.preallocate(8 << 20);
+    file.append(b"all there is").expect("append");
+    file.sync().expect("sync");
+    // Killed: nothing of it is dropped in order.
+    std::mem::forget(file);
+    let held_bytes = || std::fs::metadata(scratch.0.join("log")).expect("the file").blocks() * 512;
+    println!("{} bytes held", held_bytes());
+    volume.release_reserved(&path("log")).expect("released");
+    assert!(held_bytes() < 1 << 20, "{} bytes held for 12", held_bytes());
+    assert_eq!(volume.read(&path("log")).expect("read"), b"all there is");
+}
