@@ -57,6 +57,7 @@ public final class Exchange {
   private static final TableName TTL = TableName.valueOf("ex_ttl");
   private static final TableName COUNTERS = TableName.valueOf("exns:counters");
   private static final TableName SPLIT = TableName.valueOf("ex_split");
+  private static final TableName MOB = TableName.valueOf("ex_mob");
   private static final TableName DISABLED = TableName.valueOf("ex_disabled");
   /** No column of it is written twice, nothing is deleted: no flush or compaction may change what a raw scan shows. */
   private static final String MATRIX = "ex_enc_";
@@ -250,6 +251,7 @@ public final class Exchange {
     admin.createTable(describe(COUNTERS, family("f")).build());
     admin.createTable(describe(SPLIT, family("f")).build());
     admin.createTable(describe(DISABLED, family("f")).build());
+    admin.createTable(describe(MOB, family("f").setMobEnabled(true).setMobThreshold(50).setMaxVersions(3)).build());
 
     changes(0, true);
     try (Table table = server.connection.getTable(SPLIT)) {
@@ -303,6 +305,7 @@ public final class Exchange {
       }
     }
     Maintenance.compact(admin, round % 2 == 0 ? DELETES : KEEP);
+    Maintenance.compact(admin, MOB);
     TableName passing = TableName.valueOf("ex_round_" + round);
     admin.createTable(describe(passing, family("f")).build());
     try (Table table = server.connection.getTable(passing)) {
@@ -375,6 +378,16 @@ public final class Exchange {
             default:
               table.delete(new Delete(b(row)).addFamilyVersion(b("f"), at - 1));
           }
+        }
+      }
+    }
+    try (Table table = server.connection.getTable(MOB)) {
+      for (int i = 0; i < 40; i++) {
+        String row = String.format("r%03d", dice.nextInt(60));
+        if (i % 8 == 7) {
+          table.delete(new Delete(b(row)).addColumns(b("f"), b("q"), 1000L * (step + 1) + i));
+        } else {
+          table.put(put(row, "f:q@" + (1000L * (step + 1) + i) + "=" + (step + "." + i + "/").repeat(i)));
         }
       }
     }

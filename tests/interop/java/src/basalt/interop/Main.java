@@ -43,6 +43,7 @@ public final class Main {
     suite(check, label, "error", () -> ErrorCases.run(check, server));
     suite(check, label, "old API", () -> onlyIn2("OldApiCases", check, server));
     suite(check, label, "endpoint", () -> onlyIn2("EndpointCases", check, server));
+    suite(check, label, "mob", () -> onlyIn2("MobCases", check, server));
     suite(check, label, "bulk load", () -> onlyIn2("BulkLoadCases", check, server));
   }
 
