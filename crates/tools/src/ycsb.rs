@@ -261,8 +261,8 @@ impl Shared {
             }
         }
         let since = Instant::now();
-        let status = binding.flush().await;
-        self.measurements.record(("CLEANUP", "CLEANUP"), status, since.elapsed(), since.elapsed());
+        binding.flush().await;
+        self.measurements.record(("CLEANUP", "CLEANUP"), None, since.elapsed(), Some(since.elapsed()));
     }
 
     async fn load_one(&self, player: &mut Player, binding: &Binding, due: Option<Instant>, dice: &Dice) -> bool {

@@ -80,18 +80,21 @@ impl Measurements {
         Ok(Self { interval, percentiles, verbose, by_name: Mutex::default() })
     }
 
-    /// One operation: how long it took, how long since it was due, and how it ended.
-    pub fn record(&self, (well, badly): Names, status: Status, took: Duration, since_due: Duration) {
-        let name = if status == Status::Ok { well } else { badly };
+    /// One operation: how long it took, how long since it was due (not for what is never due), and how it ended (not
+    /// for what YCSB does not count).
+    pub fn record(&self, (well, badly): Names, status: Option<Status>, took: Duration, since_due: Option<Duration>) {
+        let name = if status.unwrap_or(Status::Ok) == Status::Ok { well } else { badly };
         let mut by_name = self.by_name.lock();
         if self.interval != Interval::Intended {
             by_name.entry((false, name)).or_default().measure(took);
         }
-        if self.interval != Interval::Op {
+        if let (true, Some(since_due)) = (self.interval != Interval::Op, since_due) {
             by_name.entry((true, name)).or_default().measure(since_due);
         }
-        let counted = by_name.entry((self.interval == Interval::Intended, well)).or_default();
-        *counted.outcomes.entry(status).or_default() += 1;
+        if let Some(status) = status {
+            let counted = by_name.entry((self.interval == Interval::Intended, well)).or_default();
+            *counted.outcomes.entry(status).or_default() += 1;
+        }
     }
 
     fn label(&self, intended: bool, name: &str) -> String {
@@ -201,14 +204,16 @@ mod tests {
         properties.set("measurement.interval", "both");
         let measurements = Measurements::new(&properties).expect("known");
         let us = Duration::from_micros;
-        measurements.record(("READ", "READ-FAILED"), Status::Ok, us(100), us(300));
-        measurements.record(("READ", "READ-FAILED"), Status::NotFound, us(50), us(50));
+        measurements.record(("READ", "READ-FAILED"), Some(Status::Ok), us(100), Some(us(300)));
+        measurements.record(("READ", "READ-FAILED"), Some(Status::NotFound), us(50), Some(us(50)));
+        measurements.record(("VERIFY", "VERIFY"), Some(Status::Ok), us(1), None);
         let line = measurements.status_line();
         assert!(
             line.starts_with(
                 "[READ: Count=1, Max=100, Min=100, Avg=100, 50=100, 90=100, 99=100, 99.9=100, 99.99=100] "
             )
         );
+        assert!(!line.contains("Intended-VERIFY"));
         let report = measurements.report(2, Duration::from_millis(400));
         for want in [
             "[OVERALL], RunTime(ms), 400\n",

@@ -26,7 +26,7 @@ pub async fn play(
     let due = due.unwrap_or(start);
     let record = |names: Names, status: Status, since: Instant| {
         let now = Instant::now();
-        measurements.record(names, status, now - since, now.saturating_duration_since(due));
+        measurements.record(names, Some(status), now - since, Some(now.saturating_duration_since(due)));
         status
     };
     let read = async |key: &str, fields: &Option<Vec<bytes::Bytes>>| {
@@ -40,7 +40,7 @@ pub async fn play(
                 Some(row) if row.iter().all(|c| core.verify(key, c.qualifier(), c.value())) => Status::Ok,
                 Some(_) => Status::UnexpectedState,
             };
-            record(VERIFY, verdict, since);
+            measurements.record(VERIFY, Some(verdict), since.elapsed(), None);
         }
         status
     };
@@ -59,7 +59,8 @@ pub async fn play(
             let first = read(&key, &fields).await;
             let since = Instant::now();
             let second = record(UPDATE, binding.write(&key, &values).await, since);
-            record(READ_MODIFY_WRITE, Status::Ok, start);
+            let now = Instant::now();
+            measurements.record(READ_MODIFY_WRITE, None, now - start, Some(now.saturating_duration_since(due)));
             first.max(second)
         }
     }
