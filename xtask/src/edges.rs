@@ -34,9 +34,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     // the model world: the whole server on one thread, for tests
     (
         "sim",
-        &[
-            "base", "cell", "model", "filter", "fs", "hfile", "wal", "region", "rpc", "proto", "regionserver", "master",
-        ],
+        &["base", "cell", "model", "filter", "fs", "hfile", "wal", "region", "rpc", "proto", "regionserver", "master"],
         &[],
     ),
     (

@@ -22,6 +22,7 @@ mod reliability;
 mod report;
 mod run;
 mod server;
+mod sim;
 mod suites;
 mod tidy;
 mod toolchain;
@@ -47,6 +48,9 @@ usage: cargo xtask <command>
   bench [ARGS...]           the micro-benchmarks
   profile WORKLOAD [--seconds N] [-- ARGS...]
                             flame graph of the server under a workload of `basalt bench compare`, in target/profile
+  sim [--runs N] [--seed S] [--steps N] [--speak] | sim --enumerate
+                            random runs of the whole server in the model world; every crash state of every step list
+  planted [NAME]            plants known defects in a copy of the tree and wants the model world to notice each
   proto [--check]           generated protobuf code from crates/proto/proto
   coverage [--check]        docs/coverage.md: what is there, counted against the inventory";
 
@@ -129,6 +133,12 @@ fn command() -> anyhow::Result<()> {
             let (options, words) = options(&rest[..end], &["--seconds"])?;
             let [workload] = words.as_slice() else { bail!("{USAGE}") };
             profile::run(workload, options.get("--seconds").map_or("10", String::as_str), &more)
+        }
+        "sim" => sim::run(&rest),
+        "planted" => {
+            let mut report = report::Report::default();
+            sim::planted(&mut report, rest.first().copied())?;
+            report.finish()
         }
         "proto" => match rest.as_slice() {
             [] => proto::generate(false),

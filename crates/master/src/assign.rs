@@ -89,7 +89,7 @@ impl Master {
         outcome
     }
 
-    fn note_state(&self, info: &RegionInfo, state: RegionState) {
+    pub(crate) fn note_state(&self, info: &RegionInfo, state: RegionState) {
         let now = self.clock.now_ms();
         self.cluster.write().change_region(info.encoded_name(), |node| (node.state, node.since) = (state, now));
     }

@@ -394,8 +394,10 @@ impl Master {
             let _locks = self.locks.lock(crate::procedure::region_locks(std::slice::from_ref(&info))).await;
             let still = self.cluster.read().region(info.encoded_name()).map(|node| node.state);
             if still == Some(RegionState::FailedOpen)
-                && let Err(error) = self.assign(vec![info]).await
+                && let Err(error) = self.assign(vec![info.clone()]).await
             {
+                // Half way: it must be found again here.
+                self.note_state(&info, RegionState::FailedOpen);
                 tracing::warn!(%error, "cannot record the state of a region");
             }
         }

@@ -641,6 +641,30 @@ fn a_region_whose_close_failed_keeps_its_writes() {
     }
 }
 
+/// A region that could not be opened is tried again, also when the trial itself fails half way (a full disk under hbase:meta).
+#[test]
+fn a_failed_open_is_tried_until_it_works() {
+    let mut stage = Stage::new(61);
+    let volume = stage.world.volume.clone();
+    stage
+        .act(async |desk| {
+            steps::write(desk, 9).await;
+            steps::flush(desk, &[]);
+            volume.inject(Fault { forever: true, ..fault(Op::Open, "data/default/t/", 1, FaultKind::Io) });
+            let family = work::families(&base::Dice::seeded(1))[0].clone();
+            let id = desk.life.master.modify_family(&table(), family, &Caller::default()).await.expect("accepted");
+            let _ended = desk.life.master.wait_for(id).await;
+            assert!(!work::not_open(&desk.life).is_empty(), "no region could be opened");
+            volume.clear_faults();
+            volume.set_capacity(Some(volume.used_bytes()));
+            tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+            volume.set_capacity(None);
+            desk.life.server.step_chores();
+            check(desk).await.unwrap_or_else(|violation| panic!("with room again: {violation}"));
+        })
+        .expect("starts");
+}
+
 /// The first row that a table's split gives is the one asked for, and nothing is lost on the way.
 #[test]
 fn f24_split_with_a_failing_disk_leaves_no_hole() {

@@ -21,10 +21,11 @@ fn main() -> ExitCode {
         None => (1, number("--runs").unwrap_or(500)),
     };
     let plan = Plan { steps, speak: args.iter().any(|arg| arg == "--speak") };
-    seeds(first, runs, &plan)
+    let most_failures = if args.iter().any(|arg| arg == "--until-failure") { 1 } else { 10 };
+    seeds(first, runs, &plan, most_failures)
 }
 
-fn seeds(first: u64, runs: u64, plan: &Plan) -> ExitCode {
+fn seeds(first: u64, runs: u64, plan: &Plan, most_failures: usize) -> ExitCode {
     static NOW: AtomicU64 = AtomicU64::new(0);
     static SINCE: AtomicU64 = AtomicU64::new(0);
     let begun = Instant::now();
@@ -55,7 +56,7 @@ fn seeds(first: u64, runs: u64, plan: &Plan) -> ExitCode {
                 failures.push(seed);
             }
         }
-        if failures.len() >= 10 {
+        if failures.len() >= most_failures {
             break;
         }
     }
