@@ -451,3 +451,24 @@ fn the_split_point_is_in_the_middle() {
     assert!((&b"row40"[..]..&b"row60"[..]).contains(&&row[..]), "{row:?}");
     assert!(!region.should_split());
 }
+
+#[test]
+fn a_row_larger_than_a_row_may_be_is_read_in_pieces() {
+    let mut config = Config::default();
+    config.set("hbase.table.max.rowsize", "2000");
+    let server = Server::try_on(MemVolume::new(), NOW, &config, 1).expect("a volume in memory");
+    let region = server.table([family("f"), family("g")]);
+    for i in 0..50 {
+        write(&region, &[put("r", "f", &format!("q{i:02}"), 1, &"x".repeat(100))]);
+    }
+    let batches = scan(&region, &Scan { batch: Some(5), ..Scan::default() }, 0);
+    assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [5; 10]);
+    let limits = Limits { size_bytes: 600, partial_rows: true, ..Limits::NONE };
+    assert_eq!(scan_limited(&region, &Scan::default(), &limits, 0).concat().len(), 50);
+    let mut out = CellBuffer::new();
+    let whole = region.scanner(&Scan::default()).expect("opened").next(&mut Limits::NONE.clone(), &mut out);
+    assert_eq!(whole.expect_err("too big").kind(), ErrorKind::RowTooBig);
+    let get = Get::new("r");
+    assert!(region.get(&get, &mut out, Residency::MayRead).is_err());
+    assert!(region.exists(&get, Residency::MayRead).expect("one cell is enough to know"));
+}

@@ -10,6 +10,7 @@ use super::{Item, Listing, Row, Standing, Surface, Tree};
 pub fn all(tree: &Tree) -> anyhow::Result<Vec<Surface>> {
     Ok(vec![
         client_api(tree)?,
+        request_setters(tree)?,
         shell_commands(tree)?,
         web_pages(tree)?,
         metrics(tree)?,
@@ -187,6 +188,44 @@ fn shell_commands(tree: &Tree) -> anyhow::Result<Surface> {
                shell against Basalt and compares what it prints. Others may work: see the methods above."
             .into(),
         items: items.collect(),
+        listing: Listing::CoreAndCommon,
+    })
+}
+
+/// Classes whose every setter has a case of its own.
+const REQUESTS: [&str; 9] = [
+    "Get",
+    "Scan",
+    "Put",
+    "Delete",
+    "Append",
+    "Increment",
+    "CheckAndMutate",
+    "CheckAndMutate.Builder",
+    "RowMutations",
+];
+
+/// Setters of what a client sends: reads, writes and conditions.
+fn request_setters(tree: &Tree) -> anyhow::Result<Surface> {
+    let java = test_text(tree, "tests/interop/java", "java")?;
+    let inventory = tree.table("client_api")?;
+    let setters = inventory.rows().filter(|row| row.get("kind") == "setter" && REQUESTS.contains(&row.get("class")));
+    let mut items = Vec::new();
+    for row in setters {
+        let name = format!("{}({})", row.get("method"), row.get("parameters"));
+        let case = format!("\"{}.{name}\"", row.get("class"));
+        if !java.contains(&case) {
+            anyhow::bail!("no case under tests/interop/java is called {case}");
+        }
+        items.push(Item::new(row, row.get("class"), &name, Standing::There));
+    }
+    Ok(Surface {
+        title: "Setters of requests",
+        rule: "Every setter of Get, Scan, Put, Delete, Append, Increment, CheckAndMutate and RowMutations of the Java client has a \
+               case of its own under `tests/interop/java` that is named after it, with its parameters. One without a case fails \
+               `cargo xtask check`."
+            .into(),
+        items,
         listing: Listing::CoreAndCommon,
     })
 }

@@ -109,8 +109,14 @@ impl Region {
     /// # Errors
     /// As [`Region::get`].
     pub fn exists(&self, get: &Get, residency: Residency) -> Result<bool> {
+        self.check_open()?;
+        self.check_row(&get.row, "Get")?;
+        let mut rows = self.open_rows(&get.to_scan(), None, residency)?;
+        // One cell says it all, unless a filter wants to see the row.
+        let batch_cells = u32::from(get.filter.is_none());
         let mut out = CellBuffer::new();
-        self.get(get, &mut out, residency)?;
+        rows.next(&mut Limits { batch_cells, ..Limits::NONE }, &mut out)?;
+        self.counters.reads.fetch_add(1, Ordering::Relaxed);
         Ok(!out.is_empty())
     }
 

@@ -111,6 +111,8 @@ impl RowReader {
     pub(crate) fn next(&mut self, limits: &mut Limits, out: &mut CellBuffer) -> Result<Progress> {
         let from = out.len();
         let used_before = limits.used_bytes;
+        // What counts is what is gathered at once: a row of any size may be read in pieces.
+        self.row_bytes = 0;
         loop {
             if self.ended {
                 return Ok(Progress { cells: 0, partial: false, more: false, reason: Reason::End });

@@ -15,6 +15,7 @@ use crate::settings;
 use cell::CellBuffer;
 use hfile::Residency;
 use model::{Get, Mutation, MutationKind};
+use prost::Message as _;
 use proto::pb;
 use region::{Commit, Region, RegionError};
 use rpc::exception::{Exception, Kind};
@@ -47,13 +48,16 @@ enum Work {
 struct Answering {
     has_codec: bool,
     cells: CellBuffer,
+    /// Bytes of results that hold their cells themselves.
+    inline_bytes: usize,
     size_limit: usize,
 }
 
 impl Answering {
     fn result(&mut self, index: u32, result: pb::Result, cells: Option<CellBuffer>) -> pb::ResultOrException {
-        if let Some(cells) = cells {
-            cells.iter_from(0).for_each(|cell| self.cells.push(cell));
+        match cells {
+            Some(cells) => cells.iter_from(0).for_each(|cell| self.cells.push(cell)),
+            None => self.inline_bytes += result.encoded_len(),
         }
         pb::ResultOrException { index: Some(index), result: Some(result), ..pb::ResultOrException::default() }
     }
@@ -64,7 +68,11 @@ impl Answering {
     }
 
     fn is_full(&self) -> bool {
-        self.cells.byte_len() > self.size_limit
+        self.size() > self.size_limit
+    }
+
+    fn size(&self) -> usize {
+        self.cells.byte_len() + self.inline_bytes
     }
 }
 
@@ -101,7 +109,7 @@ pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
         return Ok(Outcome::reply(&pb::MultiResponse { processed: Some(true), ..pb::MultiResponse::default() }));
     }
     let size_limit = server.config.get(&settings::SCANNER_MAX_RESULT_SIZE) as usize;
-    let answering = Answering { has_codec: call.has_codec(), cells: CellBuffer::new(), size_limit };
+    let answering = Answering { has_codec: call.has_codec(), cells: CellBuffer::new(), inline_bytes: 0, size_limit };
     if delay.is_none() && work.iter().all(is_plain_writes) {
         return Ok(puts(server, work, answering));
     }
@@ -111,7 +119,7 @@ pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
             None => {
                 let (server, has_codec) = (server.clone(), call.has_codec());
                 return Ok(super::blocking(move || {
-                    let answering = Answering { has_codec, cells: CellBuffer::new(), size_limit };
+                    let answering = Answering { has_codec, cells: CellBuffer::new(), inline_bytes: 0, size_limit };
                     gets(&server, &work, answering, Residency::MayRead)
                         .ok_or_else(|| Exception::io("a read that may block said that it would"))
                 }));
@@ -372,7 +380,7 @@ fn one_get(
 fn too_large(answering: &Answering) -> Exception {
     Exception::new(
         Kind::MultiActionResultTooLarge,
-        format!("Max size exceeded CellSize: {} BlockSize: 0", answering.cells.byte_len()),
+        format!("Max size exceeded CellSize: {} BlockSize: 0", answering.size()),
     )
 }
 

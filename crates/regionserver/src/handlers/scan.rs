@@ -34,6 +34,8 @@ struct State {
     scanner: RegionScanner,
     /// Row of the last result sent, if more of it may follow.
     partial_row: Option<Bytes>,
+    /// Rows scanned and rows filtered that earlier replies told of.
+    told: (u64, u64),
 }
 
 impl OpenScanner {
@@ -168,7 +170,7 @@ fn open(
         max_result_size: scan.max_result_size,
         batch: scan.batch,
         last_reply_bytes: AtomicUsize::new(0),
-        state: Mutex::new(State { scanner, partial_row: None }),
+        state: Mutex::new(State { scanner, partial_row: None, told: (0, 0) }),
     });
     let id = server.scanners.open(open.clone());
     response.scanner_id = Some(id);
@@ -259,14 +261,17 @@ fn fill(
     }
     response.more_results.get_or_insert(true);
     state.partial_row = last_row;
+    let counted = (state.scanner.rows_scanned(), state.scanner.rows_filtered());
+    let told = std::mem::replace(&mut state.told, counted);
     if request.track_scan_metrics() {
+        // The client adds up what each reply says.
         let metric = |name: &str, value: u64| pb::NameInt64Pair {
             name: Some(name.to_owned()),
             value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
         };
         let metrics = vec![
-            metric("ROWS_SCANNED", state.scanner.rows_scanned()),
-            metric("ROWS_FILTERED", state.scanner.rows_filtered()),
+            metric("ROWS_SCANNED", counted.0 - told.0),
+            metric("ROWS_FILTERED", counted.1 - told.1),
         ];
         response.scan_metrics = Some(pb::ScanMetrics { metrics });
     }

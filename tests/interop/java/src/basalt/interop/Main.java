@@ -39,12 +39,15 @@ public final class Main {
     suite(check, label, "atomic", () -> AtomicCases.run(check, server));
     suite(check, label, "maintenance", () -> Maintenance.run(check, server));
     suite(check, label, "async", () -> AsyncCases.run(check, server));
+    suite(check, label, "moving", () -> MovingCases.run(check, server));
     suite(check, label, "wire", () -> WireCases.run(check, server));
     suite(check, label, "error", () -> ErrorCases.run(check, server));
     suite(check, label, "old API", () -> onlyIn2("OldApiCases", check, server));
     suite(check, label, "endpoint", () -> onlyIn2("EndpointCases", check, server));
     suite(check, label, "mob", () -> onlyIn2("MobCases", check, server));
     suite(check, label, "bulk load", () -> onlyIn2("BulkLoadCases", check, server));
+    suite(check, label, "setter", () -> onlyIn2("ReadSetterCases", check, server));
+    suite(check, label, "setter", () -> onlyIn2("WriteSetterCases", check, server));
   }
 
   /** Cases that compile against 2.x only are a class that may not be there. */
