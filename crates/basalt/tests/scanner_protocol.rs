@@ -13,8 +13,8 @@ use proto::pb;
 use rpc::client::{ClientError, ClientReply};
 use std::time::{Duration, Instant};
 
-const ROWS: u32 = 200;
-const COLUMNS: u32 = 200;
+const ROWS: u32 = 100;
+const COLUMNS: u32 = 100;
 
 async fn put_row(tester: &Tester, region: &[u8], row: &str, value: &[u8], columns: u32) {
     let qualifiers: Vec<String> = (0..columns).map(|i| format!("c{i:05}")).collect();
@@ -99,7 +99,7 @@ async fn a_slow_filter_sends_heartbeats_with_cursors_and_each_calls_metrics() {
     let tester = Tester::connect(&server).await;
     tester.create_table("t", &[]).await;
     let region = tester.regions("t").await[0].clone();
-    let aaa = vec![b'a'; 120];
+    let aaa = vec![b'a'; 60];
     for row in 0..ROWS {
         put_row(&tester, &region, &format!("r{row:04}"), &aaa, COLUMNS).await;
     }

@@ -103,11 +103,8 @@ async fn read(tester: &Tester, region: &[u8], scan: pb::Scan, partials: bool) ->
         if !response.more_results() || !response.more_results_in_region() {
             break;
         }
-        request = pb::ScanRequest {
-            scanner_id: response.scanner_id,
-            next_call_seq: Some(seq),
-            ..pb::ScanRequest::default()
-        };
+        request =
+            pb::ScanRequest { scanner_id: response.scanner_id, next_call_seq: Some(seq), ..pb::ScanRequest::default() };
     }
     Ok(seen)
 }
@@ -203,11 +200,8 @@ async fn a_batch_of_large_gets_stops_at_the_reply_limit() {
     let plain = ClientOptions { codec: None, ..ClientOptions::default() };
     let plain = Client::connect(server.region_address(), "ClientService", plain).await.expect("connected");
     for (client, codec) in [(&tester.region, "cell blocks"), (&plain, "cells in messages")] {
-        let gets = (0..VALUES).map(|i| pb::Action {
-            index: Some(i as u32),
-            get: Some(one_value(i)),
-            ..pb::Action::default()
-        });
+        let gets =
+            (0..VALUES).map(|i| pb::Action { index: Some(i as u32), get: Some(one_value(i)), ..pb::Action::default() });
         let action = pb::RegionAction { region: specifier(&region), action: gets.collect(), ..Default::default() };
         let request = pb::MultiRequest { region_action: vec![action], ..pb::MultiRequest::default() };
         let reply = client.call(Method::ClientMulti.info(), &request, None).await.expect("a reply");

@@ -185,10 +185,17 @@ impl Store {
     pub fn read_row(&self, row: &[u8], ask: &Ask, family: &str, sieve: &mut Sieve<'_>, now: i64) -> Vec<Cell> {
         let mut out: Vec<Cell> = Vec::new();
         let versions = if ask.raw { ask.versions } else { ask.versions.min(self.rules.max_versions) };
+        let mut full: Option<Vec<u8>> = None;
         for cell in self.before_filter(row, ask, sieve.is_there(), now) {
+            // After one too many the filter is not asked about the rest of the column.
+            if full.as_ref() == Some(&cell.qualifier) || !sieve.takes(family, &cell) {
+                continue;
+            }
             let before = out.iter().filter(|earlier| earlier.qualifier == cell.qualifier).count();
-            if sieve.takes(family, &cell) && (before < versions || !sieve.is_there()) {
+            if before < versions || !sieve.is_there() {
                 out.push(cell);
+            } else if !cell.qualifier.is_empty() {
+                full = Some(cell.qualifier);
             }
         }
         out.into_iter().skip(ask.offset).take(ask.limit.unwrap_or(usize::MAX)).collect()

@@ -183,20 +183,20 @@ fn plan(
     Ok(planned)
 }
 
-/// Of several markers that one call leaves in a row and family, HBase's bookkeeping by order of arrival remembers only
-/// some. The programs stay clear of that.
+/// Whether one call leaves a marker and something else in a row of a family that goes by arrival. Of one moment, HBase's
+/// bookkeeping remembers one marker only, and counts what a put of that moment overwrote as still there. The programs
+/// stay clear of that.
 fn has_markers_of_one_moment(stores: &BTreeMap<&'static str, Store>, mutations: &[Mutation]) -> bool {
-    let deletes = || mutations.iter().filter(|mutation| mutation.kind == MutationKind::Delete);
     let crowded = |row: &[u8], family: &str| {
-        let of_row = deletes().filter(|mutation| mutation.row == row);
         let cells = |m: &Mutation| match m.cells.is_empty() {
             true => 1,
             false => m.cells.iter().filter(|cell| cell.family() == family.as_bytes()).count(),
         };
-        of_row.map(cells).sum::<usize>() > 1
+        mutations.iter().filter(|mutation| mutation.row == row).map(cells).sum::<usize>() > 1
     };
-    let by_arrival: Vec<&str> = FAMILIES.into_iter().filter(|family| stores[family].rules.by_arrival).collect();
-    deletes().any(|mutation| by_arrival.iter().any(|family| crowded(&mutation.row, family)))
+    let by_arrival = |family: &&str| stores[family].rules.by_arrival;
+    let mut deletes = mutations.iter().filter(|mutation| mutation.kind == MutationKind::Delete);
+    deletes.any(|mutation| FAMILIES.iter().copied().filter(by_arrival).any(|family| crowded(&mutation.row, family)))
 }
 
 impl World {

@@ -269,10 +269,7 @@ fn fill(
             name: Some(name.to_owned()),
             value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
         };
-        let metrics = vec![
-            metric("ROWS_SCANNED", counted.0 - told.0),
-            metric("ROWS_FILTERED", counted.1 - told.1),
-        ];
+        let metrics = vec![metric("ROWS_SCANNED", counted.0 - told.0), metric("ROWS_FILTERED", counted.1 - told.1)];
         response.scan_metrics = Some(pb::ScanMetrics { metrics });
     }
     Ok(pieces)
