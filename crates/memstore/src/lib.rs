@@ -20,5 +20,11 @@ pub mod memstore;
 pub mod segment;
 mod skiplist;
 
+/// Gives back the memory of dropped segments that no new one has needed since the last call. To be called now and then,
+/// every some seconds; until then at most 128 MiB are kept for the process.
+pub fn release_spare_memory() {
+    skiplist::release_spare();
+}
+
 pub use memstore::{MemStore, Sizes};
 pub use segment::{Growth, Inserter, Segment, SegmentId, SegmentIter, TimeRange};

@@ -21,6 +21,7 @@ mod node;
 mod tests;
 
 use arena::Arena;
+pub(crate) use arena::release_spare;
 use cell::{CellRef, Order};
 pub(crate) use cursor::Cursor;
 use node::{Header, Link, Needle, Node};
@@ -30,6 +31,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Orderi
 
 /// Most levels of a node. With one node in four going a level higher this serves 16 million cells at full speed.
 const MAX_HEIGHT: usize = 12;
+
+/// Searches that go on side by side in [`Insertion::insert_all`]: enough to hide one cache miss behind the others.
+const LANES: usize = 8;
 
 /// Sorted cells; see the module.
 #[derive(Debug)]
@@ -193,6 +197,16 @@ enum SpliceHold<'a> {
     Own(Splice),
 }
 
+impl SpliceHold<'_> {
+    #[inline]
+    fn get(&mut self) -> &mut Splice {
+        match self {
+            SpliceHold::Shared(shared) => shared,
+            SpliceHold::Own(own) => own,
+        }
+    }
+}
+
 /// A run of inserts by one thread.
 pub(crate) struct Insertion<'a> {
     list: &'a SkipList,
@@ -200,14 +214,36 @@ pub(crate) struct Insertion<'a> {
 }
 
 impl Insertion<'_> {
+    /// Copies `cells` in, one after the other; `grown` hears of each by how many bytes the list grew. In a large list a
+    /// search waits for memory most of its time. So the places of cells that are far from each other are looked for side
+    /// by side, each step of one search being fetched while the others are looked at.
+    pub(crate) fn insert_all(&mut self, cells: &[CellRef<'_>], mut grown: impl FnMut(CellRef<'_>, usize)) {
+        for some in cells.chunks(LANES) {
+            if some.len() < 2 || self.is_near(some[0]) {
+                some.iter().for_each(|cell| grown(*cell, self.insert(*cell, None)));
+                continue;
+            }
+            let mut lanes = [const { Splice::new() }; LANES];
+            self.list.aim_all(&mut lanes[..some.len()], some);
+            for (cell, aimed) in some.iter().zip(lanes) {
+                *self.splice.get() = aimed;
+                grown(*cell, self.insert(*cell, None));
+            }
+        }
+    }
+
+    /// Whether the place of `cell` is beside the last one, so that a search would be short.
+    fn is_near(&mut self, cell: CellRef<'_>) -> bool {
+        let (list, splice) = (self.list, self.splice.get());
+        let needle = Needle::for_cell(list.order, cell);
+        (0..splice.height.min(2)).any(|level| list.encloses(splice, &needle, level))
+    }
+
     /// Copies `cell` in, before its equals; `stamp` replaces its timestamp. Returns by how many bytes the list grew.
     #[inline]
     pub(crate) fn insert(&mut self, cell: CellRef<'_>, stamp: Option<i64>) -> usize {
         let list = self.list;
-        let splice = match &mut self.splice {
-            SpliceHold::Shared(shared) => &mut **shared,
-            SpliceHold::Own(own) => own,
-        };
+        let splice = self.splice.get();
         let height = SkipList::height_for(list.draws.fetch_add(1, Relaxed));
         let (node, grown_bytes) = Node::create(&list.arena, list.order, cell, stamp, height);
         let needle = Needle::for_node(node);
@@ -253,6 +289,49 @@ impl SkipList {
             (previous, bound) = self.search_level(needle, previous, bound, level);
             splice.previous[level] = previous.map_or(ptr::null_mut(), Node::as_ptr);
             splice.next[level] = bound;
+        }
+    }
+
+    /// Makes each of the fresh splices enclose its cell's place, searching for all of them at once.
+    fn aim_all(&self, splices: &mut [Splice], cells: &[CellRef<'_>]) {
+        let height = self.height();
+        // Where each search stands on the present level: after `previous`, looking at `next`, not going beyond `bound`.
+        let mut previous: [Option<Node<'_>>; LANES] = [None; LANES];
+        let mut next: [*mut Header; LANES] = [ptr::null_mut(); LANES];
+        let mut bound: [*mut Header; LANES] = [ptr::null_mut(); LANES];
+        let mut needles = [const { None }; LANES];
+        for (needle, cell) in needles.iter_mut().zip(cells) {
+            *needle = Some(Needle::for_cell(self.order, *cell));
+        }
+        splices.iter_mut().for_each(|splice| splice.height = height);
+        for level in (0..height).rev() {
+            for lane in 0..splices.len() {
+                next[lane] = self.link_after(previous[lane], level).load(Acquire);
+                node::prefetch(next[lane].cast());
+            }
+            let mut under_way: u32 = (1 << splices.len()) - 1;
+            while under_way != 0 {
+                let mut round = under_way;
+                while round != 0 {
+                    let lane = round.trailing_zeros() as usize;
+                    round &= round - 1;
+                    // SAFETY: null, or just read with acquire order from a link of this list.
+                    let found = if next[lane] == bound[lane] { None } else { unsafe { self.node(next[lane]) } };
+                    match (found, &needles[lane]) {
+                        (Some(found), Some(needle)) if found.is_before(self.order, needle) => {
+                            previous[lane] = Some(found);
+                            next[lane] = found.link(level).load(Acquire);
+                            node::prefetch(next[lane].cast());
+                        }
+                        _ => under_way &= !(1 << lane),
+                    }
+                }
+            }
+            for (lane, splice) in splices.iter_mut().enumerate() {
+                splice.previous[level] = previous[lane].map_or(ptr::null_mut(), Node::as_ptr);
+                splice.next[level] = next[lane];
+                bound[lane] = next[lane];
+            }
         }
     }
 

@@ -108,9 +108,16 @@ fn inserters_taking_turns_do_what_a_sorted_vector_does() {
         let mut model = Model::new(Order::User);
         let mut inserters: Vec<_> = (0..3).map(|_| segment.inserter()).collect();
         for _ in 0..600 {
-            let kv = random_cell(&dice, Order::User);
             let seq = SeqId(dice.below(3));
-            inserters[dice.below(3) as usize].insert(CellRef::from_checked(&kv, seq));
+            let inserter = &mut inserters[dice.below(3) as usize];
+            if dice.one_in(4) {
+                let some: Vec<_> = (0..dice.below(20)).map(|_| random_cell(&dice, Order::User)).collect();
+                inserter.insert_all(&some.iter().map(|kv| CellRef::from_checked(kv, seq)).collect::<Vec<_>>());
+                some.into_iter().for_each(|kv| model.insert(kv, seq));
+                continue;
+            }
+            let kv = random_cell(&dice, Order::User);
+            inserter.insert(CellRef::from_checked(&kv, seq));
             model.insert(kv, seq);
         }
         drop(inserters);

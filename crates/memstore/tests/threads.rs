@@ -89,16 +89,27 @@ fn run(seed: u64) {
                     for batch in batches {
                         let id = SeqId(seq.fetch_add(1, Ordering::Relaxed));
                         let mut inserter = segment.inserter();
-                        for (n, value) in batch {
-                            let kv = make_cell(&row(*n), b"q", 5, 4, value, b"");
-                            let cell = CellRef::from_checked(&kv, id);
-                            inserter.insert(cell);
-                            inserted.fetch_add(1, Ordering::Release);
-                            // One's own cell is found at once.
-                            let mut iter = segment.iter();
-                            assert!(iter.seek(cell.key()), "seed {seed}");
-                            assert!(iter.current().is_some_and(|found| found.key() == cell.key()), "seed {seed}");
-                            *sent.entry((*n, id.0, value.clone())).or_insert(0u32) += 1;
+                        if id.0 % 3 == 0 {
+                            let kvs: Vec<_> =
+                                batch.iter().map(|(n, value)| make_cell(&row(*n), b"q", 5, 4, value, b"")).collect();
+                            inserter
+                                .insert_all(&kvs.iter().map(|kv| CellRef::from_checked(kv, id)).collect::<Vec<_>>());
+                            for (n, value) in batch {
+                                inserted.fetch_add(1, Ordering::Release);
+                                *sent.entry((*n, id.0, value.clone())).or_insert(0u32) += 1;
+                            }
+                        } else {
+                            for (n, value) in batch {
+                                let kv = make_cell(&row(*n), b"q", 5, 4, value, b"");
+                                let cell = CellRef::from_checked(&kv, id);
+                                inserter.insert(cell);
+                                inserted.fetch_add(1, Ordering::Release);
+                                // One's own cell is found at once.
+                                let mut iter = segment.iter();
+                                assert!(iter.seek(cell.key()), "seed {seed}");
+                                assert!(iter.current().is_some_and(|found| found.key() == cell.key()), "seed {seed}");
+                                *sent.entry((*n, id.0, value.clone())).or_insert(0u32) += 1;
+                            }
                         }
                         let more = inserter.finish();
                         grown.cells += more.cells;

@@ -54,7 +54,10 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
             let mut cells_left = cells.iter();
             while cells_left.len() > 0 {
                 let mut inserter = segment.inserter();
-                cells_left.by_ref().take(*batch).for_each(|cell| inserter.insert(cell));
+                match batch {
+                    1 => cells_left.by_ref().take(1).for_each(|cell| inserter.insert(cell)),
+                    batch => inserter.insert_all(&cells_left.by_ref().take(*batch).collect::<Vec<_>>()),
+                }
             }
             Ok(Done { ops: n, bytes: cells.bytes.len() as u64 })
         })?;

@@ -1,4 +1,8 @@
 //! Memory for nodes: handed out in growing chunks, taken back all at once.
+//!
+//! Chunks of the ordinary size are not given back to the allocator at once but kept for the next arena, up to a bound: a
+//! memstore that was flushed is soon followed by one as large, and memory fresh from the operating system must be cleared
+//! first, which costs more than all else that an insert does. Follows: `ChunkCreator`, `MemStoreChunkPool`.
 
 use parking_lot::Mutex;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -13,6 +17,36 @@ const FIRST_CHUNK_BYTES: usize = 1 << 10;
 const MAX_CHUNK_BYTES: usize = 2 << 20;
 /// Pieces above this get a chunk of their own, so that at most a quarter of an ordinary chunk is left unused at its end.
 const MAX_SHARED_BYTES: usize = MAX_CHUNK_BYTES / 4;
+
+/// Most chunks kept for later: one memstore of the usual flush size.
+const MAX_SPARE_CHUNKS: usize = 64;
+
+/// Chunks of [`MAX_CHUNK_BYTES`] that no arena holds.
+static SPARE: Mutex<Spare> = Mutex::new(Spare { chunks: Vec::new(), fewest: 0 });
+
+struct Spare {
+    chunks: Vec<NonNull<Chunk>>,
+    /// The least that there were since the last [`release_spare`].
+    fewest: usize,
+}
+
+// SAFETY: each chunk is plain memory from the global allocator, tied to no thread, and owned by the list alone.
+unsafe impl Send for Spare {}
+
+/// Gives back the memory that nobody has needed since the last call.
+pub(crate) fn release_spare() {
+    let unneeded = {
+        let mut spare = SPARE.lock();
+        let keep = spare.chunks.len() - spare.fewest;
+        let unneeded = spare.chunks.split_off(keep);
+        spare.fewest = keep;
+        unneeded
+    };
+    for chunk in unneeded {
+        // SAFETY: every spare chunk was allocated with this layout and is taken off the list once.
+        unsafe { dealloc(chunk.as_ptr().cast::<u8>(), Arena::layout(MAX_CHUNK_BYTES)) };
+    }
+}
 
 /// Start of every chunk; the bytes to hand out follow it.
 #[repr(C, align(8))]
@@ -118,14 +152,26 @@ impl Arena {
     }
 
     fn add_chunk(&self, growth: &mut Growth, chunk_bytes: usize) -> NonNull<Chunk> {
-        let layout = Arena::layout(chunk_bytes);
-        // SAFETY: the layout has a size of at least the header's.
-        let Some(chunk) = NonNull::new(unsafe { alloc(layout) }.cast::<Chunk>()) else { handle_alloc_error(layout) };
+        let chunk = Arena::spare_chunk(chunk_bytes).unwrap_or_else(|| {
+            let layout = Arena::layout(chunk_bytes);
+            // SAFETY: the layout has a size of at least the header's.
+            NonNull::new(unsafe { alloc(layout) }.cast::<Chunk>()).unwrap_or_else(|| handle_alloc_error(layout))
+        });
         let header = Chunk { previous: growth.newest, bytes: chunk_bytes, used_bytes: AtomicUsize::new(HEADER_BYTES) };
-        // SAFETY: fresh memory, large enough and aligned for the header.
+        // SAFETY: memory of nobody else's, large enough and aligned for the header.
         unsafe { chunk.write(header) };
         growth.newest = chunk.as_ptr();
         self.held_bytes.fetch_add(chunk_bytes, Relaxed);
+        chunk
+    }
+
+    fn spare_chunk(chunk_bytes: usize) -> Option<NonNull<Chunk>> {
+        if chunk_bytes != MAX_CHUNK_BYTES {
+            return None;
+        }
+        let mut spare = SPARE.lock();
+        let chunk = spare.chunks.pop();
+        spare.fewest = spare.fewest.min(spare.chunks.len());
         chunk
     }
 
@@ -137,14 +183,28 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         let mut next = self.growth.get_mut().newest;
+        let mut spare = Vec::new();
         while let Some(chunk) = NonNull::new(next) {
             // SAFETY: every chunk on the list was made by `add_chunk` with this layout and is visited once; `&mut self`
             // says that no piece of it is in use any more. The header is read before the memory goes.
             unsafe {
                 next = chunk.as_ref().previous;
-                let layout = Arena::layout(chunk.as_ref().bytes);
-                dealloc(chunk.as_ptr().cast::<u8>(), layout);
+                let bytes = chunk.as_ref().bytes;
+                if bytes == MAX_CHUNK_BYTES && spare.len() < MAX_SPARE_CHUNKS {
+                    spare.push(chunk);
+                } else {
+                    dealloc(chunk.as_ptr().cast::<u8>(), Arena::layout(bytes));
+                }
             }
+        }
+        let mut kept = SPARE.lock();
+        let room = MAX_SPARE_CHUNKS - kept.chunks.len();
+        let too_many = spare.split_off(spare.len().min(room));
+        kept.chunks.append(&mut spare);
+        drop(kept);
+        for chunk in too_many {
+            // SAFETY: as above.
+            unsafe { dealloc(chunk.as_ptr().cast::<u8>(), Arena::layout(MAX_CHUNK_BYTES)) };
         }
     }
 }

@@ -157,6 +157,12 @@ impl<'k> Needle<'k> {
         Needle { row_prefix: row_prefix(order, key.row()), key, seq_id: u64::MAX }
     }
 
+    /// Where `cell` belongs: before its equals.
+    #[inline]
+    pub(super) fn for_cell(order: Order, cell: CellRef<'k>) -> Needle<'k> {
+        Needle { row_prefix: row_prefix(order, cell.row()), key: cell.key(), seq_id: cell.seq_id().0 }
+    }
+
     /// Where `node` belongs: before its equals.
     #[inline]
     pub(super) fn for_node(node: Node<'k>) -> Needle<'k> {
@@ -182,7 +188,7 @@ fn row_prefix(order: Order, row: &[u8]) -> u64 {
 
 /// Brings two cache lines from `start` on near. Any address is allowed, null too.
 #[inline]
-fn prefetch(start: *const u8) {
+pub(super) fn prefetch(start: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
