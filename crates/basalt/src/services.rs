@@ -34,6 +34,12 @@ impl Services {
         let _ = self.master.set(handler);
     }
 
+    fn gathered(&self) {
+        if let Some(service) = self.region.get() {
+            service.gathered();
+        }
+    }
+
     fn call(&self, call: Call) -> Outcome {
         let not_yet = || {
             let name = self.server_name.get().map_or_else(|| "this server".to_owned(), ToString::to_string);
@@ -66,6 +72,10 @@ impl Handler for RegionServerPort {
         self.0.call(call)
     }
 
+    fn gathered(&self) {
+        self.0.gathered();
+    }
+
     fn cluster_id(&self) -> Option<String> {
         self.0.cluster_id.get().cloned()
     }
@@ -78,6 +88,10 @@ impl Handler for RegionServerPort {
 impl Handler for MasterPort {
     fn call(&self, call: Call) -> Outcome {
         self.0.call(call)
+    }
+
+    fn gathered(&self) {
+        self.0.gathered();
     }
 
     fn cluster_id(&self) -> Option<String> {

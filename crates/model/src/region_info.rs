@@ -3,6 +3,7 @@
 use crate::TableName;
 use bytes::Bytes;
 use md5::{Digest, Md5};
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -115,14 +116,18 @@ impl RegionInfo {
     }
 
     /// The encoded name of the region whose full name is `name`: the digest inside it, or the hash of an old-style name.
-    pub fn encoded_from_name(name: &[u8]) -> String {
+    pub fn encoded_from_name(name: &[u8]) -> Cow<'_, str> {
         if let Some(rest) = name.strip_suffix(b".")
             && let Some(at) = rest.iter().rposition(|b| *b == b'.')
             && rest.len() - at - 1 == 32
         {
-            return String::from_utf8_lossy(&rest[at + 1..]).into_owned();
+            return String::from_utf8_lossy(&rest[at + 1..]);
         }
-        if name == b"hbase:meta,,1" { META_ENCODED_NAME.to_owned() } else { jenkins(name).unsigned_abs().to_string() }
+        if name == b"hbase:meta,,1" {
+            META_ENCODED_NAME.into()
+        } else {
+            jenkins(name).unsigned_abs().to_string().into()
+        }
     }
 }
 

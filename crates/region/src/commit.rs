@@ -121,15 +121,25 @@ impl Commit {
         Ok(())
     }
 
-    /// Calls `done` when the write is visible or lost: at once when there is nothing to wait for, else from the thread
-    /// that syncs the log. Keep it short.
-    pub fn on_done(mut self, done: impl FnOnce(Result<()>) + Send + 'static) {
+    /// Calls `done` when the write is visible or lost: on this thread when there is nothing to wait for, or when a `write`
+    /// to the log is enough and the log is free; else from the thread that syncs the log. Keep it short.
+    pub fn on_done(self, done: impl FnOnce(Result<()>) + Send + 'static) {
+        let ticket = self.ticket().cloned();
+        self.on_done_quietly(done);
+        if let Some(ticket) = ticket {
+            ticket.push();
+        }
+    }
+
+    /// As [`Commit::on_done`], but the caller sees to it that the log goes on ([`wal::Log::push`]), for several writes at
+    /// once.
+    pub fn on_done_quietly(mut self, done: impl FnOnce(Result<()>) + Send + 'static) {
         match self.wait.clone() {
             None => {
                 self.finish();
                 done(Ok(()));
             }
-            Some((ticket, level)) => ticket.on_done_at(level, move |result| match result {
+            Some((ticket, level)) => ticket.on_done_quietly(level, move |result| match result {
                 Ok(()) => {
                     self.finish();
                     done(Ok(()));

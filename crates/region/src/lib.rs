@@ -42,6 +42,7 @@ pub use bulk_load::{BulkLoad, BulkLoaded, LoadFile, Place};
 pub use commit::Commit;
 pub use compact::{CompactionJob, CompactionKind, CompactionOutcome, Throttle, Unthrottled};
 pub use env::{MemoryMeter, RegionEnv};
+pub use memstore::release_spare_memory;
 pub use error::{ErrorKind, RegionError, Remedy, Result};
 pub use flush::{FlushOutcome, FlushReason, FlushRequest};
 pub use mob::clean::clean_mob_files;

@@ -50,6 +50,8 @@ pub struct Checked {
     pub commit: Commit,
 }
 
+/// Cells handed to a memstore at once.
+const INSERTED_AT_ONCE: usize = 32;
 /// Attempts to read under row locks from memory alone; then the read may go to the disk under them.
 const MEMORY_ATTEMPTS: u32 = 3;
 
@@ -75,7 +77,8 @@ impl Region {
                 }
                 results.push(verdict.map(|()| None));
             }
-            if let Err(error) = self.write_group(group, set, &mut results[at..], false, None, &mut commit) {
+            let outcome = self.write_group(group, set, &mut results[at..], None, Residency::MayRead, &mut commit);
+            if let Err(error) = outcome {
                 // The log refused the entry: what was written before stays written, the rest was not tried.
                 for result in &mut results[at..] {
                     if result.is_ok() {
@@ -97,6 +100,19 @@ impl Region {
     /// # Errors
     /// The first mutation that is refused; nothing is written then.
     pub fn mutate_rows(&self, mutations: &[Mutation], nonce: Option<Nonce>) -> Result<Written> {
+        self.mutate_rows_with(mutations, nonce, Residency::MayRead)
+    }
+
+    /// As [`Region::mutate_rows`]; with [`Residency::CachedOnly`] it never touches a file.
+    ///
+    /// # Errors
+    /// [`RegionError::WouldBlock`]: nothing was written, the same call may be made again with [`Residency::MayRead`].
+    pub fn mutate_rows_with(
+        &self,
+        mutations: &[Mutation],
+        nonce: Option<Nonce>,
+        residency: Residency,
+    ) -> Result<Written> {
         self.check_writable()?;
         let mut set = RowSet::default();
         for mutation in mutations {
@@ -104,7 +120,7 @@ impl Region {
             set.add(&mutation.row);
         }
         let (result, commit) = self
-            .write_atomically(mutations, set, Atomic { nonce, ..Atomic::default() })?
+            .write_atomically(mutations, set, Atomic { nonce, ..Atomic::default() }, residency)?
             .expect("there is no condition");
         self.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);
         Ok(Written { result, commit })
@@ -136,6 +152,20 @@ impl Region {
         mutations: &[Mutation],
         nonce: Option<Nonce>,
     ) -> Result<Checked> {
+        self.check_and_mutate_with(condition, mutations, nonce, Residency::MayRead)
+    }
+
+    /// As [`Region::check_and_mutate`]; with [`Residency::CachedOnly`] it never touches a file.
+    ///
+    /// # Errors
+    /// [`RegionError::WouldBlock`]: nothing was written, the same call may be made again with [`Residency::MayRead`].
+    pub fn check_and_mutate_with(
+        &self,
+        condition: &Condition,
+        mutations: &[Mutation],
+        nonce: Option<Nonce>,
+        residency: Residency,
+    ) -> Result<Checked> {
         self.check_writable()?;
         self.check_row(&condition.row, "doCheckAndRowMutate")?;
         for mutation in mutations {
@@ -146,9 +176,11 @@ impl Region {
         }
         let mut set = RowSet::default();
         set.add(&condition.row);
-        self.counters.writes.fetch_add(1, Ordering::Relaxed);
         let conditions = std::slice::from_ref(condition);
-        self.write_checked(mutations, set, Atomic { nonce, conditions, stamp_after_seen: true })
+        let atomic = Atomic { nonce, conditions, stamp_after_seen: true };
+        let checked = self.write_checked(mutations, set, atomic, residency)?;
+        self.counters.writes.fetch_add(1, Ordering::Relaxed);
+        Ok(checked)
     }
 
     /// Writes all mutations, of whichever rows of the region, if every one of the conditions, of whichever rows, holds.
@@ -173,11 +205,18 @@ impl Region {
             set.add(&mutation.row);
         }
         self.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);
-        self.write_checked(mutations, set, Atomic { nonce, conditions, stamp_after_seen: false })
+        let atomic = Atomic { nonce, conditions, stamp_after_seen: false };
+        self.write_checked(mutations, set, atomic, Residency::MayRead)
     }
 
-    fn write_checked(&self, mutations: &[Mutation], set: RowSet, atomic: Atomic<'_>) -> Result<Checked> {
-        Ok(match self.write_atomically(mutations, set, atomic)? {
+    fn write_checked(
+        &self,
+        mutations: &[Mutation],
+        set: RowSet,
+        atomic: Atomic<'_>,
+        residency: Residency,
+    ) -> Result<Checked> {
+        Ok(match self.write_atomically(mutations, set, atomic, residency)? {
             Some((result, commit)) => {
                 self.counters.checks_passed.fetch_add(1, Ordering::Relaxed);
                 // Puts and deletes alone have no result, not even an empty one.
@@ -199,12 +238,13 @@ impl Region {
         mutations: &[Mutation],
         set: RowSet,
         atomic: Atomic<'_>,
+        residency: Residency,
     ) -> Result<Option<(CellBuffer, Commit)>> {
         let mut commit = Commit::new(self.mvcc(), self.poison());
         let mut results: Vec<Result<Option<CellBuffer>>> = mutations.iter().map(|_| Ok(None)).collect();
         let nonce = atomic.nonce.or_else(|| mutations.iter().find_map(|m| m.nonce));
         let atomic = Some(Atomic { nonce, ..atomic });
-        if !self.write_group(mutations, set, &mut results, true, atomic, &mut commit)? {
+        if !self.write_group(mutations, set, &mut results, atomic, residency, &mut commit)? {
             return Ok(None);
         }
         let mut result = CellBuffer::new();
@@ -240,30 +280,33 @@ impl Region {
         }
     }
 
-    /// Writes one group: `results` says which of its mutations to pass over and takes what comes of the others. False:
-    /// the condition did not hold.
+    /// Writes one group, all or nothing if it is `atomic`: `results` says which of its mutations to pass over and takes what
+    /// comes of the others. False: the condition did not hold.
     fn write_group(
         &self,
         group: &[Mutation],
         set: RowSet,
         results: &mut [Result<Option<CellBuffer>>],
-        all_or_nothing: bool,
         atomic: Option<Atomic<'_>>,
+        allowed: Residency,
         commit: &mut Commit,
     ) -> Result<bool> {
+        let all_or_nothing = atomic.is_some();
         let mut attempt = 0;
         let needs_read =
             atomic.as_ref().is_some_and(|a| !a.conditions.is_empty()) || group.iter().any(reads_before_writing);
         loop {
             attempt += 1;
-            let residency =
-                if needs_read && attempt <= MEMORY_ATTEMPTS { Residency::CachedOnly } else { Residency::MayRead };
+            let residency = if needs_read && attempt <= MEMORY_ATTEMPTS { Residency::CachedOnly } else { allowed };
             let guards = self.locks.lock(set);
             let mut prepared = Prepared::new(self.now(), group);
             let outcome = self.prepare_group(group, results, all_or_nothing, &atomic, residency, &mut prepared);
             match outcome {
                 Err(RegionError::WouldBlock) if residency == Residency::CachedOnly => {
                     drop(guards);
+                    if allowed == Residency::CachedOnly {
+                        return Err(RegionError::WouldBlock);
+                    }
                     // Bring the blocks into memory without holding anybody up, then look again under the locks.
                     let mut dry = Prepared::new(self.now(), group);
                     self.prepare_group(group, results, all_or_nothing, &atomic, Residency::MayRead, &mut dry)?;
@@ -374,7 +417,14 @@ impl Region {
             scopes: &scopes,
             ..EntryKey::new(self.name(), self.info().table.as_str(), seq_id, TimestampMs(prepared.now), &families)
         };
-        let ticket = match self.env().log.append(&key, &prepared.run, prepared.cells) {
+        let log = &self.env().log;
+        // For all others there is a commit, which somebody waits for.
+        let appended = if durability == Durability::AsyncWal {
+            log.append(&key, &prepared.run, prepared.cells)
+        } else {
+            log.append_quietly(&key, &prepared.run, prepared.cells)
+        };
+        let ticket = match appended {
             Ok(ticket) => ticket,
             Err(error) => {
                 self.mvcc().skip(seq_id);
@@ -418,14 +468,22 @@ impl Region {
     fn insert(&self, run: &[u8], seq_id: SeqId) {
         let mut total = Growth::default();
         let mut cells = CellIter::over_checked(run, seq_id).peekable();
-        while let Some(first) = cells.peek() {
+        while let Some(first) = cells.next() {
             let family = first.family();
             let store = self.store(family).expect("families were checked");
             let segment: Arc<Segment> = store.peek().memory.active().clone();
             let mut inserter = segment.inserter();
+            // Gathered on the stack, so that several places are looked for at once.
+            let (mut some, mut count) = ([first; INSERTED_AT_ONCE], 1);
             while let Some(cell) = cells.next_if(|cell| cell.family() == family) {
-                inserter.insert(cell);
+                if count == some.len() {
+                    inserter.insert_all(&some);
+                    count = 0;
+                }
+                some[count] = cell;
+                count += 1;
             }
+            inserter.insert_all(&some[..count]);
             let growth = inserter.finish();
             total.heap_bytes += growth.heap_bytes;
             total.data_bytes += growth.data_bytes;

@@ -11,7 +11,8 @@ use cell::{CellBlock, CellBuffer};
 use proto::methods::{MethodInfo, Service};
 use proto::pb;
 
-use crate::{CellCodec, Compressor, Exception};
+use crate::server::Inbox;
+use crate::{CellCodec, Compressor, Exception, Responder};
 
 /// What a connection said about itself. One per connection.
 #[derive(Debug, Clone)]
@@ -74,9 +75,15 @@ pub struct Call {
     pub size_bytes: usize,
     /// What the client attached to this call.
     pub attributes: Vec<pb::NameBytesPair>,
+    pub(crate) inbox: Arc<Inbox>,
 }
 
 impl Call {
+    /// Takes it on to answer this call later, from any thread; the handler then returns [`Outcome::Promised`]. At most once.
+    pub fn responder(&self) -> Responder {
+        self.inbox.responder(self.id, self.size_bytes)
+    }
+
     /// The message as the type that belongs to the method.
     ///
     /// # Errors
@@ -121,7 +128,7 @@ impl Reply {
 /// How a call ended.
 pub type CallResult = Result<Reply, Exception>;
 
-/// An answer to come. It runs in a task of its own and is always run to its end, even when the client is gone.
+/// An answer to come that is worked out step by step. It runs in a task of its own and is always run to its end, even when the client is gone.
 pub type Later = Pin<Box<dyn Future<Output = CallResult> + Send>>;
 
 /// An answer now or later.
@@ -130,6 +137,8 @@ pub enum Outcome {
     Ready(CallResult),
     /// Later: a log, a disk or another server is waited for.
     Later(Later),
+    /// Later, by the [`Responder`] that the handler took. Cheapest where nothing but an event is waited for.
+    Promised,
 }
 
 impl Outcome {
@@ -161,6 +170,7 @@ impl fmt::Debug for Outcome {
         match self {
             Self::Ready(result) => f.debug_tuple("Ready").field(result).finish(),
             Self::Later(_) => f.write_str("Later"),
+            Self::Promised => f.write_str("Promised"),
         }
     }
 }
@@ -168,8 +178,12 @@ impl fmt::Debug for Outcome {
 /// The services behind a listener.
 pub trait Handler: Send + Sync + 'static {
     /// Answers a call. Runs on the connection's own task and must not block: what has to wait goes into
-    /// [`Outcome::Later`]. A panic is caught and becomes an exception of this call.
+    /// [`Outcome::Later`] or is [`Outcome::Promised`]. A panic is caught and becomes an exception of this call.
     fn call(&self, call: Call) -> Outcome;
+
+    /// Called on the connection's task after the calls that came together, if an answer was promised to any of them: what
+    /// these calls have in common (a group of log entries) may be done now. Must not block for long.
+    fn gathered(&self) {}
 
     /// The cluster's id, for clients that ask before they log in; `None` while it is not known.
     fn cluster_id(&self) -> Option<String>;

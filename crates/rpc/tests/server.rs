@@ -45,6 +45,33 @@ async fn concurrent_calls_get_their_own_replies() {
 }
 
 #[tokio::test]
+async fn promises_are_kept_once_from_whichever_thread() {
+    let server = start(Toy::default(), limits());
+    let client = Client::connect(server.local_addr(), "ClientService", ClientOptions::default()).await.unwrap();
+    let client = std::sync::Arc::new(client);
+    let calls: Vec<_> = (0..100u32)
+        .map(|i| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                let request = pb::RegionSpecifier { r#type: 1, value: Bytes::from(vec![7; i as usize]) };
+                let reply = client.call(Method::ClientExecService.info(), &request, None).await.unwrap();
+                assert_eq!(reply.decode::<pb::RegionSpecifier>().unwrap(), request);
+                let empty = pb::EmptyMsg::default();
+                let method = Method::ClientExecRegionServerService.info();
+                let error = client.call(method, &empty, None).await.unwrap_err();
+                assert!(error.to_string().contains("without an answer"), "{error}");
+                let error = client.call(method, &request, None).await.unwrap_err();
+                assert!(error.to_string().contains("without an answer"), "{error}");
+            })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+    assert_eq!(server.counters().queued_bytes.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
 async fn cells_travel_both_ways_in_every_codec_and_compression() {
     let server = start(Toy::default(), limits());
     let value = vec![b'v'; 100_000];

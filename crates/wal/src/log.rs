@@ -205,7 +205,7 @@ impl Log {
     }
 
     /// Appends an entry: `run` is `count` cells in cell-block layout, LATEST timestamps already resolved. Copies once and returns;
-    /// the ticket tells when it is safe. A region's ids must come in growing order.
+    /// the ticket tells when it is safe. A region's ids must come in growing order. The syncer thread, if there is one, begins at once.
     ///
     /// Never waits for the disk, except that without a syncer thread the caller itself syncs when
     /// [`LogOptions::max_waiting_bytes`] wait. With one it is refused as busy.
@@ -213,6 +213,18 @@ impl Log {
     /// # Errors
     /// [`Error::Busy`], [`Error::Full`]: not appended, to be tried again. [`Error::Failed`], [`Error::Closed`]: never again.
     pub fn append(self: &Arc<Self>, key: &EntryKey<'_>, run: &[u8], count: usize) -> Result<Ticket> {
+        let ticket = self.append_quietly(key, run, count)?;
+        let mut state = self.state.lock();
+        self.wake_syncer(&mut state);
+        Ok(ticket)
+    }
+
+    /// As [`Log::append`], but wakes nobody: the caller waits for the ticket, or registers what is to be done and calls [`Log::push`]
+    /// when it has no more to append. So entries that come together are written together.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    pub fn append_quietly(self: &Arc<Self>, key: &EntryKey<'_>, run: &[u8], count: usize) -> Result<Ticket> {
         debug_assert_eq!(cell::CellIter::over_checked(run, SeqId(0)).count(), count);
         let sealed = self.options.checksums;
         SCRATCH.with_borrow_mut(|scratch| {
@@ -233,11 +245,7 @@ impl Log {
             state.stats.bytes += len;
             state.accounting.append(key.region, key.families, key.seq_id);
             let position = state.appended;
-            let wake = std::mem::take(&mut state.syncer_waits);
             drop(state);
-            if wake {
-                self.work.notify_one();
-            }
             Ok(Ticket { log: Arc::clone(self), position })
         })
     }
@@ -311,14 +319,18 @@ impl Log {
                 if let Some(stalled) = state.stalled.clone() {
                     return Err(stalled);
                 }
-                self.progress.wait(&mut state);
-                continue;
+                if self.needs_sync(&state) {
+                    self.wake_syncer(&mut state);
+                    self.progress.wait(&mut state);
+                    continue;
+                }
             }
             match self.disk.try_lock() {
                 Some(mut disk) => {
+                    let may_sync = !state.has_syncer;
                     drop(state);
                     // What went wrong is in the state, for all who wait.
-                    let outcome = self.sync_group(&mut disk);
+                    let outcome = self.sync_group(&mut disk, may_sync);
                     self.release(disk);
                     if let Err(Error::Failed(failed)) = outcome
                         && failed.is_full()
@@ -334,9 +346,13 @@ impl Log {
     fn demand(&self, state: &mut State, position: u64, level: Level) {
         if level == Level::Synced && self.options.sync_mode == SyncMode::Written && position > state.sync_demanded {
             state.sync_demanded = position;
-            if std::mem::take(&mut state.syncer_waits) {
-                self.work.notify_one();
-            }
+        }
+    }
+
+    /// To be called when there is work that this thread leaves to the syncer.
+    fn wake_syncer(&self, state: &mut State) {
+        if std::mem::take(&mut state.syncer_waits) {
+            self.work.notify_one();
         }
     }
 

@@ -63,8 +63,9 @@ impl Ticket {
         self.log.reached(self.position, level)
     }
 
-    /// Calls `done` once when the entry is safe at the log's own level or the log has failed: on this thread if that is so already, else on
-    /// the thread that syncs. Keep it short and wait for no ticket in it. Somebody must sync: a syncer thread, a waiter, [`Log::sync_once`].
+    /// Calls `done` once when the entry is safe at the log's own level or the log has failed: on this thread if that is so already or can be
+    /// had by a `write` ([`Log::push`]), else on the thread that syncs. Keep it short and wait for no ticket in it. Somebody must sync: a
+    /// syncer thread, a waiter, [`Log::sync_once`].
     pub fn on_done(&self, done: impl FnOnce(Result<(), SyncFailed>) + Send + 'static) {
         self.on_done_at(self.default_level(), done);
     }
@@ -72,6 +73,19 @@ impl Ticket {
     /// As [`Ticket::on_done`] with a level.
     pub fn on_done_at(&self, level: Level, done: impl FnOnce(Result<(), SyncFailed>) + Send + 'static) {
         self.log.call_when_done(self.position, level, Box::new(done));
+        self.log.push();
+    }
+
+    /// As [`Ticket::on_done_at`], but only registers `done`: the caller calls [`Log::push`] soon.
+    pub fn on_done_quietly(&self, level: Level, done: impl FnOnce(Result<(), SyncFailed>) + Send + 'static) {
+        self.log.call_when_done(self.position, level, Box::new(done));
+    }
+}
+
+impl Ticket {
+    /// [`Log::push`].
+    pub fn push(&self) {
+        self.log.push();
     }
 }
 

@@ -4,6 +4,7 @@ mod admin;
 mod bulk_load;
 mod get;
 mod multi;
+mod multi_answer;
 pub(crate) mod mutate;
 pub(crate) mod scan;
 
@@ -28,6 +29,12 @@ impl RegionService {
     /// The services of `server`.
     pub fn new(server: Arc<RegionServer>) -> RegionService {
         RegionService { server }
+    }
+
+    /// All calls that came together over a connection were handed in: their log entries are written, in one piece if the
+    /// log is free, else by whoever is at it.
+    pub fn gathered(&self) {
+        self.server.logs().into_iter().for_each(|log| log.push());
     }
 
     /// Answers a call to ClientService or AdminService; `None` for methods of other services.

@@ -6,7 +6,8 @@
 #![allow(deprecated, reason = "clients before 2.4 send and read the fields that HBase calls deprecated")]
 
 use super::get::{read_result, refuse_closest_row_before};
-use super::mutate::{begin_nonce, check, count, end_nonce, reads_files, settle, settled, written};
+use super::multi_answer::{RegionAnswer, encode};
+use super::mutate::{begin_nonce, check, count, end_nonce, promise, reads_files, settle, settled, written};
 use super::{Answer, admission, find_region};
 use crate::endpoints;
 use crate::errors::exception_of;
@@ -76,7 +77,7 @@ impl Answering {
     }
 }
 
-fn failed(index: u32, exception: &Exception) -> pb::ResultOrException {
+pub(super) fn failed(index: u32, exception: &Exception) -> pb::ResultOrException {
     let exception = Some(exception.to_name_bytes_pair());
     pb::ResultOrException { index: Some(index), exception, ..pb::ResultOrException::default() }
 }
@@ -111,7 +112,7 @@ pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
     let size_limit = server.config.get(&settings::SCANNER_MAX_RESULT_SIZE) as usize;
     let answering = Answering { has_codec: call.has_codec(), cells: CellBuffer::new(), inline_bytes: 0, size_limit };
     if delay.is_none() && work.iter().all(is_plain_writes) {
-        return Ok(puts(server, work, answering));
+        return Ok(puts(server, work, &call));
     }
     if delay.is_none() && work.iter().all(is_gets) {
         match gets(server, &work, answering, Residency::CachedOnly) {
@@ -285,46 +286,78 @@ fn apply(
 }
 
 /// A batch of writes that need only memory: applied at once, one wait for the log at the end.
-fn puts(server: &Arc<RegionServer>, work: Vec<Work>, answering: Answering) -> Outcome {
+fn puts(server: &Arc<RegionServer>, work: Vec<Work>, call: &Call) -> Outcome {
     let mut regions = Vec::with_capacity(work.len());
-    let mut waits = Vec::new();
+    let mut commits: Vec<(Commit, usize)> = Vec::new();
     for one in work {
         match one {
-            Work::Failed(exception) => regions.push(region_failed(&exception)),
+            Work::Failed(exception) => regions.push(RegionAnswer::Told(region_failed(&exception))),
             Work::Batch(region, actions) => {
-                let mut result = pb::RegionActionResult::default();
-                let mut writes = Vec::with_capacity(actions.len());
-                for (index, action) in actions {
-                    match action {
-                        Action::Write(mutation) => writes.push((index, mutation)),
-                        Action::Bad(exception) => result.result_or_exception.push(failed(index, &exception)),
-                        Action::Get(_) | Action::Service(_) => {}
-                    }
-                }
-                if let Some((commit, depending)) = apply(server, &region, writes, &mut result) {
-                    if commit.ticket().is_some() {
-                        waits.push((regions.len(), depending, settled(commit)));
-                    } else {
-                        commit.complete();
-                    }
-                }
-                regions.push(result);
+                let (answer, commit) = put_all(server, &region, actions);
+                commits.extend(commit.map(|commit| (commit, regions.len())));
+                regions.push(answer);
             }
             Work::Atomic { .. } => {}
         }
     }
-    if waits.is_empty() {
-        return Outcome::Ready(Ok(finish(regions, None, answering)));
+    // A batch mostly belongs to one region; its wait is the whole wait.
+    if commits.len() <= 1 {
+        let Some((commit, at)) = commits.pop() else { return Outcome::Ready(Ok(encode(&regions))) };
+        return promise(server, commit, call, move |outcome| {
+            if let Err(exception) = outcome {
+                regions[at].fail(&exception);
+            }
+            Ok(encode(&regions))
+        });
     }
+    let waits: Vec<_> = commits.into_iter().map(|(commit, at)| (settled(commit), at)).collect();
     let server = server.clone();
     Outcome::later(async move {
-        for (region, depending, wait) in waits {
+        for (wait, at) in waits {
             if let Err(exception) = settle(&server, wait).await {
-                fail_entries(&mut regions[region], &depending, &exception);
+                regions[at].fail(&exception);
             }
         }
-        Ok(finish(regions, None, answering))
+        Ok(encode(&regions))
     })
+}
+
+/// Applies one region's puts and deletes; its answer if the log keeps them, and what to wait for.
+fn put_all(server: &RegionServer, region: &Arc<Region>, actions: Vec<(u32, Action)>) -> (RegionAnswer, Option<Commit>) {
+    let (mut indexes, mut mutations) = (Vec::with_capacity(actions.len()), Vec::with_capacity(actions.len()));
+    let mut told = Vec::new();
+    for (index, action) in actions {
+        match action {
+            Action::Write(mutation) => {
+                indexes.push(index);
+                mutations.push(mutation);
+            }
+            Action::Bad(exception) => told.push(failed(index, &exception)),
+            Action::Get(_) | Action::Service(_) => {}
+        }
+    }
+    if mutations.is_empty() {
+        return (RegionAnswer::told(told), None);
+    }
+    let applied = match region.apply(&mutations) {
+        Ok(applied) => applied,
+        Err(error) => {
+            let exception = exception_of(&server.judge(error));
+            told.extend(indexes.into_iter().map(|index| failed(index, &exception)));
+            return (RegionAnswer::told(told), None);
+        }
+    };
+    server.consider_flush(region);
+    if told.is_empty() && applied.results.iter().all(Result::is_ok) {
+        return (RegionAnswer::Done(indexes), Some(applied.commit));
+    }
+    for (index, result) in indexes.into_iter().zip(applied.results) {
+        told.push(match result {
+            Ok(_) => succeeded(index),
+            Err(error) => failed(index, &exception_of(&error)),
+        });
+    }
+    (RegionAnswer::told(told), Some(applied.commit))
 }
 
 fn fail_entries(result: &mut pb::RegionActionResult, entries: &[usize], exception: &Exception) {
@@ -440,7 +473,7 @@ async fn atomic(
         return Ok((true, None));
     }
     if let Some(condition) = condition {
-        return check(server, region, condition, mutations).await;
+        return check(server, region, condition, mutations, false).await;
     }
     let nonce = mutations.iter().rev().find_map(|mutation| mutation.nonce);
     if !begin_nonce(server, nonce).await {
@@ -497,7 +530,7 @@ async fn batch(
             }
             Action::Write(mutation) => {
                 apply_and_wait(server, &region, std::mem::take(&mut writes), &mut result).await;
-                match count(server, region.clone(), mutation).await {
+                match count(server, region.clone(), mutation, false).await {
                     Ok(cells) => answering.place(index, cells),
                     Err(exception) => failed(index, &exception),
                 }

@@ -5,6 +5,7 @@ use super::{Answer, admission, find_region};
 use crate::errors::exception_of;
 use crate::nonces::Begin;
 use crate::server::RegionServer;
+use bytes::Bytes;
 use cell::{CellBuffer, CellType};
 use hfile::Residency;
 use model::{Condition, Get, Mutation, MutationKind, Nonce};
@@ -17,6 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
 
+/// `MutateResponse { processed: true }`, the answer to nearly every write.
+const PROCESSED: &[u8] = b"\x10\x01";
+
 pub(super) fn mutate(server: &Arc<RegionServer>, call: Call) -> Answer {
     let request: pb::MutateRequest = call.decode()?;
     let region = find_region(server, &request.region)?;
@@ -26,9 +30,27 @@ pub(super) fn mutate(server: &Arc<RegionServer>, call: Call) -> Answer {
     let delay = admission(server, &region)?;
     server.counts.writes.fetch_add(1, Ordering::Relaxed);
     let has_codec = call.has_codec();
+    let counts = matches!(mutation.kind, MutationKind::Increment | MutationKind::Append);
     // What needs nothing but memory is applied here, and only its log entry is waited for.
-    if condition.is_none() && delay.is_none() && !reads_files(&mutation) {
-        return put(server, &region, mutation);
+    let mut begun = false;
+    if delay.is_none() {
+        if condition.is_none() && !reads_files(&mutation) {
+            return put(server, &region, &mutation, &call);
+        }
+        if condition.is_some() || counts {
+            let nonce = mutation.nonce;
+            begun = nonce.is_none_or(|nonce| matches!(server.nonces.begin(nonce), Begin::Proceed));
+            if begun {
+                match change_in_memory(server, &region, condition.as_ref(), &mutation, &call) {
+                    Err(error) if error.is_would_block() => {}
+                    Err(error) => {
+                        end_nonce(server, nonce, false);
+                        return Err(exception_of(&server.judge(error)));
+                    }
+                    Ok(outcome) => return Ok(outcome),
+                }
+            }
+        }
     }
     let server = server.clone();
     Ok(Outcome::later(async move {
@@ -36,40 +58,88 @@ pub(super) fn mutate(server: &Arc<RegionServer>, call: Call) -> Answer {
             tokio::time::sleep(delay).await;
         }
         match condition {
-            Some(condition) => check_and_mutate(&server, region, condition, mutation, has_codec).await,
-            None => match mutation.kind {
-                MutationKind::Put | MutationKind::Delete => plain(&server, region, mutation).await,
-                MutationKind::Increment | MutationKind::Append => {
-                    let cells = count(&server, region, mutation).await?;
-                    let (result, cells) = place_result(cells, has_codec);
-                    let response = pb::MutateResponse { result: Some(result), ..pb::MutateResponse::default() };
-                    Ok(cells.map_or_else(|| Reply::new(&response), |cells| Reply::with_cells(&response, cells)))
-                }
-            },
+            Some(condition) => {
+                let (held, result) = check(&server, region, condition, vec![mutation], begun).await?;
+                Ok(changed(held, result, has_codec))
+            }
+            None if counts => {
+                let cells = count(&server, region, mutation, begun).await?;
+                Ok(changed(None, Some(cells), has_codec))
+            }
+            None => plain(&server, region, mutation).await,
         }
     }))
 }
 
-fn processed(processed: bool) -> pb::MutateResponse {
-    pb::MutateResponse { processed: Some(processed), ..pb::MutateResponse::default() }
+fn processed() -> Reply {
+    Reply { message: Bytes::from_static(PROCESSED), ..Reply::default() }
 }
 
-fn put(server: &Arc<RegionServer>, region: &Arc<Region>, mutation: Mutation) -> Answer {
-    let applied = region.apply(std::slice::from_ref(&mutation)).map_err(|error| exception_of(&server.judge(error)))?;
+/// The reply to an increment, append or check.
+fn changed(held: impl Into<Option<bool>>, result: Option<CellBuffer>, has_codec: bool) -> Reply {
+    let mut response = pb::MutateResponse { processed: held.into(), ..pb::MutateResponse::default() };
+    match result.map(|cells| place_result(cells, has_codec)) {
+        Some((result, cells)) => {
+            response.result = Some(result);
+            cells.map_or_else(|| Reply::new(&response), |cells| Reply::with_cells(&response, cells))
+        }
+        None => Reply::new(&response),
+    }
+}
+
+fn put(server: &Arc<RegionServer>, region: &Arc<Region>, mutation: &Mutation, call: &Call) -> Answer {
+    let applied = region.apply(std::slice::from_ref(mutation)).map_err(|error| exception_of(&server.judge(error)))?;
     let only = applied.results.into_iter().next();
     server.consider_flush(region);
     if let Some(Err(error)) = only {
         return Err(exception_of(&error));
     }
-    if applied.commit.ticket().is_none() {
-        applied.commit.complete();
-        return Ok(Outcome::reply(&processed(true)));
+    Ok(promise(server, applied.commit, call, |result| result.map(|()| processed())))
+}
+
+/// Answers `call` when `commit` is settled: made visible when the log has done what its durability asks. The log goes on
+/// when all calls that came together are gathered.
+pub(super) fn promise(
+    server: &Arc<RegionServer>,
+    commit: Commit,
+    call: &Call,
+    reply: impl FnOnce(Result<(), Exception>) -> CallResult + Send + 'static,
+) -> Outcome {
+    if commit.is_durable() {
+        commit.complete();
+        return Outcome::Ready(reply(Ok(())));
     }
-    let done = settled(applied.commit);
-    let server = server.clone();
-    Ok(Outcome::later(async move {
-        settle(&server, done).await?;
-        Ok(Reply::new(&processed(true)))
+    let (server, responder) = (server.clone(), call.responder());
+    commit.on_done_quietly(move |result| {
+        responder.answer(reply(result.map_err(|error| exception_of(&server.judge(error)))));
+    });
+    Outcome::Promised
+}
+
+/// Increment, append, or a check with its write, whose nonce has begun: if what it reads is in memory.
+fn change_in_memory(
+    server: &Arc<RegionServer>,
+    region: &Arc<Region>,
+    condition: Option<&Condition>,
+    mutation: &Mutation,
+    call: &Call,
+) -> Result<Outcome, RegionError> {
+    let (mutations, nonce) = (std::slice::from_ref(mutation), mutation.nonce);
+    let (held, result, commit) = match condition {
+        Some(condition) => {
+            let checked = region.check_and_mutate_with(condition, mutations, nonce, Residency::CachedOnly)?;
+            (Some(checked.processed), checked.result, checked.commit)
+        }
+        None => {
+            let written = region.mutate_rows_with(mutations, nonce, Residency::CachedOnly)?;
+            (None, Some(written.result), written.commit)
+        }
+    };
+    server.consider_flush(region);
+    let (at, has_codec) = (server.clone(), call.has_codec());
+    Ok(promise(server, commit, call, move |outcome| {
+        end_nonce(&at, nonce, outcome.is_ok());
+        outcome.map(|()| changed(held, result, has_codec))
     }))
 }
 
@@ -83,7 +153,7 @@ async fn plain(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutati
         }
     };
     written(server, &region, write).await?;
-    Ok(Reply::new(&processed(true)))
+    Ok(processed())
 }
 
 /// Whether applying `mutation` may have to read a file: a delete of one version without its timestamp must find the
@@ -157,14 +227,16 @@ pub(super) fn end_nonce(server: &RegionServer, nonce: Option<Nonce>, succeeded: 
     }
 }
 
-/// Increment or append: the new cells. A retry of one that succeeded answers with the cells that are there.
+/// Increment or append: the new cells. A retry of one that succeeded answers with the cells that are there. `begun`: its
+/// nonce has begun already.
 pub(super) async fn count(
     server: &Arc<RegionServer>,
     region: Arc<Region>,
     mutation: Mutation,
+    begun: bool,
 ) -> Result<CellBuffer, Exception> {
     let nonce = mutation.nonce;
-    if !begin_nonce(server, nonce).await {
+    if !begun && !begin_nonce(server, nonce).await {
         return reread(server, region, &mutation).await;
     }
     let write = move |region: &Arc<Region>| {
@@ -182,8 +254,8 @@ pub(super) async fn count(
 async fn reread(server: &Arc<RegionServer>, region: Arc<Region>, mutation: &Mutation) -> Result<CellBuffer, Exception> {
     let mut get = Get::new(mutation.row.clone());
     for cell in mutation.cells.iter() {
-        let family = bytes::Bytes::copy_from_slice(cell.family());
-        get.columns.entry(family).or_default().push(bytes::Bytes::copy_from_slice(cell.qualifier()));
+        let family = Bytes::copy_from_slice(cell.family());
+        get.columns.entry(family).or_default().push(Bytes::copy_from_slice(cell.qualifier()));
     }
     get.columns.values_mut().for_each(|qualifiers| qualifiers.sort());
     get.time_range = mutation.time_range;
@@ -200,14 +272,16 @@ async fn reread(server: &Arc<RegionServer>, region: Arc<Region>, mutation: &Muta
 }
 
 /// checkAndMutate of one or several mutations: whether the condition held, and the cells of increments and appends.
+/// `begun` as in [`count`].
 pub(super) async fn check(
     server: &Arc<RegionServer>,
     region: Arc<Region>,
     condition: Condition,
     mutations: Vec<Mutation>,
+    begun: bool,
 ) -> Result<(bool, Option<CellBuffer>), Exception> {
     let nonce = mutations.iter().rev().find_map(|mutation| mutation.nonce);
-    if !begin_nonce(server, nonce).await {
+    if !begun && !begin_nonce(server, nonce).await {
         return Ok((true, None));
     }
     let write = move |region: &Arc<Region>| {
@@ -219,20 +293,14 @@ pub(super) async fn check(
     result
 }
 
-async fn check_and_mutate(
-    server: &Arc<RegionServer>,
-    region: Arc<Region>,
-    condition: Condition,
-    mutation: Mutation,
-    has_codec: bool,
-) -> CallResult {
-    let (held, result) = check(server, region, condition, vec![mutation]).await?;
-    let mut response = processed(held);
-    Ok(match result.map(|cells| place_result(cells, has_codec)) {
-        Some((result, cells)) => {
-            response.result = Some(result);
-            cells.map_or_else(|| Reply::new(&response), |cells| Reply::with_cells(&response, cells))
-        }
-        None => Reply::new(&response),
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost::Message;
+
+    #[test]
+    fn the_answer_written_by_hand_is_the_message() {
+        let message = pb::MutateResponse { processed: Some(true), ..pb::MutateResponse::default() };
+        assert_eq!(message.encode_to_vec(), PROCESSED);
+    }
 }

@@ -107,9 +107,7 @@ pub fn region_encoded_name(region: &pb::RegionSpecifier) -> Result<Cow<'_, str>>
         pb::region_specifier::RegionSpecifierType::EncodedRegionName => {
             Ok(Cow::Borrowed(utf8(&region.value, "the region's encoded name")?))
         }
-        pb::region_specifier::RegionSpecifierType::RegionName => {
-            Ok(Cow::Owned(RegionInfo::encoded_from_name(&region.value)))
-        }
+        pb::region_specifier::RegionSpecifierType::RegionName => Ok(RegionInfo::encoded_from_name(&region.value)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! One connection, from its first byte to its last.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,10 +13,11 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Shared;
+use super::answers::{Answered, Inbox};
 use super::handshake::{Stage, Step, step};
 use super::output::Output;
 use crate::call::{Call, CallResult, ConnInfo, Later, Outcome};
@@ -56,8 +57,6 @@ pub(super) async fn run(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Sh
             return;
         }
     };
-    // A connection never has more replies to come than calls in flight, so senders never wait.
-    let (done_sender, done) = mpsc::channel(shared.limits.max_calls);
     let mut connection = Connection {
         shared: shared.clone(),
         conn,
@@ -65,8 +64,9 @@ pub(super) async fn run(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Sh
         read_bytes: READ_BYTES,
         output: Output::default(),
         in_flight: 0,
-        done_sender,
-        done,
+        inbox: Inbox::new(shared.clone()),
+        answers: Vec::new(),
+        gathering: false,
         closing: false,
     };
     match connection.serve(&mut stream, stopped).await {
@@ -130,8 +130,12 @@ struct Connection {
     output: Output,
     /// Calls whose replies are to come.
     in_flight: usize,
-    done_sender: mpsc::Sender<(u32, CallResult)>,
-    done: mpsc::Receiver<(u32, CallResult)>,
+    /// Where their answers arrive.
+    inbox: Arc<Inbox>,
+    /// Kept for its memory; empty between uses.
+    answers: Vec<Answered>,
+    /// Answers were promised since the handler was last told that all calls at hand are gathered.
+    gathering: bool,
     /// No more requests are taken; the connection ends when the output has left.
     closing: bool,
 }
@@ -147,6 +151,7 @@ enum Input {
 impl Connection {
     async fn serve(&mut self, stream: &mut TcpStream, mut stopped: watch::Receiver<bool>) -> io::Result<()> {
         let (shared, limits) = (self.shared.clone(), self.shared.limits.clone());
+        let inbox = self.inbox.clone();
         let (mut reader, writer) = stream.split();
         let tick = (limits.stall_timeout.min(limits.idle_timeout) / 2).max(Duration::from_millis(5));
         let mut timer = std::pin::pin!(tokio::time::sleep(tick));
@@ -154,10 +159,14 @@ impl Connection {
         let mut partial_since: Option<Instant> = None;
         let (mut eof, mut stopping) = (false, false);
         loop {
-            while let Ok((id, result)) = self.done.try_recv() {
-                self.finish(id, result);
+            if self.in_flight > 0 && self.take_answers() {
+                last_progress = Instant::now();
             }
             let input = self.take_requests()?;
+            if std::mem::take(&mut self.gathering) {
+                shared.handler.gathered();
+                self.take_answers();
+            }
             if !self.output.is_empty() && self.output.write_to(writer.as_ref(), &shared)? > 0 {
                 last_progress = Instant::now();
                 if matches!(input, Input::Held) {
@@ -189,12 +198,8 @@ impl Connection {
                         self.read_bytes = (self.read_bytes * 2).min(READ_BYTES_MAX);
                     }
                 }
-                done = self.done.recv(), if self.in_flight > 0 => {
-                    if let Some((id, result)) = done {
-                        self.finish(id, result);
-                        last_progress = Instant::now();
-                    }
-                    if self.in_flight > 0 {
+                () = poll_fn(|cx| inbox.poll_any(cx)), if self.in_flight > 0 => {
+                    if self.in_flight > 1 {
                         // Others that waited for the same event are about to finish: let them join this write.
                         tokio::task::yield_now().await;
                     }
@@ -263,9 +268,17 @@ impl Connection {
         }
     }
 
-    fn finish(&mut self, id: u32, result: CallResult) {
-        self.in_flight -= 1;
-        self.put(id, result);
+    /// Puts the answers that have arrived out; whether there were any.
+    fn take_answers(&mut self) -> bool {
+        let mut answers = std::mem::take(&mut self.answers);
+        self.inbox.take(&mut answers);
+        let any = !answers.is_empty();
+        for (id, result) in answers.drain(..) {
+            self.in_flight -= 1;
+            self.put(id, result);
+        }
+        self.answers = answers;
+        any
     }
 
     fn put(&mut self, id: u32, result: CallResult) {
@@ -280,6 +293,7 @@ impl Connection {
         self.shared.counters.calls.fetch_add(1, Relaxed);
         let head = RequestHead::decode(take_delimited(&mut frame)?)?;
         let id = head.call_id;
+        let promised = self.inbox.promised();
         let outcome = match self.prepare(head, frame, size_bytes) {
             Ok(call) => {
                 let method = call.method.name;
@@ -288,9 +302,16 @@ impl Connection {
             }
             Err(exception) => exception.into(),
         };
+        if self.inbox.promised() > promised {
+            // Whatever came back, a panic even: the one who took the responder answers, and nobody else.
+            self.in_flight += 1;
+            self.gathering = true;
+            return Ok(());
+        }
         match outcome {
             Outcome::Ready(result) => self.put(id, result),
-            Outcome::Later(later) => self.spawn(id, later, size_bytes as u64),
+            Outcome::Later(later) => self.spawn(id, later, size_bytes),
+            Outcome::Promised => self.put(id, Err(Exception::io("internal error: a promise that nobody made"))),
         }
         Ok(())
     }
@@ -348,19 +369,14 @@ impl Connection {
             conn: conn.clone(),
             size_bytes,
             attributes: head.attributes,
+            inbox: self.inbox.clone(),
         })
     }
 
-    fn spawn(&mut self, id: u32, later: Later, size_bytes: u64) {
+    fn spawn(&mut self, id: u32, later: Later, size_bytes: usize) {
         self.in_flight += 1;
-        self.shared.counters.queued_bytes.fetch_add(size_bytes, Relaxed);
-        let (shared, done) = (self.shared.clone(), self.done_sender.clone());
-        tokio::spawn(async move {
-            let result = CatchPanic(later).await;
-            shared.counters.queued_bytes.fetch_sub(size_bytes, Relaxed);
-            // An error means that the connection is gone and nobody waits.
-            let _ = done.send((id, result)).await;
-        });
+        let responder = self.inbox.responder(id, size_bytes);
+        tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
     }
 
     /// Answers a frame that is too long, once its header has come; then the connection ends. `false`: not yet.
@@ -384,6 +400,12 @@ impl Connection {
         self.input.advance(self.input.len());
         self.closing = true;
         Ok(true)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.inbox.close();
     }
 }
 

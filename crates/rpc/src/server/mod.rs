@@ -2,11 +2,13 @@
 //!
 //! A connection's task reads requests, runs the handler inline and writes replies, so that many connections cost few
 //! threads and a request that needs no I/O is answered without a hop. Replies are gathered while whole requests are
-//! still buffered and leave in one write. Replies to come run in tasks of their own and return over a bounded queue.
+//! still buffered and leave in one write. Replies to come ([`Responder`]) arrive in the connection's inbox, from whichever
+//! thread or task.
 //!
 //! Back-pressure is the socket's: a connection with too many calls in flight, or too many reply bytes unsent, is not
 //! read from until they are gone.
 
+mod answers;
 mod connection;
 mod handshake;
 mod output;
@@ -20,6 +22,9 @@ use std::time::Duration;
 use base::{Clock, Config};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+
+pub(crate) use answers::Inbox;
+pub use answers::Responder;
 
 use crate::{Handler, settings};
 
@@ -96,6 +101,12 @@ struct Shared {
     /// Shown in messages: `host/address:port` of the listener.
     address: SocketAddr,
     next_connection_id: AtomicU64,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 /// A listening server. Dropping it stops the listener and its connections.

@@ -17,7 +17,8 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 /// Answers: Get with the row it asks for; Multi with the cells it brings; BulkLoadHFile when the gate opens; Scan with
-/// as many bytes as `number_of_rows` says. CleanupBulkLoad and PrepareBulkLoad panic, at once and later. Any other
+/// as many bytes as `number_of_rows` says; ExecService with its own request, from another thread. ExecRegionServerService
+/// forgets to answer, or panics before it could. CleanupBulkLoad and PrepareBulkLoad panic, at once and later. Any other
 /// method is not supported.
 pub struct Toy {
     pub cluster_id: Option<String>,
@@ -68,6 +69,16 @@ impl Handler for Toy {
                 })
             }
             Method::ClientCleanupBulkLoad => panic!("inline"),
+            Method::ClientExecService => {
+                let responder = call.responder();
+                std::thread::spawn(move || responder.answer(Ok(Reply { message: call.param, ..Reply::default() })));
+                Outcome::Promised
+            }
+            Method::ClientExecRegionServerService => {
+                let _broken = call.responder();
+                assert!(call.param.is_empty(), "behind a promise");
+                Outcome::Promised
+            }
             Method::ClientPrepareBulkLoad => Outcome::later(async { panic!("later") }),
             _ => Exception::unsupported(call.method).into(),
         }

@@ -149,7 +149,7 @@ impl Log {
     fn change_file(&self, disk: &mut Disk, new: OpenFile) -> std::result::Result<Changed, (Error, Option<OpenFile>)> {
         // A group that waits for room goes first.
         if !disk.group.is_empty()
-            && let Err(error) = self.sync_group(disk)
+            && let Err(error) = self.sync_group(disk, true)
         {
             return Err((error, Some(new)));
         }
@@ -227,7 +227,7 @@ impl Log {
 
     fn drain(&self, disk: &mut Disk) -> Result<()> {
         loop {
-            self.sync_group(disk)?;
+            self.sync_group(disk, true)?;
             let state = self.state.lock();
             if disk.group.is_empty() && state.buffer.is_empty() && state.synced == state.appended {
                 return Ok(());

@@ -9,6 +9,8 @@ use std::sync::atomic::Ordering;
 /// Without syncs the operating system is asked to begin writing whenever so much has gathered, lest the sync at the file's end
 /// hold everybody up.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
+/// Groups that one call of [`Log::push`] writes at most, lest the others' entries keep it for ever.
+const PUSHED_GROUPS: u32 = 4;
 /// Buffers that grew beyond it in a burst are not kept.
 const KEPT_BUFFER_BYTES: usize = 4 << 20;
 
@@ -20,13 +22,51 @@ impl Log {
     /// What the tickets get as well.
     pub fn sync_once(&self) -> Result<()> {
         let mut disk = self.disk.lock();
-        let outcome = self.sync_group(&mut disk);
+        let outcome = self.sync_group(&mut disk, true);
         self.release(disk);
         outcome
     }
 
+    /// Sees to it that what waits gets done. When a `write` is all that is asked for and nobody is at the disk, this thread does it, and
+    /// what is to be called when entries are done is called before this returns: no other thread is woken. Otherwise the one at the disk or
+    /// the syncer thread goes on with it. Never syncs, except to a fresh file after a failure.
+    ///
+    /// Does nothing without a syncer thread: then it is the waiters who work.
+    pub fn push(&self) {
+        for _ in 0..PUSHED_GROUPS {
+            {
+                let mut state = self.state.lock();
+                let idle = state.failed.is_some() || state.stalled.is_some() || !self.has_work(&state);
+                if idle || !state.has_syncer {
+                    return;
+                }
+                if self.needs_sync(&state) {
+                    self.wake_syncer(&mut state);
+                    return;
+                }
+            }
+            // Whoever is at the disk looks for work when he lets it go.
+            let Some(mut disk) = self.disk.try_lock() else { return };
+            let outcome = self.sync_group(&mut disk, false);
+            self.let_go(disk, false);
+            if outcome.is_err() {
+                return;
+            }
+        }
+        self.wake_for_work();
+    }
+
+    /// Wakes the syncer if there is something for it to do.
+    fn wake_for_work(&self) {
+        let mut state = self.state.lock();
+        if state.stalled.is_none() && self.has_work(&state) {
+            self.wake_syncer(&mut state);
+        }
+    }
+
     /// Syncs group after group as entries come, until the log is closed or fails: for a thread of the shell's. While it runs, nobody else
-    /// syncs and appends never touch the disk. At most one thread.
+    /// syncs and appends never touch the disk; what only has to be written is mostly written by those who wait for it ([`Log::push`]). At
+    /// most one thread.
     ///
     /// # Errors
     /// Why the log failed; the server must stop.
@@ -71,27 +111,46 @@ impl Log {
         }
     }
 
-    fn has_work(&self, state: &State) -> bool {
+    pub(super) fn has_work(&self, state: &State) -> bool {
         state.appended > self.safe(state) || state.sync_demanded > state.synced
     }
 
+    /// Whether the work to be done now includes a sync.
+    pub(super) fn needs_sync(&self, state: &State) -> bool {
+        self.options.sync_mode == SyncMode::Synced || state.sync_demanded > state.synced
+    }
+
     /// Lets the next one at the disk.
-    pub(super) fn release(&self, mut disk: MutexGuard<'_, Disk>) {
+    pub(super) fn release(&self, disk: MutexGuard<'_, Disk>) {
+        self.let_go(disk, true);
+    }
+
+    /// `pass_on`: this thread does not look for more work itself.
+    fn let_go(&self, mut disk: MutexGuard<'_, Disk>, pass_on: bool) {
         let ready = std::mem::take(&mut disk.ready);
         drop(disk);
-        // Who failed to get the disk waits under the state lock: taking it once makes sure that nobody is in between.
-        drop(self.state.lock());
+        // Who failed to get the disk waits under the state lock, or has gone away after an append: taking that lock once
+        // makes sure that nobody is in between and nothing is left lying.
+        if pass_on {
+            self.wake_for_work();
+        } else {
+            drop(self.state.lock());
+        }
         self.progress.notify_all();
-        self.work.notify_one();
         ready.into_iter().for_each(|(done, outcome)| done(outcome));
     }
 
-    /// Writes and syncs one group. On return either all in it is as safe as asked, or the log is stalled or failed.
-    pub(super) fn sync_group(&self, disk: &mut Disk) -> Result<()> {
+    /// Writes and syncs one group. On return either all in it is as safe as asked, or the log is stalled or failed. Without `may_sync` a
+    /// group that must be synced is left as it is.
+    pub(super) fn sync_group(&self, disk: &mut Disk, may_sync: bool) -> Result<()> {
         let sync = {
             let mut state = self.state.lock();
             if let Some(failed) = &state.failed {
                 return Err(failed.clone().into());
+            }
+            if !may_sync && self.needs_sync(&state) {
+                // Letting the disk go wakes the syncer.
+                return Ok(());
             }
             if disk.group.is_empty() {
                 if disk.next.is_some() {
@@ -108,7 +167,8 @@ impl Log {
                 disk.group_end = state.appended;
                 disk.handed_over = false;
             }
-            self.options.sync_mode == SyncMode::Synced || state.sync_demanded > state.synced
+            // A demand that came since the first look is met by the next group.
+            may_sync && self.needs_sync(&state)
         };
         self.settle(disk, sync)
     }

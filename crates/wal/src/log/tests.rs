@@ -402,3 +402,86 @@ fn entries_moved_by_a_roll_hold_their_new_file_back() {
     log.region_closed("a");
     assert_eq!(log.archivable().len(), 2);
 }
+
+fn until(mut holds: impl FnMut() -> bool) {
+    while !holds() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn who_pushes_writes_on_its_own_thread_and_leaves_syncs_to_the_syncer() {
+    let volume = MemVolume::new();
+    let log = open(&volume, LogOptions { sync_mode: SyncMode::Written, ..LogOptions::default() });
+    std::thread::scope(|scope| {
+        let syncer = scope.spawn(|| log.run_syncer());
+        until(|| log.state.lock().syncer_waits);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let mut tickets = Vec::new();
+        for seq in 1..=3 {
+            let name = region("r");
+            let key = EntryKey::new(&name, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
+            let cells = run(b"v");
+            let ticket = log.append_quietly(&key, cells.bytes(), cells.len()).expect("append");
+            let sender = sender.clone();
+            ticket.on_done_quietly(Level::Written, move |outcome| {
+                sender.send((std::thread::current().id(), outcome.is_ok())).expect("heard");
+            });
+            tickets.push(ticket);
+        }
+        assert!(receiver.try_recv().is_err(), "nobody has begun");
+        log.push();
+        let here = std::thread::current().id();
+        assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [(here, true); 3]);
+        assert_eq!((log.stats().groups, log.stats().syncs), (1, 0));
+        assert!(log.state.lock().syncer_waits, "it slept all the time");
+        tickets[0].on_done_at(Level::Synced, move |outcome| {
+            sender.send((std::thread::current().id(), outcome.is_ok())).expect("heard");
+        });
+        let (who, done) = receiver.recv().expect("synced");
+        assert!(done && who == syncer.thread().id());
+        log.close().expect("close");
+    });
+}
+
+#[test]
+fn no_entry_is_left_lying_when_many_push() {
+    for sync_mode in [SyncMode::Written, SyncMode::Synced] {
+        let volume = MemVolume::new();
+        let log = open(&volume, LogOptions { sync_mode, roll_size_bytes: 4000, ..LogOptions::default() });
+        std::thread::scope(|scope| {
+            scope.spawn(|| log.run_syncer());
+            let roller = scope.spawn(|| {
+                while log.wait_roll_wanted() {
+                    log.roll().expect("roll");
+                }
+            });
+            until(|| log.state.lock().has_syncer);
+            let writers: Vec<_> = (0..4)
+                .map(|t| {
+                    let log = &log;
+                    scope.spawn(move || {
+                        let name = region(&format!("r{t}"));
+                        for seq in 1..=400 {
+                            let key = EntryKey::new(&name, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
+                            let cells = run(b"v");
+                            let ticket = log.append_quietly(&key, cells.bytes(), cells.len()).expect("append");
+                            let level = if seq % 9 == 0 { Level::Synced } else { log.default_level() };
+                            let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+                            ticket.on_done_quietly(level, move |outcome| sender.send(outcome).expect("heard"));
+                            log.push();
+                            let outcome = receiver.recv_timeout(std::time::Duration::from_secs(60));
+                            outcome.expect("somebody does it").expect("and it succeeds");
+                            assert!(ticket.is_done_at(level));
+                        }
+                    })
+                })
+                .collect();
+            writers.into_iter().for_each(|w| w.join().expect("writer"));
+            log.close().expect("close");
+            roller.join().expect("roller");
+        });
+        let all: usize = log.files().iter().map(|file| read(&volume, &file.path).len()).sum();
+        assert_eq!(all, 1600);
+    }
+}

@@ -1,0 +1,109 @@
+//! The answer to a batch of writes. Nearly always every write has succeeded, which is said by their indexes alone: no
+//! message per row is built, and the bytes are written by hand.
+
+#![allow(deprecated, reason = "the messages have fields that HBase calls deprecated")]
+
+use super::multi::failed;
+use bytes::Bytes;
+use prost::Message;
+use prost::encoding::{encode_varint, encoded_len_varint};
+use proto::pb;
+use rpc::Reply;
+use rpc::exception::Exception;
+
+/// What became of one region's writes.
+pub(super) enum RegionAnswer {
+    /// All succeeded; their indexes.
+    Done(Vec<u32>),
+    /// Anything else.
+    Told(pb::RegionActionResult),
+}
+
+impl RegionAnswer {
+    pub(super) fn told(result_or_exception: Vec<pb::ResultOrException>) -> RegionAnswer {
+        RegionAnswer::Told(pb::RegionActionResult { result_or_exception, ..pb::RegionActionResult::default() })
+    }
+
+    /// The log has lost the writes that had succeeded.
+    pub(super) fn fail(&mut self, exception: &Exception) {
+        match self {
+            RegionAnswer::Done(indexes) => {
+                *self = RegionAnswer::told(indexes.iter().map(|index| failed(*index, exception)).collect());
+            }
+            RegionAnswer::Told(result) => {
+                for entry in result.result_or_exception.iter_mut().filter(|entry| entry.exception.is_none()) {
+                    *entry = failed(entry.index(), exception);
+                }
+            }
+        }
+    }
+}
+
+/// Length of `ResultOrException { index, result: {} }`.
+fn entry_len(index: u32) -> usize {
+    3 + encoded_len_varint(u64::from(index))
+}
+
+/// The `MultiResponse`.
+pub(super) fn encode(regions: &[RegionAnswer]) -> Reply {
+    let rows: usize =
+        regions.iter().map(|region| if let RegionAnswer::Done(rows) = region { rows.len() } else { 0 }).sum();
+    let mut out: Vec<u8> = Vec::with_capacity(rows * 8 + 64);
+    for region in regions {
+        // 1: RegionActionResult
+        out.push(0x0A);
+        match region {
+            RegionAnswer::Done(indexes) => {
+                // Each entry is short of 128 bytes: one byte says its length.
+                let len: usize = indexes.iter().map(|index| 2 + entry_len(*index)).sum();
+                encode_varint(len as u64, &mut out);
+                for index in indexes {
+                    // 1: ResultOrException { 1: index, 2: Result {} }
+                    out.extend_from_slice(&[0x0A, entry_len(*index) as u8, 0x08]);
+                    encode_varint(u64::from(*index), &mut out);
+                    out.extend_from_slice(&[0x12, 0x00]);
+                }
+            }
+            RegionAnswer::Told(result) => {
+                encode_varint(result.encoded_len() as u64, &mut out);
+                result.encode_raw(&mut out);
+            }
+        }
+    }
+    // 3: MultiRegionLoadStats {}
+    out.extend_from_slice(&[0x1A, 0x00]);
+    Reply { message: Bytes::from(out), ..Reply::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_written_by_hand_is_the_message() {
+        let done = |index: u32| pb::ResultOrException {
+            index: Some(index),
+            result: Some(pb::Result::default()),
+            ..pb::ResultOrException::default()
+        };
+        let indexes = [0, 1, 127, 128, 70_000, u32::MAX];
+        let mut regions =
+            [RegionAnswer::Done(indexes.to_vec()), RegionAnswer::told(vec![done(3)]), RegionAnswer::Done(Vec::new())];
+        let message = |regions: [Vec<pb::ResultOrException>; 3]| {
+            let result = |result_or_exception| pb::RegionActionResult { result_or_exception, ..Default::default() };
+            pb::MultiResponse {
+                region_action_result: regions.map(result).to_vec(),
+                processed: None,
+                region_statistics: Some(pb::MultiRegionLoadStats::default()),
+            }
+        };
+        let expected = message([indexes.map(done).to_vec(), vec![done(3)], Vec::new()]);
+        assert_eq!(encode(&regions).message, expected.encode_to_vec());
+
+        let exception = Exception::io("lost");
+        regions.iter_mut().for_each(|region| region.fail(&exception));
+        let expected =
+            message([indexes.map(|index| failed(index, &exception)).to_vec(), vec![failed(3, &exception)], Vec::new()]);
+        assert_eq!(encode(&regions).message, expected.encode_to_vec());
+    }
+}

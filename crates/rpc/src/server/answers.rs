@@ -1,0 +1,125 @@
+//! Answers that are given later: from any thread into their connection's inbox, which wakes the connection's task if that
+//! sleeps. A whole group of writes so costs one wake and one write to the socket, and no task of its own per call.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+
+use super::Shared;
+use crate::{CallResult, Exception};
+
+/// An answer and the number of the call it belongs to.
+pub(super) type Answered = (u32, CallResult);
+
+/// A connection's inbox. Never holds more than the calls that the connection lets be in flight.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    shared: Arc<Shared>,
+    state: Mutex<State>,
+    /// Answers promised so far, by [`Inbox::responder`].
+    promised: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    answers: Vec<Answered>,
+    /// The connection's task, when it waits for answers.
+    sleeper: Option<Waker>,
+    /// Nobody will ever look again.
+    closed: bool,
+}
+
+impl Inbox {
+    pub(super) fn new(shared: Arc<Shared>) -> Arc<Inbox> {
+        Arc::new(Inbox { shared, state: Mutex::default(), promised: AtomicU64::new(0) })
+    }
+
+    /// The right, and the duty, to answer call `id`.
+    pub(crate) fn responder(self: &Arc<Self>, id: u32, size_bytes: usize) -> Responder {
+        self.promised.fetch_add(1, Relaxed);
+        self.shared.counters.queued_bytes.fetch_add(size_bytes as u64, Relaxed);
+        Responder { inbox: Some(self.clone()), id, size_bytes }
+    }
+
+    /// How many answers were promised so far.
+    pub(super) fn promised(&self) -> u64 {
+        self.promised.load(Relaxed)
+    }
+
+    /// Moves what there is to `into`, which is empty.
+    pub(super) fn take(&self, into: &mut Vec<Answered>) {
+        let mut state = self.state.lock();
+        state.sleeper = None;
+        std::mem::swap(&mut state.answers, into);
+    }
+
+    /// Ready as soon as there is an answer to take.
+    pub(super) fn poll_any(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state.lock();
+        if !state.answers.is_empty() {
+            return Poll::Ready(());
+        }
+        if !state.sleeper.as_ref().is_some_and(|sleeper| sleeper.will_wake(cx.waker())) {
+            state.sleeper = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Answers that come from now on are forgotten.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.sleeper = None;
+        let forgotten = std::mem::take(&mut state.answers);
+        drop(state);
+        drop(forgotten);
+    }
+
+    fn put(&self, answered: Answered) {
+        let mut state = self.state.lock();
+        if state.closed {
+            return;
+        }
+        state.answers.push(answered);
+        let sleeper = state.sleeper.take();
+        drop(state);
+        if let Some(sleeper) = sleeper {
+            sleeper.wake();
+        }
+    }
+}
+
+/// The right, and the duty, to answer one call, from any thread. Dropped without an answer it gives one that says so.
+#[derive(Debug)]
+#[must_use = "the client waits for an answer"]
+pub struct Responder {
+    /// `None` once answered.
+    inbox: Option<Arc<Inbox>>,
+    id: u32,
+    size_bytes: usize,
+}
+
+impl Responder {
+    /// Answers the call. Does not wait; when the client is gone the answer is forgotten.
+    pub fn answer(mut self, result: CallResult) {
+        self.give(result);
+    }
+
+    fn give(&mut self, result: CallResult) {
+        if let Some(inbox) = self.inbox.take() {
+            inbox.shared.counters.queued_bytes.fetch_sub(self.size_bytes as u64, Relaxed);
+            inbox.put((self.id, result));
+        }
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        if self.inbox.is_some() {
+            self.give(Err(Exception::io("internal error: the call ended inside the server without an answer")));
+        }
+    }
+}
