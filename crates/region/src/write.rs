@@ -1,14 +1,14 @@
 //! The write path: validate, lock the rows, evaluate against the newest state, stamp, log, insert, unlock.
 //!
 //! A call's mutations are written in groups; a group is one log entry under one sequence id. A new group begins where
-//! a mutation must read a row that the group has written, or differs in nonce or in whether it is logged at all.
-//! Atomic calls are one group or nothing. Follows: `HRegion#doMiniBatchMutate`, `MutationBatchOperation`.
+//! an increment or append must read a row that the group has written, or where the nonce differs. Those of a group that
+//! skip the log are inserted with the others and left out of the entry. Atomic calls are one group or nothing. Follows: `HRegion#doMiniBatchMutate`, `MutationBatchOperation`.
 
 mod check;
 mod prepare;
 
 use crate::commit::Commit;
-use crate::error::{RegionError, Result};
+use crate::error::{ErrorKind, RegionError, Result};
 use crate::region::Region;
 use crate::row_lock::RowSet;
 use base::{SeqId, TimestampMs};
@@ -71,7 +71,11 @@ impl Region {
             let group = &mutations[at..end];
             let mut set = RowSet::default();
             for mutation in group {
-                let verdict = self.validate(mutation);
+                // Here HBase's own client is not to look for the region once more.
+                let verdict = self.validate(mutation).map_err(|error| match error.kind() {
+                    ErrorKind::WrongRegion => RegionError::FailedSanityCheck(error.to_string()),
+                    _ => error,
+                });
                 if verdict.is_ok() {
                     set.add(&mutation.row);
                 }
@@ -167,13 +171,10 @@ impl Region {
         residency: Residency,
     ) -> Result<Checked> {
         self.check_writable()?;
-        self.check_row(&condition.row, "doCheckAndRowMutate")?;
-        for mutation in mutations {
-            if mutation.row != condition.row {
-                return Err(RegionError::DoNotRetry("Action's getRow must match".into()));
-            }
-            self.validate(mutation)?;
+        if mutations.iter().any(|mutation| mutation.row != condition.row) {
+            return Err(RegionError::DoNotRetry("Action's getRow must match".into()));
         }
+        self.check_row(&condition.row, "doCheckAndRowMutate")?;
         let mut set = RowSet::default();
         set.add(&condition.row);
         let conditions = std::slice::from_ref(condition);
@@ -201,7 +202,7 @@ impl Region {
             set.add(&condition.row);
         }
         for mutation in mutations {
-            self.validate(mutation)?;
+            self.check_row(&mutation.row, "row lock")?;
             set.add(&mutation.row);
         }
         self.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);
@@ -260,12 +261,10 @@ impl Region {
     /// column: it is meant for what was there before the call, as in HBase.
     fn group_len(&self, mutations: &[Mutation]) -> usize {
         let mut written = RowSet::default();
-        let skips = |m: &Mutation| self.durability_of(m) == Durability::SkipWal;
         let Some(first) = mutations.first() else { return 0 };
         for (i, mutation) in mutations.iter().enumerate() {
-            let alike = mutation.nonce == first.nonce && skips(mutation) == skips(first);
             let builds_on = matches!(mutation.kind, MutationKind::Increment | MutationKind::Append);
-            if i > 0 && (!alike || (builds_on && written.overlaps(&mutation.row))) {
+            if i > 0 && (mutation.nonce != first.nonce || (builds_on && written.overlaps(&mutation.row))) {
                 return i;
             }
             written.add(&mutation.row);
@@ -351,6 +350,14 @@ impl Region {
                 prepared.puts_now = prepared.puts_now.max(seen_timestamp);
             }
         }
+        if atomic.as_ref().is_some_and(|atomic| !atomic.conditions.is_empty()) {
+            // What would not be written is not looked at.
+            group.iter().try_for_each(|mutation| self.validate(mutation))?;
+        }
+        let skips = |m: &Mutation| self.durability_of(m) == Durability::SkipWal;
+        if !all_or_nothing && group.iter().any(skips) && !group.iter().all(skips) {
+            prepared.logged = Some(Default::default());
+        }
         for (mutation, result) in group.iter().zip(results) {
             if result.is_err() {
                 prepared.outcomes.push(None);
@@ -358,7 +365,15 @@ impl Region {
             }
             let (run_len, cells) = (prepared.run.len(), prepared.cells);
             match self.prepare(mutation, residency, prepared) {
-                Ok(cells) => prepared.outcomes.push(Some(Ok(cells))),
+                Ok(result) => {
+                    if let Some((logged, count)) = &mut prepared.logged
+                        && !skips(mutation)
+                    {
+                        logged.extend_from_slice(&prepared.run[run_len..]);
+                        *count += prepared.cells - cells;
+                    }
+                    prepared.outcomes.push(Some(Ok(result)));
+                }
                 Err(error) if all_or_nothing || error.is_would_block() => return Err(error),
                 Err(error) => {
                     prepared.run.truncate(run_len);
@@ -380,7 +395,7 @@ impl Region {
     ) -> Result<()> {
         let _updating = self.updates.read();
         self.check_open()?;
-        let (seq_id, wait) = if durability == Durability::SkipWal {
+        let (seq_id, wait) = if durability == Durability::SkipWal || prepared.for_log().1 == 0 {
             self.counters.writes_without_log.fetch_add(1, Ordering::Relaxed);
             let seq_id = self.mvcc().begin();
             (seq_id, self.wait_for_earlier(seq_id))
@@ -410,6 +425,7 @@ impl Region {
                 }
             }
         }
+        let (run, cells) = prepared.for_log();
         let mut last_ticket = self.append_order.lock();
         let seq_id = self.mvcc().begin();
         let key = EntryKey {
@@ -420,9 +436,9 @@ impl Region {
         let log = &self.env().log;
         // For all others there is a commit, which somebody waits for.
         let appended = if durability == Durability::AsyncWal {
-            log.append(&key, &prepared.run, prepared.cells)
+            log.append(&key, run, cells)
         } else {
-            log.append_quietly(&key, &prepared.run, prepared.cells)
+            log.append_quietly(&key, run, cells)
         };
         let ticket = match appended {
             Ok(ticket) => ticket,

@@ -8,7 +8,7 @@ use cell::CellType;
 use common::*;
 use filter::{Comparator, CompareOp};
 use model::mutation::ConditionTest;
-use model::{Condition, MutationKind, Scan, TimeRange};
+use model::{Condition, Durability, Mutation, MutationKind, Scan, TimeRange};
 use std::sync::Arc;
 
 const LATEST: i64 = i64::MAX;
@@ -36,6 +36,54 @@ fn a_delete_of_the_latest_version_does_not_see_a_put_of_its_own_batch() {
     write(&region, &[put("r", "f", "q", 4, "v"), delete("r", "f", "q", LATEST, CellType::Delete)]);
     let raw = Scan { raw: true, max_versions: u32::MAX, ..Scan::default() };
     assert_eq!(scan(&region, &raw, 0), [["r/f:q/1000000/Delete=", "r/f:q/4/Put=v"]]);
+}
+
+#[test]
+fn a_delete_of_the_latest_version_does_not_see_a_put_before_one_that_skips_the_log() {
+    let server = Server::new(1_000_000);
+    let region = server.table([family("f")]);
+    let unlogged = Mutation { durability: Durability::SkipWal, ..put("s", "f", "q", 5, "v") };
+    write(&region, &[put("r", "f", "q", 4, "v"), unlogged, delete("r", "f", "q", LATEST, CellType::Delete)]);
+    let raw = Scan { raw: true, max_versions: u32::MAX, ..Scan::default() };
+    let both = [vec!["r/f:q/1000000/Delete=", "r/f:q/4/Put=v"], vec!["s/f:q/5/Put=v"]];
+    assert_eq!(scan(&region, &raw, 0), both);
+}
+
+#[test]
+fn the_last_of_two_puts_to_one_cell_stays_whichever_skips_the_log() {
+    for (first, last) in [(Durability::SkipWal, Durability::SyncWal), (Durability::SyncWal, Durability::SkipWal)] {
+        let server = Server::new(1_000_000);
+        let region = server.table([family("f")]);
+        let with = |durability, value| Mutation { durability, ..put("r", "f", "q", 5, value) };
+        write(&region, &[with(first, "first"), with(last, "last")]);
+        assert_eq!(scan(&region, &Scan::default(), 0), [["r/f:q/5/Put=last"]]);
+    }
+}
+
+#[test]
+fn what_a_failed_check_keeps_from_being_written_is_not_looked_at() {
+    let server = Server::new(1_000_000);
+    let region = server.table([family("f")]);
+    let test = ConditionTest::Value {
+        family: Bytes::from("f"),
+        qualifier: Bytes::from("none"),
+        op: CompareOp::Equal,
+        comparator: Arc::new(Comparator::Binary { value: Bytes::from("v") }),
+    };
+    let wrong = [put("r", "x", "q", 5, "v")];
+    let there = Condition { row: Bytes::from("r"), test, time_range: TimeRange::ALL };
+    let checked = region.check_and_mutate(&there, &wrong, None).expect("nothing is to be written");
+    assert!(!checked.processed);
+    checked.commit.wait().expect("durable");
+    let test = ConditionTest::Value {
+        family: Bytes::from("f"),
+        qualifier: Bytes::from("none"),
+        op: CompareOp::Equal,
+        comparator: Arc::new(Comparator::Binary { value: Bytes::new() }),
+    };
+    let absent = Condition { row: Bytes::from("r"), test, time_range: TimeRange::ALL };
+    let error = region.check_and_mutate(&absent, &wrong, None).expect_err("no family x");
+    assert_eq!(error.kind(), ErrorKind::NoSuchColumnFamily);
 }
 
 #[test]

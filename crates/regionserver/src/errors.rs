@@ -16,9 +16,10 @@ pub fn exception_of(error: &RegionError) -> Exception {
         ErrorKind::CorruptFile => Kind::CorruptHFile,
         ErrorKind::DroppedSnapshot => Kind::DroppedSnapshot,
         ErrorKind::ServerStopped => Kind::RegionServerStopped,
-        ErrorKind::DoNotRetry | ErrorKind::IncompatibleFilter | ErrorKind::Filter => Kind::DoNotRetry,
-        // A read that must touch the disk is run again where it may; a client never hears of it.
-        ErrorKind::WouldBlock | ErrorKind::Io => Kind::Io,
+        ErrorKind::DoNotRetry => Kind::DoNotRetry,
+        // HBase's filters throw what is not declared, and that goes over so. A read that must touch the disk is run
+        // again where it may; a client never hears of it.
+        ErrorKind::IncompatibleFilter | ErrorKind::Filter | ErrorKind::WouldBlock | ErrorKind::Io => Kind::Io,
     };
     Exception::new(kind, error.to_string())
 }

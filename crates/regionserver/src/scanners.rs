@@ -90,8 +90,9 @@ impl<S> Scanners<S> {
         let Some(entry) = state.open.get_mut(&id) else {
             return Err(match state.closed.iter().find(|closed| closed.id == id) {
                 Some(closed) => match call_seq {
-                    Some(got) if got != closed.next_call_seq => {
-                        ScannerError::OutOfOrder { expected: closed.next_call_seq, got }
+                    // One more than was next when it closed: so HBase counts.
+                    Some(got) if got != closed.next_call_seq + 1 => {
+                        ScannerError::OutOfOrder { expected: closed.next_call_seq + 1, got }
                     }
                     _ => ScannerError::AlreadyClosed,
                 },

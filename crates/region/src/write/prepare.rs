@@ -21,6 +21,8 @@ pub(super) struct Prepared {
     pub run: Vec<u8>,
     /// Number of cells in `run`.
     pub cells: usize,
+    /// Those of them that are logged, where some mutations skip the log and others do not, and their number.
+    pub logged: Option<(Vec<u8>, usize)>,
     /// What came of each mutation; `None` for those passed over.
     pub outcomes: Vec<Option<Result<Option<CellBuffer>>>>,
     touched: u64,
@@ -34,9 +36,15 @@ impl Prepared {
             puts_now: now,
             run: Vec::with_capacity(bytes),
             cells: 0,
+            logged: None,
             outcomes: Vec::with_capacity(group.len()),
             touched: 0,
         }
+    }
+
+    /// The cells for the log, and their number.
+    pub(super) fn for_log(&self) -> (&[u8], usize) {
+        self.logged.as_ref().map_or((&self.run, self.cells), |(run, cells)| (run, *cells))
     }
 
     /// Whether there may be cells for store number `store`.

@@ -18,6 +18,7 @@ use hfile::Residency;
 use model::{Get, Mutation, MutationKind};
 use prost::Message as _;
 use proto::pb;
+use proto::pb::mutation_proto::MutationType;
 use region::{Commit, Region, RegionError};
 use rpc::exception::{Exception, Kind};
 use rpc::from_proto::{self, Cells};
@@ -195,25 +196,52 @@ fn prepare(
             return Ok(Work::Failed(error));
         }
         server.counts.writes.fetch_add(1, Ordering::Relaxed);
-        return Ok(Work::Atomic { region, count: mutations.len(), mutations, condition });
+        // HBase answers an atomic nothing once.
+        let count = mutations.len().max(usize::from(condition.is_none()));
+        return Ok(Work::Atomic { region, count, mutations, condition });
     }
     let mut actions = Vec::with_capacity(action.action.len());
+    // Puts and deletes up to here that are applied together, and why they cannot be.
+    let mut together: (Vec<usize>, Option<Exception>) = Default::default();
     for one in action.action {
         let index = one.index();
         let decoded = if let Some(mutation) = one.mutation {
             server.counts.writes.fetch_add(1, Ordering::Relaxed);
-            from_proto::mutation(mutation, cells, nonce_group).map(Action::Write)
+            let applied = matches!(mutation.mutate_type(), MutationType::Put | MutationType::Delete);
+            let decoded = from_proto::mutation(mutation, cells, nonce_group);
+            if applied {
+                together.0.push(actions.len());
+                if let Err(error) = &decoded {
+                    together.1.get_or_insert_with(|| error.clone());
+                }
+            } else {
+                fail_together(&mut actions, std::mem::take(&mut together));
+            }
+            decoded.map(Action::Write)
         } else if let Some(get) = one.get {
             server.counts.reads.fetch_add(1, Ordering::Relaxed);
             refuse_closest_row_before(&get).and_then(|()| from_proto::get(get)).map(|get| Action::Get(Box::new(get)))
         } else if let Some(service_call) = one.service_call {
             Ok(Action::Service(service_call))
         } else {
-            Err(Exception::do_not_retry("Unexpected Action type"))
+            Err(Exception::new(Kind::HBaseIo, "Unexpected Action type"))
         };
-        actions.push((index, decoded.unwrap_or_else(Action::Bad)));
+        match decoded {
+            Err(error) if error.is_unchecked() => return Err(error),
+            decoded => actions.push((index, decoded.unwrap_or_else(Action::Bad))),
+        }
     }
+    fail_together(&mut actions, together);
     Ok(Work::Batch(region, actions))
+}
+
+/// One put or delete that cannot be read spoils those that would be applied with it.
+fn fail_together(actions: &mut [(u32, Action)], (together, error): (Vec<usize>, Option<Exception>)) {
+    if let Some(error) = error {
+        for at in together {
+            actions[at].1 = Action::Bad(error.clone());
+        }
+    }
 }
 
 fn is_plain_writes(work: &Work) -> bool {

@@ -56,6 +56,10 @@ pub(super) fn scan(server: &Arc<RegionServer>, call: Call) -> Answer {
     if request.scanner_id.is_none() && request.scan.is_none() {
         return Err(Exception::do_not_retry("Missing required input: scannerId or scan"));
     }
+    if let Some(rows) = request.number_of_rows.filter(|rows| *rows > i32::MAX as u32) {
+        let message = format!("Illegal Capacity: {}", rows as i32);
+        return Err(Exception::thrown("java.lang.IllegalArgumentException", message));
+    }
     server.counts.reads.fetch_add(1, Ordering::Relaxed);
     // Calls that read nothing need no thread of their own.
     if let Some(id) = request.scanner_id
@@ -77,7 +81,7 @@ fn without_reading(server: &RegionServer, id: u64, request: &pb::ScanRequest) ->
     }
     match server.scanners.check_out(id, request.next_call_seq) {
         Ok(_) => {
-            server.scanners.close(id, false);
+            server.scanners.close(id, true);
             let response = pb::ScanResponse {
                 more_results: Some(true),
                 more_results_in_region: Some(true),
@@ -86,8 +90,18 @@ fn without_reading(server: &RegionServer, id: u64, request: &pb::ScanRequest) ->
             };
             Ok(Reply::new(&response))
         }
-        Err(ScannerError::AlreadyClosed) => Ok(Reply::new(&response)),
+        Err(ScannerError::AlreadyClosed) => Ok(Reply::new(&over(id))),
         Err(error) => Err(scanner_exception(&error)),
+    }
+}
+
+/// To a call that comes after the end of its scanner.
+fn over(id: u64) -> pb::ScanResponse {
+    pb::ScanResponse {
+        more_results: Some(false),
+        more_results_in_region: Some(false),
+        scanner_id: Some(id),
+        ..pb::ScanResponse::default()
     }
 }
 
@@ -110,7 +124,7 @@ fn run(server: &Arc<RegionServer>, call: &Call, request: &pb::ScanRequest) -> Ca
                     check_still_online(server, id, &scanner)?;
                     (id, scanner)
                 }
-                Err(ScannerError::AlreadyClosed) => return Ok(Reply::new(&response)),
+                Err(ScannerError::AlreadyClosed) => return Ok(Reply::new(&over(id))),
                 Err(error) => return Err(scanner_exception(&error)),
             }
         }
@@ -158,7 +172,7 @@ fn open(
     request: &pb::ScanRequest,
     response: &mut pb::ScanResponse,
 ) -> Result<(u64, Arc<OpenScanner>), Exception> {
-    let specifier = super::required(request.region.as_ref(), "ScanRequest", "region")?;
+    let specifier = request.region.as_ref().ok_or_else(|| Exception::not_serving_region(""))?;
     let region = find_region(server, specifier)?;
     let scan = from_proto::scan(super::required(request.scan.clone(), "ScanRequest", "scan")?)?;
     let scanner = region.scanner(&scan).map_err(|error| exception_of(&server.judge(error)))?;

@@ -110,6 +110,8 @@ classes! {
     DoNotRetryRegion = "org.apache.hadoop.hbase.client.DoNotRetryRegionException", no_retry;
     /// Row larger than hbase.table.max.rowsize.
     RowTooBig = "org.apache.hadoop.hbase.client.RowTooBigException", no_retry;
+    /// A cell of another row in a mutation.
+    WrongRow = "org.apache.hadoop.hbase.client.WrongRowIOException", retry;
     /// Namespace or server group constraint; table constraint has its own class.
     Constraint = "org.apache.hadoop.hbase.constraint.ConstraintException", no_retry;
     /// Coprocessor failure.

@@ -23,13 +23,15 @@ pub struct Exception {
     message: Cow<'static, str>,
     /// The text on the wire is the message alone, without the class before it.
     bare: bool,
+    /// HBase's code does not declare it: the whole call fails.
+    unchecked: bool,
     moved_to: Option<(String, u16)>,
 }
 
 impl Exception {
     /// An exception of `kind` that says `message`.
     pub fn new(kind: Kind, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, message: message.into(), bare: false, moved_to: None }
+        Self { kind, message: message.into(), bare: false, unchecked: false, moved_to: None }
     }
 
     /// As [`Exception::new`], but the text on the wire is only `message`: errors of the connection and of requests
@@ -41,6 +43,17 @@ impl Exception {
     /// `DoNotRetryIOException`: it will not work next time either.
     pub fn do_not_retry(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::DoNotRetry, message)
+    }
+
+    /// What HBase's code throws without declaring it, under the name of its class: the call as a whole fails with an
+    /// `IOException`, and the client tries again, in vain.
+    pub fn thrown(class: &str, message: impl std::fmt::Display) -> Self {
+        Self { unchecked: true, ..Self::new(Kind::Io, format!("{class}: {message}")) }
+    }
+
+    /// Whether it is of [`Exception::thrown`].
+    pub fn is_unchecked(&self) -> bool {
+        self.unchecked
     }
 
     /// `IOException`: the client tries again.

@@ -183,7 +183,11 @@ fn op(wire: i32) -> Result<CompareOp> {
 }
 
 fn compare(wire: &pb::CompareFilter) -> Result<(CompareOp, Option<Comparator>)> {
-    Ok((op(wire.compare_op)?, wire.comparator.as_ref().map(comparator).transpose()?))
+    let op = op(wire.compare_op)?;
+    if wire.comparator.is_none() && op != CompareOp::NoOp {
+        return Err(Exception::thrown("java.lang.NullPointerException", "the filter has no comparator"));
+    }
+    Ok((op, wire.comparator.as_ref().map(comparator).transpose()?))
 }
 
 fn single_column_value(m: pb::SingleColumnValueFilter) -> Result<SingleColumnValue> {

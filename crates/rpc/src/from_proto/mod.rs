@@ -1,7 +1,6 @@
 //! Messages from outside as values: everything is checked here, and what HBase refuses is refused in its words.
 //!
-//! Where HBase throws an unchecked exception (which it then wraps as a plain `IOException` and its clients retry in
-//! vain) the answer here is `DoNotRetryIOException` with the same message.
+//! Where HBase throws an unchecked exception it goes over as a plain `IOException`, as there: [`Exception::thrown`].
 //!
 //! Follows `ProtobufUtil`.
 
@@ -32,10 +31,10 @@ type Result<T> = std::result::Result<T, Exception>;
 pub fn time_range(range: &pb::TimeRange) -> Result<TimeRange> {
     let (min, max) = (range.from.unwrap_or(0) as i64, range.to.map_or(i64::MAX, |t| t as i64));
     if min < 0 || max < 0 {
-        return Err(Exception::do_not_retry(format!("Timestamp cannot be negative. minStamp:{min}, maxStamp:{max}")));
+        return Err(illegal(format!("Timestamp cannot be negative. minStamp:{min}, maxStamp:{max}")));
     }
     if max < min {
-        return Err(Exception::do_not_retry("maxStamp is smaller than minStamp"));
+        return Err(illegal("maxStamp is smaller than minStamp"));
     }
     Ok(TimeRange { min, max })
 }
@@ -43,7 +42,12 @@ pub fn time_range(range: &pb::TimeRange) -> Result<TimeRange> {
 /// A timestamp, which travels unsigned.
 pub(crate) fn timestamp(value: u64) -> Result<i64> {
     i64::try_from(value)
-        .map_err(|_| Exception::do_not_retry(format!("Timestamp cannot be negative. ts={}", value as i64)))
+        .map_err(|_| illegal(format!("Timestamp cannot be negative. ts={}", value as i64)))
+}
+
+/// An argument that HBase's constructors do not take.
+pub(crate) fn illegal(message: impl std::fmt::Display) -> Exception {
+    Exception::thrown("java.lang.IllegalArgumentException", message)
 }
 
 /// Text that the protocol carries as bytes.

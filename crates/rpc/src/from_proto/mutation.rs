@@ -11,8 +11,9 @@ use proto::pb;
 use proto::pb::mutation_proto::{self as wire, DeleteType, MutationType};
 
 use super::read::{attribute, check_row};
-use super::{Result, comparator, compare_op, filter, required, time_range, timestamp};
+use super::{Result, comparator, compare_op, filter, illegal, required, time_range, timestamp};
 use crate::Exception;
+use crate::exception::Kind;
 use crate::cell_block::check_lengths;
 
 const TTL: &str = "_ttl";
@@ -84,19 +85,27 @@ pub fn mutation(mutation: pb::MutationProto, cells: &mut Cells, nonce_group: Opt
             let first = cells.iter().next().map(|c| cells.bytes().slice_ref(c.row()));
             required(first, "row")?
         }
-        (None, None) => return Err(Exception::do_not_retry("row cannot be null")),
+        (None, None) => return Err(illegal("row cannot be null")),
     };
     check_row(&row)?;
     let own_timestamp = mutation.timestamp.map_or(Ok(i64::MAX), timestamp)?;
     let cells = match taken {
-        Some(cells) => cells,
+        Some(cells) => {
+            if let Some(other) = cells.iter().find(|cell| cell.row() != &row[..]) {
+                let (theirs, ours) = (cell::print::Binary(other.row()), cell::print::Binary(&row));
+                let message = format!("The row in {theirs} doesn't match the original one {ours}");
+                return Err(Exception::new(Kind::WrongRow, message));
+            }
+            cells
+        }
         None => inline_cells(kind, &row, own_timestamp, &mutation.column_value)?,
     };
     let ttl_ms = match attribute(&mutation.attribute, TTL) {
         None => None,
         Some(bytes) => {
             let bytes = bytes.first_chunk::<8>().copied();
-            Some(i64::from_be_bytes(required(bytes, "8 bytes of _ttl")?)).filter(|ttl| *ttl != i64::MAX)
+            let bytes = bytes.ok_or_else(|| illegal("offset (0) + length (8) exceed the capacity of the array"))?;
+            Some(i64::from_be_bytes(bytes)).filter(|ttl| *ttl != i64::MAX)
         }
     };
     let cells = match ttl_ms {
@@ -220,11 +229,14 @@ pub fn condition(condition: &pb::Condition) -> Result<Condition> {
     let test = match &condition.filter {
         Some(wire_filter) => ConditionTest::Filter(Arc::new(filter(wire_filter)?)),
         None => {
-            let op = pb::CompareType::try_from(required(condition.compare_type, "compare_type")?);
+            let op = condition.compare_type.map_or(Ok(pb::CompareType::Less), pb::CompareType::try_from);
             let op = op.map_err(|_| Exception::do_not_retry("unknown compare_type"))?;
-            let value = comparator(required(condition.comparator.as_ref(), "comparator")?)?.value_bytes();
+            let null = || Exception::thrown("java.lang.NullPointerException", "no comparator");
+            let value = comparator(condition.comparator.as_ref().ok_or_else(null)?)
+                .map_err(|error| Exception::thrown("org.apache.hadoop.hbase.exceptions.DeserializationException", error))?
+                .value_bytes();
             ConditionTest::Value {
-                family: required(condition.family.clone(), "family")?,
+                family: condition.family.clone().unwrap_or_default(),
                 qualifier: condition.qualifier.clone().unwrap_or_default(),
                 op: compare_op(op),
                 comparator: Arc::new(Comparator::Binary { value }),

@@ -9,7 +9,7 @@ use model::read::Columns;
 use model::{Get, MobRead, Scan, TimeRange};
 use proto::pb;
 
-use super::{Result, filter, required, time_range};
+use super::{Result, filter, illegal, required, time_range};
 use crate::{Exception, Kind};
 
 const ISOLATION_LEVEL: &str = "_isolationlevel_";
@@ -32,7 +32,7 @@ pub fn get(get: pb::Get) -> Result<Get> {
     Ok(Get {
         max_versions: versions(get.max_versions())?,
         store_limit: limit(get.store_limit),
-        store_offset: get.store_offset(),
+        store_offset: limit(get.store_offset).unwrap_or(0),
         cache_blocks: get.cache_blocks(),
         existence_only: get.existence_only(),
         timeline: get.consistency() == pb::Consistency::Timeline,
@@ -54,14 +54,19 @@ pub fn get(get: pb::Get) -> Result<Get> {
 pub fn scan(scan: pb::Scan) -> Result<Scan> {
     let start_row = scan.start_row.clone().unwrap_or_default();
     let stop_row = scan.stop_row.clone().unwrap_or_default();
+    for (row, what) in [(&start_row, "startRow"), (&stop_row, "stopRow")] {
+        if row.len() > cell::MAX_ROW_LENGTH {
+            return Err(illegal(format!("{what}'s length must be less than or equal to {}", cell::MAX_ROW_LENGTH)));
+        }
+    }
     // Clients before 2.0 mean a Get by equal rows and do not say whether the last one is included.
     let include_stop_row = scan.include_stop_row.unwrap_or_else(|| !start_row.is_empty() && start_row == stop_row);
     let filter = scan.filter.as_ref().map(filter).transpose()?;
     let batch = limit(scan.batch_size).filter(|b| *b > 0);
     if batch.is_some() && filter.as_ref().is_some_and(|f| has_filter_row(f, scan.reversed())) {
-        return Err(Exception::do_not_retry(
-            "org.apache.hadoop.hbase.filter.IncompatibleFilterException: Cannot set batch on a scan using a filter \
-             that returns true for filter.hasFilterRow",
+        return Err(Exception::thrown(
+            "org.apache.hadoop.hbase.filter.IncompatibleFilterException",
+            "Cannot set batch on a scan using a filter that returns true for filter.hasFilterRow",
         ));
     }
     #[allow(deprecated, reason = "clients before 2.0 send it")]
@@ -72,7 +77,7 @@ pub fn scan(scan: pb::Scan) -> Result<Scan> {
         include_stop_row,
         max_versions: versions(scan.max_versions())?,
         store_limit: limit(scan.store_limit),
-        store_offset: scan.store_offset(),
+        store_offset: limit(scan.store_offset).unwrap_or(0),
         batch,
         max_result_size: scan.max_result_size.filter(|s| *s > 0 && i64::try_from(*s).is_ok()),
         reversed: scan.reversed(),
@@ -102,11 +107,11 @@ fn has_filter_row(filter: &filter::Filter, reversed: bool) -> bool {
 /// A row that is to be read or written.
 pub(super) fn check_row(row: &[u8]) -> Result<()> {
     if row.is_empty() {
-        return Err(Exception::do_not_retry("Row length is 0"));
+        return Err(illegal("Row length is 0"));
     }
     if row.len() > cell::MAX_ROW_LENGTH {
         let message = format!("Row length {} is > {}", row.len(), cell::MAX_ROW_LENGTH);
-        return Err(Exception::do_not_retry(message));
+        return Err(illegal(message));
     }
     Ok(())
 }
@@ -133,7 +138,7 @@ fn read_uncommitted(attributes: &[pb::NameBytesPair]) -> bool {
 /// Versions travel unsigned, but HBase's are Java's `int`.
 fn versions(value: u32) -> Result<u32> {
     if value == 0 || value > i32::MAX as u32 {
-        return Err(Exception::do_not_retry("maxVersions must be positive"));
+        return Err(Exception::io("maxVersions must be positive"));
     }
     Ok(value)
 }
