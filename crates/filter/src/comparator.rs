@@ -144,16 +144,15 @@ impl Comparator {
     /// Compares this comparator (on the left) with `part` (on the right), HBase's `compareTo`.
     ///
     /// # Errors
-    /// A part too short for a decimal, a regular expression that gives up.
+    /// A part too short for a decimal or a component, a regular expression that gives up.
     #[inline]
     pub fn compare(&self, part: &[u8]) -> Result<Ordering, Error> {
         Ok(match self {
             Comparator::Binary { value } => value[..].cmp(part),
             Comparator::BinaryPrefix { value } => value[..].cmp(&part[..part.len().min(value.len())]),
             Comparator::BinaryComponent { value, offset } => {
-                // HBase reads on into whatever follows a part too short; here what is not there comes first.
-                let rest = part.get(*offset as usize..).unwrap_or_default();
-                value[..].cmp(rest.get(..value.len()).unwrap_or(rest))
+                let component = part.get(*offset as usize..).and_then(|rest| rest.get(..value.len()));
+                value[..].cmp(component.ok_or_else(|| too_short(part, *offset, value))?)
             }
             Comparator::Bit { value, op } => equal_if(bits(value, *op, part)),
             Comparator::Long { value } => value.cmp(&long_at_start(part)),
@@ -186,6 +185,13 @@ fn long_at_start(bytes: &[u8]) -> i64 {
 
 fn no_decimal() -> Error {
     Error::new(ErrorKind::NullPointer, "a decimal needs at least 5 bytes: 4 of scale and a number")
+}
+
+fn too_short(part: &[u8], offset: u32, value: &[u8]) -> Error {
+    Error::new(
+        ErrorKind::IndexOutOfBounds,
+        format!("{} bytes have no component of {} bytes at offset {offset}", part.len(), value.len()),
+    )
 }
 
 fn bits(value: &[u8], op: BitwiseOp, part: &[u8]) -> bool {
