@@ -20,11 +20,17 @@ pub mod memstore;
 pub mod segment;
 mod skiplist;
 
+pub use memstore::{MemStore, Sizes};
+pub use segment::{Growth, Inserter, Segment, SegmentId, SegmentIter, TimeRange};
+
+/// Keeps up to `bytes` of the memory of dropped segments for new ones, for the whole process; none without this call.
+/// That memory counts against nobody's memstore: take it from the budget.
+pub fn keep_spare_memory(bytes: usize) {
+    skiplist::keep_spare(bytes);
+}
+
 /// Gives back the memory of dropped segments that no new one has needed since the last call. To be called now and then,
-/// every some seconds; until then at most 128 MiB are kept for the process.
+/// every some seconds.
 pub fn release_spare_memory() {
     skiplist::release_spare();
 }
-
-pub use memstore::{MemStore, Sizes};
-pub use segment::{Growth, Inserter, Segment, SegmentId, SegmentIter, TimeRange};

@@ -87,7 +87,11 @@ fn a_row_outside_the_region_is_refused_in_hbases_words() {
     let region = server.open(&info, &table).expect("opened");
     let applied = region.apply(&[put("a", "f", "q", 1, "1"), put("c", "f", "q", 1, "1")]).expect("tried");
     let error = applied.results[0].as_ref().expect_err("outside");
-    assert_eq!((error.kind(), error.remedy()), (ErrorKind::WrongRegion, Remedy::RetryElsewhere));
+    assert_eq!(
+        (error.kind(), error.remedy()),
+        (ErrorKind::FailedSanityCheck, Remedy::Reject),
+        "as MutationBatchOperation has it"
+    );
     assert!(error.to_string().contains("startKey='b', getEndKey()='d', row='a'"), "{error}");
     assert!(applied.results[1].is_ok());
     applied.commit.wait().expect("durable");

@@ -169,11 +169,7 @@ impl Throttle for Pace<'_> {
             let due_us = state.0 + state.1.saturating_mul(1_000_000) / self.bytes_per_second;
             due_us.saturating_sub(self.server.env.clock.monotonic_us())
         };
-        if wait_us > 1_000 {
-            !self.server.rest(Duration::from_micros(wait_us))
-        } else {
-            !self.server.stop.is_set()
-        }
+        if wait_us > 1_000 { !self.server.rest(Duration::from_micros(wait_us)) } else { !self.server.stop.is_set() }
     }
 }
 

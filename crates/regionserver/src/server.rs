@@ -18,8 +18,8 @@ use region::{
     CloseMode, CompactionKind, FlushReason, FlushRequest, Limits, OpenRegion, Region, RegionEnv, RegionError,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Regions closed at the same time when the server stops.
 const CLOSERS: usize = 32;
@@ -156,6 +156,8 @@ impl RegionServer {
         let RegionServerParts { name, env, meta_env, config, memory_budget_bytes, on_fatal, on_stop_request } = parts;
         let clock = env.clock.clone();
         let started_ms = clock.now_ms().0;
+        // Flushed memory for the next memstores: a part of the budget too small to be missed, one usual flush at the most.
+        region::keep_spare_memory((memory_budget_bytes / 32).min(128 << 20) as usize);
         // Ids of two lives of a server do not meet: the start code is in their upper half.
         let first_scanner_id = (name.start_code & 0x7FFF_FFFF) << 32 | 1;
         Arc::new(RegionServer {

@@ -18,8 +18,8 @@ const MAX_CHUNK_BYTES: usize = 2 << 20;
 /// Pieces above this get a chunk of their own, so that at most a quarter of an ordinary chunk is left unused at its end.
 const MAX_SHARED_BYTES: usize = MAX_CHUNK_BYTES / 4;
 
-/// Most chunks kept for later: one memstore of the usual flush size.
-const MAX_SPARE_CHUNKS: usize = 64;
+/// Most chunks kept for later; none until somebody who knows the memory budget says how many.
+static MAX_SPARE_CHUNKS: AtomicUsize = AtomicUsize::new(0);
 
 /// Chunks of [`MAX_CHUNK_BYTES`] that no arena holds.
 static SPARE: Mutex<Spare> = Mutex::new(Spare { chunks: Vec::new(), fewest: 0 });
@@ -32,6 +32,11 @@ struct Spare {
 
 // SAFETY: each chunk is plain memory from the global allocator, tied to no thread, and owned by the list alone.
 unsafe impl Send for Spare {}
+
+/// Bounds what is kept for later from now on.
+pub(crate) fn keep_spare(bytes: usize) {
+    MAX_SPARE_CHUNKS.store(bytes / MAX_CHUNK_BYTES, Relaxed);
+}
 
 /// Gives back the memory that nobody has needed since the last call.
 pub(crate) fn release_spare() {
@@ -184,13 +189,14 @@ impl Drop for Arena {
     fn drop(&mut self) {
         let mut next = self.growth.get_mut().newest;
         let mut spare = Vec::new();
+        let most = MAX_SPARE_CHUNKS.load(Relaxed);
         while let Some(chunk) = NonNull::new(next) {
             // SAFETY: every chunk on the list was made by `add_chunk` with this layout and is visited once; `&mut self`
             // says that no piece of it is in use any more. The header is read before the memory goes.
             unsafe {
                 next = chunk.as_ref().previous;
                 let bytes = chunk.as_ref().bytes;
-                if bytes == MAX_CHUNK_BYTES && spare.len() < MAX_SPARE_CHUNKS {
+                if bytes == MAX_CHUNK_BYTES && spare.len() < most {
                     spare.push(chunk);
                 } else {
                     dealloc(chunk.as_ptr().cast::<u8>(), Arena::layout(bytes));
@@ -198,7 +204,7 @@ impl Drop for Arena {
             }
         }
         let mut kept = SPARE.lock();
-        let room = MAX_SPARE_CHUNKS - kept.chunks.len();
+        let room = most.saturating_sub(kept.chunks.len());
         let too_many = spare.split_off(spare.len().min(room));
         kept.chunks.append(&mut spare);
         drop(kept);
