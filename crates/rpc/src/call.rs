@@ -12,7 +12,7 @@ use proto::methods::{MethodInfo, Service};
 use proto::pb;
 
 use crate::server::Inbox;
-use crate::{CellCodec, Compressor, Exception, Responder};
+use crate::{CellCodec, Compressor, Direct, Exception, Responder};
 
 /// What a connection said about itself. One per connection.
 #[derive(Debug, Clone)]
@@ -79,6 +79,32 @@ pub struct Call {
 }
 
 impl Call {
+    /// A call that comes over no connection, for tests and simulations; `conn` says on whose behalf.
+    pub fn direct(
+        conn: Arc<ConnInfo>,
+        method: &'static MethodInfo,
+        param: Bytes,
+        received_at_us: u64,
+    ) -> (Call, Direct) {
+        let (direct, inbox) = Direct::new();
+        let call = Call {
+            id: 1,
+            service: conn.service,
+            method,
+            size_bytes: param.len(),
+            param,
+            cells: CellBlock::from_specs([]),
+            deadline_us: None,
+            received_at_us,
+            priority: 0,
+            user: conn.user.clone(),
+            conn,
+            attributes: Vec::new(),
+            inbox,
+        };
+        (call, direct)
+    }
+
     /// Takes it on to answer this call later, from any thread; the handler then returns [`Outcome::Promised`]. At most once.
     pub fn responder(&self) -> Responder {
         self.inbox.responder(self.id, self.size_bytes)

@@ -8,7 +8,7 @@ use model::{Condition, Get, Mutation, MutationKind, RegionInfo, Scan, TableName}
 use prost::Message;
 use proto::methods::{Method, Service};
 use proto::pb;
-use rpc::{Call, ConnInfo, Outcome, to_proto};
+use rpc::{Call, ConnInfo, to_proto};
 use std::sync::Arc;
 
 /// How a call went wrong.
@@ -55,25 +55,11 @@ pub async fn call<M: Message + Default>(life: &Life, method: Method, message: &i
         attributes: Vec::new(),
     };
     let param = Bytes::from(message.encode_to_vec());
-    let call = Call {
-        id: 1,
-        service: Service::Client,
-        method: method.info(),
-        size_bytes: param.len(),
-        param,
-        cells: CellBlock::from_specs([]),
-        deadline_us: None,
-        received_at_us: life.clock.monotonic_us(),
-        priority: 0,
-        user: conn.user.clone(),
-        conn: Arc::new(conn),
-        attributes: Vec::new(),
-    };
-    let result = match life.service.call(call) {
-        None => return Err(Failure::No("no such method".into())),
-        Some(Outcome::Ready(result)) => result,
-        Some(Outcome::Later(later)) => later.await,
-    };
+    let (call, direct) = Call::direct(Arc::new(conn), method.info(), param, life.clock.monotonic_us());
+    let Some(outcome) = life.service.call(call) else { return Err(Failure::No("no such method".into())) };
+    // What the call put into the log is written as at the end of what came over a connection.
+    life.service.gathered();
+    let result = direct.answer(outcome).await;
     let reply = result.map_err(|e| Failure::of(e.class(), e.message()))?;
     M::decode(reply.message).map_err(|e| Failure::Maybe(format!("a reply that is none: {e}")))
 }

@@ -41,8 +41,7 @@ pub fn time_range(range: &pb::TimeRange) -> Result<TimeRange> {
 
 /// A timestamp, which travels unsigned.
 pub(crate) fn timestamp(value: u64) -> Result<i64> {
-    i64::try_from(value)
-        .map_err(|_| illegal(format!("Timestamp cannot be negative. ts={}", value as i64)))
+    i64::try_from(value).map_err(|_| illegal(format!("Timestamp cannot be negative. ts={}", value as i64)))
 }
 
 /// An argument that HBase's constructors do not take.

@@ -13,8 +13,8 @@ use proto::pb::mutation_proto::{self as wire, DeleteType, MutationType};
 use super::read::{attribute, check_row};
 use super::{Result, comparator, compare_op, filter, illegal, required, time_range, timestamp};
 use crate::Exception;
-use crate::exception::Kind;
 use crate::cell_block::check_lengths;
+use crate::exception::Kind;
 
 const TTL: &str = "_ttl";
 const RETURN_RESULTS: &str = "_rr_";
@@ -233,7 +233,9 @@ pub fn condition(condition: &pb::Condition) -> Result<Condition> {
             let op = op.map_err(|_| Exception::do_not_retry("unknown compare_type"))?;
             let null = || Exception::thrown("java.lang.NullPointerException", "no comparator");
             let value = comparator(condition.comparator.as_ref().ok_or_else(null)?)
-                .map_err(|error| Exception::thrown("org.apache.hadoop.hbase.exceptions.DeserializationException", error))?
+                .map_err(|error| {
+                    Exception::thrown("org.apache.hadoop.hbase.exceptions.DeserializationException", error)
+                })?
                 .value_bytes();
             ConditionTest::Value {
                 family: condition.family.clone().unwrap_or_default(),

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 
-use super::Shared;
-use crate::{CallResult, Exception};
+use super::Counters;
+use crate::{CallResult, Exception, Outcome};
 
 /// An answer and the number of the call it belongs to.
 pub(super) type Answered = (u32, CallResult);
@@ -17,7 +17,7 @@ pub(super) type Answered = (u32, CallResult);
 /// A connection's inbox. Never holds more than the calls that the connection lets be in flight.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    shared: Arc<Shared>,
+    counters: Arc<Counters>,
     state: Mutex<State>,
     /// Answers promised so far, by [`Inbox::responder`].
     promised: AtomicU64,
@@ -33,14 +33,14 @@ struct State {
 }
 
 impl Inbox {
-    pub(super) fn new(shared: Arc<Shared>) -> Arc<Inbox> {
-        Arc::new(Inbox { shared, state: Mutex::default(), promised: AtomicU64::new(0) })
+    pub(super) fn new(counters: Arc<Counters>) -> Arc<Inbox> {
+        Arc::new(Inbox { counters, state: Mutex::default(), promised: AtomicU64::new(0) })
     }
 
     /// The right, and the duty, to answer call `id`.
     pub(crate) fn responder(self: &Arc<Self>, id: u32, size_bytes: usize) -> Responder {
         self.promised.fetch_add(1, Relaxed);
-        self.shared.counters.queued_bytes.fetch_add(size_bytes as u64, Relaxed);
+        self.counters.queued_bytes.fetch_add(size_bytes as u64, Relaxed);
         Responder { inbox: Some(self.clone()), id, size_bytes }
     }
 
@@ -92,6 +92,31 @@ impl Inbox {
     }
 }
 
+/// The caller's end of a [`Call`](crate::Call) that came over no connection (`Call::direct`).
+#[derive(Debug)]
+pub struct Direct(Arc<Inbox>);
+
+impl Direct {
+    pub(crate) fn new() -> (Direct, Arc<Inbox>) {
+        let inbox = Inbox::new(Arc::default());
+        (Direct(inbox.clone()), inbox)
+    }
+
+    /// The answer, once there is one, to the call for which the handler returned `outcome`.
+    pub async fn answer(self, outcome: Outcome) -> CallResult {
+        match outcome {
+            Outcome::Ready(result) => result,
+            Outcome::Later(later) => later.await,
+            Outcome::Promised => {
+                std::future::poll_fn(|cx| self.0.poll_any(cx)).await;
+                let mut answers = Vec::new();
+                self.0.take(&mut answers);
+                answers.pop().map_or_else(|| Err(Exception::io("no answer to a promise")), |(_, result)| result)
+            }
+        }
+    }
+}
+
 /// The right, and the duty, to answer one call, from any thread. Dropped without an answer it gives one that says so.
 #[derive(Debug)]
 #[must_use = "the client waits for an answer"]
@@ -110,7 +135,7 @@ impl Responder {
 
     fn give(&mut self, result: CallResult) {
         if let Some(inbox) = self.inbox.take() {
-            inbox.shared.counters.queued_bytes.fetch_sub(self.size_bytes as u64, Relaxed);
+            inbox.counters.queued_bytes.fetch_sub(self.size_bytes as u64, Relaxed);
             inbox.put((self.id, result));
         }
     }

@@ -64,7 +64,7 @@ pub(super) async fn run(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Sh
         read_bytes: READ_BYTES,
         output: Output::default(),
         in_flight: 0,
-        inbox: Inbox::new(shared.clone()),
+        inbox: Inbox::new(shared.counters.clone()),
         answers: Vec::new(),
         gathering: false,
         closing: false,

@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 pub(crate) use answers::Inbox;
-pub use answers::Responder;
+pub use answers::{Direct, Responder};
 
 use crate::{Handler, settings};
 
@@ -97,7 +97,7 @@ struct Shared {
     handler: Arc<dyn Handler>,
     clock: Arc<dyn Clock>,
     limits: Limits,
-    counters: Counters,
+    counters: Arc<Counters>,
     /// Shown in messages: `host/address:port` of the listener.
     address: SocketAddr,
     next_connection_id: AtomicU64,
@@ -149,7 +149,7 @@ impl Server {
             handler,
             clock,
             limits,
-            counters: Counters::default(),
+            counters: Arc::default(),
             address,
             next_connection_id: AtomicU64::new(1),
         });
