@@ -12,6 +12,7 @@ mod coverage;
 mod differential;
 mod edges;
 mod exchange;
+mod flame;
 mod interop;
 mod jvm;
 mod kill;

@@ -1,16 +1,10 @@
 //! Where the server's time goes under a workload of `basalt bench compare`: `perf record`, folded stacks, a flame graph.
 
-use std::fs::File;
-use std::io::{BufReader, BufWriter};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::{flame, run};
 use anyhow::{Context, bail};
-use inferno::collapse::Collapse;
-use inferno::collapse::perf::Folder;
-use inferno::flamegraph;
-
-use crate::run;
 
 /// Plays `workload` for `seconds` against a server built with frame pointers; leaves `target/profile/NAME.svg` and
 /// `NAME.folded`. Further words go to `bench compare` (`--rows`, `--clients`, `--basalt-define`).
@@ -51,17 +45,15 @@ pub fn run(workload: &str, seconds: &str, more: &[String]) -> anyhow::Result<()>
 
 fn draw(data: &Path, dir: &Path) -> anyhow::Result<()> {
     let name = data.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let folded = dir.join(format!("{name}.folded"));
     let mut script = Command::new("perf");
-    script.args(["script", "--no-inline", "-i"]).arg(data).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = script.spawn().context("perf script")?;
-    let stacks = child.stdout.take().context("its output")?;
-    Folder::default().collapse(BufReader::new(stacks), BufWriter::new(File::create(&folded)?))?;
-    child.wait()?;
+    script.args(["script", "--no-inline", "-i"]).arg(data).stderr(Stdio::null());
+    let stacks = script.output().context("perf script")?;
+    let stacks = flame::fold(&String::from_utf8_lossy(&stacks.stdout));
+    let folded = dir.join(format!("{name}.folded"));
+    let lines: String = stacks.iter().map(|(path, samples)| format!("{path} {samples}\n")).collect();
+    std::fs::write(&folded, lines)?;
     let svg = dir.join(format!("{name}.svg"));
-    let mut options = flamegraph::Options::default();
-    options.title = format!("basalt: {name}");
-    flamegraph::from_files(&mut options, std::slice::from_ref(&folded), BufWriter::new(File::create(&svg)?))?;
+    std::fs::write(&svg, flame::draw(&format!("basalt: {name}"), &stacks))?;
     println!("{}\n{}", svg.display(), folded.display());
     Ok(())
 }

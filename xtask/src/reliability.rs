@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn tests_are_found_in_the_table_and_in_the_tree() {
-        let page = "text with `code`\n| # | what | tests |\n| F4 | sync `x` | process: `f04_a`; model: `other_test` |\n";
+        let page =
+            "text with `code`\n| # | what | tests |\n| F4 | sync `x` | process: `f04_a`; model: `other_test` |\n";
         assert_eq!(named_tests(page).into_iter().collect::<Vec<_>>(), ["f04_a", "other_test"]);
         let source = "#[test]\nfn f04_a() {}\npub async fn f05_b(lab: &mut Lab) -> X {\n";
         assert_eq!(functions_of(source).collect::<Vec<_>>(), ["f04_a", "f05_b"]);

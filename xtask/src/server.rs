@@ -74,7 +74,18 @@ impl Site {
         std::fs::create_dir_all(&dir)?;
         let [zookeeper_port, master_port, regionserver_port] = free_ports()?;
         let lab = lab.to_owned();
-        Ok(Site { kind, lab, dir, heap: "2g", extra: &[], classes: None, zookeeper_port, master_port, regionserver_port, starts: 0 })
+        Ok(Site {
+            kind,
+            lab,
+            dir,
+            heap: "2g",
+            extra: &[],
+            classes: None,
+            zookeeper_port,
+            master_port,
+            regionserver_port,
+            starts: 0,
+        })
     }
 
     /// `host:port` of ZooKeeper's protocol.

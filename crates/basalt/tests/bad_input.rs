@@ -39,7 +39,7 @@ async fn mutations_that_are_wrong() {
     let (request, cells) = put_request(b"t,nobody,123.00000000000000000000000000000000.", b"a", b"f", b"v");
     assert_eq!(put_raw(&tester, &request, Some(&cells)).await, "NotServingRegionException");
     let (request, cells) = put_request(region, b"z", b"f", b"v");
-    assert_eq!(put_raw(&tester, &request, Some(&cells)).await, "WrongRegionException");
+    assert_eq!(put_raw(&tester, &request, Some(&cells)).await, "FailedSanityCheckException");
     let (request, cells) = put_request(region, b"a", b"nofamily", b"v");
     assert_eq!(put_raw(&tester, &request, Some(&cells)).await, "NoSuchColumnFamilyException");
     let large = vec![7; 11 << 20];

@@ -22,8 +22,10 @@ fn ycsb_loads_runs_and_verifies() {
     let server = Server::start(&scratch.join("root"), &["hbase.wal.hsync=false"]);
     let port = format!("hbase.zookeeper.property.clientPort={}", server.zk_port);
     let ycsb = |command: &str, workload: &str, more: &[&str]| {
-        let mut arguments = vec!["-D", &port, "-D", "hbase.zookeeper.quorum=127.0.0.1", "ycsb", command, "hbase20", "-P", workload];
-        let common = ["columnfamily=family", "recordcount=300", "operationcount=600", "threadcount=8", "dataintegrity=true"];
+        let mut arguments =
+            vec!["-D", &port, "-D", "hbase.zookeeper.quorum=127.0.0.1", "ycsb", command, "hbase20", "-P", workload];
+        let common =
+            ["columnfamily=family", "recordcount=300", "operationcount=600", "threadcount=8", "dataintegrity=true"];
         for property in common.iter().chain(more) {
             arguments.extend(["-p", property]);
         }
@@ -61,14 +63,28 @@ fn a_comparison_of_two_builds_ends_with_a_report() {
     let program = env!("CARGO_BIN_EXE_basalt");
     let (a, b) = (format!("basalt={program}"), format!("other={program}"));
     let out_text = out.display().to_string();
-    let mut arguments = vec!["bench", "compare", "--quick", "--no-safe", "--basalt", &a, "--basalt", &b, "--out", &out_text];
-    arguments.extend(["--rows", "1000", "--records", "1000", "--seconds", "0.2", "--warm-up", "0.1", "--first-warm-up", "0"]);
+    let mut arguments =
+        vec!["bench", "compare", "--quick", "--no-safe", "--basalt", &a, "--basalt", &b, "--out", &out_text];
+    arguments.extend([
+        "--rows",
+        "1000",
+        "--records",
+        "1000",
+        "--seconds",
+        "0.2",
+        "--warm-up",
+        "0.1",
+        "--first-warm-up",
+        "0",
+    ]);
     arguments.extend(["--mixed-seconds", "0.4", "--unflushed", "2", "--memory", "256", "--clients", "4"]);
     let compared = basalt(&arguments);
     let text = said(&compared);
     assert!(compared.status.success(), "{text}");
     let json = std::fs::read_to_string(out.join("report.json")).expect("a report");
-    for workload in ["start", "batch-put", "get-32", "scan-filtered", "fsync-64", "ycsb-e", "fixed-rate", "compaction", "recovery"] {
+    for workload in
+        ["start", "batch-put", "get-32", "scan-filtered", "fsync-64", "ycsb-e", "fixed-rate", "compaction", "recovery"]
+    {
         assert!(json.contains(&format!("\"{workload}\"")), "{workload} is missing: {text}");
     }
     let page = std::fs::read_to_string(out.join("report.html")).expect("a page");

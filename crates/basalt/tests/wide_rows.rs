@@ -14,7 +14,9 @@ use rpc::client::{Client, ClientError, ClientOptions};
 const MIB: u64 = 1 << 20;
 /// What one reply to a scan or a batch may hold; a row that is gathered whole may hold twice as much.
 const LIMIT: u64 = 4 * MIB;
-const SETTINGS: [&str; 3] = [
+const SETTINGS: [&str; 4] = [
+    // Each thread of the allocator keeps a reply or two for the next: few threads, so that a growth would show.
+    "hbase.regionserver.handler.count=2",
     "hbase.server.scanner.max.result.size=4194304",
     "hbase.table.max.rowsize=8388608",
     "hbase.regionserver.global.memstore.size=0.4",

@@ -202,7 +202,11 @@ impl Region {
             set.add(&condition.row);
         }
         for mutation in mutations {
-            self.check_row(&mutation.row, "row lock")?;
+            if conditions.is_empty() {
+                self.validate(mutation)?;
+            } else {
+                self.check_row(&mutation.row, "row lock")?;
+            }
             set.add(&mutation.row);
         }
         self.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);

@@ -199,9 +199,9 @@ mod tests {
         assert_eq!(scanners.check_out(id, Some(0)).err(), Some(ScannerError::OutOfOrder { expected: 1, got: 0 }));
         assert!(scanners.check_out(id, Some(1)).is_ok());
         scanners.close(id, true);
-        assert_eq!(scanners.check_out(id, Some(2)).err(), Some(ScannerError::AlreadyClosed));
+        assert_eq!(scanners.check_out(id, Some(3)).err(), Some(ScannerError::AlreadyClosed), "as HBase counts");
         assert_eq!(scanners.check_out(id, None).err(), Some(ScannerError::AlreadyClosed));
-        assert_eq!(scanners.check_out(id, Some(5)).err(), Some(ScannerError::OutOfOrder { expected: 2, got: 5 }));
+        assert_eq!(scanners.check_out(id, Some(5)).err(), Some(ScannerError::OutOfOrder { expected: 3, got: 5 }));
         assert_eq!(scanners.check_out(7, None).err(), Some(ScannerError::Unknown(7)));
     }
 
@@ -210,7 +210,7 @@ mod tests {
         let (_, scanners) = scanners();
         let id = scanners.open(Arc::new("s"));
         scanners.close(id, true);
-        assert_eq!(scanners.check_out(id, Some(0)).err(), Some(ScannerError::AlreadyClosed));
+        assert_eq!(scanners.check_out(id, Some(1)).err(), Some(ScannerError::AlreadyClosed));
     }
 
     #[test]

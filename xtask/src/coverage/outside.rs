@@ -193,17 +193,8 @@ fn shell_commands(tree: &Tree) -> anyhow::Result<Surface> {
 }
 
 /// Classes whose every setter has a case of its own.
-const REQUESTS: [&str; 9] = [
-    "Get",
-    "Scan",
-    "Put",
-    "Delete",
-    "Append",
-    "Increment",
-    "CheckAndMutate",
-    "CheckAndMutate.Builder",
-    "RowMutations",
-];
+const REQUESTS: [&str; 9] =
+    ["Get", "Scan", "Put", "Delete", "Append", "Increment", "CheckAndMutate", "CheckAndMutate.Builder", "RowMutations"];
 
 /// Setters of what a client sends: reads, writes and conditions.
 fn request_setters(tree: &Tree) -> anyhow::Result<Surface> {

@@ -17,6 +17,8 @@ fn inventory() -> BTreeMap<String, (bool, String)> {
 fn each_class_that_crosses_the_wire_is_in_the_table_with_its_flags() {
     let mut wanted = inventory();
     assert!(wanted.len() > 90, "{}", wanted.len());
+    // The inventory does not list it, but a put whose cells are of other rows is answered with it.
+    wanted.insert("org.apache.hadoop.hbase.client.WrongRowIOException".into(), (false, "HBaseIOException".into()));
     for kind in Kind::ALL {
         let row = wanted.remove(kind.class());
         let (do_not_retry, ancestors) = row.unwrap_or_else(|| panic!("{} is not in the inventory", kind.class()));

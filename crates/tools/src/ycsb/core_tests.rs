@@ -1,3 +1,5 @@
+//! What the core workload asks for and in which shares.
+
 use super::*;
 use crate::ycsb::presets::preset;
 
