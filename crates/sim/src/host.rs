@@ -1,6 +1,7 @@
 //! The region server as the master sees it, with a pause before and after each call, in which clients go on: a step of a
 //! procedure takes time.
 
+use crate::trace::Trace;
 use base::Dice;
 use bytes::Bytes;
 use cell::CellBuffer;
@@ -16,12 +17,13 @@ use std::time::Duration;
 pub struct Host {
     server: Arc<RegionServer>,
     dice: Arc<Dice>,
+    trace: Arc<Trace>,
 }
 
 impl Host {
     /// The host over `server`; `dice` say how long calls take.
-    pub fn new(server: Arc<RegionServer>, dice: Arc<Dice>) -> Host {
-        Host { server, dice }
+    pub fn new(server: Arc<RegionServer>, dice: Arc<Dice>, trace: Arc<Trace>) -> Host {
+        Host { server, dice, trace }
     }
 
     fn run<T: Send + 'static>(
@@ -31,6 +33,9 @@ impl Host {
         Box::pin(async move {
             self.pause().await;
             let result = work(&self.server).map_err(host_error);
+            if let Err(error) = &result {
+                self.trace.note(&format!("the region server refuses: {error}"));
+            }
             self.pause().await;
             result
         })

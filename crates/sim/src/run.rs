@@ -305,7 +305,9 @@ impl Schedule {
                     clients[client] = Some(tokio::spawn(desk.clone().work(client as u64)));
                 }
             }
-            45..=60 => {
+            // The calls so far came together over one connection.
+            45..=48 => life.service.gathered(),
+            49..=60 => {
                 for log in &life.logs {
                     // Who waits is told.
                     let _outcome = log.sync_once();

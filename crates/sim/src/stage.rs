@@ -35,6 +35,9 @@ impl Stage {
     /// An empty disk cannot be used.
     pub fn new(seed: u64) -> Stage {
         let mut stage = Stage { world: World::new(seed, calm_settings()), promises: Arc::default() };
+        if std::env::var_os("BASALT_TEST_SPEAK").is_some() {
+            stage.world.trace.speak();
+        }
         stage.act(async |desk| work::prepare(desk).await.expect("no faults")).expect("an empty disk");
         stage
     }
@@ -80,6 +83,8 @@ impl Stage {
 /// What is not so.
 pub async fn check(desk: &Desk) -> Result<(), Violation> {
     if !work::quiet(desk).await {
+        let (procedures, busy) = (desk.life.master.unfinished_procedures(), desk.promises.lock().busy);
+        desk.trace.note(&format!("{procedures} procedures, {busy} calls are not ended"));
         return Err(Violation(
             format!("it does not become quiet: {:?}", desk.life.fatal()) + &work::not_open(&desk.life),
         ));

@@ -157,7 +157,7 @@ impl World {
             volume,
             clock,
             config: self.config.clone(),
-            host: Arc::new(Host::new(server.clone(), self.dice.clone())),
+            host: Arc::new(Host::new(server.clone(), self.dice.clone(), self.trace.clone())),
             observer: Arc::new(Unobserved),
             cluster_id,
             server_name: ServerName::new("localhost", 16000, start_code),
