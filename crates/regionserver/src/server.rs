@@ -266,10 +266,11 @@ impl RegionServer {
         }
         if let Some(region) = self.region(&name) {
             if region.is_closing() {
-                // Its closing failed and has to be tried again first: what it holds is in the log only.
-                return Err(ServerError::InTransition(info.name_string()));
+                // Its closing failed half way and has to end first: what it holds is in the log only.
+                self.close_region(&name)?;
+            } else {
+                return Ok(region.open_seq_id().0);
             }
-            return Ok(region.open_seq_id().0);
         }
         let _transition = self.begin_transition(&name, info)?;
         let env = if info.table.is_meta() { self.meta_env.clone() } else { self.env.clone() };

@@ -650,7 +650,7 @@ fn a_failed_open_is_tried_until_it_works() {
         .act(async |desk| {
             steps::write(desk, 9).await;
             steps::flush(desk, &[]);
-            volume.inject(Fault { forever: true, ..fault(Op::Open, "data/default/t/", 1, FaultKind::Io) });
+            volume.inject(Fault { forever: true, ..fault(Op::Open, "/f/", 1, FaultKind::Io) });
             let family = work::families(&base::Dice::seeded(1))[0].clone();
             let id = desk.life.master.modify_family(&table(), family, &Caller::default()).await.expect("accepted");
             let _ended = desk.life.master.wait_for(id).await;
