@@ -55,16 +55,22 @@ pub trait Volume: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Makes a directory and those above it, and makes every name that was missing durable.
+    /// Makes a directory and those above it, and makes every name that was missing durable. One that is there already is
+    /// made durable again: the sync of an earlier attempt may have failed.
     fn create_dir_all_durable(&self, path: &FilePath) -> Result<()> {
         let (mut missing, mut at) = (Vec::new(), path.clone());
         while !at.as_str().is_empty() && !self.exists(&at)? {
             missing.push(at.clone());
             at = at.parent();
         }
-        self.create_dir_all(path)?;
-        // From the top down: a name is of no use before those above it.
-        missing.iter().rev().try_for_each(|dir| self.sync_dir(&dir.parent()))
+        // Name by name from the top: so at most the lowest that is there can be one that was never synced.
+        if !at.as_str().is_empty() {
+            self.sync_dir(&at.parent())?;
+        }
+        missing.iter().rev().try_for_each(|dir| {
+            self.create_dir_all(dir)?;
+            self.sync_dir(&dir.parent())
+        })
     }
 
     /// Whether something is at `path`.

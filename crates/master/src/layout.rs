@@ -33,18 +33,7 @@ pub fn list_if_exists(volume: &dyn Volume, dir: &FilePath) -> Result<Vec<DirEntr
 
 /// Makes a directory and makes it durable, up to the root.
 pub fn create_dir_durably(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
-    if volume.exists(dir)? {
-        return Ok(());
-    }
-    volume.create_dir_all(dir)?;
-    let mut above = dir.parent();
-    loop {
-        volume.sync_dir(&above)?;
-        if above.as_str().is_empty() {
-            return Ok(());
-        }
-        above = above.parent();
-    }
+    volume.create_dir_all_durable(dir)
 }
 
 /// Makes a region's directory with its families' and `.regioninfo`. The entry in the table's directory is durable
@@ -58,7 +47,8 @@ pub fn create_region_dir(volume: &dyn Volume, info: &RegionInfo, table: &TableDe
     let file = dir.join(".regioninfo");
     let bytes = magic::encode_delimited(&region_info_message(info));
     if volume.stat(&file)?.is_some_and(|entry| entry.len == bytes.len() as u64) && volume.read(&file)? == bytes {
-        return Ok(());
+        // The names beside it may be those of an attempt that could not sync them.
+        return volume.sync_dir(&dir);
     }
     volume.publish(&file, &bytes)
 }

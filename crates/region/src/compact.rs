@@ -387,12 +387,16 @@ impl Region {
                 ready.iter().partition(|file| !file.is_reference() && file.parsed.link.is_none());
             let names: Vec<&str> = own.iter().map(|file| file.name.as_str()).collect();
             let mut moved = layout::archive_files(volume, &store.dir, &names);
-            for file in foreign {
+            for file in &foreign {
                 // References and links hold no cells of their own.
                 moved = moved.and_then(|()| match volume.remove_file(&store.dir.join(&file.name)) {
                     Err(error) if !error.is_not_found() => Err(error),
                     _ => Ok(()),
                 });
+            }
+            if !foreign.is_empty() {
+                // What they refer to may be archived and deleted next: a reference that came back would find nothing.
+                moved = moved.and_then(|()| volume.sync_dir(&store.dir));
             }
             if let Err(error) = moved {
                 store.work.lock().retired.append(&mut ready);

@@ -130,7 +130,14 @@ impl Region {
     fn flush_stores(&self, stores: &[&Store]) -> Result<FlushOutcome> {
         self.poison().check()?;
         let mut outcome = FlushOutcome::default();
-        // What an earlier flush left goes first, under its own id; the log knows nothing of this.
+        // What an earlier flush left goes first, under its own id. That flush may have failed because the log did (a full
+        // disk): what the log does not have yet must not be in the file of one family alone.
+        if stores.iter().any(|store| store.peek().memory.flushing().is_some()) {
+            let left: Vec<&Store> =
+                stores.iter().copied().filter(|store| store.peek().memory.flushing().is_some()).collect();
+            let (_, ticket) = self.append_marker(&self.flush_marker(FlushAction::StartFlush, &left, &[]))?;
+            ticket.wait().map_err(|failed| RegionError::log(self.name(), failed.into()))?;
+        }
         for store in stores {
             let left = store.view().memory.flushing().cloned();
             if let Some(segment) = left {

@@ -131,9 +131,12 @@ impl Region {
         match volume.rename(&pending.temp, &target) {
             Err(error) if error.is_not_found() => {
                 // A family that was added to the table has no directory yet.
-                volume.create_dir_all(&store.dir).map_err(volume_error)?;
+                if let Err(error) = volume.create_dir_all_durable(&store.dir) {
+                    // The next attempt must find it missing again, and sync its name.
+                    let _ = volume.remove_dir_all(&store.dir);
+                    return Err(volume_error(error));
+                }
                 volume.rename(&pending.temp, &target).map_err(volume_error)?;
-                volume.sync_dir(&store.dir.parent()).map_err(volume_error)?;
             }
             other => other.map_err(volume_error)?,
         }

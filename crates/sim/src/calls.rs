@@ -57,8 +57,7 @@ pub async fn call<M: Message + Default>(life: &Life, method: Method, message: &i
     let param = Bytes::from(message.encode_to_vec());
     let (call, direct) = Call::direct(Arc::new(conn), method.info(), param, life.clock.monotonic_us());
     let Some(outcome) = life.service.call(call) else { return Err(Failure::No("no such method".into())) };
-    // What the call put into the log is written as at the end of what came over a connection.
-    life.service.gathered();
+    // What the call put into the log is written when the schedule says so, as at the end of what came over a connection.
     let result = direct.answer(outcome).await;
     let reply = result.map_err(|e| Failure::of(e.class(), e.message()))?;
     M::decode(reply.message).map_err(|e| Failure::Maybe(format!("a reply that is none: {e}")))
