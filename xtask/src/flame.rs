@@ -63,10 +63,10 @@ pub fn draw(title: &str, folded: &Folded) -> String {
     let deepest = folded.keys().map(|path| path.matches(';').count() + 2).max().unwrap_or(1);
     let height = TOP + ROW * deepest as f64 + 10.0;
     let mut svg = String::new();
-    let _ = write!(
+    let _ = writeln!(
         svg,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"monospace\" font-size=\"11\">\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fffdf8\"/><text x=\"8\" y=\"19\">{} ({} samples)</text>\n",
+         <rect width=\"100%\" height=\"100%\" fill=\"#fffdf8\"/><text x=\"8\" y=\"19\">{} ({} samples)</text>",
         escape(title),
         root.samples
     );

@@ -187,7 +187,7 @@ async fn a_lease_runs_out_unless_it_is_renewed() {
             break;
         }
     }
-    let error = call(&tester, &next(left.scanner_id(), 0, 1)).await.err().expect("it is gone");
+    let error = call(&tester, &next(left.scanner_id(), 0, 1)).await.expect_err("it is gone");
     assert_eq!(error.class(), Some("org.apache.hadoop.hbase.UnknownScannerException"), "{error}");
     let (_, reply) = call(&tester, &next(kept.scanner_id(), seq, 3)).await.expect("renewed all the time");
     let rows: Vec<&[u8]> = reply.cells.iter().map(|cell| cell.row()).collect();

@@ -74,7 +74,7 @@ async fn fill(scratch: &Scratch) -> Bytes {
     assert_eq!(server.terminate().code(), Some(0));
     // This start reads what the log still holds; the next one has nothing to do.
     let server = Server::start(&scratch.join("data"), &SETTINGS);
-    assert_eq!(Tester::connect(&server).await.regions("wide").await, [region.clone()]);
+    assert_eq!(Tester::connect(&server).await.regions("wide").await, std::slice::from_ref(&region));
     assert_eq!(server.terminate().code(), Some(0));
     region
 }

@@ -89,7 +89,7 @@ fn run(seed: u64) {
                     for batch in batches {
                         let id = SeqId(seq.fetch_add(1, Ordering::Relaxed));
                         let mut inserter = segment.inserter();
-                        if id.0 % 3 == 0 {
+                        if id.0.is_multiple_of(3) {
                             let kvs: Vec<_> =
                                 batch.iter().map(|(n, value)| make_cell(&row(*n), b"q", 5, 4, value, b"")).collect();
                             inserter

@@ -145,7 +145,7 @@ fn pass(table: &Table, dice: &Dice, reversed: bool) -> Vec<(String, Vec<String>)
     // Where the scan goes on, and whether that row itself was read.
     let (mut at, mut inclusive) = (Bytes::new(), true);
     loop {
-        let region = table.region_of(&at, reversed && !(inclusive && !at.is_empty()));
+        let region = table.region_of(&at, reversed && (!inclusive || at.is_empty()));
         let scan = Scan { start_row: at.clone(), include_start_row: inclusive, reversed, ..Scan::default() };
         let mut scanner = match region.scanner(&scan) {
             Ok(scanner) => scanner,

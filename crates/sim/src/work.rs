@@ -52,7 +52,7 @@ pub struct Desk {
 
 /// Spreads rows of all kinds over the table.
 fn place(kind: &str, number: u64) -> String {
-    let mixed = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ kind.len() as u64 * 31;
+    let mixed = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (kind.len() as u64 * 31);
     format!("{:02}-{kind}{number}", (mixed >> 40) % 100)
 }
 

@@ -124,7 +124,7 @@ impl World {
         let clock: Arc<dyn Clock> = self.clock.clone();
         let cluster_id = master::rootdir::prepare(&*volume, &self.dice).map_err(|e| format!("root directory: {e}"))?;
         recover_logs(&*volume, &name.to_string()).map_err(|e| format!("recovery: {e}"))?;
-        let dir = FilePath::new("WALs").join(&name.to_string());
+        let dir = FilePath::new("WALs").join(name.to_string());
         let log = |kind: &'static str| {
             let options = wal::LogOptions { kind, ..wal::LogOptions::from_config(&self.config) };
             wal::Log::create(volume.clone(), dir.clone(), &name.to_string(), options, clock.clone())

@@ -476,7 +476,7 @@ fn f44_time_to_live() {
 #[test]
 fn f45_one_timestamp_the_later_write_counts() {
     let name = own("ties");
-    for variant in 0..4 {
+    for (variant, &policy) in POLICIES.iter().enumerate() {
         let mut stage = Stage::new(45);
         stage
             .act(async |desk| {
@@ -496,7 +496,7 @@ fn f45_one_timestamp_the_later_write_counts() {
                 }
             })
             .expect("starts");
-        stage.crash(POLICIES[variant], 45);
+        stage.crash(policy, 45);
         let seen = stage.act(async |desk| texts(&calls::get(&desk.life, &name, "row").await.expect("read")));
         assert_eq!(seen.expect("starts"), ["v3"], "variant {variant}");
     }
