@@ -641,6 +641,26 @@ fn a_region_whose_close_failed_keeps_its_writes() {
     }
 }
 
+/// A disk that is full for a moment under hbase:meta, while every region of a table is opened anew.
+#[test]
+fn an_alteration_opens_every_region_though_meta_could_not_be_written() {
+    for nth in 1..8 {
+        let mut stage = Stage::new(62);
+        let volume = stage.world.volume.clone();
+        stage
+            .act(async |desk| {
+                steps::write(desk, 9).await;
+                volume.inject(fault(Op::Flush, ".meta", nth, FaultKind::Full));
+                let family = work::families(&base::Dice::seeded(1))[0].clone();
+                let id = desk.life.master.modify_family(&table(), family, &Caller::default()).await.expect("accepted");
+                desk.life.master.wait_for(id).await.expect("it tries again");
+                volume.clear_faults();
+                check(desk).await.unwrap_or_else(|violation| panic!("write {nth}: {violation}"));
+            })
+            .expect("starts");
+    }
+}
+
 /// A region that could not be opened is tried again, also when the trial itself fails half way (a full disk under hbase:meta).
 #[test]
 fn a_failed_open_is_tried_until_it_works() {

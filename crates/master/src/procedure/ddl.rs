@@ -525,9 +525,11 @@ impl Master {
         self.blocking(move |volume| Ok(layout::archive_families(volume, &name, &lost)?)).await
     }
 
+    /// Regions that are open, or were when an earlier attempt stopped half way.
     fn open_regions_of(&self, table: &TableName) -> Vec<RegionInfo> {
         let cluster = self.cluster.read();
-        let open = cluster.regions_of(table).filter(|node| node.state == RegionState::Open);
+        let begun = |state| matches!(state, RegionState::Open | RegionState::Opening | RegionState::Closing);
+        let open = cluster.regions_of(table).filter(|node| node.is_live() && begun(node.state));
         open.map(|node| node.info.clone()).collect()
     }
 
