@@ -641,6 +641,30 @@ fn a_region_whose_close_failed_keeps_its_writes() {
     }
 }
 
+/// A log that is rolled on a full disk while nothing waits to be written takes entries again when there is room.
+#[test]
+fn f06_roll_on_a_full_disk_with_nothing_to_write() {
+    let mut stage = Stage::new(63);
+    let volume = stage.world.volume.clone();
+    stage
+        .act(async |desk| {
+            steps::write(desk, 3).await;
+            assert!(work::quiet(desk).await, "no faults");
+            for (op, nth) in [(Op::Create, 1), (Op::Append, 1), (Op::Flush, 1), (Op::Sync, 1), (Op::SyncDir, 1)] {
+                volume.inject(fault(op, "WALs", nth, FaultKind::Full));
+                for log in &desk.life.logs {
+                    let _full = log.roll();
+                }
+                volume.clear_faults();
+                desk.life.server.step_chores();
+                assert_eq!(desk.life.fatal(), None, "{op:?}");
+                steps::write(desk, 2).await;
+                check(desk).await.unwrap_or_else(|violation| panic!("{op:?}: {violation}"));
+            }
+        })
+        .expect("starts");
+}
+
 /// A disk that is full for a moment under hbase:meta, while every region of a table is opened anew.
 #[test]
 fn an_alteration_opens_every_region_though_meta_could_not_be_written() {
@@ -653,7 +677,13 @@ fn an_alteration_opens_every_region_though_meta_could_not_be_written() {
                 volume.inject(fault(Op::Flush, ".meta", nth, FaultKind::Full));
                 let family = work::families(&base::Dice::seeded(1))[0].clone();
                 let id = desk.life.master.modify_family(&table(), family, &Caller::default()).await.expect("accepted");
-                desk.life.master.wait_for(id).await.expect("it tries again");
+                let master = desk.life.master.clone();
+                let ended = tokio::spawn(async move { master.wait_for(id).await });
+                for _ in 0..200 {
+                    desk.life.server.step_chores();
+                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                }
+                assert!(ended.is_finished(), "write {nth}: it tries again until it is done");
                 volume.clear_faults();
                 check(desk).await.unwrap_or_else(|violation| panic!("write {nth}: {violation}"));
             })

@@ -160,6 +160,8 @@ impl Log {
                     state = self.state.lock();
                 }
                 if !self.has_work(&state) {
+                    // A roll met the full disk and nothing waits: only the next entry can tell whether there is room again.
+                    state.stalled = None;
                     return Ok(());
                 }
                 std::mem::swap(&mut disk.group, &mut state.buffer);
