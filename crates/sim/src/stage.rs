@@ -38,7 +38,13 @@ impl Stage {
         if std::env::var_os("BASALT_TEST_SPEAK").is_some() {
             stage.world.trace.speak();
         }
-        stage.act(async |desk| work::prepare(desk).await.expect("no faults")).expect("an empty disk");
+        // The families' attributes are the seed's.
+        stage
+            .act(async |desk| {
+                let desk = Desk { dice: Arc::new(Dice::seeded(seed)), ..desk.clone() };
+                work::prepare(&desk).await.expect("no faults");
+            })
+            .expect("an empty disk");
         stage
     }
 

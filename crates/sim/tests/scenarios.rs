@@ -641,6 +641,41 @@ fn a_region_whose_close_failed_keeps_its_writes() {
     }
 }
 
+/// Every row is in one daughter, whole, whatever block, encoding, compression and filter its files have.
+#[test]
+fn f24_split_at_any_row() {
+    for seed in 0..40 {
+        let mut stage = Stage::new(seed);
+        let dice = base::Dice::seeded(seed);
+        stage
+            .act(async |desk| {
+                for _ in 0..3 {
+                    steps::write(desk, 12).await;
+                    steps::flush(desk, &[]);
+                }
+                let rows: Vec<String> = desk.promises.lock().still.iter().cloned().collect();
+                for _ in 0..4 {
+                    let row = rows[dice.below(rows.len() as u64) as usize].clone();
+                    let region = calls::region_of(&desk.life, &table(), row.as_bytes()).expect("there");
+                    let at = Some(Bytes::from(row.clone()));
+                    let Ok(id) =
+                        desk.life.master.split_region(region.encoded_name(), at, &Caller::default()).await
+                    else {
+                        continue;
+                    };
+                    let _ended = desk.life.master.wait_for(id).await;
+                    check(desk).await.unwrap_or_else(|violation| {
+                        let t = desk.life.master.cluster().descriptor(&table());
+                        panic!("seed {seed}, split at {row}: {violation} {t:?}")
+                    });
+                    steps::compact(desk, true);
+                    check(desk).await.unwrap_or_else(|violation| panic!("seed {seed}, merged: {violation}"));
+                }
+            })
+            .expect("starts");
+    }
+}
+
 /// A log that is rolled on a full disk while nothing waits to be written takes entries again when there is room.
 #[test]
 fn f06_roll_on_a_full_disk_with_nothing_to_write() {
