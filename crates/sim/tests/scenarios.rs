@@ -658,8 +658,7 @@ fn f24_split_at_any_row() {
                     let row = rows[dice.below(rows.len() as u64) as usize].clone();
                     let region = calls::region_of(&desk.life, &table(), row.as_bytes()).expect("there");
                     let at = Some(Bytes::from(row.clone()));
-                    let Ok(id) =
-                        desk.life.master.split_region(region.encoded_name(), at, &Caller::default()).await
+                    let Ok(id) = desk.life.master.split_region(region.encoded_name(), at, &Caller::default()).await
                     else {
                         continue;
                     };
@@ -698,6 +697,47 @@ fn f06_roll_on_a_full_disk_with_nothing_to_write() {
             }
         })
         .expect("starts");
+}
+
+/// A roll that meets a full disk while entries wait, then entries for the new file, then another roll: every entry lands in the
+/// file it was made for.
+#[test]
+fn f06_two_rolls_around_a_full_disk() {
+    let mut stage = Stage::new(64);
+    let volume = stage.world.volume.clone();
+    stage
+        .act(async |desk| {
+            steps::write(desk, 3).await;
+            tokio::spawn(desk.clone().work(0));
+            let life = desk.life.clone();
+            let waiting = steps::journal_write("11-journal90", 1, false);
+            let put = tokio::spawn(async move { calls::mutate(&life, &table(), &waiting).await });
+            desk.life.settle().await;
+            volume.inject(fault(Op::Flush, "WALs", 1, FaultKind::Full));
+            assert!(desk.life.logs[0].roll().is_err(), "no room");
+            volume.clear_faults();
+            desk.life.logs[0].sync_once().expect("room again");
+            desk.life.settle().await;
+            assert!(put.is_finished(), "what waited is written");
+            let life = desk.life.clone();
+            let more = steps::journal_write("11-journal90", 2, false);
+            tokio::spawn(async move { calls::mutate(&life, &table(), &more).await });
+            desk.life.settle().await;
+            desk.life.logs[0].roll().expect("rolled");
+            desk.life.settle().await;
+            steps::write(desk, 3).await;
+            let mut promises = desk.promises.lock();
+            let writes = promises.journal.entry("11-journal90".into()).or_default();
+            writes.retain(|write| write.number > 2);
+            writes.extend([1, 2].map(|number| basalt_sim::promises::Write {
+                number,
+                deletes: false,
+                fate: Fate::Acked,
+            }));
+        })
+        .expect("starts");
+    stage.crash(CrashPolicy::LoseUnsynced, 64);
+    stage.check().unwrap_or_else(|violation| panic!("{violation}"));
 }
 
 /// A disk that is full for a moment under hbase:meta, while every region of a table is opened anew.

@@ -63,7 +63,7 @@ pub enum FaultKind {
     TimedOut,
     /// A read meets the end of the file too early.
     ShortRead,
-    /// A read succeeds with one bit wrong: a bad cable or memory. Other calls are left alone.
+    /// A read of more than 128 bytes succeeds with one bit wrong: a bad cable or memory. Other calls are left alone.
     FlippedBit,
     /// The machine is off.
     Stopped,

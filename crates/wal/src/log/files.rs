@@ -153,6 +153,10 @@ impl Log {
         {
             return Err((error, Some(new)));
         }
+        // So does the file of a roll that met a full disk: what has been appended since is made for it.
+        if disk.next.is_some() {
+            self.take_next(disk).into_iter().for_each(finish);
+        }
         {
             let mut state = self.state.lock();
             if let Err(error) = self.check_open(&state) {
