@@ -153,7 +153,10 @@ fn reads_that_hbase_refuses_are_refused() {
         get(message).unwrap_err()
     };
     assert_eq!(refused(|g| g.row = Bytes::new()).message(), "java.lang.IllegalArgumentException: Row length is 0");
-    assert_eq!(refused(|g| g.row = vec![0; 40_000].into()).message(), "java.lang.IllegalArgumentException: Row length 40000 is > 32767");
+    assert_eq!(
+        refused(|g| g.row = vec![0; 40_000].into()).message(),
+        "java.lang.IllegalArgumentException: Row length 40000 is > 32767"
+    );
     assert_eq!(refused(|g| g.max_versions = Some(0)).message(), "maxVersions must be positive");
     let backwards = refused(|g| g.time_range = Some(pb::TimeRange { from: Some(2), to: Some(1) }));
     assert_eq!(backwards.message(), "java.lang.IllegalArgumentException: maxStamp is smaller than minStamp");
