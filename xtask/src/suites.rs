@@ -46,6 +46,7 @@ pub const ALL: &[Suite] = &[
     Suite { name: "tools", run: native_tools::suite },
     Suite { name: "differential", run: differential::suite },
     Suite { name: "bad-input", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--bad-input", "yes"]) },
+    Suite { name: "moving", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--moving", "yes"]) },
 ];
 
 const LIMIT: Duration = Duration::from_secs(900);

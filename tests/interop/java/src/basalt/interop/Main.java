@@ -24,6 +24,8 @@ public final class Main {
     try (Server server = new Server(options.get("--zk"), options.get("--bootstrap"), Map.of())) {
       if (options.containsKey("--bad-input")) {
         suite(check, label, "bad input", () -> onlyIn2("BadInputCases", check, server));
+      } else if (options.containsKey("--moving")) {
+        suite(check, label, "moving", () -> MovingCases.run(check, server));
       } else {
         all(check, label, server, golden);
       }
@@ -39,7 +41,6 @@ public final class Main {
     suite(check, label, "atomic", () -> AtomicCases.run(check, server));
     suite(check, label, "maintenance", () -> Maintenance.run(check, server));
     suite(check, label, "async", () -> AsyncCases.run(check, server));
-    suite(check, label, "moving", () -> MovingCases.run(check, server));
     suite(check, label, "wire", () -> WireCases.run(check, server));
     suite(check, label, "error", () -> ErrorCases.run(check, server));
     suite(check, label, "old API", () -> onlyIn2("OldApiCases", check, server));
