@@ -2,7 +2,8 @@
 //!
 //! A [`MemStore`] is the active [`Segment`] that takes writes and, while a flush runs, the frozen one being written
 //! out. A segment is a skip list whose nodes and cells live in one arena, so that an insert is one copy into memory
-//! already at hand and a scan walks neighbours; the memory goes back in a few large pieces.
+//! already at hand and a scan walks neighbours; the memory goes back in a few large pieces, of which a process may keep some
+//! for the next segment ([`keep_spare_memory`]).
 //!
 //! Always true:
 //!  1. A segment is sorted by [`cell::Order`], newer sequence ids first; of two cells with equal key and sequence id

@@ -1,4 +1,5 @@
-//! The region: one key range of a table. Memstores, store files, flush, compaction, MVCC, row locks, reads, writes.
+//! The region: one key range of a table. Memstores, store files, flush, compaction, MVCC, row locks, reads, writes,
+//! files loaded in bulk, large values in MOB files.
 //!
 //! A write is put into the server's log and into the memstores under its row's lock and comes back as a [`Commit`]: not
 //! yet visible. The caller waits for the log as the write's durability asks and completes the commit. A read pins what

@@ -2,7 +2,8 @@
 //!
 //! A server implements [`Handler`] and gives it to [`Server::bind`]; a [`Call`] comes in with its message still
 //! encoded and its cells checked, and a [`Reply`] or an [`Exception`] goes out. [`from_proto`] and [`to_proto`] turn
-//! messages into `model`'s values and back. [`client`] is the other end, as small as tests and tools need it.
+//! messages into `model`'s values and back. [`client`] is the other end, as small as tests need it; load tools and programs
+//! use `basalt-client`.
 //!
 //! Always true:
 //!  1. Bytes from outside never panic and are never believed: a length is checked before anything is allocated by it.

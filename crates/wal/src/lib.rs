@@ -2,7 +2,8 @@
 //!
 //! Appenders copy their entry into a buffer under one short lock and get a [`Ticket`]; whoever syncs takes the whole buffer,
 //! writes and syncs it outside that lock, and all tickets in it are done. Nothing sleeps and nothing runs by
-//! itself: a waiter leads a group ([`Ticket::wait`]), or the shell lends a thread ([`Log::run_syncer`]).
+//! itself: a waiter leads a group ([`Ticket::wait`]), whoever has appended writes it when no sync is due ([`Log::push`]), or the
+//! shell lends a thread ([`Log::run_syncer`]).
 //!
 //! Always true:
 //!  1. A ticket that succeeded at [`Level::Synced`] is on the disk: the file's bytes and its name.
