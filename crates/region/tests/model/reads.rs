@@ -44,6 +44,7 @@ pub fn row_of(
     if !sieve.keeps_row() {
         return Vec::new();
     }
+    out.retain(|(name, cell)| !sieve.hides(name, cell));
     out.iter_mut().for_each(|(_, cell)| cell.value = sieve.value(std::mem::take(&mut cell.value)));
     out
 }

@@ -36,22 +36,19 @@ impl<'a> Sieve<'a> {
                 self.left_out += usize::from(!taken);
                 taken
             }
-            Some(Filter::SingleColumnValue(test)) => {
-                self.test(test, family, cell);
+            Some(Filter::SingleColumnValue(test) | Filter::SingleColumnValueExclude(test)) => {
+                if is_tested(test, family, cell) {
+                    self.tested.push(passes(test.op, &test.comparator, &cell.value));
+                }
                 true
             }
-            Some(Filter::SingleColumnValueExclude(test)) => !self.test(test, family, cell),
             Some(filter) => says(filter, family, cell),
         }
     }
 
-    fn test(&mut self, test: &SingleColumnValue, family: &str, cell: &Cell) -> bool {
-        let name = |part: &Option<bytes::Bytes>| part.clone().unwrap_or_default();
-        let is_tested = name(&test.family) == family.as_bytes() && name(&test.qualifier) == cell.qualifier[..];
-        if is_tested {
-            self.tested.push(passes(test.op, &test.comparator, &cell.value));
-        }
-        is_tested
+    /// Whether the cell is taken out of its row at last: it counts as a version and against the limit all the same.
+    pub fn hides(&self, family: &str, cell: &Cell) -> bool {
+        matches!(self.filter, Some(Filter::SingleColumnValueExclude(test)) if is_tested(test, family, cell))
     }
 
     /// Whether the row stays, after all its cells were asked about.
@@ -77,6 +74,12 @@ impl<'a> Sieve<'a> {
             _ => value,
         }
     }
+}
+
+/// Whether the cell is of the column that the filter tests.
+fn is_tested(test: &SingleColumnValue, family: &str, cell: &Cell) -> bool {
+    let name = |part: &Option<bytes::Bytes>| part.clone().unwrap_or_default();
+    name(&test.family) == family.as_bytes() && name(&test.qualifier) == cell.qualifier[..]
 }
 
 /// Read as: `part` OP comparator.
