@@ -7,15 +7,15 @@
 //!
 //! Always true:
 //!  1. A segment is sorted by [`cell::Order`], newer sequence ids first; of two cells with equal key and sequence id
-//!     the later insert comes first.
-//!  2. Cells are never changed or taken out. Inserts from many threads and reads need no lock; a reader sees every
+//!     only the later insert is met.
+//!  2. Cells are never changed or taken out (one that its own batch replaced is passed over). Inserts from many threads and reads need no lock; a reader sees every
 //!     cell whose insert returned before its seek.
 //!  3. A frozen segment takes no more inserts (asserted), so what a flush writes is all there is.
 //!  4. At most one snapshot is outstanding; it stays readable until [`MemStore::clear_snapshot`] with its id.
 //!
 //! All `unsafe` is in the private module `skiplist`, argued there. Must not know: read points (a reader filters by sequence id),
 //! files, the log, locks of rows. Follows: `DefaultMemStore`, `CellSet`, `SegmentFactory`, `MemStoreLABImpl`,
-//! `TimeRangeTracker`; we keep both of two equal cells where `CellSet` replaces the earlier.
+//! `TimeRangeTracker`.
 
 pub mod memstore;
 pub mod segment;

@@ -357,6 +357,12 @@ impl SkipList {
                 // Release publishes the node and the link just set; acquire on failure is for following what is there.
                 let link = self.link_after(previous, level);
                 if link.compare_exchange(next, node.as_ptr(), AcqRel, Acquire).is_ok() {
+                    // SAFETY: an address in a splice; see `aim`.
+                    if level == 0
+                        && let Some(next) = unsafe { self.node(next) }
+                    {
+                        next.give_way_to(node);
+                    }
                     break;
                 }
                 // Someone was faster here: look again from the same node on.

@@ -117,3 +117,23 @@ fn only_puts_are_stamped_after_what_a_check_saw() {
     let all = ["r/f:a/3000000/Put=x", "r/f:b/1000000/Put=x", "r/f:c/1000000/DeleteColumn=", "r/f:q/3000000/Put=v"];
     assert_eq!(scan(&region, &raw, 0), [all]);
 }
+
+#[test]
+fn of_two_equal_cells_of_one_batch_only_the_last_was_ever_there() {
+    for new_version_behavior in [false, true] {
+        for file in [false, true] {
+            let server = Server::new(1_000);
+            let region = server.table([family("f").with("NEW_VERSION_BEHAVIOR", new_version_behavior.to_string())]);
+            let append = |value| mutation(MutationKind::Append, "r", &[("f", "q", LATEST, CellType::Put, value)]);
+            let short = Mutation { ttl_ms: Some(100), ..append("short") };
+            let written = region.mutate_rows(&[append("first"), short], None).expect("accepted");
+            written.commit.wait().expect("durable");
+            if file {
+                flush(&region);
+            }
+            assert_eq!(scan(&region, &Scan::default(), 0), [["r/f:q/1000/Put=short"]]);
+            server.clock.set_wall_ms(2_000);
+            assert_eq!(scan(&region, &Scan::default(), 0), [[""; 0]; 0], "{new_version_behavior} {file}");
+        }
+    }
+}

@@ -57,7 +57,7 @@ impl Cursor {
     pub(crate) fn seek_before(&mut self, key: KeyRef<'_>) -> bool {
         let needle = Needle::before_key(self.list.order, key);
         let (found, _) = self.list.search(&needle, None, ptr::null_mut(), self.list.height());
-        let at = address(found);
+        let at = address(found.map(|node| self.standing(node)));
         self.go_to(at)
     }
 
@@ -98,17 +98,39 @@ impl Cursor {
                 last = Some(next);
             }
         }
-        let at = address(last);
+        let at = address(last.map(|node| self.standing(node)));
         self.go_to(at)
+    }
+
+    /// The node that replaced this one, or itself.
+    fn standing<'a>(&'a self, node: Node<'a>) -> Node<'a> {
+        if !node.is_replaced() {
+            return node;
+        }
+        // Equals stand in the order of their replacing: the first of them is the one that counts.
+        let needle = Needle::for_node(node);
+        let (_, first) = self.list.search(&needle, None, ptr::null_mut(), self.list.height());
+        first.unwrap_or(node)
     }
 
     /// One cell on.
     #[inline]
     pub(crate) fn next(&mut self) -> bool {
-        let Some(node) = self.node() else { return false };
-        let next = self.list.next_of(Some(node), 0);
-        if let Some(next) = next {
-            next.prefetch_next(0);
+        let mut next = self.node();
+        if next.is_none() {
+            return false;
+        }
+        loop {
+            next = self.list.next_of(next, 0);
+            match next {
+                Some(node) => {
+                    node.prefetch_next(0);
+                    if !node.is_replaced() {
+                        break;
+                    }
+                }
+                None => break,
+            }
         }
         let at = address(next);
         self.go_to(at)

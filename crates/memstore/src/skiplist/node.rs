@@ -6,7 +6,7 @@ use cell::{CellRef, KeyRef, Order};
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
 /// A link to the next node of a level; null at the end.
 pub(super) type Link = AtomicPtr<Header>;
@@ -19,14 +19,17 @@ pub(super) struct Header {
     row_prefix: u64,
     seq_id: u64,
     kv_len: u32,
-    height: u32,
+    height: u16,
+    /// Whether an equal cell of the same batch came after it.
+    is_replaced: AtomicBool,
 }
 
 const HEADER_BYTES: usize = size_of::<Header>();
 const LINK_BYTES: usize = size_of::<Link>();
 const _: () = assert!(HEADER_BYTES.is_multiple_of(align_of::<Link>()) && align_of::<Header>() <= ALIGN);
 
-/// A whole node of a list that lives for `'a`. Nothing in it changes any more except its links.
+/// A whole node of a list that lives for `'a`. Nothing in it changes any more except its links and the mark that it is
+/// replaced.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
     header: NonNull<Header>,
@@ -52,7 +55,8 @@ impl<'a> Node<'a> {
             row_prefix: row_prefix(order, cell.row()),
             seq_id: cell.seq_id().0,
             kv_len,
-            height: height as u32,
+            height: height as u16,
+            is_replaced: AtomicBool::new(false),
         };
         // SAFETY: the piece is ours alone, `kv_at + kv.len()` bytes long and aligned for header and links; the three
         // parts written lie inside it one after the other. The timestamp is the key's last 8 bytes before the type,
@@ -91,7 +95,7 @@ impl<'a> Node<'a> {
 
     #[inline]
     fn header(self) -> &'a Header {
-        // SAFETY: a `Node` is whole and alive for `'a`; nobody writes a header after creation.
+        // SAFETY: a `Node` is whole and alive for `'a`; nobody writes a header after creation, but for an atomic.
         unsafe { self.header.as_ref() }
     }
 
@@ -99,6 +103,21 @@ impl<'a> Node<'a> {
     #[inline]
     pub(super) fn height(self) -> usize {
         self.header().height as usize
+    }
+
+    /// Marks it as replaced by `newer`, the node before it, if both are the same cell of one batch.
+    #[inline]
+    pub(super) fn give_way_to(self, newer: Node<'_>) {
+        if self.header().seq_id == newer.header().seq_id && self.cell().key().bytes() == newer.cell().key().bytes() {
+            // Relaxed: a batch is seen only after all of it was inserted, and that is what publishes it.
+            self.header().is_replaced.store(true, Relaxed);
+        }
+    }
+
+    /// Whether an equal cell of the same batch came after it: it was never there then.
+    #[inline]
+    pub(super) fn is_replaced(self) -> bool {
+        self.header().is_replaced.load(Relaxed)
     }
 
     /// Its link on `level`, which must be below its height.
@@ -125,7 +144,7 @@ impl<'a> Node<'a> {
     /// Asks the processor to bring the next node on `level` near: header, short links and the start of the row.
     #[inline]
     pub(super) fn prefetch_next(self, level: usize) {
-        prefetch(self.link(level).load(std::sync::atomic::Ordering::Relaxed).cast::<u8>());
+        prefetch(self.link(level).load(Relaxed).cast::<u8>());
     }
 
     /// Whether it comes before `needle`.

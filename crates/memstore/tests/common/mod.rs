@@ -82,14 +82,21 @@ impl Model {
         parts(a).cmp(&parts(b))
     }
 
-    /// Before its equals.
+    /// In the place of its equal, if there is one.
     pub fn insert(&mut self, kv: Vec<u8>, seq: SeqId) {
         let cell = CellRef::from_checked(&kv, seq);
         let at = self.cells.partition_point(|(other, other_seq)| {
             let other = CellRef::from_checked(other, *other_seq);
             self.compare_keys(other.key(), cell.key()).then(seq.cmp(other_seq)) == Ordering::Less
         });
-        self.cells.insert(at, (kv, seq));
+        let is_equal = |(other, other_seq): &(Vec<u8>, SeqId)| {
+            *other_seq == seq && CellRef::from_checked(other, seq).key().bytes() == cell.key().bytes()
+        };
+        if self.cells.get(at).is_some_and(is_equal) {
+            self.cells[at].0 = kv;
+        } else {
+            self.cells.insert(at, (kv, seq));
+        }
     }
 
     pub fn len(&self) -> usize {

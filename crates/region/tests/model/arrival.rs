@@ -3,7 +3,7 @@
 //!
 //!  1. A put takes the place of one with its timestamp.
 //!  2. What is older than the newest VERSIONS is gone for good, even if a newer one is deleted afterwards. Versions
-//!     that one batch wrote count as one.
+//!     that one batch wrote come all at once and count as one.
 //!  3. A marker takes away what it covers of what is there at that moment, and nothing that comes later. Of one batch,
 //!     the puts come first.
 
@@ -23,7 +23,7 @@ pub fn gone(cells: &[Cell], counts: impl Fn(&Cell) -> bool, max_versions: usize)
         let mut history: Vec<(usize, &Cell)> = cells.iter().enumerate().filter(|(_, cell)| concerns(cell)).collect();
         history.sort_by_key(|(_, cell)| (cell.seq_id, cell.is_delete(), cell.position));
         let mut there: BTreeMap<i64, (usize, u64)> = BTreeMap::new();
-        for (at, cell) in &history {
+        for (place, (at, cell)) in history.iter().enumerate() {
             match cell.cell_type {
                 CellType::DeleteFamily | CellType::DeleteColumn => {
                     there.retain(|timestamp, _| *timestamp > cell.timestamp);
@@ -31,7 +31,10 @@ pub fn gone(cells: &[Cell], counts: impl Fn(&Cell) -> bool, max_versions: usize)
                 CellType::DeleteFamilyVersion | CellType::Delete => drop(there.remove(&cell.timestamp)),
                 _ => drop(there.insert(cell.timestamp, (*at, cell.seq_id))),
             }
-            push_out(&mut there, max_versions);
+            let is_same_batch = |next: &Cell| (next.seq_id, next.is_delete()) == (cell.seq_id, cell.is_delete());
+            if !history.get(place + 1).is_some_and(|(_, next)| is_same_batch(next)) {
+                push_out(&mut there, max_versions);
+            }
         }
         let left: BTreeSet<usize> = there.values().map(|(at, _)| *at).collect();
         gone.extend(history.iter().filter(|(at, cell)| !cell.is_delete() && !left.contains(at)).map(|(at, _)| *at));

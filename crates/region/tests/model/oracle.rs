@@ -44,6 +44,13 @@ impl Cell {
         matches!(self.cell_type, CellType::DeleteFamily | CellType::DeleteFamilyVersion)
     }
 
+    /// Whether it stands at the same place. Of such cells of one batch only the last was ever there.
+    pub fn is_same(&self, other: &Cell) -> bool {
+        self.timestamp == other.timestamp
+            && self.cell_type == other.cell_type
+            && (&self.row, &self.qualifier) == (&other.row, &other.qualifier)
+    }
+
     fn has_outlived_itself(&self, now: i64) -> bool {
         self.ttl_ms.is_some_and(|ttl| self.timestamp + ttl < now)
     }

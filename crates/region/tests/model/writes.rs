@@ -204,7 +204,10 @@ impl World {
     fn write_down(&mut self, at: usize, planned: Planned, seq_id: u64) {
         for (family, cell) in planned {
             let store = self.regions[at].stores.get_mut(family).expect("known");
-            store.memory.cells.push(Cell { seq_id, ..cell });
+            let cell = Cell { seq_id, ..cell };
+            let cells = &mut store.memory.cells;
+            cells.retain(|earlier| earlier.seq_id != seq_id || !earlier.is_same(&cell));
+            cells.push(cell);
         }
     }
 
