@@ -4,7 +4,7 @@
 //!  1. A file is deleted only with proof that nobody needs it: no snapshot, link, reference or back reference names it.
 //!     A list or read that fails, a damaged manifest, anything that is not understood proves nothing, and then nothing
 //!     is deleted from the archive.
-//!  2. A file whose name or place is not understood stays, large values' (MOB) files among them.
+//!  2. A file whose name or place is not understood stays.
 //!  3. A file has been unneeded for its whole time to live, as far as this process saw; a restart only delays.
 //!  4. A directory of the archive is removed only when nothing can be archived to it: its region or table is gone from
 //!     `data`, and whoever could make it again is locked out.

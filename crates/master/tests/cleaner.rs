@@ -427,6 +427,24 @@ const FILE: &str = "0123456789abcdef0123456789abcdef";
 const REGION: &str = "fedcba98765432100123456789abcdef";
 
 #[tokio::test]
+async fn files_of_large_values_go_when_nothing_names_them() {
+    let memory = MemVolume::new();
+    let life = life(&memory, at_once()).await;
+    let dir = "data/default/mobt/a99681ebcb9527f52bbf0c47f4bed766/m";
+    let other = FILE.chars().rev().collect::<String>();
+    let mob = |id: &str| format!("{FILE}20240101{id}_{REGION}");
+    let (gone, linked) = (format!("archive/{dir}/{}", mob(&other)), format!("archive/{dir}/{}", mob(FILE)));
+    for file in [&gone, &linked] {
+        memory.put_file(&path(file), b"");
+    }
+    // What still lies among the living, as after a crash between two steps, is a name like any other.
+    memory.put_file(&path(format!("mobdir/{dir}/{}", mob(FILE))), b"");
+    let round = async || life.master.run_cleaners().await.expect("runs");
+    assert_eq!(round().await.files + round().await.files, 1);
+    assert_eq!(archived(&memory), BTreeSet::from([linked]));
+}
+
+#[tokio::test]
 async fn files_are_kept_for_their_time() {
     let memory = MemVolume::new();
     let life = life(&memory, config(&[])).await;

@@ -2,7 +2,7 @@
 //! Follows: `HFileCleaner`, `CleanerChore`, `HFileLinkCleaner`.
 
 use super::ages::{self, Ages, PathKey};
-use super::names;
+use super::names::{self, FileId};
 use super::proof::Proof;
 use crate::{Result, layout};
 use fs::{FilePath, Volume};
@@ -22,6 +22,11 @@ pub(super) struct ArchivedFamily {
 impl ArchivedFamily {
     fn dir(&self) -> FilePath {
         archived_table(&self.table).join(&self.region).join(&self.name)
+    }
+
+    /// The file that an entry of the family stands for.
+    fn file(&self, name: &str) -> Option<FileId> {
+        if self.region == names::mob_region(&self.table) { names::mob_file(name) } else { names::store_file(name) }
     }
 }
 
@@ -60,9 +65,8 @@ pub(super) fn tables(volume: &dyn Volume, namespace: &str) -> Result<Vec<TableNa
 
 /// Regions of a table in the archive whose files' meaning is known.
 fn regions(volume: &dyn Volume, table: &TableName) -> Result<Vec<String>> {
-    let mob_region = names::mob_region(table);
     let entries = layout::list_if_exists(volume, &archived_table(table))?;
-    let known = |name: &str| names::is_region(name) && name != mob_region;
+    let known = |name: &str| names::is_region(name);
     Ok(entries.into_iter().filter(|entry| entry.is_dir && known(&entry.name)).map(|entry| entry.name).collect())
 }
 
@@ -89,7 +93,7 @@ pub(super) fn survey(
             let mut any_due = false;
             for entry in layout::list_if_exists(volume, &dir)? {
                 let path = dir.join(&entry.name);
-                if !entry.is_dir && names::store_file(&entry.name).is_some() {
+                if !entry.is_dir && family.file(&entry.name).is_some() {
                     any_due |= seen.note(before, &path, times.now_us, times.ttl_us);
                 } else if entry.is_dir && entry.name.starts_with(names::BACK_REFERENCES_PREFIX) {
                     for back in layout::list_if_exists(volume, &path)? {
@@ -137,7 +141,7 @@ pub(super) fn sweep(
     }
     for entry in entries.iter().filter(|entry| !entry.is_dir) {
         let path = dir.join(&entry.name);
-        let Some(id) = names::store_file(&entry.name) else { continue };
+        let Some(id) = family.file(&entry.name) else { continue };
         if !ages.is_due(&path, times.now_us, times.ttl_us) {
             continue;
         }
@@ -167,7 +171,7 @@ fn sweep_back_references(
 ) -> Result<()> {
     let family_dir = family.dir();
     let dir = family_dir.join(format!("{}{file}", names::BACK_REFERENCES_PREFIX));
-    if names::store_file(file).is_none() {
+    if family.file(file).is_none() {
         return Ok(());
     }
     let entries = layout::list_if_exists(volume, &dir)?;
@@ -209,10 +213,12 @@ fn sweep_back_references(
 /// is gone from `data`.
 pub(super) fn empty_regions(volume: &dyn Volume, table: &TableName) -> Result<Vec<String>> {
     let mut empty = Vec::new();
+    let mob_region = names::mob_region(table);
     for region in regions(volume, table)? {
-        if !volume.exists(&layout::table_dir(table).join(&region))?
-            && is_empty(volume, &archived_table(table).join(&region))?
-        {
+        // Large values come to the archive as long as their table is there.
+        let home = layout::table_dir(table);
+        let home = if region == mob_region { home } else { home.join(&region) };
+        if !volume.exists(&home)? && is_empty(volume, &archived_table(table).join(&region))? {
             empty.push(region);
         }
     }

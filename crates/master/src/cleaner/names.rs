@@ -7,6 +7,9 @@ use std::sync::LazyLock;
 /// Length of a store file's name: 128 bits in hex.
 const ID_LEN: usize = 32;
 
+/// Length of the day in a MOB file's name, as in `20240131`.
+const DAY_LEN: usize = 8;
+
 /// Directory of the links that point at a store file: this, then the file's name.
 pub(super) const BACK_REFERENCES_PREFIX: &str = ".links-";
 
@@ -36,7 +39,7 @@ pub(super) fn is_region(name: &str) -> bool {
 }
 
 /// The file with the cells that a store file, a reference or a link in an archived family stands for; `None` for any
-/// other name, a MOB file's among them. Follows: `StoreFileInfo`, `HFileLink`.
+/// other name, a MOB file's among them ([`mob_file`]). Follows: `StoreFileInfo`, `HFileLink`.
 pub(super) fn store_file(name: &str) -> Option<FileId> {
     let rest = match name.rsplit_once('=') {
         None => name,
@@ -51,6 +54,16 @@ pub(super) fn store_file(name: &str) -> Option<FileId> {
         None => plain(rest),
         Some((file, parent)) => is_region(parent).then(|| plain(file)).flatten(),
     }
+}
+
+/// The file that an entry of an archived family of the region of large values stands for: the hash of a row, a day, 128
+/// bits, and mostly `_` and the region that wrote it. `None` for any other name. Follows: `MobFileName`.
+pub(super) fn mob_file(name: &str) -> Option<FileId> {
+    let (file, region) = name.split_once('_').map_or((name, None), |(file, region)| (file, Some(region)));
+    let (hash, rest) = file.split_at_checked(ID_LEN)?;
+    let (day, hex) = rest.split_at_checked(DAY_LEN)?;
+    let known = id(hash).is_some() && day.bytes().all(|byte| byte.is_ascii_digit()) && region.is_none_or(is_region);
+    if known { id(hex) } else { None }
 }
 
 /// The linking region and table that an entry of a `.links-` directory tells of: `<region>.[<ns>=]<table>`.
@@ -70,7 +83,7 @@ pub(super) fn link(table: &TableName, region: &str, file: &str) -> String {
     }
 }
 
-/// The region that holds a table's large values: its files are known by what other files' cells say, not by names.
+/// The region that holds a table's large values. Its files are archived when no cell of a live file tells of them.
 /// Follows: `MobUtils#getMobRegionInfo`.
 pub(super) fn mob_region(table: &TableName) -> String {
     let info = RegionInfo::new(table.clone(), bytes::Bytes::from_static(b".mob"), bytes::Bytes::new(), 0);
@@ -165,6 +178,20 @@ mod tests {
         }
         assert_eq!(back_reference("x.t"), None);
         assert_eq!(back_reference(REGION), None);
+    }
+
+    #[test]
+    fn names_of_files_with_large_values() {
+        let last = "0123456789abcdef0123456789abcdef";
+        for name in [format!("{HEX}20240101{last}_{REGION}"), format!("{HEX}20240101{last}")] {
+            assert_eq!(mob_file(&name), id(last), "{name}");
+            let mut all = Vec::new();
+            each_mentioned(format!("!{name}?").as_bytes(), |id| all.push(id));
+            assert!(all.contains(&id(last).expect("an id")), "{name}");
+        }
+        for name in [HEX.to_owned(), format!("{HEX}2024010x{last}"), format!("{HEX}20240101{last}_x")] {
+            assert_eq!(mob_file(&name), None, "{name}");
+        }
     }
 
     #[test]
