@@ -8,7 +8,8 @@ use basalt_master::layout;
 use base::{Config, Dice};
 use bytes::Bytes;
 use common::{Catalog, EVER, Life, bytes, caller, start, table, table_name};
-use fs::{CrashPolicy, FilePath, MemVolume, Volume};
+use fs::mem::{Fault, Op};
+use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
 use model::FamilyDescriptor;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -282,4 +283,72 @@ async fn namespaces() {
         Box::pin(async { finish(life, life.master.delete_namespace("ns", &caller()).await).await })
     })
     .await;
+}
+
+/// A disk that fails under the record of a procedure: where calls to `op` go wrong, once or for ever.
+fn fail_records(life: &Life, op: Op, forever: bool) {
+    let path_contains = Some("MasterData/basalt/procedures".to_owned());
+    life.memory.inject(Fault { op: Some(op), path_contains, nth: 1, kind: FaultKind::Io, forever });
+}
+
+/// The record of a refused procedure was already in its place when its directory could not be synced: the next start took it for
+/// one that had been accepted, and deleted a table.
+#[tokio::test]
+async fn a_refused_procedure_does_not_come_back() {
+    for op in [Op::Create, Op::Append, Op::Sync, Op::Rename, Op::SyncDir] {
+        let life = common::fresh().await;
+        filled_and_disabled(&life).await;
+        settle(&life).await;
+        let before = shape(&life);
+        fail_records(&life, op, false);
+        let refused = life.master.delete_table(&table_name("t"), &caller()).await;
+        let error = refused.expect_err("no record, no procedure");
+        assert!(!error.message.contains("unknown"), "{op:?}: it was taken back: {error}");
+        life.master.stop();
+        for policy in [CrashPolicy::KeepAll, CrashPolicy::LoseUnsynced, CrashPolicy::Torn] {
+            let crashed = life.memory.crash(&Dice::seeded(1), policy);
+            let next = start(&crashed, &copy(&life.catalog), Config::default()).await.expect("starts");
+            settle(&next).await;
+            next.check();
+            assert_eq!(shape(&next), before, "{op:?} fails, {policy:?}");
+            next.master.stop();
+        }
+    }
+}
+
+/// The record cannot be taken back either: the client hears that its fate is open, and until it is settled nobody else may work
+/// on the table.
+#[tokio::test]
+async fn a_procedure_that_cannot_be_taken_back_is_of_unknown_fate_until_it_is() {
+    let life = common::fresh().await;
+    filled_and_disabled(&life).await;
+    settle(&life).await;
+    let before = shape(&life);
+    fail_records(&life, Op::SyncDir, true);
+    let nonce = Some(model::Nonce { group: 1, number: 2 });
+    let with_nonce = basalt_master::Caller { nonce, ..caller() };
+    let told = life.master.delete_table(&table_name("t"), &with_nonce).await.expect_err("not accepted");
+    assert!(told.message.contains("unknown"), "{told}");
+    assert_eq!(life.master.unfinished_procedures(), 1, "it is shown as long as it may come back");
+    let master = Arc::clone(&life.master);
+    let enabled = tokio::spawn(async move { master.enable_table(&table_name("t"), &caller()).await });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!enabled.is_finished(), "nobody builds on the refusal");
+    assert_eq!(shape(&life), before, "and it is not done");
+    life.memory.clear_faults();
+    let id = enabled.await.expect("no panic").expect("the disk works again");
+    life.master.wait_for(id).await.expect("enabled");
+    let again = life.master.delete_table(&table_name("t"), &with_nonce).await.expect("the earlier id");
+    life.master.wait_for(again).await.expect_err("a repetition hears the refusal");
+    let enabled = shape(&life);
+    assert_ne!(enabled, before);
+    life.master.stop();
+    for policy in [CrashPolicy::KeepAll, CrashPolicy::LoseUnsynced] {
+        let crashed = life.memory.crash(&Dice::seeded(1), policy);
+        let next = start(&crashed, &copy(&life.catalog), Config::default()).await.expect("starts");
+        settle(&next).await;
+        next.check();
+        assert_eq!(shape(&next), enabled, "{policy:?}");
+        next.master.stop();
+    }
 }

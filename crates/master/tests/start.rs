@@ -188,3 +188,14 @@ async fn ten_thousand_regions_open_with_few_log_entries() {
     assert!(entries < 500, "{entries} log entries");
     assert_eq!(life.master.cluster().region_counts(&table_name("big")).open, 10_000);
 }
+
+/// A flush size that no client's table may have ended the very first start, at hbase:namespace.
+#[tokio::test]
+async fn a_small_flush_size_does_not_stop_the_first_start() {
+    let mut config = Config::default();
+    config.set("hbase.hregion.memstore.flush.size", "40000");
+    let life = start(&MemVolume::new(), &Catalog::default(), config).await.expect("a first start");
+    life.check();
+    let told = life.master.create_table(table("t", &["f"]), &[], &caller()).await.expect_err("too small for clients");
+    assert!(told.message.contains("is too small"), "{told}");
+}

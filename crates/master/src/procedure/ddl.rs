@@ -123,7 +123,10 @@ impl Master {
             tracing::warn!(table = %table.name, "a client makes a table in the namespace hbase");
         }
         self.namespace_exists(table.name.namespace())?;
-        check_table(&self.limits, &table)?;
+        // What the server makes for itself bears any setting; follows `HMaster#createSystemTable`.
+        if !(table.name.is_system() && self.is_bootstrapping()) {
+            check_table(&self.limits, &table)?;
+        }
         let table = Arc::new(with_file_tracker(table));
         let region_id = u64::try_from(self.clock.now_ms().0).unwrap_or(0);
         let regions = regions_by_split_keys(&table.name, split_keys, region_id)?;

@@ -1,7 +1,7 @@
 //! Submitting, running, polling.
 
 use super::Work;
-use crate::locks::{Mode, Resource};
+use crate::locks::{LockSet, Mode, Resource};
 use crate::master::Master;
 use crate::{ErrorKind, MasterError, Result};
 use base::TimestampMs;
@@ -156,11 +156,15 @@ impl Procedures {
         let mut table = self.table.lock();
         if let Some(known) = table.known.get_mut(&id) {
             if known.nonce.is_some() {
-                (known.updated, known.outcome) = (now, Some(Err(error.clone())));
+                // Without a record: it is no procedure that anybody could list.
+                (known.updated, known.outcome, known.record) = (now, Some(Err(error.clone())), None);
             } else {
                 table.known.remove(&id);
             }
         }
+        drop(table);
+        // A repetition may wait for it.
+        self.changed.notify_waiters();
     }
 
     /// What is known of a procedure; `None` when it never was, or ended long ago.
@@ -218,7 +222,8 @@ impl Master {
     /// answers its id. A repeated nonce answers the id it had.
     ///
     /// # Errors
-    /// What `prepare` says: nothing was begun then.
+    /// What `prepare` says: nothing was begun then. Or that the procedure could not be made durable: nothing was begun and
+    /// nothing will be, unless the sentence says that this is unknown.
     pub(crate) async fn submit(
         self: &Arc<Self>,
         submission: Submission,
@@ -231,27 +236,18 @@ impl Master {
             Err(earlier) => return Ok(earlier),
         };
         let locks = self.locks.lock(submission.locks).await;
-        let begun = async {
-            let work = prepare.await?;
-            let record = Record {
-                id,
-                work,
-                owner: submission.owner,
-                nonce: submission.nonce,
-                submitted: now,
-                updated: now,
-                outcome: None,
-            };
-            self.save(&record).await?;
-            Ok(record)
-        };
-        let record = match begun.await {
-            Ok(record) => record,
+        let work = match prepare.await {
+            Ok(work) => work,
             Err(error) => {
                 self.procedures.refused(id, &error, self.clock.now_ms());
                 return Err(error);
             }
         };
+        let Submission { owner, nonce, .. } = submission;
+        let record = Record { id, work, owner, nonce, submitted: now, updated: now, outcome: None };
+        if let Err(error) = self.save(&record).await {
+            return Err(self.take_record_back(record, error, locks).await);
+        }
         self.procedures.update(&record);
         let master = Arc::clone(self);
         tokio::spawn(async move {
@@ -259,6 +255,51 @@ impl Master {
             drop(locks);
         });
         Ok(id)
+    }
+
+    /// Takes back a procedure whose record could not be made durable. The record may be on the disk all the same, and the next
+    /// start would run it for one that was accepted. Answers what the caller is told.
+    ///
+    /// While the record cannot be taken back either, the procedure counts as unfinished and holds its locks: nobody builds on
+    /// its refusal before that is certain.
+    async fn take_record_back(self: &Arc<Self>, record: Record, error: MasterError, locks: LockSet) -> MasterError {
+        let Err(why) = self.withdraw(record.id).await else {
+            self.procedures.refused(record.id, &error, self.clock.now_ms());
+            return error;
+        };
+        let (id, class) = (record.id, record.work.class_name());
+        tracing::warn!(pid = id, class, %error, %why, "could not be recorded, nor can the record be taken back: will try again");
+        self.procedures.update(&record);
+        let (master, refusal) = (Arc::clone(self), error.clone());
+        tokio::spawn(async move {
+            let mut pause = FIRST_PAUSE;
+            loop {
+                if master.pause(pause).await.is_err() {
+                    tracing::warn!(pid = id, class, "may be done at the next start, though it was not accepted");
+                    return;
+                }
+                match master.withdraw(id).await {
+                    Ok(()) => break,
+                    Err(why) => tracing::warn!(pid = id, class, %why, "cannot take a record back, will try again"),
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            master.procedures.refused(id, &refusal, master.clock.now_ms());
+            drop(locks);
+        });
+        let kind = error.kind;
+        MasterError::new(
+            kind,
+            format!(
+                "{error}; and its record cannot be taken back: {why}. It is not done now; whether it will be is unknown \
+                 until the disk works again: procedure {id} may come back at a start before that"
+            ),
+        )
+    }
+
+    async fn withdraw(&self, id: u64) -> Result<()> {
+        let journal = Arc::clone(&self.journal);
+        self.blocking(move |_| Ok(journal.withdraw(id)?)).await
     }
 
     async fn save(&self, record: &Record) -> Result<()> {

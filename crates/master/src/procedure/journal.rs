@@ -63,6 +63,12 @@ impl Journal {
         self.volume.publish(&path_of(record.id), &magic::encode(&record.to_message()))
     }
 
+    /// Takes back a record whose saving failed half way: no start finds it once this returned.
+    pub fn withdraw(&self, id: u64) -> fs::Result<()> {
+        self.forget(id)?;
+        self.volume.sync_dir(&FilePath::new(DIR))
+    }
+
     /// Forgets a record. It may come back after a crash; it tells of finished work then, and is forgotten again.
     pub fn forget(&self, id: u64) -> fs::Result<()> {
         match self.volume.remove_file(&path_of(id)) {
