@@ -7,6 +7,7 @@ use crate::layout::{FileName, family_dir};
 use base::{ReadPoint, SeqId};
 use bytes::Bytes;
 use cell::KeyRef;
+use cell::print::Binary;
 use fs::{FilePath, Volume};
 use hfile::{BlockCache, Half, HalfSide, Reader, ReaderContext};
 use model::RegionInfo;
@@ -58,17 +59,25 @@ impl StoreFile {
             half: None,
             override_seq_id: None,
         };
+        let damaged = |what: String| RegionError::Damaged { region: region.clone(), what };
+        let path = || family_dir(opening.info, opening.family).join(name);
         if parsed.parent.is_some() {
-            let path = family_dir(opening.info, opening.family).join(name);
-            let bytes = opening.volume.read(&path).map_err(|e| RegionError::volume(region, e))?;
-            context.half = Some(parse_reference(&bytes).ok_or_else(|| RegionError::Damaged {
-                region: region.clone(),
-                what: format!("{path} is not a reference to a store file"),
-            })?);
+            let bytes = opening.volume.read(&path()).map_err(|e| RegionError::volume(region, e))?;
+            let half = parse_reference(&bytes)
+                .ok_or_else(|| damaged(format!("{} is not a reference to a store file", path())))?;
+            check_half(opening.info, &half).map_err(|what| damaged(format!("{} is damaged: {what}", path())))?;
+            context.half = Some(half);
         }
         let is_top = context.half.as_ref().is_some_and(|half| half.side == HalfSide::Top);
         let bulk_seq_id = parsed.bulk_load_seq_id();
         let mut reader = open_first(opening, &parsed, context.clone())?;
+        // A merged region's reference shows a whole file of one that it came from, which has no row before the key.
+        if let Some(half) = context.half.as_ref().filter(|half| half.side == HalfSide::Top)
+            && KeyRef::parse(&half.split_key).is_ok_and(|key| key.row() != &opening.info.start_key[..])
+            && reader.first_key().is_some_and(|first| first.bytes() == &half.split_key[..])
+        {
+            return Err(damaged(format!("{} is damaged: it would hide rows of {}", path(), parsed.file)));
+        }
         let is_bulk_loaded = bulk_seq_id.is_some() || reader.bulk_load_time_ms().is_some();
         if let Some(seq_id) = bulk_seq_id
             && !reader.skip_reset_seq_id()
@@ -181,6 +190,30 @@ fn parse_reference(bytes: &[u8]) -> Option<Half> {
         pb::reference::Range::Bottom => HalfSide::Bottom,
     };
     Some(Half { side, split_key: message.splitkey })
+}
+
+/// Whether a reference of `info` can show this half. Its file has no checksum, and a split key that is not the region's own would
+/// hide rows or show another region's: a daughter's key is the boundary at which its parent was split, a merged region's the
+/// first row of one that it came from. Says what is wrong.
+fn check_half(info: &RegionInfo, half: &Half) -> std::result::Result<(), String> {
+    let key = KeyRef::parse(&half.split_key).map_err(|error| error.to_string())?;
+    let shown = |row: &[u8]| Binary(row).to_string();
+    if !key.family().is_empty() || !key.qualifier().is_empty() {
+        return Err("its split key is in the middle of a row".into());
+    }
+    let (row, start, end) = (key.row(), &info.start_key[..], &info.end_key[..]);
+    match half.side {
+        HalfSide::Bottom if end.is_empty() || row != end => {
+            Err(format!("it shows the rows before '{}', and its region ends at '{}'", shown(row), shown(end)))
+        }
+        HalfSide::Top if row < start || (!end.is_empty() && row >= end) => Err(format!(
+            "it shows the rows from '{}' on, and its region has those from '{}' to '{}'",
+            shown(row),
+            shown(start),
+            shown(end)
+        )),
+        HalfSide::Top | HalfSide::Bottom => Ok(()),
+    }
 }
 
 /// Names of the store files in a family's directory, with their lengths; other entries are passed over.

@@ -476,3 +476,59 @@ fn a_row_larger_than_a_row_may_be_is_read_in_pieces() {
     assert!(region.get(&get, &mut out, Residency::MayRead).is_err());
     assert!(region.exists(&get, Residency::MayRead).expect("one cell is enough to know"));
 }
+
+/// A reference file has no checksum: each bit of one turned over, the region shows what it showed, or stays closed and names it.
+#[test]
+fn f47_flipped_split_key_is_named() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    for row in ["a", "k", "m", "mm", "z"] {
+        write(&region, &[put(row, "f", "q", NOW, row)]);
+    }
+    region.close(CloseMode::Flush).expect("closed");
+    let (parent, table) = (region.info().clone(), region.table().clone());
+    let daughter = |start: &'static str, end: &'static str, id: u64| {
+        RegionInfo::new(table_name(), Bytes::from(start), Bytes::from(end), parent.region_id + id)
+    };
+    let (low, high) = (daughter("", "m", 1), daughter("m", "", 1));
+    split::write_daughters(&server.env, &parent, &table, [&low, &high]).expect("split");
+    every_flip_is_named(&server, &table, &low, &["a", "k"]);
+    every_flip_is_named(&server, &table, &high, &["m", "mm", "z"]);
+    for info in [&low, &high] {
+        let region = server.open(info, &table).expect("whole");
+        major_compact(&region);
+        region.discharge().expect("archived");
+        region.close(CloseMode::Flush).expect("closed");
+    }
+    let merged = daughter("", "", 2);
+    split::write_merged(&server.env, &[&low, &high], &table, &merged).expect("merged");
+    every_flip_is_named(&server, &table, &merged, &["a", "k", "m", "mm", "z"]);
+}
+
+fn every_flip_is_named(server: &Server, table: &Arc<TableDescriptor>, info: &RegionInfo, rows: &[&str]) {
+    let dir = layout::family_dir(info, b"f");
+    let references = server.volume.list(&dir).expect("listed");
+    assert!(!references.is_empty());
+    let mut named = 0;
+    for reference in references {
+        let path = dir.join(&reference.name);
+        for bit in 0..reference.len * 8 {
+            let what = format!("{path}, bit {bit}");
+            server.volume.flip_bit(&path, bit / 8, (bit % 8) as u8);
+            match server.open(info, table) {
+                Ok(region) => {
+                    let shown = names(&scan(&region, &Scan::default(), NOW));
+                    let all: Vec<String> = rows.iter().map(|row| format!("{row}/f:q/0/Put={row}")).collect();
+                    assert_eq!(shown, all, "{what}");
+                    region.close(CloseMode::Abort).expect("closed");
+                }
+                Err(error) => {
+                    assert!(error.to_string().contains(path.as_str()), "{what}: {error}");
+                    named += 1;
+                }
+            }
+            server.volume.flip_bit(&path, bit / 8, (bit % 8) as u8);
+        }
+    }
+    assert!(named > 50, "only {named} flips were noticed");
+}
