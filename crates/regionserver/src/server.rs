@@ -137,6 +137,9 @@ impl StopSignal {
     }
 }
 
+/// `hbase.client.scanner.max.result.size` of a client that sets nothing.
+const LEAST_REPLY_BYTES: u64 = 2 << 20;
+
 impl RegionServer {
     /// A server without regions; its background threads run.
     pub fn start(parts: RegionServerParts) -> Arc<RegionServer> {
@@ -197,6 +200,13 @@ impl RegionServer {
     /// The server's name.
     pub fn name(&self) -> &ServerName {
         &self.name
+    }
+
+    /// Bytes of cells in one reply of a scan or multi at most: as set, and with little memory a part of it, for a reply is held
+    /// whole until it is sent. Never less than what HBase's client asks for by itself.
+    pub(crate) fn most_reply_bytes(&self) -> u64 {
+        let of_memory = (self.memory_budget_bytes / 16).max(LEAST_REPLY_BYTES);
+        self.config.get(&settings::SCANNER_MAX_RESULT_SIZE).min(of_memory)
     }
 
     /// Its logs: everybody's, and that of hbase:meta.

@@ -110,7 +110,7 @@ pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
     if conditional_at_top && work.is_empty() {
         return Ok(Outcome::reply(&pb::MultiResponse { processed: Some(true), ..pb::MultiResponse::default() }));
     }
-    let size_limit = server.config.get(&settings::SCANNER_MAX_RESULT_SIZE) as usize;
+    let size_limit = server.most_reply_bytes() as usize;
     let answering = Answering { has_codec: call.has_codec(), cells: CellBuffer::new(), inline_bytes: 0, size_limit };
     if delay.is_none() && work.iter().all(is_plain_writes) {
         return Ok(puts(server, work, &call));

@@ -4,7 +4,6 @@ use super::{Answer, blocking, find_region, is_overdue};
 use crate::errors::exception_of;
 use crate::scanners::ScannerError;
 use crate::server::RegionServer;
-use crate::settings;
 use bytes::Bytes;
 use cell::CellBuffer;
 use parking_lot::Mutex;
@@ -210,7 +209,7 @@ fn fill(
     let allow_partials = request.client_handles_partials();
     let allow_heartbeats = request.client_handles_heartbeats() && allow_partials;
     let limit_of_rows = request.limit_of_rows.filter(|limit| *limit > 0).map(u64::from);
-    let server_max = server.config.get(&settings::SCANNER_MAX_RESULT_SIZE);
+    let server_max = server.most_reply_bytes();
     let mut limits = Limits {
         batch_cells: open.batch.unwrap_or(0),
         size_bytes: open.max_result_size.map_or(server_max, |wanted| wanted.min(server_max)),
