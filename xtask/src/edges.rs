@@ -26,6 +26,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("regionserver", &["base", "cell", "model", "filter", "fs", "hfile", "wal", "region", "rpc", "proto"], &[]),
     // hfile: it writes the store that HBase's master reads
     ("master", &["base", "cell", "model", "filter", "fs", "hfile", "rpc", "proto"], &[]),
+    // a master and a region server in one process: for the binary and for the model world
+    ("local", &["cell", "fs", "master", "model", "region", "regionserver", "wal"], &[]),
     ("web", &["base", "cell", "model"], &[]),
     // load generators: clients with a face
     ("tools", &["base", "cell", "model", "filter", "proto", "rpc", "client"], &[]),
@@ -34,7 +36,21 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     // the model world: the whole server on one thread, for tests
     (
         "sim",
-        &["base", "cell", "model", "filter", "fs", "hfile", "wal", "region", "rpc", "proto", "regionserver", "master"],
+        &[
+            "base",
+            "cell",
+            "model",
+            "filter",
+            "fs",
+            "hfile",
+            "wal",
+            "region",
+            "rpc",
+            "proto",
+            "regionserver",
+            "master",
+            "local",
+        ],
         &[],
     ),
     (
@@ -53,6 +69,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "coordination",
             "regionserver",
             "master",
+            "local",
             "web",
             "tools",
         ],

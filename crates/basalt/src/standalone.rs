@@ -4,15 +4,16 @@
 //! not ours, a lock held by another process, a port in use), and each ends it with one sentence. Start is recovery:
 //! logs that an earlier life left are split before any region opens.
 
-use crate::host::{LocalHost, Mirror};
+use crate::host::{BlockingPool, Mirror};
 use crate::services::{MasterPort, RegionServerPort, Services};
 use crate::status::Pages;
 use crate::{memory, settings};
 use anyhow::{Context, Result, anyhow, bail};
 use base::{Clock, Config, Dice, SystemClock};
 use coordination::{Endpoint, EndpointOptions, HBaseZnodes};
-use fs::{FilePath, LocalVolume, Volume};
+use fs::{FilePath, LocalVolume};
 use hfile::BlockCache;
+use local::LocalHost;
 use master::{Caller, Master, MasterEnv};
 use model::{RegionInfo, ServerName};
 use region::{CloseMode, MemoryMeter, RegionEnv, RegionSettings};
@@ -224,7 +225,7 @@ async fn serve(
         (volume.clone(), dice.clone(), config.clone(), clock.clone(), server_name.to_string());
     let (cluster_id, log, meta_log) = tokio::task::spawn_blocking(move || {
         let cluster_id = master::rootdir::prepare(&*volume_, &dice_)?;
-        recover_logs(&*volume_, &name)?;
+        local::recover_logs(&*volume_, &name)?;
         let dir = FilePath::new("WALs").join(&name);
         let options = wal::LogOptions::from_config(&config_);
         let meta_options = wal::LogOptions { kind: ".meta", ..options.clone() };
@@ -283,7 +284,7 @@ async fn serve(
         volume: volume.clone(),
         clock: clock.clone(),
         config: config.clone(),
-        host: Arc::new(LocalHost::new(server.clone())),
+        host: Arc::new(LocalHost::new(server.clone(), BlockingPool)),
         observer: Arc::new(Mirror::new(znodes.clone(), move |why| drop(observer_ends.send(End::Asked(why))))),
         cluster_id: cluster_id.clone(),
         server_name: master_name.clone(),
@@ -333,7 +334,11 @@ async fn serve(
     let closing = server.clone();
     let closed = tokio::task::spawn_blocking(move || {
         let closed = closing.stop(CloseMode::Flush);
-        let log_closed = log.close().and(meta_log.close());
+        let mut log_closed = log.close().and(meta_log.close());
+        if closed.is_ok() && log_closed.is_ok() {
+            // Every region is in its files: the next start has nothing to replay.
+            log_closed = log.archive_flushed().and(meta_log.archive_flushed()).map(drop);
+        }
         for syncer in syncers {
             let _ = syncer.join();
         }
@@ -347,26 +352,6 @@ async fn serve(
     closed.0.context("not every region could be closed; the next start recovers from the log")?;
     closed.1.context("the log could not be closed; the next start recovers from it")?;
     tracing::info!("stopped");
-    Ok(())
-}
-
-/// Splits the logs of servers that are no more into their regions' `recovered.edits`, and archives them.
-fn recover_logs(volume: &dyn Volume, worker: &str) -> Result<()> {
-    let wals = FilePath::new("WALs");
-    if !volume.exists(&wals)? {
-        return Ok(());
-    }
-    for entry in volume.list(&wals)?.into_iter().filter(|entry| entry.is_dir) {
-        let dir = wals.join(&entry.name);
-        // Which of a region's entries are in its files already is seen when it is opened, family by family.
-        let flushed = |_: &str| None;
-        let mut regions = wal::RegionDirectories { volume, root: FilePath::root(), flushed };
-        let options = wal::SplitOptions { worker: worker.to_owned(), ..wal::SplitOptions::default() };
-        let report = wal::split_directory(volume, &dir, &FilePath::new("oldWALs"), &mut regions, &options)?;
-        if report.entries > 0 {
-            tracing::info!("{} entries of {dir} go to {} files of recovered edits", report.entries, report.files.len());
-        }
-    }
     Ok(())
 }
 

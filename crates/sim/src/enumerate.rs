@@ -126,6 +126,7 @@ fn stopped_after(list: List, from: &MemVolume, promises: &Promises, stop: u64) -
             return (promises.clone(), !world.volume.is_stopped());
         }
         assert!(work::quiet(&desk).await, "{list}: no faults yet");
+        steps::ready(list, &desk).await;
         world.volume.stop_after(stop);
         let (taking, volume) = (desk.clone(), world.volume.clone());
         let task = tokio::spawn(async move { steps::take(list, &taking).await });

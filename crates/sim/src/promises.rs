@@ -126,6 +126,7 @@ pub struct Counts {
     pub maybe: u64,
     pub reads: u64,
     pub scans: u64,
+    pub loads: u64,
     pub retried_nonces: u64,
     pub ddl: u64,
 }

@@ -3,6 +3,7 @@
 
 use crate::Violation;
 use crate::promises::{Counts, Promises};
+use crate::steps;
 use crate::work::{self, CLIENTS, Desk};
 use crate::world::{Life, POLICIES, START_MS, World, small_settings};
 use base::{Clock, Dice};
@@ -71,6 +72,7 @@ impl Summary {
         mine.maybe += theirs.maybe;
         mine.reads += theirs.reads;
         mine.scans += theirs.scans;
+        mine.loads += theirs.loads;
         mine.retried_nonces += theirs.retried_nonces;
         mine.ddl += theirs.ddl;
     }
@@ -352,6 +354,9 @@ impl Schedule {
             }
             83 => self.alter(life),
             84 => {
+                if self.dice.one_in(2) {
+                    steps::clean_mob_files(desk);
+                }
                 let master = life.master.clone();
                 tokio::spawn(async move {
                     let _later = master.run_catalog_janitor().await;
@@ -432,7 +437,7 @@ impl Schedule {
 
     /// Changes how the main table stores its cells, while it is used.
     fn alter(&mut self, life: &Arc<Life>) {
-        let family = work::families(&self.dice)[self.dice.below(2) as usize].clone();
+        let family = work::stored_otherwise(life, &self.dice, self.dice.below(2) as usize);
         let master = life.master.clone();
         tokio::spawn(async move { master.modify_family(&work::table(), family, &Caller::default()).await.map(|_| ()) });
     }

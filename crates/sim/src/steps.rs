@@ -1,9 +1,10 @@
 //! The step lists whose every stop is visited: what comes before each, and the steps. See [`crate::enumerate`].
 //!
-//! A flush of a MOB family and a bulk load find their place here: a name in [`List`], what must be there before, the steps,
-//! and what they promise.
+//! What comes later (snapshots) finds its place here: a name in [`List`], what must be there before, the steps, and what they
+//! promise.
 
 use crate::calls;
+use crate::loads::Load;
 use crate::promises::{Fate, Write};
 use crate::work::{self, Desk};
 use bytes::Bytes;
@@ -23,10 +24,18 @@ pub enum List {
     FlushOneFamily,
     MinorCompaction,
     MajorCompaction,
+    /// A flush that writes long values to a MOB file.
+    MobFlush,
+    /// A compaction of such stores, and the archiving of what nothing refers to any more.
+    MobCompaction,
+    /// Two families' files in one call.
+    BulkLoad,
     Split,
     Merge,
     Janitor,
     Create,
+    /// The main table is opened anew under another descriptor, with cells in its memstores.
+    Alter,
     AddFamily,
     DeleteFamily,
     Disable,
@@ -42,17 +51,21 @@ pub enum List {
 
 impl List {
     /// Every list.
-    pub const ALL: [List; 19] = [
+    pub const ALL: [List; 23] = [
         List::Append,
         List::Roll,
         List::Flush,
         List::FlushOneFamily,
         List::MinorCompaction,
         List::MajorCompaction,
+        List::MobFlush,
+        List::MobCompaction,
+        List::BulkLoad,
         List::Split,
         List::Merge,
         List::Janitor,
         List::Create,
+        List::Alter,
         List::AddFamily,
         List::DeleteFamily,
         List::Disable,
@@ -186,8 +199,8 @@ async fn create(desk: &Desk) {
         .await;
 }
 
-async fn fill(desk: &Desk) {
-    let rows = ["d", "m", "x"];
+/// Puts rows into the changing table.
+async fn put_rows(desk: &Desk, rows: [&str; 3]) {
     desk.promises.lock().changing.perhaps.extend(rows.map(str::to_owned));
     let put = |row: &str| calls::mutation(MutationKind::Put, row, &[("a", "q", 1, CellType::Put, row.as_bytes())]);
     let (life, puts) = (desk.life.clone(), rows.map(put));
@@ -196,7 +209,11 @@ async fn fill(desk: &Desk) {
     desk.life.quiet().await;
     let results = sent.await.unwrap_or_default();
     assert!(!results.is_empty() && results.iter().all(Result::is_ok), "no fault is set yet: {results:?}");
-    desk.promises.lock().changing.rows = rows.map(str::to_owned).into();
+    desk.promises.lock().changing.rows.extend(rows.map(str::to_owned));
+}
+
+async fn fill(desk: &Desk) {
+    put_rows(desk, ["d", "m", "x"]).await;
     let regions: Vec<String> = {
         let cluster = desk.life.master.cluster();
         cluster.regions_of(&work::changing()).map(|node| node.info.encoded_name().to_string()).collect()
@@ -211,11 +228,42 @@ async fn disable(desk: &Desk) {
     change(desk, after, false, desk.life.master.disable_table(&work::changing(), &Caller::default())).await;
 }
 
+/// Gives the main table's first family another encoding, or has it keep long values in MOB files.
+async fn alter(desk: &Desk, mob: bool) {
+    let family = FamilyDescriptor::new("f").with("VERSIONS", "1");
+    let family = match mob {
+        true => family.with("IS_MOB", "true").with("MOB_THRESHOLD", "30"),
+        false => {
+            let family = family.with("DATA_BLOCK_ENCODING", "FAST_DIFF").with("BLOCKSIZE", "300");
+            work::keeping_mob(&desk.life, family)
+        }
+    };
+    done(desk, desk.life.master.modify_family(&work::table(), family, &Caller::default()).await).await;
+}
+
+/// Archives the MOB files of the main table that nothing refers to.
+pub fn clean_mob_files(desk: &Desk) {
+    let server = &desk.life.server;
+    let mut open: Vec<_> = regions(desk).iter().filter_map(|name| server.region(name)).collect();
+    open.sort_by(|a, b| a.info().name().cmp(b.info().name()));
+    if let Some(first) = open.first() {
+        let _ended = region::clean_mob_files(server.env(), first.table(), &open, 0);
+    }
+}
+
 /// What must be there before `list` begins. Without faults.
 pub async fn before(list: List, desk: &Desk) {
     write(desk, 12).await;
     match list {
-        List::Append | List::Create => {}
+        List::Append | List::Create | List::Alter | List::BulkLoad => {}
+        List::MobFlush => alter(desk, true).await,
+        List::MobCompaction => {
+            alter(desk, true).await;
+            for _ in 0..3 {
+                flush(desk, &[]);
+                write(desk, 5).await;
+            }
+        }
         List::Flush | List::FlushOneFamily | List::Roll => {
             flush(desk, &["f"]);
             write(desk, 3).await;
@@ -255,6 +303,28 @@ pub async fn before(list: List, desk: &Desk) {
     }
 }
 
+/// What the steps find in memory: a start flushes what it replayed, so it is written in the life of the steps. Without faults.
+pub async fn ready(list: List, desk: &Desk) {
+    match list {
+        List::Roll
+        | List::Flush
+        | List::FlushOneFamily
+        | List::MobFlush
+        | List::MobCompaction
+        | List::Split
+        | List::Merge
+        | List::Alter
+        | List::CleanStop => write(desk, 5).await,
+        List::BulkLoad => {
+            write(desk, 2).await;
+            Load::lay_out(desk, 0).expect("no fault is set yet");
+        }
+        List::AddFamily | List::DeleteFamily | List::Disable => put_rows(desk, ["b", "k", "z"]).await,
+        _ => {}
+    }
+    assert!(work::quiet(desk).await, "{list}: no faults yet");
+}
+
 /// The steps. They end early when the machine does.
 pub async fn take(list: List, desk: &Desk) {
     let (master, caller, name) = (&desk.life.master, Caller::default(), work::changing());
@@ -268,8 +338,27 @@ pub async fn take(list: List, desk: &Desk) {
             let _ended = desk.life.logs[0].archive_flushed();
             write(desk, 2).await;
         }
-        List::Flush => {
+        List::Flush | List::MobFlush => {
             flush(desk, &[]);
+            write(desk, 1).await;
+        }
+        List::MobCompaction => {
+            compact(desk, true);
+            clean_mob_files(desk);
+            write(desk, 1).await;
+        }
+        List::BulkLoad => {
+            let loading = desk.clone();
+            let sent = tokio::spawn(async move { Load::laid_out(&loading, 0).send(&loading).await });
+            for _ in 0..6 {
+                desk.life.settle().await;
+                let _told_to_who_waits = desk.life.logs[0].sync_once();
+            }
+            let _ended = sent.await;
+            write(desk, 1).await;
+        }
+        List::Alter => {
+            alter(desk, false).await;
             write(desk, 1).await;
         }
         List::FlushOneFamily => {

@@ -1,6 +1,7 @@
 //! What clients do: one call each, with the promises noted before and after; and the check of everything at a quiet moment.
 
 use crate::calls::{self, Failure};
+use crate::loads::Load;
 use crate::promises::{ACCOUNTS, BANK_SUM, Fate, Growing, Promises, Sent, Write, value_of};
 use crate::scans::{self, Manner};
 use crate::trace::Trace;
@@ -59,7 +60,10 @@ fn place(kind: &str, number: u64) -> String {
 /// The families of the main table, with attributes that the dice choose.
 pub fn families(dice: &Dice) -> [FamilyDescriptor; 2] {
     let one = |name: &'static str, versions: &str| {
+        let mob = if dice.one_in(4) { "true" } else { "false" };
         FamilyDescriptor::new(name)
+            .with("IS_MOB", mob)
+            .with("MOB_THRESHOLD", "30")
             .with("VERSIONS", versions)
             .with("BLOCKSIZE", ["200", "1000", "65536"][dice.below(3) as usize])
             .with(
@@ -70,6 +74,19 @@ pub fn families(dice: &Dice) -> [FamilyDescriptor; 2] {
             .with("COMPRESSION", ["NONE", "SNAPPY", "GZ"][dice.below(3) as usize])
     };
     [one("f", "1"), one("g", "100000")]
+}
+
+/// A family of the main table with other attributes than now. What is in MOB files can be read only as long as the family is one of
+/// MOB: that stays.
+pub fn stored_otherwise(life: &Life, dice: &Dice, at: usize) -> FamilyDescriptor {
+    keeping_mob(life, families(dice)[at].clone())
+}
+
+/// `family` of the main table, of MOB if it is that now.
+pub fn keeping_mob(life: &Life, family: FamilyDescriptor) -> FamilyDescriptor {
+    let table = life.master.cluster().descriptor(&table());
+    let is_mob = table.as_ref().and_then(|table| table.families.get(&family.name)).is_some_and(|now| now.is_mob());
+    if is_mob { family.with("IS_MOB", "true").with("MOB_THRESHOLD", "30") } else { family }
 }
 
 /// The row whose cells are a bank's first version.
@@ -139,7 +156,8 @@ impl Desk {
     /// One call of client `client`, whatever the dice say. Ends when it is answered.
     pub async fn work(self, client: u64) {
         self.promises.lock().busy += 1;
-        match self.dice.below(20) {
+        match self.dice.below(21) {
+            20 => self.load(client).await,
             0..=3 => self.put(client).await,
             4..=5 => self.put_several(client).await,
             6 => self.delete(client).await,
@@ -216,6 +234,13 @@ impl Desk {
         let delete = calls::mutation(MutationKind::Delete, &row, &families);
         let result = calls::mutate(&self.life, &table(), &delete).await.map(|_| ());
         self.end_write(&row, number, &result);
+    }
+
+    /// Loads files that hold a write each of a few rows.
+    async fn load(&self, client: u64) {
+        let Some(load) = Load::lay_out(self, client) else { return };
+        load.send(self).await;
+        self.promises.lock().counts.loads += 1;
     }
 
     async fn transfer(&self) {

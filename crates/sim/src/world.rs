@@ -1,16 +1,17 @@
 //! The world: a volume that outlives servers, a clock, dice, and one life of a server after the other.
 
-use crate::host::Host;
+use crate::host::Paced;
 use crate::trace::Trace;
 use base::{Clock, Config, Dice, ManualClock};
 use fs::mem::Op;
 use fs::{CrashPolicy, FilePath, MemVolume, Volume};
 use hfile::BlockCache;
+use local::LocalHost;
 use master::{Caller, Master, MasterEnv, Unobserved};
 use model::{RegionInfo, ServerName};
 use parking_lot::Mutex;
 use region::{CloseMode, MemoryMeter, RegionEnv, RegionSettings};
-use regionserver::{RegionServer, RegionServerParts, RegionService};
+use regionserver::{BulkLoadDoor, RegionServer, RegionServerParts, RegionService};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
@@ -19,6 +20,9 @@ use std::time::Duration;
 /// Every policy of a crash.
 pub const POLICIES: [CrashPolicy; 4] =
     [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn, CrashPolicy::TornWithHoles];
+
+/// Where the volume is on the disk that clients know.
+pub const ROOT: &str = "/srv/basalt";
 
 /// When the world begins.
 pub const START_MS: i64 = 1_795_220_000_000;
@@ -123,7 +127,7 @@ impl World {
         let volume: Arc<dyn Volume> = Arc::new(self.volume.clone());
         let clock: Arc<dyn Clock> = self.clock.clone();
         let cluster_id = master::rootdir::prepare(&*volume, &self.dice).map_err(|e| format!("root directory: {e}"))?;
-        recover_logs(&*volume, &name.to_string()).map_err(|e| format!("recovery: {e}"))?;
+        local::recover_logs(&*volume, &name.to_string()).map_err(|e| format!("recovery: {e}"))?;
         let dir = FilePath::new("WALs").join(name.to_string());
         let log = |kind: &'static str| {
             let options = wal::LogOptions { kind, ..wal::LogOptions::from_config(&self.config) };
@@ -153,11 +157,16 @@ impl World {
             on_fatal: Arc::new(move |why| _ = told.lock().get_or_insert(why)),
             on_stop_request: Arc::new(|_| ()),
         });
+        server.set_bulk_load_door(BulkLoadDoor {
+            outside: volume.clone(),
+            root: ROOT.to_owned(),
+            cluster_id: cluster_id.clone(),
+        });
         let parts = MasterEnv {
             volume,
             clock,
             config: self.config.clone(),
-            host: Arc::new(Host::new(server.clone(), self.dice.clone(), self.trace.clone())),
+            host: Arc::new(LocalHost::new(server.clone(), Paced::new(self.dice.clone(), self.trace.clone()))),
             observer: Arc::new(Unobserved),
             cluster_id,
             server_name: ServerName::new("localhost", 16000, start_code),
@@ -261,21 +270,7 @@ impl Life {
         self.master.stop();
         self.settle().await;
         self.server.stop(CloseMode::Flush).map_err(|e| e.to_string())?;
-        self.logs.iter().try_for_each(|log| log.close()).map_err(|e| e.to_string())
+        self.logs.iter().try_for_each(|log| log.close()).map_err(|e| e.to_string())?;
+        self.logs.iter().try_for_each(|log| log.archive_flushed().map(drop)).map_err(|e| e.to_string())
     }
-}
-
-/// As the binary: every log of earlier lives is split and archived.
-fn recover_logs(volume: &dyn Volume, worker: &str) -> Result<(), String> {
-    let wals = FilePath::new("WALs");
-    if !volume.exists(&wals).map_err(|e| e.to_string())? {
-        return Ok(());
-    }
-    for entry in volume.list(&wals).map_err(|e| e.to_string())?.into_iter().filter(|entry| entry.is_dir) {
-        let mut regions = wal::RegionDirectories { volume, root: FilePath::root(), flushed: |_: &str| None };
-        let options = wal::SplitOptions { worker: worker.to_owned(), ..wal::SplitOptions::default() };
-        wal::split_directory(volume, &wals.join(&entry.name), &FilePath::new("oldWALs"), &mut regions, &options)
-            .map_err(|e| e.to_string())?;
-    }
-    Ok(())
 }

@@ -1,0 +1,117 @@
+//! The region server as the master sees it: in the same process, a call away.
+
+use bytes::Bytes;
+use cell::CellBuffer;
+use master::{HostError, Later, RegionHost};
+use model::status::RegionLoad;
+use model::{Mutation, RegionInfo, Scan, ServerName, TableDescriptor};
+use region::Remedy;
+use regionserver::{RegionServer, ServerError};
+use std::sync::Arc;
+
+/// How a call to the region server is made: its work blocks.
+pub trait Runner: Send + Sync + 'static {
+    /// Runs `work` from now on; the answer comes when it is done.
+    fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, HostError> + Send + 'static,
+    ) -> Later<'_, Result<T, HostError>>;
+}
+
+/// A region server in this process.
+pub struct LocalHost<R> {
+    server: Arc<RegionServer>,
+    runner: R,
+}
+
+impl<R: Runner> LocalHost<R> {
+    /// The host over `server`, whose work is done by `runner`.
+    pub fn new(server: Arc<RegionServer>, runner: R) -> LocalHost<R> {
+        LocalHost { server, runner }
+    }
+
+    fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&RegionServer) -> Result<T, ServerError> + Send + 'static,
+    ) -> Later<'_, Result<T, HostError>> {
+        let server = self.server.clone();
+        self.runner.run(move || work(&server).map_err(host_error))
+    }
+}
+
+fn host_error(error: ServerError) -> HostError {
+    match &error {
+        ServerError::Stopping(_) => HostError::Stopping,
+        ServerError::Region(inner) => match inner.remedy() {
+            Remedy::Reject => HostError::Refused(error.to_string()),
+            Remedy::StopServer => HostError::Stopping,
+            Remedy::RetryHere | Remedy::RetryElsewhere => HostError::Failed(error.to_string()),
+        },
+        ServerError::NotOnline(_) | ServerError::InTransition(_) => HostError::Failed(error.to_string()),
+    }
+}
+
+impl<R: Runner> RegionHost for LocalHost<R> {
+    fn server_name(&self) -> ServerName {
+        self.server.name().clone()
+    }
+
+    fn open_region(&self, info: RegionInfo, table: Arc<TableDescriptor>) -> Later<'_, Result<u64, HostError>> {
+        self.run(move |server| server.open_region(&info, table))
+    }
+
+    fn close_region(&self, encoded_name: &str) -> Later<'_, Result<(), HostError>> {
+        let name = encoded_name.to_owned();
+        self.run(move |server| server.close_region(&name))
+    }
+
+    fn flush_region(&self, encoded_name: &str, families: Vec<Bytes>) -> Later<'_, Result<(), HostError>> {
+        let name = encoded_name.to_owned();
+        self.run(move |server| server.flush_region(&name, families).map(|_| ()))
+    }
+
+    fn compact_region(
+        &self,
+        encoded_name: &str,
+        family: Option<Bytes>,
+        major: bool,
+    ) -> Later<'_, Result<(), HostError>> {
+        let name = encoded_name.to_owned();
+        self.run(move |server| server.request_compaction(&name, family, major))
+    }
+
+    fn split_point(&self, encoded_name: &str) -> Later<'_, Result<Option<Bytes>, HostError>> {
+        let name = encoded_name.to_owned();
+        self.run(move |server| server.split_point(&name))
+    }
+
+    fn split_region_files(
+        &self,
+        parent: &RegionInfo,
+        table: Arc<TableDescriptor>,
+        daughters: [RegionInfo; 2],
+    ) -> Later<'_, Result<(), HostError>> {
+        let parent = parent.clone();
+        self.run(move |server| server.split_region_files(&parent, &table, [&daughters[0], &daughters[1]]))
+    }
+
+    fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> Later<'_, Result<(), HostError>> {
+        let name = encoded_name.to_owned();
+        self.run(move |server| server.mutate(&name, &mutations))
+    }
+
+    fn scan(&self, encoded_name: &str, scan: Scan) -> Later<'_, Result<CellBuffer, HostError>> {
+        let name = encoded_name.to_owned();
+        self.run(move |server| server.scan(&name, &scan))
+    }
+
+    fn memory(&self) -> master::Memory {
+        let env = self.server.env();
+        let used_bytes = env.memory.memstore_bytes() + env.cache.stats().used_bytes;
+        master::Memory { used_bytes, max_bytes: self.server.status().memory_budget_bytes }
+    }
+
+    fn region_loads(&self) -> Vec<RegionLoad> {
+        self.server.status().regions
+    }
+}

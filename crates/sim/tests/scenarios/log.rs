@@ -1,0 +1,106 @@
+//! The log: power failures, syncs that fail, what must be kept of it.
+
+use crate::common::{fault, send};
+use basalt_sim::calls::{self, Failure};
+use basalt_sim::promises::Fate;
+use basalt_sim::stage::Stage;
+use basalt_sim::steps;
+use basalt_sim::work::table;
+use basalt_sim::world::POLICIES;
+use fs::mem::{Fault, Op};
+use fs::{CrashPolicy, FaultKind};
+
+#[test]
+fn f02_power_loss_keeps_what_was_acknowledged() {
+    for (seed, policy) in (0..).zip(POLICIES.into_iter().cycle().take(24)) {
+        let mut stage = Stage::new(seed);
+        stage
+            .act(async |desk| {
+                steps::write(desk, 9).await;
+                // And some that nobody answers: their bytes may be on the disk in part.
+                for client in 0..4 {
+                    tokio::spawn(desk.clone().work(client));
+                    desk.life.settle().await;
+                }
+            })
+            .expect("starts");
+        stage.crash(policy, seed);
+        stage.check().unwrap_or_else(|violation| panic!("seed {seed}, {policy:?}: {violation}"));
+    }
+}
+
+/// HBASE-27230: what one failed sync leaves is unknown; nothing may rest on it.
+#[test]
+fn f04_sync_fails_once() {
+    for policy in POLICIES {
+        let mut stage = Stage::new(4);
+        let volume = stage.world.volume.clone();
+        stage
+            .act(async |desk| {
+                steps::write(desk, 3).await;
+                volume.inject(fault(Op::Sync, "WALs", 1, FaultKind::Io));
+                steps::write(desk, 3).await;
+                assert_eq!(desk.life.fatal(), None, "the entries move to a fresh file");
+                assert_eq!(desk.life.logs[0].stats().rescues, 1);
+                let all = desk.promises.lock().journal.values().flatten().all(|write| write.fate == Fate::Acked);
+                assert!(all, "every write was answered");
+            })
+            .expect("starts");
+        stage.crash(policy, 4);
+        stage.check().unwrap_or_else(|violation| panic!("{policy:?}: {violation}"));
+    }
+}
+
+/// HBASE-26195, HBASE-14004: a write whose sync failed is not acknowledged, not visible, and afterwards there or not, for ever.
+#[test]
+fn f05_failed_sync_then_crash() {
+    for (seed, policy) in (0..).zip(POLICIES.into_iter().cycle().take(12)) {
+        let mut stage = Stage::new(5);
+        let volume = stage.world.volume.clone();
+        stage
+            .act(async |desk| {
+                steps::write(desk, 3).await;
+                // The fresh file fails as well.
+                volume.inject(Fault { forever: true, ..fault(Op::Sync, "WALs", 1, FaultKind::Io) });
+                let answer = send(desk, table(), steps::journal_write("11-journal90", 77, false)).await;
+                assert!(matches!(answer, Err(Failure::Maybe(_))), "not acknowledged, not refused: {answer:?}");
+                assert!(desk.life.fatal().is_some(), "the server must stop");
+                let seen = calls::get(&desk.life, &table(), "11-journal90").await;
+                let shown = seen.is_ok_and(|cells| cells.iter().any(|(_, number, _)| *number == 77));
+                assert!(!shown, "what may be lost is not shown");
+                let late = send(desk, table(), steps::journal_write("11-journal90", 78, false)).await;
+                assert!(late.is_err(), "nothing is acknowledged any more");
+            })
+            .expect("starts");
+        stage
+            .promises
+            .lock()
+            .journal
+            .entry("11-journal90".into())
+            .or_default()
+            .extend([77, 78].map(|number| basalt_sim::promises::Write { number, deletes: false, fate: Fate::Maybe }));
+        stage.crash(policy, seed);
+        stage.check().unwrap_or_else(|violation| panic!("{policy:?}: {violation}"));
+        stage.check().unwrap_or_else(|violation| panic!("{policy:?}, once more: {violation}"));
+    }
+}
+
+/// HBASE-16721: a flush of one family must not make the log forget the others.
+#[test]
+fn f09_log_is_kept_for_families_that_were_not_flushed() {
+    for family in ["f", "g"] {
+        let mut stage = Stage::new(9);
+        stage
+            .act(async |desk| {
+                for _ in 0..4 {
+                    steps::write(desk, 3).await;
+                    steps::flush(desk, &[family]);
+                    desk.life.logs[0].roll().expect("rolled");
+                    desk.life.logs[0].archive_flushed().expect("archived");
+                }
+            })
+            .expect("starts");
+        stage.crash(CrashPolicy::LoseUnsynced, 9);
+        stage.check().unwrap_or_else(|violation| panic!("{family}: {violation}"));
+    }
+}

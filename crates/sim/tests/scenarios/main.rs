@@ -1,0 +1,9 @@
+//! Scenes after faults that others have met: the whole server on a model disk. Numbers as in docs/reliability.md; where HBase
+//! met the fault first, the comment says in which issue.
+
+mod common;
+mod disk;
+mod log;
+mod reads;
+mod recovery;
+mod tables;

@@ -1,0 +1,163 @@
+//! Recovery: logs that cannot be read, that end anywhere, that are replayed by family, and starts that are stopped.
+
+use crate::common::{fault, make, own, send};
+use basalt_sim::calls::{self, mutation};
+use basalt_sim::stage::Stage;
+use basalt_sim::steps;
+use basalt_sim::world::POLICIES;
+use cell::CellType;
+use fs::mem::Op;
+use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
+use model::{FamilyDescriptor, MutationKind, Nonce, TableDescriptor};
+
+#[test]
+fn f10_replay_skips_by_family() {
+    for seed in 0..12 {
+        let mut stage = Stage::new(10 + seed);
+        for round in 0..4u64 {
+            stage
+                .act(async |desk| {
+                    for at in 0..3 {
+                        steps::write(desk, 2).await;
+                        match (seed + round * 3 + at) % 4 {
+                            0 => steps::flush(desk, &["f"]),
+                            1 => steps::flush(desk, &["g"]),
+                            2 => steps::flush(desk, &[]),
+                            _ => {}
+                        }
+                    }
+                })
+                .expect("starts");
+            stage.crash(POLICIES[((seed + round) % 4) as usize], seed);
+            stage.check().unwrap_or_else(|violation| panic!("seed {seed}, round {round}: {violation}"));
+        }
+    }
+}
+
+/// HBASE-15252: a disk that does not answer is not the end of a log.
+#[test]
+fn f11_read_error_during_replay() {
+    let mut stage = Stage::new(11);
+    stage.act(async |desk| steps::write(desk, 12).await).expect("starts");
+    stage.crash(CrashPolicy::LoseUnsynced, 11);
+    let left = stage.world.snapshot();
+    let mut refused = 0;
+    for kind in [FaultKind::TimedOut, FaultKind::Io, FaultKind::ShortRead] {
+        for path in ["WALs", "recovered.edits"] {
+            for nth in 1..12 {
+                stage.world.volume = left.crash(&base::Dice::seeded(0), CrashPolicy::KeepAll);
+                stage.world.volume.inject(fault(Op::Read, path, nth, kind));
+                refused += u64::from(stage.act(async |_| ()).is_err());
+                stage.crash(CrashPolicy::KeepAll, 0);
+                stage.check().unwrap_or_else(|violation| panic!("{kind:?} at read {nth} of {path}: {violation}"));
+            }
+        }
+    }
+    assert!(refused > 20, "only {refused} starts met the fault");
+}
+
+/// HBASE-28569: recovery that stops anywhere, and stops again while it is repeated.
+#[test]
+fn f13_recovery_stopped_twice() {
+    let mut stage = Stage::new(13);
+    stage.act(async |desk| steps::write(desk, 12).await).expect("starts");
+    stage.crash(CrashPolicy::LoseUnsynced, 13);
+    let left = stage.world.snapshot();
+    for first in (0..240).step_by(7) {
+        stage.world.volume = left.crash(&base::Dice::seeded(0), CrashPolicy::KeepAll);
+        for (stop, policy) in
+            [(first, POLICIES[(first % 4) as usize]), (first / 2 + 5, POLICIES[(first / 7 % 4) as usize])]
+        {
+            stage.world.volume.stop_after(stop);
+            let _stopped = stage.act(async |_| ());
+            stage.crash(policy, first);
+        }
+        stage.check().unwrap_or_else(|violation| panic!("stopped after {first}: {violation}"));
+    }
+}
+
+/// HBASE-20604, HBASE-27354: a reader of a log that is being written sees a prefix, whatever is visible of the last entry.
+#[test]
+fn f15_every_prefix_of_a_log_is_a_prefix_of_its_entries() {
+    let mut stage = Stage::new(15);
+    stage.act(async |desk| steps::write(desk, 8).await).expect("starts");
+    let logs = stage.world.volume.all_files().into_iter().filter(|path| path.as_str().starts_with("WALs/"));
+    let path = logs.max_by_key(|path| stage.world.volume.read(path).map_or(0, |bytes| bytes.len())).expect("a log");
+    let bytes = stage.world.volume.read(&path).expect("readable");
+    let read = |bytes: &[u8]| {
+        let volume = MemVolume::new();
+        let at = FilePath::new("log");
+        volume.put_file(&at, bytes);
+        let mut entries = Vec::new();
+        let mut reader = wal::Reader::open(&volume, &at)?;
+        while let Some(entry) = reader.next()? {
+            entries.push((entry.key.seq_id, entry.cells.bytes().clone()));
+        }
+        Ok::<_, wal::Error>(entries)
+    };
+    let all = read(&bytes).expect("whole");
+    assert!(all.len() > 8, "{} entries", all.len());
+    let mut seen = 0;
+    for len in 0..=bytes.len() {
+        let entries = read(&bytes[..len]).unwrap_or_else(|error| panic!("{len} of {} bytes: {error}", bytes.len()));
+        assert!(entries.len() >= seen && all.starts_with(&entries), "{len} bytes: {} entries", entries.len());
+        seen = entries.len();
+    }
+}
+
+/// HBASE-26093, 25596, 29219, 29774: logs without entries, without a header, without a byte.
+#[test]
+fn f16_empty_and_headless_logs() {
+    let mut stage = Stage::new(16);
+    stage.act(async |desk| steps::write(desk, 4).await).expect("starts");
+    let log =
+        stage.world.volume.all_files().into_iter().find(|path| path.as_str().starts_with("WALs/")).expect("a log");
+    let whole = stage.world.volume.read(&log).expect("readable");
+    stage.crash(CrashPolicy::LoseUnsynced, 16);
+    let left = stage.world.snapshot();
+    for len in 0..40.min(whole.len()) {
+        stage.world.volume = left.crash(&base::Dice::seeded(0), CrashPolicy::KeepAll);
+        // The last thing that an earlier server did was to begin a file.
+        let dead = FilePath::new("WALs/localhost,16020,1500000000000/localhost%2C16020%2C1500000000000.1500000000001");
+        stage.world.volume.put_file(&dead, &whole[..len]);
+        stage.check().unwrap_or_else(|violation| panic!("{len} bytes: {violation}"));
+    }
+}
+
+/// HBASE-25678: the answer was lost with the server; the retry counts once.
+#[test]
+fn f51_nonce_after_restart() {
+    for policy in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn] {
+        let mut stage = Stage::new(51);
+        let increment = || {
+            let mut increment = mutation(
+                MutationKind::Increment,
+                "counter",
+                &[("f", "n", i64::MAX, CellType::Put, &1u64.to_be_bytes())],
+            );
+            increment.nonce = Some(Nonce { group: 3, number: 9 });
+            increment
+        };
+        let name = own("counters");
+        let made = name.clone();
+        stage
+            .act(async |desk| {
+                make(desk, TableDescriptor::new(made.clone(), [FamilyDescriptor::new("f")])).await;
+                let life = desk.life.clone();
+                let sent = tokio::spawn(async move { calls::mutate(&life, &made, &increment()).await });
+                desk.life.settle().await;
+                // Durable, and nobody hears of it.
+                desk.life.logs[0].sync_once().expect("synced");
+                drop(sent);
+            })
+            .expect("starts");
+        stage.crash(policy, 51);
+        let value = stage.act(async |desk| {
+            for _ in 0..3 {
+                send(desk, name.clone(), increment()).await.expect("answered");
+            }
+            calls::get(&desk.life, &name, "counter").await.expect("read")[0].2.clone()
+        });
+        assert_eq!(value.expect("starts"), 1u64.to_be_bytes(), "{policy:?}");
+    }
+}

@@ -1,0 +1,181 @@
+//! Tables and regions that change while the disk fails.
+
+use crate::common::{fault, make, own, put, regions, send};
+use basalt_sim::calls;
+use basalt_sim::stage::{Stage, check};
+use basalt_sim::steps;
+use basalt_sim::work::{self, table};
+use basalt_sim::world::POLICIES;
+use bytes::Bytes;
+use fs::mem::{Fault, Op};
+use fs::{CrashPolicy, FaultKind, FilePath, Volume};
+use master::Caller;
+use model::{FamilyDescriptor, TableDescriptor};
+
+/// HBASE-24189: the log of a table that is gone does not bring its directory back.
+#[test]
+fn f20_table_deleted_before_replay() {
+    let mut stage = Stage::new(20);
+    let name = own("gone");
+    stage
+        .act(async |desk| {
+            make(desk, TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")])).await;
+            for row in ["a", "b"] {
+                send(desk, name.clone(), put(row, 1, "v")).await.expect("written");
+            }
+            let caller = Caller::default();
+            let id = desk.life.master.disable_table(&name, &caller).await.expect("accepted");
+            desk.life.master.wait_for(id).await.expect("disabled");
+            let id = desk.life.master.delete_table(&name, &caller).await.expect("accepted");
+            desk.life.master.wait_for(id).await.expect("deleted");
+            steps::write(desk, 3).await;
+        })
+        .expect("starts");
+    for policy in POLICIES {
+        stage.crash(policy, 20);
+        stage.check().unwrap_or_else(|violation| panic!("{policy:?}: {violation}"));
+        let there = stage.world.volume.exists(&FilePath::new("data/default/gone")).expect("memory");
+        assert!(!there, "{policy:?}: the directory is back");
+    }
+}
+
+/// A disk that fails while a region is closed for an alteration: what it held must be there when it is open again.
+#[test]
+fn a_region_whose_close_failed_keeps_its_writes() {
+    for nth in 1..40 {
+        let mut stage = Stage::new(60);
+        let volume = stage.world.volume.clone();
+        stage
+            .act(async |desk| {
+                steps::write(desk, 12).await;
+                let family = work::stored_otherwise(&desk.life, &base::Dice::seeded(nth), 0);
+                let kind = if nth % 2 == 0 { FaultKind::Io } else { FaultKind::Full };
+                volume.inject(Fault {
+                    op: None,
+                    path_contains: Some("data/default/t/".into()),
+                    nth,
+                    kind,
+                    forever: false,
+                });
+                let id = desk.life.master.modify_family(&table(), family, &Caller::default()).await;
+                if let Ok(id) = id {
+                    desk.life.master.wait_for(id).await.expect("it tries again");
+                }
+                volume.clear_faults();
+                check(desk).await.unwrap_or_else(|violation| panic!("call {nth} fails: {violation}"));
+            })
+            .expect("starts");
+        stage.crash(CrashPolicy::LoseUnsynced, nth);
+        stage.check().unwrap_or_else(|violation| panic!("call {nth} fails, after a crash: {violation}"));
+    }
+}
+
+/// Every row is in one daughter, whole, whatever block, encoding, compression and filter its files have.
+#[test]
+fn f24_split_at_any_row() {
+    for seed in 0..40 {
+        let mut stage = Stage::new(seed);
+        let dice = base::Dice::seeded(seed);
+        stage
+            .act(async |desk| {
+                for _ in 0..3 {
+                    steps::write(desk, 12).await;
+                    steps::flush(desk, &[]);
+                }
+                let rows: Vec<String> = desk.promises.lock().still.iter().cloned().collect();
+                for _ in 0..4 {
+                    let row = rows[dice.below(rows.len() as u64) as usize].clone();
+                    let region = calls::region_of(&desk.life, &table(), row.as_bytes()).expect("there");
+                    let at = Some(Bytes::from(row.clone()));
+                    let Ok(id) = desk.life.master.split_region(region.encoded_name(), at, &Caller::default()).await
+                    else {
+                        continue;
+                    };
+                    let _ended = desk.life.master.wait_for(id).await;
+                    check(desk).await.unwrap_or_else(|violation| {
+                        let t = desk.life.master.cluster().descriptor(&table());
+                        panic!("seed {seed}, split at {row}: {violation} {t:?}")
+                    });
+                    steps::compact(desk, true);
+                    check(desk).await.unwrap_or_else(|violation| panic!("seed {seed}, merged: {violation}"));
+                }
+            })
+            .expect("starts");
+    }
+}
+
+/// A disk that is full for a moment under hbase:meta, while every region of a table is opened anew.
+#[test]
+fn an_alteration_opens_every_region_though_meta_could_not_be_written() {
+    for nth in 1..8 {
+        let mut stage = Stage::new(62);
+        let volume = stage.world.volume.clone();
+        stage
+            .act(async |desk| {
+                steps::write(desk, 9).await;
+                volume.inject(fault(Op::Flush, ".meta", nth, FaultKind::Full));
+                let family = work::stored_otherwise(&desk.life, &base::Dice::seeded(1), 0);
+                let id = desk.life.master.modify_family(&table(), family, &Caller::default()).await.expect("accepted");
+                let master = desk.life.master.clone();
+                let ended = tokio::spawn(async move { master.wait_for(id).await });
+                for _ in 0..200 {
+                    desk.life.server.step_chores();
+                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                }
+                assert!(ended.is_finished(), "write {nth}: it tries again until it is done");
+                volume.clear_faults();
+                check(desk).await.unwrap_or_else(|violation| panic!("write {nth}: {violation}"));
+            })
+            .expect("starts");
+    }
+}
+
+/// A region that could not be opened is tried again, also when the trial itself fails half way (a full disk under hbase:meta).
+#[test]
+fn a_failed_open_is_tried_until_it_works() {
+    let mut stage = Stage::new(61);
+    let volume = stage.world.volume.clone();
+    stage
+        .act(async |desk| {
+            steps::write(desk, 9).await;
+            steps::flush(desk, &[]);
+            volume.inject(Fault { forever: true, ..fault(Op::Open, "/f/", 1, FaultKind::Io) });
+            let family = work::stored_otherwise(&desk.life, &base::Dice::seeded(1), 0);
+            let id = desk.life.master.modify_family(&table(), family, &Caller::default()).await.expect("accepted");
+            let _ended = desk.life.master.wait_for(id).await;
+            assert!(!work::not_open(&desk.life).is_empty(), "no region could be opened");
+            volume.clear_faults();
+            volume.set_capacity(Some(volume.used_bytes()));
+            tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+            volume.set_capacity(None);
+            desk.life.server.step_chores();
+            check(desk).await.unwrap_or_else(|violation| panic!("with room again: {violation}"));
+        })
+        .expect("starts");
+}
+
+/// The first row that a table's split gives is the one asked for, and nothing is lost on the way.
+#[test]
+fn f24_split_with_a_failing_disk_leaves_no_hole() {
+    for nth in 1..60 {
+        let mut stage = Stage::new(24);
+        let volume = stage.world.volume.clone();
+        stage
+            .act(async |desk| {
+                steps::write(desk, 12).await;
+                let region = regions(desk, &table()).pop().expect("a region");
+                volume.fail_op(nth, if nth % 2 == 0 { FaultKind::Io } else { FaultKind::Full });
+                let row = Some(Bytes::from("71"));
+                if let Ok(id) = desk.life.master.split_region(&region, row, &Caller::default()).await {
+                    let _ended = desk.life.master.wait_for(id).await;
+                }
+                volume.clear_faults();
+                if desk.life.fatal().is_none() {
+                    check(desk).await.unwrap_or_else(|violation| panic!("call {nth} fails: {violation}"));
+                }
+            })
+            .expect("starts");
+        stage.crash(CrashPolicy::LoseUnsynced, nth);
+        stage.check().unwrap_or_else(|violation| panic!("call {nth} fails, after a crash: {violation}"));
+    }
+}
