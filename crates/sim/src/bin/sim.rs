@@ -2,7 +2,9 @@
 #![allow(clippy::disallowed_methods, reason = "a tool: it looks at the machine's clock for its own figures")]
 
 use basalt_sim::run::{Plan, Summary, run};
+use parking_lot::Mutex;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -25,44 +27,92 @@ fn main() -> ExitCode {
     seeds(first, runs, &plan, most_failures)
 }
 
-fn seeds(first: u64, runs: u64, plan: &Plan, most_failures: usize) -> ExitCode {
-    static NOW: AtomicU64 = AtomicU64::new(0);
-    static SINCE: AtomicU64 = AtomicU64::new(0);
-    let begun = Instant::now();
-    // A run that hangs says which one it is.
-    std::thread::spawn(move || {
+/// What the threads share.
+struct Campaign {
+    begun: Instant,
+    first: u64,
+    runs: u64,
+    most_failures: usize,
+    next: AtomicU64,
+    /// By worker: the seed it is at, and the second since when.
+    now: Vec<(AtomicU64, AtomicU64)>,
+    failures: Mutex<Vec<u64>>,
+}
+
+impl Campaign {
+    /// Runs one seed after the other until all are taken or too many failed.
+    fn work(&self, worker: usize, plan: &Plan) -> Vec<(u64, Summary)> {
+        let mut done = Vec::new();
         loop {
-            std::thread::sleep(Duration::from_secs(5));
-            if begun.elapsed().as_secs().saturating_sub(SINCE.load(Ordering::Relaxed)) > 120 {
-                let seed = NOW.load(Ordering::Relaxed);
-                eprintln!("seed {seed} hangs\n  again: cargo xtask sim --seed {seed}");
-                std::process::exit(2);
+            let seed = self.first + self.next.fetch_add(1, Ordering::Relaxed);
+            if seed >= self.first + self.runs || self.failures.lock().len() >= self.most_failures {
+                self.now[worker].1.store(u64::MAX, Ordering::Relaxed);
+                return done;
             }
-        }
-    });
-    let mut total = Summary::default();
-    let mut failures = Vec::new();
-    for seed in first..first + runs {
-        NOW.store(seed, Ordering::Relaxed);
-        SINCE.store(begun.elapsed().as_secs(), Ordering::Relaxed);
-        match std::panic::catch_unwind(|| run(seed, plan)) {
-            Ok(Ok(summary)) => total.add(&summary),
-            Ok(Err(failed)) => {
-                eprintln!("{failed}");
-                failures.push(seed);
+            self.now[worker].0.store(seed, Ordering::Relaxed);
+            self.now[worker].1.store(self.begun.elapsed().as_secs(), Ordering::Relaxed);
+            match std::panic::catch_unwind(|| run(seed, plan)) {
+                Ok(Ok(summary)) => done.push((seed, summary)),
+                Ok(Err(failed)) => {
+                    eprintln!("{failed}");
+                    self.failures.lock().push(seed);
+                }
+                Err(_) => {
+                    eprintln!("seed {seed}: a panic\n  again: cargo xtask sim --seed {seed}");
+                    self.failures.lock().push(seed);
+                }
             }
-            Err(_) => {
-                eprintln!("seed {seed}: a panic\n  again: cargo xtask sim --seed {seed}");
-                failures.push(seed);
-            }
-        }
-        if failures.len() >= most_failures {
-            break;
         }
     }
+
+    /// A run that hangs says which one it is, and ends the program.
+    fn watch(&self) -> ! {
+        loop {
+            std::thread::sleep(Duration::from_secs(5));
+            for (seed, since) in &self.now {
+                if self.begun.elapsed().as_secs().saturating_sub(since.load(Ordering::Relaxed)) > 120 {
+                    let seed = seed.load(Ordering::Relaxed);
+                    eprintln!("seed {seed} hangs\n  again: cargo xtask sim --seed {seed}");
+                    std::process::exit(2);
+                }
+            }
+        }
+    }
+}
+
+/// As many at once as there are processors; runs know nothing of each other.
+fn seeds(first: u64, runs: u64, plan: &Plan, most_failures: usize) -> ExitCode {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(usize::try_from(runs).unwrap_or(1));
+    let campaign = Arc::new(Campaign {
+        begun: Instant::now(),
+        first,
+        runs,
+        most_failures,
+        next: AtomicU64::new(0),
+        now: (0..workers).map(|_| (AtomicU64::new(first), AtomicU64::new(0))).collect(),
+        failures: Mutex::default(),
+    });
+    let watched = campaign.clone();
+    std::thread::spawn(move || watched.watch());
+    let mut done: Vec<(u64, Summary)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers)
+            .map(|worker| {
+                let campaign = &campaign;
+                scope.spawn(move || campaign.work(worker, plan))
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a run's panic is caught")).collect()
+    });
+    // In the order of the seeds: the sum of a campaign is the same whoever ran what.
+    done.sort_by_key(|(seed, _)| *seed);
+    let mut total = Summary::default();
+    done.iter().for_each(|(_, summary)| total.add(summary));
+    let mut failures = campaign.failures.lock().clone();
+    failures.sort_unstable();
     println!(
-        "{runs} runs from seed {first} in {:.1} s: {} failed {failures:?}",
-        begun.elapsed().as_secs_f64(),
+        "{} of {runs} runs from seed {first} in {:.1} s: {} failed {failures:?}",
+        done.len() + failures.len(),
+        campaign.begun.elapsed().as_secs_f64(),
         failures.len()
     );
     println!("{total:#?}");
