@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const BUFFER_BYTES: usize = 128 * 1024;
+/// How far behind its end a file that is written behind stays in the page cache: enough that what is older has mostly reached
+/// the disk, so that its pages can be let go.
+const KEPT_BEHIND_BYTES: u64 = 32 << 20;
 const LOCK_NAME: &str = ".basalt.lock";
 
 /// A directory of the local file system.
@@ -103,6 +106,7 @@ impl Volume for LocalVolume {
             written: 0,
             preallocated: 0,
             written_behind: 0,
+            let_go: 0,
             broken: false,
         }))
     }
@@ -203,6 +207,10 @@ impl ReadAt for LocalFile {
         self.file.metadata().map(|m| m.len()).map_err(|e| Error::new("stat", &self.path, e))
     }
 
+    fn forget(&self) {
+        let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::DontNeed);
+    }
+
     fn will_need(&self, offset: u64, len: u64) {
         // A hint: a file system that does not know it changes nothing.
         let _ = rustix::fs::fadvise(&self.file, offset, std::num::NonZeroU64::new(len), Advice::WillNeed);
@@ -216,6 +224,8 @@ struct LocalAppender {
     written: u64,
     preallocated: u64,
     written_behind: u64,
+    /// Up to here the page cache was asked to forget.
+    let_go: u64,
     broken: bool,
 }
 
@@ -305,6 +315,13 @@ impl Appender for LocalAppender {
         if len.is_some() {
             let _ = rustix::fs::fadvise(&self.file, self.written_behind, len, Advice::DontNeed);
             self.written_behind = self.written;
+        }
+        // What lies further back has reached the disk meanwhile, and now the same advice drops it. The kernel takes those very pages
+        // for what is written next, instead of others that it would have to take from the reader's files, or to clear for the first time.
+        let end = self.written.saturating_sub(KEPT_BEHIND_BYTES);
+        if let Some(len) = std::num::NonZeroU64::new(end.saturating_sub(self.let_go)) {
+            let _ = rustix::fs::fadvise(&self.file, self.let_go, Some(len), Advice::DontNeed);
+            self.let_go = end;
         }
     }
 }

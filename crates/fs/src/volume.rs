@@ -115,6 +115,8 @@ pub trait ReadAt: Send + Sync {
     }
     /// A hint that `len` bytes from `offset` on will be read soon.
     fn will_need(&self, _offset: u64, _len: u64) {}
+    /// A hint that the file will hardly be read again: its place in the operating system's memory may go to others.
+    fn forget(&self) {}
 }
 
 /// A file being written from its start to its end by one writer.
@@ -131,7 +133,7 @@ pub trait Appender: Send {
     fn position(&self) -> u64;
     /// A hint that the file will grow to about `len` bytes. What is not used is given back when the appender goes.
     fn preallocate(&mut self, _len: u64) {}
-    /// A hint that what was flushed since the last such call may go to the disk now, so that a later sync finds little to do.
-    /// Does not wait.
+    /// A hint that what was flushed since the last such call may go to the disk now, so that a later sync finds little to do, and
+    /// that nobody is going to read the file soon: what was written long ago need not stay in memory. Does not wait.
     fn write_behind(&mut self) {}
 }

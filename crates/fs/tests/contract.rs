@@ -122,3 +122,28 @@ fn room_reserved_by_a_killed_process_is_given_back() {
     assert!(held_bytes() < 1 << 20, "{} bytes held for 12", held_bytes());
     assert_eq!(volume.read(&path("log")).expect("read"), b"all there is");
 }
+
+/// More than stays in the page cache behind the end.
+#[test]
+fn a_file_that_is_written_behind_and_forgotten_reads_back_whole() {
+    let scratch = Scratch::new("behind");
+    let volume = LocalVolume::open(&scratch.0).expect("opened");
+    let mut out = volume.create(&path("log")).expect("created");
+    let piece: Vec<u8> = (0..1 << 20).map(|n: u32| (n % 251) as u8).collect();
+    for n in 0..40u8 {
+        out.append(&[n]).expect("appended");
+        out.append(&piece).expect("appended");
+        out.flush().expect("flushed");
+        out.write_behind();
+    }
+    out.sync().expect("synced");
+    drop(out);
+    let file = volume.open(&path("log")).expect("opened");
+    file.forget();
+    let mut buffer = vec![0; piece.len() + 1];
+    for n in 0..40u8 {
+        let offset = u64::from(n) * buffer.len() as u64;
+        file.read_exact_at(&mut buffer, offset).expect("read");
+        assert!(buffer[0] == n && buffer[1..] == piece, "piece {n} is not what was written");
+    }
+}

@@ -425,6 +425,13 @@ impl Reader {
         Ok(bloom.contains(key, &bits))
     }
 
+    /// For a file that others have replaced: forgets its blocks in the cache, and asks the volume to do the same with its pages. The reader
+    /// stays usable.
+    pub fn retire(&self) {
+        self.evict();
+        self.source.file.forget();
+    }
+
     /// Forgets the file's blocks in the cache; the reader stays usable.
     pub fn evict(&self) {
         if let Some(cache) = &self.source.cache {

@@ -24,14 +24,19 @@ mod skiplist;
 pub use memstore::{MemStore, Sizes};
 pub use segment::{Growth, Inserter, Segment, SegmentId, SegmentIter, TimeRange};
 
-/// Keeps up to `bytes` of the memory of dropped segments for new ones, for the whole process; none without this call.
-/// That memory counts against nobody's memstore: take it from the budget.
+/// Keeps the memory of dropped segments for new ones, for the whole process, as long as that and what segments hold come to no more than
+/// `bytes`: what all memstores may take together. Without this call nothing is kept.
 pub fn keep_spare_memory(bytes: usize) {
     skiplist::keep_spare(bytes);
 }
 
-/// Gives back the memory of dropped segments that no new one has needed since the last call. To be called now and then,
-/// every some seconds.
+/// Bytes of dropped segments that are kept for new ones now.
+pub fn spare_memory_bytes() -> usize {
+    skiplist::spare_bytes()
+}
+
+/// Gives back a part of the memory of dropped segments that no new one has needed since the last call. To be called now and then,
+/// every some seconds: without writes all but little is given back within some minutes.
 pub fn release_spare_memory() {
     skiplist::release_spare();
 }

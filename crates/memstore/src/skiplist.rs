@@ -21,7 +21,7 @@ mod node;
 mod tests;
 
 use arena::Arena;
-pub(crate) use arena::{keep_spare, release_spare};
+pub(crate) use arena::{keep_spare, release_spare, spare_bytes};
 use cell::{CellRef, Order};
 pub(crate) use cursor::Cursor;
 use node::{Header, Link, Needle, Node};

@@ -402,7 +402,7 @@ impl Region {
                 store.work.lock().retired.append(&mut ready);
                 return Err(wrap(error));
             }
-            ready.iter().for_each(|file| file.reader.evict());
+            ready.iter().for_each(|file| file.reader.retire());
             archived += ready.len();
         }
         Ok(archived)

@@ -159,12 +159,13 @@ impl RegionServer {
         let RegionServerParts { name, env, meta_env, config, memory_budget_bytes, on_fatal, on_stop_request } = parts;
         let clock = env.clock.clone();
         let started_ms = clock.now_ms().0;
-        // Flushed memory for the next memstores: a part of the budget too small to be missed, one usual flush at the most.
-        region::keep_spare_memory((memory_budget_bytes / 32).min(128 << 20) as usize);
+        let marks = MemoryMarks::new(&config, memory_budget_bytes);
+        // Flushed memory waits for the next memstores, within what memstores may have.
+        region::keep_spare_memory(usize::try_from(marks.limit_bytes).unwrap_or(usize::MAX));
         // Ids of two lives of a server do not meet: the start code is in their upper half.
         let first_scanner_id = (name.start_code & 0x7FFF_FFFF) << 32 | 1;
         Arc::new(RegionServer {
-            marks: MemoryMarks::new(&config, memory_budget_bytes),
+            marks,
             memory_budget_bytes,
             scanners: Scanners::new(clock.clone(), config.get(&settings::SCANNER_TIMEOUT_MS), first_scanner_id),
             nonces: Nonces::new(clock, config.get(&settings::NONCE_TIMEOUT_MS)),

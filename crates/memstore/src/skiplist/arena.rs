@@ -18,31 +18,40 @@ const MAX_CHUNK_BYTES: usize = 2 << 20;
 /// Pieces above this get a chunk of their own, so that at most a quarter of an ordinary chunk is left unused at its end.
 const MAX_SHARED_BYTES: usize = MAX_CHUNK_BYTES / 4;
 
-/// Most chunks kept for later; none until somebody who knows the memory budget says how many.
-static MAX_SPARE_CHUNKS: AtomicUsize = AtomicUsize::new(0);
+/// Most chunks in arenas and kept for later together; none are kept until somebody who knows the memory budget says how many.
+static MAX_CHUNKS: AtomicUsize = AtomicUsize::new(0);
+/// Of the spare chunks that nobody needed, this part is given back at a time: a flush, and what follows it, must not find them gone.
+const GIVEN_BACK_AT_ONCE: usize = 8;
 
-/// Chunks of [`MAX_CHUNK_BYTES`] that no arena holds.
-static SPARE: Mutex<Spare> = Mutex::new(Spare { chunks: Vec::new(), fewest: 0 });
+/// Chunks of [`MAX_CHUNK_BYTES`] that no arena holds, and how many are held.
+static SPARE: Mutex<Spare> = Mutex::new(Spare { chunks: Vec::new(), fewest: 0, in_arenas: 0 });
 
 struct Spare {
     chunks: Vec<NonNull<Chunk>>,
     /// The least that there were since the last [`release_spare`].
     fewest: usize,
+    /// Chunks of that size in arenas.
+    in_arenas: usize,
 }
 
 // SAFETY: each chunk is plain memory from the global allocator, tied to no thread, and owned by the list alone.
 unsafe impl Send for Spare {}
 
-/// Bounds what is kept for later from now on.
+/// Bounds what is kept for later from now on: with what is in use it comes to `bytes` at the most.
 pub(crate) fn keep_spare(bytes: usize) {
-    MAX_SPARE_CHUNKS.store(bytes / MAX_CHUNK_BYTES, Relaxed);
+    MAX_CHUNKS.store(bytes / MAX_CHUNK_BYTES, Relaxed);
 }
 
-/// Gives back the memory that nobody has needed since the last call.
+/// Bytes that are kept for later now.
+pub(crate) fn spare_bytes() -> usize {
+    SPARE.lock().chunks.len() * MAX_CHUNK_BYTES
+}
+
+/// Gives back a part of the memory that nobody has needed since the last call.
 pub(crate) fn release_spare() {
     let unneeded = {
         let mut spare = SPARE.lock();
-        let keep = spare.chunks.len() - spare.fewest;
+        let keep = spare.chunks.len() - spare.fewest.div_ceil(GIVEN_BACK_AT_ONCE);
         let unneeded = spare.chunks.split_off(keep);
         spare.fewest = keep;
         unneeded
@@ -175,6 +184,7 @@ impl Arena {
             return None;
         }
         let mut spare = SPARE.lock();
+        spare.in_arenas += 1;
         let chunk = spare.chunks.pop();
         spare.fewest = spare.fewest.min(spare.chunks.len());
         chunk
@@ -189,22 +199,25 @@ impl Drop for Arena {
     fn drop(&mut self) {
         let mut next = self.growth.get_mut().newest;
         let mut spare = Vec::new();
-        let most = MAX_SPARE_CHUNKS.load(Relaxed);
         while let Some(chunk) = NonNull::new(next) {
             // SAFETY: every chunk on the list was made by `add_chunk` with this layout and is visited once; `&mut self`
             // says that no piece of it is in use any more. The header is read before the memory goes.
             unsafe {
                 next = chunk.as_ref().previous;
                 let bytes = chunk.as_ref().bytes;
-                if bytes == MAX_CHUNK_BYTES && spare.len() < most {
+                if bytes == MAX_CHUNK_BYTES {
                     spare.push(chunk);
                 } else {
                     dealloc(chunk.as_ptr().cast::<u8>(), Arena::layout(bytes));
                 }
             }
         }
+        if spare.is_empty() {
+            return;
+        }
         let mut kept = SPARE.lock();
-        let room = most.saturating_sub(kept.chunks.len());
+        kept.in_arenas -= spare.len();
+        let room = MAX_CHUNKS.load(Relaxed).saturating_sub(kept.in_arenas + kept.chunks.len());
         let too_many = spare.split_off(spare.len().min(room));
         kept.chunks.append(&mut spare);
         drop(kept);

@@ -215,9 +215,12 @@ impl Log {
         }
         file.appender.flush().map_err(Trouble::of_write)?;
         let end = disk.group_end;
-        if !sync && end - disk.written_behind >= WRITE_BEHIND_BYTES {
-            file.appender.write_behind();
+        let write_behind = end - disk.written_behind >= WRITE_BEHIND_BYTES;
+        if write_behind {
             disk.written_behind = end;
+        }
+        if write_behind && !sync {
+            file.appender.write_behind();
         }
         let mut state = self.state.lock();
         state.written = end;
@@ -234,6 +237,10 @@ impl Log {
             // A full disk at this point is as bad as any other failure: what is on the disk is unknown.
             file.appender.sync().map_err(|error| Trouble::Broken(error.into()))?;
             let took_us = self.clock.monotonic_us().saturating_sub(start_us);
+            if write_behind {
+                // Nothing is left to be written; what is old need not stay in the page cache.
+                file.appender.write_behind();
+            }
             let mut state = self.state.lock();
             state.stats.syncs += 1;
             state.stats.sync_us += took_us;
