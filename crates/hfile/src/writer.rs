@@ -256,10 +256,22 @@ impl Writer {
         let last = (self.entry_count > 0).then(|| CellRef::from_checked(&self.last, self.last_seq_id));
         self.encoder.add(cell, last);
         self.count(cell);
-        self.last.clear();
-        self.last.extend_from_slice(cell.bytes_without_tags());
+        self.keep_last(cell);
         self.last_seq_id = cell.seq_id();
         Ok(())
+    }
+
+    /// Keeps the cell for the next one to be compared with, and its value where the encoding looks at it.
+    fn keep_last(&mut self, cell: CellRef<'_>) {
+        self.last.clear();
+        if matches!(self.options.encoding, Encoding::None | Encoding::RowIndexV1) {
+            let key = cell.key().bytes();
+            self.last.extend_from_slice(&(key.len() as u32).to_be_bytes());
+            self.last.extend_from_slice(&[0; 4]);
+            self.last.extend_from_slice(key);
+        } else {
+            self.last.extend_from_slice(cell.bytes_without_tags());
+        }
     }
 
     fn add_to_blooms(&mut self, cell: CellRef<'_>) {
