@@ -99,19 +99,26 @@ impl Region {
                 nonces.push(RecoveredNonce { nonce, write_time_ms: entry.key.write_time.0 });
             }
             let mut inserted = 0;
-            for cell in &entry.cells {
-                let key = cell.key();
-                if key.family() == METAFAMILY {
+            let mut cells = entry.cells.iter().map(|cell| cell.with_seq_id(seq_id)).peekable();
+            while let Some(first) = cells.next() {
+                // Together, for places that are looked for side by side cost less.
+                let family = first.family();
+                let mut run = vec![first];
+                run.extend(std::iter::from_fn(|| cells.next_if(|cell| cell.family() == family)));
+                if family == METAFAMILY {
                     continue;
                 }
                 // A family that was deleted since has no use for its edits.
-                let Some(store) = self.store(key.family()) else { continue };
+                let Some(store) = self.store(family) else { continue };
                 if seq_id <= store.max_flushed() {
                     continue;
                 }
-                let growth = store.peek().memory.active().insert(cell.with_seq_id(seq_id));
+                let segment = store.peek().memory.active().clone();
+                let mut inserter = segment.inserter();
+                inserter.insert_all(&run);
+                let growth = inserter.finish();
                 self.grew(growth.heap_bytes as i64, growth.data_bytes as i64);
-                inserted += 1;
+                inserted += run.len() as u64;
             }
             if inserted > 0 {
                 self.note_edits(inserted, entry.key.write_time.0);
