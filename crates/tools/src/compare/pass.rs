@@ -12,6 +12,7 @@ use base::Dice;
 use bytes::Bytes;
 use client::{Connection, Options, Table};
 use model::{Durability, FamilyDescriptor, Get, TableDescriptor, TableName};
+use rustix::process::{Pid, Signal};
 
 use super::disk;
 use super::drive::{Pace, Watch, Worker, play};
@@ -185,7 +186,10 @@ impl Pass<'_> {
             return;
         }
         let workers = (0..clients).map(|_| new()).collect();
-        let recording = self.profile.and_then(|dir| record_stacks(dir, workload, self.site.pid(), pace));
+        let recording = self.profile.and_then(|dir| {
+            let span = pace.measure?;
+            record_stacks(dir, workload, self.site.pid(), Some(pace.warm_up + span))
+        });
         let measured = play(workers, pace, self.site.pid()).await;
         if let Some(mut recording) = recording {
             recording.wait().ok();
@@ -314,11 +318,18 @@ impl Pass<'_> {
         let name = TableName::parse("rows")?;
         let admin = connection.admin();
         let watch = Watch::start(self.site.pid());
+        let dir = self.profile.filter(|_| self.wants("batch-put"));
+        let recording = dir.and_then(|dir| record_stacks(dir, "batch-put", self.site.pid(), None));
         let mut loaded = self.load(&table, &rows, rows.count).await;
         admin.flush(&name).await?;
         self.settle(connection, &name).await?;
         // with what flush and compaction cost afterwards
         watch.finish(&mut loaded);
+        if let Some(mut recording) = recording {
+            // it writes its file to the end when it is interrupted
+            rustix::process::kill_process(Pid::from_child(&recording), Signal::INT).ok();
+            recording.wait().ok();
+        }
         // what is compared on disk is the same content in the same number of files
         admin.major_compact(&name).await?;
         self.wait_for_compaction(connection, &name).await?;
@@ -581,9 +592,9 @@ impl Pass<'_> {
     }
 }
 
-/// Starts `perf` on the server; it ends by itself with the workload.
-fn record_stacks(dir: &Path, workload: &str, pid: u32, pace: Pace) -> Option<Child> {
-    let seconds = (pace.warm_up + pace.measure?).as_secs_f64().to_string();
+/// Starts `perf` on the server; it ends by itself after `span`, without one when it is interrupted.
+fn record_stacks(dir: &Path, workload: &str, pid: u32, span: Option<Duration>) -> Option<Child> {
+    let seconds = span.map_or("infinity".to_owned(), |span| span.as_secs_f64().to_string());
     let mut perf = Command::new("perf");
     // a virtual machine may count no cycles; its clock ticks
     perf.args(["record", "-q", "-g", "-e", "cpu-clock", "-F", "997", "-p"]).arg(pid.to_string()).arg("-o");
