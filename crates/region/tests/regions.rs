@@ -275,6 +275,46 @@ fn a_get_from_memory_never_reads_and_one_from_files_says_so() {
 }
 
 #[test]
+fn a_scan_from_memory_neither_reads_nor_works_long_until_it_may() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    let puts: Vec<Mutation> = (0..3000).map(|n| put(&format!("row{n:05}"), "f", "q", 1, "1")).collect();
+    write(&region, &puts);
+    let open = |residency| region.scanner_with(&Scan::default(), residency);
+    let mut out = CellBuffer::new();
+    let mut step = |scanner: &mut basalt_region::RegionScanner| {
+        out.clear();
+        scanner.next(&mut Limits::NONE.clone(), &mut out).map(|progress| progress.cells)
+    };
+
+    // All in the memstore: but a thousand times a thousand deleted cells may be that too.
+    let mut scanner = open(Residency::CachedOnly).expect("in memory");
+    let error = (0..3000).map(|_| step(&mut scanner)).find_map(|step| step.err()).expect("too much for one go");
+    assert!(error.is_would_block(), "{error}");
+    let mut scanner = open(Residency::CachedOnly).expect("in memory");
+    assert_eq!(step(&mut scanner).expect("the first row"), 1);
+    scanner.may_read();
+    for _ in 1..3000 {
+        assert_eq!(step(&mut scanner).expect("takes its time"), 1);
+    }
+
+    flush(&region);
+    region.evict_blocks();
+    let error = open(Residency::CachedOnly).map(|_| ()).expect_err("on disk");
+    assert!(error.is_would_block(), "{error}");
+    // The first block comes into the cache, the others do not.
+    step(&mut open(Residency::MayRead).expect("may read")).expect("read");
+    let mut scanner = open(Residency::CachedOnly).expect("cached");
+    let error = (0..3000).map(|_| step(&mut scanner)).find_map(|step| step.err()).expect("the second block is on disk");
+    assert!(error.is_would_block(), "{error}");
+    let mut scanner = open(Residency::CachedOnly).expect("cached");
+    scanner.may_read();
+    for _ in 0..3000 {
+        assert_eq!(step(&mut scanner).expect("reads now"), 1);
+    }
+}
+
+#[test]
 fn cells_with_a_time_to_live_of_their_own_expire() {
     let server = Server::new(NOW);
     let region = server.table([family("f")]);

@@ -18,7 +18,7 @@ use region::{
     CloseMode, CompactionKind, FlushReason, FlushRequest, Limits, OpenRegion, Region, RegionEnv, RegionError,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Regions closed at the same time when the server stops.
@@ -82,6 +82,8 @@ pub struct RegionServer {
     pub(crate) marks: MemoryMarks,
     pub(crate) memory_budget_bytes: u64,
     pub(crate) scanners: Scanners<OpenScanner>,
+    /// Bytes of a row in the last scan's reply: what room to make for the next.
+    pub(crate) scanned_row_bytes: AtomicUsize,
     pub(crate) nonces: Nonces,
     pub(crate) flushes: WorkQueue<&'static str>,
     pub(crate) small_compactions: WorkQueue<Option<CompactionRequest>>,
@@ -167,6 +169,7 @@ impl RegionServer {
         Arc::new(RegionServer {
             marks,
             memory_budget_bytes,
+            scanned_row_bytes: AtomicUsize::new(0),
             scanners: Scanners::new(clock.clone(), config.get(&settings::SCANNER_TIMEOUT_MS), first_scanner_id),
             nonces: Nonces::new(clock, config.get(&settings::NONCE_TIMEOUT_MS)),
             flushes: WorkQueue::default(),

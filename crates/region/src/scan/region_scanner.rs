@@ -11,6 +11,9 @@ use model::{Get, Scan};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Cells that a scan which is to be answered at once may look at: about a millisecond's work.
+const CELLS_FROM_MEMORY: u64 = 2048;
+
 /// An open scan of one region. Sees the region as it was when it was opened, whatever is flushed or compacted meanwhile;
 /// holds the files and memory that it needs for that. Runs where it may block.
 pub struct RegionScanner {
@@ -25,6 +28,11 @@ impl std::fmt::Debug for RegionScanner {
 }
 
 impl RegionScanner {
+    /// From now on the scanner may read files and take its time.
+    pub fn may_read(&mut self) {
+        self.rows.may_read();
+    }
+
     /// The region.
     pub fn region(&self) -> &Arc<Region> {
         &self.region
@@ -80,8 +88,21 @@ impl Region {
     /// # Errors
     /// An unknown family, columns in a raw scan, a closed region, an unreadable file.
     pub fn scanner(self: &Arc<Region>, scan: &Scan) -> Result<RegionScanner> {
+        self.scanner_with(scan, Residency::MayRead)
+    }
+
+    /// As [`Region::scanner`]; with [`Residency::CachedOnly`] neither this nor the scanner touches a file or looks at more than
+    /// some thousand cells, until [`RegionScanner::may_read`] is called.
+    ///
+    /// # Errors
+    /// [`crate::RegionError::WouldBlock`], here or from the scanner's steps, of no scanner else: the scan may be opened anew with
+    /// [`Residency::MayRead`].
+    pub fn scanner_with(self: &Arc<Region>, scan: &Scan, residency: Residency) -> Result<RegionScanner> {
         self.check_open()?;
-        let rows = self.open_rows(scan, None, Residency::MayRead)?;
+        let mut rows = self.open_rows(scan, None, residency)?;
+        if residency == Residency::CachedOnly {
+            rows.limit_effort(CELLS_FROM_MEMORY);
+        }
         Ok(RegionScanner { region: self.clone(), rows })
     }
 

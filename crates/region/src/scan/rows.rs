@@ -49,6 +49,8 @@ pub(crate) struct RowReader {
     /// Bytes until streaming begins; `None` when it began or never will.
     pread_left: Option<u64>,
     ended: bool,
+    /// When the budget is used up the reader gives up rather than going on.
+    gives_up: bool,
     /// Rows begun since the reader was made.
     pub rows_scanned: u64,
     /// Rows dropped by the filter or empty, since the reader was made.
@@ -92,8 +94,22 @@ impl RowReader {
             budget: cells_per_check,
             pread_left: (!scan.pread && !scan.is_get).then_some(PREAD_MAX_BYTES),
             ended: false,
+            gives_up: false,
             rows_scanned: 0,
             rows_filtered: 0,
+        }
+    }
+
+    /// After so many cells every step is [`RegionError::WouldBlock`].
+    pub(crate) fn limit_effort(&mut self, cells: u64) {
+        (self.budget, self.gives_up) = (cells, true);
+    }
+
+    /// Ends the limits of a reader that was opened to read from memory alone.
+    pub(crate) fn may_read(&mut self) {
+        (self.budget, self.gives_up) = (self.cells_per_check, false);
+        for scanner in self.essential.iter_mut().chain(&mut self.joined) {
+            scanner.may_read();
         }
     }
 
@@ -116,6 +132,9 @@ impl RowReader {
         loop {
             if self.ended {
                 return Ok(Progress { cells: 0, partial: false, more: false, reason: Reason::End });
+            }
+            if self.gives_up && self.budget == 0 {
+                return Err(RegionError::WouldBlock);
             }
             if self.place == Place::BetweenRows {
                 if self.is_late(limits) {
@@ -279,6 +298,7 @@ impl RowReader {
                 }
                 match scanner.step(self.filter.as_mut(), &mut self.budget)? {
                     Step::RowEnd | Step::End => break,
+                    Step::Pause if self.gives_up => return Err(RegionError::WouldBlock),
                     Step::Pause => {
                         if limits.partial_rows && !self.has_filter_row && self.is_late(limits) {
                             self.budget = self.cells_per_check;

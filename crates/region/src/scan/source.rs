@@ -311,6 +311,13 @@ impl Source {
         Ok(())
     }
 
+    /// A miss in the cache reads the file from now on.
+    pub(crate) fn may_read(&mut self) {
+        if let Cursor::File(scanner) = &mut self.cursor {
+            scanner.set_residency(hfile::Residency::MayRead);
+        }
+    }
+
     /// Switches a file between reads of single blocks and streaming.
     pub(crate) fn set_pread(&mut self, pread: bool) {
         if let Cursor::File(scanner) = &mut self.cursor {

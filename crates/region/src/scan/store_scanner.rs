@@ -5,13 +5,14 @@
 
 use super::matcher::{Code, Matcher};
 use super::merge::Merge;
-use super::source::{write_first_on_row, write_last_on_row};
+use super::source::{Source, write_first_on_row, write_last_on_row};
 use crate::error::{RegionError, Result};
 use crate::mob;
 use crate::mob::read::MobReads;
 use bytes::Bytes;
 use cell::{CellRef, CellType, KeyRef};
 use filter::Evaluator;
+use hfile::Residency;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -100,6 +101,14 @@ impl StoreScanner {
     pub(crate) fn with_mob(mut self, mob: Option<MobReads>) -> StoreScanner {
         self.mob = mob;
         self
+    }
+
+    /// Files may be read from now on.
+    pub(crate) fn may_read(&mut self) {
+        self.merge.sources_mut().iter_mut().for_each(Source::may_read);
+        if let Some(mob) = &mut self.mob {
+            mob.residency = Residency::MayRead;
+        }
     }
 
     pub(crate) fn merge_mut(&mut self) -> &mut Merge {

@@ -1,4 +1,5 @@
-//! Scan: open, next, renew, close; partial results, heartbeats, limits. Follows: `RSRpcServices#scan`.
+//! Scan: open, next, renew, close; partial results, heartbeats, limits. A scan that begins and wants few rows is answered at once if it
+//! can be from memory. Follows: `RSRpcServices#scan`.
 
 use super::{Answer, blocking, find_region, is_overdue};
 use crate::errors::exception_of;
@@ -6,6 +7,7 @@ use crate::scanners::ScannerError;
 use crate::server::RegionServer;
 use bytes::Bytes;
 use cell::CellBuffer;
+use hfile::Residency;
 use parking_lot::Mutex;
 use proto::pb;
 use region::{ErrorKind, Limits, Reason, Region, RegionError, RegionScanner};
@@ -16,6 +18,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Least time that a scan gets before it must send a heartbeat (`hbase.region.server.rpc.minimum.scan.time.limit.delta`).
 const MIN_SCAN_TIME_US: u64 = 10_000;
+
+/// A scan for so many rows at most is tried from memory first.
+const SHORT_SCAN_ROWS: usize = 256;
+/// Room for the cells of a first reply is made for so many bytes at the most.
+const MAX_FORESEEN_BYTES: usize = 256 << 10;
 
 /// A scanner between two calls.
 pub(crate) struct OpenScanner {
@@ -66,8 +73,30 @@ pub(super) fn scan(server: &Arc<RegionServer>, call: Call) -> Answer {
     {
         return Ok(Outcome::Ready(without_reading(server, id, &request)));
     }
+    if is_short(&request)
+        && let Some(result) = run(server, &call, &request, Residency::CachedOnly)
+    {
+        return Ok(Outcome::Ready(result));
+    }
     let server = server.clone();
-    Ok(blocking(move || run(&server, &call, &request)))
+    Ok(blocking(move || {
+        let result = run(&server, &call, &request, Residency::MayRead);
+        result.unwrap_or_else(|| Err(Exception::io("a scan that may block said that it would")))
+    }))
+}
+
+/// Rows that the call wants at the most.
+fn rows_wanted(request: &pb::ScanRequest) -> usize {
+    let rows = request.number_of_rows.unwrap_or(if request.close_scanner() { 0 } else { 1 });
+    request.limit_of_rows.filter(|limit| *limit > 0).map_or(rows, |limit| limit.min(rows)) as usize
+}
+
+/// Whether the scan is worth an attempt from memory alone, on the connection's worker: it begins with this call and wants few rows. A
+/// filter may want any time and any number of rows.
+fn is_short(request: &pb::ScanRequest) -> bool {
+    request.scanner_id.is_none()
+        && rows_wanted(request) <= SHORT_SCAN_ROWS
+        && request.scan.as_ref().is_some_and(|scan| scan.filter.is_none())
 }
 
 fn without_reading(server: &RegionServer, id: u64, request: &pb::ScanRequest) -> CallResult {
@@ -113,44 +142,74 @@ fn scanner_exception(error: &ScannerError) -> Exception {
     }
 }
 
-fn run(server: &Arc<RegionServer>, call: &Call, request: &pb::ScanRequest) -> CallResult {
+/// Does the call. `None`, with [`Residency::CachedOnly`] alone: it would have to read a file or to work long; nothing has changed then.
+fn run(server: &Arc<RegionServer>, call: &Call, request: &pb::ScanRequest, residency: Residency) -> Option<CallResult> {
     let mut response = pb::ScanResponse::default();
-    let (id, scanner) = match request.scanner_id {
-        Some(id) => {
-            response.scanner_id = Some(id);
-            match server.scanners.check_out(id, request.next_call_seq) {
-                Ok(scanner) => {
-                    check_still_online(server, id, &scanner)?;
-                    (id, scanner)
-                }
-                Err(ScannerError::AlreadyClosed) => return Ok(Reply::new(&over(id))),
-                Err(error) => return Err(scanner_exception(&error)),
-            }
-        }
-        None => open(server, request, &mut response)?,
+    let opened = match request.scanner_id {
+        Some(id) => next_of(server, id, request, &mut response),
+        None => match open(server, request, &mut response, residency) {
+            Ok(None) => return None,
+            opened => opened,
+        },
     };
-    // The next reply of a scan is mostly as long as its last one.
-    let mut out = CellBuffer::with_capacity(scanner.last_reply_bytes.load(Ordering::Relaxed));
+    let (id, scanner) = match opened {
+        Ok(Some(opened)) => opened,
+        Ok(None) => return Some(Ok(Reply::new(&over(request.scanner_id.unwrap_or_default())))),
+        Err(exception) => return Some(Err(exception)),
+    };
+    // The next reply of a scan is mostly as long as its last one, a row of the first one as long as other scans' rows.
+    let foreseen = match scanner.last_reply_bytes.load(Ordering::Relaxed) {
+        0 => (server.scanned_row_bytes.load(Ordering::Relaxed) * rows_wanted(request)).min(MAX_FORESEEN_BYTES),
+        bytes => bytes,
+    };
+    let mut out = CellBuffer::with_capacity(foreseen);
     let pieces = match fill(server, call, request, &scanner, &mut response, &mut out) {
         Ok(pieces) => pieces,
         Err(error) => {
             // The call's number is used up and the scanner may be anywhere: the client must open another one.
             server.scanners.close(id, false);
-            return Err(after_failure(server, error, request.scanner_id.is_some()));
+            if error.is_would_block() && residency == Residency::CachedOnly {
+                return None;
+            }
+            return Some(Err(after_failure(server, error, request.scanner_id.is_some())));
         }
     };
     if response.more_results == Some(false) || response.more_results_in_region == Some(false) || request.close_scanner()
     {
         server.scanners.close(id, true);
     } else {
+        if residency == Residency::CachedOnly {
+            scanner.state.lock().scanner.may_read();
+        }
         server.scanners.check_in(id);
     }
     scanner.last_reply_bytes.store(out.byte_len(), Ordering::Relaxed);
+    if let Some(row_bytes) = out.byte_len().checked_div(pieces.len()) {
+        server.scanned_row_bytes.store(row_bytes, Ordering::Relaxed);
+    }
     if is_overdue(server, call.deadline_us) {
         server.scanners.close(id, false);
-        return Err(Exception::timeout("Client deadline exceeded, cannot return results"));
+        return Some(Err(Exception::timeout("Client deadline exceeded, cannot return results")));
     }
-    Ok(reply(call, response, &pieces, out))
+    Some(Ok(reply(call, response, &pieces, out)))
+}
+
+/// The scanner of an earlier call; `None` when it has closed itself.
+fn next_of(
+    server: &Arc<RegionServer>,
+    id: u64,
+    request: &pb::ScanRequest,
+    response: &mut pb::ScanResponse,
+) -> Result<Option<(u64, Arc<OpenScanner>)>, Exception> {
+    response.scanner_id = Some(id);
+    match server.scanners.check_out(id, request.next_call_seq) {
+        Ok(scanner) => {
+            check_still_online(server, id, &scanner)?;
+            Ok(Some((id, scanner)))
+        }
+        Err(ScannerError::AlreadyClosed) => Ok(None),
+        Err(error) => Err(scanner_exception(&error)),
+    }
 }
 
 fn check_still_online(server: &RegionServer, id: u64, scanner: &OpenScanner) -> Result<(), Exception> {
@@ -166,15 +225,20 @@ fn check_still_online(server: &RegionServer, id: u64, scanner: &OpenScanner) -> 
     ))
 }
 
+/// A new scanner. `None`, with [`Residency::CachedOnly`] alone: a file would have to be read.
 fn open(
     server: &Arc<RegionServer>,
     request: &pb::ScanRequest,
     response: &mut pb::ScanResponse,
-) -> Result<(u64, Arc<OpenScanner>), Exception> {
+    residency: Residency,
+) -> Result<Option<(u64, Arc<OpenScanner>)>, Exception> {
     let specifier = request.region.as_ref().ok_or_else(|| Exception::not_serving_region(""))?;
     let region = find_region(server, specifier)?;
     let scan = from_proto::scan(super::required(request.scan.clone(), "ScanRequest", "scan")?)?;
-    let scanner = region.scanner(&scan).map_err(|error| exception_of(&server.judge(error)))?;
+    let scanner = match region.scanner_with(&scan, residency) {
+        Err(error) if error.is_would_block() && residency == Residency::CachedOnly => return Ok(None),
+        scanner => scanner.map_err(|error| exception_of(&server.judge(error)))?,
+    };
     response.mvcc_read_point = Some(scanner.read_point().0);
     response.ttl = Some(u32::try_from(server.scanners.lease_ms()).unwrap_or(u32::MAX));
     let open = Arc::new(OpenScanner {
@@ -187,7 +251,7 @@ fn open(
     });
     let id = server.scanners.open(open.clone());
     response.scanner_id = Some(id);
-    Ok((id, open))
+    Ok(Some((id, open)))
 }
 
 /// Reads until a limit is met; sets the flags of `response`.
@@ -199,7 +263,7 @@ fn fill(
     response: &mut pb::ScanResponse,
     out: &mut CellBuffer,
 ) -> Result<Vec<Piece>, RegionError> {
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<Piece> = Vec::with_capacity(rows_wanted(request).min(SHORT_SCAN_ROWS));
     let max_results = request.number_of_rows.unwrap_or(if request.close_scanner() { 0 } else { 1 }) as usize;
     if max_results == 0 {
         response.more_results_in_region = Some(true);
