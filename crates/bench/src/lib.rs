@@ -14,12 +14,12 @@
 //! The names are Basalt's own; HBase's `PerformanceEvaluation` is where rows of 1000-byte values come from.
 #![allow(clippy::disallowed_methods, reason = "measures a real machine: its clocks, its disk, its processes")]
 
-mod data;
+pub mod data;
 pub mod groups;
 mod machine;
 mod measure;
 mod report;
-mod scratch;
+pub mod scratch;
 mod server;
 
 pub use groups::Group;
