@@ -8,6 +8,7 @@ pub mod dice;
 pub mod ids;
 pub mod setting;
 pub mod size;
+pub mod sync;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use dice::Dice;

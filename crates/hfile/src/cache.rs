@@ -10,13 +10,13 @@
 
 use crate::data_block::DataBlock;
 use crate::index::IndexBlock;
+use base::sync::RwLock;
+use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use bytes::Bytes;
-use parking_lot::RwLock;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// A decoded block.
 #[derive(Clone, Debug)]
@@ -279,5 +279,52 @@ impl Shard {
             });
         }
         before - self.blocks.len()
+    }
+}
+
+#[cfg(all(test, shuttle))]
+mod schedules {
+    use super::*;
+    use base::sync::{explore, thread};
+
+    /// What the block of that key holds, so that a mix-up would show.
+    fn block(key: Key) -> CachedBlock {
+        CachedBlock::Bloom(Bytes::from(vec![(key.0 * 16 + key.1) as u8; 100]))
+    }
+
+    #[test]
+    fn hits_inserts_and_evictions_keep_the_books() {
+        explore(|| {
+            let cache = BlockCache::new(1000);
+            let workers: Vec<_> = (0..3_u64)
+                .map(|worker| {
+                    let cache = cache.clone();
+                    thread::spawn(move || {
+                        for n in 0..5 {
+                            let key = ((worker + n) % 3, n % 4);
+                            match cache.get(key.0, key.1) {
+                                Some(CachedBlock::Bloom(bytes)) => assert_eq!(bytes[0], (key.0 * 16 + key.1) as u8),
+                                Some(_) => panic!("another kind of block"),
+                                None => cache.insert(key.0, key.1, block(key), n == 3),
+                            }
+                            if (worker, n) == (1, 2) {
+                                cache.evict_file(2);
+                            }
+                            if (worker, n) == (2, 3) {
+                                cache.set_capacity(500);
+                            }
+                        }
+                    })
+                })
+                .collect();
+            workers.into_iter().for_each(|worker| worker.join().expect("a worker"));
+            let stats = cache.stats();
+            assert!(stats.used_bytes <= 1000, "{stats:?}");
+            let shard = cache.shards[0].shard.read();
+            let queued: Vec<Key> = shard.small.iter().chain(&shard.main).copied().collect();
+            assert_eq!(queued.len(), shard.blocks.len(), "each block is in one queue");
+            let weight: u64 = queued.iter().map(|key| shard.blocks[key].weight).sum();
+            assert_eq!(weight, stats.used_bytes);
+        });
     }
 }

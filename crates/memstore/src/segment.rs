@@ -1,12 +1,12 @@
 //! A sorted set of cells that takes inserts until it is frozen, and what is known about them together.
 
 use crate::skiplist::{Cursor, Insertion, SkipList};
+use base::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 use base::{SeqId, TimestampMs};
 use cell::{CellRef, CellType, KeyRef, Order};
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
-};
 
 /// Tells the segments of one memstore apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -22,12 +22,12 @@ mod tests;
 
 use arena::Arena;
 pub(crate) use arena::{keep_spare, release_spare, spare_bytes};
+use base::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
+use base::sync::{Mutex, MutexGuard};
 use cell::{CellRef, Order};
 pub(crate) use cursor::Cursor;
 use node::{Header, Link, Needle, Node};
-use parking_lot::{Mutex, MutexGuard};
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 
 /// Most levels of a node. With one node in four going a level higher this serves 16 million cells at full speed.
 const MAX_HEIGHT: usize = 12;

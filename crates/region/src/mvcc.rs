@@ -12,10 +12,10 @@
 //!
 //! Follows: `MultiVersionConcurrencyControl`.
 
+use base::sync::atomic::{AtomicU64, Ordering};
+use base::sync::{Condvar, Mutex};
 use base::{ReadPoint, SeqId};
-use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Clone, Copy, Debug)]
 struct Pending {

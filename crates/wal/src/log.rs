@@ -13,13 +13,14 @@ mod group;
 use crate::key::{EntryKey, KeyParts, encode};
 use crate::ticket::Done;
 use crate::{Error, Level, LogOptions, Result, SequenceIdAccounting, SyncFailed, SyncMode, Ticket, header, seal};
+use base::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use base::sync::{Condvar, Mutex, MutexGuard};
 use base::{Clock, SeqId};
 use fs::{Appender, FilePath, Volume};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+#[cfg(not(shuttle))]
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 pub use files::{LogFile, RegionToFlush, Rolled};
 
@@ -131,9 +132,17 @@ pub struct LogStats {
     pub waiting_bytes: u64,
 }
 
-thread_local! {
-    /// Where a key is written before the lock is taken.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+/// Where a key is written before the lock is taken.
+#[cfg(not(shuttle))]
+fn with_scratch<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
+    SCRATCH.with_borrow_mut(work)
+}
+
+/// Shuttle's threads share one real thread, and whatever is local to it.
+#[cfg(shuttle)]
+fn with_scratch<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    work(&mut Vec::new())
 }
 
 impl Log {
@@ -227,7 +236,7 @@ impl Log {
     pub fn append_quietly(self: &Arc<Self>, key: &EntryKey<'_>, run: &[u8], count: usize) -> Result<Ticket> {
         debug_assert_eq!(cell::CellIter::over_checked(run, SeqId(0)).count(), count);
         let sealed = self.options.checksums;
-        SCRATCH.with_borrow_mut(|scratch| {
+        with_scratch(|scratch| {
             let (more, tail_len): (&[u8], usize) = if sealed { (&seal::HEAD, seal::TAIL_LEN) } else { (&[], 0) };
             let head = encode(scratch, &KeyParts::of_append(key, count), more, tail_len);
             let crc = if sealed { seal::body_crc(head, run) } else { 0 };

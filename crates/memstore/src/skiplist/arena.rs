@@ -4,10 +4,10 @@
 //! memstore that was flushed is soon followed by one as large, and memory fresh from the operating system must be cleared
 //! first, which costs more than all else that an insert does. Follows: `ChunkCreator`, `MemStoreChunkPool`.
 
-use parking_lot::Mutex;
+use base::sync::Mutex;
+use base::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 /// Alignment of everything handed out.
 pub(super) const ALIGN: usize = 8;

@@ -2,11 +2,11 @@
 
 use super::arena::{ALIGN, Arena};
 use base::SeqId;
+use base::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 use cell::{CellRef, KeyRef, Order};
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
 /// A link to the next node of a level; null at the end.
 pub(super) type Link = AtomicPtr<Header>;

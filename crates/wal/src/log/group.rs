@@ -2,7 +2,7 @@
 
 use super::{Disk, Log, State};
 use crate::{Error, Level, Result, SyncFailed, SyncMode, seal};
-use parking_lot::MutexGuard;
+use base::sync::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
