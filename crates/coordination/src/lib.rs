@@ -13,6 +13,8 @@
 //! persistent watches, SASL. Must not know: regions. Follows ZooKeeper's `NIOServerCnxn`, `FinalRequestProcessor` and
 //! `DataTree`; the nodes follow HBase's `ZNodePaths`.
 
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod hbase_znodes;
 pub mod jute;
 mod request;

@@ -10,7 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -112,23 +112,15 @@ impl Endpoint {
 
     fn admit(&self, stream: TcpStream, peer: SocketAddr, connections: &mut JoinSet<()>) {
         let limit = self.options.max_connections_per_address as usize;
-        let mut state = self.shared.lock();
+        let state = self.shared.lock();
         if limit != 0 && state.connections_from(peer) >= limit {
             tracing::warn!(%peer, limit, "too many coordination connections from one address: closed");
             return;
         }
-        let (id, events) = state.connect(peer);
         drop(state);
-        let connection = Connection {
-            stream,
-            id,
-            session: 0,
-            events,
-            shared: Arc::clone(&self.shared),
-            tick_ms: self.options.tick_ms,
-            inbox: BytesMut::new(),
-            outbox: BytesMut::new(),
-        };
+        // Without it replies would only come later.
+        let _ = stream.set_nodelay(true);
+        let connection = Connection::new(stream, peer, &self.shared, self.options.tick_ms);
         connections.spawn(async move {
             if let Err(end) = connection.serve().await {
                 tracing::debug!(%peer, reason = %end, "coordination connection ended");
@@ -139,7 +131,7 @@ impl Endpoint {
 
 /// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
-enum End {
+pub(crate) enum End {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("{0}")]
@@ -154,8 +146,8 @@ enum End {
     TooManySessions,
 }
 
-struct Connection {
-    stream: TcpStream,
+pub(crate) struct Connection<S> {
+    stream: S,
     id: u64,
     session: i64,
     events: mpsc::Receiver<Bytes>,
@@ -165,7 +157,7 @@ struct Connection {
     outbox: BytesMut,
 }
 
-impl Drop for Connection {
+impl<S> Drop for Connection<S> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.sessions.detach(self.session, self.id);
@@ -173,9 +165,16 @@ impl Drop for Connection {
     }
 }
 
-impl Connection {
-    async fn serve(mut self) -> Result<(), End> {
-        self.stream.set_nodelay(true)?;
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// One more connection, over `stream`.
+    pub(crate) fn new(stream: S, peer: SocketAddr, shared: &Arc<Shared>, tick_ms: u32) -> Connection<S> {
+        let (id, events) = shared.lock().connect(peer);
+        let (inbox, outbox) = (BytesMut::new(), BytesMut::new());
+        Connection { stream, id, session: 0, events, shared: Arc::clone(shared), tick_ms, inbox, outbox }
+    }
+
+    /// Until either side ends it.
+    pub(crate) async fn serve(mut self) -> Result<(), End> {
         if !timeout(HANDSHAKE_TIMEOUT, self.greet()).await.map_err(|_| End::TooSlow)?? {
             return Ok(());
         }

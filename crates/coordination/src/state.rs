@@ -13,8 +13,12 @@ use tokio::sync::mpsc;
 
 /// Watch events that may wait for a slow connection; one more and it is cut off.
 pub(crate) const MAX_WAITING_EVENTS: usize = 4096;
-/// Watches that one connection may hold.
-const MAX_WATCHES_PER_CONNECTION: usize = 100_000;
+/// Memory that the watches of one connection may hold: some ten thousand on paths as HBase has them.
+const MAX_WATCH_BYTES_PER_CONNECTION: usize = 4 << 20;
+/// Memory that all watches together may hold.
+const MAX_WATCH_BYTES: usize = 64 << 20;
+/// What a watch costs besides its path, which is held twice: two table entries, and a set.
+const WATCH_OVERHEAD_BYTES: usize = 256;
 
 /// ZooKeeper's event types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +43,11 @@ struct Connection {
     peer: SocketAddr,
     events: mpsc::Sender<Bytes>,
     watches: HashSet<WatchKey>,
+    watch_bytes: usize,
+}
+
+fn watch_cost(path: &str) -> usize {
+    WATCH_OVERHEAD_BYTES + 2 * path.len()
 }
 
 pub(crate) struct State {
@@ -48,6 +57,8 @@ pub(crate) struct State {
     connections: HashMap<u64, Connection>,
     next_connection: u64,
     watchers: HashMap<WatchKey, BTreeSet<u64>>,
+    /// Of all connections together.
+    watch_bytes: usize,
     pub received: u64,
     pub sent: u64,
 }
@@ -72,6 +83,7 @@ impl Shared {
             connections: HashMap::new(),
             next_connection: 0,
             watchers: HashMap::new(),
+            watch_bytes: 0,
             received: 0,
             sent: 0,
         };
@@ -124,13 +136,15 @@ impl State {
     pub fn connect(&mut self, peer: SocketAddr) -> (u64, mpsc::Receiver<Bytes>) {
         let (events, receiver) = mpsc::channel(MAX_WAITING_EVENTS);
         self.next_connection += 1;
-        self.connections.insert(self.next_connection, Connection { peer, events, watches: HashSet::new() });
+        self.connections
+            .insert(self.next_connection, Connection { peer, events, watches: HashSet::new(), watch_bytes: 0 });
         (self.next_connection, receiver)
     }
 
     /// A connection is over, or is to be.
     pub fn disconnect(&mut self, connection: u64) {
         let Some(gone) = self.connections.remove(&connection) else { return };
+        self.watch_bytes -= gone.watch_bytes;
         for key in gone.watches {
             if let Some(watchers) = self.watchers.get_mut(&key) {
                 watchers.remove(&connection);
@@ -189,11 +203,17 @@ impl State {
     /// Sets a one-shot watch. A connection with too many is cut off.
     pub fn watch(&mut self, connection: u64, kind: WatchKind, path: &str) {
         let Some(own) = self.connections.get_mut(&connection) else { return };
-        if own.watches.len() >= MAX_WATCHES_PER_CONNECTION {
-            tracing::warn!(peer = %own.peer, "too many watches on one coordination connection: closed");
+        let key: WatchKey = (kind, Box::from(path));
+        if own.watches.contains(&key) {
+            return;
+        }
+        let cost = watch_cost(path);
+        if own.watch_bytes + cost > MAX_WATCH_BYTES_PER_CONNECTION || self.watch_bytes + cost > MAX_WATCH_BYTES {
+            tracing::warn!(peer = %own.peer, "too many watches on coordination connections: this one is closed");
             return self.disconnect(connection);
         }
-        let key: WatchKey = (kind, Box::from(path));
+        own.watch_bytes += cost;
+        self.watch_bytes += cost;
         own.watches.insert(key.clone());
         self.watchers.entry(key).or_default().insert(connection);
     }
@@ -218,8 +238,11 @@ impl State {
         for kind in kinds {
             let key: WatchKey = (*kind, Box::from(path));
             for connection in self.watchers.remove(&key).unwrap_or_default() {
-                if let Some(own) = self.connections.get_mut(&connection) {
-                    own.watches.remove(&key);
+                if let Some(own) = self.connections.get_mut(&connection)
+                    && own.watches.remove(&key)
+                {
+                    own.watch_bytes -= watch_cost(path);
+                    self.watch_bytes -= watch_cost(path);
                 }
                 told.insert(connection);
             }

@@ -4,7 +4,7 @@ mod common;
 
 use basalt_coordination::EndpointOptions;
 use basalt_coordination::jute::{JutePut, JuteReader};
-use bytes::{BufMut, Bytes};
+use bytes::{BufMut, Bytes, BytesMut};
 use common::{Client, read_frame, soon, start};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -280,4 +280,50 @@ async fn one_address_holds_so_many_connections() {
         }
     };
     soon(again).await;
+}
+
+/// Once a watch counted as one, however long its path: a hundred thousand of them, with paths of a megabyte.
+#[tokio::test]
+async fn long_watched_paths_cannot_fill_the_memory() {
+    let server = start(EndpointOptions::default()).await;
+    let (mut good, mut greedy) = (Client::connect(&server).await, Client::connect(&server).await);
+    assert_eq!(good.look(EXISTS, "/mine", true).await.err, -101);
+    let mut held = 0;
+    for number in 0..100_000 {
+        greedy
+            .send(EXISTS, |out| {
+                out.put_string(&format!("/{number:06}{}", "x".repeat(4000)));
+                out.put_boolean(true);
+            })
+            .await;
+        if greedy.reply().await.is_none() {
+            break;
+        }
+        held = number;
+    }
+    assert!((100..1000).contains(&held), "{held} watches of 8 KB each");
+    // SetWatches takes paths that no node could have.
+    let mut greedy = Client::connect(&server).await;
+    for number in 0..100 {
+        let path = format!("/{number:06}{}", "x".repeat(900_000));
+        let mut body = BytesMut::new();
+        body.put_i32(-8);
+        body.put_i32(101);
+        body.put_i64(0);
+        body.put_u32(0);
+        body.put_u32(1);
+        body.put_string(&path);
+        body.put_u32(0);
+        let frame = [&(body.len() as u32).to_be_bytes()[..], &body].concat();
+        if greedy.stream.write_all(&frame).await.is_err() || greedy.reply().await.is_none() {
+            break;
+        }
+        assert!(number < 5, "watches of {} bytes", (number + 1) * 1_800_000);
+    }
+    // Others keep theirs, and what was held is free again.
+    server.tree.publish("/mine", Bytes::new(), false).expect("made");
+    assert_eq!(good.event().await, (1, "/mine".to_owned()));
+    for number in 0..200 {
+        assert_eq!(good.look(EXISTS, &format!("/{number}"), true).await.err, -101);
+    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use basalt_rpc::Limits;
 use common::{Raw, Toy, get_request, header, limits, request, start, until};
 use proto::{Message, pb};
+use tokio::io::AsyncReadExt;
 
 /// Sends `preamble` and returns the connection's exception.
 async fn refused(toy: Toy, preamble: &[u8]) -> (i32, String, String) {
@@ -304,6 +305,112 @@ async fn random_bytes_after_the_handshake_never_stop_the_server() {
         }
     }
     Raw::ready(&server).await.assert_alive().await;
+}
+
+/// Once only whole requests counted: each connection could hold as much of an unfinished one as a request may have.
+#[tokio::test]
+async fn requests_that_never_end_count_as_queued() {
+    let server = start(Toy::default(), Limits { max_queued_bytes: 4 << 20, ..limits() });
+    let mut slow = Vec::new();
+    let unfinished = {
+        let mut request = get_request(7, &vec![b'r'; 900_000]);
+        request[..4].copy_from_slice(&(100u32 << 20).to_be_bytes());
+        request
+    };
+    for _ in 0..20 {
+        let mut raw = Raw::ready(&server).await;
+        // Those that are refused may be closed while we send.
+        let _ = tokio::io::AsyncWriteExt::write_all(&mut raw.stream, &unfinished).await;
+        slow.push(raw);
+    }
+    until("what is held has been counted", || server.counters().exceptions.load(Ordering::Relaxed) >= 17).await;
+    let queued = server.counters().queued_bytes.load(Ordering::Relaxed);
+    assert!((500_000..4 << 20).contains(&queued), "{queued} bytes");
+    let mut refused = 0;
+    for raw in &mut slow {
+        // Those that are held wait for the rest.
+        if let Ok(frame) = tokio::time::timeout(Duration::from_millis(50), raw.frame()).await {
+            let mut frame = frame.expect("the exception first");
+            let head = pb::ResponseHeader::decode(basalt_rpc::frame::take_delimited(&mut frame).unwrap()).unwrap();
+            assert_eq!(head.call_id(), 7);
+            assert!(head.exception.unwrap().exception_class_name().ends_with("CallQueueTooBigException"));
+            raw.assert_closed().await;
+            refused += 1;
+        }
+    }
+    assert!((17..20).contains(&refused), "{refused} of 20 were refused");
+    // Ordinary calls go on meanwhile, and all of it is given back.
+    Raw::ready(&server).await.assert_alive().await;
+    drop(slow);
+    until("what was held is free", || server.counters().queued_bytes.load(Ordering::Relaxed) == 0).await;
+}
+
+/// A peer that asks for much and takes a byte now and then.
+#[tokio::test]
+async fn a_peer_that_sips_its_replies_is_dropped() {
+    let stall_timeout = Duration::from_millis(300);
+    let server = start(Toy::default(), Limits { stall_timeout, ..limits() });
+    let mut raw = Raw::ready(&server).await;
+    let scan = pb::ScanRequest { number_of_rows: Some(30_000_000), ..Default::default() }.encode_to_vec();
+    raw.send(&request(1, "Scan", &scan, b"")).await;
+    let mut byte = [0];
+    let sip = async {
+        while matches!(raw.stream.read(&mut byte).await, Ok(1)) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            if server.counters().connections.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), sip).await.expect("it is dropped");
+    until("it is dropped", || server.counters().connections.load(Ordering::Relaxed) == 0).await;
+    assert_eq!(server.counters().unsent_bytes.load(Ordering::Relaxed), 0);
+    // One who takes them, if not fast, is not.
+    let mut raw = Raw::ready(&server).await;
+    raw.send(&request(1, "Scan", &scan, b"")).await;
+    let mut left = 30_000_000_usize;
+    let mut some = vec![0; 100_000];
+    while left > 0 {
+        let read = raw.stream.read(&mut some).await.expect("more");
+        assert!(read > 0, "dropped with {left} bytes to come");
+        left = left.saturating_sub(read);
+        tokio::time::sleep(Duration::from_millis(4)).await;
+    }
+}
+
+/// Replies that nobody takes, over many connections: together they are held to the queue's bound.
+#[tokio::test]
+async fn unsent_replies_are_bounded_over_all_connections() {
+    let server = start(Toy::default(), Limits { max_queued_bytes: 4 << 20, ..limits() });
+    let scan = pb::ScanRequest { number_of_rows: Some(1_000_000), ..Default::default() }.encode_to_vec();
+    let mut deaf = Vec::new();
+    for _ in 0..12 {
+        let mut raw = Raw::ready(&server).await;
+        // The kernel takes some MB on both sides: more than that is asked for.
+        for id in 0..30 {
+            raw.send(&request(id, "Scan", &scan, b"")).await;
+        }
+        deaf.push(raw);
+    }
+    let mut last = u64::MAX;
+    for _ in 0..400 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let sent = server.counters().sent_bytes.load(Ordering::Relaxed);
+        if std::mem::replace(&mut last, sent) == sent {
+            break;
+        }
+    }
+    let unsent = server.counters().unsent_bytes.load(Ordering::Relaxed);
+    // Each may be given one reply more when others have filled the bound.
+    assert!((1 << 20..18 << 20).contains(&unsent), "{unsent} bytes");
+    Raw::ready(&server).await.assert_alive().await;
+    // Whoever takes what is his gets the rest.
+    let mut one = deaf.pop().unwrap();
+    for _ in 0..30 {
+        assert_eq!(one.reply().await.0.exception, None);
+    }
+    drop((deaf, one));
+    until("all is free", || server.counters().unsent_bytes.load(Ordering::Relaxed) == 0).await;
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
+use base::sync::Mutex;
 
 use super::Counters;
 use crate::{CallResult, Exception, Outcome};
@@ -146,5 +146,77 @@ impl Drop for Responder {
         if self.inbox.is_some() {
             self.give(Err(Exception::io("internal error: the call ended inside the server without an answer")));
         }
+    }
+}
+
+#[cfg(all(test, shuttle))]
+mod schedules {
+    use super::*;
+    use crate::Reply;
+    use base::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    use base::sync::{explore, thread};
+    use std::task::Wake;
+
+    struct Bell(AtomicBool);
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, SeqCst);
+        }
+    }
+
+    /// Two threads answer, one call each is dropped; the connection sleeps whenever there is nothing to take.
+    #[test]
+    fn every_answer_wakes_a_connection_that_sleeps() {
+        explore(|| {
+            let inbox = Inbox::new(Arc::default());
+            let answering: Vec<_> = (0..2_u32)
+                .map(|thread_number| {
+                    let responders: Vec<_> = (0..2).map(|n| inbox.responder(thread_number * 2 + n, 10)).collect();
+                    thread::spawn(move || {
+                        for responder in responders {
+                            if responder.id % 2 == 0 {
+                                responder.answer(Ok(Reply::default()));
+                            }
+                        }
+                    })
+                })
+                .collect();
+            let mut got = Vec::new();
+            let bell = Arc::new(Bell(AtomicBool::new(false)));
+            let waker = Waker::from(bell.clone());
+            while got.len() < 4 {
+                while inbox.poll_any(&mut Context::from_waker(&waker)).is_pending() {
+                    let mut turns = 0;
+                    while !bell.0.swap(false, SeqCst) {
+                        thread::yield_now();
+                        turns += 1;
+                        assert!(turns < 10_000, "nobody wakes the connection");
+                    }
+                }
+                let mut taken = Vec::new();
+                inbox.take(&mut taken);
+                got.extend(taken.into_iter().map(|(id, result)| (id, result.is_ok())));
+            }
+            got.sort_unstable();
+            assert_eq!(got, [(0, true), (1, false), (2, true), (3, false)]);
+            answering.into_iter().for_each(|thread| thread.join().expect("answered"));
+            assert_eq!(inbox.counters.queued_bytes.load(Relaxed), 0);
+        });
+    }
+
+    #[test]
+    fn an_answer_to_a_connection_that_ends_is_forgotten_once() {
+        explore(|| {
+            let inbox = Inbox::new(Arc::default());
+            let responder = inbox.responder(1, 10);
+            let answering = thread::spawn(move || responder.answer(Ok(Reply::default())));
+            inbox.close();
+            answering.join().expect("answered");
+            let mut left = Vec::new();
+            inbox.take(&mut left);
+            assert!(left.is_empty());
+            assert_eq!(inbox.counters.queued_bytes.load(Relaxed), 0);
+        });
     }
 }

@@ -6,11 +6,12 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -32,6 +33,10 @@ const READ_BYTES_MAX: usize = 256 * 1024;
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Clients that say they wait less are taken to wait this long. `hbase.ipc.min.client.request.timeout`.
 const MIN_TIMEOUT_MS: u32 = 20;
+/// What a connection may hold of a request that is still coming, or of replies, before it counts in the sums over all connections.
+const UNCOUNTED_BYTES: usize = 64 * 1024;
+/// A peer that is owed more must take so much in a stall timeout.
+const LEAST_TAKEN_BYTES: usize = 16 * 1024;
 /// A frame must be whole after so many stall timeouts, however steadily it trickles.
 const TRICKLE_FACTOR: u32 = 10;
 /// How long a closed connection's peer may take to read the last reply.
@@ -57,18 +62,7 @@ pub(super) async fn run(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Sh
             return;
         }
     };
-    let mut connection = Connection {
-        shared: shared.clone(),
-        conn,
-        input,
-        read_bytes: READ_BYTES,
-        output: Output::default(),
-        in_flight: 0,
-        inbox: Inbox::new(shared.counters.clone()),
-        answers: Vec::new(),
-        gathering: false,
-        closing: false,
-    };
+    let mut connection = Connection::new(shared, conn, input);
     match connection.serve(&mut stream, stopped).await {
         Ok(()) if connection.closing => linger(stream).await,
         Ok(()) => {}
@@ -138,6 +132,10 @@ struct Connection {
     gathering: bool,
     /// No more requests are taken; the connection ends when the output has left.
     closing: bool,
+    /// What of the input counts as queued: that of a request which has not come wholly, beyond what every connection has.
+    held_bytes: usize,
+    /// What of the output counts as unsent, over all connections.
+    owed_bytes: usize,
 }
 
 /// What is at the front of the input.
@@ -149,6 +147,23 @@ enum Input {
 }
 
 impl Connection {
+    fn new(shared: &Arc<Shared>, conn: Arc<ConnInfo>, input: BytesMut) -> Connection {
+        Connection {
+            shared: shared.clone(),
+            conn,
+            input,
+            read_bytes: READ_BYTES,
+            output: Output::default(),
+            in_flight: 0,
+            inbox: Inbox::new(shared.counters.clone()),
+            answers: Vec::new(),
+            gathering: false,
+            closing: false,
+            held_bytes: 0,
+            owed_bytes: 0,
+        }
+    }
+
     async fn serve(&mut self, stream: &mut TcpStream, mut stopped: watch::Receiver<bool>) -> io::Result<()> {
         let (shared, limits) = (self.shared.clone(), self.shared.limits.clone());
         let inbox = self.inbox.clone();
@@ -157,6 +172,7 @@ impl Connection {
         let mut timer = std::pin::pin!(tokio::time::sleep(tick));
         let mut last_progress = Instant::now();
         let mut partial_since: Option<Instant> = None;
+        let (mut owed_since, mut taken): (Option<Instant>, usize) = (None, 0);
         let (mut eof, mut stopping) = (false, false);
         loop {
             if self.in_flight > 0 && self.take_answers() {
@@ -167,13 +183,20 @@ impl Connection {
                 shared.handler.gathered();
                 self.take_answers();
             }
-            if !self.output.is_empty() && self.output.write_to(writer.as_ref(), &shared)? > 0 {
+            let written = if self.output.is_empty() { 0 } else { self.output.write_to(writer.as_ref(), &shared)? };
+            if written > 0 {
                 last_progress = Instant::now();
+                taken += written;
                 if matches!(input, Input::Held) {
                     continue;
                 }
             }
             let unsent = !self.output.is_empty();
+            if !unsent {
+                owed_since = None;
+            } else if owed_since.is_none() {
+                (owed_since, taken) = (Some(Instant::now()), 0);
+            }
             if !unsent && (self.closing || ((eof || stopping) && self.in_flight == 0)) {
                 return Ok(());
             }
@@ -219,6 +242,12 @@ impl Connection {
                     if partial_since.is_some_and(|since| now - since >= limits.stall_timeout * TRICKLE_FACTOR) {
                         return Err(timed_out("a request is taking too long to arrive"));
                     }
+                    if owed_since.is_some_and(|since| now - since >= limits.stall_timeout) {
+                        if taken < LEAST_TAKEN_BYTES {
+                            return Err(timed_out("the peer takes too long to receive its replies"));
+                        }
+                        (owed_since, taken) = (Some(now), 0);
+                    }
                     if self.in_flight == 0 && quiet >= limits.idle_timeout {
                         return Ok(());
                     }
@@ -233,20 +262,45 @@ impl Connection {
         let (max_calls, max_unsent, max_request) =
             (limits.max_calls, limits.max_unsent_bytes, limits.max_request_bytes);
         while !self.closing {
-            if self.in_flight >= max_calls || self.output.len() >= max_unsent {
+            if self.in_flight >= max_calls || self.output.len() >= max_unsent || self.owes_too_much() {
                 return Ok(Input::Held);
             }
             match take_frame(&mut self.input, max_request) {
-                Front::Partial { missing } => return Ok(Input::Partial { missing }),
-                Front::Frame(frame) => self.request(frame).map_err(malformed)?,
+                Front::Partial { missing } => {
+                    if self.may_hold(missing) {
+                        return Ok(Input::Partial { missing });
+                    }
+                    if !self.refuse_unread(Self::queue_is_full)? {
+                        return Ok(Input::Partial { missing: 1 });
+                    }
+                }
+                Front::Frame(frame) => {
+                    count(&self.shared.counters.queued_bytes, &mut self.held_bytes, 0);
+                    self.request(frame).map_err(malformed)?;
+                }
                 Front::TooLong { len } => {
-                    if !self.refuse_too_long(len)? {
+                    if !self.refuse_unread(|connection| connection.too_long(len))? {
                         return Ok(Input::Partial { missing: 1 });
                     }
                 }
             }
         }
         Ok(Input::Held)
+    }
+
+    /// Counts the request that is coming in, as far as it has come; false when all requests together are too much. Half of what
+    /// may be queued is kept for those that have come. The last piece of one may always come.
+    fn may_hold(&mut self, missing: usize) -> bool {
+        let held = self.input.len().saturating_sub(UNCOUNTED_BYTES);
+        let queued = count(&self.shared.counters.queued_bytes, &mut self.held_bytes, held);
+        held == 0 || missing <= READ_BYTES || queued <= self.shared.limits.max_queued_bytes / 2
+    }
+
+    /// Whether so much is unsent over all connections that this one, which has not taken what there is for it, gets no more.
+    fn owes_too_much(&mut self) -> bool {
+        let owed = self.output.len().saturating_sub(UNCOUNTED_BYTES);
+        let unsent = count(&self.shared.counters.unsent_bytes, &mut self.owed_bytes, owed);
+        owed > 0 && unsent >= self.shared.limits.max_queued_bytes
     }
 
     /// Room for what is missing, but no more than has already been earned by bytes that came.
@@ -319,9 +373,7 @@ impl Connection {
     fn prepare(&self, head: RequestHead, rest: Bytes, size_bytes: usize) -> Result<Call, Exception> {
         let (shared, conn) = (&self.shared, &self.conn);
         if shared.counters.queued_bytes.load(Relaxed) + size_bytes as u64 > shared.limits.max_queued_bytes {
-            let message =
-                format!("Call queue is full on {}, is hbase.ipc.server.max.callqueue.size too small?", shared.address);
-            return Err(Exception::bare(Kind::CallQueueTooBig, message));
+            return Err(self.queue_is_full());
         }
         let unreadable = |what: String| {
             let (here, peer) = (shared.address, conn.peer.ip());
@@ -379,14 +431,21 @@ impl Connection {
         tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
     }
 
-    /// Answers a frame that is too long, once its header has come; then the connection ends. `false`: not yet.
-    fn refuse_too_long(&mut self, len: u64) -> io::Result<bool> {
+    /// Answers a frame that is not to be read any further, once its header has come; then the connection ends. `false`: not yet.
+    fn refuse_unread(&mut self, why: impl FnOnce(&Self) -> Exception) -> io::Result<bool> {
         let mut rest = Bytes::copy_from_slice(&self.input[4..self.input.len().min(4 + MAX_HEAD_BYTES)]);
         let head = match take_delimited(&mut rest) {
             Ok(head) => RequestHead::decode(head).map_err(malformed)?,
             Err(_) if self.input.len() < MAX_HEAD_BYTES => return Ok(false),
             Err(error) => return Err(malformed(error)),
         };
+        self.put(head.call_id, Err(why(self)));
+        self.input = BytesMut::new();
+        self.closing = true;
+        Ok(true)
+    }
+
+    fn too_long(&self, len: u64) -> Exception {
         let message = format!(
             "RPC data length of {len} received from {} is greater than max allowed {}. Set \
              \"hbase.ipc.max.request.size\" on server to override this limit (not recommended)",
@@ -396,15 +455,61 @@ impl Connection {
         tracing::warn!(peer = %self.conn.peer, "{message}");
         // Older clients do not know the class.
         let kind = if self.conn.has_version(1, 3) { Kind::RequestTooBig } else { Kind::DoNotRetry };
-        self.put(head.call_id, Err(Exception::bare(kind, message)));
-        self.input.advance(self.input.len());
-        self.closing = true;
-        Ok(true)
+        Exception::bare(kind, message)
     }
+
+    fn queue_is_full(&self) -> Exception {
+        let address = self.shared.address;
+        let message = format!("Call queue is full on {address}, is hbase.ipc.server.max.callqueue.size too small?");
+        Exception::bare(Kind::CallQueueTooBig, message)
+    }
+}
+
+/// Makes `counted` count as `now` in a counter that others count in, too; what that says then.
+fn count(counter: &AtomicU64, counted: &mut usize, now: usize) -> u64 {
+    let before = std::mem::replace(counted, now);
+    if now == before {
+        // Mostly: nothing before, nothing now.
+        return if now == 0 { 0 } else { counter.load(Relaxed) };
+    }
+    let (added, taken) = (now.saturating_sub(before) as u64, before.saturating_sub(now) as u64);
+    if added > 0 { counter.fetch_add(added, Relaxed) + added } else { counter.fetch_sub(taken, Relaxed) - taken }
+}
+
+/// Gives a connection `input`, `chunk` bytes at a time, and throws its replies away. Answers its header, if it came so far.
+#[cfg(feature = "fuzzing")]
+pub(super) fn converse(shared: &Arc<Shared>, mut input: &[u8], chunk: usize) -> Option<Arc<ConnInfo>> {
+    let mut more = |buffer: &mut BytesMut| {
+        let (now, later) = input.split_at(chunk.max(1).min(input.len()));
+        buffer.extend_from_slice(now);
+        input = later;
+        !now.is_empty()
+    };
+    let (mut stage, mut input) = (Stage::Preamble, BytesMut::new());
+    let conn = loop {
+        match step(&mut stage, &mut input, shared, SocketAddr::from(([127, 0, 0, 1], 1))) {
+            Step::Wait if more(&mut input) => {}
+            Step::Send(_) => {}
+            Step::Wait | Step::SendAndClose(_) | Step::Close(_) => return None,
+            Step::Done(conn) => break conn,
+        }
+    };
+    let mut connection = Connection::new(shared, conn.clone(), input);
+    while connection.take_requests().is_ok() && !connection.closing {
+        connection.take_answers();
+        connection.output = Output::default();
+        connection.make_room(1);
+        if !more(&mut connection.input) {
+            break;
+        }
+    }
+    Some(conn)
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        count(&self.shared.counters.queued_bytes, &mut self.held_bytes, 0);
+        count(&self.shared.counters.unsent_bytes, &mut self.owed_bytes, 0);
         self.inbox.close();
     }
 }

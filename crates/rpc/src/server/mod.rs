@@ -33,7 +33,7 @@ use crate::{Handler, settings};
 pub struct Limits {
     /// Largest request frame.
     pub max_request_bytes: u64,
-    /// Bytes of requests waiting for an answer, over all connections.
+    /// Bytes of requests waiting for an answer, over all connections; and as many of replies waiting to be sent.
     pub max_queued_bytes: u64,
     /// Calls in flight per connection.
     pub max_calls: usize,
@@ -78,8 +78,10 @@ pub struct Counters {
     pub connections: AtomicUsize,
     /// Connections closed at once because there were too many.
     pub refused_connections: AtomicU64,
-    /// Gauge: bytes of requests waiting for an answer.
+    /// Gauge: bytes of requests waiting for an answer, and of large ones that have not come wholly.
     pub queued_bytes: AtomicU64,
+    /// Gauge: bytes of replies that their peers have not taken, what is beyond some KiB for each.
+    pub unsent_bytes: AtomicU64,
     /// Calls received.
     pub calls: AtomicU64,
     /// Calls that ended in an exception.
@@ -181,6 +183,22 @@ impl Drop for Server {
         self.stop.send_replace(true);
         self.acceptor.abort();
     }
+}
+
+/// Gives a connection of its own `input`, `chunk` bytes at a time, without a socket, and throws the replies away. Answers
+/// the connection's header, if there was a whole one. For fuzzers.
+#[cfg(feature = "fuzzing")]
+pub fn converse(
+    handler: Arc<dyn Handler>,
+    clock: Arc<dyn Clock>,
+    limits: Limits,
+    input: &[u8],
+    chunk: usize,
+) -> Option<Arc<crate::ConnInfo>> {
+    let address = SocketAddr::from(([127, 0, 0, 1], 16020));
+    let counters = Arc::default();
+    let shared = Arc::new(Shared { handler, clock, limits, counters, address, next_connection_id: AtomicU64::new(1) });
+    connection::converse(&shared, input, chunk)
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
