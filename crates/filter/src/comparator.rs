@@ -126,6 +126,14 @@ impl Comparator {
         BigDecimal::from_bytes(bytes).map(Comparator::BigDecimal).ok_or_else(no_decimal)
     }
 
+    /// Memory besides its own bytes, at most: that of a compiled regular expression.
+    pub fn compiled_bytes(&self) -> usize {
+        match self {
+            Comparator::Regex(regex) => regex.compiled_bytes(),
+            _ => 0,
+        }
+    }
+
     /// The bytes that HBase's `getValue` gives: what a comparator is sent and printed as.
     pub fn value_bytes(&self) -> Bytes {
         match self {

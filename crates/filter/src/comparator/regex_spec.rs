@@ -84,6 +84,7 @@ pub struct RegexSpec {
     engine: RegexEngine,
     charset: Charset,
     program: Arc<Program>,
+    compiled_bytes: usize,
 }
 
 impl PartialEq for RegexSpec {
@@ -101,7 +102,7 @@ impl RegexSpec {
     /// not, [`ErrorKind::UnsupportedCharset`].
     pub fn new(pattern: &str, flags: i32, charset_name: &str, engine: RegexEngine) -> Result<RegexSpec, Error> {
         let charset = charset(charset_name)?;
-        let program = Arc::new(compile(pattern, flags)?);
+        let (program, compiled_bytes) = compile(pattern, flags)?;
         let charset_name = if charset_name.is_empty() { "UTF-8" } else { charset_name };
         Ok(RegexSpec {
             pattern: pattern.to_owned(),
@@ -109,7 +110,8 @@ impl RegexSpec {
             charset_name: charset_name.to_owned(),
             engine,
             charset,
-            program,
+            program: Arc::new(program),
+            compiled_bytes,
         })
     }
 
@@ -139,6 +141,11 @@ impl RegexSpec {
     /// The engine that was asked for.
     pub fn engine(&self) -> RegexEngine {
         self.engine
+    }
+
+    /// An upper bound of the memory that the compiled expression takes: a few characters may need megabytes.
+    pub fn compiled_bytes(&self) -> usize {
+        self.compiled_bytes
     }
 
     /// Whether the expression is found somewhere in `text`.
@@ -204,18 +211,48 @@ fn charset(name: &str) -> Result<Charset, Error> {
     })
 }
 
-fn compile(pattern: &str, flags: i32) -> Result<Program, Error> {
+/// What a compiled piece may take: tried one after the other, so that something is known of how much it takes.
+const PIECE_BYTES: [usize; 3] = [16 << 10, 512 << 10, 10 << 20];
+/// What all pieces of one expression may take.
+const MAX_COMPILED_BYTES: usize = 64 << 20;
+
+/// The program, and a bound of what it takes.
+fn compile(pattern: &str, flags: i32) -> Result<(Program, usize), Error> {
     let translated = java_regex::translate(pattern, flags)?;
-    if translated.fancy {
-        return fancy_regex::Regex::new(&translated.text).map(Program::Fancy).map_err(|e| refused(pattern, &e));
-    }
-    regex::Regex::new(&translated.text).map(Program::Plain).map_err(|e| match e {
-        regex::Error::CompiledTooBig(limit) => {
-            let message = format!("regular expression {pattern:?} needs more than {limit} bytes compiled");
-            Error::new(ErrorKind::UnsupportedOperation, message)
+    let text = &translated.text;
+    // The backtracking engine has every plain piece between its own constructs compiled for itself.
+    let begins_piece = |byte: &u8| b"([\\.|*+?{".contains(byte);
+    let pieces = if translated.fancy { 1 + text.bytes().filter(begins_piece).count() } else { 1 };
+    let too_big = || {
+        let message = format!("regular expression {pattern:?} needs more than {MAX_COMPILED_BYTES} bytes compiled");
+        Error::new(ErrorKind::UnsupportedOperation, message)
+    };
+    let mut last = too_big();
+    for piece_bytes in PIECE_BYTES {
+        let bytes = piece_bytes.saturating_mul(pieces);
+        if bytes > MAX_COMPILED_BYTES {
+            break;
         }
-        other => refused(pattern, &other),
-    })
+        // Memory for states found while matching.
+        let states_bytes = (piece_bytes * 16).min(2 << 20);
+        let program = if translated.fancy {
+            let mut builder = fancy_regex::RegexBuilder::new(text);
+            builder.delegate_size_limit(piece_bytes).delegate_dfa_size_limit(states_bytes);
+            builder.build().map(Program::Fancy).map_err(|e| refused(pattern, &e))
+        } else {
+            let mut builder = regex::RegexBuilder::new(text);
+            builder.size_limit(piece_bytes).dfa_size_limit(states_bytes);
+            builder.build().map(Program::Plain).map_err(|e| match e {
+                regex::Error::CompiledTooBig(_) => too_big(),
+                other => refused(pattern, &other),
+            })
+        };
+        match program {
+            Ok(program) => return Ok((program, bytes)),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 fn refused(pattern: &str, error: &dyn std::fmt::Display) -> Error {

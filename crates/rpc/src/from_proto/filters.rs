@@ -44,12 +44,30 @@ pub fn compare_op(op: pb::CompareType) -> CompareOp {
 /// A class that is not known (a filter of the user's own cannot run here), a message that is not of the class,
 /// arguments that HBase refuses, or filters nested deeper than [`MAX_DEPTH`].
 pub fn filter(wire: &pb::Filter) -> Result<Filter> {
-    let filter = nested(wire, MAX_DEPTH)?;
+    let filter = nested(wire, MAX_DEPTH, &mut Room(MAX_COMPILED_BYTES))?;
     filter.check()?;
     Ok(filter)
 }
 
-fn nested(wire: &pb::Filter, depth: usize) -> Result<Filter> {
+/// What the regular expressions of one filter may take when they are compiled: a few characters of one may need megabytes.
+const MAX_COMPILED_BYTES: usize = 64 << 20;
+
+/// What is left of it.
+struct Room(usize);
+
+impl Room {
+    fn take(&mut self, comparator: Comparator) -> Result<Comparator> {
+        let left = self.0.checked_sub(comparator.compiled_bytes()).ok_or_else(|| {
+            Exception::do_not_retry(format!(
+                "the regular expressions of the filter need more than {MAX_COMPILED_BYTES} bytes compiled"
+            ))
+        })?;
+        self.0 = left;
+        Ok(comparator)
+    }
+}
+
+fn nested(wire: &pb::Filter, depth: usize, room: &mut Room) -> Result<Filter> {
     let class = wire.name.as_str();
     let Some(deeper) = depth.checked_sub(1) else {
         return Err(Exception::do_not_retry(format!("filters are nested deeper than {MAX_DEPTH}")));
@@ -59,7 +77,7 @@ fn nested(wire: &pb::Filter, depth: usize) -> Result<Filter> {
         || Exception::do_not_retry(format!("java.lang.ClassNotFoundException: {class}: the server has no such filter"));
     Ok(match class.strip_prefix(PACKAGE).ok_or_else(unknown)? {
         "FilterAllFilter" => Filter::All,
-        "FilterWrapper" => return nested(&message::<pb::FilterWrapper>(class, bytes)?.filter, deeper),
+        "FilterWrapper" => return nested(&message::<pb::FilterWrapper>(class, bytes)?.filter, deeper, room),
         "ColumnCountGetFilter" => {
             Filter::ColumnCountGet { limit: message::<pb::ColumnCountGetFilter>(class, bytes)?.limit }
         }
@@ -85,12 +103,12 @@ fn nested(wire: &pb::Filter, depth: usize) -> Result<Filter> {
         }
         "ColumnValueFilter" => {
             let m: pb::ColumnValueFilter = message(class, bytes)?;
-            let (op, comparator) = (op(m.compare_op)?, comparator(&m.comparator)?);
+            let (op, comparator) = (op(m.compare_op)?, room.take(comparator(&m.comparator)?)?);
             Filter::ColumnValue { family: m.family, qualifier: m.qualifier, op, comparator }
         }
         "DependentColumnFilter" => {
             let m: pb::DependentColumnFilter = message(class, bytes)?;
-            let (op, comparator) = compare(&m.compare_filter)?;
+            let (op, comparator) = compare(&m.compare_filter, room)?;
             Filter::DependentColumn {
                 drop_dependent_column: m.drop_dependent_column(),
                 family: m.column_family,
@@ -100,7 +118,7 @@ fn nested(wire: &pb::Filter, depth: usize) -> Result<Filter> {
             }
         }
         "FamilyFilter" => {
-            let (op, comparator) = compare(&message::<pb::FamilyFilter>(class, bytes)?.compare_filter)?;
+            let (op, comparator) = compare(&message::<pb::FamilyFilter>(class, bytes)?.compare_filter, room)?;
             Filter::Family { op, comparator }
         }
         "FirstKeyOnlyFilter" => Filter::FirstKeyOnly,
@@ -124,7 +142,10 @@ fn nested(wire: &pb::Filter, depth: usize) -> Result<Filter> {
                 pb::filter_list::Operator::MustPassAll => ListOperator::MustPassAll,
                 pb::filter_list::Operator::MustPassOne => ListOperator::MustPassOne,
             };
-            Filter::List { operator, filters: m.filters.iter().map(|f| nested(f, deeper)).collect::<Result<_>>()? }
+            Filter::List {
+                operator,
+                filters: m.filters.iter().map(|f| nested(f, deeper, room)).collect::<Result<_>>()?,
+            }
         }
         "MultiRowRangeFilter" => {
             let m: pb::MultiRowRangeFilter = message(class, bytes)?;
@@ -143,22 +164,22 @@ fn nested(wire: &pb::Filter, depth: usize) -> Result<Filter> {
         "PageFilter" => Filter::Page { page_size: message::<pb::PageFilter>(class, bytes)?.page_size },
         "PrefixFilter" => Filter::Prefix { prefix: message::<pb::PrefixFilter>(class, bytes)?.prefix },
         "QualifierFilter" => {
-            let (op, comparator) = compare(&message::<pb::QualifierFilter>(class, bytes)?.compare_filter)?;
+            let (op, comparator) = compare(&message::<pb::QualifierFilter>(class, bytes)?.compare_filter, room)?;
             Filter::Qualifier { op, comparator }
         }
         "RandomRowFilter" => Filter::RandomRow { chance: message::<pb::RandomRowFilter>(class, bytes)?.chance },
         "RowFilter" => {
-            let (op, comparator) = compare(&message::<pb::RowFilter>(class, bytes)?.compare_filter)?;
+            let (op, comparator) = compare(&message::<pb::RowFilter>(class, bytes)?.compare_filter, room)?;
             Filter::Row { op, comparator }
         }
-        "SingleColumnValueFilter" => Filter::SingleColumnValue(single_column_value(message(class, bytes)?)?),
+        "SingleColumnValueFilter" => Filter::SingleColumnValue(single_column_value(message(class, bytes)?, room)?),
         "SingleColumnValueExcludeFilter" => {
             let m: pb::SingleColumnValueExcludeFilter = message(class, bytes)?;
-            Filter::SingleColumnValueExclude(single_column_value(m.single_column_value_filter)?)
+            Filter::SingleColumnValueExclude(single_column_value(m.single_column_value_filter, room)?)
         }
         "SkipFilter" => {
             let m: pb::SkipFilter = message(class, bytes)?;
-            Filter::Skip { filter: Box::new(nested(&m.filter, deeper)?) }
+            Filter::Skip { filter: Box::new(nested(&m.filter, deeper, room)?) }
         }
         "TimestampsFilter" => {
             let m: pb::TimestampsFilter = message(class, bytes)?;
@@ -166,12 +187,12 @@ fn nested(wire: &pb::Filter, depth: usize) -> Result<Filter> {
             Filter::timestamps(m.timestamps, can_hint)
         }
         "ValueFilter" => {
-            let (op, comparator) = compare(&message::<pb::ValueFilter>(class, bytes)?.compare_filter)?;
+            let (op, comparator) = compare(&message::<pb::ValueFilter>(class, bytes)?.compare_filter, room)?;
             Filter::Value { op, comparator }
         }
         "WhileMatchFilter" => {
             let m: pb::WhileMatchFilter = message(class, bytes)?;
-            Filter::WhileMatch { filter: Box::new(nested(&m.filter, deeper)?) }
+            Filter::WhileMatch { filter: Box::new(nested(&m.filter, deeper, room)?) }
         }
         _ => return Err(unknown()),
     })
@@ -182,18 +203,19 @@ fn op(wire: i32) -> Result<CompareOp> {
     op.map(compare_op).map_err(|_| Exception::do_not_retry(format!("unknown compare_op {wire}")))
 }
 
-fn compare(wire: &pb::CompareFilter) -> Result<(CompareOp, Option<Comparator>)> {
+fn compare(wire: &pb::CompareFilter, room: &mut Room) -> Result<(CompareOp, Option<Comparator>)> {
     let op = op(wire.compare_op)?;
     if wire.comparator.is_none() && op != CompareOp::NoOp {
         return Err(Exception::thrown("java.lang.NullPointerException", "the filter has no comparator"));
     }
-    Ok((op, wire.comparator.as_ref().map(comparator).transpose()?))
+    let comparator = wire.comparator.as_ref().map(|wire| room.take(comparator(wire)?)).transpose()?;
+    Ok((op, comparator))
 }
 
-fn single_column_value(m: pb::SingleColumnValueFilter) -> Result<SingleColumnValue> {
+fn single_column_value(m: pb::SingleColumnValueFilter, room: &mut Room) -> Result<SingleColumnValue> {
     Ok(SingleColumnValue {
         op: op(m.compare_op)?,
-        comparator: comparator(&m.comparator)?,
+        comparator: room.take(comparator(&m.comparator)?)?,
         filter_if_missing: m.filter_if_missing(),
         latest_version_only: m.latest_version_only(),
         family: m.column_family,

@@ -62,6 +62,37 @@ fn an_unknown_or_damaged_filter_is_refused() {
     assert!(filter(&deep).unwrap_err().message().contains("nested deeper"));
 }
 
+/// Thirteen characters may become megabytes, and a request may hold thousands of such filters.
+#[test]
+fn a_filter_of_many_large_expressions_is_refused() {
+    let list = |pattern: &str, count: usize| {
+        let comparator = pb::RegexStringComparator { pattern: pattern.to_owned(), ..Default::default() };
+        let comparator = pb::Comparator {
+            name: "org.apache.hadoop.hbase.filter.RegexStringComparator".to_owned(),
+            serialized_comparator: Some(comparator.encode_to_vec().into()),
+        };
+        let row = pb::RowFilter {
+            compare_filter: pb::CompareFilter {
+                compare_op: pb::CompareType::Equal as i32,
+                comparator: Some(comparator),
+            },
+        };
+        let row = pb::Filter {
+            name: "org.apache.hadoop.hbase.filter.RowFilter".to_owned(),
+            serialized_filter: Some(row.encode_to_vec().into()),
+        };
+        let list = pb::FilterList { filters: vec![row; count], ..Default::default() };
+        pb::Filter {
+            name: "org.apache.hadoop.hbase.filter.FilterList".to_owned(),
+            serialized_filter: Some(list.encode_to_vec().into()),
+        }
+    };
+    assert!(filter(&list("^row-[0-9]+$", 1000)).is_ok());
+    assert!(filter(&list("(a{60}){60}", 3)).is_ok());
+    let refused = filter(&list("(a{60}){60}", 1000)).unwrap_err();
+    assert!(refused.message().contains("need more than 67108864 bytes compiled"), "{refused}");
+}
+
 #[test]
 fn a_put_with_time_to_live_carries_it_in_its_tags() {
     let put = mutation(decode("Put ts=1234"), &mut Cells::default(), None).unwrap();
