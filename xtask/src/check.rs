@@ -23,6 +23,7 @@ const PERMISSIVE: &[&str] = &[
     "ISC",
     "MIT",
     "MIT-0",
+    "NCSA",
     "Unicode-3.0",
     "Unicode-DFS-2016",
     "Unlicense",

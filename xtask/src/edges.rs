@@ -77,6 +77,27 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ),
     // drives the server as a process: sockets, signals, files
     ("faults", &["base", "cell", "model", "rpc", "proto"], &[]),
+    // every decoder, driven by made-up bytes; the server of the model world
+    (
+        "fuzz",
+        &[
+            "base",
+            "cell",
+            "model",
+            "filter",
+            "fs",
+            "hfile",
+            "wal",
+            "region",
+            "rpc",
+            "proto",
+            "coordination",
+            "regionserver",
+            "master",
+            "sim",
+        ],
+        &[],
+    ),
     ("xtask", &[], &[]),
 ];
 

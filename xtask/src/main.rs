@@ -13,6 +13,7 @@ mod differential;
 mod edges;
 mod exchange;
 mod flame;
+mod fuzz;
 mod interop;
 mod jvm;
 mod kill;
@@ -22,6 +23,8 @@ mod proto;
 mod reliability;
 mod report;
 mod run;
+mod sanitize;
+mod schedules;
 mod server;
 mod sim;
 mod suites;
@@ -51,6 +54,10 @@ usage: cargo xtask <command>
                             flame graph of the server under a workload of `basalt bench compare`, in target/profile
   sim [--runs N] [--seed S] [--steps N] [--speak] | sim --enumerate
                             random runs of the whole server in the model world; every crash state of every step list
+  fuzz [--seconds N] [--only PART-OF-A-NAME] [--jobs N] | fuzz --replay TARGET FILE | fuzz --keep
+                            every decoder of foreign bytes under libFuzzer, 60 s each; what was found is in target/fuzz
+  schedules [N]             the hand-made concurrent parts under N (1000) orders of their threads' operations each
+  sanitize [address|thread] the tests of crates with unsafe code under the nightly compiler's sanitizers
   planted [NAME]            plants known defects in a copy of the tree and wants the model world to notice each
   proto [--check]           generated protobuf code from crates/proto/proto
   coverage [--check]        docs/coverage.md: what is there, counted against the inventory";
@@ -136,6 +143,18 @@ fn command() -> anyhow::Result<()> {
             profile::run(workload, options.get("--seconds").map_or("10", String::as_str), &more)
         }
         "sim" => sim::run(&rest),
+        "fuzz" => fuzz(&rest),
+        "schedules" => {
+            let number = rest.first().map_or(Ok(1000), |n| n.parse()).context("schedules wants a number")?;
+            let mut report = report::Report::default();
+            schedules::run(&mut report, number);
+            report.finish()
+        }
+        "sanitize" => {
+            let mut report = report::Report::default();
+            sanitize::run(&mut report, rest.first().copied())?;
+            report.finish()
+        }
         "planted" => {
             let mut report = report::Report::default();
             sim::planted(&mut report, rest.first().copied())?;
@@ -163,10 +182,34 @@ fn faults(args: &[&str]) -> anyhow::Result<()> {
     run::must("faults", &mut cargo)
 }
 
+/// The fuzzers; or one of their findings again; or what they found put into the tree.
+fn fuzz(args: &[&str]) -> anyhow::Result<()> {
+    match args {
+        ["--replay", target, file] => return fuzz::replay(target, file),
+        ["--keep"] => return fuzz::keep(None),
+        ["--keep", only] => return fuzz::keep(Some(only)),
+        _ => {}
+    }
+    let (options, words) = options(args, &["--seconds", "--only", "--jobs"])?;
+    if !words.is_empty() {
+        bail!("{USAGE}");
+    }
+    let number = |name: &str, default: u64| {
+        options.get(name).map_or(Ok(default), |n| n.parse()).with_context(|| format!("{name} wants a number"))
+    };
+    let jobs = usize::try_from(number("--jobs", 1)?).unwrap_or(1).max(1);
+    let plan = fuzz::Plan { seconds: number("--seconds", 60)?, only: options.get("--only").cloned(), jobs };
+    let mut report = report::Report::default();
+    fuzz::run(&mut report, &plan);
+    report.finish()
+}
+
 /// Everything, in the order in which a failure is cheapest to learn of.
 fn test() -> anyhow::Result<()> {
     let mut report = report::Report::default();
     check::run(&mut report);
+    schedules::run(&mut report, 1000);
+    fuzz::run(&mut report, &fuzz::Plan { seconds: 5, only: None, jobs: 2 });
     interop::run(&mut report, server::Kind::Basalt, None, &[])?;
     kill::run(&mut report, server::Kind::Basalt, 20, None, false)?;
     kill::run(&mut report, server::Kind::Basalt, 2, None, true)?;

@@ -14,12 +14,21 @@ const MAX_SUBSTITUTIONS: usize = 20;
 /// # Errors
 /// A sentence naming the file and what is wrong in it, or the override that is not `key=value`.
 pub fn load(directory: Option<&Path>, overrides: &[String]) -> Result<Config> {
+    let Some(directory) = directory else { return read(None, overrides) };
+    let file = directory.join("hbase-site.xml");
+    #[allow(clippy::disallowed_methods, reason = "configuration is read before there is a volume")]
+    let text = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    read(Some((&file, &text)), overrides)
+}
+
+/// As [`load`], with the file's path and text.
+///
+/// # Errors
+/// As [`load`].
+pub fn read(site: Option<(&Path, &[u8])>, overrides: &[String]) -> Result<Config> {
     let mut raw = BTreeMap::new();
-    if let Some(directory) = directory {
-        let file = directory.join("hbase-site.xml");
-        #[allow(clippy::disallowed_methods, reason = "configuration is read before there is a volume")]
-        let text = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        parse_site(&text, &mut raw).with_context(|| format!("{} is not a usable hbase-site.xml", file.display()))?;
+    if let Some((file, text)) = site {
+        parse_site(text, &mut raw).with_context(|| format!("{} is not a usable hbase-site.xml", file.display()))?;
     }
     for item in overrides {
         let (key, value) = item.split_once('=').ok_or_else(|| anyhow!("-D {item} is not of the form key=value"))?;

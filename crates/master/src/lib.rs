@@ -39,6 +39,8 @@ pub use error::{ErrorKind, HostError, MasterError, Result};
 pub use host::{Later, Memory, Observer, RegionHost, Unobserved};
 pub use master::{Master, MasterEnv, StartError};
 pub use master_store::StoreError;
+#[cfg(feature = "fuzzing")]
+pub use procedure::read_record;
 pub use procedure::{Caller, JournalError, Outcome, Procedures};
 pub use service::{HBASE_VERSION, MasterHandler};
 pub use switches::Switches;

@@ -8,7 +8,7 @@
 //! files: a reader that is older sees none of them, a later one all. Follows: `HRegion#bulkLoadHFiles`,
 //! `SecureBulkLoadManager`, `HStore#assertBulkLoadHFileOk`.
 
-mod journal;
+pub(crate) mod journal;
 mod place;
 mod validate;
 

@@ -24,6 +24,8 @@ mod compact;
 mod env;
 mod error;
 mod flush;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod layout;
 mod mob;
 pub mod mvcc;

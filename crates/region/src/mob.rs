@@ -11,7 +11,7 @@
 //! references cannot tell a MOB family from another. Follows: `HMobStore`, `MobUtils`, `MobFileName`.
 
 pub(crate) mod clean;
-mod names;
+pub(crate) mod names;
 pub(crate) mod read;
 pub(crate) mod write;
 

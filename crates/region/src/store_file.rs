@@ -182,7 +182,7 @@ pub fn reference_bytes(split_row: &[u8], side: HalfSide) -> Bytes {
     magic::encode(&pb::Reference { splitkey: Bytes::from(key), range: range as i32 })
 }
 
-fn parse_reference(bytes: &[u8]) -> Option<Half> {
+pub(crate) fn parse_reference(bytes: &[u8]) -> Option<Half> {
     let message = pb::Reference::decode(magic::strip_slice(bytes)?).ok()?;
     KeyRef::parse(&message.splitkey).ok()?;
     let side = match pb::reference::Range::try_from(message.range).ok()? {

@@ -23,6 +23,16 @@ pub(crate) use engine::{Record, Submission};
 pub(crate) use journal::Journal;
 pub use journal::JournalError;
 
+/// Reads a record of a procedure, as at a start; for fuzzers. Answers what the record is written as again.
+///
+/// # Errors
+/// The bytes are no record.
+#[cfg(feature = "fuzzing")]
+pub fn read_record(bytes: &Bytes) -> Result<Bytes> {
+    let message = proto::magic::decode::<pb::Procedure>(bytes).ok_or_else(|| strange("no magic"))?.map_err(strange)?;
+    Ok(proto::magic::encode(&Record::from_message(&message)?.to_message()))
+}
+
 use crate::convert::{self, NamespaceConfiguration};
 use crate::locks::{Mode, Resource};
 use crate::{ErrorKind, MasterError, Result};

@@ -60,7 +60,7 @@ pub(crate) fn finish<'a>(
     Ok(found)
 }
 
-fn parse(text: &str) -> Vec<(FilePath, FilePath)> {
+pub(crate) fn parse(text: &str) -> Vec<(FilePath, FilePath)> {
     let path = |text: &str| {
         let legal = text.split('/').all(|name| !matches!(name, "" | "." | ".."));
         legal.then(|| FilePath::new(text))

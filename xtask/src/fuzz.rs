@@ -1,0 +1,271 @@
+//! `cargo xtask fuzz`: each decoder of foreign bytes under libFuzzer, for some time.
+//!
+//! Everything it makes is in `target/fuzz`: the instrumented build, `seeds/`, what was found to reach further in `corpus/`, inputs that
+//! went wrong in `findings/`, and how long each target has run by now in `time/`. Works with stable Rust and a C++ compiler.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use crate::report::{Outcome, Report};
+use crate::run;
+
+/// What `cargo fuzz` gives to the compiler, as far as stable Rust takes it: counters of edges, their places, and the
+/// operands of comparisons.
+const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
+/// More memory than this in all is a finding (one allocation of 64 MiB is one, too).
+const MEMORY_MB: u32 = 1024;
+/// One input may take so long; a thousand times what the slowest good one takes.
+const INPUT_SECONDS: u32 = 10;
+
+/// What to run.
+pub struct Plan {
+    /// Seconds for each target.
+    pub seconds: u64,
+    /// Only targets whose name contains this.
+    pub only: Option<String>,
+    /// Targets at once.
+    pub jobs: usize,
+}
+
+/// The built program, and where its things are.
+struct Lab {
+    dir: PathBuf,
+    engine: PathBuf,
+    targets: Vec<(String, String)>,
+}
+
+impl Lab {
+    fn build() -> anyhow::Result<Lab> {
+        let dir = run::scratch()?.parent().context("the target directory")?.join("fuzz");
+        if !Command::new("c++").arg("--version").output().is_ok_and(|out| out.status.success()) {
+            bail!("no C++ compiler (c++), which libFuzzer is built with; install one (Debian: apt-get install g++)");
+        }
+        let version = run::stdout("rustc", Command::new("rustc").arg("-vV"))?;
+        let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
+        let cargo = |args: &[&str]| {
+            let mut cargo = run::cargo();
+            cargo.args(args).args(["--package", "basalt-fuzz", "--features", "engine", "--target-dir"]).arg(&dir);
+            cargo
+        };
+        // With a target given, only what runs there is instrumented, not what builds it.
+        let mut engine = cargo(&["build", "--quiet", "--profile", "fuzz", "--bin", "engine", "--target", host]);
+        run::must("build of the fuzzers", engine.env("RUSTFLAGS", FLAGS))?;
+        let engine = dir.join(host).join("fuzz/engine");
+        let list = run::stdout("seeds", Command::new(&engine).env("BASALT_FUZZ_SEEDS", dir.join("seeds")))?;
+        let targets = list.lines().filter_map(|line| {
+            let (name, rest) = line.split_once(' ')?;
+            Some((name.to_owned(), rest.split_once(' ')?.0.to_owned()))
+        });
+        Ok(Lab { targets: targets.collect(), engine, dir })
+    }
+
+    fn engine(&self, target: &str) -> Command {
+        // The server's threads have stacks of 2 MiB: what recurses too deep there must do so here.
+        let mut engine = Command::new("sh");
+        engine
+            .args(["-c", "ulimit -s 2048; exec \"$0\" \"$@\""])
+            .arg(&self.engine)
+            .env("BASALT_FUZZ_TARGET", target)
+            .current_dir(run::root());
+        engine
+    }
+
+    fn folder(&self, kind: &str, target: &str) -> anyhow::Result<PathBuf> {
+        let folder = self.dir.join(kind).join(target);
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(folder)
+    }
+
+    /// Runs one target; the line that says how it went.
+    fn run(&self, target: &str, max_len: &str, seconds: u64) -> anyhow::Result<(String, Vec<String>)> {
+        let (corpus, findings) = (self.folder("corpus", target)?, self.folder("findings", target)?);
+        let mut engine = self.engine(target);
+        engine.arg(&corpus).arg(self.dir.join("seeds").join(target));
+        let kept = kept_folder(target);
+        if kept.exists() {
+            engine.arg(kept);
+        }
+        engine
+            .arg(format!("-dict={}", self.dir.join("seeds").join(format!("{target}.dict")).display()))
+            .arg(format!("-artifact_prefix={}/", findings.display()))
+            .args([format!("-max_total_time={seconds}"), format!("-rss_limit_mb={MEMORY_MB}")])
+            .args([format!("-timeout={INPUT_SECONDS}"), format!("-max_len={max_len}")])
+            .args(["-print_final_stats=1", "-use_value_profile=0", "-reload=0"]);
+        let log = self.dir.join(format!("{target}.log"));
+        let before = files(&findings)?;
+        let start = Instant::now();
+        let ended = run::logged(&mut engine, &log, Duration::from_secs(seconds + 300))?;
+        let said = Said::of(&ended.output);
+        let (hours, runs) = self.note_time(target, start.elapsed(), said.runs)?;
+        let line = format!(
+            "{target:14} {:>9} runs {:>6} edges (+{}) {:>4} new inputs; by now {hours:.2} h, {runs} runs",
+            said.runs,
+            said.edges,
+            said.edges.saturating_sub(said.edges_of_corpus),
+            said.new_inputs
+        );
+        let mut wrong: Vec<String> = Vec::new();
+        for file in files(&findings)?.into_iter().filter(|file| !before.contains(file)) {
+            wrong.push(format!("{target}: {}; replay: cargo xtask fuzz --replay {target} {0}", file.display()));
+        }
+        if !ended.well && wrong.is_empty() {
+            wrong.push(format!("{target}: it ended badly without a finding; see {}", log.display()));
+        }
+        Ok((line, wrong))
+    }
+
+    /// Adds to how long the target has run in this tree; hours and runs in all.
+    fn note_time(&self, target: &str, took: Duration, runs: u64) -> anyhow::Result<(f64, u64)> {
+        let file = self.folder("time", "")?.join(target);
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let mut before = text.split_whitespace().map(|word| word.parse().unwrap_or(0));
+        let seconds: u64 = before.next().unwrap_or(0) + took.as_secs();
+        let runs = before.next().unwrap_or(0) + runs;
+        std::fs::write(&file, format!("{seconds} {runs}\n"))?;
+        Ok((seconds as f64 / 3600.0, runs))
+    }
+}
+
+/// What is kept in the tree because it reaches what no seed does.
+fn kept_folder(target: &str) -> PathBuf {
+    run::root().join("crates/fuzz/corpus").join(target)
+}
+
+fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// What libFuzzer said of a run.
+#[derive(Debug, Default, PartialEq)]
+struct Said {
+    runs: u64,
+    edges_of_corpus: u64,
+    edges: u64,
+    new_inputs: u64,
+}
+
+impl Said {
+    fn of(output: &str) -> Said {
+        let mut said = Said::default();
+        for line in output.lines() {
+            let number = |name: &str| line.split_once(name)?.1.split_whitespace().next()?.parse::<u64>().ok();
+            if let Some(edges) = number(" cov: ") {
+                said.edges = edges;
+                if line.contains("INITED") {
+                    said.edges_of_corpus = edges;
+                }
+            }
+            if let Some(runs) = number("stat::number_of_executed_units:") {
+                said.runs = runs;
+            }
+            if let Some(new) = number("stat::new_units_added:") {
+                said.new_inputs = new;
+            }
+        }
+        said
+    }
+}
+
+/// Runs the targets; each that found nothing is a case that passed.
+pub fn run(report: &mut Report, plan: &Plan) {
+    report.part("fuzzers", || {
+        let lab = Lab::build()?;
+        let chosen = |name: &str| plan.only.as_ref().is_none_or(|part| name.contains(part.as_str()));
+        let queue: Vec<&(String, String)> = lab.targets.iter().filter(|(name, _)| chosen(name)).collect();
+        if queue.is_empty() {
+            bail!("no target has that in its name; there are {}", names(&lab.targets));
+        }
+        let (queue, outcome) = (Mutex::new(queue.into_iter()), Mutex::new(Outcome::default()));
+        std::thread::scope(|scope| {
+            for _ in 0..plan.jobs {
+                scope.spawn(|| {
+                    loop {
+                        let next = queue.lock().ok().and_then(|mut queue| queue.next());
+                        let Some((target, max_len)) = next else { return };
+                        let ended = lab.run(target, max_len, plan.seconds);
+                        let Ok(mut outcome) = outcome.lock() else { return };
+                        match ended {
+                            Ok((line, wrong)) => {
+                                println!("    {line}");
+                                outcome.passed += usize::from(wrong.is_empty());
+                                outcome.failures.extend(wrong);
+                            }
+                            Err(error) => outcome.failures.push(format!("{target}: {error:#}")),
+                        }
+                    }
+                });
+            }
+        });
+        outcome.into_inner().map_err(|_| anyhow::anyhow!("a fuzzer's thread panicked"))
+    });
+}
+
+fn names(targets: &[(String, String)]) -> String {
+    targets.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Plays one input again, under the limits of the fuzzers.
+pub fn replay(target: &str, file: &str) -> anyhow::Result<()> {
+    let lab = Lab::build()?;
+    let mut engine = lab.engine(target);
+    run::must(
+        "replay",
+        engine.args([format!("-rss_limit_mb={MEMORY_MB}"), format!("-timeout={INPUT_SECONDS}")]).arg(file),
+    )
+}
+
+/// Keeps in the tree, of what was found by now, the smallest inputs that reach what seeds and kept ones do not.
+pub fn keep(only: Option<&str>) -> anyhow::Result<()> {
+    let lab = Lab::build()?;
+    for (target, max_len) in lab.targets.iter().filter(|(name, _)| only.is_none_or(|part| name.contains(part))) {
+        let merged = lab.folder("merged", target)?;
+        std::fs::remove_dir_all(&merged)?;
+        std::fs::create_dir_all(&merged)?;
+        let kept = kept_folder(target);
+        let mut known = files(&lab.dir.join("seeds").join(target))?;
+        known.extend(files(&kept).unwrap_or_default());
+        for (number, file) in known.iter().enumerate() {
+            std::fs::copy(file, merged.join(format!("known-{number:04}")))?;
+        }
+        let mut engine = lab.engine(target);
+        // Edges only: how often each is passed would keep ten times as many.
+        engine.args(["-merge=1", "-use_counters=0", &format!("-max_len={max_len}")]).arg(&merged);
+        engine.arg(lab.folder("corpus", target)?);
+        let ended = run::logged(&mut engine, &lab.dir.join(format!("{target}.merge.log")), Duration::from_secs(1800))?;
+        if !ended.well {
+            bail!("the merge of {target} did not end well; see {target}.merge.log in {}", lab.dir.display());
+        }
+        let new: Vec<PathBuf> =
+            files(&merged)?.into_iter().filter(|file| !file.to_string_lossy().contains("known-")).collect();
+        if !new.is_empty() {
+            std::fs::create_dir_all(&kept)?;
+        }
+        let mut bytes = 0;
+        for file in &new {
+            bytes += std::fs::copy(file, kept.join(file.file_name().context("a name")?))?;
+        }
+        println!("{target}: {} inputs more, {bytes} bytes", new.len());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Said;
+
+    #[test]
+    fn what_the_engine_says_is_understood() {
+        let output = "#2\tINITED cov: 40 ft: 41 corp: 1/1b\n#9\tNEW    cov: 44 ft: 45 corp: 2/3b lim: 4\n#1000\tDONE   cov: 44 ft: 45\n\
+                      stat::number_of_executed_units: 1000\nstat::new_units_added:          1\n";
+        assert_eq!(Said::of(output), Said { runs: 1000, edges_of_corpus: 40, edges: 44, new_inputs: 1 });
+    }
+}

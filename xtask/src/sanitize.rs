@@ -1,0 +1,71 @@
+//! `cargo xtask sanitize`: tests of the crates with `unsafe` code, and of what uses them hardest, under AddressSanitizer and
+//! ThreadSanitizer. Needs a nightly toolchain; without one it says so and does nothing.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use crate::report::{Outcome, Report};
+use crate::run;
+
+/// `(package, further words for cargo test)`. All `unsafe` code is the memstore's; regions, the log and RPC bring their threads to it, or
+/// have threads of their own that only ThreadSanitizer understands.
+const SUITES: &[(&str, &[&str])] = &[
+    ("basalt-memstore", &[]),
+    ("basalt-region", &["--test", "threads"]),
+    ("basalt-wal", &["--lib", "--test", "crash"]),
+    ("basalt-hfile", &["--test", "cache"]),
+    ("basalt-rpc", &["--lib", "--test", "server"]),
+];
+
+/// The sanitizers: name, and what the compiler is told. The standard library is not built with them: AddressSanitizer loses nothing by
+/// that; ThreadSanitizer does not see what its compiled parts do, for which there is a list of exceptions.
+const SANITIZERS: &[(&str, &str)] =
+    &[("address", "-Zsanitizer=address"), ("thread", "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer")];
+
+/// Runs the suites under every sanitizer, or the one named.
+pub fn run(report: &mut Report, only: Option<&str>) -> anyhow::Result<()> {
+    let mut rustc = Command::new("rustc");
+    let nightly =
+        rustc.args(["+nightly", "-vV"]).stderr(Stdio::null()).output().ok().filter(|out| out.status.success());
+    let Some(nightly) = nightly else {
+        println!("no nightly toolchain (rustup toolchain install nightly): the sanitizers are skipped");
+        return Ok(());
+    };
+    let version = String::from_utf8_lossy(&nightly.stdout).into_owned();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
+    let chosen: Vec<_> = SANITIZERS.iter().filter(|(name, _)| only.is_none_or(|wanted| wanted == *name)).collect();
+    if chosen.is_empty() {
+        bail!("sanitize knows address and thread, not {}", only.unwrap_or_default());
+    }
+    for (sanitizer, flags) in chosen {
+        for (package, words) in SUITES {
+            report.part(&format!("{sanitizer} {package}"), || suite(sanitizer, flags, host, package, words));
+        }
+    }
+    Ok(())
+}
+
+fn suite(sanitizer: &str, flags: &str, host: &str, package: &str, words: &[&str]) -> anyhow::Result<Outcome> {
+    let target = run::scratch()?.parent().context("the target directory")?.join(format!("sanitize-{sanitizer}"));
+    let log = run::scratch()?.join(format!("sanitize-{sanitizer}-{package}.log"));
+    let mut cargo = Command::new("cargo");
+    cargo.args(["+nightly", "test", "--target", host, "--target-dir"]).arg(target).args(["--package", package]);
+    cargo.args(words).args(["--", "--format=pretty"]).current_dir(run::root());
+    for of_the_outer_cargo in ["CARGO", "CARGO_MANIFEST_DIR", "RUSTUP_TOOLCHAIN", "RUSTC"] {
+        cargo.env_remove(of_the_outer_cargo);
+    }
+    let exceptions = run::root().join("xtask/thread-sanitizer.txt");
+    cargo.env("RUSTFLAGS", flags).env("TSAN_OPTIONS", format!("suppressions={}", exceptions.display()));
+    let ended = run::logged(&mut cargo, &log, Duration::from_secs(3000))?;
+    let passed = ended.output.lines().filter(|line| line.starts_with("test ") && line.ends_with("... ok")).count();
+    let mut outcome = Outcome { passed, failures: Vec::new() };
+    let warnings = ended.output.matches("WARNING: ThreadSanitizer").count();
+    if !ended.well || passed == 0 || warnings > 0 {
+        outcome.failures.push(format!("{package} under the {sanitizer} sanitizer; see {}", log.display()));
+        let summaries = ended.output.lines().filter(|line| line.contains("SUMMARY:") || line.contains("error"));
+        summaries.take(20).for_each(|line| println!("    | {line}"));
+    }
+    Ok(outcome)
+}
