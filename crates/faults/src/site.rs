@@ -31,6 +31,8 @@ pub struct Site {
     pub region: Address,
     /// Where its master is now.
     pub master: Address,
+    /// Where its coordination endpoint is now.
+    pub coordination: Address,
     starts: u32,
 }
 
@@ -61,6 +63,7 @@ impl Site {
             injections: Vec::new(),
             region: Address::default(),
             master: Address::default(),
+            coordination: Address::default(),
             starts: 0,
         })
     }
@@ -141,6 +144,7 @@ impl Site {
         server.pid = pid.and_then(Pid::from_raw);
         self.master.set(SocketAddr::from(([127, 0, 0, 1], port("master")?)));
         self.region.set(SocketAddr::from(([127, 0, 0, 1], port("region server")?)));
+        self.coordination.set(SocketAddr::from(([127, 0, 0, 1], port("ZooKeeper")?)));
         server.start_took = started.elapsed();
         Ok(server)
     }

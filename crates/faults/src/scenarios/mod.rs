@@ -51,6 +51,8 @@ scenarios!(
     memory::f49_overload_is_refused,
     memory::f49_huge_rows,
     hostile::f50_slow_loris,
+    hostile::f50_half_sent_requests,
+    hostile::f50_coordination_flood,
     hostile::f50_connection_flood,
     hostile::f50_descriptors_run_out,
 );
