@@ -194,6 +194,10 @@ impl FileName {
                     None => (model::name::DEFAULT_NAMESPACE, first, rest),
                 };
                 let (region, file) = rest.split_once('-')?;
+                // A name of a directory; paths are made of it.
+                if region.is_empty() || !region.bytes().all(|b| b.is_ascii_alphanumeric()) {
+                    return None;
+                }
                 (Some((TableName::of(namespace, table).ok()?, region.to_owned())), file)
             }
         };
@@ -274,6 +278,17 @@ mod tests {
         for bad in ["", ".tmp", ".tmp-x", "xyz", "0123.", &format!("{hex}.a.b"), &format!("{hex}_SeqId_x_")] {
             assert_eq!(FileName::parse(bad), None, "{bad}");
         }
+    }
+
+    /// A path made of such a name would be none, and making it one a panic.
+    #[test]
+    fn a_link_leads_into_a_region_and_nowhere_else() {
+        let hex = "0123456789abcdef0123456789abcdef";
+        for bad in [format!("t=..-{hex}"), format!("t=-{hex}"), format!("t=.-{hex}"), format!("ns=t=a/../b-{hex}")] {
+            assert_eq!(FileName::parse(&bad), None, "{bad}");
+        }
+        let good = FileName::parse(&format!("t=1588230740-{hex}")).expect("a link");
+        assert_eq!(good.candidates(&RegionInfo::meta(), b"f").len(), 4);
     }
 
     #[test]

@@ -247,6 +247,8 @@ fn marker_seeds() -> Vec<Vec<u8>> {
         "0123456789abcdef0123456789abcdef.fedcba98765432100123456789abcdef",
         "t=0123456789abcdef0123456789abcdef-fedcba98765432100123456789abcdef",
         "ns=t=0123456789abcdef0123456789abcdef-fedcba98765432100123456789abcdef.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "t=..-0123456789abcdef",
+        "t=-0123456789abcdef",
         "17.seqid/0000000000000000103",
         "a/b\tc/d\n../x\tc/d\n",
         "t/a,b//n:u/c",

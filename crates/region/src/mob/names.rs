@@ -97,7 +97,12 @@ impl Refs {
         for part in std::str::from_utf8(bytes).ok()?.split("//") {
             let (table, names) = part.split_once('/')?;
             let table = TableName::parse(table).ok()?;
-            names.split(',').for_each(|name| refs.add(&table, name));
+            for name in names.split(',') {
+                if !is_legal(name) {
+                    return None;
+                }
+                refs.add(&table, name);
+            }
         }
         Some(refs)
     }
@@ -149,7 +154,7 @@ mod tests {
         assert_eq!(Refs::parse(&bytes), Some(refs.clone()));
         assert_eq!(refs.names().count(), 3);
         assert!(String::from_utf8_lossy(&bytes).contains("t/a,b"));
-        for bad in ["xx", "t,a", "/a"] {
+        for bad in ["xx", "t,a", "/a", "t/", "t/a,,b", "t/a/b", "a/b,/x"] {
             assert_eq!(Refs::parse(bad.as_bytes()), None, "{bad}");
         }
     }
