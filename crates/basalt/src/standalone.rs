@@ -336,8 +336,9 @@ async fn serve(
         let closed = closing.stop(CloseMode::Flush);
         let mut log_closed = log.close().and(meta_log.close());
         if closed.is_ok() && log_closed.is_ok() {
-            // Every region is in its files: the next start has nothing to replay.
-            log_closed = log.archive_flushed().and(meta_log.archive_flushed()).map(drop);
+            // hbase:meta is in its files: the next start has nothing of it to replay. Everybody's log stays for that start: clients
+            // whose answers were lost come back with nonces that only the log knows.
+            log_closed = meta_log.archive_flushed().map(drop);
         }
         for syncer in syncers {
             let _ = syncer.join();

@@ -20,7 +20,7 @@ pub const SCANNER_MAX_RESULT_SIZE: Setting<u64> = Setting {
     min: 1,
     max: 1 << 31,
     unit: "bytes",
-    doc: "Upper bound of the cells in one scan or multi reply, whatever the client asks for.",
+    doc: "Upper bound of the cells in one scan or multi reply, whatever the client asks for. With little memory it is a sixteenth of the budget, 2 MiB at least.",
 };
 
 /// Share of the memory budget that memstores may take.

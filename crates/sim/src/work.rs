@@ -11,6 +11,7 @@ use base::{Clock, Dice};
 use bytes::Bytes;
 use cell::CellType;
 use filter::{Comparator, CompareOp};
+use fs::FilePath;
 use master::Caller;
 use master::cluster::{RegionState, TableState};
 use model::mutation::ConditionTest;
@@ -553,6 +554,7 @@ impl Promises {
 /// A promise broken.
 pub async fn check_all(life: &Life, promises: &mut Promises) -> Result<(), Violation> {
     check_regions(life, &table())?;
+    check_references(life)?;
     let rows = scans::whole(life, &table(), Manner::AT_ONCE)
         .await
         .map_err(|e| Violation(format!("the table cannot be read: {e:?}")))?;
@@ -616,6 +618,31 @@ fn check_regions(life: &Life, table: &TableName) -> Result<(), Violation> {
         edge = (!node.info.end_key.is_empty()).then(|| node.info.end_key.clone());
     }
     ensure(edge.is_none(), || format!("the regions of {table} end at {edge:?}"))
+}
+
+/// Every reference of a daughter has its file where HBase would look for it: with the parent, not only in the archive.
+fn check_references(life: &Life) -> Result<(), Violation> {
+    let volume = &life.server.env().volume;
+    let dir = FilePath::new("data/default").join(table().qualifier());
+    let list = |path: &FilePath| volume.list(path).map_err(|error| Violation(format!("no fault is set: {error}")));
+    for region in list(&dir)?.into_iter().filter(|entry| entry.is_dir && !entry.name.starts_with('.')) {
+        for family in ["f", "g"] {
+            let at = dir.join(&region.name).join(family);
+            if !volume.exists(&at).unwrap_or(false) {
+                continue;
+            }
+            for file in list(&at)? {
+                let Some((name, parent)) = file.name.rsplit_once('.').filter(|(name, _)| !name.is_empty()) else {
+                    continue;
+                };
+                let target = dir.join(parent).join(family).join(name);
+                ensure(volume.exists(&target).unwrap_or(false), || {
+                    format!("{at}/{} refers to {target}, which is not there", file.name)
+                })?;
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn check_changing(life: &Life, promises: &mut Promises) -> Result<(), Violation> {
