@@ -4,11 +4,12 @@ use crate::common::{fault, make, own, send};
 use basalt_sim::calls::{self, mutation};
 use basalt_sim::stage::Stage;
 use basalt_sim::steps;
+use basalt_sim::work::Desk;
 use basalt_sim::world::POLICIES;
 use cell::CellType;
 use fs::mem::Op;
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
-use model::{FamilyDescriptor, MutationKind, Nonce, TableDescriptor};
+use model::{FamilyDescriptor, Mutation, MutationKind, Nonce, TableDescriptor, TableName};
 
 #[test]
 fn f10_replay_skips_by_family() {
@@ -124,40 +125,57 @@ fn f16_empty_and_headless_logs() {
     }
 }
 
+/// An increment with a nonce: always the same one.
+fn increment() -> Mutation {
+    let cells = [("f", "n", i64::MAX, CellType::Put, &1u64.to_be_bytes()[..])];
+    let mut increment = mutation(MutationKind::Increment, "counter", &cells);
+    increment.nonce = Some(Nonce { group: 3, number: 9 });
+    increment
+}
+
+/// Makes a table and increments a counter durably; the answer is lost.
+async fn increment_unheard(desk: &Desk, name: TableName) {
+    make(desk, TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")])).await;
+    let life = desk.life.clone();
+    let sent = tokio::spawn(async move { calls::mutate(&life, &name, &increment()).await });
+    desk.life.settle().await;
+    desk.life.logs[0].sync_once().expect("synced");
+    drop(sent);
+}
+
+/// The counter after the increment was sent again.
+fn sent_again(stage: &mut Stage, name: &TableName) -> Vec<u8> {
+    let value = stage.act(async |desk| {
+        for _ in 0..3 {
+            send(desk, name.clone(), increment()).await.expect("answered");
+        }
+        calls::get(&desk.life, name, "counter").await.expect("read")[0].2.clone()
+    });
+    value.expect("starts")
+}
+
 /// HBASE-25678: the answer was lost with the server; the retry counts once.
 #[test]
 fn f51_nonce_after_restart() {
     for policy in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn] {
         let mut stage = Stage::new(51);
-        let increment = || {
-            let mut increment = mutation(
-                MutationKind::Increment,
-                "counter",
-                &[("f", "n", i64::MAX, CellType::Put, &1u64.to_be_bytes())],
-            );
-            increment.nonce = Some(Nonce { group: 3, number: 9 });
-            increment
-        };
         let name = own("counters");
-        let made = name.clone();
-        stage
-            .act(async |desk| {
-                make(desk, TableDescriptor::new(made.clone(), [FamilyDescriptor::new("f")])).await;
-                let life = desk.life.clone();
-                let sent = tokio::spawn(async move { calls::mutate(&life, &made, &increment()).await });
-                desk.life.settle().await;
-                // Durable, and nobody hears of it.
-                desk.life.logs[0].sync_once().expect("synced");
-                drop(sent);
-            })
-            .expect("starts");
+        stage.act(async |desk| increment_unheard(desk, name.clone()).await).expect("starts");
         stage.crash(policy, 51);
-        let value = stage.act(async |desk| {
-            for _ in 0..3 {
-                send(desk, name.clone(), increment()).await.expect("answered");
-            }
-            calls::get(&desk.life, &name, "counter").await.expect("read")[0].2.clone()
-        });
-        assert_eq!(value.expect("starts"), 1u64.to_be_bytes(), "{policy:?}");
+        assert_eq!(sent_again(&mut stage, &name), 1u64.to_be_bytes(), "{policy:?}");
     }
+}
+
+/// The answer was lost while the server stopped as it should: its log, though nothing in it is to be replayed, knows the nonce.
+#[test]
+fn f51_nonce_after_a_clean_stop() {
+    let mut stage = Stage::new(51);
+    let name = own("counters");
+    stage
+        .act(async |desk| {
+            increment_unheard(desk, name.clone()).await;
+            desk.life.stop().await.expect("stopped");
+        })
+        .expect("starts");
+    assert_eq!(sent_again(&mut stage, &name), 1u64.to_be_bytes());
 }
