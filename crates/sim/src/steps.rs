@@ -232,7 +232,7 @@ async fn disable(desk: &Desk) {
 async fn alter(desk: &Desk, mob: bool) {
     let family = FamilyDescriptor::new("f").with("VERSIONS", "1");
     let family = match mob {
-        true => family.with("IS_MOB", "true").with("MOB_THRESHOLD", "30"),
+        true => work::of_mob(family),
         false => {
             let family = family.with("DATA_BLOCK_ENCODING", "FAST_DIFF").with("BLOCKSIZE", "300");
             work::keeping_mob(&desk.life, family)

@@ -61,10 +61,7 @@ fn place(kind: &str, number: u64) -> String {
 /// The families of the main table, with attributes that the dice choose.
 pub fn families(dice: &Dice) -> [FamilyDescriptor; 2] {
     let one = |name: &'static str, versions: &str| {
-        let mob = if dice.one_in(4) { "true" } else { "false" };
         FamilyDescriptor::new(name)
-            .with("IS_MOB", mob)
-            .with("MOB_THRESHOLD", "30")
             .with("VERSIONS", versions)
             .with("BLOCKSIZE", ["200", "1000", "65536"][dice.below(3) as usize])
             .with(
@@ -78,7 +75,7 @@ pub fn families(dice: &Dice) -> [FamilyDescriptor; 2] {
 }
 
 /// A family of the main table with other attributes than now. What is in MOB files can be read only as long as the family is one of
-/// MOB: that stays.
+/// MOB: that is [`prepare`]'s to choose, and stays.
 pub fn stored_otherwise(life: &Life, dice: &Dice, at: usize) -> FamilyDescriptor {
     keeping_mob(life, families(dice)[at].clone())
 }
@@ -87,7 +84,12 @@ pub fn stored_otherwise(life: &Life, dice: &Dice, at: usize) -> FamilyDescriptor
 pub fn keeping_mob(life: &Life, family: FamilyDescriptor) -> FamilyDescriptor {
     let table = life.master.cluster().descriptor(&table());
     let is_mob = table.as_ref().and_then(|table| table.families.get(&family.name)).is_some_and(|now| now.is_mob());
-    if is_mob { family.with("IS_MOB", "true").with("MOB_THRESHOLD", "30") } else { family }
+    if is_mob { of_mob(family) } else { family }
+}
+
+/// `family` with its longer values in MOB files.
+pub fn of_mob(family: FamilyDescriptor) -> FamilyDescriptor {
+    family.with("IS_MOB", "true").with("MOB_THRESHOLD", "30")
 }
 
 /// The row whose cells are a bank's first version.
@@ -129,7 +131,10 @@ pub async fn prepare(desk: &Desk) -> Result<(), Violation> {
     let failed = |what: &str, e: &dyn std::fmt::Debug| Violation(format!("{what} on an empty disk: {e:?}"));
     let splits: Vec<Bytes> =
         [vec![], vec!["50"], vec!["33", "66"]][dice.below(3) as usize].iter().map(|key| Bytes::from(*key)).collect();
-    let descriptor = TableDescriptor::new(table(), families(dice));
+    let descriptor = TableDescriptor::new(
+        table(),
+        families(dice).map(|family| if dice.one_in(4) { of_mob(family) } else { family }),
+    );
     let id = life.master.create_table(descriptor, &splits, &Caller::default()).await;
     let id = id.map_err(|e| failed("create", &e))?;
     life.master.wait_for(id).await.map_err(|e| failed("create", &e))?;
