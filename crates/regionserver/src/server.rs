@@ -139,6 +139,9 @@ impl StopSignal {
     }
 }
 
+/// With a smaller budget no memory waits for use.
+const FEW_BYTES: u64 = 512 << 20;
+
 /// `hbase.client.scanner.max.result.size` of a client that sets nothing.
 const LEAST_REPLY_BYTES: u64 = 2 << 20;
 
@@ -162,8 +165,9 @@ impl RegionServer {
         let clock = env.clock.clone();
         let started_ms = clock.now_ms().0;
         let marks = MemoryMarks::new(&config, memory_budget_bytes);
-        // Flushed memory waits for the next memstores, within what memstores may have.
-        region::keep_spare_memory(usize::try_from(marks.limit_bytes).unwrap_or(usize::MAX));
+        // Flushed memory waits for the next memstores, within what memstores may have. Where there is little, others need it meanwhile.
+        let kept = if memory_budget_bytes < FEW_BYTES { 0 } else { marks.limit_bytes };
+        region::keep_spare_memory(usize::try_from(kept).unwrap_or(usize::MAX));
         // Ids of two lives of a server do not meet: the start code is in their upper half.
         let first_scanner_id = (name.start_code & 0x7FFF_FFFF) << 32 | 1;
         Arc::new(RegionServer {
