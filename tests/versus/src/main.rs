@@ -107,7 +107,7 @@ fn main() -> anyhow::Result<()> {
                     let mut out = CellBuffer::new();
                     for key in &wanted {
                         out.clear();
-                        ours.region.get(&Get::new((*key).clone()), &mut out, Residency::CachedOnly)?;
+                        ours.region.get(&Get::new((*key).clone()), &mut out, Residency::MayRead)?;
                         anyhow::ensure!(out.len() == 1, "a row is missing");
                     }
                     Ok(())
