@@ -102,9 +102,9 @@ impl Lab {
         let start = Instant::now();
         let ended = run::logged(&mut engine, &log, Duration::from_secs(seconds + 300))?;
         let said = Said::of(&ended.output);
-        let (hours, runs) = self.note_time(target, start.elapsed(), said.runs)?;
+        let (minutes, runs) = self.note_time(target, start.elapsed(), said.runs)?;
         let line = format!(
-            "{target:14} {:>9} runs {:>6} edges (+{}) {:>4} new inputs; by now {hours:.2} h, {runs} runs",
+            "{target:14} {:>9} runs {:>6} edges (+{}) {:>4} new inputs; by now {minutes:.1} min, {runs} runs",
             said.runs,
             said.edges,
             said.edges.saturating_sub(said.edges_of_corpus),
@@ -120,7 +120,7 @@ impl Lab {
         Ok((line, wrong))
     }
 
-    /// Adds to how long the target has run in this tree; hours and runs in all.
+    /// Adds to how long the target has run in this tree; minutes and runs in all.
     fn note_time(&self, target: &str, took: Duration, runs: u64) -> anyhow::Result<(f64, u64)> {
         let file = self.folder("time", "")?.join(target);
         let text = std::fs::read_to_string(&file).unwrap_or_default();
@@ -128,7 +128,7 @@ impl Lab {
         let seconds: u64 = before.next().unwrap_or(0) + took.as_secs();
         let runs = before.next().unwrap_or(0) + runs;
         std::fs::write(&file, format!("{seconds} {runs}\n"))?;
-        Ok((seconds as f64 / 3600.0, runs))
+        Ok((seconds as f64 / 60.0, runs))
     }
 }
 

@@ -124,7 +124,8 @@ pub async fn f50_half_sent_requests(lab: &mut Lab) -> anyhow::Result<()> {
     // 32 MiB may be queued with this budget, half of it by requests that are on their way.
     lab.expect(most < 64, || format!("{most} MiB for {count} requests of which 6 MiB each were sent"));
     lab.expect(refused > 0, || "none was refused".to_owned());
-    lab.sleep(3500, 4000).await;
+    // The timeout is looked at twice in its time.
+    lab.sleep(5500, 6000).await;
     let gone = closed(&mut half).await;
     lab.expect(gone == count, || format!("only {gone} of {count} were closed after the stall timeout"));
     lab.expect(server.is_alive(), || "the process ended".to_owned());
@@ -168,8 +169,12 @@ pub async fn f50_coordination_flood(lab: &mut Lab) -> anyhow::Result<()> {
             "    round {round}: {gone} of {} closed, {grown} MiB more resident, {descriptors} descriptors",
             flood.len()
         );
-        lab.expect(gone >= 150, || format!("only {gone} of {} over the cap of 300 were closed", flood.len()));
-        lab.expect(descriptors < before + 310, || format!("{descriptors} descriptors, before it were {before}"));
+        // On a busy machine not all of the 500 get in.
+        lab.expect(gone + 300 >= flood.len(), || {
+            format!("only {gone} of {} over the cap of 300 were closed", flood.len())
+        });
+        // The clients have theirs, and so have files.
+        lab.expect(descriptors < before + 350, || format!("{descriptors} descriptors, before it were {before}"));
         lab.expect(grown < 128, || format!("{grown} MiB more"));
         load.progress(100, PATIENCE).await?;
         drop(flood);
