@@ -6,6 +6,8 @@
 //!     that one batch wrote come all at once and count as one.
 //!  3. A marker takes away what it covers of what is there at that moment, and nothing that comes later. Of one batch,
 //!     the puts come first.
+//!  4. As in HBase 2.6.4, a marker of one version of the family is forgotten when 2 is judged on the day of a later
+//!     marker over the family that has an older timestamp.
 
 use super::oracle::Cell;
 use cell::CellType;
@@ -22,24 +24,53 @@ pub fn gone(cells: &[Cell], counts: impl Fn(&Cell) -> bool, max_versions: usize)
         };
         let mut history: Vec<(usize, &Cell)> = cells.iter().enumerate().filter(|(_, cell)| concerns(cell)).collect();
         history.sort_by_key(|(_, cell)| (cell.seq_id, cell.is_delete(), cell.position));
-        let mut there: BTreeMap<i64, (usize, u64)> = BTreeMap::new();
-        for (place, (at, cell)) in history.iter().enumerate() {
-            match cell.cell_type {
-                CellType::DeleteFamily | CellType::DeleteColumn => {
-                    there.retain(|timestamp, _| *timestamp > cell.timestamp);
-                }
-                CellType::DeleteFamilyVersion | CellType::Delete => drop(there.remove(&cell.timestamp)),
-                _ => drop(there.insert(cell.timestamp, (*at, cell.seq_id))),
+        // Each marker over a family or column is a day of reckoning, and the end of time is one.
+        let wide = |cell: &Cell| matches!(cell.cell_type, CellType::DeleteFamily | CellType::DeleteColumn);
+        let days: Vec<&Cell> = history.iter().map(|(_, cell)| *cell).filter(|cell| wide(cell)).collect();
+        for day in days.iter().copied().map(Some).chain([None]) {
+            let until = day.map_or(u64::MAX, |day| day.seq_id);
+            if day.is_none_or(|day| day.cell_type == CellType::DeleteFamily) {
+                let is_that_day =
+                    |marker: &Cell| day_of(marker, &days).map(|day| day.seq_id) == day.map(|day| day.seq_id);
+                let matters = |(at, cell): &&(usize, &Cell)| {
+                    cell.seq_id <= until
+                        && if cell.is_delete() { !wide(cell) && is_that_day(cell) } else { !gone.contains(at) }
+                };
+                let played: Vec<(usize, &Cell)> = history.iter().filter(matters).copied().collect();
+                let left = play(&played, max_versions);
+                gone.extend(
+                    played.iter().filter(|(at, cell)| !cell.is_delete() && !left.contains(at)).map(|(at, _)| *at),
+                );
             }
-            let is_same_batch = |next: &Cell| (next.seq_id, next.is_delete()) == (cell.seq_id, cell.is_delete());
-            if !history.get(place + 1).is_some_and(|(_, next)| is_same_batch(next)) {
-                push_out(&mut there, max_versions);
-            }
+            let covered = |cell: &Cell| day.is_some_and(|day| cell.seq_id <= until && cell.timestamp <= day.timestamp);
+            gone.extend(history.iter().filter(|(_, cell)| !cell.is_delete() && covered(cell)).map(|(at, _)| *at));
         }
-        let left: BTreeSet<usize> = there.values().map(|(at, _)| *at).collect();
-        gone.extend(history.iter().filter(|(at, cell)| !cell.is_delete() && !left.contains(at)).map(|(at, _)| *at));
     }
     gone
+}
+
+/// The day up to which a marker of one version counts: the first after it. HBase looks only among those that it has read
+/// by then: with the family's markers, among the ones that are not older by timestamp.
+fn day_of<'a>(marker: &Cell, days: &[&'a Cell]) -> Option<&'a Cell> {
+    let is_read = |day: &&Cell| day.timestamp >= marker.timestamp || (!marker.is_of_family() && day.is_of_family());
+    days.iter().copied().filter(is_read).find(|day| day.seq_id >= marker.seq_id)
+}
+
+/// Places of the puts that are there in the end.
+fn play(history: &[(usize, &Cell)], max_versions: usize) -> BTreeSet<usize> {
+    let mut there: BTreeMap<i64, (usize, u64)> = BTreeMap::new();
+    for (place, (at, cell)) in history.iter().enumerate() {
+        if cell.is_delete() {
+            there.remove(&cell.timestamp);
+        } else {
+            there.insert(cell.timestamp, (*at, cell.seq_id));
+        }
+        let is_same_batch = |next: &Cell| (next.seq_id, next.is_delete()) == (cell.seq_id, cell.is_delete());
+        if !history.get(place + 1).is_some_and(|(_, next)| is_same_batch(next)) {
+            push_out(&mut there, max_versions);
+        }
+    }
+    there.values().map(|(at, _)| *at).collect()
 }
 
 fn push_out(there: &mut BTreeMap<i64, (usize, u64)>, max_versions: usize) {

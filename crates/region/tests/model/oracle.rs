@@ -235,7 +235,7 @@ impl Store {
         for (at, cell) in cells.iter().enumerate() {
             column.enter(&cell.qualifier);
             let expired = cell.timestamp < oldest;
-            if !by_arrival && (column.closed || (rules.min_versions == 0 && expired)) {
+            if column.closed || (!by_arrival && rules.min_versions == 0 && expired) {
                 continue;
             }
             if cell.is_delete() && !ask.raw {
@@ -251,8 +251,14 @@ impl Store {
             }
             if by_arrival {
                 column.count += 1;
-                if column.count <= asked_versions && !(expired && column.count > rules.min_versions) {
+                // The last that MIN_VERSIONS keeps is shown even where fewer were asked for, if it is looked at: in the
+                // empty column.
+                let is_last_kept = expired && column.count == rules.min_versions;
+                if is_last_kept || (column.count <= asked_versions && !(expired && column.count > rules.min_versions)) {
                     out.push(cell.clone());
+                }
+                if column.count >= asked_versions || (expired && column.count >= rules.min_versions) {
+                    column.close();
                 }
                 continue;
             }
