@@ -13,8 +13,8 @@ use crate::{exchange, run, toolchain};
 const EXCHANGE: &str = "exchange";
 
 /// Suites that run when they are named: those that run Apache HBase beside Basalt (minutes each, and the machine must
-/// start HBase in time), the one that Basalt does not pass whole yet, and the one that HBase does not pass either.
-const BY_NAME: &[&str] = &["differential", "bad-input", "moving", EXCHANGE];
+/// start HBase in time), and the one that HBase does not pass either.
+const BY_NAME: &[&str] = &["differential", "moving", EXCHANGE];
 
 /// Runs `wanted` (none: all but those of [`BY_NAME`]) in the order of the table in `suites`.
 pub fn run(report: &mut Report, kind: Kind, only: Option<&str>, wanted: &[String]) -> anyhow::Result<()> {

@@ -39,8 +39,8 @@ usage: cargo xtask <command>
   check [--quick]           format, crate edges, generated code, tidiness, licences; unless quick, lints and fast tests
   test                      everything: check's tests, the release build, real clients, the kill test
   interop [--against basalt|hbase] [--only REGEX] [SUITE...]
-                            real clients against the server; suites: java java3 asynchbase shell go pe ltt tools, by
-                            name only: differential bad-input exchange
+                            real clients against the server; suites: java java3 asynchbase shell go pe ltt tools
+                            bad-input, by name only: differential moving exchange
   kill [--rounds N] [--seed S] [--against basalt|hbase] [sabotage]
                             kill -9 under concurrent writes, restart, compare with the journal; sabotage cuts the log
                             before each restart and wants the loss to be found

@@ -23,6 +23,7 @@ pub struct Evaluator {
     reversed: bool,
     transforms: bool,
     has_filter_row: bool,
+    ends_by_cells: bool,
 }
 
 impl Filter {
@@ -30,7 +31,13 @@ impl Filter {
     /// either way). `dice` are thrown by [`Filter::RandomRow`].
     pub fn evaluator(&self, reversed: bool, dice: &Arc<Dice>) -> Evaluator {
         let node = Node::new(self, reversed, dice);
-        Evaluator { reversed, transforms: node.transforms(), has_filter_row: node.has_filter_row(), node }
+        Evaluator {
+            reversed,
+            transforms: node.transforms(),
+            has_filter_row: node.has_filter_row(),
+            ends_by_cells: node.ends_by_cells(),
+            node,
+        }
     }
 }
 
@@ -47,6 +54,13 @@ impl Evaluator {
     #[inline]
     pub fn filter_all_remaining(&self) -> bool {
         self.node.all_remaining()
+    }
+
+    /// Whether a cell can make [`Evaluator::filter_all_remaining`] true. Such a filter is shown the cells of rows too
+    /// that [`Evaluator::filter_row_key`] skips, when the scan goes forwards: HBase leaves a row cell by cell.
+    #[inline]
+    pub fn ends_by_cells(&self) -> bool {
+        self.ends_by_cells
     }
 
     /// Whether the row of `first_cell` is skipped. Ask [`Evaluator::filter_all_remaining`] again after a yes.

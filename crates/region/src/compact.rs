@@ -127,12 +127,13 @@ impl Region {
             let view = store.peek();
             let idle = view.files.len() - work.compacting.len().min(view.files.len());
             idle >= store.settings.compaction_min_files
-                || (work.force_major && !view.files.is_empty())
+                || (work.owes_major && !view.files.is_empty())
                 || (idle > 0 && work.compacting.is_empty() && view.files.iter().any(|file| file.is_reference()))
         })
     }
 
-    /// The next selections of this family (of all, without one) are major compactions.
+    /// The next selections of this family (of all, without one) are major compactions. Where there is no file yet the
+    /// request waits for a selection that somebody else asks for, as in HBase: the first flush does not bring it about.
     ///
     /// # Errors
     /// An unknown family.
@@ -143,7 +144,9 @@ impl Region {
             return Err(self.no_such_family(family));
         }
         for store in self.stores.iter().filter(|store| family.is_none_or(|family| store.name == family)) {
-            store.work.lock().force_major = true;
+            let mut work = store.work.lock();
+            work.force_major = true;
+            work.owes_major = !store.peek().files.is_empty();
         }
         Ok(())
     }
@@ -189,7 +192,7 @@ impl Region {
         }
         let all_files = files.len() == view.files.len();
         if is_major && all_files {
-            work.force_major = false;
+            (work.force_major, work.owes_major) = (false, false);
         }
         work.compacting.extend(files.iter().map(|file| file.name.clone()));
         drop(work);
@@ -243,7 +246,8 @@ impl Region {
             _ => {
                 self.counters.compactions_failed.fetch_add(1, Ordering::Relaxed);
                 if job.is_major {
-                    store.work.lock().force_major = true;
+                    let mut work = store.work.lock();
+                    (work.force_major, work.owes_major) = (true, true);
                 }
             }
         }

@@ -41,6 +41,8 @@ pub(crate) struct FileWork {
     pub retired: Vec<Arc<StoreFile>>,
     /// The next selection is a major compaction.
     pub force_major: bool,
+    /// And it comes without being asked for: there were files when somebody asked.
+    pub owes_major: bool,
 }
 
 /// One family of a region.

@@ -158,6 +158,10 @@ impl All {
         self.members.iter().any(Node::transforms)
     }
 
+    pub(super) fn ends_by_cells(&self) -> bool {
+        self.members.iter().any(Node::ends_by_cells)
+    }
+
     pub(super) fn value_form(&self, form: ValueForm, whole_len: usize) -> ValueForm {
         self.members.iter().fold(form, |form, member| member.value_form(form, whole_len))
     }
@@ -306,6 +310,10 @@ impl Any {
 
     pub(super) fn transforms(&self) -> bool {
         self.members.iter().any(|member| member.node.transforms())
+    }
+
+    pub(super) fn ends_by_cells(&self) -> bool {
+        self.members.iter().any(|member| member.node.ends_by_cells())
     }
 
     pub(super) fn value_form(&self, form: ValueForm, whole_len: usize) -> ValueForm {

@@ -500,6 +500,17 @@ impl Node {
         }
     }
 
+    /// Whether a cell can make it want nothing more.
+    pub(super) fn ends_by_cells(&self) -> bool {
+        match self {
+            Node::ColumnCountGet { .. } | Node::WhileMatch { .. } => true,
+            Node::All(list) => list.ends_by_cells(),
+            Node::Any(list) => list.ends_by_cells(),
+            Node::Skip { inner, .. } => inner.ends_by_cells(),
+            _ => false,
+        }
+    }
+
     /// What is left of a value of `whole_len` bytes that has already come to `form`.
     pub(super) fn value_form(&self, form: ValueForm, whole_len: usize) -> ValueForm {
         match self {

@@ -220,6 +220,11 @@ impl Matcher {
         {
             return Ok(Code::DoneScan);
         }
+        if self.mode == Mode::RetainDeletes && self.version_behavior.is_some() {
+            // Masking needs the order of arrival of everything in the store: nothing is dropped before all is seen, not
+            // even what has expired.
+            return Ok(Code::Include);
+        }
         if self.columns_done() {
             return Ok(Code::NextRow);
         }
@@ -261,10 +266,6 @@ impl Matcher {
     }
 
     fn judge_retaining(&mut self, cell: CellRef<'_>, timestamp: i64) -> Code {
-        if self.version_behavior.is_some() {
-            // Masking needs the order of arrival of everything in the store: nothing is dropped before all is seen.
-            return Code::Include;
-        }
         let newer = cell.seq_id().0 > self.read_point.0;
         if cell.is_delete() {
             if !newer {

@@ -252,12 +252,26 @@ impl RowReader {
                 self.ended = true;
                 return Ok(false);
             }
-            filter.reset();
+            let shown = filter.ends_by_cells() && !self.reversed;
             for scanner in &mut self.essential {
-                if scanner.peek_row() == Some(&self.row[..]) {
+                if scanner.peek_row() != Some(&self.row[..]) {
+                    continue;
+                }
+                if shown {
+                    scanner.start_row();
+                    while matches!(scanner.step(Some(filter), &mut self.budget)?, Step::Cell | Step::Pause) {
+                        if self.budget == 0 {
+                            if self.gives_up {
+                                return Err(RegionError::WouldBlock);
+                            }
+                            self.budget = self.cells_per_check;
+                        }
+                    }
+                } else {
                     scanner.skip_row()?;
                 }
             }
+            filter.reset();
             return Ok(false);
         }
         for scanner in &mut self.essential {

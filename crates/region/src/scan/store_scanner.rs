@@ -62,6 +62,8 @@ pub(crate) struct StoreScanner {
     done: bool,
     after: After,
     taken_in_row: u32,
+    /// The row has given as many cells as are wanted of it.
+    limit_reached: bool,
     key: Vec<u8>,
     hint: Vec<u8>,
     mob: Option<MobReads>,
@@ -88,6 +90,7 @@ impl StoreScanner {
             done: false,
             after: After::Nothing,
             taken_in_row: 0,
+            limit_reached: false,
             key: Vec::new(),
             hint: Vec::new(),
             mob: None,
@@ -150,6 +153,7 @@ impl StoreScanner {
             self.row.extend_from_slice(cell.key().row());
             self.in_row = true;
             self.taken_in_row = 0;
+            self.limit_reached = false;
             self.after = After::Nothing;
             self.matcher.start_row();
         }
@@ -160,7 +164,7 @@ impl StoreScanner {
         loop {
             self.finish_step()?;
             if !self.in_row {
-                return Ok(if self.peek().is_some() { Step::RowEnd } else { Step::End });
+                return Ok(self.row_end(filter.as_deref()));
             }
             let Some(cell) = self.merge.current() else {
                 self.in_row = false;
@@ -169,14 +173,14 @@ impl StoreScanner {
                     let done = self.pass_row();
                     self.wrap(done)?;
                 }
-                return Ok(self.row_end());
+                return Ok(self.row_end(filter.as_deref()));
             };
             if cell.key().row() != self.row {
                 self.in_row = false;
                 if self.limits.is_single_row {
                     self.done = true;
                 }
-                return Ok(self.row_end());
+                return Ok(self.row_end(filter.as_deref()));
             }
             if *budget == 0 {
                 return Ok(Step::Pause);
@@ -213,10 +217,9 @@ impl StoreScanner {
                     if let Some(limit) = self.limits.limit {
                         let wanted = limit.saturating_add(self.limits.offset);
                         if self.taken_in_row >= wanted {
+                            // The cell that reaches the limit is in: HBase finds one even where none is wanted.
                             self.after = After::NextRow;
-                        }
-                        if limit == 0 {
-                            continue;
+                            self.limit_reached = true;
                         }
                     }
                     if let Some(mob) = &self.mob
@@ -242,7 +245,12 @@ impl StoreScanner {
         }
     }
 
-    fn row_end(&self) -> Step {
+    /// HBase shows its matcher the first cell behind the row too, unless a limit of cells ended the row: a filter that
+    /// wants nothing more at that moment ends the family's scan, though it would forget with the row.
+    fn row_end(&mut self, filter: Option<&Evaluator>) -> Step {
+        if !self.limit_reached && filter.is_some_and(Evaluator::filter_all_remaining) {
+            self.done = true;
+        }
         if self.peek().is_some() { Step::RowEnd } else { Step::End }
     }
 

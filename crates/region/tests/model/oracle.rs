@@ -302,11 +302,11 @@ impl Store {
         let rules = &self.rules;
         let oldest = rules.oldest_unexpired(now);
         let mut cells = sorted(cells);
-        cells.retain(|cell| !cell.has_outlived_itself(now));
         if rules.by_arrival && !drops_deletes {
             // What masks what depends on everything that arrived: nothing goes before all is seen.
             return cells;
         }
+        cells.retain(|cell| !cell.has_outlived_itself(now));
         let mut out = Vec::new();
         for row in cells.chunk_by(|a, b| a.row == b.row) {
             if rules.by_arrival {

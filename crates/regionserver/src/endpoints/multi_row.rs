@@ -56,6 +56,7 @@ fn check_rows(region: &Region, mutations: &[Mutation]) -> Result<(), Exception> 
 /// As [`from_proto::condition`], but here the comparator is used as it is, and an empty one asks for "absent or empty"
 /// whatever the operator.
 fn condition(message: &pb::Condition) -> Result<Condition, Exception> {
+    from_proto::check_row(&message.row)?;
     let mut condition = from_proto::condition(message)?;
     if let ConditionTest::Value { op, comparator, .. } = &mut condition.test
         && let Some(given) = &message.comparator

@@ -25,8 +25,15 @@ pub(super) fn mutate(server: &Arc<RegionServer>, call: Call) -> Answer {
     let request: pb::MutateRequest = call.decode()?;
     let region = find_region(server, &request.region)?;
     let mut cells = Cells::new(call.cells.clone());
-    let mutation = from_proto::mutation(request.mutation, &mut cells, request.nonce_group)?;
     let condition = request.condition.as_ref().map(from_proto::condition).transpose()?;
+    let mutation = from_proto::mutation(request.mutation, &mut cells, request.nonce_group).map_err(|error| {
+        // HBase makes a mutation under a condition where it expects illegal arguments
+        if condition.is_some() && error.is_unchecked() {
+            Exception::do_not_retry(error.message().to_owned())
+        } else {
+            error
+        }
+    })?;
     let delay = admission(server, &region)?;
     server.counts.writes.fetch_add(1, Ordering::Relaxed);
     let has_codec = call.has_codec();

@@ -17,7 +17,7 @@ use proto::pb;
 
 pub use filters::{comparator, compare_op, filter};
 pub use mutation::{Cells, condition, mutation};
-pub use read::{get, scan};
+pub use read::{check_row, get, scan};
 pub use schema::{family, namespace, table};
 
 use crate::Exception;

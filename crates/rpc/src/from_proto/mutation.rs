@@ -223,9 +223,8 @@ fn with_ttl(cells: &CellBlock, ttl_ms: i64) -> Result<CellBlock> {
 /// A condition. Of a comparator only its bytes count, as in `ProtobufUtil#toCheckAndMutate`.
 ///
 /// # Errors
-/// An illegal row, filter, comparator or time range.
+/// An illegal filter, comparator or time range; whether there can be such a row is for the caller to ask.
 pub fn condition(condition: &pb::Condition) -> Result<Condition> {
-    check_row(&condition.row)?;
     let test = match &condition.filter {
         Some(wire_filter) => ConditionTest::Filter(Arc::new(filter(wire_filter)?)),
         None => {

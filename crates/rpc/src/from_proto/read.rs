@@ -75,7 +75,8 @@ pub fn scan(scan: pb::Scan) -> Result<Scan> {
     Ok(Scan {
         include_start_row: scan.include_start_row(),
         include_stop_row,
-        max_versions: versions(scan.max_versions())?,
+        // Java's negative numbers of versions are as good as none
+        max_versions: if scan.max_versions() > i32::MAX as u32 { 0 } else { scan.max_versions() },
         store_limit: limit(scan.store_limit),
         store_offset: limit(scan.store_offset).unwrap_or(0),
         batch,
@@ -105,7 +106,10 @@ fn has_filter_row(filter: &filter::Filter, reversed: bool) -> bool {
 }
 
 /// A row that is to be read or written.
-pub(super) fn check_row(row: &[u8]) -> Result<()> {
+///
+/// # Errors
+/// It is empty or too long.
+pub fn check_row(row: &[u8]) -> Result<()> {
     if row.is_empty() {
         return Err(illegal("Row length is 0"));
     }

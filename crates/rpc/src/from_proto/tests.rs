@@ -206,6 +206,14 @@ fn a_scan_of_one_row_by_an_old_client_includes_it() {
 }
 
 #[test]
+fn a_scan_may_ask_for_no_versions() {
+    for (wire, versions) in [(0, 0), (u32::MAX, 0), (7, 7)] {
+        let message = pb::Scan { max_versions: Some(wire), ..Default::default() };
+        assert_eq!(scan(message).unwrap().max_versions, versions);
+    }
+}
+
+#[test]
 fn a_condition_keeps_only_the_bytes_of_its_comparator() {
     let wire = pb::Condition {
         row: Bytes::from_static(b"r"),
@@ -221,7 +229,9 @@ fn a_condition_keeps_only_the_bytes_of_its_comparator() {
     assert_eq!(**comparator, Comparator::Binary { value: Bytes::copy_from_slice(&1i64.to_be_bytes()) });
     let again = condition(&to_proto::condition(&value)).unwrap();
     assert_eq!(format!("{again:?}"), format!("{value:?}"));
-    assert!(condition(&pb::Condition { comparator: None, ..wire }).is_err());
+    assert!(condition(&pb::Condition { comparator: None, ..wire.clone() }).is_err());
+    // HBase asks whether there can be such a row only when it looks for it
+    assert!(condition(&pb::Condition { row: Bytes::new(), ..wire }).is_ok());
 }
 
 #[test]

@@ -367,6 +367,7 @@ final class BadInputCases {
     bad("check: a row of another region", "WrongRegionException", () -> checked(row("z") + column + EQUAL_ONE, putTo("z")));
     bad("check: a row of another region, for one of this", "DoNotRetryIOException!", () -> checked(row("z") + column + EQUAL_ONE, putTo("a")));
     bad("check: an empty row", "DoNotRetryIOException!", () -> checked(row("") + column + EQUAL_ONE, putTo("a")));
+    bad("check: an empty row, of an empty row", "DoNotRetryIOException!", () -> checked(row("") + column + EQUAL_ONE, putTo("")));
     bad("check: no comparator", "IOException", () -> checked(row("a") + column + "compare_type: EQUAL", putTo("a")));
     bad("check: no comparison", "processed=false",
       () -> checked(row("a") + column + EQUAL_ONE.replace("compare_type: EQUAL", ""), putTo("a")));
@@ -555,6 +556,9 @@ final class BadInputCases {
       String id = Long.toUnsignedString(scanner("@0 number_of_rows: 0 scan { }").getScannerId());
       return said(scanner("scanner_id: " + id + " number_of_rows: 4294967295 next_call_seq: 0"));
     });
+    bad("scan: no versions", "0 rows", () -> scan("max_versions: 0"));
+    bad("scan: no versions of a column", "1 rows", () -> scan("max_versions: 0 column { family: 'f' qualifier: 'q' }"));
+    bad("scan: minus one version", "0 rows", () -> scan("max_versions: 4294967295"));
     bad("scan: an unknown family", "NoSuchColumnFamilyException!", () -> scan("column { family: 'x' }"));
     bad("scan: an inverted time range", "IOException", () -> scan("time_range { from: 9 to: 2 }"));
     bad("scan: a negative time", "IOException", () -> scan("time_range { from: 18446744073709551615 to: 5 }"));

@@ -58,7 +58,8 @@ final class Operations {
     }
     if (d.chance(4)) {
       // either long over or not yet, at any time this runs
-      put.setTTL(now ? 3_000_000_000_000L : d.pick(1L, 3_000_000_000_000L));
+      long ttl = d.pick(1L, 3_000_000_000_000L);
+      put.setTTL(now || w.compactsSmall ? 3_000_000_000_000L : ttl);
     }
     durability(put);
     return put;
