@@ -173,9 +173,14 @@ impl World {
             info_port: None,
         };
         // A procedure that goes on after a restart tries again for ever on a machine that is off.
+        let at_start = logs.clone();
         let off = async {
             while !self.volume.is_stopped() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
+                // As the server's own thread does: a log that found the disk full tries again now and then.
+                for log in at_start.iter().filter(|log| log.is_stalled()) {
+                    let _told_to_who_waits = log.sync_once();
+                }
             }
         };
         let mut starting = Box::pin(Master::start(parts));
