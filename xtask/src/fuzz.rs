@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 use crate::report::{Outcome, Report};
-use crate::run;
+use crate::{run, toolchain};
 
 /// What `cargo fuzz` gives to the compiler, as far as stable Rust takes it: counters of edges, their places, and the
 /// operands of comparisons.
@@ -43,9 +43,7 @@ struct Lab {
 impl Lab {
     fn build() -> anyhow::Result<Lab> {
         let dir = run::scratch()?.parent().context("the target directory")?.join("fuzz");
-        if !Command::new("c++").arg("--version").output().is_ok_and(|out| out.status.success()) {
-            bail!("no C++ compiler (c++), which libFuzzer is built with; install one (Debian: apt-get install g++)");
-        }
+        toolchain::programs(&["c++"]).context("libFuzzer is built with a C++ compiler")?;
         let version = run::stdout("rustc", Command::new("rustc").arg("-vV"))?;
         let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
         let cargo = |args: &[&str]| {

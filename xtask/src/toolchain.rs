@@ -1,4 +1,4 @@
-//! What the real clients need on this machine: a JDK, Maven, Go, and their jars. Installed where that is possible,
+//! What the tests need on this machine: a C++ compiler for libFuzzer; a JDK, Maven, Go and jars for the real clients. Installed where that is possible,
 //! named exactly where it is not.
 
 use std::path::{Path, PathBuf};
@@ -9,12 +9,21 @@ use anyhow::{Context, bail};
 use crate::run;
 
 /// `(program, the Debian package that brings it)`.
-const PROGRAMS: &[(&str, &str)] =
-    &[("java", "default-jre-headless"), ("javac", "default-jdk-headless"), ("mvn", "maven"), ("go", "golang-go")];
+const PROGRAMS: &[(&str, &str)] = &[
+    ("c++", "g++"),
+    ("java", "default-jre-headless"),
+    ("javac", "default-jdk-headless"),
+    ("mvn", "maven"),
+    ("go", "golang-go"),
+];
 
 /// Is the program on the path and does it run?
 fn present(program: &str) -> bool {
-    let argument = if program == "go" { "version" } else { "-version" };
+    let argument = match program {
+        "go" => "version",
+        "c++" => "--version",
+        _ => "-version",
+    };
     Command::new(program)
         .arg(argument)
         .stdin(Stdio::null())
