@@ -8,7 +8,7 @@ use model::{Condition, Get, Mutation, MutationKind, RegionInfo, Scan, TableName}
 use prost::Message;
 use proto::methods::{Method, Service};
 use proto::pb;
-use rpc::{Call, ConnInfo, to_proto};
+use rpc::{Call, CallResult, CellCodec, ConnInfo, to_proto};
 use std::sync::Arc;
 
 /// How a call went wrong.
@@ -39,26 +39,40 @@ impl Failure {
 /// A row's cells: `family:qualifier`, timestamp, value.
 pub type RowCells = Vec<(String, i64, Vec<u8>)>;
 
-/// Sends a message to the region server and waits for the reply.
-///
-/// # Errors
-/// The exception that a client would see.
-pub async fn call<M: Message + Default>(life: &Life, method: Method, message: &impl Message) -> Result<M, Failure> {
+/// Sends a message, and cells beside it, to the region server as over a connection with `codec`, and waits for the reply.
+/// `None`: there is no such method.
+pub async fn send(
+    life: &Life,
+    codec: Option<CellCodec>,
+    method: Method,
+    message: &impl Message,
+    cells: CellBlock,
+) -> Option<CallResult> {
     let conn = ConnInfo {
         id: 1,
         peer: std::net::SocketAddr::from(([127, 0, 0, 1], 1)),
         user: Arc::from("sim"),
         service: Service::Client,
-        codec: None,
+        codec,
         compressor: None,
         version: None,
         attributes: Vec::new(),
     };
     let param = Bytes::from(message.encode_to_vec());
-    let (call, direct) = Call::direct(Arc::new(conn), method.info(), param, life.clock.monotonic_us());
-    let Some(outcome) = life.service.call(call) else { return Err(Failure::No("no such method".into())) };
+    let (mut call, direct) = Call::direct(Arc::new(conn), method.info(), param, life.clock.monotonic_us());
+    call.cells = cells;
+    let outcome = life.service.call(call)?;
     // What the call put into the log is written when the schedule says so, as at the end of what came over a connection.
-    let result = direct.answer(outcome).await;
+    Some(direct.answer(outcome).await)
+}
+
+/// Sends a message to the region server and waits for the reply.
+///
+/// # Errors
+/// The exception that a client would see.
+pub async fn call<M: Message + Default>(life: &Life, method: Method, message: &impl Message) -> Result<M, Failure> {
+    let answered = send(life, None, method, message, CellBlock::default()).await;
+    let Some(result) = answered else { return Err(Failure::No("no such method".into())) };
     let reply = result.map_err(|e| Failure::of(e.class(), e.message()))?;
     M::decode(reply.message).map_err(|e| Failure::Maybe(format!("a reply that is none: {e}")))
 }

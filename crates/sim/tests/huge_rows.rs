@@ -4,17 +4,15 @@
 use basalt_sim::calls;
 use basalt_sim::stage::calm_settings;
 use basalt_sim::world::{Life, World};
-use base::Clock;
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
 use master::Caller;
 use model::{FamilyDescriptor, RegionInfo, TableDescriptor, TableName};
 use peak_alloc::PeakAlloc;
 use prost::Message;
-use proto::methods::{Method, Service};
+use proto::methods::Method;
 use proto::pb;
-use rpc::{Call, CallResult, CellCodec, ConnInfo, to_proto};
-use std::sync::Arc;
+use rpc::{CallResult, CellCodec, to_proto};
 
 /// The heap, with the most that was ever taken from it.
 #[global_allocator]
@@ -31,23 +29,8 @@ fn name() -> TableName {
 }
 
 /// A call over a connection with the usual codec.
-async fn send(life: &Life, method: Method, message: &impl Message, cells: Option<CellBlock>) -> CallResult {
-    let conn = ConnInfo {
-        id: 1,
-        peer: std::net::SocketAddr::from(([127, 0, 0, 1], 1)),
-        user: Arc::from("sim"),
-        service: Service::Client,
-        codec: Some(CellCodec::KeyValue),
-        compressor: None,
-        version: None,
-        attributes: Vec::new(),
-    };
-    let param = Bytes::from(message.encode_to_vec());
-    let (mut call, direct) = Call::direct(Arc::new(conn), method.info(), param, life.clock.monotonic_us());
-    if let Some(cells) = cells {
-        call.cells = cells;
-    }
-    direct.answer(life.service.call(call).expect("a method")).await
+async fn send(life: &Life, method: Method, message: &impl Message, cells: CellBlock) -> CallResult {
+    calls::send(life, Some(CellCodec::KeyValue), method, message, cells).await.expect("a method")
 }
 
 async fn write(life: &Life, region: &RegionInfo, row: &str, cells: &[(String, Vec<u8>)]) {
@@ -69,7 +52,7 @@ async fn write(life: &Life, region: &RegionInfo, row: &str, cells: &[(String, Ve
     };
     let region = to_proto::region_specifier(region);
     let request = pb::MutateRequest { region, mutation, ..pb::MutateRequest::default() };
-    send(life, Method::ClientMutate, &request, Some(CellBlock::from_specs(specs))).await.expect("put");
+    send(life, Method::ClientMutate, &request, CellBlock::from_specs(specs)).await.expect("put");
 }
 
 fn flush(life: &Life, region: &RegionInfo) {
@@ -134,7 +117,7 @@ async fn read(life: &Life, region: &RegionInfo, scan: pb::Scan) -> (usize, usize
         request.number_of_rows = Some(i32::MAX as u32);
         request.client_handles_partials = Some(true);
         request.client_handles_heartbeats = Some(true);
-        let reply = send(life, Method::ClientScan, &request, None).await.expect("scanned");
+        let reply = send(life, Method::ClientScan, &request, CellBlock::default()).await.expect("scanned");
         let response = pb::ScanResponse::decode(reply.message).expect("a response");
         bytes += reply.cells.len();
         if !response.more_results() || !response.more_results_in_region() {
@@ -177,7 +160,7 @@ fn a_read_of_a_huge_row_takes_replies_not_rows() {
             }
             let get = pb::Get { row: Bytes::from(row), cache_blocks: Some(false), ..pb::Get::default() };
             let get = pb::GetRequest { region: to_proto::region_specifier(&region), get };
-            let (refused, most) = most_of(send(&life, Method::ClientGet, &get, None)).await;
+            let (refused, most) = most_of(send(&life, Method::ClientGet, &get, CellBlock::default())).await;
             println!("{row} by a Get: {} KiB held at most", most >> 10);
             let refused = refused.expect_err("more than a row may have");
             assert!(refused.class().ends_with("RowTooBigException"), "{row}: {}", refused.class());
