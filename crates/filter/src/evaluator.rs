@@ -103,6 +103,11 @@ impl Evaluator {
         self.transforms
     }
 
+    /// Whether the cell that was included last keeps its value.
+    pub fn keeps_value(&self) -> bool {
+        !self.transforms || matches!(self.node.value_form(ValueForm::Whole, 0), ValueForm::Whole)
+    }
+
     /// Appends `cell`, which was included, as the client is to see it.
     pub fn transform_cell(&self, cell: CellRef<'_>, out: &mut CellBuffer) {
         let length;

@@ -109,6 +109,14 @@ fn a_filter_sees_references_and_counters_see_values() {
     flush(&region);
     assert_eq!(found(CompareOp::Equal), [""; 0]);
     assert_eq!(found(CompareOp::NotEqual), [format!("a/f:q/0/Put={BIG}"), format!("b/f:q/0/Put={BIG2}")]);
+    let keys = |len_as_val| {
+        let filter = Filter::any_of(vec![Filter::KeyOnly { len_as_val }]);
+        scan(&region, &Scan { filter: Some(Arc::new(filter)), ..Scan::default() }, START).concat()
+    };
+    assert_eq!(keys(false), ["a/f:q/0/Put=", "b/f:q/0/Put="]);
+    let reference_len = 4 + mob_files(&server.volume)[0].name().len() as u8;
+    let length = cell::print::to_string_binary(&[0, 0, 0, reference_len]);
+    assert_eq!(keys(true), [format!("a/f:q/0/Put={length}"), format!("b/f:q/0/Put={length}")]);
     let append = mutation(model::MutationKind::Append, "a", &[("f", "q", LATEST, CellType::Put, " and more")]);
     region.append(&append).expect("appended").commit.wait().expect("durable");
     let get = Get::new(Bytes::from("a"));

@@ -218,9 +218,11 @@ impl StoreScanner {
                             self.limit_reached = true;
                         }
                     }
+                    // Nor does HBase know a key-only cell for a reference: there is nothing to fetch.
                     if let Some(mob) = &self.mob
                         && is_reference
                         && !mob.how.raw
+                        && filter.as_deref().is_none_or(Evaluator::keeps_value)
                     {
                         mob.resolve(cell, &mut self.resolved)?;
                         self.is_resolved = true;

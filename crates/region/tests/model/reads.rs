@@ -70,9 +70,18 @@ const CELLS_ONLY: u64 = u64::MAX;
 /// what others want.
 const IN_LIST: u64 = u64::MAX - 1;
 
-/// A filter that says of each cell by itself whether it is wanted. With `hints` it may send the scan ahead within a
-/// row, past family markers that stand behind a put in the empty column: in HBase, they do not count then.
-pub fn random_filter(dice: &Dice, depth: u64, hints: bool) -> Filter {
+/// What filters may do in a world.
+#[derive(Clone, Copy)]
+pub struct FilterUse {
+    /// Send the scan ahead within a row, past family markers that stand behind a put in the empty column: in HBase, they
+    /// do not count then.
+    pub hints: bool,
+    /// Look at values. In a MOB family they see a reference with the name of a file once the value is flushed.
+    pub values: bool,
+}
+
+/// A filter that says of each cell by itself whether it is wanted.
+pub fn random_filter(dice: &Dice, depth: u64, may: FilterUse) -> Filter {
     let op = pick(dice, &OPS);
     let comparator = Some(random_comparator(dice));
     let kinds: &[u64] = match depth {
@@ -82,7 +91,11 @@ pub fn random_filter(dice: &Dice, depth: u64, hints: bool) -> Filter {
         _ => &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
     };
     let kind = pick(dice, kinds);
-    let kind = if !hints && (8..11).contains(&kind) { 5 } else { kind };
+    let kind = match kind {
+        6 | 7 if !may.values => 5,
+        8..11 if !may.hints => 5,
+        kind => kind,
+    };
     match kind {
         0 => Filter::Prefix { prefix: Some(Bytes::from(random_row(dice)).slice(..1)) },
         1 => Filter::Row { op, comparator },
@@ -126,8 +139,8 @@ pub fn random_filter(dice: &Dice, depth: u64, hints: bool) -> Filter {
         11 => Filter::timestamps((0..1 + dice.below(5)).map(|_| random_timestamp(dice)), false),
         other => {
             let part = || match depth > 1 && dice.one_in(4) {
-                true => random_list(dice, hints),
-                false => random_filter(dice, IN_LIST, hints),
+                true => random_list(dice, may),
+                false => random_filter(dice, IN_LIST, may),
             };
             let filters = (0..1 + dice.below(3)).map(|_| part()).collect();
             if other % 2 == 0 { Filter::all_of(filters) } else { Filter::any_of(filters) }
@@ -135,13 +148,13 @@ pub fn random_filter(dice: &Dice, depth: u64, hints: bool) -> Filter {
     }
 }
 
-fn random_list(dice: &Dice, hints: bool) -> Filter {
-    let filters = (0..1 + dice.below(3)).map(|_| random_filter(dice, IN_LIST, hints)).collect();
+fn random_list(dice: &Dice, may: FilterUse) -> Filter {
+    let filters = (0..1 + dice.below(3)).map(|_| random_filter(dice, IN_LIST, may)).collect();
     if dice.one_in(2) { Filter::all_of(filters) } else { Filter::any_of(filters) }
 }
 
 /// One that decides about rows, or only changes values.
-fn random_row_filter(dice: &Dice, hints: bool) -> Filter {
+fn random_row_filter(dice: &Dice, may: FilterUse) -> Filter {
     let test = || SingleColumnValue {
         family: Some(Bytes::from(pick(dice, &FAMILIES))),
         qualifier: Some(Bytes::from(random_qualifier(dice))),
@@ -150,13 +163,14 @@ fn random_row_filter(dice: &Dice, hints: bool) -> Filter {
         filter_if_missing: dice.one_in(2),
         latest_version_only: dice.one_in(2),
     };
-    match dice.below(6) {
+    let first = if may.values { 0 } else { 2 };
+    match first + dice.below(6 - first) {
         0 => Filter::SingleColumnValue(test()),
         1 => Filter::SingleColumnValueExclude(test()),
-        2 => Filter::Skip { filter: Box::new(random_filter(dice, CELLS_ONLY, hints)) },
+        2 => Filter::Skip { filter: Box::new(random_filter(dice, CELLS_ONLY, may)) },
         3 => Filter::Page { page_size: 1 + dice.below(3) as i64 },
         4 => Filter::FirstKeyOnly,
-        _ => Filter::KeyOnly { len_as_val: dice.one_in(2) },
+        _ => Filter::KeyOnly { len_as_val: may.values && dice.one_in(2) },
     }
 }
 
@@ -210,8 +224,11 @@ impl World {
                 scan.store_offset = dice.below(2) as u32;
             }
             // In lists and in reverse, HBase loses cells behind a hint.
-            1 => scan.filter = Some(Arc::new(random_filter(dice, 2, !self.empty_puts && !scan.reversed))),
-            2 => scan.filter = Some(Arc::new(random_row_filter(dice, !self.empty_puts))),
+            1 => {
+                let may = FilterUse { hints: self.filters.hints && !scan.reversed, ..self.filters };
+                scan.filter = Some(Arc::new(random_filter(dice, 2, may)));
+            }
+            2 => scan.filter = Some(Arc::new(random_row_filter(dice, self.filters))),
             _ => {}
         }
         scan.load_column_families_on_demand = match scan.filter.as_deref() {

@@ -3,6 +3,7 @@
 
 use crate::common::*;
 use crate::oracle::{Rules, Run, Store};
+use crate::reads::FilterUse;
 use basalt_region::{CloseMode, Commit, CompactionKind, FlushRequest, Region, Unthrottled, split};
 use base::{Clock, Config, Dice};
 use bytes::Bytes;
@@ -34,6 +35,7 @@ pub struct World {
     pub trace: Vec<String>,
     /// Whether puts go to the column with the empty qualifier; filters then give no hints.
     pub empty_puts: bool,
+    pub filters: FilterUse,
     next_region_id: u64,
 }
 
@@ -58,7 +60,7 @@ fn random_family(dice: &Dice, name: &'static str) -> (FamilyDescriptor, Rules) {
         .with("DATA_BLOCK_ENCODING", pick(dice, &["NONE", "NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"]))
         .with("COMPRESSION", pick(dice, &["NONE", "NONE", "SNAPPY"]));
     if dice.one_in(3) {
-        // Large values in files of their own: nobody can tell.
+        // Large values in files of their own: only a filter that looks at values can tell.
         descriptor = descriptor.with("IS_MOB", "true").with("MOB_THRESHOLD", pick(dice, &["0", "2", "8"]));
     }
     if let Some(seconds) = ttl {
@@ -98,7 +100,8 @@ impl World {
         let whole = Half { info, region, stores, pending: Vec::new(), last_stamp: 0 };
         let next_region_id = BASE as u64 + 1;
         let empty_puts = dice.one_in(2);
-        World { dice, server, table, regions: vec![whole], trace: Vec::new(), empty_puts, next_region_id }
+        let filters = FilterUse { hints: !empty_puts, values: !table.families.values().any(FamilyDescriptor::is_mob) };
+        World { dice, server, table, regions: vec![whole], trace: Vec::new(), empty_puts, filters, next_region_id }
     }
 
     pub fn now(&self) -> i64 {

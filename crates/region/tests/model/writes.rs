@@ -306,7 +306,7 @@ impl World {
     fn random_condition(&self, row: &[u8]) -> Condition {
         let dice = &self.dice;
         let test = if dice.one_in(3) {
-            ConditionTest::Filter(Arc::new(random_filter(dice, 1, !self.empty_puts)))
+            ConditionTest::Filter(Arc::new(random_filter(dice, 1, self.filters)))
         } else {
             let op = pick(dice, &OPS);
             let value = if dice.one_in(3) { Vec::new() } else { random_value(dice) };
