@@ -140,17 +140,24 @@ pub fn sorted(mut cells: Vec<Cell>) -> Vec<Cell> {
 }
 
 /// Whether one of the markers seen so far in the row hides `cell`; true with "the rest of its column as well". A
-/// marker hides by timestamp, whenever it arrived.
+/// marker hides by timestamp, whenever it arrived. Where a marker of one version of the family hides it, one of the
+/// column is not asked.
 fn masked(markers: &[Cell], cell: &Cell) -> Option<bool> {
-    let same_column = |marker: &&Cell| marker.qualifier == cell.qualifier;
-    let all = markers.iter().any(|m| m.cell_type == CellType::DeleteFamily && cell.timestamp <= m.timestamp)
-        || markers
-            .iter()
-            .filter(same_column)
-            .any(|m| m.cell_type == CellType::DeleteColumn && cell.timestamp <= m.timestamp);
-    let one = markers.iter().any(|m| m.cell_type == CellType::DeleteFamilyVersion && cell.timestamp == m.timestamp)
-        || markers.iter().filter(same_column).any(|m| m.cell_type == CellType::Delete && cell.timestamp == m.timestamp);
-    if all { Some(true) } else { one.then_some(false) }
+    let older = |marker: &Cell| cell.timestamp <= marker.timestamp;
+    let same_time = |marker: &Cell| cell.timestamp == marker.timestamp;
+    let hides = |of_type: CellType, counts: &dyn Fn(&Cell) -> bool| {
+        let of_column = |m: &Cell| m.is_of_family() || m.qualifier == cell.qualifier;
+        markers.iter().any(|m| m.cell_type == of_type && of_column(m) && counts(m))
+    };
+    if hides(CellType::DeleteFamily, &older) {
+        Some(true)
+    } else if hides(CellType::DeleteFamilyVersion, &same_time) {
+        Some(false)
+    } else if hides(CellType::DeleteColumn, &older) {
+        Some(true)
+    } else {
+        hides(CellType::Delete, &same_time).then_some(false)
+    }
 }
 
 /// State of one column while its cells go by.
