@@ -15,6 +15,7 @@ mod drive;
 pub mod figures;
 mod html;
 mod jars;
+mod limits;
 mod pass;
 mod published;
 mod server;
@@ -106,6 +107,9 @@ struct Arguments {
     /// Clients at the same time, where the workload does not say
     #[arg(long, value_name = "N", default_value_t = 32)]
     clients: u64,
+    /// Connections of the load generator to a server, over which the clients' calls take turns (hbase.client.ipc.pool.size)
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    connections: usize,
     /// Where servers keep their data meanwhile; and where the report goes
     #[arg(long, value_name = "DIR", default_value = "basalt-compare")]
     out: PathBuf,
@@ -288,7 +292,7 @@ async fn compare(arguments: &Arguments) -> anyhow::Result<Comparison> {
         for contender in &contenders {
             eprintln!("run {run} of {runs}: {}", contender.name);
             let dir = arguments.out.join("data").join(format!("{}-{run}", contender.name));
-            let mut site = Site::new(contender.clone(), dir)?;
+            let mut site = Site::new(contender.clone(), dir, arguments.connections)?;
             let mut pass = Pass {
                 site: &mut site,
                 scale: &scale,

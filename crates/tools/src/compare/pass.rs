@@ -99,6 +99,13 @@ pub const WORKLOADS: &[(&str, &str)] = &[
     ("ycsb-e", "YCSB E: 95 % scans of up to 100 records, 5 % inserts"),
     ("mixed", "half gets, 45 % puts, 5 % range scans, 32 clients, while flushes and compactions run"),
     ("fixed-rate", "the same at half of the baseline's top rate; latency from when an operation was due"),
+    ("large-get", "random gets of cached rows of 10,000 bytes, 32 clients"),
+    ("large-scan", "the whole table of such rows, 1 client"),
+    ("large-put", "single puts of such rows, 32 clients"),
+    (
+        "disk-get",
+        "random gets of 1000 bytes that no cache holds, 32 clients; the system's page cache is emptied all the time",
+    ),
     ("compaction", "four files of a quarter of the rows each, compacted into one"),
     ("recovery", "kill -9 with unflushed log, start, until a row of every region can be read"),
     ("memory", "most resident memory in all of the above"),
@@ -119,6 +126,9 @@ const WRITES: &[&str] = &[
     "memory",
 ];
 
+/// Attributes of families among those a table is made with.
+const OF_FAMILY: &[&str] = &["BLOCKCACHE"];
+
 impl Pass<'_> {
     /// Plays everything. A workload that fails is noted and passed over; only a server that does not start ends it.
     pub async fn play(&mut self) -> anyhow::Result<()> {
@@ -134,6 +144,10 @@ impl Pass<'_> {
         self.note("tables of rows", result);
         let result = self.ycsb(&connection).await;
         self.note("YCSB", result);
+        let result = self.large(&connection).await;
+        self.note("large values", result);
+        let result = self.cold(&connection).await;
+        self.note("reads from the disk", result);
         let result = self.compaction(&connection).await;
         self.note("compaction", result);
         drop(connection);
@@ -145,7 +159,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn wants(&self, workload: &str) -> bool {
+    pub(super) fn wants(&self, workload: &str) -> bool {
         let chosen = self.only.is_empty() || self.only.iter().any(|name| workload.starts_with(name.as_str()));
         chosen && (!self.site.contender.only_writes || WRITES.contains(&workload))
     }
@@ -173,15 +187,15 @@ impl Pass<'_> {
         self.measured.push(measured);
     }
 
-    fn pace(&self) -> Pace {
+    pub(super) fn pace(&self) -> Pace {
         Pace { warm_up: self.scale.warm_up, measure: Some(self.scale.measure), per_second: None }
     }
 
-    fn dice(&self) -> Dice {
+    pub(super) fn dice(&self) -> Dice {
         Dice::seeded(self.dice.next_u64())
     }
 
-    async fn measure<W: Worker>(&mut self, workload: &str, pace: Pace, clients: u64, new: impl Fn() -> W) {
+    pub(super) async fn measure<W: Worker>(&mut self, workload: &str, pace: Pace, clients: u64, new: impl Fn() -> W) {
         if !self.wants(workload) {
             return;
         }
@@ -198,11 +212,10 @@ impl Pass<'_> {
     }
 
     /// A table of the default namespace, made anew.
-    async fn table(
+    pub(super) async fn table(
         &self,
         connection: &Connection,
         name: &str,
-        families: &str,
         splits: &[Bytes],
         attributes: &[(&'static str, String)],
     ) -> anyhow::Result<Table> {
@@ -214,9 +227,13 @@ impl Pass<'_> {
             }
             admin.delete_table(&name).await?;
         }
-        let family = FamilyDescriptor::new(families.to_owned());
+        let family = if name.qualifier() == "usertable" { "family" } else { FAMILY };
+        let mut family = FamilyDescriptor::new(family.to_owned());
+        for (key, value) in attributes.iter().filter(|(key, _)| OF_FAMILY.contains(key)) {
+            family = family.with(key, value.clone());
+        }
         let mut descriptor = TableDescriptor::new(name.clone(), [family]);
-        for (key, value) in attributes {
+        for (key, value) in attributes.iter().filter(|(key, _)| !OF_FAMILY.contains(key)) {
             if key.starts_with("hbase.") {
                 descriptor.configuration.insert((*key).to_owned(), value.clone());
             } else {
@@ -227,7 +244,7 @@ impl Pass<'_> {
         Ok(connection.table(&name))
     }
 
-    async fn drop_table(&self, connection: &Connection, name: &str) -> anyhow::Result<()> {
+    pub(super) async fn drop_table(&self, connection: &Connection, name: &str) -> anyhow::Result<()> {
         let name = TableName::parse(name)?;
         connection.admin().disable_table(&name).await?;
         connection.admin().delete_table(&name).await?;
@@ -235,7 +252,7 @@ impl Pass<'_> {
     }
 
     async fn first_put(&mut self, connection: &Connection, start: Instant) -> anyhow::Result<()> {
-        let table = self.table(connection, "first", FAMILY, &[], &[]).await?;
+        let table = self.table(connection, "first", &[], &[]).await?;
         let rows = Rows::new(1, &self.dice);
         table.put(&rows.put(0, &self.dice, Durability::SyncWal)).await?;
         if self.wants("start") && self.site.is_ours() {
@@ -253,7 +270,7 @@ impl Pass<'_> {
     /// server's CPU time: on a busy machine a JVM takes longer to get warm.
     async fn warm_up(&mut self, connection: &Connection) -> anyhow::Result<()> {
         let rows = Rows::new(20_000.min(self.scale.rows), &self.dice);
-        let table = self.table(connection, "warm", FAMILY, &rows.splits(self.scale.regions), &[]).await?;
+        let table = self.table(connection, "warm", &rows.splits(self.scale.regions), &[]).await?;
         self.load(&table, &rows, rows.count).await;
         let (clients, pid) = (self.scale.clients, self.site.pid());
         // a native server only fills its caches
@@ -301,7 +318,7 @@ impl Pass<'_> {
     }
 
     /// Writes the first `until` of `rows` in batches, as fast as can be.
-    async fn load(&self, table: &Table, rows: &Rows, until: u64) -> Measured {
+    pub(super) async fn load(&self, table: &Table, rows: &Rows, until: u64) -> Measured {
         let next = Arc::default();
         let workers = (0..4).map(|_| self.loader(table, rows, until, &next)).collect();
         play(workers, Pace { warm_up: Duration::ZERO, measure: None, per_second: None }, self.site.pid()).await
@@ -314,7 +331,7 @@ impl Pass<'_> {
             return Ok(());
         }
         let rows = Rows::new(self.scale.rows, &self.dice);
-        let table = self.table(connection, "rows", FAMILY, &rows.splits(self.scale.regions), &[]).await?;
+        let table = self.table(connection, "rows", &rows.splits(self.scale.regions), &[]).await?;
         let name = TableName::parse("rows")?;
         let admin = connection.admin();
         let watch = Watch::start(self.site.pid());
@@ -391,7 +408,7 @@ impl Pass<'_> {
     }
 
     /// Waits until the table's files have stopped changing.
-    async fn settle(&self, connection: &Connection, name: &TableName) -> anyhow::Result<()> {
+    pub(super) async fn settle(&self, connection: &Connection, name: &TableName) -> anyhow::Result<()> {
         self.wait_for_compaction(connection, name).await?;
         let Some(mut before) = self.site.table_bytes(name.qualifier()) else { return Ok(()) };
         for _ in 0..100 {
@@ -405,7 +422,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    async fn wait_for_compaction(&self, connection: &Connection, name: &TableName) -> anyhow::Result<()> {
+    pub(super) async fn wait_for_compaction(&self, connection: &Connection, name: &TableName) -> anyhow::Result<()> {
         let start = Instant::now();
         // a request that was only just made may not be under way
         tokio::time::sleep(Duration::from_millis(150)).await;
@@ -427,7 +444,7 @@ impl Pass<'_> {
         let regions = self.scale.regions;
         let splits: Vec<Bytes> =
             (1..regions).map(|n| Bytes::from(format!("user{}", 1000 + n * 8999 / regions))).collect();
-        let table = self.table(connection, "usertable", "family", &splits, &[]).await?;
+        let table = self.table(connection, "usertable", &splits, &[]).await?;
         let mut records = self.scale.records;
         let left = Arc::new(AtomicU64::new(records));
         let (core, workers) = self.ycsb_clients("workloada", records, &table, Some(&left))?;
@@ -487,7 +504,7 @@ impl Pass<'_> {
         // no compaction but the one that is asked for; one region, so that there is one file to write
         let attributes = [("hbase.hstore.compaction.min", "100".to_owned())];
         let rows = Rows::new(self.scale.rows, &self.dice);
-        let table = self.table(connection, "compacted", FAMILY, &[], &attributes).await?;
+        let table = self.table(connection, "compacted", &[], &attributes).await?;
         let name = TableName::parse("compacted")?;
         for quarter in 0..4 {
             let next = Arc::new(AtomicU64::new(rows.count / 4 * quarter / BATCH_ROWS * BATCH_ROWS));
@@ -525,7 +542,7 @@ impl Pass<'_> {
         // no flush by size
         let attributes = [("MEMSTORE_FLUSHSIZE", (64_u64 << 30).to_string())];
         let splits = rows.splits(self.scale.regions);
-        let table = self.table(&connection, "recovered", FAMILY, &splits, &attributes).await?;
+        let table = self.table(&connection, "recovered", &splits, &attributes).await?;
         self.load(&table, &rows, rows.count).await;
         let flushed = self.site.table_bytes("recovered").unwrap_or_default();
         drop((table, connection));

@@ -102,19 +102,20 @@ pub struct Site {
     pub contender: Contender,
     dir: PathBuf,
     ports: [u16; 3],
+    connections: usize,
     child: Option<Child>,
     starts: u32,
 }
 
 impl Site {
-    /// An empty place in `dir`.
-    pub fn new(contender: Contender, dir: PathBuf) -> anyhow::Result<Site> {
+    /// An empty place in `dir`; clients share `connections` to the server.
+    pub fn new(contender: Contender, dir: PathBuf, connections: usize) -> anyhow::Result<Site> {
         if dir.exists() {
             std::fs::remove_dir_all(&dir).with_context(|| format!("cannot clear {}", dir.display()))?;
         }
         std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let dir = dir.canonicalize()?;
-        Ok(Site { contender, dir, ports: free_ports()?, child: None, starts: 0 })
+        Ok(Site { contender, dir, ports: free_ports()?, connections: connections.max(1), child: None, starts: 0 })
     }
 
     /// Its process.
@@ -141,7 +142,7 @@ impl Site {
 
     /// A client of it. No operation is given up before the server had time to come back.
     pub fn connect(&self) -> Connection {
-        Connection::open(Options::zookeeper(&self.zookeeper()))
+        Connection::open(Options { connections_per_server: self.connections, ..Options::zookeeper(&self.zookeeper()) })
     }
 
     /// Where the files of a table of the default namespace are, if that is known.
@@ -321,6 +322,16 @@ fn store_bytes(dir: &Path) -> u64 {
 /// The files below a table's directory that are store files, by family and region: not descriptors, not what is being
 /// written.
 fn store_files(dir: &Path) -> Vec<Vec<Metadata>> {
+    let metadata = |path: &PathBuf| std::fs::metadata(path).ok();
+    store_families(dir).iter().map(|files| files.iter().filter_map(metadata).collect()).collect()
+}
+
+/// The paths of all store files below a table's directory.
+pub fn store_paths(dir: &Path) -> Vec<PathBuf> {
+    store_families(dir).into_iter().flatten().collect()
+}
+
+fn store_families(dir: &Path) -> Vec<Vec<PathBuf>> {
     let mut families = Vec::new();
     let mut todo = vec![dir.to_owned()];
     while let Some(dir) = todo.pop() {
@@ -329,7 +340,7 @@ fn store_files(dir: &Path) -> Vec<Vec<Metadata>> {
             let name = entry.file_name().to_string_lossy().into_owned();
             match entry.metadata() {
                 Ok(m) if m.is_dir() && !name.starts_with('.') && name != "recovered.edits" => todo.push(entry.path()),
-                Ok(m) if m.is_file() && name.len() >= 32 && !name.starts_with('.') => files.push(m),
+                Ok(m) if m.is_file() && name.len() >= 32 && !name.starts_with('.') => files.push(entry.path()),
                 _ => {}
             }
         }

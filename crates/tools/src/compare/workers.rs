@@ -38,8 +38,13 @@ pub struct Rows {
 impl Rows {
     /// `count` rows, with PerformanceEvaluation's kind of values: runs of eight equal letters.
     pub fn new(count: u64, dice: &Dice) -> Rows {
+        Rows::of_size(count, VALUE_BYTES, dice)
+    }
+
+    /// As [`Rows::new`] with values of about `value_bytes`.
+    pub fn of_size(count: u64, value_bytes: usize, dice: &Dice) -> Rows {
         let letter = || b'A' + dice.below(26) as u8;
-        let value = || (0..VALUE_BYTES / 8).flat_map(|_| [letter(); 8]).collect::<Vec<u8>>();
+        let value = || (0..value_bytes / 8).flat_map(|_| [letter(); 8]).collect::<Vec<u8>>();
         Rows { count, values: Arc::new((0..64).map(|_| value()).collect()) }
     }
 
