@@ -224,7 +224,7 @@ impl Region {
         }
         let _gate = self.flushing.lock();
         self.check_open()?;
-        self.replace_files(store, &expired, None);
+        self.replace_files(store, &expired, None, ReadPoint(0));
         self.append_marker(&self.compaction_marker(store, &expired, None))?;
         self.archive_retired(false)?;
         Ok(())
@@ -316,7 +316,7 @@ impl Region {
             Some(pending) => Some(self.commit_file(store, pending)?),
             None => None,
         };
-        self.replace_files(store, &job.files, output.as_ref());
+        self.replace_files(store, &job.files, output.as_ref(), read_point);
         let marker = self.compaction_marker(store, &job.files, output.as_ref());
         self.append_marker(&marker)?;
         if job.all_files {
@@ -330,7 +330,14 @@ impl Region {
         })
     }
 
-    fn replace_files(&self, store: &Store, inputs: &[Arc<StoreFile>], output: Option<&Arc<StoreFile>>) {
+    /// `read_point`: the output is whole for readers from there on.
+    fn replace_files(
+        &self,
+        store: &Store,
+        inputs: &[Arc<StoreFile>],
+        output: Option<&Arc<StoreFile>>,
+        read_point: ReadPoint,
+    ) {
         store.change(|view: &mut StoreView| {
             let mut files: Vec<Arc<StoreFile>> = view
                 .files
@@ -341,6 +348,7 @@ impl Region {
                 .collect();
             sort_files(&mut files);
             view.files = files.into();
+            view.whole_from = view.whole_from.max(read_point);
         });
         inputs.iter().for_each(|file| file.set_replaced());
         store.work.lock().retired.extend(inputs.iter().cloned());

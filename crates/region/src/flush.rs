@@ -276,6 +276,7 @@ impl Region {
                 view.files = files.into();
             }
             view.memory.clear_snapshot(segment.id());
+            view.whole_from = view.whole_from.max(read_point);
         });
         store.snapshot_seq_id.store(0, Ordering::Release);
         self.grew(-(segment.heap_bytes() as i64), -(segment.data_bytes() as i64));

@@ -12,7 +12,7 @@ use crate::scan::matcher::FamilyRules;
 use crate::store_file::{Opening, StoreFile, list_store_files};
 use crate::{RegionEnv, layout};
 use arc_swap::ArcSwap;
-use base::SeqId;
+use base::{ReadPoint, SeqId};
 use bytes::Bytes;
 use cell::Order;
 use fs::FilePath;
@@ -30,6 +30,9 @@ pub(crate) struct StoreView {
     pub memory: MemStore,
     /// Oldest first, by sequence id.
     pub files: Arc<[Arc<StoreFile>]>,
+    /// The earliest read point that still finds all its versions here: flushes and compactions keep only what later
+    /// ones see. Of this opening; what an earlier one dropped is not known.
+    pub whole_from: ReadPoint,
 }
 
 /// Files that are being worked on or wait to be archived.
@@ -104,7 +107,7 @@ impl Store {
         sort_files(&mut files);
         let settings = table_settings.with_overrides(&family.configuration);
         let order = if info.table.is_meta() { Order::Meta } else { Order::User };
-        let view = StoreView { memory: MemStore::new(order), files: files.into() };
+        let view = StoreView { memory: MemStore::new(order), files: files.into(), whole_from: ReadPoint(0) };
         Ok(Store {
             name: name.clone(),
             rules: FamilyRules::of(family, settings.time_to_purge_deletes_ms),

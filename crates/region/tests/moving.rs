@@ -300,3 +300,28 @@ fn a_scan_of_a_moving_table_misses_and_repeats_nothing() {
         }
     });
 }
+
+/// The client lost its scanner and opens another one with the read point of the first.
+#[test]
+fn a_scan_resumed_at_its_old_read_point_misses_no_row_written_again_since() {
+    let server = Server::new(1_000_000);
+    let region = server.table([family("f")]);
+    write(&region, &[put("r", "f", "q", 5, "v")]);
+    let resumed = |region: &Arc<Region>, point| scan(region, &Scan { read_point: Some(point), ..Scan::default() }, 0);
+    let point = region.read_point();
+    write(&region, &[put("r", "f", "q", 5, "v"), put("s", "f", "q", 5, "later")]);
+    assert_eq!(resumed(&region, point), [["r/f:q/5/Put=v"]], "still there to be seen");
+    flush(&region);
+    let all = [["r/f:q/5/Put=v"], ["s/f:q/5/Put=later"]];
+    assert_eq!(resumed(&region, point), all, "after a flush");
+    let point = region.read_point();
+    write(&region, &[put("r", "f", "q", 5, "v")]);
+    region.close(CloseMode::Flush).expect("closed");
+    let region = server.open(region.info(), region.table()).expect("opened");
+    assert_eq!(resumed(&region, point), all, "after another opening");
+    let point = region.read_point();
+    write(&region, &[put("r", "f", "q", 5, "v")]);
+    flush(&region);
+    major_compact(&region);
+    assert_eq!(resumed(&region, point), all, "after a compaction");
+}

@@ -53,7 +53,7 @@ impl Region {
                 break current;
             }
         };
-        let own = if scan.read_uncommitted { ReadPoint::ALL } else { scan.read_point.unwrap_or(current) };
+        let own = if scan.read_uncommitted { ReadPoint::ALL } else { self.resumed(scan, &asked).unwrap_or(current) };
         let read_point = read_point.unwrap_or(own);
         let now = self.env().clock.now_ms().0;
         let filter = scan.filter.as_ref().map(|filter| filter.evaluator(scan.reversed, &self.env().dice));
@@ -66,6 +66,16 @@ impl Region {
             if late { joined.push(scanner) } else { essential.push(scanner) }
         }
         Ok(RowReader::new(self, scan, read_point, filter, essential, joined))
+    }
+
+    /// The read point that a client brings from a scanner it has lost, if it can still be served. It is older than what
+    /// flushes and compactions keep, or of an earlier life of the region, when rows were written again since: they would
+    /// be missed. HBase misses them; here such a scan goes on with what is there now. (A row of which the client has a
+    /// part may then go on with a later state.) Follows otherwise: `RegionScannerImpl`'s constructor.
+    fn resumed(&self, scan: &Scan, asked: &[Asked<'_>]) -> Option<ReadPoint> {
+        let of_this_opening = |point: &ReadPoint| point.0 + 1 >= self.open_seq_id().0;
+        let whole = |point: &ReadPoint| asked.iter().all(|ask| ask.view.whole_from <= *point);
+        scan.read_point.filter(|point| of_this_opening(point) && whole(point))
     }
 
     fn asked<'a>(&'a self, scan: &Scan) -> Result<Vec<Asked<'a>>> {
