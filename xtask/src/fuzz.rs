@@ -1,17 +1,18 @@
 //! `cargo xtask fuzz`: each decoder of foreign bytes under libFuzzer, for some time.
 //!
 //! Everything it makes is in `target/fuzz`: the instrumented build, `seeds/`, what was found to reach further in `corpus/`, inputs that
-//! went wrong in `findings/`, and how long each target has run by now in `time/`. Works with stable Rust and a C++ compiler.
+//! went wrong in `findings/`, and in `time/` how long each target has run since that was last put into the tree's ledger. Works with stable
+//! Rust and a C++ compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 
 use crate::report::{Outcome, Report};
-use crate::{run, toolchain};
+use crate::{ledger, run, toolchain};
 
 /// What `cargo fuzz` gives to the compiler, as far as stable Rust takes it: counters of edges, their places, and the
 /// operands of comparisons.
@@ -25,12 +26,14 @@ const INPUT_SECONDS: u32 = 10;
 
 /// What to run.
 pub struct Plan {
-    /// Seconds for each target.
+    /// Seconds of the wall's clock for each target; 0 runs none.
     pub seconds: u64,
     /// Only targets whose name contains this.
     pub only: Option<String>,
     /// Targets at once.
     pub jobs: usize,
+    /// Put the time into the tree's ledger afterwards.
+    pub record: bool,
 }
 
 /// The built program, and where its things are.
@@ -81,7 +84,13 @@ impl Lab {
     }
 
     /// Runs one target; the line that says how it went.
-    fn run(&self, target: &str, max_len: &str, seconds: u64) -> anyhow::Result<(String, Vec<String>)> {
+    fn run(
+        &self,
+        target: &str,
+        max_len: &str,
+        seconds: u64,
+        recorded: ledger::Entry,
+    ) -> anyhow::Result<(String, Vec<String>)> {
         let (corpus, findings) = (self.folder("corpus", target)?, self.folder("findings", target)?);
         let mut engine = self.engine(target);
         engine.arg(&corpus).arg(self.dir.join("seeds").join(target));
@@ -97,36 +106,38 @@ impl Lab {
             .args(["-print_final_stats=1", "-use_value_profile=0", "-reload=0"]);
         let log = self.dir.join(format!("{target}.log"));
         let before = files(&findings)?;
-        let start = Instant::now();
         let ended = run::logged(&mut engine, &log, Duration::from_secs(seconds + 300))?;
         let said = Said::of(&ended.output);
-        let (minutes, runs) = self.note_time(target, start.elapsed(), said.runs)?;
-        let line = format!(
-            "{target:14} {:>9} runs {:>6} edges (+{}) {:>4} new inputs; by now {minutes:.1} min, {runs} runs",
-            said.runs,
-            said.edges,
-            said.edges.saturating_sub(said.edges_of_corpus),
-            said.new_inputs
-        );
         let mut wrong: Vec<String> = Vec::new();
         for file in files(&findings)?.into_iter().filter(|file| !before.contains(file)) {
             wrong.push(format!("{target}: {}; replay: cargo xtask fuzz --replay {target} {0}", file.display()));
         }
+        let this = ledger::Entry {
+            cpu_seconds: ended.cpu.as_secs_f64(),
+            inputs: said.runs,
+            edges: said.edges,
+            findings: wrong.len() as u64,
+        };
+        let now = recorded.and(ledger::note(&self.times(), target, this)?);
+        let line = format!(
+            "{target:14} {:>5.0} s of a core, {:>9} inputs {:>6} edges (+{}) {:>4} new inputs; by now {:.1} min, {} inputs",
+            this.cpu_seconds,
+            said.runs,
+            said.edges,
+            said.edges.saturating_sub(said.edges_of_corpus),
+            said.new_inputs,
+            now.cpu_seconds / 60.0,
+            now.inputs
+        );
         if !ended.well && wrong.is_empty() {
             wrong.push(format!("{target}: it ended badly without a finding; see {}", log.display()));
         }
         Ok((line, wrong))
     }
 
-    /// Adds to how long the target has run in this tree; minutes and runs in all.
-    fn note_time(&self, target: &str, took: Duration, runs: u64) -> anyhow::Result<(f64, u64)> {
-        let file = self.folder("time", "")?.join(target);
-        let text = std::fs::read_to_string(&file).unwrap_or_default();
-        let mut before = text.split_whitespace().map(|word| word.parse().unwrap_or(0));
-        let seconds: u64 = before.next().unwrap_or(0) + took.as_secs();
-        let runs = before.next().unwrap_or(0) + runs;
-        std::fs::write(&file, format!("{seconds} {runs}\n"))?;
-        Ok((seconds as f64 / 60.0, runs))
+    /// What has run since the ledger was last written.
+    fn times(&self) -> PathBuf {
+        self.dir.join("time")
     }
 }
 
@@ -178,9 +189,17 @@ pub fn run(report: &mut Report, plan: &Plan) {
     report.part("fuzzers", || {
         let lab = Lab::build()?;
         let chosen = |name: &str| plan.only.as_ref().is_none_or(|part| name.contains(part.as_str()));
-        let queue: Vec<&(String, String)> = lab.targets.iter().filter(|(name, _)| chosen(name)).collect();
+        let mut queue: Vec<&(String, String)> = lab.targets.iter().filter(|(name, _)| chosen(name)).collect();
         if queue.is_empty() {
             bail!("no target has that in its name; there are {}", names(&lab.targets));
+        }
+        // Those that have run least go first, so that a round that is stopped evens them out.
+        let ledger = ledger::read()?;
+        let recorded = |name: &str| ledger.get(name).copied().unwrap_or_default();
+        let by_now = |name: &str| recorded(name).and(ledger::unrecorded(&lab.times(), name)).cpu_seconds;
+        queue.sort_by(|(a, _), (b, _)| by_now(a).total_cmp(&by_now(b)));
+        if plan.seconds == 0 {
+            queue.clear();
         }
         let (queue, outcome) = (Mutex::new(queue.into_iter()), Mutex::new(Outcome::default()));
         std::thread::scope(|scope| {
@@ -189,7 +208,7 @@ pub fn run(report: &mut Report, plan: &Plan) {
                     loop {
                         let next = queue.lock().ok().and_then(|mut queue| queue.next());
                         let Some((target, max_len)) = next else { return };
-                        let ended = lab.run(target, max_len, plan.seconds);
+                        let ended = lab.run(target, max_len, plan.seconds, recorded(target));
                         let Ok(mut outcome) = outcome.lock() else { return };
                         match ended {
                             Ok((line, wrong)) => {
@@ -203,6 +222,9 @@ pub fn run(report: &mut Report, plan: &Plan) {
                 });
             }
         });
+        if plan.record {
+            ledger::record(&lab.times(), &lab.targets)?;
+        }
         outcome.into_inner().map_err(|_| anyhow::anyhow!("a fuzzer's thread panicked"))
     });
 }
@@ -221,7 +243,7 @@ pub fn replay(target: &str, file: &str) -> anyhow::Result<()> {
     )
 }
 
-/// Keeps in the tree, of what was found by now, the smallest inputs that reach what seeds and kept ones do not.
+/// Keeps in the tree, of what was found by now, the smallest inputs that reach what seeds and kept ones do not; and the time it took.
 pub fn keep(only: Option<&str>) -> anyhow::Result<()> {
     let lab = Lab::build()?;
     for (target, max_len) in lab.targets.iter().filter(|(name, _)| only.is_none_or(|part| name.contains(part))) {
@@ -253,7 +275,7 @@ pub fn keep(only: Option<&str>) -> anyhow::Result<()> {
         }
         println!("{target}: {} inputs more, {bytes} bytes", new.len());
     }
-    Ok(())
+    ledger::record(&lab.times(), &lab.targets)
 }
 
 #[cfg(test)]

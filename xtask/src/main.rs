@@ -17,6 +17,7 @@ mod fuzz;
 mod interop;
 mod jvm;
 mod kill;
+mod ledger;
 mod native_tools;
 mod profile;
 mod proto;
@@ -54,8 +55,9 @@ usage: cargo xtask <command>
                             flame graph of the server under a workload of `basalt bench compare`, in target/profile
   sim [--runs N] [--seed S] [--steps N] [--speak] | sim --enumerate
                             random runs of the whole server in the model world; every crash state of every step list
-  fuzz [--seconds N] [--only PART-OF-A-NAME] [--jobs N] | fuzz --replay TARGET FILE | fuzz --keep
-                            every decoder of foreign bytes under libFuzzer, 60 s each; what was found is in target/fuzz
+  fuzz [--seconds N] [--only PART-OF-A-NAME] [--jobs N] [--record] | fuzz --replay TARGET FILE | fuzz --keep
+                            every decoder of foreign bytes under libFuzzer, 60 s each; what was found is in target/fuzz;
+                            record adds the time to crates/fuzz/time.csv, keep does so and puts inputs into the tree
   schedules [N]             the hand-made concurrent parts under N (1000) orders of their threads' operations each
   sanitize [address|thread] the tests of crates with unsafe code under the nightly compiler's sanitizers
   planted [NAME]            plants known defects in a copy of the tree and wants the model world to notice each
@@ -190,7 +192,9 @@ fn fuzz(args: &[&str]) -> anyhow::Result<()> {
         ["--keep", only] => return fuzz::keep(Some(only)),
         _ => {}
     }
-    let (options, words) = options(args, &["--seconds", "--only", "--jobs"])?;
+    let record = args.contains(&"--record");
+    let args: Vec<&str> = args.iter().copied().filter(|word| *word != "--record").collect();
+    let (options, words) = options(&args, &["--seconds", "--only", "--jobs"])?;
     if !words.is_empty() {
         bail!("{USAGE}");
     }
@@ -198,7 +202,7 @@ fn fuzz(args: &[&str]) -> anyhow::Result<()> {
         options.get(name).map_or(Ok(default), |n| n.parse()).with_context(|| format!("{name} wants a number"))
     };
     let jobs = usize::try_from(number("--jobs", 1)?).unwrap_or(1).max(1);
-    let plan = fuzz::Plan { seconds: number("--seconds", 60)?, only: options.get("--only").cloned(), jobs };
+    let plan = fuzz::Plan { seconds: number("--seconds", 60)?, only: options.get("--only").cloned(), jobs, record };
     let mut report = report::Report::default();
     fuzz::run(&mut report, &plan);
     report.finish()
@@ -209,7 +213,7 @@ fn test() -> anyhow::Result<()> {
     let mut report = report::Report::default();
     check::run(&mut report);
     schedules::run(&mut report, 1000);
-    fuzz::run(&mut report, &fuzz::Plan { seconds: 5, only: None, jobs: 2 });
+    fuzz::run(&mut report, &fuzz::Plan { seconds: 5, only: None, jobs: 2, record: false });
     interop::run(&mut report, server::Kind::Basalt, None, &[])?;
     kill::run(&mut report, server::Kind::Basalt, 20, None, false)?;
     kill::run(&mut report, server::Kind::Basalt, 2, None, true)?;
