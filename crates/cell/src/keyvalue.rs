@@ -195,6 +195,11 @@ pub struct CellSpec<'a> {
 }
 
 impl CellSpec<'_> {
+    /// Whether row, family and tags fit into the fields that hold their lengths.
+    pub fn has_room(&self) -> bool {
+        self.row.len() <= MAX_ROW_LENGTH && self.family.len() <= 255 && self.tags.len() <= usize::from(u16::MAX)
+    }
+
     /// Length of the KeyValue.
     pub fn encoded_len(&self) -> usize {
         let tags = if self.tags.is_empty() { 0 } else { 2 + self.tags.len() };

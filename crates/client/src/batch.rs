@@ -340,7 +340,7 @@ fn take_outcome(entry: pb::ResultOrException, cells: &mut CellBlock) -> Result<R
         return Ok(Ok(Row::of_existence(exists)));
     }
     if !result.cell.is_empty() {
-        return Ok(Ok(inline_row(&result)));
+        return Ok(Ok(inline_row(&result)?));
     }
     let count = usize::try_from(result.associated_cell_count()).unwrap_or(0);
     if count == 0 {

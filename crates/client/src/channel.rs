@@ -34,6 +34,8 @@ const MAX_REPLY_BYTES: u64 = 1 << 31;
 const WRITE_NOW_BYTES: usize = 128 << 10;
 /// Room made before a read.
 const READ_BYTES: usize = 64 << 10;
+/// Room made for a reply on its word alone.
+const CLAIM_BYTES: usize = 1 << 20;
 /// Calls are looked through for lost ones this often.
 const TICK: Duration = Duration::from_millis(500);
 /// Calls under way on one connection at most: the low half of a call id.
@@ -390,10 +392,12 @@ impl Shared {
                         Ok(_) => {}
                         Err(e) => break Error::Io { server: self.server.clone(), error: Arc::new(e) },
                     }
-                    if let Err(why) = self.dispatch(&mut buffer, &mut wakers) {
+                    let handed_out = self.dispatch(&mut buffer, &mut wakers);
+                    // Also when it failed: replies before the broken one are in their slots.
+                    wakers.drain(..).for_each(Waker::wake);
+                    if let Err(why) = handed_out {
                         break why;
                     }
-                    wakers.drain(..).for_each(Waker::wake);
                 }
                 () = self.wake.notified() => {
                     // Whoever can run shall first append its request.
@@ -443,7 +447,7 @@ impl Shared {
                 Front::Partial { missing } => {
                     drop(state);
                     if buffer.capacity() - buffer.len() < READ_BYTES / 4 || missing > READ_BYTES {
-                        buffer.reserve(missing.max(READ_BYTES));
+                        buffer.reserve(room_for(missing, buffer.len()));
                     }
                     return Ok(());
                 }
@@ -540,6 +544,12 @@ impl Drop for Pending {
     }
 }
 
+/// Room to make for a reply of which `missing` bytes are still to come and `here` have come: a length is only a claim, so there is never
+/// room for more than comes, [`CLAIM_BYTES`] aside.
+fn room_for(missing: usize, here: usize) -> usize {
+    missing.clamp(READ_BYTES, here.max(CLAIM_BYTES))
+}
+
 /// Appends a whole request. The header is written by hand: for every call the same five fields.
 fn put_request<M: Message>(out: &mut BytesMut, call_id: u32, request: &Request<'_, M>, timeout_ms: u32) {
     let len = |value: u32| prost_len(u64::from(value));
@@ -597,6 +607,38 @@ fn prost_len(value: u64) -> usize {
 mod tests {
     use super::*;
     use rpc::frame::RequestHead;
+
+    #[test]
+    fn a_length_that_is_only_claimed_takes_little_memory() {
+        assert_eq!(room_for(10, 0), READ_BYTES);
+        assert_eq!(room_for(READ_BYTES + 1, 0), READ_BYTES + 1);
+        assert_eq!(room_for(2 << 30, 100), CLAIM_BYTES);
+        assert_eq!(room_for(2 << 30, 10 << 20), 10 << 20);
+        assert_eq!(room_for(3 << 20, 10 << 20), 3 << 20);
+    }
+
+    /// Both come in one read. The caller once slept for ever: its waker had been taken, and was dropped with the connection.
+    #[tokio::test]
+    async fn a_reply_before_a_broken_frame_reaches_its_caller() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let options = Options::rpc(&address);
+        let channel = Channel::connect(Arc::from(&*address), "ClientService", &options).await.expect("a connection");
+        let pending = channel.start(Request::new(Method::ClientGet, &pb::GetRequest::default())).expect("sent");
+        let server = async {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            assert!(stream.read(&mut [0; 4096]).await.expect("readable") > 0, "a request");
+            let header = pb::ResponseHeader { call_id: Some(1 << 16), ..pb::ResponseHeader::default() };
+            let mut out = BytesMut::new();
+            rpc::frame::put_frame(&mut out, &header, Some(b"hello"), 0);
+            out.extend_from_slice(b"\0\0\0\x02\x7F\0");
+            tokio::io::AsyncWriteExt::write_all(&mut stream, &out).await.expect("sent");
+            stream
+        };
+        let (reply, _open) = tokio::join!(tokio::time::timeout(Duration::from_secs(20), pending), server);
+        assert_eq!(reply.expect("in time").expect("a reply").message, "hello");
+        assert!(channel.start(Request::new(Method::ClientGet, &pb::GetRequest::default())).is_err());
+    }
 
     #[test]
     fn the_request_written_by_hand_is_read_by_the_server() {

@@ -280,7 +280,7 @@ impl Cluster {
 /// The results of a scan's reply.
 pub(crate) fn rows_of(message: &pb::ScanResponse, mut cells: CellBlock) -> Result<Vec<Row>> {
     if message.cells_per_result.is_empty() {
-        return Ok(message.results.iter().map(inline_row).collect());
+        return message.results.iter().map(inline_row).collect();
     }
     let mut rows = Vec::with_capacity(message.cells_per_result.len());
     for count in &message.cells_per_result {
@@ -294,7 +294,7 @@ pub(crate) fn rows_of(message: &pb::ScanResponse, mut cells: CellBlock) -> Resul
 }
 
 /// A result whose cells stand in the message.
-pub(crate) fn inline_row(result: &pb::Result) -> Row {
+pub(crate) fn inline_row(result: &pb::Result) -> Result<Row> {
     let specs = result.cell.iter().map(|cell| cell::CellSpec {
         row: cell.row(),
         family: cell.family(),
@@ -304,7 +304,12 @@ pub(crate) fn inline_row(result: &pb::Result) -> Row {
         value: cell.value(),
         tags: cell.tags.as_deref().unwrap_or_default(),
     });
-    Row::new(CellBlock::from_specs(specs))
+    if specs.clone().any(|spec| !spec.has_room()) {
+        return Err(Error::Malformed("a cell whose row, family or tags are longer than any can be".to_owned()));
+    }
+    // What else can be wrong with a cell shows in its bytes.
+    let cells = CellBlock::from_specs(specs).bytes().clone();
+    CellBlock::parse(cells).map(Row::new).map_err(Error::malformed)
 }
 
 /// The region of a row of hbase:meta.
@@ -333,4 +338,34 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_in_a_message_that_is_too_long_for_any_is_malformed() {
+        let (at_most, more) =
+            (|len: usize| Bytes::from(vec![b'x'; len]), |len: usize| Bytes::from(vec![b'x'; len + 1]));
+        let of = |row: Bytes, family: Bytes, tags: Bytes| {
+            let cell = pb::Cell {
+                row: Some(row),
+                family: Some(family),
+                tags: Some(tags),
+                timestamp: Some(1),
+                cell_type: Some(4),
+                ..pb::Cell::default()
+            };
+            inline_row(&pb::Result { cell: vec![cell], ..pb::Result::default() })
+        };
+        let mut one_tag = vec![b'x'; 65535];
+        one_tag[..2].copy_from_slice(&65533_u16.to_be_bytes());
+        let row = of(at_most(32767), at_most(255), Bytes::from(one_tag)).expect("as long as they can be");
+        assert_eq!((row.row().len(), row.len()), (32767, 1));
+        assert!(of(more(32767), at_most(1), at_most(0)).is_err());
+        assert!(of(at_most(1), more(255), at_most(0)).is_err());
+        assert!(of(at_most(1), at_most(1), more(65535)).is_err());
+        assert!(of(at_most(1), at_most(1), at_most(3)).is_err(), "tags that are none");
+    }
 }

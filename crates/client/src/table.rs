@@ -336,7 +336,7 @@ fn row_of(result: &pb::Result, reply: &Reply) -> Result<Row> {
     let mut row = match result.exists {
         Some(exists) => Row::of_existence(exists),
         None if result.cell.is_empty() => Row::new(reply.cells()?),
-        None => inline_row(result),
+        None => inline_row(result)?,
     };
     row.stale = result.stale();
     Ok(row)
