@@ -278,19 +278,14 @@ impl Cluster {
 }
 
 /// The results of a scan's reply.
-pub(crate) fn rows_of(message: &pb::ScanResponse, mut cells: CellBlock) -> Result<Vec<Row>> {
+pub(crate) fn rows_of(message: &pb::ScanResponse, cells: CellBlock) -> Result<Vec<Row>> {
     if message.cells_per_result.is_empty() {
         return message.results.iter().map(inline_row).collect();
     }
-    let mut rows = Vec::with_capacity(message.cells_per_result.len());
-    for count in &message.cells_per_result {
-        let (row, rest) = cells
-            .split(*count as usize)
-            .ok_or_else(|| Error::Malformed("fewer cells than the scan's reply announces".to_owned()))?;
-        rows.push(Row::new(row));
-        cells = rest;
-    }
-    Ok(rows)
+    let runs = cells
+        .split_into(&message.cells_per_result)
+        .ok_or_else(|| Error::Malformed("fewer cells than the scan's reply announces".to_owned()))?;
+    Ok(runs.into_iter().map(Row::new).collect())
 }
 
 /// A result whose cells stand in the message.

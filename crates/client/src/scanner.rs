@@ -275,6 +275,10 @@ impl Scanner {
             };
             self.take_result(row, partial)?;
         }
+        if let Some(row) = self.rows.back() {
+            // Its key shares the reply's memory.
+            self.last_row = row.cells().bytes().slice_ref(row.row());
+        }
         if let Some(open) = &mut self.open
             && open.scanner_id.is_none()
         {
@@ -354,10 +358,9 @@ impl Scanner {
         if whole && let Some(rows) = &mut self.remaining {
             *rows -= 1;
         }
-        // The row's key shares the reply's memory.
-        let key = row.row();
-        if key != &self.last_row[..] {
-            self.last_row = row.cells().bytes().slice_ref(key);
+        let pieces_matter = self.scan.batch.is_some() || self.scan.allow_partial_results;
+        if pieces_matter && row.row() != &self.last_row[..] {
+            self.last_row = row.cells().bytes().slice_ref(row.row());
         }
         self.rows.push_back(row);
     }

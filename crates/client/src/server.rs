@@ -37,13 +37,20 @@ impl Channels {
         }
     }
 
+    /// Whose turn it is.
+    fn next_place(&self) -> usize {
+        match self.open.read().len() {
+            1 => 0,
+            count => self.turn.fetch_add(1, Ordering::Relaxed) % count,
+        }
+    }
+
     fn usable(&self, at: usize) -> Option<Arc<Channel>> {
         self.open.read()[at].as_ref().filter(|channel| !channel.is_ended()).cloned()
     }
 
     async fn channel(&self, address: &Arc<str>, options: &Options) -> Result<Arc<Channel>> {
-        let count = options.connections_per_server.max(1);
-        let at = if count == 1 { 0 } else { self.turn.fetch_add(1, Ordering::Relaxed) % count };
+        let at = self.next_place();
         if let Some(channel) = self.usable(at) {
             return Ok(channel);
         }
@@ -82,5 +89,21 @@ impl Server {
     /// A connection to the master, when this is one.
     pub(crate) async fn master(&self) -> Result<Arc<Channel>> {
         self.master.channel(&self.address, &self.options).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_take_turns_on_the_connections_that_a_service_has() {
+        let options = Options { connections_per_server: 3, ..Options::rpc("localhost") };
+        let server = Server::new("localhost:16020", Arc::new(options));
+        let turns = |channels: &Channels| -> Vec<usize> { (0..6).map(|_| channels.next_place()).collect() };
+        assert_eq!(turns(&server.client), [0, 1, 2, 0, 1, 2]);
+        assert_eq!(turns(&server.admin), [0; 6]);
+        assert_eq!(turns(&server.master), [0; 6]);
+        assert!((0..6).all(|_| server.master.usable(server.master.next_place()).is_none()));
     }
 }
