@@ -43,6 +43,20 @@ impl CellBlock {
         Ok(CellBlock { bytes, count })
     }
 
+    /// This run in consecutive runs of so many cells; the rest is left out. `None` when there are fewer cells.
+    pub fn split_into(&self, counts: &[u32]) -> Option<Vec<CellBlock>> {
+        let mut runs = Vec::with_capacity(counts.len().min(self.count + 1));
+        let mut at = 0;
+        for count in counts {
+            let start = at;
+            for _ in 0..*count {
+                at += 4 + next_run(&self.bytes[at..])?.len();
+            }
+            runs.push(CellBlock { bytes: self.bytes.slice(start..at), count: *count as usize });
+        }
+        Some(runs)
+    }
+
     /// The first `count` cells of this run, and the rest. `None` when there are fewer.
     pub fn split(&self, count: usize) -> Option<(CellBlock, CellBlock)> {
         if count > self.count {
@@ -290,6 +304,10 @@ mod tests {
         assert_eq!(rest.iter().next().expect("one").row(), b"c");
         assert_eq!(first.iter().nth(1).expect("two").tags(), b"\x00\x02\x08x");
         assert!(again.split(4).is_none());
+        let runs = again.split_into(&[1, 0, 2]).expect("three cells");
+        assert_eq!(runs.iter().map(CellBlock::len).collect::<Vec<_>>(), [1, 0, 2]);
+        assert_eq!(runs[2].iter().next().expect("one").row(), b"b");
+        assert!(again.split_into(&[2, 2]).is_none());
     }
 
     #[test]

@@ -211,6 +211,12 @@ impl ReadAt for LocalFile {
         let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::DontNeed);
     }
 
+    fn forget_range(&self, offset: u64, len: u64) {
+        if let Some(len) = std::num::NonZeroU64::new(len) {
+            let _ = rustix::fs::fadvise(&self.file, offset, Some(len), Advice::DontNeed);
+        }
+    }
+
     fn will_need(&self, offset: u64, len: u64) {
         // A hint: a file system that does not know it changes nothing.
         let _ = rustix::fs::fadvise(&self.file, offset, std::num::NonZeroU64::new(len), Advice::WillNeed);

@@ -117,6 +117,8 @@ pub trait ReadAt: Send + Sync {
     fn will_need(&self, _offset: u64, _len: u64) {}
     /// A hint that the file will hardly be read again: its place in the operating system's memory may go to others.
     fn forget(&self) {}
+    /// As [`ReadAt::forget`] for `len` bytes from `offset` on.
+    fn forget_range(&self, _offset: u64, _len: u64) {}
 }
 
 /// A file being written from its start to its end by one writer.

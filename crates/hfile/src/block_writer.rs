@@ -43,21 +43,33 @@ impl BlockWriter {
 
     /// Writes a block with this payload.
     pub fn write(&mut self, block_type: BlockType, payload: &[u8]) -> Result<BlockAt> {
-        assert!(
-            payload.len() <= MAX_BLOCK_LEN / 2,
-            "a {block_type:?} block of {} bytes no reader would take",
-            payload.len()
-        );
-        let block = &mut self.scratch;
+        let mut block = std::mem::take(&mut self.scratch);
         block.clear();
         block.resize(HEADER_LEN, 0);
-        self.compressor.compress(payload, block);
+        self.compressor.compress(payload, &mut block);
+        let at = self.seal(block_type, &mut block, payload.len());
+        self.scratch = block;
+        at
+    }
+
+    /// As [`BlockWriter::write`] for a payload with room for the header before it. Where nothing is compressed the block is finished in place:
+    /// what lies behind the payload afterwards is of no use to the caller.
+    pub fn write_framed(&mut self, block_type: BlockType, framed: &mut Vec<u8>) -> Result<BlockAt> {
+        if self.compressor.copies() {
+            return self.seal(block_type, framed, framed.len() - HEADER_LEN);
+        }
+        self.write(block_type, &framed[HEADER_LEN..])
+    }
+
+    /// Gives a block of header room and stored payload its header and checksums, and appends it to the file.
+    fn seal(&mut self, block_type: BlockType, block: &mut Vec<u8>, payload_len: usize) -> Result<BlockAt> {
+        assert!(payload_len <= MAX_BLOCK_LEN / 2, "a {block_type:?} block of {payload_len} bytes no reader would take");
         let data_len = block.len();
         let total_len = data_len + checksum::total_len(data_len, self.bytes_per_checksum);
         let header = Header {
             block_type,
             total_len,
-            uncompressed_len: payload.len(),
+            uncompressed_len: payload_len,
             prev_offset: self.previous[block_type as usize],
             checksum: self.checksum,
             bytes_per_checksum: self.bytes_per_checksum,
@@ -70,7 +82,7 @@ impl BlockWriter {
         let at = BlockAt { offset: self.offset, len: total_len as u32 };
         self.previous[block_type as usize] = self.offset as i64;
         self.offset += total_len as u64;
-        self.uncompressed_bytes += (HEADER_LEN + payload.len()) as u64;
+        self.uncompressed_bytes += (HEADER_LEN + payload_len) as u64;
         Ok(at)
     }
 

@@ -66,11 +66,12 @@ impl Bloom {
 pub(crate) fn probes(hash: HashType, count: u32, key: &[u8], chunk_len: usize) -> impl Iterator<Item = usize> {
     let first = hash.hash(key, 0);
     let step = hash.hash(key, first);
-    let bits = (chunk_len as i64 * 8).max(1);
+    // A chunk of more bits than an int counts leaves every int as it is.
+    let bits = i32::try_from(chunk_len.saturating_mul(8)).ok().map(|bits| bits.max(1));
     (0..count).map(move |i| {
         // Java's int arithmetic wraps, and its remainder has the sign of the dividend.
         let place = first.wrapping_add(i.wrapping_mul(step)) as i32;
-        (i64::from(place) % bits).unsigned_abs() as usize
+        bits.map_or(place, |bits| place % bits).unsigned_abs() as usize
     })
 }
 

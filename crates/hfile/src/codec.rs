@@ -128,6 +128,11 @@ impl Compressor {
         Compressor { codec, snappy: snap::raw::Encoder::new(), zstd: None, scratch: Vec::new() }
     }
 
+    /// Whether the packed form is the plain one.
+    pub fn copies(&self) -> bool {
+        self.codec == Compression::None
+    }
+
     /// Appends the packed form of `plain` to `out`.
     ///
     /// # Panics

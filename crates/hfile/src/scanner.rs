@@ -30,11 +30,14 @@ pub struct ScanOptions {
     pub residency: Residency,
     /// For a compaction: reads ahead, puts nothing into the cache.
     pub compaction: bool,
+    /// The operating system may forget what was read ahead once the scan is past it.
+    pub drop_behind: bool,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        ScanOptions { cache_blocks: true, pread: true, residency: Residency::MayRead, compaction: false }
+        let residency = Residency::MayRead;
+        ScanOptions { cache_blocks: true, pread: true, residency, compaction: false, drop_behind: false }
     }
 }
 
@@ -67,7 +70,7 @@ impl Scanner {
             block: None,
             at: None,
             check_end: false,
-            ahead: ReadAhead::new(options.compaction),
+            ahead: ReadAhead::new(options.compaction, options.drop_behind),
         }
     }
 
@@ -189,6 +192,7 @@ impl Scanner {
             Some(mut next) if !self.check_end => {
                 next.seq_id = self.reader.seq_id(next.seq_id);
                 self.at = Some(next);
+                block.prefetch_after(next);
                 Ok(true)
             }
             found => self.next_slowly(found),
@@ -342,6 +346,8 @@ impl Scanner {
         let at = self.pointed_at(reader);
         let fetch = self.fetch();
         let reads_ahead = !self.options.pread || self.options.compaction;
+        // What was read ahead can be written over when no block holds it any more.
+        self.block = None;
         let block = reader.source.data(at, fetch, reads_ahead.then_some(&mut self.ahead))?;
         let block = self.block.insert(block);
         // Only the block in which a lower half ends needs its cells compared with the split key.

@@ -7,7 +7,7 @@ use crate::data_block::DataBlock;
 use crate::encoding::Tail;
 use crate::index::{BlockAt, IndexBlock};
 use crate::{BlockCache, Compression, Error, Residency, Result};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use cell::Order;
 use fs::{FilePath, ReadAt};
 use std::sync::Arc;
@@ -44,7 +44,8 @@ pub(crate) struct Fetch {
 #[derive(Debug)]
 pub(crate) struct ReadAhead {
     max: usize,
-    buffer: Vec<u8>,
+    drop_behind: bool,
+    buffer: Bytes,
     start: u64,
     /// Where the last block asked for ended: a block that starts near it continues the scan.
     expected: u64,
@@ -80,7 +81,7 @@ impl Source {
             Some(_) => return Err(self.corrupt(at.offset, "the index names a block of another kind".into())),
             None => {}
         }
-        let (block_type, payload) = self.read(at, ahead)?;
+        let (block_type, payload) = self.read(at, ahead.map(|ahead| (ahead, fetch.keep)))?;
         let wanted = if self.encoded { BlockType::EncodedData } else { BlockType::Data };
         self.check_type(at, block_type, wanted)?;
         let block =
@@ -130,15 +131,16 @@ impl Source {
         Err(self.corrupt(at.offset, Damage(format!("a {found:?} block lies where a {wanted:?} block should"))))
     }
 
-    /// Reads and unpacks the block at `at`, whose place was said by an index.
-    pub fn read(&self, at: BlockAt, ahead: Option<&mut ReadAhead>) -> Result<(BlockType, Bytes)> {
+    /// Reads and unpacks the block at `at`, whose place was said by an index. `ahead`: through what was read ahead, and whether the block is
+    /// to live longer than that.
+    pub fn read(&self, at: BlockAt, ahead: Option<(&mut ReadAhead, bool)>) -> Result<(BlockType, Bytes)> {
         let len = at.len as usize;
         if len < block::HEADER_LEN || at.offset.checked_add(u64::from(at.len)).is_none_or(|end| end > self.blocks_end) {
             let what = format!("an index names a block of {len} bytes that is not within the file");
             return Err(self.corrupt(at.offset, Damage(what)));
         }
         let raw = match ahead {
-            Some(ahead) => ahead.read(self, at)?,
+            Some((ahead, keep)) => ahead.read(self, at, keep)?,
             None => self.read_exact(at)?,
         };
         block::unpack(raw, self.compression).map_err(|d| self.corrupt(at.offset, d))
@@ -152,45 +154,57 @@ impl Source {
 }
 
 impl ReadAhead {
-    pub fn new(compaction: bool) -> ReadAhead {
+    pub fn new(compaction: bool, drop_behind: bool) -> ReadAhead {
         let max = if compaction { READ_AHEAD_MAX_COMPACTION } else { READ_AHEAD_MAX };
-        ReadAhead { max, buffer: Vec::new(), start: 0, expected: 0, window: 0 }
+        ReadAhead { max, drop_behind, buffer: Bytes::new(), start: 0, expected: 0, window: 0 }
     }
 
     /// Gives back the memory.
     pub fn clear(&mut self) {
-        self.buffer = Vec::new();
+        self.buffer = Bytes::new();
         self.window = 0;
     }
 
-    fn read(&mut self, source: &Source, at: BlockAt) -> Result<Bytes> {
+    /// `len` bytes of the buffer: shared with it, or a copy where the block is kept and the buffer must not be.
+    fn share(&self, skip: usize, len: usize, keep: bool) -> Bytes {
+        let slice = self.buffer.slice(skip..skip + len);
+        if keep { Bytes::copy_from_slice(&slice) } else { slice }
+    }
+
+    fn read(&mut self, source: &Source, at: BlockAt, keep: bool) -> Result<Bytes> {
         let len = at.len as usize;
         // Index and Bloom blocks lie between data blocks: a small gap does not end a sequence.
         let sequential = at.offset >= self.expected && at.offset - self.expected <= self.max as u64;
         self.expected = at.offset + u64::from(at.len);
         let skip = at.offset.wrapping_sub(self.start);
         if skip < self.buffer.len() as u64 && self.buffer.len() - skip as usize >= len {
-            let skip = skip as usize;
-            return Ok(Bytes::copy_from_slice(&self.buffer[skip..skip + len]));
+            return Ok(self.share(skip as usize, len, keep));
         }
         self.window =
             if sequential { (self.window * 2).clamp((2 * len).min(self.max.max(len)), self.max.max(len)) } else { len };
         if self.window == len {
-            self.buffer = Vec::new();
+            self.buffer = Bytes::new();
             return source.read_exact(at);
         }
         let window = (self.window as u64).min(source.blocks_end - at.offset) as usize;
-        self.buffer.resize(window, 0);
-        self.start = at.offset;
-        if let Err(error) = source.file.read_exact_at(&mut self.buffer, at.offset) {
-            self.buffer.clear();
-            return Err(error.into());
+        let read_before = self.start..self.start + self.buffer.len() as u64;
+        if self.drop_behind && sequential && read_before.end <= at.offset {
+            source.file.forget_range(read_before.start, at.offset - read_before.start);
         }
+        // The memory of the window before, unless somebody holds a block of it.
+        let mut memory = std::mem::take(&mut self.buffer).try_into_mut().unwrap_or_default();
+        if memory.capacity() < window {
+            memory = BytesMut::zeroed(window);
+        }
+        memory.resize(window, 0);
+        source.file.read_exact_at(&mut memory, at.offset)?;
+        self.buffer = memory.freeze();
+        self.start = at.offset;
         let end = at.offset + window as u64;
         let next = (self.window as u64).min(source.blocks_end - end);
         if next > 0 {
             source.file.will_need(end, next);
         }
-        Ok(Bytes::copy_from_slice(&self.buffer[..len]))
+        Ok(self.share(0, len, keep))
     }
 }

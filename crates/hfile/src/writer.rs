@@ -1,6 +1,6 @@
 //! Writing a file. Follows: `HFileWriterImpl`, `StoreFileWriter`.
 
-use crate::block::BlockType;
+use crate::block::{BlockType, HEADER_LEN};
 use crate::block_writer::BlockWriter;
 use crate::bloom::with_row_col_key;
 use crate::bloom_writer::BloomWriter;
@@ -314,11 +314,13 @@ impl Writer {
     fn finish_block(&mut self, closing: bool) -> Result<()> {
         if !self.encoder.is_empty() {
             let encoded = self.options.encoding != Encoding::None;
-            let payload = self.encoder.finish();
+            let framed = self.encoder.finish();
+            let payload = HEADER_LEN..framed.len();
             let block_type = if encoded { BlockType::EncodedData } else { BlockType::Data };
-            let at = self.out.write(block_type, payload)?;
+            let at = self.out.write_framed(block_type, framed)?;
             if let (Some(cache), Some(file_id)) = (&self.options.cache_on_write, self.cache_file_id) {
-                let block = DataBlock::decode(Bytes::copy_from_slice(payload), encoded, self.tail, self.options.order);
+                let payload = Bytes::copy_from_slice(&framed[payload]);
+                let block = DataBlock::decode(payload, encoded, self.tail, self.options.order);
                 let block = block.expect("the block was just encoded");
                 cache.insert(file_id, at.offset, CachedBlock::Data(Arc::new(block)), false);
             }

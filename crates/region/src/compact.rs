@@ -260,8 +260,12 @@ impl Region {
 
     fn compact_files(&self, store: &Store, job: &CompactionJob, throttle: &dyn Throttle) -> Result<CompactionOutcome> {
         let family = store.family();
-        let options =
-            ScanOptions { cache_blocks: false, pread: false, residency: Residency::MayRead, compaction: true };
+        let drop_behind = match job.is_major {
+            true => store.settings.major_drops_pages,
+            false => store.settings.minor_drops_pages,
+        };
+        let residency = Residency::MayRead;
+        let options = ScanOptions { cache_blocks: false, pread: false, residency, compaction: true, drop_behind };
         let sources: Vec<Source> = job
             .files
             .iter()

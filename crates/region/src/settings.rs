@@ -226,6 +226,25 @@ pub const KEEP_SEQ_ID_DAYS: Setting<u64> = Setting {
     doc: "A compaction of all files drops the sequence ids of cells from files older than this, which makes files \
           smaller and reads a little cheaper.",
 };
+/// Whether a major compaction lets go of its inputs' pages.
+pub const MAJOR_DROPS_PAGES: Setting<bool> = Setting {
+    key: "hbase.regionserver.majorcompaction.pagecache.drop",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "A major compaction tells the operating system that it needs what it has read of its files no more: their memory \
+          serves for the new file. Reads that miss the block cache meanwhile go to the disk.",
+};
+/// Whether a minor compaction lets go of its inputs' pages.
+pub const MINOR_DROPS_PAGES: Setting<bool> = Setting {
+    key: "hbase.regionserver.minorcompaction.pagecache.drop",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "As hbase.regionserver.majorcompaction.pagecache.drop, for minor compactions.",
+};
 /// Whether damaged recovered edits are passed over.
 pub const SKIP_ERRORS: Setting<bool> = Setting {
     key: "hbase.hregion.edits.replay.skip.errors",
@@ -289,6 +308,8 @@ pub const ALL: &[&dyn SettingRow] = &[
     &ON_DEMAND_FAMILIES,
     &DELETE_EXPIRED_FILES,
     &KEEP_SEQ_ID_DAYS,
+    &MAJOR_DROPS_PAGES,
+    &MINOR_DROPS_PAGES,
     &SKIP_ERRORS,
     &COMPACTION_CHECK_INTERVAL,
     &VERIFY_BULK_LOAD,
@@ -323,6 +344,8 @@ pub struct RegionSettings {
     pub on_demand_families: bool,
     pub delete_expired_files: bool,
     pub keep_seq_id_ms: i64,
+    pub major_drops_pages: bool,
+    pub minor_drops_pages: bool,
     pub skip_errors: bool,
     pub compaction_check_interval_bytes: u64,
     pub verify_bulk_load: bool,
@@ -375,6 +398,8 @@ impl RegionSettings {
             on_demand_families: config.get(&ON_DEMAND_FAMILIES),
             delete_expired_files: config.get(&DELETE_EXPIRED_FILES),
             keep_seq_id_ms: config.get(&KEEP_SEQ_ID_DAYS) as i64 * 86_400_000,
+            major_drops_pages: config.get(&MAJOR_DROPS_PAGES),
+            minor_drops_pages: config.get(&MINOR_DROPS_PAGES),
             skip_errors: config.get(&SKIP_ERRORS),
             compaction_check_interval_bytes: config.get(&COMPACTION_CHECK_INTERVAL),
             verify_bulk_load: config.get(&VERIFY_BULK_LOAD),

@@ -2,13 +2,15 @@
 
 use super::{Tail, diff, fast_diff, prefix, tags::TagDictionary};
 use crate::Encoding;
+use crate::block::HEADER_LEN;
 use cell::{CellRef, KeyRef, vint};
 
 /// The payload of the block being written, and the two sizes that decide when it is full.
 pub(crate) struct CellEncoder {
     encoding: Encoding,
     tail: Tail,
-    payload: Vec<u8>,
+    /// Room for the block's header, then its payload.
+    framed: Vec<u8>,
     /// Bytes the cells take in the plain layout.
     plain_len: usize,
     /// Bytes the cells take as encoded, ROW_INDEX_V1's table included.
@@ -23,7 +25,7 @@ impl CellEncoder {
         let mut encoder = CellEncoder {
             encoding,
             tail,
-            payload: Vec::new(),
+            framed: Vec::new(),
             plain_len: 0,
             encoded_len: 0,
             dictionary: TagDictionary::default(),
@@ -35,15 +37,16 @@ impl CellEncoder {
 
     /// Begins a new block.
     pub fn reset(&mut self) {
-        self.payload.clear();
+        self.framed.clear();
+        self.framed.resize(HEADER_LEN, 0);
         self.rows.clear();
         self.dictionary.clear();
         (self.plain_len, self.encoded_len) = (0, 0);
         if self.encoding != Encoding::None {
-            self.payload.extend_from_slice(&(self.encoding.code() as u16).to_be_bytes());
+            self.framed.extend_from_slice(&(self.encoding.code() as u16).to_be_bytes());
         }
         if self.has_plain_len() {
-            self.payload.extend_from_slice(&[0; 4]);
+            self.framed.extend_from_slice(&[0; 4]);
         }
     }
 
@@ -64,15 +67,15 @@ impl CellEncoder {
     /// Adds `cell`; `previous` is the cell added before it in this file.
     pub fn add(&mut self, cell: CellRef<'_>, previous: Option<CellRef<'_>>) {
         let previous = previous.filter(|_| !self.is_empty());
-        let before = self.payload.len();
-        let out = &mut self.payload;
+        let before = self.framed.len();
+        let out = &mut self.framed;
         let mut table_len = 0;
         let plain = matches!(self.encoding, Encoding::None | Encoding::RowIndexV1);
         match self.encoding {
             Encoding::None => out.extend_from_slice(cell.bytes_without_tags()),
             Encoding::RowIndexV1 => {
                 if previous.is_none_or(|previous| previous.row() != cell.row()) {
-                    self.rows.push((before - 2) as u32);
+                    self.rows.push((before - HEADER_LEN - 2) as u32);
                     table_len = 4;
                 }
                 out.extend_from_slice(cell.bytes_without_tags());
@@ -101,23 +104,23 @@ impl CellEncoder {
             vint::write(out, seq_id);
             self.plain_len += vint::encoded_len(seq_id);
         }
-        self.encoded_len += self.payload.len() - before + table_len;
+        self.encoded_len += self.framed.len() - before + table_len;
     }
 
-    /// The finished payload. [`CellEncoder::reset`] begins the next block.
-    pub fn finish(&mut self) -> &[u8] {
+    /// The finished payload behind room for the block's header, to be written over. [`CellEncoder::reset`] begins the next block.
+    pub fn finish(&mut self) -> &mut Vec<u8> {
         if self.has_plain_len() {
-            self.payload[2..6].copy_from_slice(&(self.plain_len as u32).to_be_bytes());
+            self.framed[HEADER_LEN + 2..HEADER_LEN + 6].copy_from_slice(&(self.plain_len as u32).to_be_bytes());
         }
         if self.encoding == Encoding::RowIndexV1 {
-            let cells_len = self.payload.len() - 2;
-            self.payload.extend_from_slice(&(self.rows.len() as u32).to_be_bytes());
+            let cells_len = self.framed.len() - HEADER_LEN - 2;
+            self.framed.extend_from_slice(&(self.rows.len() as u32).to_be_bytes());
             for row in &self.rows {
-                self.payload.extend_from_slice(&row.to_be_bytes());
+                self.framed.extend_from_slice(&row.to_be_bytes());
             }
-            self.payload.extend_from_slice(&(cells_len as u32).to_be_bytes());
+            self.framed.extend_from_slice(&(cells_len as u32).to_be_bytes());
         }
-        &self.payload
+        &mut self.framed
     }
 }
 

@@ -4,7 +4,7 @@ use super::LoadFile;
 use crate::error::{RegionError, Result};
 use crate::region::Region;
 use bytes::Bytes;
-use hfile::{Reader, ReaderContext, Residency, ScanOptions};
+use hfile::{Reader, ReaderContext, ScanOptions};
 use std::sync::Arc;
 
 impl Region {
@@ -48,8 +48,7 @@ impl Region {
 
     fn verify_cells(&self, file: &LoadFile, reader: &Arc<Reader>) -> Result<()> {
         let wrap = |e| RegionError::file(self.name(), e);
-        let options =
-            ScanOptions { cache_blocks: false, pread: false, residency: Residency::MayRead, compaction: true };
+        let options = ScanOptions { cache_blocks: false, pread: false, compaction: true, ..ScanOptions::default() };
         let mut scanner = reader.scanner(options);
         let mut last: Option<(Bytes, Bytes)> = None;
         let mut more = scanner.seek_to_first().map_err(wrap)?;

@@ -52,7 +52,7 @@ impl MobReads {
             cache_blocks: self.how.cache_blocks,
             pread: true,
             residency: self.residency,
-            compaction: false,
+            ..ScanOptions::default()
         };
         let mut scanner = reader.scanner(options);
         let mut more = scanner.seek(reference.key()).map_err(wrap)?;

@@ -11,6 +11,7 @@ use super::deletes::{DeleteTracker, Masked};
 use super::version_behavior::VersionBehavior;
 use base::ReadPoint;
 use bytes::Bytes;
+use cell::key::same_bytes;
 use cell::{CellRef, CellType, KeyRef, tag};
 use filter::{Evaluator, Verdict};
 use model::{FamilyDescriptor, KeepDeletedCells, Scan, TimeRange};
@@ -430,7 +431,7 @@ impl Matcher {
             return tracker.check_version(expired, self.min_versions);
         }
         let qualifier = cell.key().qualifier();
-        if !self.has_column || self.column != qualifier {
+        if !self.has_column || !same_bytes(&self.column, qualifier) {
             self.has_column = true;
             self.column.clear();
             self.column.extend_from_slice(qualifier);
@@ -507,7 +508,7 @@ impl Matcher {
             Verdict::IncludeAndSeekNextRow => Code::IncludeNextRow,
         };
         let qualifier = key.qualifier();
-        if !self.has_filtered_column || self.filtered_column != qualifier {
+        if !self.has_filtered_column || !same_bytes(&self.filtered_column, qualifier) {
             self.has_filtered_column = true;
             self.filtered_column.clear();
             self.filtered_column.extend_from_slice(qualifier);

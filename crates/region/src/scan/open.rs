@@ -123,7 +123,7 @@ impl Region {
             cache_blocks: scan.cache_blocks && store.family().block_cache_enabled(),
             pread: true,
             residency,
-            compaction: false,
+            ..ScanOptions::default()
         };
         let wrap = |error| RegionError::file(self.name(), error);
         let mut sources = Vec::with_capacity(ask.view.files.len() + 2);

@@ -74,7 +74,10 @@ impl RegionScanner {
         let progress = self.rows.next(limits, out);
         let counters = &self.region.counters;
         counters.reads.fetch_add(1, Ordering::Relaxed);
-        counters.rows_filtered.fetch_add(self.rows.rows_filtered - filtered_before, Ordering::Relaxed);
+        let filtered = self.rows.rows_filtered - filtered_before;
+        if filtered > 0 {
+            counters.rows_filtered.fetch_add(filtered, Ordering::Relaxed);
+        }
         if progress.is_err() {
             out.truncate(from);
         }

@@ -274,9 +274,14 @@ impl RowReader {
             filter.reset();
             return Ok(false);
         }
-        for scanner in &mut self.essential {
-            if scanner.peek_row() == Some(&self.row[..]) {
-                scanner.start_row();
+        if let [only] = &mut self.essential[..] {
+            // The row is this one's.
+            only.start_row();
+        } else {
+            for scanner in &mut self.essential {
+                if scanner.peek_row() == Some(&self.row[..]) {
+                    scanner.start_row();
+                }
             }
         }
         self.place = Place::Essential;
@@ -416,7 +421,11 @@ impl RowReader {
 }
 
 /// Which scanner has the next row.
+#[inline]
 fn next_row(scanners: &[StoreScanner], order: Order, reversed: bool) -> Option<usize> {
+    if let [only] = scanners {
+        return only.peek().map(|_| 0);
+    }
     let mut best: Option<(usize, &[u8])> = None;
     for (at, scanner) in scanners.iter().enumerate() {
         let Some(row) = scanner.peek_row() else { continue };

@@ -10,6 +10,7 @@ use crate::error::{RegionError, Result};
 use crate::mob;
 use crate::mob::read::MobReads;
 use bytes::Bytes;
+use cell::key::same_bytes;
 use cell::{CellRef, CellType, KeyRef};
 use filter::Evaluator;
 use hfile::Residency;
@@ -59,6 +60,8 @@ pub(crate) struct StoreScanner {
     limits: RowLimits,
     row: Vec<u8>,
     in_row: bool,
+    /// The row was begun at the cell where the merge stands: it needs no look at the cell's row.
+    at_start: bool,
     done: bool,
     after: After,
     taken_in_row: u32,
@@ -87,6 +90,7 @@ impl StoreScanner {
             limits,
             row: Vec::new(),
             in_row: false,
+            at_start: false,
             done: false,
             after: After::Nothing,
             taken_in_row: 0,
@@ -152,6 +156,7 @@ impl StoreScanner {
             self.row.clear();
             self.row.extend_from_slice(cell.key().row());
             self.in_row = true;
+            self.at_start = true;
             self.taken_in_row = 0;
             self.limit_reached = false;
             self.after = After::Nothing;
@@ -175,7 +180,7 @@ impl StoreScanner {
                 }
                 return Ok(self.row_end(filter.as_deref()));
             };
-            if cell.key().row() != self.row {
+            if !std::mem::take(&mut self.at_start) && !same_bytes(cell.key().row(), &self.row) {
                 self.in_row = false;
                 if self.limits.is_single_row {
                     self.done = true;
@@ -269,7 +274,7 @@ impl StoreScanner {
     /// Leaves the row, wherever in it the scanner is.
     pub(crate) fn skip_row(&mut self) -> Result<()> {
         self.after = After::Nothing;
-        self.in_row = false;
+        (self.in_row, self.at_start) = (false, false);
         let done = match self.merge.current() {
             Some(cell) => {
                 self.row.clear();
@@ -291,7 +296,7 @@ impl StoreScanner {
         }
         for _ in 0..NEAR_STEPS {
             match self.merge.current() {
-                Some(cell) if cell.key().row() == self.row => self.merge.next()?,
+                Some(cell) if same_bytes(cell.key().row(), &self.row) => self.merge.next()?,
                 _ => return Ok(()),
             }
         }
@@ -370,7 +375,7 @@ impl StoreScanner {
     /// are read on demand.
     pub(crate) fn seek_row(&mut self, row: &[u8]) -> Result<()> {
         self.after = After::Nothing;
-        self.in_row = false;
+        (self.in_row, self.at_start) = (false, false);
         let done = if self.limits.reversed {
             self.merge.back_below(row, true)
         } else {
