@@ -239,7 +239,11 @@ async fn serve(
     let mut syncers = Vec::new();
     for (log, name) in [(&log, "log-syncer"), (&meta_log, "meta-log-syncer")] {
         let log = log.clone();
-        syncers.push(std::thread::Builder::new().name(name.into()).spawn(move || log.run_syncer())?);
+        syncers.push(
+            std::thread::Builder::new()
+                .name(name.into())
+                .spawn(move || log.run_syncer_answering(|answer| rpc::answer_together(answer)))?,
+        );
     }
 
     // The region server.

@@ -9,10 +9,14 @@
 pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 #[cfg(not(shuttle))]
 pub use std::sync::atomic;
+#[cfg(not(shuttle))]
+pub use std::thread_local;
 
 #[cfg(shuttle)]
 mod stepped;
 #[cfg(shuttle)]
 pub use shuttle::thread;
+#[cfg(shuttle)]
+pub use shuttle::thread_local;
 #[cfg(shuttle)]
 pub use stepped::{Condvar, Mutex, MutexGuard, RwLock, atomic, explore};

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use basalt_rpc::client::{Client, ClientOptions};
-use basalt_rpc::{CellCodec, Compressor, Limits};
+use basalt_rpc::{CellCodec, Compressor, Limits, answer_together};
 use bytes::{Bytes, BytesMut};
 use cell::{CellBlock, CellSpec};
-use common::{Raw, Toy, get_request, limits, request, start, until};
+use common::{Raw, Toy, answer_waiting, get_request, limits, request, start, until, waiting_request};
 use proto::methods::Method;
 use proto::pb;
 use tokio::io::AsyncWriteExt;
@@ -132,6 +132,69 @@ async fn replies_to_requests_that_came_together_leave_together() {
     }
     let writes = server.counters().writes.load(Ordering::Relaxed) - before;
     assert!(writes <= 10, "{writes} writes for 100 replies");
+}
+
+/// This runtime has one thread: while the test does not await, no task of the server runs.
+#[tokio::test]
+async fn who_answers_a_group_sends_it_in_one_write_while_the_connection_sleeps() {
+    let toy = Toy::default();
+    let waiting = toy.waiting.clone();
+    let server = start(toy, limits());
+    let mut raw = Raw::ready(&server).await;
+    for round in 0..3 {
+        let mut together = BytesMut::new();
+        (0..5).for_each(|i| together.extend_from_slice(&waiting_request(round * 5 + i, 100)));
+        raw.send(&together).await;
+        until("the calls are there", || waiting.lock().unwrap().len() == 5).await;
+        let before = server.counters().writes.load(Ordering::Relaxed);
+        answer_together(|| answer_waiting(&waiting));
+        assert_eq!(server.counters().writes.load(Ordering::Relaxed) - before, 1, "nobody else could have sent them");
+        for i in 0..5 {
+            let (header, rest) = raw.reply().await;
+            assert_eq!((header.call_id(), header.exception, rest.len()), (round * 5 + i, None, 101));
+        }
+        raw.assert_alive().await;
+    }
+    assert_eq!(server.counters().queued_bytes.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn what_a_socket_does_not_take_from_who_answers_is_sent_by_the_connection() {
+    let toy = Toy::default();
+    let waiting = toy.waiting.clone();
+    let server = start(toy, limits());
+    // More connections than one thread serves by itself.
+    let mut raws = Vec::new();
+    for _ in 0..6 {
+        let mut raw = Raw::ready(&server).await;
+        raw.send(&waiting_request(1, 16 << 20)).await;
+        raw.send(&waiting_request(2, 10)).await;
+        raws.push(raw);
+    }
+    until("the calls are there", || waiting.lock().unwrap().len() == 12).await;
+    let answers = waiting.clone();
+    std::thread::spawn(move || answer_together(|| answer_waiting(&answers))).join().unwrap();
+    for raw in &mut raws {
+        assert!(raw.reply().await.1.len() > 16 << 20);
+        assert_eq!(raw.reply().await.0.call_id(), 2);
+        raw.assert_alive().await;
+    }
+}
+
+#[tokio::test]
+async fn a_connection_without_calls_since_the_last_reply_was_sent_ends_when_it_is_idle() {
+    let toy = Toy::default();
+    let waiting = toy.waiting.clone();
+    let server = start(toy, Limits { idle_timeout: Duration::from_millis(400), ..limits() });
+    let mut raw = Raw::ready(&server).await;
+    raw.send(&waiting_request(1, 10)).await;
+    until("the call is there", || waiting.lock().unwrap().len() == 1).await;
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    answer_together(|| answer_waiting(&waiting));
+    let answered = tokio::time::Instant::now();
+    assert_eq!(raw.reply().await.0.call_id(), 1);
+    raw.assert_closed().await;
+    assert!(answered.elapsed() >= Duration::from_millis(350), "idle since its answer, not since its call");
 }
 
 #[tokio::test]

@@ -101,8 +101,11 @@ struct Disk {
     /// Position up to which the operating system was asked to begin writing.
     written_behind: u64,
     /// Who has to be told when the disk is let go.
-    ready: Vec<(Done, std::result::Result<(), SyncFailed>)>,
+    ready: Vec<Ready>,
 }
+
+/// What is to be called, and what with.
+type Ready = (Done, std::result::Result<(), SyncFailed>);
 
 struct OpenFile {
     path: FilePath,

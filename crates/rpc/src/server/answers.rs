@@ -1,6 +1,11 @@
 //! Answers that are given later: from any thread into their connection's inbox, which wakes the connection's task if that
 //! sleeps. A whole group of writes so costs one wake and one write to the socket, and no task of its own per call.
+//!
+//! Or no wake at all: a connection's task that sleeps and wants nothing but requests and answers leaves its [`Desk`] at the inbox, and a
+//! thread that answers a group ([`answer_together`]) sits down there and sends the replies itself.
 
+use std::cell::RefCell;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,7 +14,12 @@ use std::task::{Context, Poll, Waker};
 use base::sync::Mutex;
 
 use super::Counters;
+use super::output::Output;
+use crate::call::ConnInfo;
 use crate::{CallResult, Exception, Outcome};
+
+/// More connections than this are woken rather than served by a thread that answers a group: on it the next group waits.
+const SERVED_AT_ONCE: usize = 4;
 
 /// An answer and the number of the call it belongs to.
 pub(super) type Answered = (u32, CallResult);
@@ -21,6 +31,29 @@ pub(crate) struct Inbox {
     state: Mutex<State>,
     /// Answers promised so far, by [`Inbox::responder`].
     promised: AtomicU64,
+    /// Here while the connection's task sleeps and lets others send. Before `state`, where both are locked.
+    desk: Mutex<Option<Desk>>,
+}
+
+/// Where a connection's replies are made and sent. Nothing is unsent when the connection leaves it at the inbox.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) output: Output,
+    /// Calls whose replies are to come.
+    pub(super) in_flight: usize,
+    /// Replies were sent here while the connection's task slept.
+    pub(super) has_sent: bool,
+    pub(super) conn: Arc<ConnInfo>,
+    pub(super) socket: Arc<dyn Socket>,
+}
+
+/// A connection's way out.
+pub(super) trait Socket: Send + Sync + std::fmt::Debug {
+    /// Sends as much of `output` as goes now. Returns how many bytes went.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    fn send(&self, output: &mut Output, counters: &Counters) -> io::Result<usize>;
 }
 
 #[derive(Debug, Default)]
@@ -28,13 +61,40 @@ struct State {
     answers: Vec<Answered>,
     /// The connection's task, when it waits for answers.
     sleeper: Option<Waker>,
+    /// The connection is to look after its output, which somebody else could not send wholly.
+    unsent: bool,
     /// Nobody will ever look again.
     closed: bool,
 }
 
+base::sync::thread_local! {
+    /// Connections that this thread has answers for, while it is in [`answer_together`].
+    static ANSWERED: RefCell<Option<Vec<Arc<Inbox>>>> = const { RefCell::new(None) };
+}
+
+/// Calls `answer`, which answers calls, on this thread; then sends the replies, those to one connection together. Connections whose
+/// tasks are busy with something else are told to do it, and so are all when there are many.
+pub fn answer_together(answer: impl FnOnce()) {
+    /// Sends also when `answer` panics.
+    struct Send;
+    impl Drop for Send {
+        fn drop(&mut self) {
+            let answered = ANSWERED.with(RefCell::take).unwrap_or_default();
+            for (n, inbox) in answered.iter().enumerate() {
+                if n >= SERVED_AT_ONCE || !inbox.serve() {
+                    inbox.wake();
+                }
+            }
+        }
+    }
+    ANSWERED.with(|answered| answered.replace(Some(Vec::new())));
+    let _send = Send;
+    answer();
+}
+
 impl Inbox {
     pub(super) fn new(counters: Arc<Counters>) -> Arc<Inbox> {
-        Arc::new(Inbox { counters, state: Mutex::default(), promised: AtomicU64::new(0) })
+        Arc::new(Inbox { counters, state: Mutex::default(), promised: AtomicU64::new(0), desk: Mutex::default() })
     }
 
     /// The right, and the duty, to answer call `id`.
@@ -53,13 +113,56 @@ impl Inbox {
     pub(super) fn take(&self, into: &mut Vec<Answered>) {
         let mut state = self.state.lock();
         state.sleeper = None;
+        state.unsent = false;
         std::mem::swap(&mut state.answers, into);
+    }
+
+    /// The connection's task is about to sleep, and others may send at its desk.
+    pub(super) fn leave(&self, desk: Desk) {
+        *self.desk.lock() = Some(desk);
+    }
+
+    /// The desk comes back.
+    pub(super) fn come_back(&self) -> Option<Desk> {
+        self.desk.lock().take()
+    }
+
+    /// Sends the answers there are, in place of the connection's task; false when that has to be woken.
+    fn serve(&self) -> bool {
+        let mut desk = self.desk.lock();
+        let Some(desk) = desk.as_mut().filter(|desk| desk.output.is_empty()) else { return false };
+        let mut answers = std::mem::take(&mut self.state.lock().answers);
+        if answers.is_empty() {
+            return true;
+        }
+        for (id, result) in answers.drain(..) {
+            desk.in_flight -= 1;
+            desk.output.answer(id, result, &desk.conn, &self.counters);
+        }
+        // A broken connection is found by its task, too, which has something to send then.
+        let _ = desk.socket.send(&mut desk.output, &self.counters);
+        desk.has_sent = true;
+        let mut state = self.state.lock();
+        if state.answers.is_empty() {
+            // For its memory.
+            state.answers = answers;
+        }
+        state.unsent = !desk.output.is_empty();
+        !state.unsent
+    }
+
+    /// Wakes the connection's task if it sleeps.
+    fn wake(&self) {
+        let sleeper = self.state.lock().sleeper.take();
+        if let Some(sleeper) = sleeper {
+            sleeper.wake();
+        }
     }
 
     /// Ready as soon as there is an answer to take.
     pub(super) fn poll_any(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state.lock();
-        if !state.answers.is_empty() {
+        if !state.answers.is_empty() || state.unsent {
             return Poll::Ready(());
         }
         if !state.sleeper.as_ref().is_some_and(|sleeper| sleeper.will_wake(cx.waker())) {
@@ -76,19 +179,33 @@ impl Inbox {
         let forgotten = std::mem::take(&mut state.answers);
         drop(state);
         drop(forgotten);
+        drop(self.desk.lock().take());
     }
 
-    fn put(&self, answered: Answered) {
+    fn put(self: &Arc<Self>, answered: Answered) {
+        let is_served_soon = self.is_served_soon();
         let mut state = self.state.lock();
         if state.closed {
             return;
         }
         state.answers.push(answered);
-        let sleeper = state.sleeper.take();
+        let sleeper = if is_served_soon { None } else { state.sleeper.take() };
         drop(state);
         if let Some(sleeper) = sleeper {
             sleeper.wake();
         }
+    }
+
+    /// Whether this thread is in [`answer_together`] and looks after this connection at its end.
+    fn is_served_soon(self: &Arc<Self>) -> bool {
+        ANSWERED.with(|answered| {
+            let mut answered = answered.borrow_mut();
+            let Some(answered) = &mut *answered else { return false };
+            if !answered.iter().rev().any(|inbox| Arc::ptr_eq(inbox, self)) {
+                answered.push(self.clone());
+            }
+            true
+        })
     }
 }
 
@@ -200,6 +317,77 @@ mod schedules {
             }
             got.sort_unstable();
             assert_eq!(got, [(0, true), (1, false), (2, true), (3, false)]);
+            answering.into_iter().for_each(|thread| thread.join().expect("answered"));
+            assert_eq!(inbox.counters.queued_bytes.load(Relaxed), 0);
+        });
+    }
+
+    /// Takes one byte less than half of what it is given, and then all.
+    #[derive(Debug, Default)]
+    struct Narrow(AtomicU64);
+
+    impl Socket for Narrow {
+        fn send(&self, output: &mut Output, _: &Counters) -> io::Result<usize> {
+            let len = if self.0.fetch_add(1, SeqCst) == 0 { output.len() / 2 - 1 } else { output.len() };
+            output.discard(len);
+            Ok(len)
+        }
+    }
+
+    /// One thread answers groups and sends, another answers and wakes; the connection comes and goes.
+    #[test]
+    fn every_answer_is_sent_by_whoever_is_at_the_desk() {
+        explore(|| {
+            let inbox = Inbox::new(Arc::default());
+            let conn = Arc::new(crate::ConnInfo {
+                id: 1,
+                peer: ([127, 0, 0, 1], 1).into(),
+                user: Arc::from(""),
+                service: proto::methods::Service::Client,
+                codec: None,
+                compressor: None,
+                version: None,
+                attributes: Vec::new(),
+            });
+            let socket: Arc<dyn Socket> = Arc::new(Narrow::default());
+            let mut desk =
+                Desk { output: Output::default(), in_flight: 4, has_sent: false, conn: conn.clone(), socket };
+            let mut responders: Vec<_> = (0..4).map(|n| inbox.responder(n, 10)).collect();
+            let other = responders.pop();
+            let last = responders.pop();
+            let answering = [
+                thread::spawn(move || {
+                    answer_together(|| responders.into_iter().for_each(|r| r.answer(Ok(Reply::default()))));
+                    answer_together(|| drop(last));
+                }),
+                thread::spawn(move || drop(other)),
+            ];
+            let bell = Arc::new(Bell(AtomicBool::new(false)));
+            let waker = Waker::from(bell.clone());
+            let mut answers = Vec::new();
+            while desk.in_flight > 0 || !desk.output.is_empty() {
+                inbox.take(&mut answers);
+                for (id, result) in answers.drain(..) {
+                    desk.in_flight -= 1;
+                    desk.output.answer(id, result, &conn, &inbox.counters);
+                }
+                desk.socket.clone().send(&mut desk.output, &inbox.counters).expect("it never breaks");
+                if !desk.output.is_empty() || desk.in_flight == 0 {
+                    continue;
+                }
+                inbox.leave(desk);
+                let mut turns = 0;
+                while inbox.poll_any(&mut Context::from_waker(&waker)).is_pending() && !bell.0.swap(false, SeqCst) {
+                    thread::yield_now();
+                    turns += 1;
+                    let in_flight = inbox.desk.lock().as_ref().map(|desk| desk.in_flight);
+                    if in_flight == Some(0) {
+                        break;
+                    }
+                    assert!(turns < 10_000, "nobody answers and nobody wakes the connection");
+                }
+                desk = inbox.come_back().expect("nobody else takes it");
+            }
             answering.into_iter().for_each(|thread| thread.join().expect("answered"));
             assert_eq!(inbox.counters.queued_bytes.load(Relaxed), 0);
         });

@@ -14,11 +14,12 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Shared;
-use super::answers::{Answered, Inbox};
+use super::answers::{Answered, Desk, Inbox, Socket};
 use super::handshake::{Stage, Step, step};
 use super::output::Output;
 use crate::call::{Call, CallResult, ConnInfo, Later, Outcome};
@@ -63,10 +64,16 @@ pub(super) async fn run(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Sh
         }
     };
     let mut connection = Connection::new(shared, conn, input);
-    match connection.serve(&mut stream, stopped).await {
-        Ok(()) if connection.closing => linger(stream).await,
-        Ok(()) => {}
-        Err(error) => tracing::debug!(%peer, %error, "connection ended"),
+    let (mut reader, writer) = stream.into_split();
+    let writer = Arc::new(writer);
+    let served = connection.serve(&mut reader, &writer, stopped).await;
+    // Nobody sends any more, and the socket is one again.
+    connection.inbox.close();
+    let stream = Arc::into_inner(writer).and_then(|writer| reader.reunite(writer).ok());
+    match (served, stream) {
+        (Ok(()), Some(stream)) if connection.closing => linger(stream).await,
+        (Ok(()), _) => {}
+        (Err(error), _) => tracing::debug!(%peer, %error, "connection ended"),
     }
 }
 
@@ -164,10 +171,14 @@ impl Connection {
         }
     }
 
-    async fn serve(&mut self, stream: &mut TcpStream, mut stopped: watch::Receiver<bool>) -> io::Result<()> {
+    async fn serve(
+        &mut self,
+        reader: &mut OwnedReadHalf,
+        writer: &Arc<OwnedWriteHalf>,
+        mut stopped: watch::Receiver<bool>,
+    ) -> io::Result<()> {
         let (shared, limits) = (self.shared.clone(), self.shared.limits.clone());
         let inbox = self.inbox.clone();
-        let (mut reader, writer) = stream.split();
         let tick = (limits.stall_timeout.min(limits.idle_timeout) / 2).max(Duration::from_millis(5));
         let mut timer = std::pin::pin!(tokio::time::sleep(tick));
         let mut last_progress = Instant::now();
@@ -183,7 +194,7 @@ impl Connection {
                 shared.handler.gathered();
                 self.take_answers();
             }
-            let written = if self.output.is_empty() { 0 } else { self.output.write_to(writer.as_ref(), &shared)? };
+            let written = if self.output.is_empty() { 0 } else { writer.send(&mut self.output, &shared.counters)? };
             if written > 0 {
                 last_progress = Instant::now();
                 taken += written;
@@ -210,6 +221,11 @@ impl Connection {
             if let (true, Input::Partial { missing }) = (reading, &input) {
                 self.make_room(*missing);
             }
+            let waiting = self.in_flight;
+            let lets_send = waiting > 0 && reading && !unsent;
+            if lets_send {
+                self.leave_desk(writer);
+            }
 
             tokio::select! {
                 read = reader.read_buf(&mut self.input), if reading => {
@@ -221,8 +237,8 @@ impl Connection {
                         self.read_bytes = (self.read_bytes * 2).min(READ_BYTES_MAX);
                     }
                 }
-                () = poll_fn(|cx| inbox.poll_any(cx)), if self.in_flight > 0 => {
-                    if self.in_flight > 1 {
+                () = poll_fn(|cx| inbox.poll_any(cx)), if waiting > 0 => {
+                    if waiting > 1 {
                         // Others that waited for the same event are about to finish: let them join this write.
                         tokio::task::yield_now().await;
                     }
@@ -232,6 +248,9 @@ impl Connection {
                 () = timer.as_mut() => {
                     let now = Instant::now();
                     timer.as_mut().reset(now + tick);
+                    if lets_send && self.come_back_to_desk() {
+                        last_progress = now;
+                    }
                     let quiet = now - last_progress;
                     if quiet >= tick {
                         self.shrink();
@@ -253,7 +272,28 @@ impl Connection {
                     }
                 }
             }
+            if lets_send && self.come_back_to_desk() {
+                last_progress = Instant::now();
+            }
         }
+    }
+
+    /// Lets those who answer send while this task sleeps. Nothing is unsent, and whatever they do, this task would only wait on.
+    fn leave_desk(&mut self, socket: &Arc<OwnedWriteHalf>) {
+        self.inbox.leave(Desk {
+            output: std::mem::take(&mut self.output),
+            in_flight: self.in_flight,
+            has_sent: false,
+            conn: self.conn.clone(),
+            socket: socket.clone(),
+        });
+    }
+
+    /// Ends what [`Connection::leave_desk`] began; whether anything was sent meanwhile.
+    fn come_back_to_desk(&mut self) -> bool {
+        let Some(desk) = self.inbox.come_back() else { return false };
+        (self.output, self.in_flight) = (desk.output, desk.in_flight);
+        desk.has_sent
     }
 
     /// Answers the whole requests in the input, as far as the limits allow.
@@ -336,10 +376,7 @@ impl Connection {
     }
 
     fn put(&mut self, id: u32, result: CallResult) {
-        if result.is_err() {
-            self.shared.counters.exceptions.fetch_add(1, Relaxed);
-        }
-        self.output.put(id, result, &self.conn);
+        self.output.answer(id, result, &self.conn, &self.shared.counters);
     }
 
     fn request(&mut self, mut frame: Bytes) -> Result<(), FrameError> {

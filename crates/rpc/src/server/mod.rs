@@ -3,7 +3,7 @@
 //! A connection's task reads requests, runs the handler inline and writes replies, so that many connections cost few
 //! threads and a request that needs no I/O is answered without a hop. Replies are gathered while whole requests are
 //! still buffered and leave in one write. Replies to come ([`Responder`]) arrive in the connection's inbox, from whichever
-//! thread or task.
+//! thread or task; a thread that answers many at once ([`answer_together`]) sends them itself where the connection sleeps.
 //!
 //! Back-pressure is the socket's: a connection with too many calls in flight, or too many reply bytes unsent, is not
 //! read from until they are gone.
@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 pub(crate) use answers::Inbox;
-pub use answers::{Direct, Responder};
+pub use answers::{Direct, Responder, answer_together};
 
 use crate::{Handler, settings};
 

@@ -2,12 +2,12 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use basalt_rpc::frame::{Front, put_frame, take_delimited, take_frame};
-use basalt_rpc::{Call, Exception, Handler, Limits, Outcome, Reply, Server};
+use basalt_rpc::{Call, Exception, Handler, Limits, Outcome, Reply, Responder, Server};
 use base::{Config, ManualClock};
 use bytes::{Bytes, BytesMut};
 use proto::methods::Method;
@@ -17,7 +17,8 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 /// Answers: Get with the row it asks for; Multi with the cells it brings; BulkLoadHFile when the gate opens; Scan with
-/// as many bytes as `number_of_rows` says; ExecService with its own request, from another thread. ExecRegionServerService
+/// as many bytes as `number_of_rows` says; ExecService with its own request, from another thread; a Scan that closes when [`answer_waiting`] is
+/// called. ExecRegionServerService
 /// forgets to answer, or panics before it could. CleanupBulkLoad and PrepareBulkLoad panic, at once and later. Any other
 /// method is not supported.
 pub struct Toy {
@@ -26,12 +27,29 @@ pub struct Toy {
     pub running: Arc<AtomicU32>,
     /// Every call is answered with an empty message.
     pub says_yes: bool,
+    /// Scans that close, and how long their answers shall be.
+    pub waiting: Waiting,
+}
+
+pub type Waiting = Arc<Mutex<Vec<(Responder, usize)>>>;
+
+/// Answers the calls that wait, on this thread.
+pub fn answer_waiting(waiting: &Waiting) {
+    for (responder, len) in waiting.lock().unwrap().drain(..) {
+        responder.answer(Ok(Reply { message: Bytes::from(vec![0; len]), ..Reply::default() }));
+    }
 }
 
 impl Default for Toy {
     fn default() -> Self {
         let gate = Arc::new(Semaphore::new(0));
-        Self { cluster_id: Some("the-cluster".into()), gate, running: Arc::default(), says_yes: false }
+        Self {
+            cluster_id: Some("the-cluster".into()),
+            gate,
+            running: Arc::default(),
+            says_yes: false,
+            waiting: Arc::default(),
+        }
     }
 }
 
@@ -53,6 +71,10 @@ impl Handler for Toy {
                 may_have_tags: true,
             })),
             Method::ClientScan => match call.decode::<pb::ScanRequest>() {
+                Ok(request) if request.close_scanner() => {
+                    self.waiting.lock().unwrap().push((call.responder(), request.number_of_rows() as usize));
+                    Outcome::Promised
+                }
                 Ok(request) => Outcome::Ready(Ok(Reply {
                     message: Bytes::from(vec![0; request.number_of_rows() as usize]),
                     ..Reply::default()
@@ -127,6 +149,12 @@ pub fn request(id: u32, method: &str, param: &[u8], cells: &[u8]) -> BytesMut {
     put_frame(&mut frame, &header, Some(param), cells.len());
     frame.extend_from_slice(cells);
     frame
+}
+
+/// A Scan for as many bytes; it waits for [`answer_waiting`].
+pub fn waiting_request(id: u32, bytes: u32) -> BytesMut {
+    let scan = pb::ScanRequest { number_of_rows: Some(bytes), close_scanner: Some(true), ..Default::default() };
+    request(id, "Scan", &scan.encode_to_vec(), b"")
 }
 
 pub fn get_request(id: u32, row: &[u8]) -> BytesMut {

@@ -1,6 +1,6 @@
 //! Group commit, and what happens when it fails.
 
-use super::{Disk, Log, State};
+use super::{Disk, Log, Ready, State};
 use crate::{Error, Level, Result, SyncFailed, SyncMode, seal};
 use base::sync::MutexGuard;
 use std::sync::Arc;
@@ -71,19 +71,28 @@ impl Log {
     /// # Errors
     /// Why the log failed; the server must stop.
     pub fn run_syncer(&self) -> Result<()> {
+        self.run_syncer_answering(|answer| answer())
+    }
+
+    /// As [`Log::run_syncer`]. What is to be called when the entries of a group are done is called within `answering`, which calls what it
+    /// is given, once: so answers to many calls may leave together.
+    ///
+    /// # Errors
+    /// Why the log failed; the server must stop.
+    pub fn run_syncer_answering(&self, answering: impl Fn(&mut dyn FnMut())) -> Result<()> {
         {
             let mut state = self.state.lock();
             assert!(!state.has_syncer, "one syncer thread is enough");
             state.has_syncer = true;
         }
-        let outcome = self.syncer_loop();
+        let outcome = self.syncer_loop(&answering);
         self.state.lock().has_syncer = false;
         // Those who wait may have to do it themselves.
         self.progress.notify_all();
         outcome
     }
 
-    fn syncer_loop(&self) -> Result<()> {
+    fn syncer_loop(&self, answering: &dyn Fn(&mut dyn FnMut())) -> Result<()> {
         loop {
             {
                 let mut state = self.state.lock();
@@ -102,7 +111,13 @@ impl Log {
                     state.syncer_waits = false;
                 }
             }
-            match self.sync_once() {
+            let mut disk = self.disk.lock();
+            let outcome = self.sync_group(&mut disk, true);
+            let mut ready = self.next_at_disk(disk, true);
+            if !ready.is_empty() {
+                answering(&mut || ready.drain(..).for_each(|(done, outcome)| done(outcome)));
+            }
+            match outcome {
                 Ok(()) => {}
                 // It waits above until somebody found room.
                 Err(error) if error.is_full() => {}
@@ -125,8 +140,14 @@ impl Log {
         self.let_go(disk, true);
     }
 
-    /// `pass_on`: this thread does not look for more work itself.
-    fn let_go(&self, mut disk: MutexGuard<'_, Disk>, pass_on: bool) {
+    /// As [`Log::release`]. `pass_on`: this thread does not look for more work itself.
+    fn let_go(&self, disk: MutexGuard<'_, Disk>, pass_on: bool) {
+        self.next_at_disk(disk, pass_on).into_iter().for_each(|(done, outcome)| done(outcome));
+    }
+
+    /// Lets the next one at the disk; returns what this thread has to call now.
+    #[must_use = "somebody waits for it"]
+    fn next_at_disk(&self, mut disk: MutexGuard<'_, Disk>, pass_on: bool) -> Vec<Ready> {
         let ready = std::mem::take(&mut disk.ready);
         drop(disk);
         // Who failed to get the disk waits under the state lock, or has gone away after an append: taking that lock once
@@ -137,7 +158,7 @@ impl Log {
             drop(self.state.lock());
         }
         self.progress.notify_all();
-        ready.into_iter().for_each(|(done, outcome)| done(outcome));
+        ready
     }
 
     /// Writes and syncs one group. On return either all in it is as safe as asked, or the log is stalled or failed. Without `may_sync` a

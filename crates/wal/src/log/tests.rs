@@ -4,6 +4,7 @@ use cell::{CellBuffer, CellSpec, CellType};
 use fs::{FilePath, MemVolume, Volume};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 fn region(name: &str) -> Arc<str> {
     Arc::from(name)
@@ -442,6 +443,41 @@ fn who_pushes_writes_on_its_own_thread_and_leaves_syncs_to_the_syncer() {
         assert!(done && who == syncer.thread().id());
         log.close().expect("close");
     });
+}
+
+#[test]
+fn the_answers_to_a_group_are_given_within_one_call_on_the_syncer() {
+    let volume = MemVolume::new();
+    let log = open(&volume, LogOptions::default());
+    let (calls, is_answering) = (AtomicUsize::new(0), std::sync::Arc::new(AtomicBool::new(false)));
+    std::thread::scope(|scope| {
+        let syncer = scope.spawn(|| {
+            log.run_syncer_answering(|answer| {
+                calls.fetch_add(1, SeqCst);
+                is_answering.store(true, SeqCst);
+                answer();
+                is_answering.store(false, SeqCst);
+            })
+        });
+        until(|| log.state.lock().syncer_waits);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        for seq in 1..=3 {
+            let name = region("r");
+            let key = EntryKey::new(&name, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
+            let cells = run(b"v");
+            let ticket = log.append_quietly(&key, cells.bytes(), cells.len()).expect("append");
+            let (sender, is_answering) = (sender.clone(), is_answering.clone());
+            ticket.on_done_quietly(Level::Synced, move |outcome| {
+                sender.send((is_answering.load(SeqCst), outcome.is_ok())).expect("heard");
+            });
+        }
+        drop(sender);
+        log.push();
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), [(true, true); 3]);
+        log.close().expect("close");
+        syncer.join().expect("the syncer").expect("it ends well");
+    });
+    assert_eq!(calls.load(SeqCst), 1, "one group");
 }
 
 #[test]
