@@ -16,6 +16,8 @@ use std::sync::Arc;
 const READ_AHEAD_MAX: usize = 256 << 10;
 /// The same for a compaction, of which there are few.
 const READ_AHEAD_MAX_COMPACTION: usize = 1 << 20;
+/// What the operating system forgets as a whole: of pages at the ends of a range it keeps those that stand out.
+const PAGE_BYTES: u64 = 4096;
 
 /// The blocks of one file.
 pub(crate) struct Source {
@@ -45,6 +47,8 @@ pub(crate) struct Fetch {
 pub(crate) struct ReadAhead {
     max: usize,
     drop_behind: bool,
+    /// Up to here the volume was told to forget what was read.
+    dropped_to: u64,
     buffer: Bytes,
     start: u64,
     /// Where the last block asked for ended: a block that starts near it continues the scan.
@@ -156,7 +160,7 @@ impl Source {
 impl ReadAhead {
     pub fn new(compaction: bool, drop_behind: bool) -> ReadAhead {
         let max = if compaction { READ_AHEAD_MAX_COMPACTION } else { READ_AHEAD_MAX };
-        ReadAhead { max, drop_behind, buffer: Bytes::new(), start: 0, expected: 0, window: 0 }
+        ReadAhead { max, drop_behind, dropped_to: 0, buffer: Bytes::new(), start: 0, expected: 0, window: 0 }
     }
 
     /// Gives back the memory.
@@ -187,9 +191,11 @@ impl ReadAhead {
             return source.read_exact(at);
         }
         let window = (self.window as u64).min(source.blocks_end - at.offset) as usize;
-        let read_before = self.start..self.start + self.buffer.len() as u64;
-        if self.drop_behind && sequential && read_before.end <= at.offset {
-            source.file.forget_range(read_before.start, at.offset - read_before.start);
+        if self.drop_behind && sequential && !self.buffer.is_empty() {
+            // The last block of a window mostly ends in the next: where this one starts, not where the last one ended.
+            let from = self.dropped_to.max(self.start) / PAGE_BYTES * PAGE_BYTES;
+            source.file.forget_range(from, at.offset - from);
+            self.dropped_to = at.offset;
         }
         // The memory of the window before, unless somebody holds a block of it.
         let mut memory = std::mem::take(&mut self.buffer).try_into_mut().unwrap_or_default();
@@ -206,5 +212,104 @@ impl ReadAhead {
             source.file.will_need(end, next);
         }
         Ok(self.share(0, len, keep))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parking_lot::Mutex;
+
+    /// A file of a pattern, which remembers what it was told to forget.
+    #[derive(Default)]
+    struct Pattern {
+        forgotten: Mutex<Vec<(u64, u64)>>,
+    }
+
+    const FILE_LEN: u64 = 8 << 20;
+    const BLOCK_LEN: u32 = 70_000;
+
+    fn pattern(at: u64) -> u8 {
+        (at ^ (at >> 8) ^ (at >> 16)) as u8
+    }
+
+    impl ReadAt for Pattern {
+        fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> fs::Result<()> {
+            buf.iter_mut().zip(offset..).for_each(|(byte, at)| *byte = pattern(at));
+            Ok(())
+        }
+        fn len(&self) -> fs::Result<u64> {
+            Ok(FILE_LEN)
+        }
+        fn forget_range(&self, offset: u64, len: u64) {
+            self.forgotten.lock().push((offset, offset + len));
+        }
+    }
+
+    fn blocks() -> impl Iterator<Item = BlockAt> {
+        (0..FILE_LEN / u64::from(BLOCK_LEN)).map(|n| BlockAt { offset: n * u64::from(BLOCK_LEN), len: BLOCK_LEN })
+    }
+
+    fn source(file: &Arc<Pattern>) -> Source {
+        Source {
+            file: file.clone(),
+            path: FilePath::new("pattern"),
+            compression: Compression::None,
+            tail: Tail { tags: false, tags_compressed: false, mvcc: false },
+            order: Order::User,
+            encoded: false,
+            blocks_end: FILE_LEN,
+            cache: None,
+            file_id: 0,
+            in_memory: false,
+        }
+    }
+
+    #[test]
+    fn what_was_read_ahead_is_forgotten_behind_the_scan_and_nothing_else() {
+        for drop_behind in [true, false] {
+            let file = Arc::new(Pattern::default());
+            let (source, mut ahead) = (source(&file), ReadAhead::new(true, drop_behind));
+            let mut last = 0;
+            for at in blocks() {
+                ahead.read(&source, at, false).expect("no fault");
+                assert!(file.forgotten.lock().iter().all(|(_, end)| *end <= at.offset), "before {}", at.offset);
+                last = at.offset;
+            }
+            let forgotten = file.forgotten.lock();
+            if !drop_behind {
+                assert_eq!(*forgotten, []);
+                continue;
+            }
+            let first = forgotten.first().expect("some").0;
+            assert!(
+                first <= u64::from(BLOCK_LEN),
+                "the first block is read alone, all that follows is forgotten: {first}"
+            );
+            assert!(forgotten.windows(2).all(|pair| pair[1].0 <= pair[0].1 && pair[1].1 > pair[0].1), "{forgotten:?}");
+            let end = forgotten.last().expect("some").1;
+            assert!(last - end <= READ_AHEAD_MAX_COMPACTION as u64, "all but the last window: {end} of {last}");
+        }
+    }
+
+    #[test]
+    fn a_block_that_somebody_holds_keeps_its_bytes_while_the_memory_of_others_is_used_again() {
+        let file = Arc::new(Pattern::default());
+        let (source, mut ahead) = (source(&file), ReadAhead::new(true, false));
+        let mut held = Vec::new();
+        let mut memories = std::collections::BTreeSet::new();
+        for (n, at) in blocks().enumerate() {
+            let block = ahead.read(&source, at, n % 40 == 7).expect("no fault");
+            assert!(block.iter().zip(at.offset..).all(|(byte, at)| *byte == pattern(at)), "block {n}");
+            memories.insert(ahead.buffer.as_ptr() as usize);
+            if n == 50 {
+                held.push((at.offset, block));
+            }
+        }
+        for (offset, block) in held {
+            assert!(block.iter().zip(offset..).all(|(byte, at)| *byte == pattern(at)), "the block at {offset}");
+        }
+        // Windows grow over a few sizes, and one is held: the other windows of full size share a memory.
+        assert!(memories.len() <= 8, "{} memories", memories.len());
     }
 }

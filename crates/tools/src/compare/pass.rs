@@ -176,6 +176,12 @@ impl Pass<'_> {
         self.failures.push(failure);
     }
 
+    /// Records the server's stacks under a workload, if that was asked for: for `span`, or until [`stop_recording`].
+    fn start_recording(&self, workload: &str, span: Option<Duration>) -> Option<Child> {
+        let dir = self.profile.filter(|_| self.wants(workload))?;
+        record_stacks(dir, workload, self.site.pid(), span)
+    }
+
     fn record(&mut self, workload: &str, mut measured: Measured) {
         measured.workload = workload.to_owned();
         measured.server.clone_from(&self.site.contender.name);
@@ -200,10 +206,7 @@ impl Pass<'_> {
             return;
         }
         let workers = (0..clients).map(|_| new()).collect();
-        let recording = self.profile.and_then(|dir| {
-            let span = pace.measure?;
-            record_stacks(dir, workload, self.site.pid(), Some(pace.warm_up + span))
-        });
+        let recording = pace.measure.and_then(|span| self.start_recording(workload, Some(pace.warm_up + span)));
         let measured = play(workers, pace, self.site.pid()).await;
         if let Some(mut recording) = recording {
             recording.wait().ok();
@@ -335,18 +338,13 @@ impl Pass<'_> {
         let name = TableName::parse("rows")?;
         let admin = connection.admin();
         let watch = Watch::start(self.site.pid());
-        let dir = self.profile.filter(|_| self.wants("batch-put"));
-        let recording = dir.and_then(|dir| record_stacks(dir, "batch-put", self.site.pid(), None));
+        let recording = self.start_recording("batch-put", None);
         let mut loaded = self.load(&table, &rows, rows.count).await;
         admin.flush(&name).await?;
         self.settle(connection, &name).await?;
         // with what flush and compaction cost afterwards
         watch.finish(&mut loaded);
-        if let Some(mut recording) = recording {
-            // it writes its file to the end when it is interrupted
-            rustix::process::kill_process(Pid::from_child(&recording), Signal::INT).ok();
-            recording.wait().ok();
-        }
+        stop_recording(recording);
         // what is compared on disk is the same content in the same number of files
         admin.major_compact(&name).await?;
         self.wait_for_compaction(connection, &name).await?;
@@ -460,7 +458,9 @@ impl Pass<'_> {
             }
             let letter = name.strip_prefix("ycsb-").unwrap_or(name);
             let (core, workers) = self.ycsb_clients(&format!("workload{letter}"), records, &table, None)?;
+            let recording = self.start_recording(name, None);
             let measured = play(workers, self.pace(), self.site.pid()).await;
+            stop_recording(recording);
             self.record(name, measured);
             records = u64::try_from(core.inserted.last() + 1).unwrap_or(records);
         }
@@ -517,11 +517,13 @@ impl Pass<'_> {
         tokio::time::sleep(Duration::from_millis(500)).await;
         let bytes = self.site.table_bytes("compacted").unwrap_or_default();
         let mut measured = Measured::default();
+        let recording = self.start_recording("compaction", None);
         let (watch, start) = (Watch::start(self.site.pid()), Instant::now());
         connection.admin().major_compact(&name).await?;
         self.wait_for_compaction(connection, &name).await?;
         measured.seconds = start.elapsed().as_secs_f64();
         watch.finish(&mut measured);
+        stop_recording(recording);
         let mb = bytes as f64 / 1e6;
         measured.extra.insert("mb".to_owned(), mb);
         measured.extra.insert("mb_per_s".to_owned(), mb / measured.seconds);
@@ -606,6 +608,15 @@ impl Pass<'_> {
                 BTreeMap::from([("share_of_budget".to_owned(), share), ("peak_mib".to_owned(), peak as f64 / MIB)]);
             self.record("memory", Measured { extra, ..Measured::default() });
         }
+    }
+}
+
+/// Ends a recording that has no end of its own.
+fn stop_recording(recording: Option<Child>) {
+    if let Some(mut recording) = recording {
+        // it writes its file to the end when it is interrupted
+        rustix::process::kill_process(Pid::from_child(&recording), Signal::INT).ok();
+        recording.wait().ok();
     }
 }
 
