@@ -41,7 +41,7 @@ usage: cargo xtask <command>
   test                      everything: check's tests, the release build, real clients, the kill test
   interop [--against basalt|hbase] [--only REGEX] [SUITE...]
                             real clients against the server; suites: java java3 asynchbase shell go pe ltt tools
-                            bad-input, by name only: differential moving exchange
+                            differential bad-input moving, by name only: exchange
   kill [--rounds N] [--seed S] [--against basalt|hbase] [sabotage]
                             kill -9 under concurrent writes, restart, compare with the journal; sabotage cuts the log
                             before each restart and wants the loss to be found

@@ -242,6 +242,12 @@ impl Server {
         }
     }
 
+    /// Writes what its threads do to a file. Of a server in a JVM.
+    pub fn thread_dump(&self, file: &Path) -> anyhow::Result<()> {
+        let said = Command::new("jstack").arg(self.pid().to_string()).output().context("cannot run jstack")?;
+        std::fs::write(file, said.stdout).with_context(|| format!("cannot write {}", file.display()))
+    }
+
     /// Asks it to stop (SIGTERM) and waits; an error if it does not end well.
     pub fn stop(mut self) -> anyhow::Result<()> {
         signal(self.pid(), "-TERM")?;

@@ -42,6 +42,8 @@ public final class Differential {
   /** Steps at which the left server fell over a bug of its own. */
   private final AtomicInteger falls = new AtomicInteger();
   private final AtomicInteger differences = new AtomicInteger();
+  /** The left server answers no more: a handler that goes round for ever, called again, is soon all of them. */
+  private volatile boolean stalled;
   private final ExecutorService makers = Executors.newFixedThreadPool(2);
   private final ExecutorService droppers = Executors.newFixedThreadPool(2);
   /** Pairs of tables that are there; more would only fill the servers. */
@@ -114,8 +116,11 @@ public final class Differential {
     List<Thread> workers = new ArrayList<>();
     for (int t = 0; t < threads; t++) {
       Thread worker = new Thread(() -> {
-        for (int n = next.getAndIncrement(); n < programs && System.nanoTime() - start < limitNs; n =
-          next.getAndIncrement()) {
+        while (!stalled && System.nanoTime() - start < limitNs) {
+          int n = next.getAndIncrement();
+          if (n >= programs) {
+            break;
+          }
           one(new Program(seed + n), seed, seed + programs);
           int so = done.incrementAndGet();
           if (so % 100 == 0) {
@@ -132,6 +137,9 @@ public final class Differential {
     double seconds = (System.nanoTime() - start) / 1e9;
     System.out.printf("seeds %d to %d: %d programs, %d steps, %.1f programs/s, %d falls on the left, %d different%n",
       seed, seed + programs - 1, done.get(), steps.get(), done.get() / seconds, falls.get(), differences.get());
+    if (stalled && next.get() < programs) {
+      System.out.println("continue at " + (seed + next.get()));
+    }
     return differences.get() == 0;
   }
 
@@ -257,6 +265,12 @@ public final class Differential {
         String b = reply(step, rs);
         if (print) {
           System.out.println("step " + i + ": " + step.words() + "\n    left:  " + a + "\n    right: " + b);
+        }
+        if (!a.equals(b) && Replies.isTimeout(a)) {
+          stalled = true;
+          falls.incrementAndGet();
+          System.out.println("note: stall in program " + program.seed + " at step " + i + ": " + step.words());
+          return null;
         }
         if (!a.equals(b) && Replies.isFall(a)) {
           falls.incrementAndGet();

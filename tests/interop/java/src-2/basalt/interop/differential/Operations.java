@@ -274,6 +274,12 @@ final class Operations {
     if (d.chance(20)) {
       scan.setMaxResultSize(d.pick(1, 50, 200, 1000));
     }
+    if (scan.getBatch() > 0 && scan.getMaxResultSize() > 0) {
+      // The client's BatchScanResultCache#addAndGet counts a row twice whose last piece is shorter than the batch, once its
+      // next row comes in the same reply (and AllowPartialScanResultCache misses rows): how many rows make the limit then
+      // depends on where replies end, and that on the heap size of HBase's cells
+      scan.setLimit(-1);
+    }
     if (d.chance(12)) {
       scan.setAllowPartialResults(true);
     }

@@ -25,6 +25,11 @@ final class Replies {
     return reply.contains("java.io.IOException") || reply.contains("OutOfOrderScannerNextException");
   }
 
+  /** HBase did not answer in minutes. */
+  static boolean isTimeout(String reply) {
+    return reply.contains("TimeoutException") || reply.contains("CallQueueTooBigException");
+  }
+
   static String of(Object reply) {
     if (reply == null) {
       return "null";
