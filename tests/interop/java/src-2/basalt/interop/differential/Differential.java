@@ -137,8 +137,8 @@ public final class Differential {
     double seconds = (System.nanoTime() - start) / 1e9;
     System.out.printf("seeds %d to %d: %d programs, %d steps, %.1f programs/s, %d falls on the left, %d different%n",
       seed, seed + programs - 1, done.get(), steps.get(), done.get() / seconds, falls.get(), differences.get());
-    if (stalled && next.get() < programs) {
-      System.out.println("continue at " + (seed + next.get()));
+    if (stalled) {
+      System.out.println("continue at " + (seed + Math.min(next.get(), programs)));
     }
     return differences.get() == 0;
   }

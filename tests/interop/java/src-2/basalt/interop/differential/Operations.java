@@ -252,7 +252,7 @@ final class Operations {
       }
     }
     if (!plain && d.chance(15)) {
-      scan.setRaw(true);
+      scan.setRaw(w.raw(false));
     }
     if (!plain && d.chance(45)) {
       Filter filter;

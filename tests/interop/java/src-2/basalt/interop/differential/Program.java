@@ -97,7 +97,7 @@ final class Program {
     if (after >= 0) {
       return switch (after) {
         case 0, 4 -> scan(whole());
-        case 1, 5 -> scan(whole().setRaw(true).readAllVersions());
+        case 1, 5 -> scan(whole().setRaw(world.raw(true)).readAllVersions());
         case 2 -> new Step(false, () -> "flush", this::flush);
         default -> new Step(false, () -> "major compaction", Program::majorCompact);
       };

@@ -46,7 +46,7 @@ final class World {
   /** Families follow NEW_VERSION_BEHAVIOR. */
   private final boolean newVersions;
   /** A qualifier may be empty. Never under NEW_VERSION_BEHAVIOR: HBase's family markers miss such columns. */
-  private final boolean empties;
+  final boolean empties;
   /**
    * Three files are enough to compact; if not, only requests for a major compaction do anything. Not where cells expire: of
    * what has all expired HBase flushes an empty file, which counts.
@@ -117,6 +117,17 @@ final class World {
       table.setColumnFamily(f.build());
     }
     return table.build();
+  }
+
+  /**
+   * HBase can look at all there is, markers too. Not where it would leave a column without a name behind a marker: the key
+   * that it seeks then (ScanQueryMatcher#getKeyForNextColumn) has the marker's timestamp, the next type and no sequence
+   * id. If a file holds just that, a put under a delete of one timestamp, StoreFileScanner#reseek stays there, but by its
+   * sequence id it comes before the key, so that KeyValueHeap#generalizedSeek seeks again, for ever. {@code whole}: for
+   * all versions at all times; then columns are left only when they have expired.
+   */
+  boolean raw(boolean whole) {
+    return !empties || whole && !expires;
   }
 
   /** Where this program's rows are cut into regions from the beginning; null: nowhere. */
