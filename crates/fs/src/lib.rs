@@ -19,4 +19,4 @@ pub use error::{Error, Result};
 pub use local::{DirectoryLock, LocalVolume};
 pub use mem::{CrashPolicy, FaultKind, MemVolume};
 pub use path::FilePath;
-pub use volume::{Appender, DirEntry, ReadAt, Volume};
+pub use volume::{Appender, Behind, DirEntry, ReadAt, Volume};

@@ -5,7 +5,7 @@
 //! and a second `fdatasync` would lie.
 #![allow(clippy::disallowed_methods, reason = "this is the door to std::fs")]
 
-use crate::{Appender, DirEntry, Error, FilePath, ReadAt, Result, Volume};
+use crate::{Appender, Behind, DirEntry, Error, FilePath, ReadAt, Result, Volume};
 use rustix::fs::{Advice, FallocateFlags, FlockOperation};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -100,7 +100,7 @@ impl Volume for LocalVolume {
             .open(self.place(path))
             .map_err(|e| Error::new("create", path, e))?;
         Ok(Box::new(LocalAppender {
-            file,
+            file: Arc::new(file),
             path: path.clone(),
             buffer: Vec::new(),
             written: 0,
@@ -167,6 +167,11 @@ impl Volume for LocalVolume {
         File::open(self.place(path)).and_then(|file| file.sync_all()).map_err(|e| Error::new("sync", path, e))
     }
 
+    fn sync_ahead(&self, path: &FilePath) {
+        // By a description of its own: an error is told once to each, and the appender must hear of it.
+        let _ = File::open(self.place(path)).and_then(|file| file.sync_data());
+    }
+
     fn free_bytes(&self) -> Result<Option<u64>> {
         let stat = rustix::fs::statvfs(&self.root)
             .map_err(|e| Error::new("ask for the free space of", &FilePath::root(), e.into()))?;
@@ -224,7 +229,7 @@ impl ReadAt for LocalFile {
 }
 
 struct LocalAppender {
-    file: File,
+    file: Arc<File>,
     path: FilePath,
     buffer: Vec<u8>,
     written: u64,
@@ -248,7 +253,7 @@ impl LocalAppender {
     fn write(&mut self, bytes: &[u8]) -> (usize, Result<()>) {
         let mut done = 0;
         while done < bytes.len() {
-            match self.file.write(&bytes[done..]) {
+            match (&*self.file).write(&bytes[done..]) {
                 Ok(0) => {
                     let error = Error::new("write to", &self.path, io::ErrorKind::WriteZero.into());
                     return (done, Err(error.at(self.written)));
@@ -315,20 +320,25 @@ impl Appender for LocalAppender {
         }
     }
 
-    fn write_behind(&mut self) {
+    fn behind(&mut self) -> Option<Behind> {
         // Linux begins to write dirty pages that it is told are not needed; it cannot drop them before.
-        let len = std::num::NonZeroU64::new(self.written - self.written_behind);
-        if len.is_some() {
-            let _ = rustix::fs::fadvise(&self.file, self.written_behind, len, Advice::DontNeed);
-            self.written_behind = self.written;
-        }
+        let (begin, begun) = (self.written_behind, self.written);
+        self.written_behind = begun;
         // What lies further back has reached the disk meanwhile, and now the same advice drops it. The kernel takes those very pages
         // for what is written next, instead of others that it would have to take from the reader's files, or to clear for the first time.
-        let end = self.written.saturating_sub(KEPT_BEHIND_BYTES);
-        if let Some(len) = std::num::NonZeroU64::new(end.saturating_sub(self.let_go)) {
-            let _ = rustix::fs::fadvise(&self.file, self.let_go, Some(len), Advice::DontNeed);
-            self.let_go = end;
+        let (let_go, end) = (self.let_go, self.let_go.max(begun.saturating_sub(KEPT_BEHIND_BYTES)));
+        self.let_go = end;
+        if begun == begin && end == let_go {
+            return None;
         }
+        let file = self.file.clone();
+        Some(Box::new(move || {
+            for (from, to) in [(begin, begun), (let_go, end)] {
+                if let Some(len) = std::num::NonZeroU64::new(to - from) {
+                    let _ = rustix::fs::fadvise(&*file, from, Some(len), Advice::DontNeed);
+                }
+            }
+        }))
     }
 }
 

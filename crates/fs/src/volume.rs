@@ -43,6 +43,10 @@ pub trait Volume: Send + Sync + 'static {
         self.publish(path, &bytes)
     }
 
+    /// A hint: what was flushed to a file goes to the disk now, so that the sync by its appender, to come soon, finds little to do. Waits for
+    /// the disk. What goes wrong is told by that sync.
+    fn sync_ahead(&self, _path: &FilePath) {}
+
     /// Bytes that can still be written before the volume is full; `None` when there is no telling.
     fn free_bytes(&self) -> Result<Option<u64>> {
         Ok(None)
@@ -137,5 +141,17 @@ pub trait Appender: Send {
     fn preallocate(&mut self, _len: u64) {}
     /// A hint that what was flushed since the last such call may go to the disk now, so that a later sync finds little to do, and
     /// that nobody is going to read the file soon: what was written long ago need not stay in memory. Does not wait.
-    fn write_behind(&mut self) {}
+    fn write_behind(&mut self) {
+        if let Some(work) = self.behind() {
+            work();
+        }
+    }
+    /// What [`Appender::write_behind`] would do, to be done by another thread and without the appender: on a busy disk even asking takes
+    /// milliseconds. `None`: there is nothing to do.
+    fn behind(&mut self) -> Option<Behind> {
+        None
+    }
 }
+
+/// See [`Appender::behind`].
+pub type Behind = Box<dyn FnOnce() + Send>;

@@ -73,6 +73,8 @@ struct State {
     closed: bool,
     has_syncer: bool,
     syncer_waits: bool,
+    /// For the syncer to do when it has time: what makes a later sync short.
+    behind: Vec<fs::Behind>,
     stats: LogStats,
 }
 
@@ -178,6 +180,7 @@ impl Log {
             closed: false,
             has_syncer: false,
             syncer_waits: false,
+            behind: Vec::new(),
             stats: LogStats::default(),
         };
         let disk = Disk {

@@ -1,7 +1,7 @@
 //! The log's files: made, rolled, closed, archived. Follows `AbstractFSWAL#rollWriter`, `#cleanOldLogs`, `#findRegionsToForceFlush`.
 
 use super::{ClosedFile, Disk, Log, OpenFile, State};
-use crate::{Error, Result, header};
+use crate::{Error, Result, SyncMode, header};
 use base::SeqId;
 use fs::FilePath;
 use std::collections::BTreeMap;
@@ -127,6 +127,11 @@ impl Log {
         }
         let new = self.create_file()?;
         let new_path = new.path.clone();
+        if self.options.sync_mode == SyncMode::Written {
+            // The last sync of the old file holds up all who write: it is to find little to do.
+            let old_path = self.state.lock().current.clone();
+            old_path.iter().for_each(|path| self.volume.sync_ahead(path));
+        }
         let mut disk = self.disk.lock();
         let outcome = self.change_file(&mut disk, new);
         self.release(disk);

@@ -94,7 +94,7 @@ impl Log {
 
     fn syncer_loop(&self, answering: &dyn Fn(&mut dyn FnMut())) -> Result<()> {
         loop {
-            {
+            let behind = {
                 let mut state = self.state.lock();
                 loop {
                     if let Some(failed) = &state.failed {
@@ -103,13 +103,18 @@ impl Log {
                     if state.closed {
                         return Ok(());
                     }
-                    if state.stalled.is_none() && self.has_work(&state) {
-                        break;
+                    if !state.behind.is_empty() || (state.stalled.is_none() && self.has_work(&state)) {
+                        break std::mem::take(&mut state.behind);
                     }
                     state.syncer_waits = true;
                     self.work.wait(&mut state);
                     state.syncer_waits = false;
                 }
+            };
+            if !behind.is_empty() {
+                behind.into_iter().for_each(|work| work());
+                // Who waits for a sync is told of in the state; others write for themselves.
+                continue;
             }
             let mut disk = self.disk.lock();
             let outcome = self.sync_group(&mut disk, true);
@@ -240,10 +245,10 @@ impl Log {
         if write_behind {
             disk.written_behind = end;
         }
-        if write_behind && !sync {
-            file.appender.write_behind();
-        }
+        // Asking takes milliseconds while the disk is busy, and whoever writes here has others waiting.
+        let mut behind = if write_behind && !sync { file.appender.behind() } else { None };
         let mut state = self.state.lock();
+        self.leave_to_syncer(&mut state, &mut behind);
         state.written = end;
         self.written.store(end, Ordering::Release);
         let early_calls = if sync { take_calls(&mut state, end, Level::Written) } else { Vec::new() };
@@ -258,16 +263,26 @@ impl Log {
             // A full disk at this point is as bad as any other failure: what is on the disk is unknown.
             file.appender.sync().map_err(|error| Trouble::Broken(error.into()))?;
             let took_us = self.clock.monotonic_us().saturating_sub(start_us);
-            if write_behind {
-                // Nothing is left to be written; what is old need not stay in the page cache.
-                file.appender.write_behind();
-            }
+            // Nothing is left to be written; what is old need not stay in the page cache.
+            behind = if write_behind { file.appender.behind() } else { None };
             let mut state = self.state.lock();
+            self.leave_to_syncer(&mut state, &mut behind);
             state.stats.syncs += 1;
             state.stats.sync_us += took_us;
             state.stats.max_sync_us = state.stats.max_sync_us.max(took_us);
         }
+        behind.into_iter().for_each(|work| work());
         Ok(())
+    }
+
+    /// Takes what the syncer thread, if there is one, can do when it has answered.
+    fn leave_to_syncer(&self, state: &mut State, behind: &mut Option<fs::Behind>) {
+        if state.has_syncer
+            && let Some(work) = behind.take()
+        {
+            state.behind.push(work);
+            self.wake_syncer(state);
+        }
     }
 
     fn finish_group(&self, disk: &mut Disk, sync: bool) {
