@@ -45,7 +45,13 @@ final class World {
   private final boolean expires;
   /** Families follow NEW_VERSION_BEHAVIOR. */
   private final boolean newVersions;
-  /** A qualifier may be empty. Never under NEW_VERSION_BEHAVIOR: HBase's family markers miss such columns. */
+  /**
+   * A qualifier may be empty. Never under NEW_VERSION_BEHAVIOR: HBase's family markers miss such columns. Nor where HBase
+   * may leave such a column at a delete marker: where cells expire, where deleted cells are kept, in a raw scan of few
+   * versions. The key that it seeks then (ScanQueryMatcher#getKeyForNextColumn) has the marker's timestamp, the next type
+   * and no sequence id. If a file holds just that, a put under a delete of one timestamp, StoreFileScanner#reseek stays
+   * there, but by its sequence id it comes before the key, so that KeyValueHeap#generalizedSeek seeks again, for ever.
+   */
   final boolean empties;
   /**
    * Three files are enough to compact; if not, only requests for a major compaction do anything. Not where cells expire: of
@@ -66,7 +72,7 @@ final class World {
     newVersions = d.chance(20);
     boolean mayCompactSmall = d.chance(60);
     compactsSmall = mayCompactSmall && !expires;
-    empties = !newVersions && d.chance(50);
+    empties = !newVersions && !expires && d.chance(50);
   }
 
   private static String lead(int slot) {
@@ -90,7 +96,7 @@ final class World {
         }
       }
       boolean keeps = d.chance(35);
-      f.setKeepDeletedCells(keeps ? KeepDeletedCells.TRUE : KeepDeletedCells.FALSE);
+      f.setKeepDeletedCells(keeps && !empties ? KeepDeletedCells.TRUE : KeepDeletedCells.FALSE);
       if (keeps && expires && d.chance(40)) {
         f.setKeepDeletedCells(KeepDeletedCells.TTL);
         f.setMinVersions(Math.max(1, d.between(1, 3)));
@@ -119,15 +125,9 @@ final class World {
     return table.build();
   }
 
-  /**
-   * HBase can look at all there is, markers too. Not where it would leave a column without a name behind a marker: the key
-   * that it seeks then (ScanQueryMatcher#getKeyForNextColumn) has the marker's timestamp, the next type and no sequence
-   * id. If a file holds just that, a put under a delete of one timestamp, StoreFileScanner#reseek stays there, but by its
-   * sequence id it comes before the key, so that KeyValueHeap#generalizedSeek seeks again, for ever. {@code whole}: for
-   * all versions at all times; then columns are left only when they have expired.
-   */
+  /** A scan may be a raw one. {@code whole}: it wants all versions at all times. */
   boolean raw(boolean whole) {
-    return !empties || whole && !expires;
+    return !empties || whole;
   }
 
   /** Where this program's rows are cut into regions from the beginning; null: nowhere. */
