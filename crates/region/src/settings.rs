@@ -229,17 +229,18 @@ pub const KEEP_SEQ_ID_DAYS: Setting<u64> = Setting {
 /// Whether a major compaction lets go of its inputs' pages.
 pub const MAJOR_DROPS_PAGES: Setting<bool> = Setting {
     key: "hbase.regionserver.majorcompaction.pagecache.drop",
-    default: true,
+    default: false,
     min: false,
     max: true,
     unit: "",
     doc: "A major compaction tells the operating system that it needs what it has read of its files no more: their memory \
-          serves for the new file. Reads that miss the block cache meanwhile go to the disk.",
+          serves for the new file, and reads that miss the block cache meanwhile go to the disk. HBase's default is true, and without effect on a \
+          local disk.",
 };
 /// Whether a minor compaction lets go of its inputs' pages.
 pub const MINOR_DROPS_PAGES: Setting<bool> = Setting {
     key: "hbase.regionserver.minorcompaction.pagecache.drop",
-    default: true,
+    default: false,
     min: false,
     max: true,
     unit: "",
