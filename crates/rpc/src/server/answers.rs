@@ -322,13 +322,13 @@ mod schedules {
         });
     }
 
-    /// Takes one byte less than half of what it is given, and then all.
+    /// Takes half of what it is given, and from then on all.
     #[derive(Debug, Default)]
     struct Narrow(AtomicU64);
 
     impl Socket for Narrow {
         fn send(&self, output: &mut Output, _: &Counters) -> io::Result<usize> {
-            let len = if self.0.fetch_add(1, SeqCst) == 0 { output.len() / 2 - 1 } else { output.len() };
+            let len = if self.0.fetch_add(1, SeqCst) == 0 { output.len() / 2 } else { output.len() };
             output.discard(len);
             Ok(len)
         }
@@ -371,7 +371,9 @@ mod schedules {
                     desk.in_flight -= 1;
                     desk.output.answer(id, result, &conn, &inbox.counters);
                 }
-                desk.socket.clone().send(&mut desk.output, &inbox.counters).expect("it never breaks");
+                if !desk.output.is_empty() {
+                    desk.socket.clone().send(&mut desk.output, &inbox.counters).expect("it never breaks");
+                }
                 if !desk.output.is_empty() || desk.in_flight == 0 {
                     continue;
                 }
@@ -380,8 +382,8 @@ mod schedules {
                 while inbox.poll_any(&mut Context::from_waker(&waker)).is_pending() && !bell.0.swap(false, SeqCst) {
                     thread::yield_now();
                     turns += 1;
-                    let in_flight = inbox.desk.lock().as_ref().map(|desk| desk.in_flight);
-                    if in_flight == Some(0) {
+                    let is_done = |desk: &Desk| desk.in_flight == 0 && desk.output.is_empty();
+                    if inbox.desk.lock().as_ref().is_some_and(is_done) {
                         break;
                     }
                     assert!(turns < 10_000, "nobody answers and nobody wakes the connection");
