@@ -3,7 +3,9 @@ package basalt.interop.differential;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.hbase.CompareOperator;
 import org.apache.hadoop.hbase.client.Append;
 import org.apache.hadoop.hbase.client.CheckAndMutate;
@@ -197,7 +199,11 @@ final class Operations {
       }
     }
     if (d.chance(35)) {
-      get.setFilter(Filters.any(d, w));
+      Filter filter;
+      do {
+        filter = Filters.any(d, w);
+      } while (staysInColumn(filter, get.getFamilyMap()));
+      get.setFilter(filter);
     }
     if (d.chance(10)) {
       get.setMaxResultsPerColumnFamily(d.between(1, 4));
@@ -259,7 +265,8 @@ final class Operations {
       do {
         filter = Filters.any(d, w);
         // HBase seeks for ever where a fuzzy filter's hint lies behind a scan that goes backwards
-      } while (reversed && filter.toString().contains("FuzzyRowFilter"));
+      } while (reversed && filter.toString().contains("FuzzyRowFilter")
+        || staysInColumn(filter, scan.getFamilyMap()));
       scan.setFilter(filter);
     }
     if (d.chance(30)) {
@@ -306,6 +313,17 @@ final class Operations {
     }
     scan.setCacheBlocks(d.chance(80));
     return scan;
+  }
+
+  /**
+   * Under NEW_VERSION_BEHAVIOR HBase takes the named column that it is in for the next one (NewVersionBehaviorTracker
+   * #getColumnHint): where a filter is done with a column after a cell, its older versions come too if the cell lies in
+   * the memstore or in a file's last block, but not in other blocks (StoreScanner#trySkipToNextColumn).
+   */
+  private boolean staysInColumn(Filter filter, Map<byte[], ? extends Collection<byte[]>> columns) {
+    String all = filter.toString();
+    return w.newVersions && columns.values().stream().anyMatch(c -> c != null)
+      && (all.contains("ColumnCountGetFilter") || all.contains("ColumnPaginationFilter"));
   }
 
   private interface ColumnSink {

@@ -44,7 +44,7 @@ final class World {
   private final int families;
   private final boolean expires;
   /** Families follow NEW_VERSION_BEHAVIOR. */
-  private final boolean newVersions;
+  final boolean newVersions;
   /**
    * A qualifier may be empty. Never under NEW_VERSION_BEHAVIOR: HBase's family markers miss such columns. Nor where HBase
    * may leave such a column at a delete marker: where cells expire, where deleted cells are kept, in a raw scan of few
