@@ -56,13 +56,13 @@ pub const FLUSHER_COUNT: Setting<u32> = Setting {
 /// How much flushes and compactions give way to calls.
 pub const BACKGROUND_NICENESS: Setting<u32> = Setting {
     key: "basalt.background.niceness",
-    default: 5,
+    default: 0,
     min: 0,
     max: 19,
     unit: "",
-    doc: "The nice value of the threads that flush, compact and do chores; those that answer calls have the process's own. Where there \
-          is more to do than processors, calls so wait less for background work. 5 is a third of the usual share: with more, flushes fall \
-          behind writes for longer, and writes are delayed then; 0 treats all alike.",
+    doc: "The nice value of the threads that flush, compact and do chores; those that answer calls have the process's own. 0 treats all \
+          alike. With more, calls wait less for background work where there is more to do than processors, but longer for a lock that such \
+          a thread holds and is not run to give back; and flushes fall behind writes for longer.",
 };
 
 /// Threads for small compactions.
