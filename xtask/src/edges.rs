@@ -90,6 +90,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "wal",
             "region",
             "rpc",
+            "client",
             "proto",
             "coordination",
             "regionserver",

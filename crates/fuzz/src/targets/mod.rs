@@ -3,6 +3,7 @@
 mod cells;
 mod files;
 mod filters;
+mod replies;
 mod requests;
 mod small;
 mod wire;
@@ -16,6 +17,7 @@ pub const ALL: &[Target] = &[
     wire::CONNECTION,
     wire::FRAMES,
     requests::REQUESTS,
+    replies::REPLIES,
     cells::CELL_BLOCK,
     filters::FILTER,
     filters::FILTER_STRING,
