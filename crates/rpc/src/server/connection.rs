@@ -478,6 +478,8 @@ impl Connection {
         };
         self.put(head.call_id, Err(why(self)));
         self.input = BytesMut::new();
+        // At once, not when the peer has gone: else those that were refused would have others refused.
+        count(&self.shared.counters.queued_bytes, &mut self.held_bytes, 0);
         self.closing = true;
         Ok(true)
     }
