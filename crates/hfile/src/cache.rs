@@ -292,6 +292,41 @@ mod schedules {
         CachedBlock::Bloom(Bytes::from(vec![(key.0 * 16 + key.1) as u8; 100]))
     }
 
+    /// A reply is being written from a block while others push it out and put another copy in.
+    #[test]
+    fn f08_a_block_outlives_its_place_in_the_cache() {
+        explore(|| {
+            let cache = BlockCache::new(400);
+            cache.insert(1, 1, block((1, 1)), false);
+            let reply = {
+                let cache = cache.clone();
+                thread::spawn(move || {
+                    let Some(CachedBlock::Bloom(held)) = cache.get(1, 1) else { return };
+                    for byte in &held {
+                        assert_eq!(*byte, 17, "the block was used again under its reader");
+                        if held.as_ptr_range().start == byte {
+                            thread::yield_now();
+                        }
+                    }
+                })
+            };
+            let others: Vec<_> = (0..2_u64)
+                .map(|worker| {
+                    let cache = cache.clone();
+                    thread::spawn(move || {
+                        for n in 2..5 {
+                            cache.insert(worker + 2, n, block((worker + 2, n)), false);
+                        }
+                        cache.evict_file(1);
+                        cache.insert(1, 1, block((1, 1)), worker == 1);
+                    })
+                })
+                .collect();
+            others.into_iter().for_each(|other| other.join().expect("another"));
+            reply.join().expect("the reply");
+        });
+    }
+
     #[test]
     fn hits_inserts_and_evictions_keep_the_books() {
         explore(|| {

@@ -134,26 +134,40 @@ fn blocks_put_in_while_writing_are_found_by_the_reader() {
     }
 }
 
+/// HBASE-26281: a block that somebody reads stays what it is although the cache gives it up: threads stand on cells, and copy from them
+/// as a reply does, while the others' reads, a capacity that falls to nothing and an eviction of the file push every block out.
 #[test]
-fn many_threads_share_one_reader() {
+fn f08_blocks_that_are_pushed_out_stay_whole_for_their_readers() {
     let (volume, cache) = (MemVolume::new(), BlockCache::new(96 << 10));
-    let cells = random_cells(&Dice::seeded(9), 4000, false);
-    file(&volume, "file", &cells, WriterOptions::default());
+    let cells = random_cells(&Dice::seeded(9), 4000, true);
+    file(&volume, "file", &cells, WriterOptions { include_tags: true, ..WriterOptions::default() });
     let reader = open(&volume, "file", &cache, false);
     std::thread::scope(|scope| {
         for seed in 0..4 {
-            let (reader, cells) = (&reader, &cells);
+            let (reader, cells, cache) = (&reader, &cells, &cache);
             scope.spawn(move || {
                 let dice = Dice::seeded(seed);
                 let mut scanner = reader.scanner(ScanOptions::default());
                 for _ in 0..500 {
-                    let wanted = &cells[dice.below(cells.len() as u64) as usize];
-                    assert!(scanner.seek(wanted.cell().key()).expect("seek"));
-                    assert_eq!(scanner.current_key(), Some(wanted.cell().key()));
+                    let at = dice.below(cells.len() as u64) as usize;
+                    assert!(scanner.seek(cells[at].cell().key()).expect("seek"));
+                    let held = scanner.current().expect("positioned");
+                    let before = Owned::of(held);
+                    match dice.below(8) {
+                        0 => {
+                            reader.evict();
+                        }
+                        1 => cache.set_capacity(0),
+                        2 => cache.set_capacity(96 << 10),
+                        _ => std::thread::yield_now(),
+                    }
+                    assert_eq!(Owned::of(held), before, "the block has changed under its reader");
+                    assert_eq!(before.cell().key(), cells[at].cell().key());
                 }
             });
         }
     });
+    assert!(cache.stats().inserted > 1000, "{:?}", cache.stats());
     assert!(cache.stats().used_bytes <= 96 << 10);
 }
 

@@ -39,6 +39,19 @@ fn run(world: &mut World) {
     }
 }
 
+/// The same with nothing but trees of filters to read with.
+fn run_trees(world: &mut World) {
+    for _ in 0..STEPS {
+        match world.dice.below(20) {
+            0..9 => world.write(),
+            9..11 => world.maintain(),
+            11 if world.dice.one_in(2) => world.settle(),
+            11 => world.move_clock(),
+            _ => world.scan_with_a_tree(),
+        }
+    }
+}
+
 /// What the oracle holds, and how it came to that.
 fn describe(world: &World, seed: u64) {
     for half in &world.regions {
@@ -60,12 +73,12 @@ fn describe(world: &World, seed: u64) {
 }
 
 /// Programs from `first` on, every `stride`th; panics with the seed of the first that differs.
-fn run_programs(first: u64, count: u64, stride: u64) {
+fn run_programs(program: fn(&mut World), first: u64, count: u64, stride: u64) {
     #[allow(clippy::disallowed_methods, reason = "only to say how fast it went")]
     let began = Instant::now();
     for (done, seed) in (first..first + count).step_by(stride as usize).enumerate() {
         let mut world = World::new(seed);
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&mut world)));
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| program(&mut world)));
         if let Err(panic) = outcome {
             describe(&world, seed);
             std::panic::resume_unwind(panic);
@@ -78,15 +91,14 @@ fn run_programs(first: u64, count: u64, stride: u64) {
     }
 }
 
-#[test]
-fn random_programs_agree_with_the_oracle() {
-    let (first, few) = programs(100);
+fn run_all(program: fn(&mut World), default: u64) {
+    let (first, few) = programs(default);
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let count = number("BASALT_MODEL_PROGRAMS").unwrap_or(few);
     let threads = number("BASALT_MODEL_THREADS").unwrap_or(1);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
-            .map(|i| scope.spawn(move || run_programs(first + i, count.saturating_sub(i), threads)))
+            .map(|i| scope.spawn(move || run_programs(program, first + i, count.saturating_sub(i), threads)))
             .collect();
         for worker in workers {
             if let Err(panic) = worker.join() {
@@ -94,4 +106,15 @@ fn random_programs_agree_with_the_oracle() {
             }
         }
     });
+}
+
+#[test]
+fn random_programs_agree_with_the_oracle() {
+    run_all(run, 100);
+}
+
+/// HBASE-17678: lists of filters within lists, over files and memory, forwards and in reverse.
+#[test]
+fn f42_filter_trees_agree_with_the_oracle() {
+    run_all(run_trees, 40);
 }

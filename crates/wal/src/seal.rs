@@ -53,14 +53,7 @@ pub(crate) fn check(key: &[u8], cells: &[u8], offset: u64) -> Option<u64> {
 pub(crate) fn reseal(bytes: &mut [u8], mut offset: u64, synced: u64) {
     let mut at = 0;
     while at < bytes.len() {
-        let (key_len, len_len) = get_varint(&bytes[at..]).expect("the log's buffer holds whole entries");
-        let cells_at = at + len_len + key_len as usize;
-        let count = cell_count(&bytes[at + len_len..cells_at]).expect("the log's keys have a cell count");
-        let mut end = cells_at;
-        for _ in 0..count {
-            let len = bytes[end..].first_chunk::<4>().expect("the log's buffer holds whole cells");
-            end += 4 + u32::from_be_bytes(*len) as usize;
-        }
+        let (cells_at, end) = entry(bytes, at).expect("the log's buffer holds whole entries");
         let value_at = cells_at - TAIL_LEN;
         let crc = body_crc(&bytes[at..value_at], &bytes[cells_at..end]);
         let tail = tail(crc, offset, synced);
@@ -68,6 +61,33 @@ pub(crate) fn reseal(bytes: &mut [u8], mut offset: u64, synced: u64) {
         offset += (end - at) as u64;
         at = end;
     }
+}
+
+/// Whether whole entries (made by this crate), about to be written at `offset`, are still what was sealed when they were appended: nobody
+/// used their buffer again. Reads them all.
+pub(crate) fn holds(bytes: &[u8], offset: u64) -> bool {
+    let mut at = 0;
+    while at < bytes.len() {
+        let Some((cells_at, end)) = entry(bytes, at) else { return false };
+        if check(&bytes[at..cells_at], &bytes[cells_at..end], offset + at as u64).is_none() {
+            return false;
+        }
+        at = end;
+    }
+    true
+}
+
+/// Where the cells of the entry at `at` begin, and where it ends; `None`: no whole entry is there.
+fn entry(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let (key_len, len_len) = get_varint(bytes.get(at..)?)?;
+    let cells_at = (at + len_len).checked_add(usize::try_from(key_len).ok()?)?;
+    let count = cell_count(bytes.get(at + len_len..cells_at)?)?;
+    let mut end = cells_at;
+    for _ in 0..count {
+        let len = bytes.get(end..)?.first_chunk::<4>()?;
+        end += 4 + u32::from_be_bytes(*len) as usize;
+    }
+    (end <= bytes.len()).then_some((cells_at, end))
 }
 
 /// Field 7 of a key.

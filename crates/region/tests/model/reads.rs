@@ -153,6 +153,16 @@ fn random_list(dice: &Dice, may: FilterUse) -> Filter {
     if dice.one_in(2) { Filter::all_of(filters) } else { Filter::any_of(filters) }
 }
 
+/// Lists within lists, so many deep at most.
+pub fn random_tree(dice: &Dice, depth: u64, may: FilterUse) -> Filter {
+    let part = || match depth > 1 && dice.one_in(2) {
+        true => random_tree(dice, depth - 1, may),
+        false => random_filter(dice, IN_LIST, may),
+    };
+    let filters = (0..1 + dice.below(4)).map(|_| part()).collect();
+    if dice.one_in(2) { Filter::all_of(filters) } else { Filter::any_of(filters) }
+}
+
 /// One that decides about rows, or only changes values.
 fn random_row_filter(dice: &Dice, may: FilterUse) -> Filter {
     let test = || SingleColumnValue {
@@ -273,10 +283,23 @@ impl World {
         out
     }
 
+    /// A scan of any shape, with a tree of filters.
+    pub fn scan_with_a_tree(&mut self) {
+        let mut scan = Scan { store_limit: None, store_offset: 0, ..self.random_scan() };
+        let may = FilterUse { hints: self.filters.hints && !scan.reversed, ..self.filters };
+        scan.filter = Some(Arc::new(random_tree(&self.dice, 4, may)));
+        self.scan_as(scan);
+    }
+
+    /// A scan of any shape.
+    pub fn scan(&mut self) {
+        let scan = self.random_scan();
+        self.scan_as(scan);
+    }
+
     /// A scan over all regions. Between two steps anything may happen: what was open goes on as if nothing had, and
     /// where its region is gone the scan goes on behind the last row that it has whole, as a client does.
-    pub fn scan(&mut self) {
-        let mut scan = self.random_scan();
+    fn scan_as(&mut self, mut scan: Scan) {
         self.trace.push(brief(&format!("scan {scan:?}")));
         let pages = matches!(scan.filter.as_deref(), Some(Filter::Page { .. }));
         // What reads the uncommitted sees what comes after it as well.

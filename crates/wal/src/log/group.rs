@@ -235,6 +235,11 @@ impl Log {
         let file = disk.file.as_mut().expect("a group has a home here");
         if !disk.handed_over {
             let before = file.appender.position();
+            debug_assert!(
+                !self.options.checksums || seal::holds(&disk.group, before),
+                "{}: entries changed between their append and their write",
+                file.path
+            );
             let outcome = file.appender.append(&disk.group);
             disk.handed_over = file.appender.position() > before || disk.group.is_empty();
             outcome.map_err(Trouble::of_write)?;

@@ -73,6 +73,25 @@ fn one_sync_serves_all_who_wait() {
     assert!(matches!(append(&log, &region("r"), 11, b"v"), Err(Error::Closed { .. })));
 }
 
+/// HBASE-22539: what is written is what was appended, although the call that brought it may long have gone on with its own buffer.
+#[test]
+#[cfg_attr(debug_assertions, should_panic(expected = "entries changed between their append and their write"))]
+fn f07_a_buffer_that_changes_before_it_is_written_is_noticed() {
+    for byte in [40, 70] {
+        let volume = MemVolume::new();
+        let log = open(&volume, LogOptions::default());
+        append(&log, &region("r"), 1, b"v").expect("append").wait().expect("sync");
+        let ticket = append(&log, &region("r"), 2, b"some value").expect("append");
+        log.state.lock().buffer[byte] ^= 0x10;
+        ticket.wait().expect("only a debug build looks before it writes");
+        append(&log, &region("r"), 3, b"v").expect("append").wait().expect("sync");
+        // The reader always looks.
+        let mut reader = Reader::open(&volume, &log.files()[0].path).expect("open");
+        assert_eq!(reader.next().expect("whole").map(|entry| entry.key.seq_id.0), Some(1));
+        assert!(matches!(reader.next(), Err(Error::Corrupt { .. })), "byte {byte}");
+    }
+}
+
 #[test]
 fn relaxed_mode_syncs_only_on_demand() {
     let volume = MemVolume::new();
