@@ -29,12 +29,12 @@ impl Pass<'_> {
         self.load(&table, &rows, rows.count).await;
         connection.admin().flush(&name).await?;
         self.settle(connection, &name).await?;
-        let everything = FullScan { table: table.clone(), scanner: None };
+        let everything = FullScan::new(&table);
         play(vec![everything], Pace { warm_up: Duration::ZERO, ..self.pace() }, self.site.pid()).await;
         let (pace, clients, dice) = (self.pace(), self.scale.clients, self.dice());
         let dice = || base::Dice::seeded(dice.next_u64());
         self.measure("large-get", pace, clients, || Gets(table.clone(), rows.clone(), dice())).await;
-        self.measure("large-scan", pace, 1, || FullScan { table: table.clone(), scanner: None }).await;
+        self.measure("large-scan", pace, 1, || FullScan::new(&table)).await;
         let put = || Puts(table.clone(), rows.clone(), dice(), Durability::SyncWal);
         self.measure("large-put", pace, clients, put).await;
         self.settle(connection, &name).await?;

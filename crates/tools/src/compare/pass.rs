@@ -81,7 +81,8 @@ pub const WORKLOADS: &[(&str, &str)] = &[
     ("batch-put", "rows of 1000 bytes into an empty table, 100 to a batch, 4 clients; with flush and compaction"),
     ("get-32", "random gets of cached rows, 32 clients"),
     ("get-1", "random gets of cached rows, 1 client"),
-    ("scan-full", "the whole table, 1 client"),
+    ("scan-full", "the whole table, 1 client, calls as large as the server gives"),
+    ("scan-pe", "the whole table as PerformanceEvaluation scans it: 30 rows a call, 8 clients"),
     ("scan-filtered", "a tenth of the table at a time, a filter at the server takes everything out, 1 client"),
     ("scan-100", "100 rows from a random one on, 32 clients"),
     ("put-32", "single puts to random rows, 32 clients"),
@@ -296,7 +297,7 @@ impl Pass<'_> {
                     play((0..clients).map(new).collect(), pace, pid).await;
                 }
                 2 => {
-                    play(vec![FullScan { table: table.clone(), scanner: None }], pace, pid).await;
+                    play(vec![FullScan::new(&table)], pace, pid).await;
                 }
                 6 => {
                     play(vec![FilteredScan(table.clone(), rows.clone(), self.dice())], pace, pid).await;
@@ -355,14 +356,15 @@ impl Pass<'_> {
             self.record("batch-put", loaded);
         }
         // everything into the cache, and regions opened to readers
-        let everything = FullScan { table: table.clone(), scanner: None };
+        let everything = FullScan::new(&table);
         play(vec![everything], Pace { warm_up: Duration::ZERO, ..self.pace() }, self.site.pid()).await;
 
         let (pace, clients, dice) = (self.pace(), self.scale.clients, Dice::seeded(self.dice.next_u64()));
         let dice = || Dice::seeded(dice.next_u64());
         self.measure("get-32", pace, clients, || Gets(table.clone(), rows.clone(), dice())).await;
         self.measure("get-1", pace, 1, || Gets(table.clone(), rows.clone(), dice())).await;
-        self.measure("scan-full", pace, 1, || FullScan { table: table.clone(), scanner: None }).await;
+        self.measure("scan-full", pace, 1, || FullScan::new(&table)).await;
+        self.measure("scan-pe", pace, 8, || FullScan::in_small_calls(&table)).await;
         self.measure("scan-filtered", pace, 1, || FilteredScan(table.clone(), rows.clone(), dice())).await;
         self.measure("scan-100", pace, clients, || RangeScan(table.clone(), rows.clone(), dice())).await;
         let put = |durability| Puts(table.clone(), rows.clone(), dice(), durability);

@@ -43,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     target("server CPU per single put", "put-32", CpuPerOperation, Cheaper(6.0)),
     target("server CPU per row in batches of 100, with flush and compaction", "batch-put", CpuPerRow, Cheaper(6.0)),
     target("server CPU per row of a full scan", "scan-full", CpuPerRow, Cheaper(8.0)),
+    target("server CPU per row of PerformanceEvaluation's scan", "scan-pe", CpuPerRow, Cheaper(8.0)),
     target("server CPU per row filtered out at the server", "scan-filtered", CpuPerRow, Cheaper(5.0)),
     target("random gets per second, 32 threads", "get-32", Operations, Faster(4.0)),
     target("single puts per second, 32 threads", "put-32", Operations, Faster(4.0)),

@@ -124,15 +124,31 @@ impl Worker for Load {
 
 /// Whole tables, row after row; a step is one reply.
 pub struct FullScan {
-    /// Which table.
-    pub table: Table,
+    table: Table,
+    options: ScanOptions,
     /// The scan that goes on.
-    pub scanner: Option<Scanner>,
+    scanner: Option<Scanner>,
+}
+
+/// Rows of a call where PerformanceEvaluation scans and nothing else is said.
+const PE_CACHING: u32 = 30;
+
+impl FullScan {
+    /// In calls as large as the server gives.
+    pub fn new(table: &Table) -> FullScan {
+        FullScan { table: table.clone(), options: ScanOptions::default(), scanner: None }
+    }
+
+    /// In PerformanceEvaluation's small calls.
+    pub fn in_small_calls(table: &Table) -> FullScan {
+        FullScan { options: ScanOptions { caching: PE_CACHING, ..ScanOptions::default() }, ..FullScan::new(table) }
+    }
 }
 
 impl Worker for FullScan {
     async fn step(&mut self) -> anyhow::Result<Option<u64>> {
-        let scanner = self.scanner.get_or_insert_with(|| self.table.scan(Scan::default(), ScanOptions::default()));
+        let FullScan { table, options, scanner } = self;
+        let scanner = scanner.get_or_insert_with(|| table.scan(Scan::default(), options.clone()));
         match scanner.next_batch().await? {
             Some(rows) => Ok(Some(rows.len() as u64)),
             None => {
