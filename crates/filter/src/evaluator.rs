@@ -24,6 +24,7 @@ pub struct Evaluator {
     transforms: bool,
     has_filter_row: bool,
     ends_by_cells: bool,
+    is_calm: bool,
 }
 
 impl Filter {
@@ -36,6 +37,7 @@ impl Filter {
             transforms: node.transforms(),
             has_filter_row: node.has_filter_row(),
             ends_by_cells: node.ends_by_cells(),
+            is_calm: node.is_calm(),
             node,
         }
     }
@@ -61,6 +63,14 @@ impl Evaluator {
     #[inline]
     pub fn ends_by_cells(&self) -> bool {
         self.ends_by_cells
+    }
+
+    /// Whether the filter judges cells and finished rows alone, remembers nothing from one row to the next, never wants the scan to end
+    /// and gives no hints: [`Evaluator::filter_all_remaining`] and [`Evaluator::filter_row_key`] are always false, and a row that was
+    /// begun can be begun again after a [`Evaluator::reset`].
+    #[inline]
+    pub fn is_calm(&self) -> bool {
+        self.is_calm
     }
 
     /// Whether the row of `first_cell` is skipped. Ask [`Evaluator::filter_all_remaining`] again after a yes.

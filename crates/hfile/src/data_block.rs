@@ -14,6 +14,11 @@ const CELLS_PER_MARK: usize = 4;
 /// is another wait for memory, and where cells are large an entry for each costs little.
 const BYTES_PER_MARK: usize = 512;
 
+/// From this length on the processor does not see by itself where the next cells will start.
+const LARGE_CELL_BYTES: usize = 256;
+/// How many cells ahead of a run over large cells their first lines are asked for: a wait for memory is worth several steps.
+const CELLS_AHEAD: usize = 6;
+
 /// The cells of one data block. Every cell was checked when the block was made.
 #[derive(Debug)]
 pub(crate) struct DataBlock {
@@ -131,6 +136,16 @@ impl DataBlock {
     #[inline]
     pub fn prefetch_after(&self, cell: CellAt) {
         prefetch(&self.bytes, cell.next as usize);
+    }
+
+    /// As [`DataBlock::prefetch_after`], further ahead: where cells are large the one to come in some steps starts about as many of this
+    /// cell's lengths away. A wrong guess costs nothing but its lines. Small cells the processor brings near by itself.
+    #[inline]
+    pub fn prefetch_beyond(&self, cell: CellAt) {
+        let len = (cell.next - cell.start) as usize;
+        if len >= LARGE_CELL_BYTES {
+            prefetch(&self.bytes, cell.start as usize + CELLS_AHEAD * len);
+        }
     }
 
     /// The first cell.

@@ -45,5 +45,5 @@ pub use cache::{BlockCache, CacheStats};
 pub use error::{Error, Result};
 pub use options::{BloomType, ChecksumType, Compression, Encoding, HashType};
 pub use reader::{Half, HalfSide, Reader, ReaderContext};
-pub use scanner::{Residency, ScanOptions, Scanner};
+pub use scanner::{BlockRun, Residency, ScanOptions, Scanner};
 pub use writer::{FinishedFile, StoreMetadata, Writer, WriterOptions};

@@ -59,6 +59,40 @@ pub struct Scanner {
     ahead: ReadAhead,
 }
 
+/// Looks ahead from a [`Scanner`]'s position, within its block: moving costs no call, and the cells that were passed stay
+/// readable. The scanner moves only with [`BlockRun::commit`].
+#[derive(Debug)]
+pub struct BlockRun<'a> {
+    reader: &'a Reader,
+    block: &'a DataBlock,
+    here: CellAt,
+    position: &'a mut CellAt,
+}
+
+impl<'a> BlockRun<'a> {
+    /// The cell here.
+    #[inline]
+    pub fn cell(&self) -> CellRef<'a> {
+        self.block.cell(self.here).with_seq_id(SeqId(self.here.seq_id))
+    }
+
+    /// One cell on; `None`, and nothing is changed, when that is not in the block.
+    #[inline]
+    pub fn step(&mut self) -> Option<CellRef<'a>> {
+        let mut next = self.block.after(self.here)?;
+        next.seq_id = self.reader.seq_id(next.seq_id);
+        self.block.prefetch_beyond(next);
+        self.here = next;
+        Some(self.cell())
+    }
+
+    /// The scanner stands here from now on.
+    #[inline]
+    pub fn commit(&mut self) {
+        *self.position = self.here;
+    }
+}
+
 impl Scanner {
     pub(crate) fn new(reader: Arc<Reader>, options: ScanOptions) -> Scanner {
         let lower = Vec::with_capacity(reader.index_levels() as usize - 1);
@@ -77,6 +111,18 @@ impl Scanner {
     /// The file.
     pub fn reader(&self) -> &Arc<Reader> {
         &self.reader
+    }
+
+    /// The cells from the position to the end of its block, to be looked at all at once; `None` without a position, or where
+    /// cells of the block lie beyond the half that is shown.
+    #[inline]
+    pub fn run(&mut self) -> Option<BlockRun<'_>> {
+        match (&self.block, &mut self.at) {
+            (Some(block), Some(at)) if !self.check_end => {
+                Some(BlockRun { reader: &self.reader, block, here: *at, position: at })
+            }
+            _ => None,
+        }
     }
 
     /// Changes what happens on a miss, from the next call on.

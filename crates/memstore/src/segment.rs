@@ -1,6 +1,6 @@
 //! A sorted set of cells that takes inserts until it is frozen, and what is known about them together.
 
-use crate::skiplist::{Cursor, Insertion, SkipList};
+use crate::skiplist::{Cursor, Insertion, Run, SkipList};
 use base::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
@@ -307,6 +307,12 @@ impl SegmentIter {
         self.cursor.current()
     }
 
+    /// The cells from here on, to be looked at before the iterator moves; `None` where it stands nowhere.
+    #[inline]
+    pub fn run(&mut self) -> Option<SegmentRun<'_>> {
+        self.cursor.run().map(|run| SegmentRun { run })
+    }
+
     /// Goes to the first cell that is not before `key`; of equal keys the newest. Returns whether there is one.
     pub fn seek(&mut self, key: KeyRef<'_>) -> bool {
         self.cursor.seek(key)
@@ -338,5 +344,31 @@ impl SegmentIter {
     #[expect(clippy::should_implement_trait, reason = "cells are borrowed from self, which Iterator cannot say")]
     pub fn next(&mut self) -> bool {
         self.cursor.next()
+    }
+}
+
+/// Looks ahead from a [`SegmentIter`]'s place; cells that were passed stay readable. The iterator moves only with
+/// [`SegmentRun::commit`].
+pub struct SegmentRun<'a> {
+    run: Run<'a>,
+}
+
+impl<'a> SegmentRun<'a> {
+    /// The cell here.
+    #[inline]
+    pub fn cell(&self) -> CellRef<'a> {
+        self.run.cell()
+    }
+
+    /// One cell on; `None`, and nothing is changed, at the end.
+    #[inline]
+    pub fn step(&mut self) -> Option<CellRef<'a>> {
+        self.run.step()
+    }
+
+    /// The iterator stands here from now on.
+    #[inline]
+    pub fn commit(&mut self) {
+        self.run.commit();
     }
 }

@@ -25,7 +25,7 @@ pub(crate) use arena::{keep_spare, release_spare, spare_bytes};
 use base::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use base::sync::{Mutex, MutexGuard};
 use cell::{CellRef, Order};
-pub(crate) use cursor::Cursor;
+pub(crate) use cursor::{Cursor, Run};
 use node::{Header, Link, Needle, Node};
 use std::ptr;
 

@@ -11,3 +11,4 @@ pub(crate) mod rows;
 pub(crate) mod source;
 pub(crate) mod store_scanner;
 pub(crate) mod version_behavior;
+mod walk;

@@ -162,6 +162,10 @@ impl All {
         self.members.iter().any(Node::ends_by_cells)
     }
 
+    pub(super) fn is_calm(&self) -> bool {
+        self.members.iter().all(Node::is_calm)
+    }
+
     pub(super) fn value_form(&self, form: ValueForm, whole_len: usize) -> ValueForm {
         self.members.iter().fold(form, |form, member| member.value_form(form, whole_len))
     }
@@ -314,6 +318,11 @@ impl Any {
 
     pub(super) fn ends_by_cells(&self) -> bool {
         self.members.iter().any(|member| member.node.ends_by_cells())
+    }
+
+    /// Without members it keeps no row for their sake, which is a matter of rows.
+    pub(super) fn is_calm(&self) -> bool {
+        !self.members.is_empty() && self.members.iter().all(|member| member.node.is_calm())
     }
 
     pub(super) fn value_form(&self, form: ValueForm, whole_len: usize) -> ValueForm {

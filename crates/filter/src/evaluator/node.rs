@@ -511,6 +511,23 @@ impl Node {
         }
     }
 
+    /// Whether all that it remembers goes with the row, and it neither looks at row keys nor gives hints nor ends the scan.
+    pub(super) fn is_calm(&self) -> bool {
+        match self {
+            Node::ColumnValue { .. }
+            | Node::Family(_)
+            | Node::FirstKeyOnly { .. }
+            | Node::FirstKeyMatching { .. }
+            | Node::KeyOnly { .. }
+            | Node::Qualifier(_)
+            | Node::SingleColumn { .. }
+            | Node::Value(_) => true,
+            Node::All(list) => list.is_calm(),
+            Node::Any(list) => list.is_calm(),
+            _ => false,
+        }
+    }
+
     /// What is left of a value of `whole_len` bytes that has already come to `form`.
     pub(super) fn value_form(&self, form: ValueForm, whole_len: usize) -> ValueForm {
         match self {

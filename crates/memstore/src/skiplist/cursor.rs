@@ -45,6 +45,15 @@ impl Cursor {
         self.node().map(Node::cell)
     }
 
+    /// The cells from here on, to be looked at before the cursor moves; `None` where it stands nowhere.
+    #[inline]
+    pub(crate) fn run(&mut self) -> Option<Run<'_>> {
+        let list = &*self.list;
+        // SAFETY: as in `node`; the borrow of `self` keeps the list alive.
+        let here = unsafe { list.node(self.at) }?;
+        Some(Run { list, here, position: &mut self.at })
+    }
+
     /// To the first cell not before `key`.
     pub(crate) fn seek(&mut self, key: KeyRef<'_>) -> bool {
         let needle = Needle::before_key(self.list.order, key);
@@ -134,6 +143,40 @@ impl Cursor {
         }
         let at = address(next);
         self.go_to(at)
+    }
+}
+
+/// Looks ahead from a cursor's place; cells that were passed stay readable. The cursor moves only with [`Run::commit`].
+pub(crate) struct Run<'a> {
+    list: &'a SkipList,
+    here: Node<'a>,
+    position: &'a mut *mut Header,
+}
+
+impl<'a> Run<'a> {
+    /// The cell here.
+    #[inline]
+    pub(crate) fn cell(&self) -> CellRef<'a> {
+        self.here.cell()
+    }
+
+    /// One cell on; `None`, and nothing is changed, at the end.
+    #[inline]
+    pub(crate) fn step(&mut self) -> Option<CellRef<'a>> {
+        let mut next = self.list.next_of(Some(self.here), 0)?;
+        next.prefetch_next(0);
+        while next.is_replaced() {
+            next = self.list.next_of(Some(next), 0)?;
+            next.prefetch_next(0);
+        }
+        self.here = next;
+        Some(next.cell())
+    }
+
+    /// The cursor stands here from now on.
+    #[inline]
+    pub(crate) fn commit(&mut self) {
+        *self.position = self.here.as_ptr();
     }
 }
 

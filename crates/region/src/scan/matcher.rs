@@ -189,6 +189,25 @@ impl Matcher {
         if self.min_versions == 0 { self.oldest_unexpired } else { i64::MIN }
     }
 
+    /// Whether [`Matcher::takes_newest`] may be asked before judging: in a user's read of all columns.
+    pub(crate) fn is_simple(&self) -> bool {
+        self.mode == Mode::Normal
+            && self.version_behavior.is_none()
+            && self.columns.is_none()
+            && self.max_versions > 0
+            && self.versions_after_filter > 0
+    }
+
+    /// Whether a cell that is the first of its column, in a row of nothing but such cells, is simply one to take. The matcher must be
+    /// simple; it remembers nothing. False says nothing: such a row is to be judged.
+    #[inline]
+    pub(crate) fn takes_newest(&self, cell: CellRef<'_>) -> bool {
+        cell.type_code() == CellType::Put.code()
+            && cell.timestamp() >= self.oldest_unexpired
+            && self.time_range.contains(cell.timestamp())
+            && cell.tags().is_empty()
+    }
+
     /// A new row begins.
     pub(crate) fn start_row(&mut self) {
         self.column_index = 0;

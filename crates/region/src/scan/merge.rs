@@ -3,7 +3,7 @@
 //!
 //! Follows: `KeyValueHeap`, `ReversedKeyValueHeap`.
 
-use super::source::Source;
+use super::source::{AnyRun, Source};
 use cell::{CellRef, KeyRef, Order};
 use hfile::Result;
 use std::cmp::Ordering;
@@ -39,6 +39,15 @@ impl Merge {
 
     pub(crate) fn sources_mut(&mut self) -> &mut [Source] {
         &mut self.sources
+    }
+
+    /// The cells from here on, where one source has them all.
+    #[inline]
+    pub(crate) fn run(&mut self) -> Option<AnyRun<'_>> {
+        match &mut self.sources[..] {
+            [only] => only.run(),
+            _ => None,
+        }
     }
 
     fn rebuild(&mut self) {

@@ -4,7 +4,9 @@
 //! pieces; between the pieces all state stays here, so a step may end anywhere. Follows: `RegionScannerImpl`.
 
 use super::limits::{Limits, Progress, Reason, estimated_bytes};
+use super::source::AnyRun;
 use super::store_scanner::{Step, StoreScanner};
+use super::walk::{Walk, Walked};
 use crate::error::{RegionError, Result};
 use crate::region::Region;
 use base::{Clock, ReadPoint};
@@ -17,6 +19,9 @@ use std::sync::Arc;
 
 /// Bytes read one block at a time before a scan goes over to streaming (`hbase.storescanner.pread.max.bytes`).
 const PREAD_MAX_BYTES: u64 = 4 * 64 * 1024;
+
+/// Rows at most that are judged without looking whether they are plain, where the last ones were not.
+const MOST_ROWS_UNTRIED: u32 = 64;
 
 /// Where in a row the reader is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +54,11 @@ pub(crate) struct RowReader {
     /// Bytes until streaming begins; `None` when it began or never will.
     pread_left: Option<u64>,
     ended: bool,
+    /// Rows may be walked over; see [`super::walk`].
+    may_walk: bool,
+    /// Rows to be judged before the next walk, and how many they were the last time.
+    untried: u32,
+    last_untried: u32,
     /// When the budget is used up the reader gives up rather than going on.
     gives_up: bool,
     /// Rows begun since the reader was made.
@@ -73,6 +83,11 @@ impl RowReader {
         joined: Vec<StoreScanner>,
     ) -> RowReader {
         let cells_per_check = region.settings.cells_per_heartbeat_check;
+        let may_walk = essential.len() == 1
+            && joined.is_empty()
+            && !scan.reversed
+            && !scan.is_get
+            && filter.as_ref().is_none_or(Evaluator::is_calm);
         RowReader {
             clock: region.env().clock.clone(),
             region_name: region.name().clone(),
@@ -94,6 +109,9 @@ impl RowReader {
             budget: cells_per_check,
             pread_left: (!scan.pread && !scan.is_get).then_some(PREAD_MAX_BYTES),
             ended: false,
+            may_walk,
+            untried: 0,
+            last_untried: 0,
             gives_up: false,
             rows_scanned: 0,
             rows_filtered: 0,
@@ -132,6 +150,16 @@ impl RowReader {
         loop {
             if self.ended {
                 return Ok(Progress { cells: 0, partial: false, more: false, reason: Reason::End });
+            }
+            if self.may_walk
+                && self.place == Place::BetweenRows
+                && limits.batch_cells == 0
+                && let Some(bytes) = self.walk(limits, out)
+            {
+                limits.used_bytes += bytes;
+                self.note_bytes(bytes);
+                let reason = if limits.is_full() { Reason::Size } else { Reason::RowDone };
+                return Ok(self.progress(out.len() - from, false, reason));
             }
             if self.gives_up && self.budget == 0 {
                 return Err(RegionError::WouldBlock);
@@ -175,6 +203,43 @@ impl RowReader {
             let reason = if limits.is_full() { Reason::Size } else { Reason::RowDone };
             return Ok(self.progress(cells, false, reason));
         }
+    }
+
+    /// Walks over plain rows up to one that is taken: its cells are added to `out`, their bytes returned. The row after it, or one that
+    /// is not plain, is next.
+    #[inline]
+    fn walk(&mut self, limits: &Limits, out: &mut CellBuffer) -> Option<u64> {
+        if self.untried > 0 {
+            self.untried -= 1;
+            return None;
+        }
+        let (run, matcher) = self.essential.first_mut()?.run()?;
+        let walk = Walk {
+            matcher,
+            filter: self.filter.as_mut(),
+            budget: &mut self.budget,
+            limits,
+            max_row_bytes: self.max_row_bytes,
+            order: self.order,
+            stop_row: &self.stop_row,
+            include_stop_row: self.include_stop_row,
+        };
+        let walked = match run {
+            AnyRun::File(run) => walk.rows(run, out, &mut self.row),
+            AnyRun::Memory(run) => walk.rows(run, out, &mut self.row),
+        };
+        let Walked { refused, taken_bytes, is_unclear } = walked;
+        let passed = refused + u64::from(taken_bytes.is_some());
+        self.rows_scanned += passed;
+        self.rows_filtered += refused;
+        if passed > 0 {
+            self.last_untried = 0;
+        } else if is_unclear {
+            // Where rows are not plain, looking at them twice is wasted: less and less of them are tried.
+            self.untried = self.last_untried;
+            self.last_untried = (2 * self.last_untried + 1).min(MOST_ROWS_UNTRIED);
+        }
+        taken_bytes
     }
 
     fn progress(&mut self, cells: usize, partial: bool, reason: Reason) -> Progress {

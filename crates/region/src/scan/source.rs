@@ -7,8 +7,8 @@
 
 use base::ReadPoint;
 use cell::{CellRef, CellType, KeyRef, Order};
-use hfile::{Reader, ScanOptions, Scanner};
-use memstore::{Segment, SegmentIter};
+use hfile::{BlockRun, Reader, ScanOptions, Scanner};
+use memstore::{Segment, SegmentIter, SegmentRun};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -35,6 +35,69 @@ pub(crate) struct Source {
     parked: bool,
     /// In a reversed merge: nothing is left before.
     finished: bool,
+}
+
+/// The cells from a source's position on, as far as they can be looked at without reading or moving. Goes back to where it began
+/// unless it is told to stay.
+pub(crate) trait Run<'a> {
+    /// The cell here.
+    fn cell(&self) -> CellRef<'a>;
+    /// To the next cell that the reader sees; `None`, and nothing is changed, where the run ends.
+    fn step(&mut self) -> Option<CellRef<'a>>;
+    /// The source stands here from now on.
+    fn commit(&mut self);
+}
+
+impl<'a> Run<'a> for BlockRun<'a> {
+    #[inline]
+    fn cell(&self) -> CellRef<'a> {
+        BlockRun::cell(self)
+    }
+
+    #[inline]
+    fn step(&mut self) -> Option<CellRef<'a>> {
+        BlockRun::step(self)
+    }
+
+    #[inline]
+    fn commit(&mut self) {
+        BlockRun::commit(self);
+    }
+}
+
+/// A segment's cells that are not newer than the read point.
+pub(crate) struct MemoryRun<'a> {
+    cells: SegmentRun<'a>,
+    read_point: u64,
+}
+
+impl<'a> Run<'a> for MemoryRun<'a> {
+    #[inline]
+    fn cell(&self) -> CellRef<'a> {
+        self.cells.cell()
+    }
+
+    #[inline]
+    fn step(&mut self) -> Option<CellRef<'a>> {
+        // The end of a segment is no place to stand: whoever runs into it moves the source itself.
+        loop {
+            let cell = self.cells.step()?;
+            if cell.seq_id().0 <= self.read_point {
+                return Some(cell);
+            }
+        }
+    }
+
+    #[inline]
+    fn commit(&mut self) {
+        self.cells.commit();
+    }
+}
+
+/// The run of either kind of source.
+pub(crate) enum AnyRun<'a> {
+    Memory(MemoryRun<'a>),
+    File(BlockRun<'a>),
 }
 
 /// The first key of a row.
@@ -122,6 +185,23 @@ impl Source {
     #[inline]
     pub(crate) fn is_before(&self, key: KeyRef<'_>, order: Order) -> bool {
         self.position().is_some_and(|at| order.keys(at, key) == Ordering::Less)
+    }
+
+    /// The cells from here on. `None` where the source must be moved cell by cell: while a seek is put off, at the end, in a file with
+    /// cells newer than the read point.
+    #[inline]
+    pub(crate) fn run(&mut self) -> Option<AnyRun<'_>> {
+        if self.parked || self.has_put_off() {
+            return None;
+        }
+        match &mut self.cursor {
+            Cursor::Memory(iter) => {
+                let read_point = self.read_point;
+                iter.run().map(|cells| AnyRun::Memory(MemoryRun { cells, read_point }))
+            }
+            Cursor::File(_) if self.checks_read_point => None,
+            Cursor::File(scanner) => scanner.run().map(AnyRun::File),
+        }
     }
 
     /// To the first visible cell at or after `key`.

@@ -5,7 +5,7 @@
 
 use super::matcher::{Code, Matcher};
 use super::merge::Merge;
-use super::source::{Source, write_first_on_row, write_last_on_row};
+use super::source::{AnyRun, Source, write_first_on_row, write_last_on_row};
 use crate::error::{RegionError, Result};
 use crate::mob;
 use crate::mob::read::MobReads;
@@ -73,8 +73,8 @@ pub(crate) struct StoreScanner {
     /// The cell that the last step wanted, when it was a reference to one in a MOB file.
     resolved: Vec<u8>,
     is_resolved: bool,
-    /// Steps that look at cells, since the scanner was made.
-    pub cells_seen: u64,
+    /// The scan asks for nothing that keeps [`StoreScanner::run`] from being of use.
+    is_simple: bool,
 }
 
 /// Steps of `next` tried before a seek to a near key.
@@ -83,6 +83,11 @@ const NEAR_STEPS: u32 = 3;
 impl StoreScanner {
     /// `merge` is positioned already.
     pub(crate) fn new(region: Arc<str>, merge: Merge, matcher: Matcher, limits: RowLimits) -> StoreScanner {
+        let is_simple = matcher.is_simple()
+            && !limits.reversed
+            && !limits.is_single_row
+            && limits.offset == 0
+            && limits.limit.is_none();
         StoreScanner {
             region,
             merge,
@@ -100,12 +105,13 @@ impl StoreScanner {
             mob: None,
             resolved: Vec::new(),
             is_resolved: false,
-            cells_seen: 0,
+            is_simple,
         }
     }
 
     /// References to MOB files are read through.
     pub(crate) fn with_mob(mut self, mob: Option<MobReads>) -> StoreScanner {
+        self.is_simple &= mob.is_none();
         self.mob = mob;
         self
     }
@@ -143,6 +149,16 @@ impl StoreScanner {
     pub(crate) fn cell(&self) -> CellRef<'_> {
         let cell = self.merge.current().expect("asked after Step::Cell only");
         if self.is_resolved { CellRef::from_checked(&self.resolved, cell.seq_id()) } else { cell }
+    }
+
+    /// Between rows: the cells from here on, and the matcher that says which of them are simply to be taken. `None` where cells must be
+    /// stepped through one by one.
+    #[inline]
+    pub(crate) fn run(&mut self) -> Option<(AnyRun<'_>, &Matcher)> {
+        if !self.is_simple || self.in_row || self.done || self.after != After::Nothing {
+            return None;
+        }
+        self.merge.run().map(|run| (run, &self.matcher))
     }
 
     /// Whether a row was begun and not ended.
@@ -191,7 +207,6 @@ impl StoreScanner {
                 return Ok(Step::Pause);
             }
             *budget -= 1;
-            self.cells_seen += 1;
             self.is_resolved = false;
             let is_reference = self.mob.as_ref().is_some_and(|_| mob::is_reference(cell));
             if self.mob.as_ref().is_some_and(|mob| mob.how.references_only)

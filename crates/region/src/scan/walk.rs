@@ -1,0 +1,187 @@
+//! The short way through rows where nothing is to be decided but by the filter: one family, one source, forwards, every cell a put and
+//! the only one of its column. Such a row is looked at in place, ahead of the source's position, and nothing is kept of it until it is
+//! known whole; so wherever something else turns up the row is judged from its start in the usual way ([`super::store_scanner`]).
+
+use super::limits::{Limits, estimated_bytes};
+use super::matcher::Matcher;
+use super::source::Run;
+use cell::key::same_bytes;
+use cell::{CellBuffer, CellRef, Order};
+use filter::{Evaluator, Verdict};
+use std::cmp::Ordering;
+
+/// Cells that are passed one by one after a filter wants the next row.
+const NEAR_CELLS: u32 = 8;
+
+/// What rows are held against.
+pub(super) struct Walk<'w> {
+    pub matcher: &'w Matcher,
+    /// Calm, if there is one.
+    pub filter: Option<&'w mut Evaluator>,
+    /// Cells that may be looked at.
+    pub budget: &'w mut u64,
+    pub limits: &'w Limits,
+    pub max_row_bytes: u64,
+    pub order: Order,
+    pub stop_row: &'w [u8],
+    pub include_stop_row: bool,
+}
+
+/// What a walk came to.
+#[derive(Default)]
+pub(super) struct Walked {
+    /// Rows of which nothing is left.
+    pub refused: u64,
+    /// Bytes (as [`estimated_bytes`] counts them) of the row whose cells were added: the last of the walk.
+    pub taken_bytes: Option<u64>,
+    /// The walk ended at a row that must be judged cell by cell.
+    pub is_unclear: bool,
+}
+
+enum Row {
+    Taken(u64),
+    Refused,
+    Unclear,
+}
+
+impl Walk<'_> {
+    /// Goes over rows until one is taken; its cells are added to `out`. `last_row` becomes the row that was passed last, if any was.
+    #[inline]
+    pub(super) fn rows<'a>(mut self, mut run: impl Run<'a>, out: &mut CellBuffer, last_row: &mut Vec<u8>) -> Walked {
+        let mut walked = Walked::default();
+        let mut last = None;
+        while *self.budget > 0 {
+            let first = run.cell();
+            let row = first.row();
+            if self.is_past_stop(row) {
+                break;
+            }
+            match self.row(&mut run, first, row, out) {
+                Row::Refused => walked.refused += 1,
+                Row::Taken(bytes) => walked.taken_bytes = Some(bytes),
+                Row::Unclear => {
+                    walked.is_unclear = true;
+                    break;
+                }
+            }
+            run.commit();
+            last = Some(row);
+            if walked.taken_bytes.is_some() {
+                break;
+            }
+        }
+        if let Some(row) = last {
+            last_row.clear();
+            last_row.extend_from_slice(row);
+        }
+        walked
+    }
+
+    #[inline]
+    fn is_past_stop(&self, row: &[u8]) -> bool {
+        !self.stop_row.is_empty()
+            && match self.order.rows(row, self.stop_row) {
+                Ordering::Less => false,
+                Ordering::Equal => !self.include_stop_row,
+                Ordering::Greater => true,
+            }
+    }
+
+    /// One row; afterwards the run stands at the next, unless the row is unclear: then it is as if nobody had looked.
+    #[inline]
+    fn row<'a>(&mut self, run: &mut impl Run<'a>, first: CellRef<'a>, row: &[u8], out: &mut CellBuffer) -> Row {
+        let from = out.len();
+        let budget = *self.budget;
+        let result = match self.cells(run, first, row, out) {
+            None => {
+                out.truncate(from);
+                *self.budget = budget;
+                Row::Unclear
+            }
+            Some(_) if out.len() == from => Row::Refused,
+            Some(bytes) => self.finish(bytes, from, out),
+        };
+        if let Some(filter) = &mut self.filter {
+            filter.reset();
+        }
+        result
+    }
+
+    /// The row's cells are in `out`: whether the filter keeps them.
+    fn finish(&mut self, bytes: u64, from: usize, out: &mut CellBuffer) -> Row {
+        let Some(filter) = &mut self.filter else { return Row::Taken(bytes) };
+        if filter.finish_row(out, from) || out.len() == from {
+            return Row::Refused;
+        }
+        if filter.has_filter_row() {
+            return Row::Taken(out.iter_from(from).map(estimated_bytes).sum());
+        }
+        Row::Taken(bytes)
+    }
+
+    /// Adds the row's cells that are wanted; their bytes, or `None` when the row is unclear.
+    #[inline]
+    fn cells<'a>(
+        &mut self,
+        run: &mut impl Run<'a>,
+        first: CellRef<'a>,
+        row: &[u8],
+        out: &mut CellBuffer,
+    ) -> Option<u64> {
+        let mut cell = first;
+        let mut bytes = 0;
+        loop {
+            if *self.budget == 0 || !self.matcher.takes_newest(cell) {
+                return None;
+            }
+            *self.budget -= 1;
+            let (is_wanted, is_last) = self.ask_filter(cell)?;
+            if is_wanted {
+                match &self.filter {
+                    Some(filter) if filter.transforms() => filter.transform_cell(cell, out),
+                    _ => out.push(cell),
+                }
+                bytes += estimated_bytes(cell);
+                if bytes > self.max_row_bytes {
+                    return None;
+                }
+            }
+            let next = run.step()?;
+            if !same_bytes(next.row(), row) {
+                return Some(bytes);
+            }
+            if is_last {
+                for _ in 0..NEAR_CELLS {
+                    if !same_bytes(run.step()?.row(), row) {
+                        return Some(bytes);
+                    }
+                }
+                return None;
+            }
+            if same_bytes(next.qualifier(), cell.qualifier()) || self.may_cut(bytes) {
+                return None;
+            }
+            cell = next;
+        }
+    }
+
+    /// Whether the cell is wanted, and whether nothing more of its row is. `None`: the filter said something else.
+    #[inline]
+    fn ask_filter(&mut self, cell: CellRef<'_>) -> Option<(bool, bool)> {
+        let Some(filter) = &mut self.filter else { return Some((true, false)) };
+        match filter.filter_cell(cell) {
+            Ok(Verdict::Include | Verdict::IncludeAndNextCol) => Some((true, false)),
+            Ok(Verdict::IncludeAndSeekNextRow) => Some((true, true)),
+            Ok(Verdict::Skip | Verdict::NextCol) => Some((false, false)),
+            Ok(Verdict::NextRow) => Some((false, true)),
+            // An error is said where the row is judged.
+            Ok(Verdict::SeekNextUsingHint) | Err(_) => None,
+        }
+    }
+
+    /// Whether a row with so many bytes may have to end before its end.
+    #[inline]
+    fn may_cut(&self, bytes: u64) -> bool {
+        self.limits.partial_rows && self.limits.used_bytes.saturating_add(bytes) >= self.limits.size_bytes
+    }
+}
