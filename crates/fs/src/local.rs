@@ -5,6 +5,8 @@
 //! and a second `fdatasync` would lie.
 #![allow(clippy::disallowed_methods, reason = "this is the door to std::fs")]
 
+mod direct;
+
 use crate::{Appender, Behind, DirEntry, Error, FilePath, ReadAt, Result, Volume};
 use rustix::fs::{Advice, FallocateFlags, FlockOperation};
 use std::fs::{self, File, OpenOptions};
@@ -82,6 +84,11 @@ impl LocalVolume {
         Ok(DirectoryLock { _file: file })
     }
 
+    fn create_new(&self, path: &FilePath) -> Result<File> {
+        let place = self.place(path);
+        OpenOptions::new().write(true).create_new(true).open(place).map_err(|e| Error::new("create", path, e))
+    }
+
     fn place(&self, path: &FilePath) -> PathBuf {
         if path.as_str().is_empty() { self.root.clone() } else { self.root.join(path.as_str()) }
     }
@@ -94,11 +101,7 @@ impl Volume for LocalVolume {
     }
 
     fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(self.place(path))
-            .map_err(|e| Error::new("create", path, e))?;
+        let file = self.create_new(path)?;
         Ok(Box::new(LocalAppender {
             file: Arc::new(file),
             path: path.clone(),
@@ -109,6 +112,11 @@ impl Volume for LocalVolume {
             let_go: 0,
             broken: false,
         }))
+    }
+
+    fn create_past_cache(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
+        let file = self.create_new(path)?;
+        Ok(Box::new(direct::DirectAppender::new(file, path.clone())))
     }
 
     fn rename(&self, from: &FilePath, to: &FilePath) -> Result<()> {

@@ -21,6 +21,12 @@ pub trait Volume: Send + Sync + 'static {
     /// Creates a file to append to; fails when it exists. Its directory must exist. The file's name is not durable
     /// before [`Volume::sync_dir`] of its directory.
     fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>>;
+    /// As [`Volume::create`] for a large file that is written in one go and not read at once: as far as the volume can, its bytes do
+    /// not pass through the operating system's memory, and reads find it on the disk. A write that fails is not to be repeated: the file
+    /// is to be given up.
+    fn create_past_cache(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
+        self.create(path)
+    }
     /// Renames a file or directory; an existing file at `to` is replaced. Not durable before both directories are synced.
     fn rename(&self, from: &FilePath, to: &FilePath) -> Result<()>;
     /// Removes a file.

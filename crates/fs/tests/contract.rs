@@ -147,3 +147,65 @@ fn a_file_that_is_written_behind_and_forgotten_reads_back_whole() {
         assert!(buffer[0] == n && buffer[1..] == piece, "piece {n} is not what was written");
     }
 }
+
+/// Whole buffers, what is left over, and what comes after a flush has taken what was left over.
+fn past_the_cache(volume: &dyn Volume) {
+    let pattern: Vec<u8> = (0..3_300_000_u32).map(|n| (n % 251) as u8).collect();
+    for len in [0, 1, 4095, 4096, 4097, 1 << 20, (1 << 20) + 1, 3_300_000] {
+        let name = path(&format!("f{len}"));
+        let mut file = volume.create_past_cache(&name).expect("created");
+        pattern[..len].chunks(70_001).for_each(|piece| file.append(piece).expect("appended"));
+        assert_eq!(file.position(), len as u64);
+        file.sync().expect("synced");
+        assert!(volume.read(&name).expect("read") == pattern[..len], "{len} bytes");
+        file.append(&pattern).expect("appended");
+        file.flush().expect("flushed");
+        file.append(b"end").expect("appended");
+        file.sync().expect("synced");
+        assert_eq!(file.position(), (len + pattern.len() + 3) as u64);
+        drop(file);
+        assert!(volume.read(&name).expect("read") == [&pattern[..len], &pattern, b"end"].concat(), "{len} bytes");
+        assert_eq!(volume.create_past_cache(&name).err().expect("it exists").kind(), ErrorKind::AlreadyExists);
+    }
+}
+
+#[test]
+fn a_file_written_past_the_page_cache_reads_back_whole() {
+    past_the_cache(&MemVolume::new());
+    let scratch = Scratch::new("direct");
+    past_the_cache(&LocalVolume::open(&scratch.0).expect("open"));
+}
+
+/// The file system in memory knows no `O_DIRECT` on older kernels, and nothing but pages on newer ones.
+#[test]
+fn a_file_system_in_memory_takes_files_past_the_page_cache_as_any_others() {
+    let scratch = Scratch(PathBuf::from("/dev/shm").join(format!("basalt-direct-{}", std::process::id())));
+    past_the_cache(&LocalVolume::open(&scratch.0).expect("open"));
+}
+
+#[test]
+fn pages_of_a_file_written_past_the_page_cache_are_not_taken() {
+    let scratch = Scratch::new("pages");
+    let volume = LocalVolume::open(&scratch.0).expect("open");
+    let resident = |name: &str| {
+        let status =
+            std::process::Command::new("fincore").args(["-bn", "-o", "RES"]).arg(scratch.0.join(name)).output();
+        status
+            .ok()
+            .filter(|out| out.status.success())
+            .and_then(|out| String::from_utf8(out.stdout).ok()?.trim().parse().ok())
+    };
+    let write = |name: &str, mut file: Box<dyn basalt_fs::Appender>| {
+        (0..8).for_each(|_| file.append(&vec![7; 1 << 20]).expect("appended"));
+        file.append(b"and the rest").expect("appended");
+        file.sync().expect("synced");
+        let bytes: Option<u64> = resident(name);
+        bytes
+    };
+    let usual = write("usual", volume.create(&path("usual")).expect("created"));
+    let past = write("past", volume.create_past_cache(&path("past")).expect("created"));
+    // Without the tool, or where the file system refuses, there is nothing to compare.
+    let (Some(usual), Some(past)) = (usual, past) else { return };
+    println!("{usual} and {past} bytes in the page cache");
+    assert!(past <= 1 << 20 || past == usual, "{past} of {usual} bytes");
+}

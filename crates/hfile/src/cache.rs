@@ -185,9 +185,23 @@ impl BlockCache {
         Some(entry.block.clone())
     }
 
+    /// Whether the block is there and was asked for again since it was put in. Counts as no lookup.
+    pub(crate) fn is_wanted(&self, file_id: u64, offset: u64) -> bool {
+        let key = (file_id, offset);
+        self.slot(key).shard.read().blocks.get(&key).is_some_and(|entry| entry.hits.load(Ordering::Relaxed) > 0)
+    }
+
     /// Puts a block in. One that is there already stays; one larger than a shard is not admitted.
     pub(crate) fn insert(&self, file_id: u64, offset: u64, block: CachedBlock, in_memory: bool) {
-        let key = (file_id, offset);
+        self.put((file_id, offset), block, in_memory, if in_memory { HITS_MAX } else { 0 });
+    }
+
+    /// Puts in a block that takes the place of others that were asked for again and again: it need not prove itself.
+    pub(crate) fn insert_wanted(&self, file_id: u64, offset: u64, block: CachedBlock) {
+        self.put((file_id, offset), block, true, 1);
+    }
+
+    fn put(&self, key: Key, block: CachedBlock, to_main: bool, hits: u8) {
         let capacity = self.shard_capacity();
         let weight = block.heap_bytes() as u64 + OVERHEAD_BYTES;
         if weight > capacity {
@@ -198,9 +212,8 @@ impl BlockCache {
             return;
         }
         let evicted = shard.make_room(capacity - weight);
-        let to_main = in_memory || shard.ghost_set.remove(&key);
-        let hits = AtomicU8::new(if in_memory { HITS_MAX } else { 0 });
-        shard.blocks.insert(key, Entry { block, weight, hits });
+        let to_main = to_main || shard.ghost_set.remove(&key);
+        shard.blocks.insert(key, Entry { block, weight, hits: AtomicU8::new(hits) });
         if to_main {
             shard.main.push_back(key);
             shard.main_bytes += weight;

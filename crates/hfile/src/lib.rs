@@ -46,4 +46,4 @@ pub use error::{Error, Result};
 pub use options::{BloomType, ChecksumType, Compression, Encoding, HashType};
 pub use reader::{Half, HalfSide, Reader, ReaderContext};
 pub use scanner::{BlockRun, Residency, ScanOptions, Scanner};
-pub use writer::{FinishedFile, StoreMetadata, Writer, WriterOptions};
+pub use writer::{CacheOnWrite, FinishedFile, StoreMetadata, Writer, WriterOptions};

@@ -54,6 +54,8 @@ pub struct Scanner {
     block: Option<Arc<DataBlock>>,
     /// The current cell; its sequence id as shown.
     at: Option<CellAt>,
+    /// For a compaction: whether readers want the current block in the cache.
+    is_wanted: bool,
     /// Cells of this block may lie beyond the half that is shown.
     check_end: bool,
     ahead: ReadAhead,
@@ -103,6 +105,7 @@ impl Scanner {
             lower,
             block: None,
             at: None,
+            is_wanted: false,
             check_end: false,
             ahead: ReadAhead::new(options.compaction, options.drop_behind),
         }
@@ -266,6 +269,12 @@ impl Scanner {
         }
     }
 
+    /// For a compaction: whether the current block was asked for again and again while it was in the cache.
+    #[inline]
+    pub fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
     /// The flat key at the position.
     #[inline]
     pub fn current_key(&self) -> Option<KeyRef<'_>> {
@@ -394,6 +403,7 @@ impl Scanner {
         let reads_ahead = !self.options.pread || self.options.compaction;
         // What was read ahead can be written over when no block holds it any more.
         self.block = None;
+        self.is_wanted = self.options.compaction && reader.source.is_wanted(at);
         let block = reader.source.data(at, fetch, reads_ahead.then_some(&mut self.ahead))?;
         let block = self.block.insert(block);
         // Only the block in which a lower half ends needs its cells compared with the split key.

@@ -70,6 +70,11 @@ impl Source {
         }
     }
 
+    /// Whether the block at `at` is in the cache for good reason.
+    pub fn is_wanted(&self, at: BlockAt) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.is_wanted(self.file_id, at.offset))
+    }
+
     fn keep(&self, at: BlockAt, block: CachedBlock, fetch: Fetch) {
         if fetch.keep
             && let Some(cache) = &self.cache

@@ -57,8 +57,31 @@ pub struct WriterOptions {
     pub compress_tags: bool,
     /// hfile.CREATE_TIME_TS.
     pub create_time_ms: TimestampMs,
-    /// Put finished blocks into this cache as they are written.
-    pub cache_on_write: Option<Arc<BlockCache>>,
+    /// What becomes of finished blocks in the cache.
+    pub cache_on_write: CacheOnWrite,
+    /// Write the file past the operating system's memory ([`Volume::create_past_cache`]).
+    pub past_cache: bool,
+}
+
+/// Which blocks are put into the cache as they are written.
+#[derive(Clone, Debug, Default)]
+pub enum CacheOnWrite {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those that mostly hold cells added by [`Writer::append_wanted`]: what readers had in the cache stays there when it is written anew.
+    Wanted(Arc<BlockCache>),
+    /// All.
+    All(Arc<BlockCache>),
+}
+
+impl CacheOnWrite {
+    fn cache(&self) -> Option<&Arc<BlockCache>> {
+        match self {
+            CacheOnWrite::Nothing => None,
+            CacheOnWrite::Wanted(cache) | CacheOnWrite::All(cache) => Some(cache),
+        }
+    }
 }
 
 impl Default for WriterOptions {
@@ -81,7 +104,8 @@ impl Default for WriterOptions {
             include_tags: false,
             compress_tags: false,
             create_time_ms: TimestampMs(0),
-            cache_on_write: None,
+            cache_on_write: CacheOnWrite::Nothing,
+            past_cache: false,
         }
     }
 }
@@ -158,6 +182,10 @@ pub struct Writer {
     bloom: Option<BloomWriter>,
     delete_bloom: Option<BloomWriter>,
     cache_file_id: Option<u64>,
+    /// Bytes of this block's cells, and of those among them that readers want in the cache.
+    block_bytes: (usize, usize),
+    /// A data block went into the cache.
+    is_wanted: bool,
     info: FileInfo,
     /// KeyValue bytes, without tags, of the cell added last.
     last: Vec<u8>,
@@ -184,7 +212,8 @@ impl Writer {
     /// # Errors
     /// `Io` of the volume.
     pub fn create(volume: &dyn Volume, path: &FilePath, options: WriterOptions) -> Result<Writer> {
-        let out = BlockWriter::new(volume.create(path)?, &options);
+        let file = if options.past_cache { volume.create_past_cache(path)? } else { volume.create(path)? };
+        let out = BlockWriter::new(file, &options);
         let tail = Tail {
             tags: options.include_tags,
             tags_compressed: options.include_tags && options.compress_tags && options.encoding != Encoding::None,
@@ -202,7 +231,9 @@ impl Writer {
             index,
             bloom,
             delete_bloom,
-            cache_file_id: options.cache_on_write.as_ref().map(|cache| cache.new_file_id()),
+            cache_file_id: options.cache_on_write.cache().map(|cache| cache.new_file_id()),
+            block_bytes: (0, 0),
+            is_wanted: false,
             info: FileInfo::new(),
             last: Vec::new(),
             last_seq_id: SeqId(0),
@@ -231,6 +262,17 @@ impl Writer {
     /// # Panics
     /// When the cell sorts before the one added last or has another family: such a file would be lost data.
     pub fn append(&mut self, cell: CellRef<'_>) -> Result<()> {
+        self.append_wanted(cell, false)
+    }
+
+    /// As [`Writer::append`]. `is_wanted`: the cell comes from a block that readers had in the cache ([`CacheOnWrite::Wanted`]).
+    ///
+    /// # Errors
+    /// As [`Writer::append`].
+    ///
+    /// # Panics
+    /// As [`Writer::append`].
+    pub fn append_wanted(&mut self, cell: CellRef<'_>, is_wanted: bool) -> Result<()> {
         let key = cell.key();
         let mut same_key = false;
         if self.entry_count > 0 {
@@ -255,6 +297,9 @@ impl Writer {
         }
         let last = (self.entry_count > 0).then(|| CellRef::from_checked(&self.last, self.last_seq_id));
         self.encoder.add(cell, last);
+        let len = cell.bytes().len();
+        self.block_bytes.0 += len;
+        self.block_bytes.1 += if is_wanted { len } else { 0 };
         self.count(cell);
         self.keep_last(cell);
         self.last_seq_id = cell.seq_id();
@@ -318,11 +363,21 @@ impl Writer {
             let payload = HEADER_LEN..framed.len();
             let block_type = if encoded { BlockType::EncodedData } else { BlockType::Data };
             let at = self.out.write_framed(block_type, framed)?;
-            if let (Some(cache), Some(file_id)) = (&self.options.cache_on_write, self.cache_file_id) {
+            let (all, wanted) = std::mem::take(&mut self.block_bytes);
+            let goes_in = match self.options.cache_on_write {
+                CacheOnWrite::Nothing => false,
+                CacheOnWrite::Wanted(_) => wanted * 2 > all,
+                CacheOnWrite::All(_) => true,
+            };
+            if goes_in && let (Some(cache), Some(file_id)) = (self.options.cache_on_write.cache(), self.cache_file_id) {
                 let payload = Bytes::copy_from_slice(&framed[payload]);
                 let block = DataBlock::decode(payload, encoded, self.tail, self.options.order);
-                let block = block.expect("the block was just encoded");
-                cache.insert(file_id, at.offset, CachedBlock::Data(Arc::new(block)), false);
+                let block = CachedBlock::Data(Arc::new(block.expect("the block was just encoded")));
+                match self.options.cache_on_write {
+                    CacheOnWrite::Wanted(_) => cache.insert_wanted(file_id, at.offset, block),
+                    _ => cache.insert(file_id, at.offset, block, false),
+                }
+                self.is_wanted = true;
             }
             self.add_to_index(at);
             self.first_data_block.get_or_insert(at.offset);
@@ -333,7 +388,9 @@ impl Writer {
             self.last_of_previous_block.extend_from_slice(last.key().bytes());
         }
         self.index.write_leaf_if_due(closing, &mut self.out)?;
-        let cache = self.options.cache_on_write.as_ref().zip(self.cache_file_id);
+        // Of a file with wanted blocks the filters are wanted too.
+        let goes_in = self.is_wanted || matches!(self.options.cache_on_write, CacheOnWrite::All(_));
+        let cache = self.options.cache_on_write.cache().zip(self.cache_file_id).filter(|_| goes_in);
         for bloom in [&mut self.bloom, &mut self.delete_bloom].into_iter().flatten() {
             bloom.write_chunks_if_due(closing, &mut self.out, |at, bits| {
                 if let Some((cache, file_id)) = cache {

@@ -116,7 +116,7 @@ fn blocks_put_in_while_writing_are_found_by_the_reader() {
             include_tags: true,
             compress_tags: true,
             bloom: BloomType::Row,
-            cache_on_write: Some(cache.clone()),
+            cache_on_write: CacheOnWrite::All(cache.clone()),
             ..WriterOptions::default()
         };
         let name = encoding.as_str();
@@ -188,4 +188,34 @@ fn a_cell_out_of_order_is_not_written() {
     let mut cells = random_cells(&Dice::seeded(11), 100, false);
     cells.reverse();
     file(&volume, "file", &cells, WriterOptions::default());
+}
+
+#[test]
+fn blocks_that_readers_want_are_put_in_while_others_are_not() {
+    let (volume, cache) = (MemVolume::new(), BlockCache::new(16 << 20));
+    let cells = random_cells(&Dice::seeded(10), 2000, false);
+    let options = WriterOptions {
+        bloom: BloomType::Row,
+        cache_on_write: CacheOnWrite::Wanted(cache.clone()),
+        block_size_bytes: 1024,
+        ..WriterOptions::default()
+    };
+    let mut writer = Writer::create(&volume, &FilePath::new("file"), options).expect("created");
+    for (n, owned) in cells.iter().enumerate() {
+        writer.append_wanted(owned.cell(), (1000..1500).contains(&n)).expect("appended");
+    }
+    let finished = writer.finish(&StoreMetadata::default()).expect("written");
+    let context =
+        ReaderContext { cache: Some(cache.clone()), cache_file_id: finished.cache_file_id, ..ReaderContext::default() };
+    let reader = Reader::open(&volume, &FilePath::new("file"), context).expect("open");
+    let mut scanner = reader.scanner(ScanOptions { residency: Residency::CachedOnly, ..ScanOptions::default() });
+    let mut is_cached = |n: usize| match scanner.seek(cells[n].cell().key()) {
+        Ok(found) => found,
+        Err(Error::WouldBlock) => false,
+        Err(error) => panic!("{error}"),
+    };
+    // Of the blocks at the ends some cells are wanted and some are not.
+    assert!((1100..1400).all(&mut is_cached));
+    assert!((0..900).chain(1600..2000).all(|n| !is_cached(n)));
+    assert!(reader.may_contain_row(cells[1200].cell().row(), Residency::CachedOnly).expect("cached"));
 }

@@ -10,7 +10,7 @@ mod policy;
 use crate::error::{RegionError, Result};
 use crate::layout;
 use crate::mob::write::MobWork;
-use crate::new_file::NewFile;
+use crate::new_file::{Caching, NewFile};
 use crate::region::Region;
 use crate::scan::matcher::Matcher;
 use crate::scan::merge::Merge;
@@ -18,6 +18,7 @@ use crate::scan::source::Source;
 use crate::scan::store_scanner::{RowLimits, StoreScanner};
 use crate::store::{Store, StoreView, sort_files};
 use crate::store_file::StoreFile;
+use base::size::MIB;
 use base::{ReadPoint, SeqId};
 use bytes::Bytes;
 use hfile::{Residency, ScanOptions, StoreMetadata};
@@ -27,6 +28,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wal::marker::Marker;
+
+/// A compaction of less leaves its new file in the operating system's memory: it is read again soon, if by nobody else by the next compaction,
+/// and pushes nothing out.
+const PAST_CACHE_MIN_BYTES: u64 = 64 * MIB;
 
 /// What kind of compaction is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,12 +265,13 @@ impl Region {
 
     fn compact_files(&self, store: &Store, job: &CompactionJob, throttle: &dyn Throttle) -> Result<CompactionOutcome> {
         let family = store.family();
-        let drop_behind = match job.is_major {
-            true => store.settings.major_drops_pages,
-            false => store.settings.minor_drops_pages,
-        };
+        let leaves_pages =
+            if job.all_files { store.settings.major_drops_pages } else { store.settings.minor_drops_pages };
+        let past_cache = leaves_pages && job.size_bytes() >= PAST_CACHE_MIN_BYTES;
+        let cached = store.settings.cache_compacted && job.size_bytes() <= store.settings.cache_compacted_max_bytes;
         let residency = Residency::MayRead;
-        let options = ScanOptions { cache_blocks: false, pread: false, residency, compaction: true, drop_behind };
+        let options =
+            ScanOptions { cache_blocks: false, pread: false, residency, compaction: true, drop_behind: past_cache };
         let sources: Vec<Source> = job
             .files
             .iter()
@@ -286,7 +292,8 @@ impl Region {
             compression: family.compression_compact(job.all_files),
             include_mvcc: readers().any(|reader| reader.highest_seq_id() > 0),
             include_tags: readers().any(|reader| reader.has_tags()),
-            cache: false,
+            cache: if cached { Caching::All } else { Caching::Wanted },
+            past_cache,
             keep_empty: true,
             mob: MobWork {
                 newest_ms: readers().filter_map(|reader| reader.time_range()).map(|(_, max)| max).max().unwrap_or(0),

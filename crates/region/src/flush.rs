@@ -8,7 +8,7 @@
 
 use crate::error::{RegionError, Remedy, Result};
 use crate::mob::write::MobWork;
-use crate::new_file::NewFile;
+use crate::new_file::{Caching, NewFile};
 use crate::region::Region;
 use crate::scan::matcher::Matcher;
 use crate::scan::merge::Merge;
@@ -257,7 +257,8 @@ impl Region {
             compression: family.compression(),
             include_mvcc: true,
             include_tags: segment.has_tags(),
-            cache: true,
+            cache: Caching::AsFamily,
+            past_cache: false,
             keep_empty: false,
             mob: MobWork { newest_ms: segment.time_range().map_or(0, |range| range.max_ms), rewrite: false },
             forget_seq_ids_to: SeqId(0),

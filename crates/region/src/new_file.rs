@@ -9,7 +9,7 @@ use crate::store::Store;
 use crate::store_file::StoreFile;
 use base::SeqId;
 use fs::FilePath;
-use hfile::{FinishedFile, StoreMetadata, Writer, WriterOptions};
+use hfile::{CacheOnWrite, FinishedFile, StoreMetadata, Writer, WriterOptions};
 use model::FamilyDescriptor;
 use std::sync::Arc;
 
@@ -19,13 +19,26 @@ pub(crate) struct NewFile {
     pub compression: model::Compression,
     pub include_mvcc: bool,
     pub include_tags: bool,
-    pub cache: bool,
+    pub cache: Caching,
+    /// Whether the file is written past the operating system's memory.
+    pub past_cache: bool,
     /// Whether a file without cells is written too: it says up to where the store was flushed.
     pub keep_empty: bool,
     /// What becomes of large values, in a MOB family.
     pub mob: MobWork,
     /// Cells up to this id lose it: every reader sees them.
     pub forget_seq_ids_to: SeqId,
+}
+
+/// Which blocks of a new file the block cache gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caching {
+    /// All, if the family says so.
+    AsFamily,
+    /// All.
+    All,
+    /// Those whose cells were in it before.
+    Wanted,
 }
 
 /// A written file that is not in its place yet.
@@ -82,7 +95,7 @@ impl Region {
                             }
                             match &mut mob {
                                 Some(mob) => mob.append(cell, &mut writer)?,
-                                None => writer.append(cell).map_err(file_error)?,
+                                None => writer.append_wanted(cell, scanner.is_wanted()).map_err(file_error)?,
                             }
                         }
                         Step::Pause => {}
@@ -202,6 +215,12 @@ impl Region {
             model::BloomType::RowPrefixFixedLength if prefix_len == 0 => hfile::BloomType::None,
             model::BloomType::RowPrefixFixedLength => hfile::BloomType::RowPrefixFixedLength,
         };
+        let cache = || self.env().cache.clone();
+        let cache_on_write = match new.cache {
+            Caching::AsFamily if !family.cache_data_on_write() => CacheOnWrite::Nothing,
+            Caching::AsFamily | Caching::All => CacheOnWrite::All(cache()),
+            Caching::Wanted => CacheOnWrite::Wanted(cache()),
+        };
         Ok(WriterOptions {
             compression,
             encoding,
@@ -213,7 +232,8 @@ impl Region {
             include_tags: new.include_tags,
             compress_tags: family.compress_tags(),
             create_time_ms: self.env().clock.now_ms(),
-            cache_on_write: (new.cache && family.cache_data_on_write()).then(|| self.env().cache.clone()),
+            cache_on_write,
+            past_cache: new.past_cache,
             ..WriterOptions::default()
         })
     }

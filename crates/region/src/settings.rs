@@ -226,25 +226,43 @@ pub const KEEP_SEQ_ID_DAYS: Setting<u64> = Setting {
     doc: "A compaction of all files drops the sequence ids of cells from files older than this, which makes files \
           smaller and reads a little cheaper.",
 };
-/// Whether a major compaction lets go of its inputs' pages.
+/// Whether a major compaction leaves the operating system's memory to others.
 pub const MAJOR_DROPS_PAGES: Setting<bool> = Setting {
     key: "hbase.regionserver.majorcompaction.pagecache.drop",
-    default: false,
+    default: true,
     min: false,
     max: true,
     unit: "",
-    doc: "A major compaction tells the operating system that it needs what it has read of its files no more: their memory \
-          serves for the new file, and reads that miss the block cache meanwhile go to the disk. HBase's default is true, and without effect on a \
-          local disk.",
+    doc: "A compaction of all files of a store, 64 MiB or more together, writes the new file past the page cache (O_DIRECT, where the file \
+          system can), which takes much less of the processor, and lets go of what it has read. Blocks that readers had in the block \
+          cache stay there under the new file; others come from the disk when they are read first. In HBase it has no effect on a local disk.",
 };
-/// Whether a minor compaction lets go of its inputs' pages.
+/// Whether a minor compaction leaves the operating system's memory to others.
 pub const MINOR_DROPS_PAGES: Setting<bool> = Setting {
     key: "hbase.regionserver.minorcompaction.pagecache.drop",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "As hbase.regionserver.majorcompaction.pagecache.drop, for compactions of some of a store's files.",
+};
+/// Whether what a compaction writes goes into the block cache.
+pub const CACHE_COMPACTED: Setting<bool> = Setting {
+    key: "hbase.rs.cachecompactedblocksonwrite",
     default: false,
     min: false,
     max: true,
     unit: "",
-    doc: "As hbase.regionserver.majorcompaction.pagecache.drop, for minor compactions.",
+    doc: "All blocks that a compaction writes go into the block cache. Without it those do whose cells readers had there before.",
+};
+/// The largest compaction whose output goes into the block cache.
+pub const CACHE_COMPACTED_MAX: Setting<u64> = Setting {
+    key: "hbase.rs.cachecompactedblocksonwrite.threshold",
+    default: i64::MAX as u64,
+    min: 0,
+    max: i64::MAX as u64,
+    unit: "bytes",
+    doc: "hbase.rs.cachecompactedblocksonwrite holds for compactions of files of at most so many bytes together.",
 };
 /// Whether damaged recovered edits are passed over.
 pub const SKIP_ERRORS: Setting<bool> = Setting {
@@ -311,6 +329,8 @@ pub const ALL: &[&dyn SettingRow] = &[
     &KEEP_SEQ_ID_DAYS,
     &MAJOR_DROPS_PAGES,
     &MINOR_DROPS_PAGES,
+    &CACHE_COMPACTED,
+    &CACHE_COMPACTED_MAX,
     &SKIP_ERRORS,
     &COMPACTION_CHECK_INTERVAL,
     &VERIFY_BULK_LOAD,
@@ -347,6 +367,8 @@ pub struct RegionSettings {
     pub keep_seq_id_ms: i64,
     pub major_drops_pages: bool,
     pub minor_drops_pages: bool,
+    pub cache_compacted: bool,
+    pub cache_compacted_max_bytes: u64,
     pub skip_errors: bool,
     pub compaction_check_interval_bytes: u64,
     pub verify_bulk_load: bool,
@@ -401,6 +423,8 @@ impl RegionSettings {
             keep_seq_id_ms: config.get(&KEEP_SEQ_ID_DAYS) as i64 * 86_400_000,
             major_drops_pages: config.get(&MAJOR_DROPS_PAGES),
             minor_drops_pages: config.get(&MINOR_DROPS_PAGES),
+            cache_compacted: config.get(&CACHE_COMPACTED),
+            cache_compacted_max_bytes: config.get(&CACHE_COMPACTED_MAX),
             skip_errors: config.get(&SKIP_ERRORS),
             compaction_check_interval_bytes: config.get(&COMPACTION_CHECK_INTERVAL),
             verify_bulk_load: config.get(&VERIFY_BULK_LOAD),

@@ -572,3 +572,34 @@ fn every_flip_is_named(server: &Server, table: &Arc<TableDescriptor>, info: &Reg
     }
     assert!(named > 50, "only {named} flips were noticed");
 }
+
+#[test]
+fn what_readers_have_in_the_cache_stays_there_through_a_compaction() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f").with("BLOCKSIZE", "1024")]);
+    let row = |n: usize| format!("row{n:04}");
+    for file in 0..4 {
+        let puts: Vec<Mutation> =
+            (0..400).filter(|n| n % 4 == file).map(|n| put(&row(n), "f", "q", 1, &"v".repeat(100))).collect();
+        write(&region, &puts);
+        flush(&region);
+    }
+    let one = |n: usize, residency| {
+        let mut out = CellBuffer::new();
+        let outcome = region.get(&Get::new(row(n).into_bytes()), &mut out, residency);
+        outcome.map(|_| assert_eq!(out.len(), 1, "row {n}"))
+    };
+    let is_cached = |n: usize| match one(n, Residency::CachedOnly) {
+        Ok(()) => true,
+        Err(error) if error.is_would_block() => false,
+        Err(error) => panic!("{error}"),
+    };
+    for _ in 0..3 {
+        (0..200).for_each(|n| one(n, Residency::MayRead).expect("read"));
+    }
+    major_compact(&region);
+    region.discharge().expect("discharged");
+    assert!((10..180).all(is_cached), "asked for again and again");
+    let others: Vec<usize> = (250..400).filter(|n| is_cached(*n)).collect();
+    assert_eq!(others, [], "never asked for");
+}

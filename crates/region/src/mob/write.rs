@@ -52,7 +52,7 @@ impl MobSink {
                 bloom: hfile::BloomType::None,
                 include_mvcc: true,
                 include_tags: true,
-                cache_on_write: None,
+                cache_on_write: hfile::CacheOnWrite::Nothing,
                 ..options.clone()
             },
             temp_dir: temp_dir.clone(),

@@ -31,6 +31,12 @@ impl Merge {
         self.order
     }
 
+    /// For a compaction: whether readers want the block of the cell here in the cache.
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.sources.get(self.winner).is_some_and(Source::is_wanted)
+    }
+
     /// The cell here.
     #[inline]
     pub(crate) fn current(&self) -> Option<CellRef<'_>> {

@@ -150,6 +150,12 @@ impl Source {
         }
     }
 
+    /// See [`Scanner::is_wanted`].
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        matches!(&self.cursor, Cursor::File(scanner) if scanner.is_wanted())
+    }
+
     #[inline]
     pub(crate) fn has_put_off(&self) -> bool {
         !self.put_off.is_empty()

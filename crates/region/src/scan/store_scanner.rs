@@ -161,6 +161,12 @@ impl StoreScanner {
         self.merge.run().map(|run| (run, &self.matcher))
     }
 
+    /// For a compaction: whether readers want the block of the cell that the last step wanted in the cache.
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.merge.is_wanted()
+    }
+
     /// Whether a row was begun and not ended.
     pub(crate) fn in_row(&self) -> bool {
         self.in_row

@@ -1,0 +1,136 @@
+//! Files written past the page cache (`O_DIRECT`): no page of the kernel's is taken, cleared and copied into.
+//!
+//! Always true: while the file is direct, what goes out starts at a multiple of [`ALIGN_BYTES`] in file and memory and is a multiple of it
+//! long. The rest at the end, which is not, goes through the page cache. A file system that refuses (`EINVAL`, as some
+//! in memory do) is written in the usual way from there on, and nobody hears of it.
+
+use super::{Appender, Error, FilePath, Result, fs, io};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use std::io::Write;
+
+/// What one `write` takes. Less makes more of them (20 us each), more lets the disk wait longer for the next.
+const BUFFER_BYTES: usize = 1 << 20;
+/// No disk wants more.
+const ALIGN_BYTES: usize = 4096;
+
+pub(super) struct DirectAppender {
+    file: fs::File,
+    path: FilePath,
+    buffer: Aligned,
+    written: u64,
+    is_direct: bool,
+    /// Why the file is to be given up.
+    broken: Option<&'static str>,
+}
+
+/// Bytes at an aligned place.
+struct Aligned {
+    memory: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Aligned {
+    fn new() -> Aligned {
+        let memory = vec![0; BUFFER_BYTES + ALIGN_BYTES];
+        let start = memory.as_ptr().align_offset(ALIGN_BYTES);
+        assert!(start < ALIGN_BYTES, "there is an aligned place in every page");
+        Aligned { memory, start, len: 0 }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.len]
+    }
+
+    /// Takes what there is room for; says how much.
+    fn take(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(BUFFER_BYTES - self.len);
+        let at = self.start + self.len;
+        self.memory[at..at + count].copy_from_slice(&bytes[..count]);
+        self.len += count;
+        count
+    }
+}
+
+/// Switches `O_DIRECT`; false where the file system refuses.
+fn set_direct(file: &fs::File, on: bool) -> bool {
+    let Ok(flags) = fcntl_getfl(file) else { return false };
+    fcntl_setfl(file, if on { flags | OFlags::DIRECT } else { flags - OFlags::DIRECT }).is_ok()
+}
+
+impl DirectAppender {
+    /// `file` is empty.
+    pub fn new(file: fs::File, path: FilePath) -> DirectAppender {
+        let is_direct = set_direct(&file, true);
+        DirectAppender { file, path, buffer: Aligned::new(), written: 0, is_direct, broken: None }
+    }
+
+    fn check(&self, operation: &str) -> Result<()> {
+        match self.broken {
+            Some(why) => Err(Error::new(operation, &self.path, io::Error::other(why))),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the buffer. When it is not full, the file is written through the page cache from now on.
+    fn write_out(&mut self) -> Result<()> {
+        let mut done = 0;
+        while done < self.buffer.len {
+            let rest = &self.buffer.bytes()[done..];
+            if self.is_direct && !(rest.len().is_multiple_of(ALIGN_BYTES) && done.is_multiple_of(ALIGN_BYTES)) {
+                self.is_direct = false;
+                set_direct(&self.file, false);
+            }
+            match (&self.file).write(rest) {
+                Ok(0) => return Err(self.give_up(io::ErrorKind::WriteZero.into())),
+                Ok(n) => {
+                    done += n;
+                    self.written += n as u64;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if self.is_direct && e.kind() == io::ErrorKind::InvalidInput => {
+                    self.is_direct = false;
+                    set_direct(&self.file, false);
+                }
+                Err(e) => return Err(self.give_up(e)),
+            }
+        }
+        self.buffer.len = 0;
+        Ok(())
+    }
+
+    fn give_up(&mut self, error: io::Error) -> Error {
+        self.broken = Some("an earlier write to this file failed; it is to be written anew");
+        Error::new("write to", &self.path, error).at(self.written)
+    }
+}
+
+impl Appender for DirectAppender {
+    fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+        self.check("append to")?;
+        while !bytes.is_empty() {
+            bytes = &bytes[self.buffer.take(bytes)..];
+            if self.buffer.len == BUFFER_BYTES {
+                self.write_out()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.check("write to")?;
+        self.write_out()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.flush()?;
+        self.file.sync_data().map_err(|e| {
+            self.broken = Some("an earlier sync of this file failed; what is on the disk is unknown");
+            Error::new("sync", &self.path, e).at(self.written)
+        })
+    }
+
+    fn position(&self) -> u64 {
+        self.written + self.buffer.len as u64
+    }
+}
