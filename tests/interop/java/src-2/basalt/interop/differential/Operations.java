@@ -115,7 +115,7 @@ final class Operations {
     for (int i = 0; i < columns; i++) {
       increment.addColumn(w.perhapsFamily(d), w.counter(d), d.pick(0L, 1L, 1L, (long) d.between(-3, 9), Long.MAX_VALUE));
     }
-    if (d.chance(15)) {
+    if (d.chance(15) && !w.newVersions) {
       long from = w.timestamp(d);
       increment.setTimeRange(from, from + d.pick(1L, 5L, 4_000_000_000_000L));
     }
@@ -131,7 +131,7 @@ final class Operations {
       byte[] q = w.qualifier(d);
       append.addColumn(w.perhapsFamily(d), q, w.value(d, d.chance(50) ? new byte[0] : q));
     }
-    if (d.chance(15)) {
+    if (d.chance(15) && !w.newVersions) {
       long from = w.timestamp(d);
       append.setTimeRange(from, from + d.pick(1L, 5L, 4_000_000_000_000L));
     }
@@ -141,10 +141,19 @@ final class Operations {
   }
 
   RowMutations mutations(byte[] row) throws IOException {
+    return mutations(row, false);
+  }
+
+  /**
+   * {@code checked}: after a condition, where HBase stamps puts when it has looked and counters when it writes
+   * (HRegion#checkAndMutateInternal): one or the other, since now and then the clock steps between.
+   */
+  private RowMutations mutations(byte[] row, boolean checked) throws IOException {
     List<Mutation> all = new ArrayList<>();
     int count = d.between(1, 4);
+    int least = checked && d.chance(40) ? 5 : 0;
     for (int i = 0; i < count; i++) {
-      int kind = d.below(10);
+      int kind = d.between(least, checked && least == 0 ? 7 : 9);
       all.add(kind < 5 ? put(row) : kind < 8 ? delete(row) : kind < 9 ? increment(row) : append(row));
     }
     return RowMutations.of(all);
@@ -162,7 +171,7 @@ final class Operations {
       default -> builder.ifMatches(f, q, d.pick(CompareOperator.LESS, CompareOperator.LESS_OR_EQUAL,
         CompareOperator.EQUAL, CompareOperator.NOT_EQUAL, CompareOperator.GREATER_OR_EQUAL, CompareOperator.GREATER), d.chance(10) ? null : w.value(d, q));
     }
-    if (d.chance(15)) {
+    if (d.chance(15) && !w.newVersions) {
       long from = w.timestamp(d);
       builder.timeRange(org.apache.hadoop.hbase.io.TimeRange.between(from, from + d.between(1, 8)));
     }
@@ -171,7 +180,7 @@ final class Operations {
       case 2 -> builder.build(delete(row));
       case 3 -> builder.build(increment(row));
       case 4 -> builder.build(append(row));
-      default -> builder.build(mutations(row));
+      default -> builder.build(mutations(row, true));
     };
   }
 
@@ -188,7 +197,7 @@ final class Operations {
       get.readVersions(d.pick(1, 2, 3, Integer.MAX_VALUE));
     }
     long from = w.timestamp(d);
-    switch (d.below(8)) {
+    switch (w.newVersions ? 7 : d.below(8)) {
       case 0 -> get.setTimeRange(from, from + d.between(1, 8));
       case 1 -> get.setTimestamp(from);
       case 2 -> {
@@ -220,12 +229,13 @@ final class Operations {
 
   /**
    * {@code plain}: it sees the same before and after a flush, which drops versions too many: they can be seen only where
-   * a time range, a filter or the raw view passes over newer ones.
+   * a time range, a filter or the raw view passes over newer ones, and where a named column has more than the minimum that
+   * is kept of what expires (ExplicitColumnTracker#checkVersions still returns the first of them).
    */
   Scan scan(boolean plain) throws IOException {
     Scan scan = new Scan();
     columns((f, q) -> {
-      if (q == null) {
+      if (q == null || plain && w.expires) {
         scan.addFamily(f);
       } else {
         scan.addColumn(f, q);
@@ -250,7 +260,7 @@ final class Operations {
       scan.readVersions(d.pick(1, 2, 3, Integer.MAX_VALUE));
     }
     long from = w.timestamp(d);
-    switch (plain ? 7 : d.below(8)) {
+    switch (plain || w.newVersions ? 7 : d.below(8)) {
       case 0 -> scan.setTimeRange(from, from + d.between(1, 8));
       case 1 -> scan.setTimestamp(from);
       case 2 -> scan.setColumnFamilyTimeRange(w.family(d), from, from + d.between(1, 8));
@@ -265,7 +275,10 @@ final class Operations {
       do {
         filter = Filters.any(d, w);
         // HBase seeks for ever where a fuzzy filter's hint lies behind a scan that goes backwards
+        // nor, of a raw row, one that leaves a column: behind a family's marker HBase goes on to the next marker, or, where
+        // it skips to the next column within a block, passes over it (StoreScanner#trySkipToNextColumn)
       } while (reversed && filter.toString().contains("FuzzyRowFilter")
+        || scan.isRaw() && countsColumns(filter)
         || staysInColumn(filter, scan.getFamilyMap()));
       scan.setFilter(filter);
     }
@@ -281,14 +294,18 @@ final class Operations {
     if (d.chance(20)) {
       scan.setMaxResultSize(d.pick(1, 50, 200, 1000));
     }
-    if (scan.getBatch() > 0 && scan.getMaxResultSize() > 0) {
+    if (d.chance(12)) {
+      scan.setAllowPartialResults(true);
+    }
+    if ((scan.getBatch() > 0 || scan.getAllowPartialResults()) && scan.getMaxResultSize() > 0) {
       // The client's BatchScanResultCache#addAndGet counts a row twice whose last piece is shorter than the batch, once its
       // next row comes in the same reply (and AllowPartialScanResultCache misses rows): how many rows make the limit then
       // depends on where replies end, and that on the heap size of HBase's cells
       scan.setLimit(-1);
     }
-    if (d.chance(12)) {
-      scan.setAllowPartialResults(true);
+    if (scan.getMaxResultSize() > 0 && scan.getFilter() != null && endsScans(scan.getFilter())) {
+      // a filter that has had enough ends the region in a reply with rows, and all of the scan in an empty one
+      scan.setMaxResultSize(-1);
     }
     if (d.chance(12)) {
       scan.setMaxResultsPerColumnFamily(d.between(1, 4));
@@ -321,9 +338,17 @@ final class Operations {
    * the memstore or in a file's last block, but not in other blocks (StoreScanner#trySkipToNextColumn).
    */
   private boolean staysInColumn(Filter filter, Map<byte[], ? extends Collection<byte[]>> columns) {
+    return w.newVersions && columns.values().stream().anyMatch(c -> c != null) && countsColumns(filter);
+  }
+
+  private static boolean endsScans(Filter filter) {
     String all = filter.toString();
-    return w.newVersions && columns.values().stream().anyMatch(c -> c != null)
-      && (all.contains("ColumnCountGetFilter") || all.contains("ColumnPaginationFilter"));
+    return all.contains("PageFilter") || all.contains("WhileMatchFilter") || all.contains("InclusiveStopFilter");
+  }
+
+  private static boolean countsColumns(Filter filter) {
+    String all = filter.toString();
+    return all.contains("ColumnCountGetFilter") || all.contains("ColumnPaginationFilter");
   }
 
   private interface ColumnSink {

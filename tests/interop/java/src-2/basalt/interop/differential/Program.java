@@ -140,11 +140,11 @@ final class Program {
       return new Step(true, () -> "exists " + words(get), s -> String.valueOf(s.table.exists(get)));
     } else if (kind < 92) {
       return scan(o.scan(false));
-    } else if (kind < 94) {
+    } else if (kind < 94 && !world.keepsDeleted) {
       return interrupted(o.scan(true), d);
     } else if (kind < 97) {
       return new Step(false, () -> "flush", this::flush);
-    } else if (kind < 98) {
+    } else if (kind < 98 && world.compactsSmall) {
       return new Step(false, () -> "compaction", Program::compact);
     } else if (kind < 99 || d.chance(65)) {
       return new Step(false, () -> "major compaction", Program::majorCompact);

@@ -3,6 +3,7 @@ package basalt.interop.differential;
 import static basalt.interop.Rows.b;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.hbase.KeepDeletedCells;
 import org.apache.hadoop.hbase.TableName;
@@ -42,8 +43,12 @@ final class World {
   /** What each of the program's rows begins with. */
   final String lead;
   private final int families;
-  private final boolean expires;
-  /** Families follow NEW_VERSION_BEHAVIOR. */
+  /** Cells expire. */
+  final boolean expires;
+  /**
+   * Families follow NEW_VERSION_BEHAVIOR. Then no time range is asked for: HBase passes over files and memstores that hold
+   * nothing in the range, so that newer versions there push older ones out or not, as flushes came; in Basalt always.
+   */
   final boolean newVersions;
   /**
    * A qualifier may be empty. Never under NEW_VERSION_BEHAVIOR: HBase's family markers miss such columns. Nor where HBase
@@ -54,10 +59,15 @@ final class World {
    */
   final boolean empties;
   /**
-   * Three files are enough to compact; if not, only requests for a major compaction do anything. Not where cells expire: of
-   * what has all expired HBase flushes an empty file, which counts.
+   * Three files are enough to compact; if not, every compaction is a major one. Not where cells expire: of what has all
+   * expired HBase flushes an empty file, which counts.
    */
   final boolean compactsSmall;
+  /**
+   * A family keeps deleted cells: they count as versions when files are written and not when they are read, so that what a
+   * scan finds behind a flush is less.
+   */
+  final boolean keepsDeleted;
 
   World(long program) {
     long group = Math.floorDiv(program, SLOTS);
@@ -73,6 +83,8 @@ final class World {
     boolean mayCompactSmall = d.chance(60);
     compactsSmall = mayCompactSmall && !expires;
     empties = !newVersions && !expires && d.chance(50);
+    keepsDeleted = Arrays.stream(descriptor(TableName.valueOf("t")).getColumnFamilies())
+      .anyMatch(f -> f.getKeepDeletedCells() != KeepDeletedCells.FALSE);
   }
 
   private static String lead(int slot) {
@@ -103,6 +115,11 @@ final class World {
         f.setMaxVersions(d.pick(3, 4));
       }
       f.setNewVersionBehavior(newVersions && d.chance(70));
+      if (f.build().isNewVersionBehavior() && f.build().getTimeToLive() != Integer.MAX_VALUE) {
+        // with more, HBase returns the last of them whatever versions were asked for, if it lies in the memstore or in a
+        // file's last block: there it goes through all versions of a named column (see Operations#staysInColumn)
+        f.setMinVersions(Math.min(f.build().getMinVersions(), 1));
+      }
       f.setDataBlockEncoding(d.pick(DataBlockEncoding.NONE, DataBlockEncoding.NONE, DataBlockEncoding.PREFIX,
         DataBlockEncoding.DIFF, DataBlockEncoding.FAST_DIFF, DataBlockEncoding.ROW_INDEX_V1));
       f.setCompressionType(d.pick(Compression.Algorithm.NONE, Compression.Algorithm.NONE, Compression.Algorithm.GZ,
