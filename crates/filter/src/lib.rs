@@ -33,7 +33,7 @@ pub mod spec;
 pub use comparator::{BigDecimal, BitwiseOp, Comparator, CompareOp, RegexEngine, RegexSpec, flags};
 pub use error::{Error, ErrorKind};
 pub use evaluator::Evaluator;
-pub use spec::{Filter, FuzzyKey, ListOperator, MAX_DEPTH, PageStart, RowRange, SingleColumnValue};
+pub use spec::{Filter, FuzzyKey, ListOperator, MAX_COMPILED_BYTES, MAX_DEPTH, PageStart, RowRange, SingleColumnValue};
 
 /// What becomes of a cell, and where the scanner goes next (`Filter.ReturnCode`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]

@@ -9,7 +9,7 @@
 //! an operator that HBase's handling of parentheses loses, as in `(a OR b AND c)`, is honoured here.
 
 use crate::{Comparator, CompareOp, Error, Filter, ListOperator, MAX_DEPTH, PageStart, RegexSpec, SingleColumnValue};
-use crate::{RegexEngine, flags};
+use crate::{MAX_COMPILED_BYTES, RegexEngine, flags};
 use bytes::Bytes;
 
 /// The filters that the language knows, by their names in it.
@@ -61,7 +61,7 @@ impl Operator {
 /// [`crate::ErrorKind::IllegalArgument`] saying which part is wrong.
 pub fn parse_filter(text: &[u8]) -> Result<Filter, Error> {
     let mut stacks = Stacks::default();
-    let mut at = 0;
+    let (mut at, mut compiled_bytes) = (0, 0);
     while at < text.len() {
         match text[at] {
             b'(' => stacks.operators.push(Operator::Parenthesis),
@@ -73,7 +73,14 @@ pub fn parse_filter(text: &[u8]) -> Result<Filter, Error> {
                     at += length;
                 } else {
                     let expression = simple_expression(&text[at..])?;
-                    stacks.filters.push((simple_filter(expression)?, 1));
+                    let filter = simple_filter(expression)?;
+                    compiled_bytes += filter.compiled_bytes();
+                    if compiled_bytes > MAX_COMPILED_BYTES {
+                        return Err(Error::illegal(format!(
+                            "the regular expressions of the filter need more than {MAX_COMPILED_BYTES} bytes compiled"
+                        )));
+                    }
+                    stacks.filters.push((filter, 1));
                     at += expression.len();
                 }
                 continue;

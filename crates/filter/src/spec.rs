@@ -7,6 +7,10 @@ use bytes::Bytes;
 /// evaluated, compared and dropped by recursion.
 pub const MAX_DEPTH: usize = 100;
 
+/// What the regular expressions of one filter may take when they are compiled: a few characters of one may need megabytes. Decoders of
+/// foreign bytes and text hold to it.
+pub const MAX_COMPILED_BYTES: usize = 64 << 20;
+
 /// How a list combines its filters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum ListOperator {
@@ -267,6 +271,25 @@ impl Filter {
     /// [`crate::ErrorKind::IllegalArgument`] with HBase's message.
     pub fn check(&self) -> Result<(), Error> {
         self.check_to_depth(MAX_DEPTH)
+    }
+
+    /// Memory that the compiled regular expressions in it take, at most; see [`MAX_COMPILED_BYTES`].
+    pub fn compiled_bytes(&self) -> usize {
+        let of = |comparator: &Option<Comparator>| comparator.as_ref().map_or(0, Comparator::compiled_bytes);
+        match self {
+            Filter::ColumnValue { comparator, .. } => comparator.compiled_bytes(),
+            Filter::SingleColumnValue(test) | Filter::SingleColumnValueExclude(test) => {
+                test.comparator.compiled_bytes()
+            }
+            Filter::DependentColumn { comparator, .. }
+            | Filter::Family { comparator, .. }
+            | Filter::Qualifier { comparator, .. }
+            | Filter::Row { comparator, .. }
+            | Filter::Value { comparator, .. } => of(comparator),
+            Filter::List { filters, .. } => filters.iter().map(Filter::compiled_bytes).sum(),
+            Filter::Skip { filter } | Filter::WhileMatch { filter } => filter.compiled_bytes(),
+            _ => 0,
+        }
     }
 
     fn check_to_depth(&self, depth: usize) -> Result<(), Error> {

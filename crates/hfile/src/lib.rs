@@ -39,6 +39,7 @@ mod scanner;
 pub mod settings;
 mod source;
 mod trailer;
+mod verify;
 mod writer;
 
 pub use cache::{BlockCache, CacheStats};

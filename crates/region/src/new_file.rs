@@ -9,7 +9,7 @@ use crate::store::Store;
 use crate::store_file::StoreFile;
 use base::SeqId;
 use fs::FilePath;
-use hfile::{CacheOnWrite, FinishedFile, StoreMetadata, Writer, WriterOptions};
+use hfile::{CacheOnWrite, FinishedFile, Reader, ReaderContext, StoreMetadata, Writer, WriterOptions};
 use model::FamilyDescriptor;
 use std::sync::Arc;
 
@@ -136,8 +136,35 @@ impl Region {
         }
     }
 
+    /// Reads a written file as a whole where that is asked for (HBASE-29131): what was damaged on its way to the disk is found while the
+    /// cells are still elsewhere. Follows: `StoreEngine#validateStoreFile`.
+    fn read_back(&self, store: &Store, pending: &Pending) -> Result<()> {
+        if !store.settings.validate_read_fully {
+            return Ok(());
+        }
+        let volume = &*self.env().volume;
+        let read = Reader::open(volume, &pending.temp, ReaderContext::default()).and_then(|file| file.read_through());
+        let count = match read {
+            Ok(count) => count,
+            Err(error) => {
+                // What stays behind here is swept when the region opens.
+                let _ = volume.remove_file(&pending.temp);
+                return Err(RegionError::file(self.name(), error));
+            }
+        };
+        if count == pending.finished.entry_count { Ok(()) } else { Err(self.miscounted(store, pending, count)) }
+    }
+
+    fn miscounted(&self, store: &Store, pending: &Pending, count: u64) -> RegionError {
+        let written = pending.finished.entry_count;
+        let what =
+            format!("{} was written with {written} cells and reads back with {count}", store.dir.join(&pending.name));
+        RegionError::Damaged { region: self.name().clone(), what }
+    }
+
     /// Moves a written file into its place, durably, and opens it.
     pub(crate) fn commit_file(&self, store: &Store, pending: &Pending) -> Result<Arc<StoreFile>> {
+        self.read_back(store, pending)?;
         let volume = &*self.env().volume;
         let volume_error = |e| RegionError::volume(self.name(), e);
         let target = store.dir.join(&pending.name);
@@ -172,15 +199,7 @@ impl Region {
         let opening = store.opening(self.env(), self.info());
         let file = StoreFile::open(opening, &pending.name, pending.finished.cache_file_id)?;
         if file.reader.entry_count() != pending.finished.entry_count {
-            return Err(RegionError::Damaged {
-                region: self.name().clone(),
-                what: format!(
-                    "{} was written with {} cells and reads back with {}",
-                    store.dir.join(&pending.name),
-                    pending.finished.entry_count,
-                    file.reader.entry_count()
-                ),
-            });
+            return Err(self.miscounted(store, pending, file.reader.entry_count()));
         }
         Ok(file)
     }

@@ -282,6 +282,16 @@ pub const COMPACTION_CHECK_INTERVAL: Setting<u64> = Setting {
     unit: "bytes",
     doc: "A compaction asks whether it should stop after writing this many bytes.",
 };
+/// Whether new files are read back.
+pub const VALIDATE_READ_FULLY: Setting<bool> = Setting {
+    key: "hbase.hstore.validate.read_fully",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "A flush or compaction reads its new file back, block by block, before anybody hears of it: one with a wrong bit is given up, and \
+          a compaction's inputs stay. Costs a read of every new file, from the page cache mostly.",
+};
 /// Whether files to be loaded are read through first.
 pub const VERIFY_BULK_LOAD: Setting<bool> = Setting {
     key: "hbase.hstore.bulkload.verify",
@@ -333,6 +343,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &CACHE_COMPACTED_MAX,
     &SKIP_ERRORS,
     &COMPACTION_CHECK_INTERVAL,
+    &VALIDATE_READ_FULLY,
     &VERIFY_BULK_LOAD,
     &COMPACT_AFTER_BULK_LOAD,
 ];
@@ -371,6 +382,7 @@ pub struct RegionSettings {
     pub cache_compacted_max_bytes: u64,
     pub skip_errors: bool,
     pub compaction_check_interval_bytes: u64,
+    pub validate_read_fully: bool,
     pub verify_bulk_load: bool,
     pub compact_after_bulk_load: bool,
     source: Arc<Config>,
@@ -427,6 +439,7 @@ impl RegionSettings {
             cache_compacted_max_bytes: config.get(&CACHE_COMPACTED_MAX),
             skip_errors: config.get(&SKIP_ERRORS),
             compaction_check_interval_bytes: config.get(&COMPACTION_CHECK_INTERVAL),
+            validate_read_fully: config.get(&VALIDATE_READ_FULLY),
             verify_bulk_load: config.get(&VERIFY_BULK_LOAD),
             compact_after_bulk_load: config.get(&COMPACT_AFTER_BULK_LOAD),
             source: config,

@@ -95,6 +95,52 @@ fn loaded_cells_are_newer_than_all_before_and_older_than_all_after() {
     assert!(server.volume.list(&FilePath::new("out/f")).expect("listed").is_empty(), "moved, not copied");
 }
 
+/// HBASE-28456: of equal cells in files that were flushed, loaded and flushed the later one counts, before and after every order of
+/// compactions, in another life, and with either kind of read.
+#[test]
+fn f45_a_bulk_loaded_cell_counts_as_of_its_load() {
+    // Which of the steps are followed by a compaction.
+    for variant in 0..32 {
+        let server = Server::new(START);
+        let region = server.table([family("f").with("VERSIONS", "5")]);
+        let settle = |step: usize| {
+            if variant >> step & 1 == 1 {
+                flush(&region);
+                major_compact(&region);
+            }
+        };
+        let seen = |label: &str, expected: &str| {
+            let expected = [format!("row/f:q/0/Put={expected}")];
+            let all = Scan { max_versions: 5, ..Scan::default() };
+            assert_eq!(scan(&region, &all, START).concat(), expected, "variant {variant}, {label}");
+            let reversed = Scan { reversed: true, ..all };
+            assert_eq!(scan(&region, &reversed, START).concat(), expected, "variant {variant}, {label}, reversed");
+            assert_eq!(get(&region, &Get::new("row"), START), expected, "variant {variant}, {label}");
+        };
+        write(&region, &[put("row", "f", "q", START, "z first")]);
+        settle(0);
+        hfile(&server.volume, "out/f/x1", "f", &["row"], START, "y loaded");
+        region.bulk_load(&load_of(&[("f", "out/f/x1")])).expect("loaded");
+        seen("loaded", "y loaded");
+        settle(1);
+        hfile(&server.volume, "out/f/x2", "f", &["row"], START, "x loaded again");
+        region.bulk_load(&load_of(&[("f", "out/f/x2")])).expect("loaded");
+        seen("loaded again", "x loaded again");
+        settle(2);
+        write(&region, &[put("row", "f", "q", START, "w last")]);
+        seen("written", "w last");
+        settle(3);
+        seen("settled", "w last");
+        if variant >> 4 & 1 == 1 {
+            flush(&region);
+        }
+        seen("at last", "w last");
+        region.close(CloseMode::Flush).expect("closed");
+        let again = server.open(region.info(), region.table()).expect("opened");
+        assert_eq!(rows(&again), ["row/f:q/0/Put=w last"], "variant {variant}, opened again");
+    }
+}
+
 #[test]
 fn a_copy_leaves_the_file_and_may_be_loaded_again() {
     let server = Server::new(START);

@@ -94,6 +94,19 @@ fn every_supported_filter_has_a_way_to_be_written() {
     }
 }
 
+/// Thirteen characters may become megabytes, and a string may hold thousands of them.
+#[test]
+fn a_string_of_many_large_expressions_is_refused() {
+    let string = |pattern: &str, count: usize| {
+        let one = format!("RowFilter(=, 'regexstring:{pattern}')");
+        parse_filter(vec![one; count].join(" OR ").as_bytes())
+    };
+    assert!(string("^row-[0-9]+$", 1000).is_ok());
+    assert!(string("(a{60}){60}", 3).is_ok());
+    let refused = string("(a{60}){60}", 1000).unwrap_err();
+    assert!(refused.message.contains("need more than 67108864 bytes compiled"), "{refused}");
+}
+
 #[test]
 fn what_is_wrong_is_an_illegal_argument() {
     let deep = "SKIP ".repeat(200) + "PrefixFilter('a')";

@@ -65,6 +65,8 @@ pub enum FaultKind {
     ShortRead,
     /// A read of more than 128 bytes succeeds with one bit wrong: a bad cable or memory. Other calls are left alone.
     FlippedBit,
+    /// An append of more than 128 bytes succeeds and leaves one bit wrong: bad memory under the writer's buffer. Other calls are left alone.
+    FlippedWrite,
     /// The machine is off.
     Stopped,
 }
@@ -72,7 +74,7 @@ pub enum FaultKind {
 impl FaultKind {
     fn error(self) -> io::Error {
         match self {
-            FaultKind::FlippedBit => unreachable!("no call fails of it"),
+            FaultKind::FlippedBit | FaultKind::FlippedWrite => unreachable!("no call fails of it"),
             FaultKind::Io => io::Error::from_raw_os_error(5),
             FaultKind::Full => io::ErrorKind::StorageFull.into(),
             FaultKind::TimedOut => io::ErrorKind::TimedOut.into(),
@@ -131,7 +133,7 @@ impl Faults {
         self.pending.clear();
     }
 
-    /// Counts a call; an error when it is to fail, true when what it reads is to be damaged.
+    /// Counts a call; an error when it is to fail, true when what it reads or appends is to be damaged.
     pub(super) fn check(&mut self, op: Op, path: &FilePath) -> Result<bool> {
         self.count += 1;
         if let Some(log) = &mut self.log {
@@ -153,6 +155,7 @@ impl Faults {
         });
         match kind {
             Some(FaultKind::FlippedBit) => Ok(op == Op::Read),
+            Some(FaultKind::FlippedWrite) => Ok(op == Op::Append),
             Some(kind) => Err(Error::new(op.verb(), path, kind.error())),
             None => Ok(false),
         }

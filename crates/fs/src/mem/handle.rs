@@ -58,14 +58,15 @@ impl MemAppender {
         MemAppender { volume, node, path, buffer: Vec::new(), written: 0, broken: false }
     }
 
-    fn check(&self, op: Op) -> Result<()> {
+    /// True when what is appended is to be damaged.
+    fn check(&self, op: Op) -> Result<bool> {
         self.volume.tell(op, &self.path);
-        self.volume.state.lock().faults.check(op, &self.path)?;
+        let damage = self.volume.state.lock().faults.check(op, &self.path)?;
         if self.broken {
             let what = io::Error::other("an earlier sync of this file failed; what is on the disk is unknown");
             return Err(Error::new(op.verb(), &self.path, what));
         }
-        Ok(())
+        Ok(damage)
     }
 
     /// Moves the buffer into the file, as far as there is room.
@@ -84,8 +85,12 @@ impl MemAppender {
 
 impl Appender for MemAppender {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.check(Op::Append)?;
+        let damage = self.check(Op::Append)?;
         self.buffer.extend_from_slice(bytes);
+        if damage && bytes.len() > 128 {
+            let middle = self.buffer.len() - bytes.len() / 2;
+            self.buffer[middle] ^= 0x10;
+        }
         if self.buffer.len() >= BUFFER_BYTES { self.write() } else { Ok(()) }
     }
 

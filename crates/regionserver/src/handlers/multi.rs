@@ -21,7 +21,7 @@ use proto::pb;
 use proto::pb::mutation_proto::MutationType;
 use region::{Commit, Region, RegionError};
 use rpc::exception::{Exception, Kind};
-use rpc::from_proto::{self, Cells};
+use rpc::from_proto::{self, Cells, Filters};
 use rpc::{Call, CallResult, Outcome, Reply, to_proto};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -100,8 +100,9 @@ pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
     let conditional_at_top = old_condition.is_some();
     let mut work = Vec::with_capacity(request.region_action.len());
     let mut delay = None;
+    let mut filters = Filters::default();
     for action in request.region_action {
-        let prepared = prepare(server, action, old_condition.clone(), nonce_group, &mut cells)?;
+        let prepared = prepare(server, action, old_condition.clone(), nonce_group, &mut cells, &mut filters)?;
         if let Work::Batch(region, _) | Work::Atomic { region, .. } = &prepared {
             delay = delay.max(admission(server, region)?);
         }
@@ -162,6 +163,7 @@ fn prepare(
     old_condition: Option<model::Condition>,
     nonce_group: Option<u64>,
     cells: &mut Cells,
+    filters: &mut Filters,
 ) -> Result<Work, Exception> {
     let region = match find_region(server, &action.region) {
         Ok(region) => region,
@@ -220,7 +222,8 @@ fn prepare(
             decoded.map(Action::Write)
         } else if let Some(get) = one.get {
             server.counts.reads.fetch_add(1, Ordering::Relaxed);
-            refuse_closest_row_before(&get).and_then(|()| from_proto::get(get)).map(|get| Action::Get(Box::new(get)))
+            let get = refuse_closest_row_before(&get).and_then(|()| from_proto::get_of(get, filters));
+            get.map(|get| Action::Get(Box::new(get)))
         } else if let Some(service_call) = one.service_call {
             Ok(Action::Service(service_call))
         } else {

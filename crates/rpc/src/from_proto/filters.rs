@@ -1,14 +1,17 @@
 //! Filters and comparators, which travel as a class name and a message of that class.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use filter::{
-    BitwiseOp, Comparator, CompareOp, Filter, FuzzyKey, ListOperator, MAX_DEPTH, PageStart, RegexEngine, RegexSpec,
-    RowRange, SingleColumnValue,
+    BitwiseOp, Comparator, CompareOp, Filter, FuzzyKey, ListOperator, MAX_COMPILED_BYTES, MAX_DEPTH, PageStart,
+    RegexEngine, RegexSpec, RowRange, SingleColumnValue,
 };
 use proto::{Message, pb};
 
 use super::Result;
-use crate::Exception;
+use crate::{Exception, Kind};
 
 const PACKAGE: &str = "org.apache.hadoop.hbase.filter.";
 
@@ -49,8 +52,37 @@ pub fn filter(wire: &pb::Filter) -> Result<Filter> {
     Ok(filter)
 }
 
-/// What the regular expressions of one filter may take when they are compiled: a few characters of one may need megabytes.
-const MAX_COMPILED_BYTES: usize = 64 << 20;
+/// The filters of one request. Gets of one batch mostly have the same: it is decoded, and its regular expressions are compiled, once.
+#[derive(Debug, Default)]
+pub struct Filters {
+    known: HashMap<(String, Option<Bytes>), Arc<Filter>>,
+    compiled_bytes: usize,
+}
+
+impl Filters {
+    /// As [`filter()`], of which this request may have had the same before.
+    ///
+    /// # Errors
+    /// As [`filter()`]; MultiActionResultTooLarge, which clients send again by itself, when the regular expressions of this filter and those before
+    /// need more than [`MAX_COMPILED_BYTES`] together: a request of some KB could hold gigabytes.
+    pub fn take(&mut self, wire: &pb::Filter) -> Result<Arc<Filter>> {
+        let key = (wire.name.clone(), wire.serialized_filter.clone());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let filter = Arc::new(filter(wire)?);
+        let bytes = self.compiled_bytes + filter.compiled_bytes();
+        if self.compiled_bytes > 0 && bytes > MAX_COMPILED_BYTES {
+            return Err(Exception::new(
+                Kind::MultiActionResultTooLarge,
+                format!("the regular expressions of the request need more than {MAX_COMPILED_BYTES} bytes compiled"),
+            ));
+        }
+        self.compiled_bytes = bytes;
+        self.known.insert(key, filter.clone());
+        Ok(filter)
+    }
+}
 
 /// What is left of it.
 struct Room(usize);

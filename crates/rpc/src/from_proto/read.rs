@@ -9,7 +9,7 @@ use model::read::Columns;
 use model::{Get, MobRead, Scan, TimeRange};
 use proto::pb;
 
-use super::{Result, filter, illegal, required, time_range};
+use super::{Filters, Result, filter, illegal, required, time_range};
 use crate::{Exception, Kind};
 
 const ISOLATION_LEVEL: &str = "_isolationlevel_";
@@ -20,6 +20,14 @@ const RAW: &str = "_raw_";
 /// # Errors
 /// What HBase refuses: rows, time ranges, versions and filters that are not legal.
 pub fn get(get: pb::Get) -> Result<Get> {
+    get_of(get, &mut Filters::default())
+}
+
+/// A Get of a request with several, whose filters are `filters`.
+///
+/// # Errors
+/// As [`get`]; and as [`Filters::take`].
+pub fn get_of(get: pb::Get, filters: &mut Filters) -> Result<Get> {
     if get.closest_row_before() {
         // asynchbase knows a server without this operation by the class.
         return Err(Exception::new(
@@ -42,7 +50,7 @@ pub fn get(get: pb::Get) -> Result<Get> {
         columns: columns(get.column),
         time_range: get.time_range.as_ref().map_or(Ok(TimeRange::ALL), time_range)?,
         family_time_ranges: family_time_ranges(get.cf_time_range)?,
-        filter: get.filter.as_ref().map(|f| filter(f).map(Arc::new)).transpose()?,
+        filter: get.filter.as_ref().map(|f| filters.take(f)).transpose()?,
         row: get.row,
     })
 }

@@ -1,13 +1,14 @@
 //! Messages that HBase's client made, as values and back to the same bytes.
 
 use super::*;
-use crate::to_proto;
+use crate::{Kind, to_proto};
 use ::filter::{Comparator, CompareOp};
 use cell::CellType;
 use model::mutation::ConditionTest;
 use model::{Durability, MutationKind, Nonce};
 use proto::Message;
 use std::path::Path;
+use std::sync::Arc;
 
 fn golden(name: &str) -> Vec<serde_json::Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/misc").join(name);
@@ -91,6 +92,34 @@ fn a_filter_of_many_large_expressions_is_refused() {
     assert!(filter(&list("(a{60}){60}", 3)).is_ok());
     let refused = filter(&list("(a{60}){60}", 1000)).unwrap_err();
     assert!(refused.message().contains("need more than 67108864 bytes compiled"), "{refused}");
+}
+
+/// A request of many Gets, each with such a filter: the same one is compiled once, more of others than fit are asked for again.
+#[test]
+fn gets_of_one_request_share_a_bound_of_compiled_expressions() {
+    let get = |pattern: String| {
+        let comparator = pb::RegexStringComparator { pattern, ..Default::default() };
+        let comparator = pb::Comparator {
+            name: "org.apache.hadoop.hbase.filter.RegexStringComparator".to_owned(),
+            serialized_comparator: Some(comparator.encode_to_vec().into()),
+        };
+        let compare_filter =
+            pb::CompareFilter { compare_op: pb::CompareType::Equal as i32, comparator: Some(comparator) };
+        let filter = pb::Filter {
+            name: "org.apache.hadoop.hbase.filter.RowFilter".to_owned(),
+            serialized_filter: Some(pb::RowFilter { compare_filter }.encode_to_vec().into()),
+        };
+        pb::Get { row: Bytes::from("row"), filter: Some(filter), ..Default::default() }
+    };
+    let mut filters = Filters::default();
+    let same: Vec<_> = (0..1000).map(|_| get_of(get("(a{60}){60}".into()), &mut filters).expect("one")).collect();
+    let first = same[0].filter.as_ref().expect("there");
+    assert!(same.iter().all(|get| get.filter.as_ref().is_some_and(|filter| Arc::ptr_eq(filter, first))));
+    let refused = (0..1000).find_map(|n| get_of(get(format!("(a{{60}}){{60}}{n}")), &mut filters).err());
+    let refused = refused.expect("gigabytes");
+    assert!(refused.message().contains("need more than 67108864 bytes compiled"), "{refused}");
+    assert_eq!(refused.kind(), Kind::MultiActionResultTooLarge);
+    assert!(get_of(get("(b{60}){60}".into()), &mut Filters::default()).is_ok(), "asked for again, alone");
 }
 
 #[test]

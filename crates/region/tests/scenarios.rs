@@ -1,0 +1,243 @@
+//! Scenarios of `docs/reliability.md` that one region can suffer: times to live, damaged writes, sizes at their limits.
+
+mod common;
+
+use bytes::Bytes;
+use cell::CellType;
+use common::*;
+use model::{FamilyDescriptor, Get, Mutation, MutationKind, Scan};
+
+/// HBASE-21504: times to live at the ends of their units, of the family and of the cell, with MIN_VERSIONS and
+/// KEEP_DELETED_CELLS=TTL; in memory, in files and after compactions.
+#[test]
+fn f44_times_to_live_at_their_ends() {
+    const NOW: i64 = 1_700_000_000_000;
+    let forever = i32::MAX.to_string();
+    let longest = (i32::MAX - 1).to_string();
+    // (family, value -> whether it is there now, and 20 s later)
+    let cases: [(FamilyDescriptor, [(&str, bool, bool); 5]); 6] = [
+        (
+            family("f").with("TTL", forever.clone()),
+            [
+                ("ages", true, true),
+                ("born", true, true),
+                ("cell9s", true, false),
+                ("cellmax", true, true),
+                ("future", true, true),
+            ],
+        ),
+        (
+            family("f").with("TTL", longest),
+            [
+                ("ages", true, true),
+                ("born", true, true),
+                ("cell9s", true, false),
+                ("cellmax", true, true),
+                ("future", true, true),
+            ],
+        ),
+        (
+            family("f").with("TTL", "10"),
+            [
+                ("ages", false, false),
+                ("born", true, false),
+                ("cell9s", true, false),
+                ("cellmax", true, false),
+                ("future", true, true),
+            ],
+        ),
+        (
+            family("f").with("TTL", "1"),
+            [
+                ("ages", false, false),
+                ("born", true, false),
+                ("cell9s", true, false),
+                ("cellmax", true, false),
+                ("future", true, true),
+            ],
+        ),
+        // The last version outlives the family's time, not its own.
+        (
+            family("f").with("TTL", "10").with("MIN_VERSIONS", "1"),
+            [
+                ("ages", true, true),
+                ("born", true, true),
+                ("cell9s", true, false),
+                ("cellmax", true, true),
+                ("future", true, true),
+            ],
+        ),
+        (
+            family("f").with("TTL", "10").with("MIN_VERSIONS", "1").with("KEEP_DELETED_CELLS", "TTL"),
+            [
+                ("ages", true, true),
+                ("born", true, true),
+                ("cell9s", true, false),
+                ("cellmax", true, true),
+                ("future", true, true),
+            ],
+        ),
+    ];
+    for (family, expected) in cases {
+        let server = Server::new(NOW);
+        let settings = format!("{family:?}");
+        let region = server.table([family.with("VERSIONS", "3")]);
+        let with_ttl = |row: &str, stamp: i64, ttl_ms: i64| {
+            let mut tags = Vec::new();
+            cell::tag::write(&mut tags, cell::tag::TTL, &ttl_ms.to_be_bytes());
+            let spec = cell::CellSpec {
+                row: row.as_bytes(),
+                family: b"f",
+                qualifier: b"q",
+                timestamp: stamp,
+                type_code: 4,
+                value: b"v",
+                tags: &tags,
+            };
+            Mutation::new(
+                MutationKind::Put,
+                Bytes::copy_from_slice(row.as_bytes()),
+                cell::CellBlock::from_specs([spec]),
+            )
+        };
+        write(
+            &region,
+            &[
+                put("ages", "f", "q", 1, "v"),
+                put("born", "f", "q", NOW, "v"),
+                put("future", "f", "q", NOW + 3_600_000, "v"),
+            ],
+        );
+        write(&region, &[with_ttl("cell9s", NOW, 9_000), with_ttl("cellmax", NOW, i64::MAX)]);
+        // An empty file says nothing about time, and is never in the way.
+        let check = |later: bool, place: &str| {
+            for (row, now, then) in expected {
+                let there = !get(&region, &Get::new(row), NOW).is_empty();
+                assert_eq!(there, if later { then } else { now }, "{settings}: {row}, {place}, 20 s later: {later}");
+            }
+        };
+        check(false, "in memory");
+        flush(&region);
+        check(false, "in a file");
+        major_compact(&region);
+        check(false, "compacted");
+        server.clock.advance_ms(20_000);
+        check(true, "compacted before");
+        major_compact(&region);
+        check(true, "compacted");
+        // Nothing may be left of them, or all: a file without cells is no harm.
+        write(&region, &[put("more", "f", "q", NOW + 20_000, "v")]);
+        flush(&region);
+        major_compact(&region);
+        check(true, "with a new file");
+    }
+}
+
+/// HBASE-29131: with `hbase.hstore.validate.read_fully` a file with a wrong bit is never published: a flush keeps its memory and log, a
+/// compaction its inputs; the next attempt succeeds.
+#[test]
+fn f46_a_file_with_a_wrong_bit_is_not_published() {
+    let (mut refused, mut harmless) = (0, 0);
+    'calls: for nth in 1.. {
+        for compacts in [false, true] {
+            let mut config = base::Config::default();
+            config.set("hbase.hstore.validate.read_fully", "true");
+            let server = Server::try_on(fs::MemVolume::new(), 1_700_000_000_000, &config, 7).expect("an empty volume");
+            let of = family("f")
+                .with("BLOCKSIZE", "300")
+                .with("BLOOMFILTER", "ROWCOL")
+                .with("DATA_BLOCK_ENCODING", "FAST_DIFF");
+            let region = server.table([of]);
+            for round in 0..3 {
+                let rows: Vec<Mutation> =
+                    (0..24).map(|n| put(&format!("r{n:02}"), "f", &format!("q{round}"), 5, &"v".repeat(60))).collect();
+                write(&region, &rows);
+                write(&region, &[delete("r03", "f", "q", 3, CellType::DeleteFamily)]);
+                if compacts || round < 2 {
+                    flush(&region);
+                }
+            }
+            let before = scan(&region, &Scan::default(), 0);
+            let files = region.store_file_paths(b"f").expect("a family");
+            server.volume.inject(fs::mem::Fault {
+                op: Some(fs::mem::Op::Append),
+                path_contains: Some("/.tmp/".to_owned()),
+                nth,
+                kind: fs::FaultKind::FlippedWrite,
+                forever: false,
+            });
+            let appends = server.volume.op_count();
+            let outcome = if compacts {
+                let job = region.select_compaction(Some(b"f"), basalt_region::CompactionKind::Major).expect("open");
+                region.compact(job.expect("three files"), &basalt_region::Unthrottled).map(drop)
+            } else {
+                region.flush(&basalt_region::FlushRequest { all: true, ..Default::default() }).map(drop)
+            };
+            assert!(server.volume.op_count() > appends);
+            if nth > 60 {
+                break 'calls;
+            }
+            if let Err(error) = &outcome {
+                assert!(error.to_string().contains(".tmp/"), "it names the file: {error}");
+                assert_eq!(
+                    region.store_file_paths(b"f").expect("a family"),
+                    files,
+                    "append {nth}: nothing has changed"
+                );
+                refused += 1;
+            } else {
+                harmless += 1;
+            }
+            region.evict_blocks();
+            assert_eq!(scan(&region, &Scan::default(), 0), before, "append {nth}, compaction {compacts}: {outcome:?}");
+            server.volume.clear_faults();
+            flush(&region);
+            major_compact(&region);
+            assert_eq!(scan(&region, &Scan::default(), 0), before, "append {nth}: the next attempt");
+        }
+    }
+    assert!(refused > 8, "{refused} refused, {harmless} harmless");
+}
+
+/// Cells at the limit of their size, and one byte beyond; row keys and qualifiers at theirs.
+#[test]
+fn f49_sizes_at_their_limits() {
+    let mut config = base::Config::default();
+    config.set("hbase.server.keyvalue.maxsize", "2000");
+    let server = Server::try_on(fs::MemVolume::new(), 1_700_000_000_000, &config, 7).expect("an empty volume");
+    let region = server.table([family("f")]);
+    // Lengths, family, timestamp and type of a KeyValue besides row, qualifier and value; and the length before it, which HBase counts too.
+    let overhead = 4 + 4 + 2 + 1 + 1 + 8 + 1 + 4;
+    let tried = |mutation: Mutation| match region.apply(&[mutation]) {
+        Ok(applied) => {
+            let accepted = applied.results[0].is_ok();
+            applied.commit.wait().expect("durable");
+            accepted
+        }
+        Err(_) => false,
+    };
+    for (row, qualifier) in [("r", "q"), ("a longer row", "")] {
+        let room = 2000 - overhead - row.len() - qualifier.len();
+        assert!(tried(put(row, "f", qualifier, LATEST, &"x".repeat(room))), "{row}: exactly the limit");
+        assert!(!tried(put(row, "f", qualifier, LATEST, &"y".repeat(room + 1))), "{row}: one byte more");
+        flush(&region);
+        assert!(get(&region, &Get::new(row), 0)[0].ends_with(&"x".repeat(room)), "{row}");
+        // What an append makes is measured as well.
+        let more = mutation(MutationKind::Append, row, &[("f", qualifier, LATEST, CellType::Put, "z")]);
+        assert!(!tried(more), "{row}: an append beyond the limit");
+        assert!(get(&region, &Get::new(row), 0)[0].ends_with(&"x".repeat(room)), "{row}: unchanged");
+    }
+    let region = Server::new(1_700_000_000_000).table([family("f")]);
+    let tried = |row: usize, qualifier: usize| {
+        let (row, qualifier) = ("r".repeat(row), "q".repeat(qualifier));
+        let applied = region.apply(&[put(&row, "f", &qualifier, LATEST, "v")]).expect("tried");
+        let accepted = applied.results[0].is_ok();
+        applied.commit.wait().expect("durable");
+        accepted
+    };
+    assert!(tried(i16::MAX as usize, 1) && tried(1, 1 << 20));
+    assert_eq!(get(&region, &Get::new("r".repeat(i16::MAX as usize)), 0).len(), 1);
+    flush(&region);
+    major_compact(&region);
+    assert_eq!(get(&region, &Get::new("r".repeat(i16::MAX as usize)), 0).len(), 1);
+}
