@@ -145,6 +145,9 @@ impl Segment {
     /// Starts a run of inserts by one thread: the cells of a batch, best in ascending order. Cheaper than single
     /// inserts, because neighbours share the search and the facts are published once, at the end.
     ///
+    /// Cells of one row must not be inserted by two threads at the same time: a [`SegmentIter::seek`] into the row might land behind
+    /// one of them.
+    ///
     /// # Panics
     /// When the segment is frozen: the cell would never reach a file.
     #[inline]

@@ -17,6 +17,7 @@
 mod arena;
 mod cursor;
 mod node;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,7 @@ use base::sync::{Mutex, MutexGuard};
 use cell::{CellRef, Order};
 pub(crate) use cursor::{Cursor, Run};
 use node::{Header, Link, Needle, Node};
+use rows::RowStarts;
 use std::ptr;
 
 /// Most levels of a node. With one node in four going a level higher this serves 16 million cells at full speed.
@@ -46,6 +48,7 @@ pub(crate) struct SkipList {
     /// Draws for node heights handed out so far.
     draws: AtomicUsize,
     arena: Arena,
+    rows: RowStarts,
     /// Where the last run of inserts ended. Only ever tried, never waited for.
     splice: Mutex<Splice>,
 }
@@ -78,6 +81,7 @@ impl SkipList {
             height: AtomicUsize::new(1),
             draws: AtomicUsize::new(0),
             arena: Arena::new(),
+            rows: RowStarts::new(),
             splice: Mutex::new(Splice::new()),
         }
     }
@@ -87,9 +91,9 @@ impl SkipList {
         self.order
     }
 
-    /// Bytes its nodes were given.
+    /// Bytes of its nodes and tables.
     pub(crate) fn arena_bytes(&self) -> usize {
-        self.arena.held_bytes()
+        self.arena.held_bytes() + self.rows.held_bytes()
     }
 
     /// Starts a run of inserts by this thread.
@@ -251,8 +255,7 @@ impl Insertion<'_> {
             list.height.fetch_max(height, Relaxed);
         }
         list.aim(splice, &needle, list.height());
-        list.link(splice, &needle, node);
-        grown_bytes
+        grown_bytes + list.link(splice, &needle, node)
     }
 }
 
@@ -345,9 +348,11 @@ impl SkipList {
             && next.is_none_or(|node| !node.is_before(self.order, needle))
     }
 
-    /// Links `node` in where the aimed `splice` says, lowest level first, and leaves the splice after it.
+    /// Links `node` in where the aimed `splice` says, lowest level first, and leaves the splice after it. Returns by how many bytes the
+    /// table of rows grew.
     #[inline]
-    fn link(&self, splice: &mut Splice, needle: &Needle<'_>, node: Node<'_>) {
+    fn link(&self, splice: &mut Splice, needle: &Needle<'_>, node: Node<'_>) -> usize {
+        let mut grown_bytes = 0;
         for level in 0..node.height() {
             loop {
                 let next = splice.next[level];
@@ -357,11 +362,16 @@ impl SkipList {
                 // Release publishes the node and the link just set; acquire on failure is for following what is there.
                 let link = self.link_after(previous, level);
                 if link.compare_exchange(next, node.as_ptr(), AcqRel, Acquire).is_ok() {
-                    // SAFETY: an address in a splice; see `aim`.
-                    if level == 0
-                        && let Some(next) = unsafe { self.node(next) }
-                    {
-                        next.give_way_to(node);
+                    if level == 0 {
+                        // SAFETY: an address in a splice; see `aim`.
+                        let next = unsafe { self.node(next) };
+                        if let Some(next) = next {
+                            next.give_way_to(node);
+                        }
+                        // Rows of hbase:meta sort by their parts; reads of one are none that matter.
+                        if self.order == Order::User && !previous.is_some_and(|previous| previous.is_in_row_of(node)) {
+                            grown_bytes = self.rows.note(node, !next.is_some_and(|next| next.is_in_row_of(node)));
+                        }
                     }
                     break;
                 }
@@ -375,5 +385,6 @@ impl SkipList {
         for level in 0..node.height() {
             splice.previous[level] = node.as_ptr();
         }
+        grown_bytes
     }
 }

@@ -187,3 +187,49 @@ fn rows_that_share_their_first_eight_bytes_or_are_shorter_sort_right() {
         on = iter.next();
     }
 }
+
+/// Enough rows for every table of their beginnings but the largest; cells that become the first of their row come early and late.
+#[test]
+fn rows_of_a_large_segment_are_found_where_they_begin() {
+    for seed in seeds(3) {
+        let dice = Dice::seeded(seed);
+        let segment = Segment::new(Order::User, SegmentId(1));
+        let mut model = std::collections::BTreeMap::new();
+        let (mut heap_bytes, mut numbers) = (0, (0..9000_u32).collect::<Vec<_>>());
+        (1..numbers.len()).for_each(|i| numbers.swap(i, dice.below(i as u64 + 1) as usize));
+        for (step, number) in numbers.iter().enumerate() {
+            // Sometimes a row that is there already.
+            let number = if dice.one_in(3) { numbers[dice.below(step as u64 + 1) as usize] } else { *number };
+            let row = format!("user{number:012}");
+            let mut inserter = segment.inserter();
+            for _ in 0..1 + dice.below(3) {
+                let qualifier = format!("q{}", dice.below(6));
+                let seq = SeqId(step as u64 + 1);
+                inserter.insert(CellRef::from_checked(
+                    &make_cell(row.as_bytes(), qualifier.as_bytes(), 5, 4, b"v", b""),
+                    seq,
+                ));
+                model.insert((row.clone(), qualifier, u64::MAX - seq.0), ());
+            }
+            heap_bytes += inserter.finish().heap_bytes;
+            if step % 3 > 0 {
+                continue;
+            }
+            let wanted = numbers[dice.below(if dice.one_in(10) { 9000 } else { step as u64 + 1 }) as usize];
+            let wanted = format!("user{wanted:012}");
+            let qualifier = if dice.one_in(2) { String::new() } else { format!("q{}", dice.below(7)) };
+            let mut key = Vec::new();
+            KeyRef::write(&mut key, wanted.as_bytes(), b"f", qualifier.as_bytes(), i64::MAX, 255);
+            let expected = model.range((wanted, qualifier, 0)..).next();
+            let mut iter = segment.iter();
+            assert_eq!(iter.seek(KeyRef::from_checked(&key)), expected.is_some(), "seed {seed}, step {step}");
+            let found = iter.current().map(|cell| (cell.row().to_vec(), cell.qualifier().to_vec(), cell.seq_id().0));
+            let expected = expected.map(|((row, qualifier, seq), ())| {
+                (row.clone().into_bytes(), qualifier.clone().into_bytes(), u64::MAX - seq)
+            });
+            assert_eq!(found, expected, "seed {seed}, step {step}");
+        }
+        let overhead = Segment::new(Order::User, SegmentId(1)).heap_bytes();
+        assert_eq!(segment.heap_bytes(), heap_bytes + overhead, "seed {seed}");
+    }
+}

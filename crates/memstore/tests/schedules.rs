@@ -6,7 +6,7 @@ mod common;
 use basalt_memstore::{Segment, SegmentId, keep_spare_memory, release_spare_memory};
 use base::SeqId;
 use base::sync::{atomic::AtomicUsize, atomic::Ordering::SeqCst, explore, thread};
-use cell::{CellRef, Order};
+use cell::{CellRef, KeyRef, Order};
 use common::make_cell;
 use std::sync::Arc;
 
@@ -66,6 +66,47 @@ fn a_reader_sees_every_cell_whose_insert_has_returned() {
         let mut all: Vec<Vec<u8>> = places.iter().flatten().map(|place| format!("row{place}").into_bytes()).collect();
         all.sort();
         assert_eq!(rows(&segment), all);
+    });
+}
+
+/// Each writer has rows of its own, as row locks give them to it, and puts the later cell of each in first.
+#[test]
+fn a_seek_to_a_row_finds_its_first_cell() {
+    explore(|| {
+        let segment = segment();
+        let inserted = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let writers: Vec<_> = (0..2_u64)
+            .map(|writer| {
+                let (segment, inserted) = (segment.clone(), inserted.clone());
+                thread::spawn(move || {
+                    for number in 0..6 {
+                        let row = format!("row{}", 2 * (number / 2) + writer);
+                        let qualifier: &[u8] = if number % 2 == 0 { b"r" } else { b"q" };
+                        let bytes = make_cell(row.as_bytes(), qualifier, 5, 4, b"value", b"");
+                        segment.insert(CellRef::from_checked(&bytes, SeqId(number)));
+                        inserted[writer as usize].store(number as usize + 1, SeqCst);
+                    }
+                })
+            })
+            .collect();
+        let check = || {
+            for (writer, inserted) in inserted.iter().enumerate() {
+                for row in 0..inserted.load(SeqCst).div_ceil(2) {
+                    let is_whole = inserted.load(SeqCst) >= 2 * row + 2;
+                    let row = format!("row{}", 2 * row + writer);
+                    let mut key = Vec::new();
+                    KeyRef::write(&mut key, row.as_bytes(), b"", b"", i64::MAX, 255);
+                    let mut iter = segment.iter();
+                    assert!(iter.seek(KeyRef::from_checked(&key)), "{row} is there");
+                    let cell = iter.current().expect("on a cell");
+                    assert_eq!(cell.row(), row.as_bytes());
+                    assert!(!is_whole || cell.qualifier() == b"q", "{row}: its first cell was passed over");
+                }
+            }
+        };
+        (0..3).for_each(|_| check());
+        writers.into_iter().for_each(|writer| writer.join().expect("a writer"));
+        check();
     });
 }
 

@@ -56,6 +56,12 @@ impl Cursor {
 
     /// To the first cell not before `key`.
     pub(crate) fn seek(&mut self, key: KeyRef<'_>) -> bool {
+        if let Some(first) = self.list.rows.find(key.row()) {
+            // All before it are of rows before.
+            let at = first.as_ptr();
+            self.go_to(at);
+            return self.reseek(key);
+        }
         let needle = Needle::before_key(self.list.order, key);
         let (_, found) = self.list.search(&needle, None, ptr::null_mut(), self.list.height());
         let at = address(found);

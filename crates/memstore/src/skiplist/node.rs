@@ -120,6 +120,12 @@ impl<'a> Node<'a> {
         self.header().is_replaced.load(Relaxed)
     }
 
+    /// Whether both are of one row.
+    #[inline]
+    pub(super) fn is_in_row_of(self, other: Node<'_>) -> bool {
+        self.header().row_prefix == other.header().row_prefix && self.cell().row() == other.cell().row()
+    }
+
     /// Its link on `level`, which must be below its height.
     #[inline]
     pub(super) fn link(self, level: usize) -> &'a Link {

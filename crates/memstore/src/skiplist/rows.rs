@@ -1,0 +1,111 @@
+//! Where rows begin: a table from a row's hash to the row's first node, so that a reader of one row need not search the list, which in
+//! a large list is a dozen waits for memory.
+//!
+//! The table forgets: rows that share a slot push each other out, and early rows are not in it. What it does say is right, as long as
+//! cells of one row are not inserted by two threads at once (the region's row locks see to that): whoever makes another node the first
+//! of its row changes the table before its insert returns.
+
+use super::node::{Header, Node};
+use base::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::ptr;
+use std::sync::OnceLock;
+
+/// Rows at which each table is made. A list of fewer rows is searched fast enough, and at the end a table has had about as many rows as
+/// it has slots.
+#[cfg(not(shuttle))]
+const ROWS_AT: [usize; 4] = [1 << 10, 1 << 12, 1 << 14, 1 << 16];
+/// So that the few rows of an explored schedule meet all of them.
+#[cfg(shuttle)]
+const ROWS_AT: [usize; 4] = [1, 2, 4, 8];
+const SLOTS_PER_ROW: usize = 4;
+/// Low bits of a node's address, which are free: a part of the hash, so that a slot of another row is mostly known without a look at
+/// its node.
+const TAG_MASK: usize = super::arena::ALIGN - 1;
+
+type Slot = AtomicPtr<Header>;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct RowStarts {
+    tables: [OnceLock<Box<[Slot]>>; ROWS_AT.len()],
+    /// Rows that were noted.
+    rows: AtomicUsize,
+}
+
+fn hash(row: &[u8]) -> usize {
+    let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    let (words, rest) = row.as_chunks::<8>();
+    let hash = words.iter().fold(row.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    let hash = rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)));
+    // The product's upper bits depend on every byte; slots go by the lower ones.
+    (hash ^ hash >> 32) as usize
+}
+
+fn tag(hash: usize) -> usize {
+    hash >> 24 & TAG_MASK
+}
+
+fn slot(table: &[Slot], hash: usize) -> &Slot {
+    &table[hash & (table.len() - 1)]
+}
+
+impl RowStarts {
+    pub(super) const fn new() -> RowStarts {
+        RowStarts { tables: [const { OnceLock::new() }; ROWS_AT.len()], rows: AtomicUsize::new(0) }
+    }
+
+    /// Bytes of the tables.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.tables.iter().filter_map(OnceLock::get).map(|table| table.len() * size_of::<Slot>()).sum()
+    }
+
+    /// `node`, which is linked, is now its row's first; `is_new`: it is the only one. Returns by how many bytes the tables grew.
+    pub(super) fn note(&self, node: Node<'_>, is_new: bool) -> usize {
+        let mut grown_bytes = 0;
+        let row = node.cell().row();
+        let hash = hash(row);
+        if is_new {
+            let rows = self.rows.fetch_add(1, Relaxed) + 1;
+            if let Some(at) = ROWS_AT.iter().position(|at| *at == rows) {
+                let slots = rows * SLOTS_PER_ROW;
+                self.tables[at].get_or_init(|| (0..slots).map(|_| Slot::new(ptr::null_mut())).collect());
+                grown_bytes = slots * size_of::<Slot>();
+            }
+        }
+        let mut is_noted = false;
+        for table in self.tables.iter().rev().filter_map(OnceLock::get) {
+            let slot = slot(table, hash);
+            if !is_noted {
+                slot.store(node.as_ptr().map_addr(|address| address | tag(hash)), Release);
+                is_noted = true;
+            } else if self.holds(slot, hash, row).is_some() {
+                // The node that was first before.
+                slot.store(ptr::null_mut(), Release);
+            }
+            if is_new {
+                break;
+            }
+        }
+        grown_bytes
+    }
+
+    /// The first node of `row`, if the table knows it. The list must be the one whose nodes were noted.
+    #[inline]
+    pub(super) fn find<'a>(&'a self, row: &[u8]) -> Option<Node<'a>> {
+        self.tables[0].get()?;
+        let hash = hash(row);
+        self.tables.iter().rev().filter_map(OnceLock::get).find_map(|table| self.holds(slot(table, hash), hash, row))
+    }
+
+    #[inline]
+    fn holds<'a>(&'a self, slot: &Slot, hash: usize, row: &[u8]) -> Option<Node<'a>> {
+        let held = slot.load(Acquire);
+        if held.addr() & TAG_MASK != tag(hash) {
+            return None;
+        }
+        // SAFETY: null, or a node of the list that these tables belong to, stored with release order after it was made; the arena lives
+        // as long as the list.
+        let node = unsafe { Node::from_ptr(held.map_addr(|address| address & !TAG_MASK)) }?;
+        (node.cell().row() == row).then_some(node)
+    }
+}
