@@ -15,7 +15,7 @@ fn f44_times_to_live_at_their_ends() {
     let forever = i32::MAX.to_string();
     let longest = (i32::MAX - 1).to_string();
     // (family, value -> whether it is there now, and 20 s later)
-    let cases: [(FamilyDescriptor, [(&str, bool, bool); 5]); 6] = [
+    let cases = [
         (
             family("f").with("TTL", forever.clone()),
             [

@@ -3,6 +3,7 @@
 
 mod common;
 mod disk;
+mod files;
 mod log;
 mod reads;
 mod recovery;

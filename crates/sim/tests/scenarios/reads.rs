@@ -78,6 +78,12 @@ fn f40_scan_retries() {
                 scans::check_moving(&before, &rows, manner)
                     .unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
                 let region = calls::region_of(&desk.life, &table(), b"").expect("there");
+                // A call that comes twice, as from a client that gave up waiting too early: its rows are not given a second time.
+                let pieces = calls::scan(&desk.life, &region, &Scan::default(), None, 1).await.expect("opened");
+                let turn = Some((pieces.scanner, 0));
+                calls::scan(&desk.life, &region, &Scan::default(), turn, 1).await.expect("in turn");
+                let again = calls::scan(&desk.life, &region, &Scan::default(), turn, 1).await;
+                assert!(matches!(&again, Err(Failure::Maybe(e)) if e.contains("OutOfOrderScannerNext")), "sent twice");
                 let pieces = calls::scan(&desk.life, &region, &Scan::default(), None, 1).await.expect("opened");
                 let twice = calls::scan(&desk.life, &region, &Scan::default(), Some((pieces.scanner, 7)), 1).await;
                 assert!(matches!(&twice, Err(Failure::Maybe(e)) if e.contains("OutOfOrderScannerNext")), "out of turn");
