@@ -25,6 +25,7 @@ use arena::Arena;
 pub(crate) use arena::{keep_spare, release_spare, spare_bytes};
 use base::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use base::sync::{Mutex, MutexGuard};
+use cell::key::same_bytes;
 use cell::{CellRef, Order};
 pub(crate) use cursor::{Cursor, Run};
 use node::{Header, Link, Needle, Node};
@@ -223,6 +224,13 @@ impl Insertion<'_> {
     /// by side, each step of one search being fetched while the others are looked at.
     pub(crate) fn insert_all(&mut self, cells: &[CellRef<'_>], mut grown: impl FnMut(CellRef<'_>, usize)) {
         for some in cells.chunks(LANES) {
+            let mut row: &[u8] = &[];
+            for cell in some {
+                if !same_bytes(cell.row(), row) {
+                    row = cell.row();
+                    self.list.rows.prefetch(row);
+                }
+            }
             if some.len() < 2 || self.is_near(some[0]) {
                 some.iter().for_each(|cell| grown(*cell, self.insert(*cell, None)));
                 continue;

@@ -89,6 +89,14 @@ impl RowStarts {
         grown_bytes
     }
 
+    /// Has the processor bring near where `row` will be noted.
+    #[inline]
+    pub(super) fn prefetch(&self, row: &[u8]) {
+        if let Some(table) = self.tables.iter().rev().find_map(OnceLock::get) {
+            super::node::prefetch(ptr::from_ref(slot(table, hash(row))).cast());
+        }
+    }
+
     /// The first node of `row`, if the table knows it. The list must be the one whose nodes were noted.
     #[inline]
     pub(super) fn find<'a>(&'a self, row: &[u8]) -> Option<Node<'a>> {
