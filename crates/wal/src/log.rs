@@ -73,6 +73,7 @@ struct State {
     closed: bool,
     has_syncer: bool,
     syncer_waits: bool,
+    gathering: group::Gathering,
     /// For the syncer to do when it has time: what makes a later sync short.
     behind: Vec<fs::Behind>,
     stats: LogStats,
@@ -129,6 +130,10 @@ pub struct LogStats {
     pub sync_us: u64,
     /// The longest of them.
     pub max_sync_us: u64,
+    /// Times the log's thread waited for writers to share a sync, and those it waited for all came.
+    pub gathered: u64,
+    /// Those it waited for did not all come.
+    pub gathered_in_vain: u64,
     /// Times the log moved to a fresh file because of a failed write or sync.
     pub rescues: u64,
     /// Files begun.
@@ -180,6 +185,7 @@ impl Log {
             closed: false,
             has_syncer: false,
             syncer_waits: false,
+            gathering: group::Gathering::default(),
             behind: Vec::new(),
             stats: LogStats::default(),
         };
@@ -366,7 +372,9 @@ impl Log {
 
     /// To be called when there is work that this thread leaves to the syncer.
     fn wake_syncer(&self, state: &mut State) {
-        if std::mem::take(&mut state.syncer_waits) {
+        // While it gathers, it is woken once.
+        if state.syncer_waits && state.calls.len() >= state.gathering.waits_for {
+            state.syncer_waits = false;
             self.work.notify_one();
         }
     }

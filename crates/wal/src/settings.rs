@@ -52,6 +52,17 @@ pub const MAX_WAITING_BYTES: Setting<u64> = Setting {
     doc: "How many bytes of log may wait to be synced. Beyond it writes are refused with a retryable error; more smooths longer stalls of the \
           disk and costs memory.",
 };
+/// How long a sync waits for those who will want the next.
+pub const GATHER_PERCENT: Setting<u32> = Setting {
+    key: "basalt.wal.gather.percent",
+    default: 100,
+    min: 0,
+    max: 1000,
+    unit: "percent",
+    doc: "Before a sync the log waits for as many writers as waited for the last one or came during it, so that all share one sync, for \
+          at most so many percent of the last sync's time; where that was in vain, it waits less and less often. Fewer and larger \
+          syncs cost less of the processor. 0: never.",
+};
 /// Whether entries are sealed.
 pub const CHECKSUMS: Setting<bool> = Setting {
     key: "basalt.wal.checksums",
@@ -64,4 +75,5 @@ pub const CHECKSUMS: Setting<bool> = Setting {
 };
 
 /// Every row.
-pub const ALL: &[&dyn SettingRow] = &[&BLOCK_SIZE, &ROLL_MULTIPLIER, &MAX_LOGS, &HSYNC, &MAX_WAITING_BYTES, &CHECKSUMS];
+pub const ALL: &[&dyn SettingRow] =
+    &[&BLOCK_SIZE, &ROLL_MULTIPLIER, &MAX_LOGS, &HSYNC, &MAX_WAITING_BYTES, &GATHER_PERCENT, &CHECKSUMS];

@@ -136,6 +136,17 @@ impl Waiters {
     }
 }
 
+/// Whether a wait ended because its time was up.
+#[derive(Debug)]
+pub struct WaitTimeout(bool);
+
+impl WaitTimeout {
+    /// As parking_lot's.
+    pub fn timed_out(&self) -> bool {
+        self.0
+    }
+}
+
 impl Condvar {
     /// As parking_lot's.
     pub const fn new() -> Self {
@@ -154,6 +165,25 @@ impl Condvar {
         guard.held = None;
         until(|| self.0.lock().woken.remove(&own).then_some(()));
         guard.held = guard.lock.lock().held.take();
+    }
+
+    /// As parking_lot's, but there is no time: it is up after the others had a turn.
+    pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _timeout: std::time::Duration) -> WaitTimeout {
+        let own = {
+            let mut waiters = self.0.lock();
+            waiters.next += 1;
+            let own = waiters.next;
+            waiters.waiting.push_back(own);
+            own
+        };
+        guard.held = None;
+        step();
+        let mut waiters = self.0.lock();
+        waiters.waiting.retain(|waiter| *waiter != own);
+        let was_woken = waiters.woken.remove(&own);
+        drop(waiters);
+        guard.held = guard.lock.lock().held.take();
+        WaitTimeout(!was_woken)
     }
 
     /// As parking_lot's.

@@ -5,6 +5,7 @@ use crate::{Error, Level, Result, SyncFailed, SyncMode, seal};
 use base::sync::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Without syncs the operating system is asked to begin writing whenever so much has gathered, lest the sync at the file's end
 /// hold everybody up.
@@ -13,6 +14,22 @@ const WRITE_BEHIND_BYTES: u64 = 1 << 20;
 const PUSHED_GROUPS: u32 = 4;
 /// Buffers that grew beyond it in a burst are not kept.
 const KEPT_BUFFER_BYTES: usize = 4 << 20;
+
+/// What is known of the writers that wait for syncs, who are likely to come again when they are answered.
+#[derive(Debug, Default)]
+pub(super) struct Gathering {
+    /// The syncer, while it gathers, is not to be woken for fewer.
+    pub waits_for: usize,
+    /// Who waited for the last sync or came during it.
+    expected: usize,
+    pub(super) sync_us: u64,
+    /// Times in a row that they did not come, and syncs to go without waiting because of it.
+    in_vain: u32,
+    skips: u32,
+}
+
+/// After so many times in vain the log's thread waits before one sync in two to that power.
+const MOST_IN_VAIN: u32 = 7;
 
 impl Log {
     /// Writes and syncs what waits, once: a whole group. Does nothing when nothing waits. Also what tries again
@@ -116,6 +133,7 @@ impl Log {
                 // Who waits for a sync is told of in the state; others write for themselves.
                 continue;
             }
+            self.gather();
             let mut disk = self.disk.lock();
             let outcome = self.sync_group(&mut disk, true);
             let mut ready = self.next_at_disk(disk, true);
@@ -128,6 +146,46 @@ impl Log {
                 Err(error) if error.is_full() => {}
                 Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// Waits until as many wait for the next sync as shared the last one or came during it, a bounded time. Who was answered a moment ago is on his
+    /// way; without him the groups fall into halves, each of which waits for the other's sync too.
+    fn gather(&self) {
+        let mut state = self.state.lock();
+        let limit_us = state.gathering.sync_us * u64::from(self.options.gather_percent) / 100;
+        let expected = state.gathering.expected;
+        let waiting = state.calls.len();
+        if limit_us == 0 || waiting == 0 || waiting >= expected || !self.needs_sync(&state) {
+            return;
+        }
+        if state.gathering.skips > 0 {
+            state.gathering.skips -= 1;
+            return;
+        }
+        let start_us = self.clock.monotonic_us();
+        state.gathering.waits_for = expected;
+        while state.calls.len() < expected && state.failed.is_none() && !state.closed {
+            let waited_us = self.clock.monotonic_us().saturating_sub(start_us);
+            if waited_us >= limit_us {
+                break;
+            }
+            state.syncer_waits = true;
+            let outcome = self.work.wait_for(&mut state, Duration::from_micros(limit_us - waited_us));
+            state.syncer_waits = false;
+            if outcome.timed_out() {
+                break;
+            }
+        }
+        state.gathering.waits_for = 0;
+        if state.calls.len() >= expected {
+            state.stats.gathered += 1;
+            state.gathering.in_vain = 0;
+        } else {
+            state.stats.gathered_in_vain += 1;
+            let in_vain = (state.gathering.in_vain + 1).min(MOST_IN_VAIN);
+            state.gathering.in_vain = in_vain;
+            state.gathering.skips = (1 << in_vain) - 1;
         }
     }
 
@@ -275,6 +333,8 @@ impl Log {
             state.stats.syncs += 1;
             state.stats.sync_us += took_us;
             state.stats.max_sync_us = state.stats.max_sync_us.max(took_us);
+            // Under shuttle there is no time; it gathers all the same.
+            state.gathering.sync_us = if cfg!(shuttle) { 1 } else { took_us };
         }
         behind.into_iter().for_each(|work| work());
         Ok(())
@@ -304,6 +364,9 @@ impl Log {
             self.synced.store(end, Ordering::Release);
         }
         let calls = take_calls(&mut state, end, if sync { Level::Synced } else { Level::Written });
+        if sync {
+            state.gathering.expected = calls.len() + state.calls.len();
+        }
         let wants_roll = self.file_len(&state) >= self.options.roll_size_bytes;
         drop(state);
         self.progress.notify_all();

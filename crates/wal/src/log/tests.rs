@@ -540,3 +540,46 @@ fn no_entry_is_left_lying_when_many_push() {
         assert_eq!(all, 1600);
     }
 }
+
+/// Two writers were answered together; when one comes back, the sync waits for the other, and one sync serves both again.
+#[test]
+fn a_sync_waits_for_those_who_shared_the_last_one() {
+    let volume = MemVolume::new();
+    // Seconds, where it ends as soon as both are there.
+    let log = open(&volume, LogOptions { gather_percent: 1000, ..LogOptions::default() });
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let write = |seq| {
+        let name = region("r");
+        let key = EntryKey::new(&name, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
+        let cells = run(b"v");
+        let ticket = log.append_quietly(&key, cells.bytes(), cells.len()).expect("append");
+        let sender = sender.clone();
+        ticket.on_done_quietly(Level::Synced, move |outcome| sender.send(outcome.is_ok()).expect("heard"));
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| log.run_syncer());
+        until(|| log.state.lock().syncer_waits);
+        write(1);
+        write(2);
+        log.push();
+        assert_eq!([receiver.recv(), receiver.recv()], [Ok(true), Ok(true)]);
+        until(|| log.state.lock().syncer_waits);
+        log.state.lock().gathering.sync_us = 1_000_000;
+        write(3);
+        log.push();
+        until(|| log.state.lock().gathering.waits_for == 2);
+        assert!(receiver.try_recv().is_err(), "it waits");
+        write(4);
+        log.push();
+        assert_eq!([receiver.recv(), receiver.recv()], [Ok(true), Ok(true)]);
+        assert_eq!((log.stats().syncs, log.stats().gathered), (2, 1));
+        // The other does not come.
+        until(|| log.state.lock().syncer_waits);
+        log.state.lock().gathering.sync_us = 1_000;
+        write(5);
+        log.push();
+        assert_eq!(receiver.recv(), Ok(true));
+        assert_eq!((log.stats().syncs, log.stats().gathered_in_vain), (3, 1));
+        log.close().expect("close");
+    });
+}
