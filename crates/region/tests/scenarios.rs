@@ -5,7 +5,7 @@ mod common;
 use bytes::Bytes;
 use cell::CellType;
 use common::*;
-use model::{FamilyDescriptor, Get, Mutation, MutationKind, Scan};
+use model::{Get, Mutation, MutationKind, Scan};
 
 /// HBASE-21504: times to live at the ends of their units, of the family and of the cell, with MIN_VERSIONS and
 /// KEEP_DELETED_CELLS=TTL; in memory, in files and after compactions.
