@@ -284,6 +284,40 @@ async fn a_broken_region_does_not_hold_up_the_others() {
     next.check();
 }
 
+/// A stop lets go of the locks of a procedure whose end could not be recorded; the next start runs it once more. What waited for them must
+/// not come between: two merges of the same regions made two regions of them.
+#[tokio::test]
+async fn a_procedure_that_waited_for_its_locks_is_refused_once_the_master_stops() {
+    let life = fresh().await;
+    life.create("t", &["f"], &[]).await;
+    // The first one's record is written, its end is not.
+    life.memory.inject(fs::mem::Fault {
+        op: Some(fs::mem::Op::Rename),
+        path_contains: Some("procedures/".into()),
+        nth: 2,
+        kind: fs::mem::FaultKind::Full,
+        forever: true,
+    });
+    life.master.disable_table(&table_name("t"), &caller()).await.expect("accepted");
+    let disabled = async {
+        while state(&life, "t") != Some(TableState::Disabled) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), disabled).await.expect("done, and not recorded");
+    let master = std::sync::Arc::clone(&life.master);
+    let second = tokio::spawn(async move { master.enable_table(&table_name("t"), &caller()).await });
+    tokio::task::yield_now().await;
+    assert!(!second.is_finished(), "it waits for the table's lock");
+    life.master.stop();
+    let refused = second.await.expect("no panic").expect_err("the master stops");
+    assert_eq!(refused.kind, ErrorKind::Stopped, "{refused}");
+    life.memory.clear_faults();
+    let life = life.restart().await;
+    life.check();
+    assert_eq!(state(&life, "t"), Some(TableState::Disabled));
+}
+
 #[tokio::test]
 async fn a_repeated_nonce_is_the_same_request() {
     let life = fresh().await;

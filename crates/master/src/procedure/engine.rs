@@ -236,7 +236,13 @@ impl Master {
             Err(earlier) => return Ok(earlier),
         };
         let locks = self.locks.lock(submission.locks).await;
-        let work = match prepare.await {
+        // A stop makes procedures give their locks back before their end is recorded. The next start runs those once more, and what
+        // had followed them here would be done twice.
+        let prepared = match self.check_running() {
+            Ok(()) => prepare.await,
+            Err(error) => Err(error),
+        };
+        let work = match prepared {
             Ok(work) => work,
             Err(error) => {
                 self.procedures.refused(id, &error, self.clock.now_ms());
