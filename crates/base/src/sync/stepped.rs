@@ -153,15 +153,18 @@ impl Condvar {
         Condvar(Real::new(Waiters::new()))
     }
 
+    /// The last to wait; says under which number.
+    fn line_up(&self) -> u64 {
+        let mut waiters = self.0.lock();
+        waiters.next += 1;
+        let own = waiters.next;
+        waiters.waiting.push_back(own);
+        own
+    }
+
     /// As parking_lot's.
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
-        let own = {
-            let mut waiters = self.0.lock();
-            waiters.next += 1;
-            let own = waiters.next;
-            waiters.waiting.push_back(own);
-            own
-        };
+        let own = self.line_up();
         guard.held = None;
         until(|| self.0.lock().woken.remove(&own).then_some(()));
         guard.held = guard.lock.lock().held.take();
@@ -169,13 +172,7 @@ impl Condvar {
 
     /// As parking_lot's, but there is no time: it is up after the others had a turn.
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _timeout: std::time::Duration) -> WaitTimeout {
-        let own = {
-            let mut waiters = self.0.lock();
-            waiters.next += 1;
-            let own = waiters.next;
-            waiters.waiting.push_back(own);
-            own
-        };
+        let own = self.line_up();
         guard.held = None;
         step();
         let mut waiters = self.0.lock();
