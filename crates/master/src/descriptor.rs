@@ -72,21 +72,25 @@ pub fn read(volume: &dyn Volume, table: &TableName) -> Result<Option<TableDescri
     Ok(Some(descriptor))
 }
 
-/// Makes `table` the table's descriptor, durably; older ones go. Nothing happens when it is that already.
+/// Makes `table` the table's descriptor, durably; older ones go. No file is written when it is that already.
 ///
 /// # Errors
 /// What the volume says, or a damaged file in its place.
 pub fn write(volume: &dyn Volume, table: &TableDescriptor) -> Result<(), DescriptorError> {
     let dir = layout::table_dir(&table.name).join(DIR);
     layout::create_dir_durably(volume, &dir)?;
-    let old = files(volume, &table.name)?;
-    if read(volume, &table.name)?.as_ref() != Some(table) {
+    let mut old = files(volume, &table.name)?;
+    if read(volume, &table.name)?.as_ref() == Some(table) {
+        // It may be that of an attempt that could not sync its name.
+        volume.sync_dir(&dir)?;
+        old.remove(0);
+    } else {
         let number = old.first().map_or(1, |(number, _)| number + 1);
         let bytes = to_bytes(table);
         volume.publish(&dir.join(format!("{PREFIX}.{number:010}.{}", bytes.len())), &bytes)?;
-        for (_, name) in old {
-            volume.remove_file(&dir.join(name))?;
-        }
+    }
+    for (_, name) in old {
+        volume.remove_file(&dir.join(name))?;
     }
     Ok(())
 }
@@ -112,4 +116,83 @@ pub fn list_tables(volume: &dyn Volume) -> fs::Result<Vec<TableName>> {
         }
     }
     Ok(tables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Dice;
+    use fs::{CrashPolicy, FaultKind, MemVolume};
+    use model::{FamilyDescriptor, RegionInfo};
+
+    /// `act` fails at each of its calls in turn and is then repeated; whatever a power failure after that may take, `check` finds the rest
+    /// of a volume that `before` made.
+    fn repeated_after_any_error(
+        before: impl Fn(&MemVolume),
+        act: impl Fn(&MemVolume) -> bool,
+        check: impl Fn(&MemVolume, u64),
+    ) {
+        let mut failed = 0;
+        for nth in 1.. {
+            let volume = MemVolume::new();
+            before(&volume);
+            volume.fail_op(nth, FaultKind::Io);
+            if act(&volume) {
+                assert!(failed > 3, "{failed} calls failed");
+                return;
+            }
+            failed += 1;
+            assert!(act(&volume), "repeated after call {nth} failed");
+            check(&volume.crash(&Dice::seeded(nth), CrashPolicy::LoseUnsynced), nth);
+            for seed in 0..20 {
+                check(&volume.crash(&Dice::seeded(seed), CrashPolicy::Torn), nth);
+            }
+        }
+    }
+
+    fn table(families: &[&str]) -> TableDescriptor {
+        let families = families.iter().map(|name| FamilyDescriptor::new(name.as_bytes().to_vec()));
+        TableDescriptor::new(TableName::of("default", "t").expect("a name"), families)
+    }
+
+    #[test]
+    fn a_descriptor_written_again_after_an_error_is_durable() {
+        let (old, new) = (table(&["f"]), table(&["f", "g"]));
+        let is_new = |volume: &MemVolume, nth: u64| {
+            let found = read(volume, &new.name).expect("readable");
+            assert_eq!(found.as_ref(), Some(&new), "call {nth} failed");
+        };
+        repeated_after_any_error(|_| {}, |volume| write(volume, &new).is_ok(), is_new);
+        repeated_after_any_error(
+            |volume| write(volume, &old).expect("written"),
+            |volume| write(volume, &new).is_ok(),
+            |volume, nth| {
+                is_new(volume, nth);
+                assert_eq!(files(volume, &new.name).expect("listed")[0].0, 2);
+            },
+        );
+    }
+
+    #[test]
+    fn a_table_archived_again_after_an_error_is_gone_for_good_and_its_files_are_not() {
+        let table = table(&["f"]);
+        let info = RegionInfo::new(table.name.clone(), Bytes::new(), Bytes::new(), 1);
+        let home = layout::table_dir(&table.name);
+        let file =
+            |below: &str| FilePath::new(below).join("data/default/t").join(&**info.encoded_name()).join("f/file");
+        repeated_after_any_error(
+            |volume| {
+                write(volume, &table).expect("written");
+                layout::create_region_dir(volume, &info, &table).expect("made");
+                volume.publish(&layout::region_dir(&info).join("f/file"), b"cells").expect("written");
+                volume.sync_dir(&layout::region_dir(&info)).expect("synced");
+                volume.sync_dir(&home).expect("synced");
+            },
+            |volume| layout::archive_table(volume, &table.name).is_ok(),
+            |volume, nth| {
+                assert!(!volume.exists(&home).expect("answered"), "call {nth} failed");
+                assert_eq!(volume.read(&file("archive")).expect("archived"), b"cells", "call {nth} failed");
+            },
+        );
+    }
 }

@@ -1,7 +1,7 @@
 //! Where things are in the root directory, and how tables and regions are moved to the archive.
 //!
-//! Always true: every function here may be repeated after a crash in its middle; a file leaves `data` only by
-//! arriving in `archive`. Follows: `CommonFSUtils`, `HFileArchiver`.
+//! Always true: every function here may be repeated after a crash or an error in its middle, and what it did is durable once it has
+//! succeeded, whichever attempt did it; a file leaves `data` only by arriving in `archive`. Follows: `CommonFSUtils`, `HFileArchiver`.
 
 use crate::convert::region_info_message;
 use fs::{DirEntry, FilePath, Result, Volume};
@@ -36,6 +36,13 @@ pub fn create_dir_durably(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
     volume.create_dir_all_durable(dir)
 }
 
+/// Removes a directory and makes that durable; also when an earlier attempt removed it and could not.
+pub fn remove_dir_durably(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
+    volume.remove_dir_all(dir)?;
+    let parent = dir.parent();
+    if volume.exists(&parent)? { volume.sync_dir(&parent) } else { Ok(()) }
+}
+
 /// Makes a region's directory with its families' and `.regioninfo`. The entry in the table's directory is durable
 /// only when the caller has synced that: once for all regions of a table.
 pub fn create_region_dir(volume: &dyn Volume, info: &RegionInfo, table: &TableDescriptor) -> Result<()> {
@@ -58,22 +65,18 @@ pub fn archive_family_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
     // Large values' files have their tree beside `data`, and one archive with it. Follows: `HFileArchiveUtil`.
     let path = dir.as_str();
     let target = FilePath::new("archive").join(path.strip_prefix("mobdir/").unwrap_or(path));
-    let mut moved = false;
-    for entry in list_if_exists(volume, dir)? {
-        // References are nothing of their own, and a file that was being written never became one.
-        if entry.is_dir || entry.name.starts_with('.') || is_reference(&entry.name) {
-            continue;
-        }
-        if !moved {
-            create_dir_durably(volume, &target)?;
-            moved = true;
-        }
-        volume.rename(&dir.join(&entry.name), &target.join(&entry.name))?;
+    // References are nothing of their own, and a file that was being written never became one.
+    let is_file = |entry: &DirEntry| !entry.is_dir && !entry.name.starts_with('.') && !is_reference(&entry.name);
+    let files: Vec<DirEntry> = list_if_exists(volume, dir)?.into_iter().filter(is_file).collect();
+    // Also when nothing is left to move: an earlier attempt may have moved files and failed to make that durable.
+    if files.is_empty() && !volume.exists(&target)? {
+        return Ok(());
     }
-    if moved {
-        volume.sync_dir(&target)?;
+    create_dir_durably(volume, &target)?;
+    for file in files {
+        volume.rename(&dir.join(&file.name), &target.join(&file.name))?;
     }
-    Ok(())
+    volume.sync_dir(&target)
 }
 
 /// Whether a store file's name says that it refers to half of (or to all of) another region's file.
@@ -88,11 +91,7 @@ pub fn archive_region_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
             archive_family_dir(volume, &dir.join(&entry.name))?;
         }
     }
-    if volume.exists(dir)? {
-        volume.remove_dir_all(dir)?;
-        volume.sync_dir(&dir.parent())?;
-    }
-    Ok(())
+    remove_dir_durably(volume, dir)
 }
 
 /// Moves every region of a table to the archive (large values' regions too) and removes the table's directory.
@@ -104,10 +103,7 @@ pub fn archive_table(volume: &dyn Volume, table: &TableName) -> Result<()> {
                 archive_region_dir(volume, &dir.join(&entry.name))?;
             }
         }
-        if volume.exists(&dir)? {
-            volume.remove_dir_all(&dir)?;
-            volume.sync_dir(&dir.parent())?;
-        }
+        remove_dir_durably(volume, &dir)?;
     }
     Ok(())
 }
@@ -123,7 +119,7 @@ pub fn archive_families(volume: &dyn Volume, table: &TableName, families: &[Stri
             for family in families {
                 let family_dir = dir.join(&region.name).join(family);
                 archive_family_dir(volume, &family_dir)?;
-                volume.remove_dir_all(&family_dir)?;
+                remove_dir_durably(volume, &family_dir)?;
             }
         }
     }

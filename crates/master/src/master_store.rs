@@ -15,7 +15,7 @@
 
 use crate::convert::region_info_message;
 use crate::descriptor::DescriptorError;
-use crate::layout::{create_dir_durably, list_if_exists};
+use crate::layout::{create_dir_durably, list_if_exists, remove_dir_durably};
 use crate::{descriptor, rootdir};
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;
@@ -147,10 +147,7 @@ fn archive_logs(volume: &dyn Volume, region: &FilePath) -> Result<(), StoreError
             create_dir_durably(volume, &archive)?;
             volume.rename(&dir.join(&entry.name), &archive.join(format!("{}{LOG_SUFFIX}", entry.name)))?;
         }
-        if volume.exists(&dir)? {
-            volume.remove_dir_all(&dir)?;
-            volume.sync_dir(&dir.parent())?;
-        }
+        remove_dir_durably(volume, &dir)?;
     }
     Ok(())
 }
@@ -173,7 +170,10 @@ pub fn write(
     // The region and its description first, the mark that all is there last.
     create_dir_durably(volume, &dir)?;
     let info_file = dir.join(".regioninfo");
-    if !volume.exists(&info_file)? {
+    if volume.exists(&info_file)? {
+        // It may be that of an attempt that could not sync its name.
+        volume.sync_dir(&dir)?;
+    } else {
         volume.publish(&info_file, &magic::encode_delimited(&region_info_message(&region)))?;
     }
     let unfinished = dir.join(".tmp");
@@ -196,6 +196,8 @@ pub fn write(
         create_dir_durably(volume, &described)?;
         let bytes = descriptor::to_bytes(&table);
         volume.publish(&described.join(format!(".tableinfo.{:010}.{}", 1, bytes.len())), &bytes)?;
+    } else {
+        volume.sync_dir(&described)?;
     }
     create_dir_durably(volume, &home.join(INITIALIZED))?;
     volume.create_dir_all(&FilePath::new(LOGS))?;

@@ -126,9 +126,8 @@ impl Master {
         self.blocking(move |volume| {
             let entries = layout::list_if_exists(volume, &dir)?;
             // A table's directory here would be one that hbase:meta does not know: it is kept.
-            if entries.iter().all(|entry| entry.name.starts_with('.')) && volume.exists(&dir)? {
-                volume.remove_dir_all(&dir)?;
-                volume.sync_dir(&dir.parent())?;
+            if entries.iter().all(|entry| entry.name.starts_with('.')) {
+                layout::remove_dir_durably(volume, &dir)?;
             }
             Ok(())
         })

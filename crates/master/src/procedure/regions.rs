@@ -166,10 +166,7 @@ impl Master {
         let dirs: Vec<FilePath> = regions.iter().map(layout::region_dir).collect();
         self.blocking(move |volume| {
             for dir in dirs {
-                if volume.exists(&dir)? {
-                    volume.remove_dir_all(&dir)?;
-                    volume.sync_dir(&dir.parent())?;
-                }
+                layout::remove_dir_durably(volume, &dir)?;
             }
             Ok(())
         })
