@@ -51,6 +51,9 @@ const MADE_BY_BASALT: &[Leg] = &[
     (Kind::Basalt, Work::Look, End::Stop),
 ];
 
+/// The table of a family that names no codec, with values that pack well.
+const LETTERS: &str = "data/default/ex_letters";
+
 /// Longest time of one client run.
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -108,6 +111,35 @@ impl<'a> Journey<'a> {
         if kind == Kind::HBase { self.hbase.dir.join("data/root") } else { self.basalt.dir.join("root") }
     }
 
+    /// Holds the newest file of [`LETTERS`], as HBase's own tool reads it, against what its writer does where nobody chose a codec: HBase
+    /// writes plainly, Basalt with Snappy. So each turn began with a file of the other one's, and rewrote it.
+    fn codec(&self, writer: Kind) -> anyhow::Result<()> {
+        let mut newest = None;
+        let mut todo = vec![self.root(writer).join(LETTERS)];
+        while let Some(dir) = todo.pop() {
+            for entry in std::fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
+                let (path, name) = entry.map(|e| (e.path(), e.file_name().to_string_lossy().into_owned()))?;
+                if name.starts_with('.') {
+                    continue;
+                }
+                if path.is_dir() {
+                    todo.push(path);
+                } else if dir.ends_with("f") {
+                    newest = newest.max(Some((path.metadata()?.modified()?, path)));
+                }
+            }
+        }
+        let (_, path) = newest.context("no file")?;
+        let mut tool = jvm::java(self.class_path, "org.apache.hadoop.hbase.io.hfile.HFilePrettyPrinter");
+        tool.arg("-m").arg("-f").arg(format!("file://{}", path.display()));
+        let ended = run::logged(&mut tool, &self.logs.join("hfile.log"), LIMIT)?;
+        let wanted = if writer == Kind::HBase { "compression=none" } else { "compression=snappy" };
+        if !ended.output.contains(wanted) {
+            bail!("{} is not written with {wanted}: {}", path.display(), ended.output);
+        }
+        Ok(())
+    }
+
     fn travel(&mut self, legs: &[Leg], outcome: &mut Outcome) -> anyhow::Result<()> {
         let mut last: Option<Kind> = None;
         for (number, (kind, work, end)) in legs.iter().enumerate() {
@@ -143,6 +175,10 @@ impl<'a> Journey<'a> {
                 End::Kill => server.kill()?,
             }
             outcome.passed += 1;
+            if !matches!(work, Work::Look) {
+                self.codec(*kind).with_context(|| format!("{how}: the files of {LETTERS}"))?;
+                outcome.passed += 1;
+            }
             last = Some(*kind);
         }
         Ok(())

@@ -23,9 +23,10 @@ pub fn list() {
 pub fn explain(key: &str, config: &Config) -> Result<()> {
     let given = config.text(key);
     if let Some(row) = rows().into_iter().find(|row| row.key() == key) {
-        let SettingText { type_name, default, min, max, unit, doc, .. } = row.describe();
+        let SettingText { type_name, default, min, max, legal, unit, doc, .. } = row.describe();
+        let legal = legal.map_or_else(|| format!("{type_name} from {min} to {max} {unit}"), str::to_owned);
         println!("{key}\n  now      {}\n  default  {default}", given.unwrap_or(&default));
-        println!("  legal    {type_name} from {min} to {max} {unit}\n\n{doc}");
+        println!("  legal    {legal}\n\n{doc}");
         return Ok(());
     }
     if let Some((_, default, doc)) = TEXT_KEYS.iter().find(|(text_key, ..)| *text_key == key) {

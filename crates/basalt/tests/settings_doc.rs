@@ -34,6 +34,9 @@ fn in_words(value: &str, unit: &str) -> Option<String> {
 }
 
 fn legal(row: &SettingText) -> String {
+    if let Some(names) = row.legal {
+        return names.to_owned();
+    }
     if row.type_name == "bool" {
         return "true, false".to_owned();
     }

@@ -13,6 +13,8 @@ pub trait Value: Copy + PartialOrd + Display + Send + Sync + 'static {
     fn parse_text(text: &str) -> Option<Self>;
     /// The type's name for documentation.
     const TYPE: &'static str;
+    /// What is legal, where the values have names and bounds say nothing.
+    const LEGAL: Option<&'static str> = None;
 }
 
 macro_rules! number_value {
@@ -81,6 +83,8 @@ pub struct SettingText {
     pub min: String,
     /// Largest legal value.
     pub max: String,
+    /// The legal values, where they have names.
+    pub legal: Option<&'static str>,
     /// Unit.
     pub unit: &'static str,
     /// Paragraph.
@@ -89,33 +93,24 @@ pub struct SettingText {
 
 /// A setting that cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{key} = {value:?} is not usable: it must be a {type_name} from {min} to {max}{}; change it in hbase-site.xml or with -D {key}=VALUE", unit_suffix(.unit))]
+#[error("{key} = {value:?} is not usable: it must be {legal}; change it in hbase-site.xml or with -D {key}=VALUE")]
 pub struct SettingError {
     key: &'static str,
     value: String,
-    type_name: &'static str,
-    min: String,
-    max: String,
-    unit: &'static str,
-}
-
-fn unit_suffix(unit: &str) -> String {
-    if unit.is_empty() { String::new() } else { format!(" ({unit})") }
+    legal: String,
 }
 
 impl<T: Value> Setting<T> {
     fn parse(&self, text: &str) -> Result<T, SettingError> {
         match T::parse_text(text) {
             Some(value) if value >= self.min && value <= self.max => Ok(value),
-            _ => Err(SettingError {
-                key: self.key,
-                value: text.to_owned(),
-                type_name: T::TYPE,
-                min: self.min.to_string(),
-                max: self.max.to_string(),
-                unit: self.unit,
-            }),
+            _ => Err(SettingError { key: self.key, value: text.to_owned(), legal: self.legal() }),
         }
+    }
+
+    fn legal(&self) -> String {
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" ({})", self.unit) };
+        T::LEGAL.map_or_else(|| format!("a {} from {} to {}{unit}", T::TYPE, self.min, self.max), str::to_owned)
     }
 }
 
@@ -131,6 +126,7 @@ impl<T: Value> SettingRow for Setting<T> {
             default: self.default.to_string(),
             min: self.min.to_string(),
             max: self.max.to_string(),
+            legal: T::LEGAL,
             unit: self.unit,
             doc: self.doc,
         }

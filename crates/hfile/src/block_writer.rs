@@ -3,13 +3,15 @@
 use crate::block::{BlockType, HEADER_LEN, Header, MAX_BLOCK_LEN};
 use crate::codec::Compressor;
 use crate::index::BlockAt;
-use crate::{ChecksumType, Result, WriterOptions, checksum};
+use crate::{ChecksumType, Compression, Result, WriterOptions, checksum};
 use fs::Appender;
 
 /// Writes blocks one after the other.
 pub(crate) struct BlockWriter {
     out: Box<dyn Appender>,
     compressor: Compressor,
+    /// No block is written yet, and the first one says whether the codec stays ([`WriterOptions::compression_must_pay`]).
+    undecided: bool,
     checksum: ChecksumType,
     bytes_per_checksum: usize,
     offset: u64,
@@ -27,6 +29,7 @@ impl BlockWriter {
         BlockWriter {
             out,
             compressor: Compressor::new(options.compression),
+            undecided: options.compression_must_pay && options.compression != Compression::None,
             checksum: options.checksum,
             bytes_per_checksum,
             offset: 0,
@@ -41,15 +44,36 @@ impl BlockWriter {
         self.offset
     }
 
+    /// Codec of the file, after its first block.
+    pub fn compression(&self) -> Compression {
+        self.compressor.codec()
+    }
+
     /// Writes a block with this payload.
     pub fn write(&mut self, block_type: BlockType, payload: &[u8]) -> Result<BlockAt> {
         let mut block = std::mem::take(&mut self.scratch);
-        block.clear();
-        block.resize(HEADER_LEN, 0);
-        self.compressor.compress(payload, &mut block);
+        self.pack(payload, &mut block);
         let at = self.seal(block_type, &mut block, payload.len());
         self.scratch = block;
         at
+    }
+
+    /// Header room and the stored form of `payload` into `block`.
+    fn pack(&mut self, payload: &[u8], block: &mut Vec<u8>) {
+        block.clear();
+        block.resize(HEADER_LEN, 0);
+        self.compressor.compress(payload, block);
+        if !std::mem::take(&mut self.undecided) {
+            return;
+        }
+        // The codec is the file's, not the block's, and blocks leave as they fill: the first one speaks for all. What a codec makes of bytes
+        // that do not shrink takes hardly longer to read than the bytes, but a copy that a plain block does not need.
+        let stored = block.len() - HEADER_LEN;
+        if stored > payload.len() - payload.len() / 8 {
+            self.compressor = Compressor::new(Compression::None);
+            block.truncate(HEADER_LEN);
+            block.extend_from_slice(payload);
+        }
     }
 
     /// As [`BlockWriter::write`] for a payload with room for the header before it. Where nothing is compressed the block is finished in place:

@@ -128,6 +128,11 @@ impl Compressor {
         Compressor { codec, snappy: snap::raw::Encoder::new(), zstd: None, scratch: Vec::new() }
     }
 
+    /// Which codec it packs with.
+    pub fn codec(&self) -> Compression {
+        self.codec
+    }
+
     /// Whether the packed form is the plain one.
     pub fn copies(&self) -> bool {
         self.codec == Compression::None

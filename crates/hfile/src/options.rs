@@ -3,7 +3,7 @@
 macro_rules! named {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $code:literal, $text:literal;)* }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
         pub enum $name { $($(#[$vmeta])* $variant),* }
         impl $name {
             /// Every value, in the order of their numbers in this list.
@@ -42,6 +42,21 @@ named! {
         /// Zstandard: read in both framings, written as bare frames (what HBase's default class reads).
         Zstd = 6, "ZSTD";
     }
+}
+
+impl std::fmt::Display for Compression {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// As the value of a setting: HBase's name, in letters of either case.
+impl base::Value for Compression {
+    fn parse_text(text: &str) -> Option<Self> {
+        Compression::parse(&text.trim().to_ascii_uppercase())
+    }
+    const TYPE: &'static str = "codec";
+    const LEGAL: Option<&'static str> = Some("NONE, SNAPPY, LZ4, ZSTD or GZ");
 }
 
 named! {

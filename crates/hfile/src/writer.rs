@@ -25,6 +25,8 @@ use std::sync::Arc;
 pub struct WriterOptions {
     /// Codec of all blocks.
     pub compression: Compression,
+    /// The file is written plainly where the codec takes less than an eighth off its first data block.
+    pub compression_must_pay: bool,
     /// Encoding of data blocks.
     pub encoding: Encoding,
     /// A data block is closed at the first cell that reaches this size.
@@ -88,6 +90,7 @@ impl Default for WriterOptions {
     fn default() -> Self {
         WriterOptions {
             compression: Compression::None,
+            compression_must_pay: false,
             encoding: Encoding::None,
             block_size_bytes: 64 * 1024,
             bloom: BloomType::None,
@@ -462,7 +465,7 @@ impl Writer {
             first_data_block: self.first_data_block.unwrap_or(u64::MAX),
             last_data_block: self.last_data_block.unwrap_or(u64::MAX),
             order: self.options.order,
-            codec: self.options.compression.code(),
+            codec: self.out.compression().code(),
             encrypted: false,
         };
         let len_bytes = self.out.close(&trailer.to_bytes())?;

@@ -162,12 +162,17 @@ impl FamilyDescriptor {
         self.text("COMPRESSION").and_then(Compression::parse).unwrap_or_default()
     }
 
-    /// Codec of compacted store files.
-    pub fn compression_compact(&self, major: bool) -> Compression {
+    /// Codec that somebody chose for the store files; `None` where it is NONE, which clients send when nobody did.
+    pub fn compression_chosen(&self) -> Option<Compression> {
+        Some(self.compression()).filter(|codec| *codec != Compression::None)
+    }
+
+    /// As [`FamilyDescriptor::compression_chosen`], for compacted store files. Clients send nothing of these by themselves: NONE is a choice.
+    pub fn compression_compact_chosen(&self, major: bool) -> Option<Compression> {
         self.text(if major { "COMPRESSION_COMPACT_MAJOR" } else { "COMPRESSION_COMPACT_MINOR" })
             .or_else(|| self.text("COMPRESSION_COMPACT"))
             .and_then(Compression::parse)
-            .unwrap_or_else(|| self.compression())
+            .or_else(|| self.compression_chosen())
     }
 
     /// Encoding of data blocks.

@@ -264,7 +264,6 @@ impl Region {
     }
 
     fn compact_files(&self, store: &Store, job: &CompactionJob, throttle: &dyn Throttle) -> Result<CompactionOutcome> {
-        let family = store.family();
         let leaves_pages =
             if job.all_files { store.settings.major_drops_pages } else { store.settings.minor_drops_pages };
         let past_cache = leaves_pages && job.size_bytes() >= PAST_CACHE_MIN_BYTES;
@@ -289,7 +288,7 @@ impl Region {
         let matcher = Matcher::rewrite(&store.rules, job.all_files, read_point, earliest_put, now);
         let scanner = StoreScanner::new(self.name().clone(), merge, matcher, RowLimits::default());
         let new = NewFile {
-            compression: family.compression_compact(job.all_files),
+            compression: store.family().compression_compact_chosen(job.all_files),
             include_mvcc: readers().any(|reader| reader.highest_seq_id() > 0),
             include_tags: readers().any(|reader| reader.has_tags()),
             cache: if cached { Caching::All } else { Caching::Wanted },

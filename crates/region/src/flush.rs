@@ -245,7 +245,6 @@ impl Region {
         outcome: &mut FlushOutcome,
     ) -> Result<Option<Arc<StoreFile>>> {
         let Snapshot { store, segment } = snapshot;
-        let family = store.family();
         let mut merge = Merge::new(self.order(), vec![Source::memory(segment, ReadPoint::ALL, 0)]);
         merge.seek_to_first().map_err(|e| RegionError::file(self.name(), e))?;
         // Readers that come after this file is published see at least this much.
@@ -254,7 +253,7 @@ impl Region {
         let matcher = Matcher::rewrite(&store.rules, false, read_point, i64::MIN, now);
         let scanner = StoreScanner::new(self.name().clone(), merge, matcher, RowLimits::default());
         let new = NewFile {
-            compression: family.compression(),
+            compression: store.family().compression_chosen(),
             include_mvcc: true,
             include_tags: segment.has_tags(),
             cache: Caching::AsFamily,

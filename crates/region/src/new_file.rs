@@ -10,13 +10,13 @@ use crate::store_file::StoreFile;
 use base::SeqId;
 use fs::FilePath;
 use hfile::{CacheOnWrite, FinishedFile, Reader, ReaderContext, StoreMetadata, Writer, WriterOptions};
-use model::FamilyDescriptor;
 use std::sync::Arc;
 
 /// What the cells of a new file come to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewFile {
-    pub compression: model::Compression,
+    /// The codec that the family chose; without one the server's default holds.
+    pub compression: Option<model::Compression>,
     pub include_mvcc: bool,
     pub include_tags: bool,
     pub cache: Caching,
@@ -78,7 +78,7 @@ impl Region {
             Some(_) => NewFile { include_tags: true, forget_seq_ids_to: SeqId(0), ..new },
             None => new,
         };
-        let options = self.writer_options(store.family(), new)?;
+        let options = self.writer_options(store, new)?;
         let mut mob = store.mob.as_ref().map(|mob| MobSink::new(mob, new.mob, &options, &temp_dir));
         let mut writer = Writer::create(volume, &temp, options).map_err(file_error)?;
         let mut reported = 0;
@@ -204,7 +204,8 @@ impl Region {
         Ok(file)
     }
 
-    fn writer_options(&self, family: &FamilyDescriptor, new: NewFile) -> Result<WriterOptions> {
+    fn writer_options(&self, store: &Store, new: NewFile) -> Result<WriterOptions> {
+        let family = store.family();
         let unsupported = |what: &str| {
             RegionError::DoNotRetry(format!(
                 "family {} asks for {what}, which is not supported; alter the table",
@@ -212,12 +213,15 @@ impl Region {
             ))
         };
         let compression = match new.compression {
-            model::Compression::None => hfile::Compression::None,
-            model::Compression::Gz => hfile::Compression::Gz,
-            model::Compression::Snappy => hfile::Compression::Snappy,
-            model::Compression::Lz4 => hfile::Compression::Lz4,
-            model::Compression::Zstd => hfile::Compression::Zstd,
-            other => return Err(unsupported(&format!("compression {}", other.as_str()))),
+            // HBase must find its own tables plain, whatever codecs it has.
+            None if self.info().table.is_system() => hfile::Compression::None,
+            None => store.settings.default_compression,
+            Some(model::Compression::None) => hfile::Compression::None,
+            Some(model::Compression::Gz) => hfile::Compression::Gz,
+            Some(model::Compression::Snappy) => hfile::Compression::Snappy,
+            Some(model::Compression::Lz4) => hfile::Compression::Lz4,
+            Some(model::Compression::Zstd) => hfile::Compression::Zstd,
+            Some(other) => return Err(unsupported(&format!("compression {}", other.as_str()))),
         };
         let encoding = match family.data_block_encoding() {
             model::DataBlockEncoding::None => hfile::Encoding::None,
@@ -242,6 +246,7 @@ impl Region {
         };
         Ok(WriterOptions {
             compression,
+            compression_must_pay: new.compression.is_none(),
             encoding,
             block_size_bytes: family.block_size_bytes(),
             bloom,

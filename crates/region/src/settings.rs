@@ -4,6 +4,7 @@
 
 use base::size::{GIB, KIB, MIB};
 use base::{Config, Setting, SettingRow};
+use hfile::Compression;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -273,6 +274,18 @@ pub const SKIP_ERRORS: Setting<bool> = Setting {
     unit: "",
     doc: "A recovered.edits file that cannot be read is put aside and the region opens without it. This loses writes.",
 };
+/// Codec of files whose family chose none.
+pub const DEFAULT_COMPRESSION: Setting<Compression> = Setting {
+    key: "basalt.hfile.compression.default",
+    default: Compression::Snappy,
+    min: Compression::Gz,
+    max: Compression::Zstd,
+    unit: "",
+    doc: "Codec of new store files and MOB files of a family that says COMPRESSION NONE, as clients do when nobody chose. A file whose first \
+          data block it makes less than an eighth smaller is written plainly. A codec that the family names holds as ever, a \
+          COMPRESSION_COMPACT of NONE too, and tables of the namespace hbase are always plain. NONE writes as HBase does: set it, and \
+          run major_compact, before a directory goes to an HBase without Snappy.",
+};
 /// Bytes between two looks at whether a compaction should stop.
 pub const COMPACTION_CHECK_INTERVAL: Setting<u64> = Setting {
     key: "hbase.hstore.close.check.interval",
@@ -341,6 +354,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MINOR_DROPS_PAGES,
     &CACHE_COMPACTED,
     &CACHE_COMPACTED_MAX,
+    &DEFAULT_COMPRESSION,
     &SKIP_ERRORS,
     &COMPACTION_CHECK_INTERVAL,
     &VALIDATE_READ_FULLY,
@@ -380,6 +394,7 @@ pub struct RegionSettings {
     pub minor_drops_pages: bool,
     pub cache_compacted: bool,
     pub cache_compacted_max_bytes: u64,
+    pub default_compression: Compression,
     pub skip_errors: bool,
     pub compaction_check_interval_bytes: u64,
     pub validate_read_fully: bool,
@@ -437,6 +452,7 @@ impl RegionSettings {
             minor_drops_pages: config.get(&MINOR_DROPS_PAGES),
             cache_compacted: config.get(&CACHE_COMPACTED),
             cache_compacted_max_bytes: config.get(&CACHE_COMPACTED_MAX),
+            default_compression: config.get(&DEFAULT_COMPRESSION),
             skip_errors: config.get(&SKIP_ERRORS),
             compaction_check_interval_bytes: config.get(&COMPACTION_CHECK_INTERVAL),
             validate_read_fully: config.get(&VALIDATE_READ_FULLY),

@@ -2,7 +2,7 @@
 //!
 //! Always true:
 //!  1. One client program, one schema, one memory budget, one durability for all that are compared; where Basalt's
-//!     safer default differs, it takes part as a server of its own.
+//!     defaults differ, it takes part with them as a server of its own.
 //!  2. Servers take turns (A B A B), each from an empty directory; best and worst run are dropped from four runs on.
 //!  3. What a server costs is read from the kernel; the report says how busy others kept the machine.
 //!  4. A target that is missed is shown as missed.
@@ -59,7 +59,7 @@ struct Arguments {
     /// A setting of Basalt
     #[arg(long, value_name = "KEY=VALUE")]
     basalt_define: Vec<String>,
-    /// Leave out Basalt with its safe default (every write synced)
+    /// Leave out Basalt with its own defaults (every write synced, files compressed)
     #[arg(long)]
     no_safe: bool,
     /// Leave out Basalt altogether
@@ -248,8 +248,7 @@ impl Arguments {
             let binary = PathBuf::from(binary).canonicalize().with_context(|| format!("no program {binary}"))?;
             let origin = Origin::Basalt { binary };
             let defined = pairs(&self.basalt_define)?;
-            // as durable as HBase on a local disk: handed to the operating system, synced only when a write says so
-            let mut settings = BTreeMap::from([("hbase.wal.hsync".to_owned(), "false".to_owned())]);
+            let mut settings = as_hbase_does();
             settings.extend(defined.clone());
             contenders.push(Contender {
                 name: name.clone(),
@@ -259,7 +258,7 @@ impl Arguments {
                 only_writes: false,
             });
             if !self.no_safe && n == 0 {
-                let name = format!("{name}-safe");
+                let name = format!("{name}{}", targets::OWN_DEFAULTS);
                 contenders.push(Contender { name, origin, settings: defined, memory_bytes, only_writes: true });
             }
         }
@@ -268,6 +267,17 @@ impl Arguments {
         }
         Ok(contenders)
     }
+}
+
+/// Settings under which Basalt does what HBase does with its defaults.
+fn as_hbase_does() -> BTreeMap<String, String> {
+    let settings = [
+        // on a local disk: handed to the operating system, synced only when a write says so
+        ("hbase.wal.hsync", "false"),
+        // as the family says that the tool's client sends
+        ("basalt.hfile.compression.default", "NONE"),
+    ];
+    settings.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
 }
 
 async fn compare(arguments: &Arguments) -> anyhow::Result<Comparison> {
@@ -350,6 +360,7 @@ mod tests {
         let names: Vec<&str> = contenders.iter().map(|c| c.name.as_str()).collect();
         assert_eq!(names, ["other", "basalt", "basalt-safe"]);
         assert_eq!(contenders[1].settings["hbase.wal.hsync"], "false");
+        assert_eq!(contenders[1].settings["basalt.hfile.compression.default"], "NONE");
         assert!(contenders[2].settings.is_empty() && contenders[2].only_writes);
         assert!(contenders.iter().all(|c| c.memory_bytes == 2048 << 20));
         assert!(parse("--no-basalt").contenders().is_err());

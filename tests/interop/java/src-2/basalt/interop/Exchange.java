@@ -58,6 +58,8 @@ public final class Exchange {
   private static final TableName COUNTERS = TableName.valueOf("exns:counters");
   private static final TableName SPLIT = TableName.valueOf("ex_split");
   private static final TableName MOB = TableName.valueOf("ex_mob");
+  /** Of a family that names no codec, values that pack well: whoever had the last turn wrote its newest file. */
+  private static final TableName LETTERS = TableName.valueOf("ex_letters");
   private static final TableName DISABLED = TableName.valueOf("ex_disabled");
   /** No column of it is written twice, nothing is deleted: no flush or compaction may change what a raw scan shows. */
   private static final String MATRIX = "ex_enc_";
@@ -253,7 +255,10 @@ public final class Exchange {
     admin.createTable(describe(DISABLED, family("f")).build());
     admin.createTable(describe(MOB, family("f").setMobEnabled(true).setMobThreshold(50).setMaxVersions(3)).build());
 
+    admin.createTable(describe(LETTERS, family("f")).build());
+
     changes(0, true);
+    letters(0);
     try (Table table = server.connection.getTable(SPLIT)) {
       List<Put> puts = new ArrayList<>();
       for (int i = 0; i < 1000; i++) {
@@ -288,6 +293,22 @@ public final class Exchange {
     admin.createTable(table.build(), new byte[][] { b("r100") });
   }
 
+  /** Values as PerformanceEvaluation's, letters in runs of eight. */
+  private void letters(int round) throws Exception {
+    Random dice = new Random(round);
+    try (Table table = server.connection.getTable(LETTERS)) {
+      List<Put> puts = new ArrayList<>();
+      for (int i = 0; i < 300; i++) {
+        byte[] value = new byte[1000];
+        for (int at = 0; at < value.length; at += 8) {
+          Arrays.fill(value, at, at + 8, (byte) ('A' + dice.nextInt(26)));
+        }
+        puts.add(new Put(b(String.format("r%05d", round * 200 + i))).addColumn(b("f"), b("q"), value));
+      }
+      table.put(puts);
+    }
+  }
+
   private void split(String row) throws Exception {
     int before = admin.getRegions(SPLIT).size();
     admin.split(SPLIT, b(row));
@@ -297,6 +318,9 @@ public final class Exchange {
   /** Changes that depend on the round only, so that a failure can be looked at again. */
   private void write(int round) throws Exception {
     changes(10 * round, true);
+    letters(round);
+    admin.flush(LETTERS);
+    Maintenance.compact(admin, LETTERS);
     split(String.format("r%04d", 40 * round + 10));
     for (TableName t : admin.listTableNames()) {
       // one table in three stays in memory
