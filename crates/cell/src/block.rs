@@ -43,6 +43,35 @@ impl CellBlock {
         Ok(CellBlock { bytes, count })
     }
 
+    /// As [`CellBlock::parse`] and [`CellBlock::split_into`] in one pass; and whether any cell has tags. `None` when there are fewer cells.
+    ///
+    /// # Errors
+    /// The first cell that is not whole or not legal, among those left out too.
+    pub fn parse_into(bytes: &Bytes, counts: &[u32]) -> Result<Option<(Vec<CellBlock>, bool)>, CellError> {
+        let mut runs = Vec::with_capacity(counts.len().min(bytes.len() / 16 + 1));
+        let (mut at, mut has_tags) = (0, false);
+        let mut next = |at: usize| {
+            let cell =
+                next_run(&bytes[at..]).ok_or_else(|| CellError::new("the cell block is cut short at offset", at))?;
+            has_tags |= !CellRef::parse(cell, SeqId(0))?.tags().is_empty();
+            Ok::<_, CellError>(at + 4 + cell.len())
+        };
+        for count in counts {
+            let start = at;
+            for _ in 0..*count {
+                if at == bytes.len() {
+                    return Ok(None);
+                }
+                at = next(at)?;
+            }
+            runs.push(CellBlock { bytes: bytes.slice(start..at), count: *count as usize });
+        }
+        while at < bytes.len() {
+            at = next(at)?;
+        }
+        Ok(Some((runs, has_tags)))
+    }
+
     /// This run in consecutive runs of so many cells; the rest is left out. `None` when there are fewer cells.
     pub fn split_into(&self, counts: &[u32]) -> Option<Vec<CellBlock>> {
         let mut runs = Vec::with_capacity(counts.len().min(self.count + 1));
@@ -308,6 +337,12 @@ mod tests {
         assert_eq!(runs.iter().map(CellBlock::len).collect::<Vec<_>>(), [1, 0, 2]);
         assert_eq!(runs[2].iter().next().expect("one").row(), b"b");
         assert!(again.split_into(&[2, 2]).is_none());
+        let (parsed, has_tags) =
+            CellBlock::parse_into(block.bytes(), &[1, 0, 2]).expect("own bytes").expect("three cells");
+        assert_eq!((parsed, has_tags), (runs, true));
+        let (first, has_tags) = CellBlock::parse_into(block.bytes(), &[1]).expect("own bytes").expect("three cells");
+        assert_eq!((first.len(), has_tags), (1, true), "tags are told of in cells that are left out too");
+        assert_eq!(CellBlock::parse_into(block.bytes(), &[2, 2]), Ok(None));
     }
 
     #[test]
@@ -315,6 +350,7 @@ mod tests {
         let block = CellBlock::from_specs([spec(b"abc", b"value", b"\x00\x02\x08x")]);
         for cut in 1..block.bytes().len() {
             assert!(CellBlock::parse(block.bytes().slice(..cut)).is_err(), "cut at {cut}");
+            assert!(CellBlock::parse_into(&block.bytes().slice(..cut), &[]).is_err(), "cut at {cut}");
         }
     }
 

@@ -31,6 +31,7 @@ impl<'a> KeyRef<'a> {
     ///
     /// # Errors
     /// [`CellError`] naming the part that does not fit.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<KeyRef<'a>, CellError> {
         let short = || CellError::new("the key is shorter than its parts", bytes.len());
         let row_len = usize::from(u16::from_be_bytes(*bytes.first_chunk::<2>().ok_or_else(short)?));

@@ -36,6 +36,7 @@ impl<'a> CellRef<'a> {
     ///
     /// # Errors
     /// [`CellError`] naming the part that is wrong. Follows: `KeyValueUtil#checkKeyValueBytes`.
+    #[inline]
     pub fn parse(bytes: &'a [u8], seq_id: SeqId) -> Result<CellRef<'a>, CellError> {
         let cell = CellRef::parse_shape(bytes, seq_id)?;
         if CellType::from_code(cell.type_code()).is_none() {
@@ -51,6 +52,7 @@ impl<'a> CellRef<'a> {
     ///
     /// # Errors
     /// [`CellError`] naming the length that does not fit.
+    #[inline]
     pub fn parse_shape(bytes: &'a [u8], seq_id: SeqId) -> Result<CellRef<'a>, CellError> {
         let Some((lengths, rest)) = bytes.split_first_chunk::<8>() else {
             return Err(CellError::new("fewer than 8 bytes", bytes.len()));

@@ -34,6 +34,10 @@ const MAX_REPLY_BYTES: u64 = 1 << 31;
 const WRITE_NOW_BYTES: usize = 128 << 10;
 /// Room made before a read.
 const READ_BYTES: usize = 64 << 10;
+/// A reply longer than this gets memory of its own: what rows are handed out as is read to where it stays.
+const LARGE_REPLY_BYTES: usize = READ_BYTES / 2;
+/// Room made for the beginning of a reply after a large one, which tells how much is to follow.
+const BEGINNING_BYTES: usize = 4 << 10;
 /// Room made for a reply on its word alone.
 const CLAIM_BYTES: usize = 1 << 20;
 /// Calls are looked through for lost ones this often.
@@ -87,6 +91,11 @@ impl Reply {
             return Ok(CellBlock::default());
         }
         self.codec.decode(self.cells.clone()).map_err(Error::malformed)
+    }
+
+    /// The cells behind the message, checked, in consecutive runs of so many; `None` when there are fewer.
+    pub(crate) fn cell_runs(&self, counts: &[u32]) -> Result<Option<Vec<CellBlock>>> {
+        self.codec.decode_runs(self.cells.clone(), counts).map_err(Error::malformed)
     }
 }
 
@@ -380,6 +389,7 @@ impl Shared {
     /// The connection's task: reads replies, writes for those who left it to the task, looks for lost calls.
     async fn run(self: Arc<Self>, mut read: OwnedReadHalf) {
         let mut buffer = BytesMut::with_capacity(READ_BYTES);
+        let mut last_len = 0;
         let mut wakers = Vec::new();
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -392,7 +402,7 @@ impl Shared {
                         Ok(_) => {}
                         Err(e) => break Error::Io { server: self.server.clone(), error: Arc::new(e) },
                     }
-                    let handed_out = self.dispatch(&mut buffer, &mut wakers);
+                    let handed_out = self.dispatch(&mut buffer, &mut last_len, &mut wakers);
                     // Also when it failed: replies before the broken one are in their slots.
                     wakers.drain(..).for_each(Waker::wake);
                     if let Err(why) = handed_out {
@@ -424,12 +434,13 @@ impl Shared {
         self.end(&why);
     }
 
-    /// Hands out every whole reply in `buffer`.
-    fn dispatch(&self, buffer: &mut BytesMut, wakers: &mut Vec<Waker>) -> Result<()> {
+    /// Hands out every whole reply in `buffer`, and makes room for what comes. `last_len` becomes the length of the last reply.
+    fn dispatch(&self, buffer: &mut BytesMut, last_len: &mut usize, wakers: &mut Vec<Waker>) -> Result<()> {
         let mut state = self.state.lock();
         loop {
             match take_frame(buffer, MAX_REPLY_BYTES) {
                 Front::Frame(mut frame) => {
+                    *last_len = frame.len();
                     let header = take_delimited(&mut frame).map_err(Error::malformed)?;
                     let header = pb::ResponseHeader::decode(header).map_err(Error::malformed)?;
                     let call_id = header.call_id();
@@ -446,9 +457,7 @@ impl Shared {
                 }
                 Front::Partial { missing } => {
                     drop(state);
-                    if buffer.capacity() - buffer.len() < READ_BYTES / 4 || missing > READ_BYTES {
-                        buffer.reserve(room_for(missing, buffer.len()));
-                    }
+                    make_room(buffer, missing, *last_len);
                     return Ok(());
                 }
                 Front::TooLong { len } => return Err(Error::malformed(format!("a reply of {len} bytes"))),
@@ -544,10 +553,29 @@ impl Drop for Pending {
     }
 }
 
+/// Makes room in `buffer`, which has the beginning of a reply (or nothing) of which at least `missing` bytes are to come. Small replies share
+/// a buffer. A large one that does not fit is read to its end into memory of its own: so no byte of it is moved but those of its beginning,
+/// which are few where large replies follow each other.
+fn make_room(buffer: &mut BytesMut, missing: usize, last_len: usize) {
+    let (here, spare) = (buffer.len(), buffer.capacity() - buffer.len());
+    if here >= 4 && here + missing > LARGE_REPLY_BYTES {
+        if spare < missing.min(room_for(missing, here)) {
+            let mut own = BytesMut::with_capacity(here + room_for(missing, here));
+            own.extend_from_slice(buffer);
+            *buffer = own;
+        }
+    } else if here == 0 && last_len > LARGE_REPLY_BYTES {
+        // Anew, lest what is left of the last reply's memory be used: nothing, or a little of a large piece.
+        *buffer = BytesMut::with_capacity(BEGINNING_BYTES);
+    } else if spare < READ_BYTES / 4 {
+        buffer.reserve(READ_BYTES);
+    }
+}
+
 /// Room to make for a reply of which `missing` bytes are still to come and `here` have come: a length is only a claim, so there is never
 /// room for more than comes, [`CLAIM_BYTES`] aside.
 fn room_for(missing: usize, here: usize) -> usize {
-    missing.clamp(READ_BYTES, here.max(CLAIM_BYTES))
+    missing.min(here.max(CLAIM_BYTES))
 }
 
 /// Appends a whole request. The header is written by hand: for every call the same five fields.
@@ -610,11 +638,44 @@ mod tests {
 
     #[test]
     fn a_length_that_is_only_claimed_takes_little_memory() {
-        assert_eq!(room_for(10, 0), READ_BYTES);
-        assert_eq!(room_for(READ_BYTES + 1, 0), READ_BYTES + 1);
+        assert_eq!(room_for(10, 0), 10);
         assert_eq!(room_for(2 << 30, 100), CLAIM_BYTES);
         assert_eq!(room_for(2 << 30, 10 << 20), 10 << 20);
         assert_eq!(room_for(3 << 20, 10 << 20), 3 << 20);
+    }
+
+    /// As many bytes as the buffer has room for come with each read; what a large reply is made of is moved once at most, its beginning.
+    #[test]
+    fn large_replies_are_read_to_where_they_stay() {
+        let mut stream = BytesMut::new();
+        for len in [100_000u32, 100_000, 20, 5_000_000, 100_000, 40, 50_000, 100_000] {
+            stream.put_u32(len);
+            stream.put_bytes(7, len as usize);
+        }
+        let (mut buffer, mut last_len, mut lens) = (BytesMut::with_capacity(READ_BYTES), 0, Vec::new());
+        let mut moved = 0;
+        while !stream.is_empty() || !buffer.is_empty() {
+            let room = buffer.capacity() - buffer.len();
+            assert!(room > 0, "a read that has no room says that the connection has ended");
+            buffer.extend_from_slice(&stream.split_to(room.min(stream.len())));
+            let missing = loop {
+                match take_frame(&mut buffer, MAX_REPLY_BYTES) {
+                    Front::Frame(frame) => {
+                        last_len = frame.len();
+                        lens.push(last_len);
+                    }
+                    Front::Partial { missing } => break missing,
+                    Front::TooLong { len } => panic!("{len}"),
+                }
+            };
+            let (here, at) = (buffer.len(), buffer.as_ptr());
+            make_room(&mut buffer, missing, last_len);
+            moved += if buffer.as_ptr() == at { 0 } else { here };
+        }
+        assert_eq!(lens, [100_000, 100_000, 20, 5_000_000, 100_000, 40, 50_000, 100_000]);
+        // Of the claim of 5 MB no more is believed than has come: it is moved each time that it has doubled.
+        let most = READ_BYTES + 3 * READ_BYTES + 8 * BEGINNING_BYTES + (1 << 20) + (2 << 20) + (4 << 20);
+        assert!(moved < most, "{moved} bytes were moved");
     }
 
     /// Both come in one read. The caller once slept for ever: its waker had been taken, and was dropped with the connection.

@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use proto::methods::Method;
 use proto::{Message, magic, pb};
 
-use crate::channel::Request;
+use crate::channel::{Reply, Request};
 use crate::connection::Cluster;
 use crate::server::Server;
 use crate::{Error, Result, Row};
@@ -273,17 +273,17 @@ impl Cluster {
         let channel = meta.server.client().await?;
         let reply = channel.call(Request::new(Method::ClientScan, &request).priority(META_PRIORITY)).await?;
         let message: pb::ScanResponse = reply.decode()?;
-        rows_of(&message, reply.cells()?)
+        rows_of(&message, &reply)
     }
 }
 
 /// The results of a scan's reply.
-pub(crate) fn rows_of(message: &pb::ScanResponse, cells: CellBlock) -> Result<Vec<Row>> {
+pub(crate) fn rows_of(message: &pb::ScanResponse, reply: &Reply) -> Result<Vec<Row>> {
     if message.cells_per_result.is_empty() {
         return message.results.iter().map(inline_row).collect();
     }
-    let runs = cells
-        .split_into(&message.cells_per_result)
+    let runs = reply
+        .cell_runs(&message.cells_per_result)?
         .ok_or_else(|| Error::Malformed("fewer cells than the scan's reply announces".to_owned()))?;
     Ok(runs.into_iter().map(Row::new).collect())
 }

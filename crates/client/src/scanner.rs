@@ -106,7 +106,7 @@ impl Scanner {
     pub async fn next_batch(&mut self) -> Result<Option<Vec<Row>>> {
         loop {
             if !self.rows.is_empty() {
-                return Ok(Some(self.rows.drain(..).collect()));
+                return Ok(Some(std::mem::take(&mut self.rows).into()));
             }
             if self.done {
                 return Ok(None);
@@ -265,15 +265,26 @@ impl Scanner {
 
     fn take_in(&mut self, reply: &Reply) -> Result<()> {
         let message: pb::ScanResponse = reply.decode()?;
-        let results = rows_of(&message, reply.cells()?)?;
-        let in_message = message.cells_per_result.is_empty();
-        for (i, row) in results.into_iter().enumerate() {
-            let partial = if in_message {
-                message.results.get(i).is_some_and(pb::Result::partial)
+        let results = rows_of(&message, reply)?;
+        if self.are_whole_and_wanted(&message, &results) {
+            if let Some(rows) = &mut self.remaining {
+                *rows -= results.len() as u64;
+            }
+            if self.rows.is_empty() {
+                self.rows = VecDeque::from(results);
             } else {
-                message.partial_flag_per_result.get(i).copied().unwrap_or(false)
-            };
-            self.take_result(row, partial)?;
+                self.rows.extend(results);
+            }
+        } else {
+            let in_message = message.cells_per_result.is_empty();
+            for (i, row) in results.into_iter().enumerate() {
+                let partial = if in_message {
+                    message.results.get(i).is_some_and(pb::Result::partial)
+                } else {
+                    message.partial_flag_per_result.get(i).copied().unwrap_or(false)
+                };
+                self.take_result(row, partial)?;
+            }
         }
         if let Some(row) = self.rows.back() {
             // Its key shares the reply's memory.
@@ -300,6 +311,21 @@ impl Scanner {
         Ok(())
     }
 
+    /// Whether every result is a row to be handed out as it is.
+    fn are_whole_and_wanted(&self, message: &pb::ScanResponse, results: &[Row]) -> bool {
+        self.pieces.is_empty()
+            && !self.pieces_matter()
+            && !message.partial_flag_per_result.contains(&true)
+            && !message.results.iter().any(pb::Result::partial)
+            && self.remaining.is_none_or(|rows| rows >= results.len() as u64)
+            && results.iter().all(|row| !row.is_empty())
+    }
+
+    /// Whether rows are handed out in pieces.
+    fn pieces_matter(&self) -> bool {
+        self.scan.batch.is_some() || self.scan.allow_partial_results
+    }
+
     fn scanner_is_missing(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.scanner_id.is_none())
     }
@@ -308,7 +334,7 @@ impl Scanner {
         if row.is_empty() {
             return Ok(());
         }
-        if self.scan.batch.is_some() || self.scan.allow_partial_results {
+        if self.pieces_matter() {
             if self.skip > 0 && row.row() == &self.last_row[..] {
                 let skipped = self.skip.min(row.len());
                 self.skip -= skipped;
@@ -358,8 +384,7 @@ impl Scanner {
         if whole && let Some(rows) = &mut self.remaining {
             *rows -= 1;
         }
-        let pieces_matter = self.scan.batch.is_some() || self.scan.allow_partial_results;
-        if pieces_matter && row.row() != &self.last_row[..] {
+        if self.pieces_matter() && row.row() != &self.last_row[..] {
             self.last_row = row.cells().bytes().slice_ref(row.row());
         }
         self.rows.push_back(row);

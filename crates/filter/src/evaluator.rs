@@ -65,9 +65,9 @@ impl Evaluator {
         self.ends_by_cells
     }
 
-    /// Whether the filter judges cells and finished rows alone, remembers nothing from one row to the next, never wants the scan to end
-    /// and gives no hints: [`Evaluator::filter_all_remaining`] and [`Evaluator::filter_row_key`] are always false, and a row that was
-    /// begun can be begun again after a [`Evaluator::reset`].
+    /// Whether the filter judges cells and finished rows alone, remembers of a row at most that it was finished, and gives no hints:
+    /// only a finished row makes [`Evaluator::filter_all_remaining`] true, [`Evaluator::filter_row_key`] is true only with it, and a row
+    /// that was begun can be begun again after a [`Evaluator::reset`].
     #[inline]
     pub fn is_calm(&self) -> bool {
         self.is_calm

@@ -511,7 +511,8 @@ impl Node {
         }
     }
 
-    /// Whether all that it remembers goes with the row, and it neither looks at row keys nor gives hints nor ends the scan.
+    /// Whether all that it remembers goes with the row, but for a count of finished rows that ends the scan, and it neither looks at row
+    /// keys nor gives hints.
     pub(super) fn is_calm(&self) -> bool {
         match self {
             Node::ColumnValue { .. }
@@ -519,6 +520,7 @@ impl Node {
             | Node::FirstKeyOnly { .. }
             | Node::FirstKeyMatching { .. }
             | Node::KeyOnly { .. }
+            | Node::Page { .. }
             | Node::Qualifier(_)
             | Node::SingleColumn { .. }
             | Node::Value(_) => true,

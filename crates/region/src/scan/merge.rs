@@ -47,13 +47,42 @@ impl Merge {
         &mut self.sources
     }
 
-    /// The cells from here on, where one source has them all.
+    /// The cells from here on of the source that has the first one. Up to the row in which the next source stands, exclusively, they
+    /// are the merge's; without that row, to the end. After the run was moved, [`Merge::run_moved`] must be called.
     #[inline]
-    pub(crate) fn run(&mut self) -> Option<AnyRun<'_>> {
-        match &mut self.sources[..] {
-            [only] => only.run(),
-            _ => None,
+    pub(crate) fn run(&mut self) -> Option<(AnyRun<'_>, Option<&[u8]>)> {
+        if self.sources.len() == 1 {
+            return self.sources[0].run().map(|run| (run, None));
         }
+        let rival = self.rival()?;
+        let [winner, rival] = self.sources.get_disjoint_mut([self.winner, rival]).ok()?;
+        if rival.has_put_off() {
+            return None;
+        }
+        winner.run().map(|run| (run, rival.raw_row()))
+    }
+
+    /// The source of a run stands elsewhere, no further than the row that the run was to stop at.
+    #[inline]
+    pub(crate) fn run_moved(&mut self) {
+        // Neither the winner nor its rival has put a seek off: whoever wins now stands where it says.
+        self.replay();
+    }
+
+    /// Who would win without the winner: one of those that lost to it.
+    #[inline]
+    fn rival(&self) -> Option<usize> {
+        let k = self.sources.len();
+        let mut node = (self.winner + k) / 2;
+        let mut best: Option<usize> = None;
+        while node >= 1 {
+            let loser = self.losers[node] as usize;
+            if best.is_none_or(|best| self.beats(loser, best)) {
+                best = Some(loser);
+            }
+            node /= 2;
+        }
+        best
     }
 
     fn rebuild(&mut self) {

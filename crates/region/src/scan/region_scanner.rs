@@ -69,11 +69,27 @@ impl RegionScanner {
     /// # Errors
     /// When the region was closed, a file cannot be read, or the filter fails.
     pub fn next(&mut self, limits: &mut Limits, out: &mut CellBuffer) -> Result<Progress> {
+        self.next_rows(limits, out, 1, &mut Vec::new())
+    }
+
+    /// As [`RegionScanner::next`], or as so many calls of it at most that give a whole row each, where that is cheaper. What is said is said of
+    /// the last one; where it and those after the first begin in `out` is added to `starts`.
+    ///
+    /// # Errors
+    /// As [`RegionScanner::next`]; `starts` is undefined then.
+    pub fn next_rows(
+        &mut self,
+        limits: &mut Limits,
+        out: &mut CellBuffer,
+        most: usize,
+        starts: &mut Vec<usize>,
+    ) -> Result<Progress> {
         self.region.check_open()?;
+        debug_assert!(starts.is_empty(), "what is there is of an earlier step");
         let (from, filtered_before) = (out.len(), self.rows.rows_filtered);
-        let progress = self.rows.next(limits, out);
+        let progress = self.rows.next_rows(limits, out, most, starts);
         let counters = &self.region.counters;
-        counters.reads.fetch_add(1, Ordering::Relaxed);
+        counters.reads.fetch_add(1 + starts.len() as u64, Ordering::Relaxed);
         let filtered = self.rows.rows_filtered - filtered_before;
         if filtered > 0 {
             counters.rows_filtered.fetch_add(filtered, Ordering::Relaxed);

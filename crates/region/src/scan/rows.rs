@@ -143,6 +143,18 @@ impl RowReader {
 
     /// The next row or piece of one.
     pub(crate) fn next(&mut self, limits: &mut Limits, out: &mut CellBuffer) -> Result<Progress> {
+        self.next_rows(limits, out, 1, &mut Vec::new())
+    }
+
+    /// As [`RowReader::next`], or as so many calls of it at most that give a whole row each. What is said is said of the last one; where it and
+    /// those after the first begin in `out` is added to `starts`.
+    pub(crate) fn next_rows(
+        &mut self,
+        limits: &mut Limits,
+        out: &mut CellBuffer,
+        most: usize,
+        starts: &mut Vec<usize>,
+    ) -> Result<Progress> {
         let from = out.len();
         let used_before = limits.used_bytes;
         // What counts is what is gathered at once: a row of any size may be read in pieces.
@@ -154,12 +166,12 @@ impl RowReader {
             if self.may_walk
                 && self.place == Place::BetweenRows
                 && limits.batch_cells == 0
-                && let Some(bytes) = self.walk(limits, out)
+                && let Some(bytes) = self.walk(limits, out, most, starts)
             {
-                limits.used_bytes += bytes;
                 self.note_bytes(bytes);
                 let reason = if limits.is_full() { Reason::Size } else { Reason::RowDone };
-                return Ok(self.progress(out.len() - from, false, reason));
+                let start = starts.last().copied().unwrap_or(from);
+                return Ok(self.progress(out.len() - start, false, reason));
             }
             if self.gives_up && self.budget == 0 {
                 return Err(RegionError::WouldBlock);
@@ -205,31 +217,37 @@ impl RowReader {
         }
     }
 
-    /// Walks over plain rows up to one that is taken: its cells are added to `out`, their bytes returned. The row after it, or one that
-    /// is not plain, is next.
+    /// Walks over plain rows up to some that are taken: their cells are added to `out` and counted in `limits`, their bytes returned. The row
+    /// after them, or one that is not plain, is next.
     #[inline]
-    fn walk(&mut self, limits: &Limits, out: &mut CellBuffer) -> Option<u64> {
+    fn walk(&mut self, limits: &mut Limits, out: &mut CellBuffer, most: usize, starts: &mut Vec<usize>) -> Option<u64> {
         if self.untried > 0 {
             self.untried -= 1;
             return None;
         }
-        let (run, matcher) = self.essential.first_mut()?.run()?;
+        let scanner = self.essential.first_mut()?;
+        let (run, others_from, matcher) = scanner.run()?;
         let walk = Walk {
             matcher,
+            others_from,
             filter: self.filter.as_mut(),
             budget: &mut self.budget,
             limits,
+            most,
             max_row_bytes: self.max_row_bytes,
             order: self.order,
             stop_row: &self.stop_row,
             include_stop_row: self.include_stop_row,
         };
         let walked = match run {
-            AnyRun::File(run) => walk.rows(run, out, &mut self.row),
-            AnyRun::Memory(run) => walk.rows(run, out, &mut self.row),
+            AnyRun::File(run) => walk.rows(run, out, starts, &mut self.row),
+            AnyRun::Memory(run) => walk.rows(run, out, starts, &mut self.row),
         };
-        let Walked { refused, taken_bytes, is_unclear } = walked;
-        let passed = refused + u64::from(taken_bytes.is_some());
+        let Walked { refused, taken, taken_bytes, is_unclear } = walked;
+        let passed = refused + taken as u64;
+        if passed > 0 {
+            scanner.run_moved();
+        }
         self.rows_scanned += passed;
         self.rows_filtered += refused;
         if passed > 0 {
@@ -239,7 +257,7 @@ impl RowReader {
             self.untried = self.last_untried;
             self.last_untried = (2 * self.last_untried + 1).min(MOST_ROWS_UNTRIED);
         }
-        taken_bytes
+        (taken > 0).then_some(taken_bytes)
     }
 
     fn progress(&mut self, cells: usize, partial: bool, reason: Reason) -> Progress {

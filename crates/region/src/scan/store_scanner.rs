@@ -151,14 +151,20 @@ impl StoreScanner {
         if self.is_resolved { CellRef::from_checked(&self.resolved, cell.seq_id()) } else { cell }
     }
 
-    /// Between rows: the cells from here on, and the matcher that says which of them are simply to be taken. `None` where cells must be
-    /// stepped through one by one.
+    /// Between rows: the cells from here on, the row before which they end, and the matcher that says which of them are simply to be
+    /// taken. `None` where cells must be stepped through one by one. After a move [`StoreScanner::run_moved`] must be called.
     #[inline]
-    pub(crate) fn run(&mut self) -> Option<(AnyRun<'_>, &Matcher)> {
+    pub(crate) fn run(&mut self) -> Option<(AnyRun<'_>, Option<&[u8]>, &Matcher)> {
         if !self.is_simple || self.in_row || self.done || self.after != After::Nothing {
             return None;
         }
-        self.merge.run().map(|run| (run, &self.matcher))
+        self.merge.run().map(|(run, end)| (run, end, &self.matcher))
+    }
+
+    /// The run was moved.
+    #[inline]
+    pub(crate) fn run_moved(&mut self) {
+        self.merge.run_moved();
     }
 
     /// For a compaction: whether readers want the block of the cell that the last step wanted in the cache.

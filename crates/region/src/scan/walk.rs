@@ -1,5 +1,5 @@
-//! The short way through rows where nothing is to be decided but by the filter: one family, one source, forwards, every cell a put and
-//! the only one of its column. Such a row is looked at in place, ahead of the source's position, and nothing is kept of it until it is
+//! The short way through rows where nothing is to be decided but by the filter: one family, forwards, the row in one source alone, every
+//! cell a put and the only one of its column. Such a row is looked at in place, ahead of the source's position, and nothing is kept of it until it is
 //! known whole; so wherever something else turns up the row is judged from its start in the usual way ([`super::store_scanner`]).
 
 use super::limits::{Limits, estimated_bytes};
@@ -16,11 +16,15 @@ const NEAR_CELLS: u32 = 8;
 /// What rows are held against.
 pub(super) struct Walk<'w> {
     pub matcher: &'w Matcher,
+    /// Other sources have something to say from this row on.
+    pub others_from: Option<&'w [u8]>,
     /// Calm, if there is one.
     pub filter: Option<&'w mut Evaluator>,
     /// Cells that may be looked at.
     pub budget: &'w mut u64,
-    pub limits: &'w Limits,
+    pub limits: &'w mut Limits,
+    /// Rows at most that are taken.
+    pub most: usize,
     pub max_row_bytes: u64,
     pub order: Order,
     pub stop_row: &'w [u8],
@@ -32,8 +36,10 @@ pub(super) struct Walk<'w> {
 pub(super) struct Walked {
     /// Rows of which nothing is left.
     pub refused: u64,
-    /// Bytes (as [`estimated_bytes`] counts them) of the row whose cells were added: the last of the walk.
-    pub taken_bytes: Option<u64>,
+    /// Rows whose cells were added.
+    pub taken: usize,
+    /// Bytes of these, as [`estimated_bytes`] counts them.
+    pub taken_bytes: u64,
     /// The walk ended at a row that must be judged cell by cell.
     pub is_unclear: bool,
 }
@@ -45,20 +51,40 @@ enum Row {
 }
 
 impl Walk<'_> {
-    /// Goes over rows until one is taken; its cells are added to `out`. `last_row` becomes the row that was passed last, if any was.
+    /// Goes over rows until as many as are wanted are taken or the limits are met; their cells are added to `out`, and where the second and
+    /// each later one begins in it to `starts`. `last_row` becomes the row that was passed last, if any was.
     #[inline]
-    pub(super) fn rows<'a>(mut self, mut run: impl Run<'a>, out: &mut CellBuffer, last_row: &mut Vec<u8>) -> Walked {
+    pub(super) fn rows<'a>(
+        mut self,
+        mut run: impl Run<'a>,
+        out: &mut CellBuffer,
+        starts: &mut Vec<usize>,
+        last_row: &mut Vec<u8>,
+    ) -> Walked {
         let mut walked = Walked::default();
         let mut last = None;
         while *self.budget > 0 {
             let first = run.cell();
             let row = first.row();
-            if self.is_past_stop(row) {
+            if self.is_past_stop(row) || self.filter.as_ref().is_some_and(|filter| filter.filter_all_remaining()) {
                 break;
             }
+            if self.others_from.is_some_and(|others| self.order.rows(row, others) != Ordering::Less) {
+                // Where the walk begins, the row is in several sources; later on it is merely another source's turn.
+                walked.is_unclear = last.is_none();
+                break;
+            }
+            let start = out.len();
             match self.row(&mut run, first, row, out) {
                 Row::Refused => walked.refused += 1,
-                Row::Taken(bytes) => walked.taken_bytes = Some(bytes),
+                Row::Taken(bytes) => {
+                    if walked.taken > 0 {
+                        starts.push(start);
+                    }
+                    walked.taken += 1;
+                    walked.taken_bytes += bytes;
+                    self.limits.used_bytes += bytes;
+                }
                 Row::Unclear => {
                     walked.is_unclear = true;
                     break;
@@ -66,7 +92,7 @@ impl Walk<'_> {
             }
             run.commit();
             last = Some(row);
-            if walked.taken_bytes.is_some() {
+            if walked.taken >= self.most || (walked.taken > 0 && self.limits.is_full()) {
                 break;
             }
         }

@@ -91,12 +91,12 @@ fn rows_wanted(request: &pb::ScanRequest) -> usize {
     request.limit_of_rows.filter(|limit| *limit > 0).map_or(rows, |limit| limit.min(rows)) as usize
 }
 
-/// Whether the scan is worth an attempt from memory alone, on the connection's worker: it begins with this call and wants few rows. A
-/// filter may want any time and any number of rows.
+/// Whether the scan is worth an attempt from memory alone, on the connection's worker: it begins with this call and wants few rows.
+/// Filters that are not light may want any time for any number of rows.
 fn is_short(request: &pb::ScanRequest) -> bool {
     request.scanner_id.is_none()
         && rows_wanted(request) <= SHORT_SCAN_ROWS
-        && request.scan.as_ref().is_some_and(|scan| scan.filter.is_none())
+        && request.scan.as_ref().is_some_and(|scan| scan.filter.as_ref().is_none_or(from_proto::is_light_filter))
 }
 
 fn without_reading(server: &RegionServer, id: u64, request: &pb::ScanRequest) -> CallResult {
@@ -285,9 +285,23 @@ fn fill(
     let mut complete_rows = 0u64;
     let mut more;
     let mut last_row: Option<Bytes> = state.partial_row.take();
+    let mut starts = Vec::new();
     loop {
-        let first_cell = out.len();
-        let progress = state.scanner.next(&mut limits, out)?;
+        let mut first_cell = out.len();
+        let mut most = max_results - pieces.len();
+        if let Some(limit) = limit_of_rows {
+            most = most.min(usize::try_from(limit - complete_rows).unwrap_or(usize::MAX));
+        }
+        if last_row.is_some() {
+            // Whether this row goes on is looked at alone.
+            most = 1;
+        }
+        let progress = state.scanner.next_rows(&mut limits, out, most, &mut starts)?;
+        for start in starts.drain(..) {
+            pieces.push(Piece { cells: start - first_cell, partial: false, first_cell });
+            complete_rows += 1;
+            first_cell = start;
+        }
         more = progress.more;
         if progress.cells > 0 {
             if limit_of_rows.is_some()

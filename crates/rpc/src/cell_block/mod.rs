@@ -95,6 +95,21 @@ impl CellCodec {
         }
     }
 
+    /// As [`CellCodec::decode`], in consecutive runs of so many cells; the rest is checked and left out. `None` when there are fewer.
+    ///
+    /// # Errors
+    /// As [`CellCodec::decode`].
+    pub fn decode_runs(self, bytes: Bytes, counts: &[u32]) -> Result<Option<Vec<CellBlock>>, CellBlockError> {
+        if matches!(self, Self::KeyValue | Self::KeyValueWithTags) {
+            match CellBlock::parse_into(&bytes, counts)? {
+                // Tags are to be dropped.
+                Some((_, true)) if self == Self::KeyValue => {}
+                runs => return Ok(runs.map(|(runs, _)| runs)),
+            }
+        }
+        Ok(self.decode(bytes)?.split_into(counts))
+    }
+
     /// Writes checked cells in this codec's layout; a copy is made only if they are not in it already.
     /// `may_have_tags` says whether it is worth looking for tags to drop.
     pub fn encode(self, cells: Bytes, may_have_tags: bool) -> Bytes {

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use model::{RegionInfo, ServerName, TableName, TimeRange};
 use proto::pb;
 
-pub use filters::{Filters, comparator, compare_op, filter};
+pub use filters::{Filters, comparator, compare_op, filter, is_light_filter};
 pub use mutation::{Cells, condition, mutation};
 pub use read::{check_row, get, get_of, scan};
 pub use schema::{family, namespace, table};

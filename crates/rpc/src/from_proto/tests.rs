@@ -46,6 +46,25 @@ fn every_filter_of_the_client_is_read_and_written_alike() {
 }
 
 #[test]
+fn a_light_filter_is_one_without_comparators_or_a_short_list_of_such() {
+    let (page, comparing) = (
+        ::filter::Filter::Page { page_size: 5 },
+        ::filter::Filter::Value { op: CompareOp::Equal, comparator: Some(Comparator::Null) },
+    );
+    let list = |filters: Vec<::filter::Filter>| ::filter::Filter::List {
+        operator: ::filter::ListOperator::MustPassAll,
+        filters,
+    };
+    let is_light = |filter: &::filter::Filter| is_light_filter(&to_proto::filter(filter));
+    assert!(is_light(&page));
+    assert!(is_light(&list(vec![page.clone(), ::filter::Filter::FirstKeyOnly])));
+    assert!(!is_light(&comparing));
+    assert!(!is_light(&list(vec![page.clone(), comparing])));
+    assert!(!is_light(&list(vec![list(vec![page.clone()])])), "deeper than one list");
+    assert!(!is_light(&list(vec![page; 9])));
+}
+
+#[test]
 fn an_unknown_or_damaged_filter_is_refused() {
     let wire = |name: &str, bytes: &'static [u8]| pb::Filter {
         name: format!("org.apache.hadoop.hbase.filter.{name}"),

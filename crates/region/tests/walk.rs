@@ -1,0 +1,98 @@
+//! The short way over plain rows against the usual one: a filter that lets everything pass but looks at rows' keys keeps a scan from it.
+
+mod common;
+
+use basalt_region::{Limits, Region};
+use base::Dice;
+use bytes::Bytes;
+use cell::{CellBuffer, CellType};
+use common::*;
+use filter::{Comparator, CompareOp, Filter, ListOperator};
+use model::Scan;
+use std::sync::Arc;
+
+/// Rows of three columns, of one, some written again, some deleted in part; spread over files and memory.
+fn fill(region: &Arc<Region>, dice: &Dice) {
+    for step in 0..400 {
+        let row = format!("row{:03}", dice.below(300));
+        let timestamp = 1000 + step;
+        match dice.below(12) {
+            0 => write(region, &[delete(&row, "f", "b", timestamp, CellType::DeleteColumn)]),
+            1 => write(region, &[delete(&row, "f", "", timestamp, CellType::DeleteFamily)]),
+            2..5 => write(region, &[put(&row, "f", "a", timestamp, "only")]),
+            _ => {
+                let puts = ["a", "b", "c"].map(|qualifier| put(&row, "f", qualifier, timestamp, "value"));
+                write(region, &puts);
+            }
+        }
+        if dice.one_in(90) {
+            flush(region);
+        }
+    }
+}
+
+fn with_filter(scan: &Scan, filter: Filter) -> Scan {
+    Scan { filter: Some(Arc::new(filter)), ..scan.clone() }
+}
+
+#[test]
+fn rows_in_files_and_in_memory_are_the_same_whichever_way_they_are_read() {
+    for seed in 0..40 {
+        let dice = Dice::seeded(seed);
+        let server = Server::new(2000);
+        let region = server.table([family("f").with("BLOCKSIZE", "600")]);
+        fill(&region, &dice);
+        for _ in 0..10 {
+            let row = || Bytes::from(format!("row{:03}", dice.below(300)));
+            let mut scan = Scan { include_stop_row: dice.one_in(2), ..Scan::default() };
+            if dice.one_in(2) {
+                (scan.start_row, scan.include_start_row) = (row(), dice.one_in(2));
+            }
+            if dice.one_in(2) {
+                scan.stop_row = row();
+            }
+            let at_least = Comparator::Binary { value: Bytes::new() };
+            let passing = Filter::Row { op: CompareOp::GreaterOrEqual, comparator: Some(at_least) };
+            let judged = rows_of(&region, &with_filter(&scan, passing));
+            assert_eq!(rows_of(&region, &scan), judged, "seed {seed}: {scan:?}");
+            assert_eq!(rows_by_many(&region, &scan, &dice), judged, "seed {seed}: {scan:?}");
+            let page_size = 1 + dice.below(40) as i64;
+            let page = Filter::Page { page_size };
+            let list = Filter::List { operator: ListOperator::MustPassAll, filters: vec![page.clone()] };
+            let first: Vec<_> = judged.into_iter().take(page_size as usize).collect();
+            assert_eq!(rows_of(&region, &with_filter(&scan, page)), first, "seed {seed}, page {page_size}: {scan:?}");
+            assert_eq!(rows_of(&region, &with_filter(&scan, list)), first, "seed {seed}, page {page_size}: {scan:?}");
+        }
+    }
+}
+
+fn rows_of(region: &Arc<Region>, scan: &Scan) -> Vec<Vec<String>> {
+    common::scan(region, scan, 0)
+}
+
+/// The same by steps of several rows and of all sizes.
+fn rows_by_many(region: &Arc<Region>, scan: &Scan, dice: &Dice) -> Vec<Vec<String>> {
+    let mut scanner = region.scanner(scan).expect("opened");
+    let (mut rows, mut starts) = (Vec::new(), Vec::new());
+    loop {
+        let mut out = CellBuffer::new();
+        let most = 1 + dice.below(9) as usize;
+        let mut limits = Limits { size_bytes: 1 + dice.below(2000), ..Limits::NONE };
+        let before = scanner.rows_scanned();
+        let progress = scanner.next_rows(&mut limits, &mut out, most, &mut starts).expect("read");
+        assert!(starts.len() < most);
+        let cells = show_all(&out, 0);
+        assert_eq!(progress.cells, cells.len() - starts.last().unwrap_or(&0), "of the last row alone");
+        let used: u64 = out.iter_from(0).map(basalt_region::estimated_bytes).sum();
+        assert_eq!(limits.used_bytes, used);
+        assert!(starts.is_empty() || scanner.rows_scanned() - before > starts.len() as u64);
+        let mut start = 0;
+        for end in starts.drain(..).chain((!cells.is_empty()).then_some(cells.len())) {
+            rows.push(cells[start..end].to_vec());
+            start = end;
+        }
+        if !progress.more {
+            return rows;
+        }
+    }
+}
