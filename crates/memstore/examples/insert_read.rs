@@ -115,6 +115,17 @@ fn main() {
     let a = timed("insert, ascending rows, one at a time", n, || insert_each(&ascending));
     timed("insert, ascending rows, batches of 100", n, || insert_in_batches(&ascending, 100));
     let r = timed("insert, random rows, one at a time", n, || insert_each(&random));
+    let expected = Segment::expecting(Order::User, SegmentId(1), &a.common_row_prefix());
+    timed("insert, random rows of a known beginning, one at a time", n, || {
+        for cell in random.iter() {
+            expected.insert(cell);
+        }
+    });
+    timed("insert, rows that are there, one at a time", n, || {
+        for cell in random.iter() {
+            expected.insert(cell.with_seq_id(SeqId(cell.seq_id().0 + count)));
+        }
+    });
     timed("insert, random rows, batches of 100", n, || insert_in_batches(&random, 100));
     timed("insert, random rows of 10 cells, a batch per row", n / 10 * 10, || insert_in_batches(&wide, 10));
     println!("random: {} data bytes, {} heap bytes", r.data_bytes(), r.heap_bytes());

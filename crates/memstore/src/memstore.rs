@@ -51,7 +51,13 @@ pub struct MemStore {
 impl MemStore {
     /// An empty memstore for cells in `order`. Takes well under 1 KiB until the first insert.
     pub fn new(order: Order) -> MemStore {
-        MemStore { order, active: Arc::new(Segment::new(order, SegmentId(1))), snapshot: None, next_id: 2 }
+        MemStore::expecting(order, &[])
+    }
+
+    /// As [`MemStore::new`], for rows most of which begin with `common`; see [`Segment::expecting`]. Later segments go by the rows that came.
+    pub fn expecting(order: Order, common: &[u8]) -> MemStore {
+        let active = Arc::new(Segment::expecting(order, SegmentId(1), common));
+        MemStore { order, active, snapshot: None, next_id: 2 }
     }
 
     /// The order of its cells.
@@ -82,7 +88,8 @@ impl MemStore {
         if let Some(earlier) = &self.snapshot {
             return Arc::clone(earlier);
         }
-        let fresh = Arc::new(Segment::new(self.order, SegmentId(self.next_id)));
+        let common = self.active.common_row_prefix();
+        let fresh = Arc::new(Segment::expecting(self.order, SegmentId(self.next_id), &common));
         self.next_id += 1;
         let frozen = std::mem::replace(&mut self.active, fresh);
         frozen.freeze();

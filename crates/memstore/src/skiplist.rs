@@ -28,12 +28,15 @@ use base::sync::{Mutex, MutexGuard};
 use cell::key::same_bytes;
 use cell::{CellRef, Order};
 pub(crate) use cursor::{Cursor, Run};
-use node::{Header, Link, Needle, Node};
+use node::{Header, Link, Needle, Node, Shape};
 use rows::RowStarts;
 use std::ptr;
 
 /// Most levels of a node. With one node in four going a level higher this serves 16 million cells at full speed.
 const MAX_HEIGHT: usize = 12;
+
+/// Nodes that are passed on the way from a row's first node before a search from the top is taken to be shorter.
+const NEAR_NODES: usize = 8;
 
 /// Searches that go on side by side in [`Insertion::insert_all`]: enough to hide one cache miss behind the others.
 const LANES: usize = 8;
@@ -41,7 +44,7 @@ const LANES: usize = 8;
 /// Sorted cells; see the module.
 #[derive(Debug)]
 pub(crate) struct SkipList {
-    order: Order,
+    shape: Shape,
     /// The links before the first node.
     head: [Link; MAX_HEIGHT],
     /// Height of the tallest node; may lag behind for a moment.
@@ -74,10 +77,11 @@ impl Splice {
 }
 
 impl SkipList {
-    /// An empty list; takes no memory besides itself.
-    pub(crate) fn new(order: Order) -> SkipList {
+    /// An empty list; takes no memory besides itself. `common` is what most of its rows are expected to begin with: a good guess makes
+    /// comparisons faster, a wrong one does no harm.
+    pub(crate) fn new(order: Order, common: &[u8]) -> SkipList {
         SkipList {
-            order,
+            shape: Shape::new(order, common),
             head: [const { Link::new(ptr::null_mut()) }; MAX_HEIGHT],
             height: AtomicUsize::new(1),
             draws: AtomicUsize::new(0),
@@ -89,7 +93,7 @@ impl SkipList {
 
     /// The order of its cells.
     pub(crate) fn order(&self) -> Order {
-        self.order
+        self.shape.order
     }
 
     /// Bytes of its nodes and tables.
@@ -151,7 +155,7 @@ impl SkipList {
             }
             // While this node is compared, the one to go to if it is before the needle comes nearer.
             next.prefetch_next(level);
-            if !next.is_before(self.order, needle) {
+            if !next.is_before(&self.shape, needle) {
                 return (previous, next.as_ptr());
             }
             previous = Some(next);
@@ -247,7 +251,7 @@ impl Insertion<'_> {
     /// Whether the place of `cell` is beside the last one, so that a search would be short.
     fn is_near(&mut self, cell: CellRef<'_>) -> bool {
         let (list, splice) = (self.list, self.splice.get());
-        let needle = Needle::for_cell(list.order, cell);
+        let needle = Needle::for_cell(&list.shape, cell);
         (0..splice.height.min(2)).any(|level| list.encloses(splice, &needle, level))
     }
 
@@ -257,12 +261,17 @@ impl Insertion<'_> {
         let list = self.list;
         let splice = self.splice.get();
         let height = SkipList::height_for(list.draws.fetch_add(1, Relaxed));
-        let (node, grown_bytes) = Node::create(&list.arena, list.order, cell, stamp, height);
+        let (node, grown_bytes) = Node::create(&list.arena, &list.shape, cell, stamp, height);
         let needle = Needle::for_node(node);
         if height > list.height.load(Relaxed) {
             list.height.fetch_max(height, Relaxed);
         }
-        list.aim(splice, &needle, list.height());
+        // To find the places on other levels from the row's first node takes longer than a search from the top.
+        let by_row =
+            height == 1 && !list.encloses_lowest(splice, &needle) && list.aim_by_row(splice, &needle, cell.row());
+        if !by_row {
+            list.aim(splice, &needle, list.height());
+        }
         grown_bytes + list.link(splice, &needle, node)
     }
 }
@@ -271,18 +280,16 @@ impl SkipList {
     /// Makes `splice` enclose the needle on every level below `height`.
     #[inline]
     fn aim(&self, splice: &mut Splice, needle: &Needle<'_>, height: usize) {
-        // Levels the splice never saw enclose everything.
-        let known = splice.height;
-        splice.previous[known..height.max(known)].fill(ptr::null_mut());
-        splice.next[known..height.max(known)].fill(ptr::null_mut());
-        splice.height = height.max(known);
-        let height = splice.height;
+        // Of levels the splice never saw it knows no node to start from, and those above are where a search is short.
+        let is_whole = splice.height >= height;
+        let height = splice.height.max(height);
+        splice.height = height;
         // The lowest level where the splice still has the needle between two neighbours; only those below are searched
         // anew. On the levels above, the needle is then between the splice's nodes too, though they may not be
         // neighbours any more (linking notices and repairs that): `previous` there is not after `previous` here, and
         // `next` there, which is after `previous` here and on this level as well, cannot be before `next` here,
         // because here nothing is in between. That is why being neighbours must be checked, not only the order.
-        let mut right = 0;
+        let mut right = if is_whole { 0 } else { height };
         while right < height {
             if self.encloses(splice, needle, right) {
                 break;
@@ -303,6 +310,34 @@ impl SkipList {
         }
     }
 
+    /// Makes `splice` enclose the needle on the lowest level alone, if the table knows the row and the place is near the row's first node;
+    /// false, and nothing is changed, if not.
+    #[inline]
+    fn aim_by_row(&self, splice: &mut Splice, needle: &Needle<'_>, row: &[u8]) -> bool {
+        let Some(first) = self.rows.find(row) else { return false };
+        let start = if first.is_before(&self.shape, needle) {
+            Some(first)
+        } else {
+            // Were another thread at this row, which the region does not allow, that node could be behind the place by now.
+            first.before().filter(|before| before.is_before(&self.shape, needle))
+        };
+        let Some(mut previous) = start else { return false };
+        for _ in 0..NEAR_NODES {
+            let next = previous.link(0).load(Acquire);
+            // SAFETY: read with acquire order from a link of this list.
+            match unsafe { self.node(next) } {
+                Some(node) if node.is_before(&self.shape, needle) => previous = node,
+                _ => {
+                    splice.height = 1;
+                    splice.previous[0] = previous.as_ptr();
+                    splice.next[0] = next;
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
     /// Makes each of the fresh splices enclose its cell's place, searching for all of them at once.
     fn aim_all(&self, splices: &mut [Splice], cells: &[CellRef<'_>]) {
         let height = self.height();
@@ -312,7 +347,7 @@ impl SkipList {
         let mut bound: [*mut Header; LANES] = [ptr::null_mut(); LANES];
         let mut needles = [const { None }; LANES];
         for (needle, cell) in needles.iter_mut().zip(cells) {
-            *needle = Some(Needle::for_cell(self.order, *cell));
+            *needle = Some(Needle::for_cell(&self.shape, *cell));
         }
         splices.iter_mut().for_each(|splice| splice.height = height);
         for level in (0..height).rev() {
@@ -329,7 +364,7 @@ impl SkipList {
                     // SAFETY: null, or just read with acquire order from a link of this list.
                     let found = if next[lane] == bound[lane] { None } else { unsafe { self.node(next[lane]) } };
                     match (found, &needles[lane]) {
-                        (Some(found), Some(needle)) if found.is_before(self.order, needle) => {
+                        (Some(found), Some(needle)) if found.is_before(&self.shape, needle) => {
                             previous[lane] = Some(found);
                             next[lane] = found.link(level).load(Acquire);
                             node::prefetch(next[lane].cast());
@@ -346,14 +381,20 @@ impl SkipList {
         }
     }
 
+    /// Whether the splice of the last insert is right for the needle already.
+    #[inline]
+    fn encloses_lowest(&self, splice: &Splice, needle: &Needle<'_>) -> bool {
+        splice.height > 0 && self.encloses(splice, needle, 0)
+    }
+
     /// Whether the needle belongs between the two nodes of `splice` on `level`, and these are still neighbours.
     #[inline]
     fn encloses(&self, splice: &Splice, needle: &Needle<'_>, level: usize) -> bool {
         // SAFETY: addresses in a splice; see `aim`.
         let (previous, next) = unsafe { (self.node(splice.previous[level]), self.node(splice.next[level])) };
         self.link_after(previous, level).load(Acquire) == splice.next[level]
-            && previous.is_none_or(|node| node.is_before(self.order, needle))
-            && next.is_none_or(|node| !node.is_before(self.order, needle))
+            && previous.is_none_or(|node| node.is_before(&self.shape, needle))
+            && next.is_none_or(|node| !node.is_before(&self.shape, needle))
     }
 
     /// Links `node` in where the aimed `splice` says, lowest level first, and leaves the splice after it. Returns by how many bytes the
@@ -371,13 +412,17 @@ impl SkipList {
                 let link = self.link_after(previous, level);
                 if link.compare_exchange(next, node.as_ptr(), AcqRel, Acquire).is_ok() {
                     if level == 0 {
+                        node.set_before(splice.previous[0]);
                         // SAFETY: an address in a splice; see `aim`.
                         let next = unsafe { self.node(next) };
                         if let Some(next) = next {
                             next.give_way_to(node);
+                            next.set_before(node.as_ptr());
                         }
                         // Rows of hbase:meta sort by their parts; reads of one are none that matter.
-                        if self.order == Order::User && !previous.is_some_and(|previous| previous.is_in_row_of(node)) {
+                        if self.shape.order == Order::User
+                            && !previous.is_some_and(|previous| previous.is_in_row_of(node))
+                        {
                             grown_bytes = self.rows.note(node, !next.is_some_and(|next| next.is_in_row_of(node)));
                         }
                     }

@@ -130,3 +130,20 @@ fn facts_follow_the_cells() {
     let mut store = MemStore::new(Order::Meta);
     assert_eq!(store.snapshot().time_range(), None);
 }
+
+#[test]
+fn a_segment_expects_rows_like_those_of_the_one_before() {
+    let store_of = |rows: &[&str]| {
+        let store = MemStore::new(Order::User);
+        for row in rows {
+            let kv = make_cell(row.as_bytes(), b"q", 5, 4, b"v", b"");
+            store.active().insert(CellRef::from_checked(&kv, SeqId(1)));
+        }
+        store
+    };
+    for (rows, expected) in
+        [(&["user17", "user123", "user19"][..], "user1"), (&["b", "a"], ""), (&["only"], "only"), (&[], "")]
+    {
+        assert_eq!(store_of(rows).snapshot().common_row_prefix(), expected.as_bytes());
+    }
+}

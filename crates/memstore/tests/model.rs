@@ -8,7 +8,7 @@ mod common;
 use basalt_memstore::{Segment, SegmentId, SegmentIter};
 use base::{Dice, SeqId};
 use cell::{CellRef, KeyRef, Order};
-use common::{Model, make_cell, random_cell, random_key, seeds};
+use common::{Model, make_cell, random_cell, random_key, random_row, seeds};
 
 fn bytes_of(cell: Option<CellRef<'_>>) -> Option<(Vec<u8>, SeqId)> {
     cell.map(|c| (c.bytes().to_vec(), c.seq_id()))
@@ -30,7 +30,9 @@ fn check_seeks(iter: &mut SegmentIter, model: &Model, key: KeyRef<'_>, seed: u64
 
 fn run(order: Order, seed: u64) {
     let dice = Dice::seeded(seed);
-    let segment = Segment::new(order, SegmentId(1));
+    // What rows are expected to begin with may be right, right for some, or wrong.
+    let expected = if dice.one_in(2) { random_row(&dice, order) } else { Vec::new() };
+    let segment = Segment::expecting(order, SegmentId(1), &expected);
     let mut model = Model::new(order);
     let rounds = 20 + dice.below(40);
     let (mut seq, mut inserted) = (1, 0);
@@ -193,7 +195,9 @@ fn rows_that_share_their_first_eight_bytes_or_are_shorter_sort_right() {
 fn rows_of_a_large_segment_are_found_where_they_begin() {
     for seed in seeds(3) {
         let dice = Dice::seeded(seed);
-        let segment = Segment::new(Order::User, SegmentId(1));
+        let expected = [b"".as_slice(), b"user00000000", b"user000000004", b"usurer"][dice.below(4) as usize];
+        let new_segment = || Segment::expecting(Order::User, SegmentId(1), expected);
+        let segment = new_segment();
         let mut model = std::collections::BTreeMap::new();
         let (mut heap_bytes, mut numbers) = (0, (0..9000_u32).collect::<Vec<_>>());
         (1..numbers.len()).for_each(|i| numbers.swap(i, dice.below(i as u64 + 1) as usize));
@@ -229,7 +233,18 @@ fn rows_of_a_large_segment_are_found_where_they_begin() {
             });
             assert_eq!(found, expected, "seed {seed}, step {step}");
         }
-        let overhead = Segment::new(Order::User, SegmentId(1)).heap_bytes();
+        // Updates were linked in from their row's beginning: nothing may be out of its order.
+        let mut iter = segment.iter();
+        let mut on = iter.seek_to_first();
+        for (row, qualifier, seq) in model.keys() {
+            assert!(on, "seed {seed}: the segment ends before {row}");
+            let found = iter.current().map(|cell| (cell.row().to_vec(), cell.qualifier().to_vec(), cell.seq_id().0));
+            let expected = (row.clone().into_bytes(), qualifier.clone().into_bytes(), u64::MAX - seq);
+            assert_eq!(found, Some(expected), "seed {seed}");
+            on = iter.next();
+        }
+        assert!(!on, "seed {seed}: the segment has more than it should");
+        let overhead = new_segment().heap_bytes();
         assert_eq!(segment.heap_bytes(), heap_bytes + overhead, "seed {seed}");
     }
 }

@@ -107,7 +107,8 @@ impl Store {
         sort_files(&mut files);
         let settings = table_settings.with_overrides(&family.configuration);
         let order = if info.table.is_meta() { Order::Meta } else { Order::User };
-        let view = StoreView { memory: MemStore::new(order), files: files.into(), whole_from: ReadPoint(0) };
+        let memory = MemStore::expecting(order, &common_row_prefix(&files));
+        let view = StoreView { memory, files: files.into(), whole_from: ReadPoint(0) };
         Ok(Store {
             name: name.clone(),
             rules: FamilyRules::of(family, settings.time_to_purge_deletes_ms),
@@ -194,4 +195,16 @@ pub(crate) fn sort_files(files: &mut [Arc<StoreFile>]) {
             .then_with(|| a.reader.bulk_load_time_ms().cmp(&b.reader.bulk_load_time_ms()))
             .then_with(|| a.name.cmp(&b.name))
     });
+}
+
+/// What all rows of the files begin with: so most rows to come are likely to begin.
+fn common_row_prefix(files: &[Arc<StoreFile>]) -> Vec<u8> {
+    let mut rows =
+        files.iter().flat_map(|file| [file.reader.first_key(), file.reader.last_key()]).flatten().map(|key| key.row());
+    let mut common = rows.next().unwrap_or_default().to_vec();
+    for row in rows {
+        let len = common.iter().zip(row).take_while(|(a, b)| a == b).count();
+        common.truncate(len);
+    }
+    common
 }

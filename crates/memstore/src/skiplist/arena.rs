@@ -20,8 +20,9 @@ const MAX_SHARED_BYTES: usize = MAX_CHUNK_BYTES / 4;
 
 /// Most chunks in arenas and kept for later together; none are kept until somebody who knows the memory budget says how many.
 static MAX_CHUNKS: AtomicUsize = AtomicUsize::new(0);
-/// Of the spare chunks that nobody needed, this part is given back at a time: a flush, and what follows it, must not find them gone.
-const GIVEN_BACK_AT_ONCE: usize = 8;
+/// Of the spare chunks that nobody needed, this part is given back at a time (of ten seconds): a flush, and what follows it some minutes
+/// later, must not find them gone.
+const GIVEN_BACK_AT_ONCE: usize = 32;
 
 /// Chunks of [`MAX_CHUNK_BYTES`] that no arena holds, and how many are held.
 static SPARE: Mutex<Spare> = Mutex::new(Spare { chunks: Vec::new(), fewest: 0, in_arenas: 0 });

@@ -62,7 +62,7 @@ impl Cursor {
             self.go_to(at);
             return self.reseek(key);
         }
-        let needle = Needle::before_key(self.list.order, key);
+        let needle = Needle::before_key(&self.list.shape, key);
         let (_, found) = self.list.search(&needle, None, ptr::null_mut(), self.list.height());
         let at = address(found);
         self.go_to(at)
@@ -70,7 +70,7 @@ impl Cursor {
 
     /// To the last cell before `key`.
     pub(crate) fn seek_before(&mut self, key: KeyRef<'_>) -> bool {
-        let needle = Needle::before_key(self.list.order, key);
+        let needle = Needle::before_key(&self.list.shape, key);
         let (found, _) = self.list.search(&needle, None, ptr::null_mut(), self.list.height());
         let at = address(found.map(|node| self.standing(node)));
         self.go_to(at)
@@ -79,16 +79,16 @@ impl Cursor {
     /// To the first cell not before `key`, from here on.
     pub(crate) fn reseek(&mut self, key: KeyRef<'_>) -> bool {
         let list = &*self.list;
-        let needle = Needle::before_key(list.order, key);
+        let needle = Needle::before_key(&list.shape, key);
         let Some(mut node) = self.node() else { return false };
-        if !node.is_before(list.order, &needle) {
+        if !node.is_before(&list.shape, &needle) {
             return true;
         }
         // Climb: follow each node's highest link while that stays before the key; then search down from there.
         let mut level = node.height() - 1;
         let bound = loop {
             match list.next_of(Some(node), level) {
-                Some(next) if next.is_before(list.order, &needle) => {
+                Some(next) if next.is_before(&list.shape, &needle) => {
                     node = next;
                     level = node.height() - 1;
                 }

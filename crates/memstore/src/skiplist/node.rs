@@ -2,7 +2,8 @@
 
 use super::arena::{ALIGN, Arena};
 use base::SeqId;
-use base::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
+use base::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use cell::key::same_bytes;
 use cell::{CellRef, KeyRef, Order};
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -22,14 +23,16 @@ pub(super) struct Header {
     height: u16,
     /// Whether an equal cell of the same batch came after it.
     is_replaced: AtomicBool,
+    /// A node before it, mostly the last one, or null: where a search for a place just before it may begin.
+    before: Link,
 }
 
 const HEADER_BYTES: usize = size_of::<Header>();
 const LINK_BYTES: usize = size_of::<Link>();
 const _: () = assert!(HEADER_BYTES.is_multiple_of(align_of::<Link>()) && align_of::<Header>() <= ALIGN);
 
-/// A whole node of a list that lives for `'a`. Nothing in it changes any more except its links and the mark that it is
-/// replaced.
+/// A whole node of a list that lives for `'a`. Nothing in it changes any more except its links, the mark that it is
+/// replaced and the note of a node before it.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
     header: NonNull<Header>,
@@ -42,7 +45,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub(super) fn create(
         arena: &'a Arena,
-        order: Order,
+        shape: &Shape,
         cell: CellRef<'_>,
         stamp: Option<i64>,
         height: usize,
@@ -52,11 +55,12 @@ impl<'a> Node<'a> {
         let kv_at = HEADER_BYTES + height * LINK_BYTES;
         let (piece, grown_bytes) = arena.allocate(kv_at + kv.len());
         let header = Header {
-            row_prefix: row_prefix(order, cell.row()),
+            row_prefix: shape.prefix_of(cell.row()),
             seq_id: cell.seq_id().0,
             kv_len,
             height: height as u16,
             is_replaced: AtomicBool::new(false),
+            before: Link::new(ptr::null_mut()),
         };
         // SAFETY: the piece is ours alone, `kv_at + kv.len()` bytes long and aligned for header and links; the three
         // parts written lie inside it one after the other. The timestamp is the key's last 8 bytes before the type,
@@ -95,7 +99,7 @@ impl<'a> Node<'a> {
 
     #[inline]
     fn header(self) -> &'a Header {
-        // SAFETY: a `Node` is whole and alive for `'a`; nobody writes a header after creation, but for an atomic.
+        // SAFETY: a `Node` is whole and alive for `'a`; nobody writes a header after creation, but for its atomics.
         unsafe { self.header.as_ref() }
     }
 
@@ -124,6 +128,20 @@ impl<'a> Node<'a> {
     #[inline]
     pub(super) fn is_in_row_of(self, other: Node<'_>) -> bool {
         self.header().row_prefix == other.header().row_prefix && self.cell().row() == other.cell().row()
+    }
+
+    /// Notes a node before it, or null, from which a search for a place just before this one may begin. It must be of the same list, and
+    /// its creation must happen before this call.
+    #[inline]
+    pub(super) fn set_before(self, before: *mut Header) {
+        self.header().before.store(before, Release);
+    }
+
+    /// What was noted last with [`Node::set_before`].
+    #[inline]
+    pub(super) fn before(self) -> Option<Node<'a>> {
+        // SAFETY: null, or a node of this list, whose arena lives for `'a`; its creation happens before it was stored with release order.
+        unsafe { Node::from_ptr(self.header().before.load(Acquire)) }
     }
 
     /// Its link on `level`, which must be below its height.
@@ -155,12 +173,12 @@ impl<'a> Node<'a> {
 
     /// Whether it comes before `needle`.
     #[inline]
-    pub(super) fn is_before(self, order: Order, needle: &Needle<'_>) -> bool {
+    pub(super) fn is_before(self, shape: &Shape, needle: &Needle<'_>) -> bool {
         let header = self.header();
         if header.row_prefix != needle.row_prefix {
             return header.row_prefix < needle.row_prefix;
         }
-        match order.keys(self.cell().key(), needle.key) {
+        match shape.order.keys(self.cell().key(), needle.key) {
             Ordering::Less => true,
             Ordering::Greater => false,
             Ordering::Equal => header.seq_id > needle.seq_id,
@@ -178,14 +196,14 @@ pub(super) struct Needle<'k> {
 impl<'k> Needle<'k> {
     /// Before every cell with `key`.
     #[inline]
-    pub(super) fn before_key(order: Order, key: KeyRef<'k>) -> Needle<'k> {
-        Needle { row_prefix: row_prefix(order, key.row()), key, seq_id: u64::MAX }
+    pub(super) fn before_key(shape: &Shape, key: KeyRef<'k>) -> Needle<'k> {
+        Needle { row_prefix: shape.prefix_of(key.row()), key, seq_id: u64::MAX }
     }
 
     /// Where `cell` belongs: before its equals.
     #[inline]
-    pub(super) fn for_cell(order: Order, cell: CellRef<'k>) -> Needle<'k> {
-        Needle { row_prefix: row_prefix(order, cell.row()), key: cell.key(), seq_id: cell.seq_id().0 }
+    pub(super) fn for_cell(shape: &Shape, cell: CellRef<'k>) -> Needle<'k> {
+        Needle { row_prefix: shape.prefix_of(cell.row()), key: cell.key(), seq_id: cell.seq_id().0 }
     }
 
     /// Where `node` belongs: before its equals.
@@ -196,19 +214,38 @@ impl<'k> Needle<'k> {
     }
 }
 
-/// A number that orders as rows do, as far as it goes: the first 8 bytes, missing ones 0. Rows of hbase:meta do not
-/// sort by their bytes; they all get 0.
-#[inline]
-fn row_prefix(order: Order, row: &[u8]) -> u64 {
-    if order != Order::User {
-        return 0;
+/// What a list knows of its rows before the first of them.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// The order of the cells.
+    pub(super) order: Order,
+    /// What most rows begin with: a guess, that only makes comparisons faster.
+    common: Box<[u8]>,
+}
+
+impl Shape {
+    pub(super) fn new(order: Order, common: &[u8]) -> Shape {
+        Shape { order, common: common.into() }
     }
-    if let Some(first) = row.first_chunk::<8>() {
-        return u64::from_be_bytes(*first);
+
+    /// A number that orders as rows do, as far as it goes: of rows that begin as most do the 8 bytes behind that, missing ones 0; of rows
+    /// before all those the least, of rows after them the greatest. Rows of hbase:meta do not sort by their bytes; they all get 0.
+    #[inline]
+    fn prefix_of(&self, row: &[u8]) -> u64 {
+        if self.order != Order::User {
+            return 0;
+        }
+        let rest = match row.split_at_checked(self.common.len()) {
+            Some((start, rest)) if same_bytes(start, &self.common) => rest,
+            _ => return if row < &*self.common { 0 } else { u64::MAX },
+        };
+        if let Some(first) = rest.first_chunk::<8>() {
+            return u64::from_be_bytes(*first);
+        }
+        let mut padded = [0; 8];
+        padded[..rest.len()].copy_from_slice(rest);
+        u64::from_be_bytes(padded)
     }
-    let mut padded = [0; 8];
-    padded[..row.len()].copy_from_slice(row);
-    u64::from_be_bytes(padded)
 }
 
 /// Brings two cache lines from `start` on near. Any address is allowed, null too.

@@ -18,9 +18,10 @@ const ROWS_AT: [usize; 4] = [1 << 10, 1 << 12, 1 << 14, 1 << 16];
 #[cfg(shuttle)]
 const ROWS_AT: [usize; 4] = [1, 2, 4, 8];
 const SLOTS_PER_ROW: usize = 4;
-/// Low bits of a node's address, which are free: a part of the hash, so that a slot of another row is mostly known without a look at
-/// its node.
-const TAG_MASK: usize = super::arena::ALIGN - 1;
+/// The upper bits of an address, which no system uses for a program's own memory unless asked to: a part of the hash, so that a slot of
+/// another row is known without a look at its node.
+const TAG_SHIFT: u32 = usize::BITS - 16;
+const TAG_MASK: usize = usize::MAX << TAG_SHIFT;
 
 type Slot = AtomicPtr<Header>;
 
@@ -32,17 +33,21 @@ pub(super) struct RowStarts {
     rows: AtomicUsize,
 }
 
+/// A product of 128 bits folded into 64, as in wyhash: every bit of the words comes to every bit of the result.
 fn hash(row: &[u8]) -> usize {
-    let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    let mix = |hash: u64, word: u64| {
+        let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
+        (product as u64) ^ (product >> 64) as u64
+    };
     let (words, rest) = row.as_chunks::<8>();
     let hash = words.iter().fold(row.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    let hash = rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)));
-    // The product's upper bits depend on every byte; slots go by the lower ones.
-    (hash ^ hash >> 32) as usize
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(mix(hash, u64::from_le_bytes(last)), 0x2545_f491_4f6c_dd1d) as usize
 }
 
 fn tag(hash: usize) -> usize {
-    hash >> 24 & TAG_MASK
+    hash & TAG_MASK
 }
 
 fn slot(table: &[Slot], hash: usize) -> &Slot {
@@ -72,11 +77,15 @@ impl RowStarts {
                 grown_bytes = slots * size_of::<Slot>();
             }
         }
+        let address = node.as_ptr();
+        // An address that has no room for a tag: the row is looked for in the list, then.
+        let noted =
+            if address.addr() & TAG_MASK == 0 { address.map_addr(|bits| bits | tag(hash)) } else { ptr::null_mut() };
         let mut is_noted = false;
         for table in self.tables.iter().rev().filter_map(OnceLock::get) {
             let slot = slot(table, hash);
             if !is_noted {
-                slot.store(node.as_ptr().map_addr(|address| address | tag(hash)), Release);
+                slot.store(noted, Release);
                 is_noted = true;
             } else if self.holds(slot, hash, row).is_some() {
                 // The node that was first before.
@@ -115,5 +124,25 @@ impl RowStarts {
         // as long as the list.
         let node = unsafe { Node::from_ptr(held.map_addr(|address| address & !TAG_MASK)) }?;
         (node.cell().row() == row).then_some(node)
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    /// Numbers at a row's end are what most rows differ in, and they may end with a whole word or within one.
+    #[test]
+    fn rows_that_differ_in_their_last_bytes_get_slots_of_their_own() {
+        for start in ["", "user", "row-", "user0000000"] {
+            for digits in 5..20 {
+                let mut slots: Vec<usize> =
+                    (0..10_000).map(|i| hash(format!("{start}{i:0digits$}").as_bytes()) & ((1 << 18) - 1)).collect();
+                slots.sort_unstable();
+                slots.dedup();
+                // Of 10,000 balls in 262,144 urns some 190 meet another.
+                assert!(slots.len() > 9_700, "{start} and {digits} digits: {} slots", slots.len());
+            }
+        }
     }
 }
