@@ -40,3 +40,15 @@ pub fn spare_memory_bytes() -> usize {
 pub fn release_spare_memory() {
     skiplist::release_spare();
 }
+
+/// Makes memory ready for segments while cells come in, a few MiB ahead of them and within what [`keep_spare_memory`] allows, until
+/// `is_over` says so, which is asked after [`wake_memory_makers`]. Memory fresh from the operating system is cleared when it is written first;
+/// without a thread in here that falls to whoever inserts, 2 MiB at a time.
+pub fn make_memory_ready(is_over: impl Fn() -> bool) {
+    skiplist::make_ready(is_over);
+}
+
+/// Has all who are in [`make_memory_ready`] look whether it is over.
+pub fn wake_memory_makers() {
+    skiplist::wake_makers();
+}

@@ -22,7 +22,7 @@ mod rows;
 mod tests;
 
 use arena::Arena;
-pub(crate) use arena::{keep_spare, release_spare, spare_bytes};
+pub(crate) use arena::{keep_spare, make_ready, release_spare, spare_bytes, wake_makers};
 use base::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use base::sync::{Mutex, MutexGuard};
 use cell::key::same_bytes;

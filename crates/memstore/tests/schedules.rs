@@ -3,9 +3,13 @@
 
 mod common;
 
-use basalt_memstore::{Segment, SegmentId, keep_spare_memory, release_spare_memory};
+use basalt_memstore::{
+    Segment, SegmentId, keep_spare_memory, make_memory_ready, release_spare_memory, wake_memory_makers,
+};
 use base::SeqId;
-use base::sync::{atomic::AtomicUsize, atomic::Ordering::SeqCst, explore, thread};
+use base::sync::{
+    atomic::AtomicBool, atomic::AtomicUsize, atomic::Ordering, atomic::Ordering::SeqCst, explore, thread,
+};
 use cell::{CellRef, KeyRef, Order};
 use common::make_cell;
 use std::sync::Arc;
@@ -136,6 +140,11 @@ fn batches_from_three_threads_are_all_there() {
 fn spare_memory_has_one_owner() {
     explore(|| {
         keep_spare_memory(16 << 20);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let maker = thread::spawn({
+            let is_over = is_over.clone();
+            move || make_memory_ready(|| is_over.load(Ordering::Acquire))
+        });
         let workers: Vec<_> = (0..2_u8)
             .map(|worker| {
                 thread::spawn(move || {
@@ -162,6 +171,9 @@ fn spare_memory_has_one_owner() {
             })
             .collect();
         workers.into_iter().for_each(|worker| worker.join().expect("a worker"));
+        is_over.store(true, Ordering::Release);
+        wake_memory_makers();
+        maker.join().expect("it ends");
         keep_spare_memory(0);
     });
 }

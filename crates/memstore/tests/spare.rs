@@ -2,10 +2,14 @@
 
 mod common;
 
-use basalt_memstore::{Segment, SegmentId, keep_spare_memory, release_spare_memory, spare_memory_bytes};
-use base::SeqId;
+use basalt_memstore::{
+    Segment, SegmentId, keep_spare_memory, make_memory_ready, release_spare_memory, spare_memory_bytes,
+    wake_memory_makers,
+};
+use base::{Clock, SeqId, SystemClock};
 use cell::{CellRef, Order};
 use common::make_cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const MIB: usize = 1 << 20;
 
@@ -54,4 +58,40 @@ fn memory_is_kept_within_the_bound_that_memstores_have_together_and_given_back_b
         before = now;
     }
     assert_eq!(before, 0);
+    memory_is_made_ready_while_cells_come_in();
+}
+
+/// A part of the test above: it is about the same memory.
+fn memory_is_made_ready_while_cells_come_in() {
+    let is_over = AtomicBool::new(false);
+    let until = |what: &dyn Fn(usize) -> bool| {
+        let (clock, patience_us) = (SystemClock::new(), 60_000_000);
+        let start_us = clock.monotonic_us();
+        while !what(spare_memory_bytes()) {
+            assert!(clock.monotonic_us() - start_us < patience_us, "{} bytes are ready", spare_memory_bytes());
+            std::thread::yield_now();
+        }
+    };
+    std::thread::scope(|scope| {
+        let maker = scope.spawn(|| make_memory_ready(|| is_over.load(Ordering::Acquire)));
+        let segment = filled(10 * MIB);
+        until(&|ready| ready == 8 * MIB);
+        // The next cells find theirs there, and it is made good.
+        let another = filled(4 * MIB);
+        until(&|ready| ready == 8 * MIB);
+        // Never more than all may have together: here some 16 MiB are in use.
+        keep_spare_memory(20 * MIB);
+        drop((segment, another));
+        assert!(spare_memory_bytes() <= 20 * MIB, "{} bytes are kept", spare_memory_bytes());
+        for _ in 0..200 {
+            release_spare_memory();
+        }
+        let segment = filled(17 * MIB);
+        until(&|ready| ready > 0);
+        assert!(spare_memory_bytes() + 16 * MIB <= 20 * MIB, "{} bytes beside 17 MiB", spare_memory_bytes());
+        drop(segment);
+        is_over.store(true, Ordering::Release);
+        wake_memory_makers();
+        maker.join().expect("it ends");
+    });
 }

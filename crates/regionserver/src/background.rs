@@ -57,6 +57,7 @@ pub(crate) fn spawn(server: &Arc<RegionServer>) -> Vec<JoinHandle<()>> {
     }
     start("chores".into(), Box::new(chores));
     start("mob-cleaner".into(), Box::new(clean_mob_files));
+    start("memory".into(), Box::new(|server| region::make_memory_ready(|| server.stop.is_set())));
     threads
 }
 

@@ -454,6 +454,7 @@ impl RegionServer {
     /// [`ServerError`] of the first region that did not close.
     pub fn stop(&self, mode: CloseMode) -> Result<(), ServerError> {
         self.stop.set();
+        region::wake_memory_makers();
         self.flushes.close();
         self.small_compactions.close();
         self.large_compactions.close();

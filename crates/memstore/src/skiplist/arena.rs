@@ -4,8 +4,8 @@
 //! memstore that was flushed is soon followed by one as large, and memory fresh from the operating system must be cleared
 //! first, which costs more than all else that an insert does. Follows: `ChunkCreator`, `MemStoreChunkPool`.
 
-use base::sync::Mutex;
 use base::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use base::sync::{Condvar, Mutex};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
 
@@ -24,8 +24,14 @@ static MAX_CHUNKS: AtomicUsize = AtomicUsize::new(0);
 /// later, must not find them gone.
 const GIVEN_BACK_AT_ONCE: usize = 32;
 
+/// Spare chunks that there should be while cells come in. An insert that finds none has 2 MiB cleared by the operating system before it
+/// goes on, and whoever waits for its row, its turn or its processor with it.
+const READY_CHUNKS: usize = 4;
+
 /// Chunks of [`MAX_CHUNK_BYTES`] that no arena holds, and how many are held.
-static SPARE: Mutex<Spare> = Mutex::new(Spare { chunks: Vec::new(), fewest: 0, in_arenas: 0 });
+static SPARE: Mutex<Spare> = Mutex::new(Spare { chunks: Vec::new(), fewest: 0, in_arenas: 0, wanted: 0 });
+/// Somebody wants chunks to be made ready, or those who do it are to look whether they should stop.
+static WANTED: Condvar = Condvar::new();
 
 struct Spare {
     chunks: Vec<NonNull<Chunk>>,
@@ -33,6 +39,15 @@ struct Spare {
     fewest: usize,
     /// Chunks of that size in arenas.
     in_arenas: usize,
+    /// Chunks that are to be made ready.
+    wanted: usize,
+}
+
+impl Spare {
+    /// Chunks that may be added.
+    fn room(&self) -> usize {
+        MAX_CHUNKS.load(Relaxed).saturating_sub(self.in_arenas + self.chunks.len())
+    }
 }
 
 // SAFETY: each chunk is plain memory from the global allocator, tied to no thread, and owned by the list alone.
@@ -55,12 +70,44 @@ pub(crate) fn release_spare() {
         let keep = spare.chunks.len() - spare.fewest.div_ceil(GIVEN_BACK_AT_ONCE);
         let unneeded = spare.chunks.split_off(keep);
         spare.fewest = keep;
+        spare.wanted = 0;
         unneeded
     };
     for chunk in unneeded {
         // SAFETY: every spare chunk was allocated with this layout and is taken off the list once.
         unsafe { dealloc(chunk.as_ptr().cast::<u8>(), Arena::layout(MAX_CHUNK_BYTES)) };
     }
+}
+
+/// Makes chunks ready, ahead of those who need them, until `is_over` says so: asked whenever there is something to do, and after
+/// [`wake_makers`].
+pub(crate) fn make_ready(is_over: impl Fn() -> bool) {
+    let mut spare = SPARE.lock();
+    loop {
+        if is_over() {
+            return;
+        }
+        if spare.wanted == 0 || spare.room() == 0 {
+            WANTED.wait(&mut spare);
+            continue;
+        }
+        spare.wanted -= 1;
+        drop(spare);
+        let chunk = Arena::new_chunk(MAX_CHUNK_BYTES);
+        // It is only now that the operating system gives the pages.
+        for at in (0..MAX_CHUNK_BYTES).step_by(PAGE_BYTES) {
+            // SAFETY: inside a chunk that is nobody else's yet.
+            unsafe { chunk.cast::<u8>().add(at).write_volatile(0) };
+        }
+        spare = SPARE.lock();
+        spare.chunks.push(chunk);
+    }
+}
+
+/// Has everybody who is in [`make_ready`] look whether it is over.
+pub(crate) fn wake_makers() {
+    let _so_that_none_is_between_looking_and_waiting = SPARE.lock();
+    WANTED.notify_all();
 }
 
 /// Start of every chunk; the bytes to hand out follow it.
@@ -74,6 +121,8 @@ struct Chunk {
     used_bytes: AtomicUsize,
 }
 
+/// No system has smaller pages.
+const PAGE_BYTES: usize = 4096;
 const HEADER_BYTES: usize = size_of::<Chunk>();
 const _: () = assert!(HEADER_BYTES.is_multiple_of(ALIGN) && align_of::<Chunk>() == ALIGN);
 
@@ -167,17 +216,20 @@ impl Arena {
     }
 
     fn add_chunk(&self, growth: &mut Growth, chunk_bytes: usize) -> NonNull<Chunk> {
-        let chunk = Arena::spare_chunk(chunk_bytes).unwrap_or_else(|| {
-            let layout = Arena::layout(chunk_bytes);
-            // SAFETY: the layout has a size of at least the header's.
-            NonNull::new(unsafe { alloc(layout) }.cast::<Chunk>()).unwrap_or_else(|| handle_alloc_error(layout))
-        });
+        let chunk = Arena::spare_chunk(chunk_bytes).unwrap_or_else(|| Arena::new_chunk(chunk_bytes));
         let header = Chunk { previous: growth.newest, bytes: chunk_bytes, used_bytes: AtomicUsize::new(HEADER_BYTES) };
         // SAFETY: memory of nobody else's, large enough and aligned for the header.
         unsafe { chunk.write(header) };
         growth.newest = chunk.as_ptr();
         self.held_bytes.fetch_add(chunk_bytes, Relaxed);
         chunk
+    }
+
+    /// Fresh memory, not written yet.
+    fn new_chunk(chunk_bytes: usize) -> NonNull<Chunk> {
+        let layout = Arena::layout(chunk_bytes);
+        // SAFETY: the layout has a size of at least the header's.
+        NonNull::new(unsafe { alloc(layout) }.cast::<Chunk>()).unwrap_or_else(|| handle_alloc_error(layout))
     }
 
     fn spare_chunk(chunk_bytes: usize) -> Option<NonNull<Chunk>> {
@@ -188,6 +240,10 @@ impl Arena {
         spare.in_arenas += 1;
         let chunk = spare.chunks.pop();
         spare.fewest = spare.fewest.min(spare.chunks.len());
+        if spare.chunks.len() < READY_CHUNKS && spare.room() > 0 {
+            spare.wanted = READY_CHUNKS - spare.chunks.len();
+            WANTED.notify_one();
+        }
         chunk
     }
 
@@ -218,7 +274,7 @@ impl Drop for Arena {
         }
         let mut kept = SPARE.lock();
         kept.in_arenas -= spare.len();
-        let room = MAX_CHUNKS.load(Relaxed).saturating_sub(kept.in_arenas + kept.chunks.len());
+        let room = kept.room();
         let too_many = spare.split_off(spare.len().min(room));
         kept.chunks.append(&mut spare);
         drop(kept);
