@@ -14,6 +14,7 @@ pub(crate) struct BlockWriter {
     undecided: bool,
     checksum: ChecksumType,
     bytes_per_checksum: usize,
+    /// Where the next block will start.
     offset: u64,
     /// Where the last block of each type starts.
     previous: [i64; BlockType::COUNT],
@@ -37,11 +38,6 @@ impl BlockWriter {
             uncompressed_bytes: 0,
             scratch: Vec::new(),
         }
-    }
-
-    /// Where the next block will start.
-    pub fn offset(&self) -> u64 {
-        self.offset
     }
 
     /// Codec of the file, after its first block.

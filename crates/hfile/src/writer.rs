@@ -420,9 +420,9 @@ impl Writer {
         self.info.insert(Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
     }
 
-    /// Bytes that left for the file so far (blocks still being filled not counted).
+    /// Bytes of the blocks that left for the file so far, before compression: work done, by which a compaction is paced.
     pub fn written_bytes(&self) -> u64 {
-        self.out.offset()
+        self.out.uncompressed_bytes
     }
 
     /// Cells added so far.

@@ -44,7 +44,7 @@ pub enum CompactionKind {
 
 /// Holds a compaction back.
 pub trait Throttle {
-    /// `bytes` more were written: waits as long as the budget wants. False stops the compaction.
+    /// `bytes` more were written, as they were before compression (HBase counts so too): waits as long as the budget wants. False stops the compaction.
     fn wrote(&self, bytes: u64) -> bool;
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use basalt_region::{CompactionKind, Region, Unthrottled, mob_family_dir};
+use basalt_region::{CompactionKind, Region, Throttle, Unthrottled, mob_family_dir};
 use base::{Config, Dice};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
@@ -11,6 +11,7 @@ use fs::{FilePath, MemVolume, Volume};
 use hfile::{Compression, Reader, ReaderContext};
 use model::{FamilyDescriptor, Mutation, MutationKind, RegionInfo, Scan, TableDescriptor, TableName};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const NOW: i64 = 1_700_000_000_000;
 const KEY: &str = "basalt.hfile.compression.default";
@@ -250,6 +251,34 @@ fn mob_files_are_packed_where_it_pays() {
     assert_eq!(documents, (Compression::Snappy, vec![Compression::Snappy]));
     let pictures = codecs_with(&|dice| noise(dice, 200_000));
     assert_eq!(pictures, (Compression::None, vec![Compression::Snappy]));
+}
+
+/// As HBase counts: by what is rewritten, not by how small it gets. Else packed files would be compacted without a pause.
+#[test]
+fn a_compaction_is_paced_by_bytes_before_compression() {
+    #[derive(Default)]
+    struct Count(AtomicU64);
+    impl Throttle for Count {
+        fn wrote(&self, bytes: u64) -> bool {
+            self.0.fetch_add(bytes, Ordering::Relaxed);
+            true
+        }
+    }
+    let counted = |default: &str| {
+        let (server, dice) = (server(Some(default)), Dice::seeded(11));
+        let region = server.table([family("f")]);
+        for round in 0..2 {
+            fill(&region, round * 1000..(round + 1) * 1000, || letters(&dice, 1000));
+            flush(&region);
+        }
+        let count = Count::default();
+        let job = region.select_compaction(Some(b"f"), CompactionKind::Major).expect("open").expect("two files");
+        let outcome = region.compact(job, &count).expect("compacted");
+        (count.0.into_inner(), outcome.output_bytes)
+    };
+    let (plain, packed) = (counted("NONE"), counted("SNAPPY"));
+    assert!(packed.1 * 2 < plain.1);
+    assert!(plain.0 > 1_900_000 && packed.0.abs_diff(plain.0) < 70_000, "{plain:?} {packed:?}");
 }
 
 /// What `docs/operations/migration.md` asks for before a move back: NONE, then a major compaction.

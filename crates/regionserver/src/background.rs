@@ -29,14 +29,9 @@ type Body = Box<dyn FnOnce(&Arc<RegionServer>) + Send>;
 /// Starts the threads of a server.
 pub(crate) fn spawn(server: &Arc<RegionServer>) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
-    let niceness = server.config.get(&settings::BACKGROUND_NICENESS);
     let mut start = |name: String, body: Body| {
         let server = server.clone();
-        let run = move || {
-            give_way(niceness);
-            body(&server);
-        };
-        let thread = std::thread::Builder::new().name(name).spawn(run);
+        let thread = std::thread::Builder::new().name(name).spawn(move || body(&server));
         threads.push(thread.expect("the system lets a process have a dozen threads"));
     };
     for i in 0..server.config.get(&settings::FLUSHER_COUNT) {
@@ -59,15 +54,6 @@ pub(crate) fn spawn(server: &Arc<RegionServer>) -> Vec<JoinHandle<()>> {
     start("mob-cleaner".into(), Box::new(clean_mob_files));
     start("memory".into(), Box::new(|server| region::make_memory_ready(|| server.stop.is_set())));
     threads
-}
-
-/// This thread takes a smaller share of the processors from now on. Linux has a nice value for each thread; where it is not allowed all
-/// stay alike.
-fn give_way(niceness: u32) {
-    if cfg!(target_os = "linux") && niceness > 0 {
-        let own = rustix::process::getpriority_process(None).unwrap_or(0);
-        let _ = rustix::process::setpriority_process(None, own.saturating_add(niceness as i32).min(19));
-    }
 }
 
 fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
@@ -367,23 +353,5 @@ fn survey(server: &Arc<RegionServer>) {
         if let Err(error) = region.discharge() {
             tracing::warn!("archiving compacted files of {}: {error}", region.info().name_string());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::give_way;
-    use rustix::process::getpriority_process;
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn a_thread_that_gives_way_does_so_alone() {
-        let before = getpriority_process(None).expect("nice value");
-        let other = std::thread::spawn(|| {
-            give_way(1);
-            getpriority_process(None).expect("nice value")
-        });
-        assert_eq!(other.join().expect("no panic"), (before + 1).min(19));
-        assert_eq!(getpriority_process(None).expect("nice value"), before);
     }
 }

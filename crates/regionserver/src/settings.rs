@@ -53,18 +53,6 @@ pub const FLUSHER_COUNT: Setting<u32> = Setting {
     doc: "Regions flushed at the same time.",
 };
 
-/// How much flushes and compactions give way to calls.
-pub const BACKGROUND_NICENESS: Setting<u32> = Setting {
-    key: "basalt.background.niceness",
-    default: 0,
-    min: 0,
-    max: 19,
-    unit: "",
-    doc: "The nice value of the threads that flush, compact and do chores; those that answer calls have the process's own. 0 treats all \
-          alike. With more, calls wait less for background work where there is more to do than processors, but longer for a lock that such \
-          a thread holds and is not run to give back; and flushes fall behind writes for longer.",
-};
-
 /// Threads for small compactions.
 pub const SMALL_COMPACTION_THREADS: Setting<u32> = Setting {
     key: "hbase.regionserver.thread.compaction.small",
@@ -172,7 +160,6 @@ pub const ALL: &[&dyn SettingRow] = &[
     &GLOBAL_MEMSTORE_FRACTION,
     &GLOBAL_MEMSTORE_LOWER_FRACTION,
     &FLUSHER_COUNT,
-    &BACKGROUND_NICENESS,
     &SMALL_COMPACTION_THREADS,
     &LARGE_COMPACTION_THREADS,
     &COMPACTION_BYTES_PER_SECOND,

@@ -133,7 +133,7 @@ impl MobSink {
         out.append(CellRef::from_checked(&self.reference, cell.seq_id())).map_err(|e| wrap(&self.store, e))
     }
 
-    /// Bytes that left for the MOB file.
+    /// Bytes that left for the MOB file, before compression.
     pub(crate) fn written_bytes(&self) -> u64 {
         self.file.as_ref().map_or(0, |file| file.writer.written_bytes())
     }
