@@ -96,9 +96,9 @@ impl SkipList {
         self.shape.order
     }
 
-    /// Bytes of its nodes and tables.
+    /// Bytes of the chunks with its nodes and tables.
     pub(crate) fn arena_bytes(&self) -> usize {
-        self.arena.held_bytes() + self.rows.held_bytes()
+        self.arena.held_bytes()
     }
 
     /// Starts a run of inserts by this thread.
@@ -423,7 +423,8 @@ impl SkipList {
                         if self.shape.order == Order::User
                             && !previous.is_some_and(|previous| previous.is_in_row_of(node))
                         {
-                            grown_bytes = self.rows.note(node, !next.is_some_and(|next| next.is_in_row_of(node)));
+                            grown_bytes =
+                                self.rows.note(&self.arena, node, !next.is_some_and(|next| next.is_in_row_of(node)));
                         }
                     }
                     break;

@@ -121,6 +121,8 @@ struct Chunk {
     used_bytes: AtomicUsize,
 }
 
+/// The largest piece that fits an ordinary chunk.
+pub(super) const TABLE_BYTES: usize = MAX_CHUNK_BYTES - HEADER_BYTES;
 /// No system has smaller pages.
 const PAGE_BYTES: usize = 4096;
 const HEADER_BYTES: usize = size_of::<Chunk>();
@@ -176,6 +178,16 @@ impl Arena {
             return (piece, 0);
         }
         self.allocate_slow(bytes)
+    }
+
+    /// As [`Arena::allocate`], for up to [`TABLE_BYTES`] that are written at once: a large piece is a spare chunk, if there is one, so that
+    /// its pages are there already.
+    pub(super) fn allocate_table(&self, bytes: usize) -> (NonNull<u8>, usize) {
+        if bytes <= MAX_SHARED_BYTES || bytes > TABLE_BYTES {
+            return self.allocate(bytes);
+        }
+        let chunk = self.add_chunk(&mut self.growth.lock(), MAX_CHUNK_BYTES);
+        (Arena::cut(chunk, bytes).expect("a fresh chunk has room"), MAX_CHUNK_BYTES)
     }
 
     /// A piece of `chunk`, which must be one of this arena's; `None` when it is used up.

@@ -5,9 +5,10 @@
 //! cells of one row are not inserted by two threads at once (the region's row locks see to that): whoever makes another node the first
 //! of its row changes the table before its insert returns.
 
+use super::arena::{ALIGN, Arena, TABLE_BYTES};
 use super::node::{Header, Node};
 use base::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 
 /// Rows at which each table is made. A list of fewer rows is searched fast enough, and at the end a table has had about as many rows as
@@ -25,10 +26,49 @@ const TAG_MASK: usize = usize::MAX << TAG_SHIFT;
 
 type Slot = AtomicPtr<Header>;
 
+/// The largest table just fits an ordinary chunk of the arena.
+const fn slots_for(rows: usize) -> usize {
+    let (wanted, most) = (rows * SLOTS_PER_ROW, TABLE_BYTES / size_of::<Slot>());
+    if wanted < most { wanted } else { most }
+}
+const _: () = assert!(align_of::<Slot>() <= ALIGN);
+
+/// Slots in the arena of the list that these beginnings belong to.
+#[derive(Clone, Copy, Debug)]
+struct Table {
+    slots: NonNull<Slot>,
+    len: usize,
+}
+
+// SAFETY: an address of atomics that live as long as the list, which only hands out references to them.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
+
+impl Table {
+    /// An empty table, and by how many bytes the arena grew for it.
+    fn new(arena: &Arena, len: usize) -> (Table, usize) {
+        let (piece, grown_bytes) = arena.allocate_table(len * size_of::<Slot>());
+        let slots = piece.cast::<Slot>();
+        for at in 0..len {
+            // SAFETY: inside the piece, which is ours and aligned.
+            unsafe { slots.add(at).write(Slot::new(ptr::null_mut())) };
+        }
+        (Table { slots, len }, grown_bytes)
+    }
+
+    fn slot(&self, hash: usize) -> &Slot {
+        let at = (((hash as u64 & u64::from(u32::MAX)) * self.len as u64) >> 32) as usize;
+        // SAFETY: a number of 32 bits times `len`, without its lower 32, is below `len`; the slots were made by `new`, and the arena,
+        // which belongs to the same list as the table, lives at least as long as this borrow of the table.
+        unsafe { self.slots.add(at).as_ref() }
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct RowStarts {
-    tables: [OnceLock<Box<[Slot]>>; ROWS_AT.len()],
+    tables: [OnceLock<Table>; ROWS_AT.len()],
     /// Rows that were noted.
     rows: AtomicUsize,
 }
@@ -50,31 +90,24 @@ fn tag(hash: usize) -> usize {
     hash & TAG_MASK
 }
 
-fn slot(table: &[Slot], hash: usize) -> &Slot {
-    &table[hash & (table.len() - 1)]
-}
-
 impl RowStarts {
     pub(super) const fn new() -> RowStarts {
         RowStarts { tables: [const { OnceLock::new() }; ROWS_AT.len()], rows: AtomicUsize::new(0) }
     }
 
-    /// Bytes of the tables.
-    pub(super) fn held_bytes(&self) -> usize {
-        self.tables.iter().filter_map(OnceLock::get).map(|table| table.len() * size_of::<Slot>()).sum()
-    }
-
     /// `node`, which is linked, is now its row's first; `is_new`: it is the only one. Returns by how many bytes the tables grew.
-    pub(super) fn note(&self, node: Node<'_>, is_new: bool) -> usize {
+    pub(super) fn note(&self, arena: &Arena, node: Node<'_>, is_new: bool) -> usize {
         let mut grown_bytes = 0;
         let row = node.cell().row();
         let hash = hash(row);
         if is_new {
             let rows = self.rows.fetch_add(1, Relaxed) + 1;
             if let Some(at) = ROWS_AT.iter().position(|at| *at == rows) {
-                let slots = rows * SLOTS_PER_ROW;
-                self.tables[at].get_or_init(|| (0..slots).map(|_| Slot::new(ptr::null_mut())).collect());
-                grown_bytes = slots * size_of::<Slot>();
+                self.tables[at].get_or_init(|| {
+                    let (table, bytes) = Table::new(arena, slots_for(rows));
+                    grown_bytes = bytes;
+                    table
+                });
             }
         }
         let address = node.as_ptr();
@@ -83,7 +116,7 @@ impl RowStarts {
             if address.addr() & TAG_MASK == 0 { address.map_addr(|bits| bits | tag(hash)) } else { ptr::null_mut() };
         let mut is_noted = false;
         for table in self.tables.iter().rev().filter_map(OnceLock::get) {
-            let slot = slot(table, hash);
+            let slot = table.slot(hash);
             if !is_noted {
                 slot.store(noted, Release);
                 is_noted = true;
@@ -102,7 +135,7 @@ impl RowStarts {
     #[inline]
     pub(super) fn prefetch(&self, row: &[u8]) {
         if let Some(table) = self.tables.iter().rev().find_map(OnceLock::get) {
-            super::node::prefetch(ptr::from_ref(slot(table, hash(row))).cast());
+            super::node::prefetch(ptr::from_ref(table.slot(hash(row))).cast());
         }
     }
 
@@ -111,7 +144,7 @@ impl RowStarts {
     pub(super) fn find<'a>(&'a self, row: &[u8]) -> Option<Node<'a>> {
         self.tables[0].get()?;
         let hash = hash(row);
-        self.tables.iter().rev().filter_map(OnceLock::get).find_map(|table| self.holds(slot(table, hash), hash, row))
+        self.tables.iter().rev().filter_map(OnceLock::get).find_map(|table| self.holds(table.slot(hash), hash, row))
     }
 
     #[inline]
