@@ -19,6 +19,9 @@ const LARGE_CELL_BYTES: usize = 256;
 /// How many cells ahead of a run over large cells their first lines are asked for: a wait for memory is worth several steps.
 const CELLS_AHEAD: usize = 6;
 
+/// Bytes of a cell that are asked for before it is copied: the processor sees the rest coming.
+const MOST_BYTES_AHEAD: usize = 2048;
+
 /// The cells of one data block. Every cell was checked when the block was made.
 #[derive(Debug)]
 pub(crate) struct DataBlock {
@@ -145,6 +148,17 @@ impl DataBlock {
         let len = (cell.next - cell.start) as usize;
         if len >= LARGE_CELL_BYTES {
             prefetch(&self.bytes, cell.start as usize + CELLS_AHEAD * len);
+        }
+    }
+
+    /// Has the processor bring near all of the cell after `cell`, if it is a large one of about the same length: it is to be copied soon.
+    #[inline]
+    pub fn prefetch_whole_after(&self, cell: CellAt) {
+        let len = (cell.next - cell.start) as usize;
+        if len >= LARGE_CELL_BYTES {
+            for line in (0..len.min(MOST_BYTES_AHEAD)).step_by(128) {
+                prefetch(&self.bytes, cell.next as usize + line);
+            }
         }
     }
 

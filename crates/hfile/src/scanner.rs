@@ -88,6 +88,12 @@ impl<'a> BlockRun<'a> {
         Some(self.cell())
     }
 
+    /// The cell after this one is likely to be copied soon.
+    #[inline]
+    pub fn expect_next(&self) {
+        self.block.prefetch_whole_after(self.here);
+    }
+
     /// The scanner stands here from now on.
     #[inline]
     pub fn commit(&mut self) {

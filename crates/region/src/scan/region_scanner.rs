@@ -33,6 +33,22 @@ impl RegionScanner {
         self.rows.may_read();
     }
 
+    /// The next steps touch no file and look at some thousand cells at the most, until [`RegionScanner::may_read`] is called; a step that
+    /// would have to do more is [`crate::RegionError::WouldBlock`], and [`RegionScanner::begin_again`] must follow. False, and nothing is
+    /// changed, where that is not possible: before the first row, in one, backwards, with a filter.
+    pub fn try_from_memory(&mut self) -> bool {
+        self.rows.try_from_memory(CELLS_FROM_MEMORY)
+    }
+
+    /// Back to where the scanner was when [`RegionScanner::try_from_memory`] was called; from now on it may read. Reads what is needed to
+    /// get there.
+    ///
+    /// # Errors
+    /// As [`RegionScanner::next`].
+    pub fn begin_again(&mut self) -> Result<()> {
+        self.rows.begin_again()
+    }
+
     /// The region.
     pub fn region(&self) -> &Arc<Region> {
         &self.region

@@ -13,6 +13,7 @@ use base::{Clock, ReadPoint};
 use bytes::Bytes;
 use cell::{CellBuffer, Order};
 use filter::Evaluator;
+use hfile::Residency;
 use model::Scan;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -61,10 +62,19 @@ pub(crate) struct RowReader {
     last_untried: u32,
     /// When the budget is used up the reader gives up rather than going on.
     gives_up: bool,
+    tried: Tried,
     /// Rows begun since the reader was made.
     pub rows_scanned: u64,
     /// Rows dropped by the filter or empty, since the reader was made.
     pub rows_filtered: u64,
+}
+
+/// Where a reader stood before it tried to go on from memory.
+#[derive(Default)]
+struct Tried {
+    row: Vec<u8>,
+    rows_scanned: u64,
+    rows_filtered: u64,
 }
 
 /// How filling a row ended.
@@ -113,6 +123,7 @@ impl RowReader {
             untried: 0,
             last_untried: 0,
             gives_up: false,
+            tried: Tried::default(),
             rows_scanned: 0,
             rows_filtered: 0,
         }
@@ -123,12 +134,44 @@ impl RowReader {
         (self.budget, self.gives_up) = (cells, true);
     }
 
-    /// Ends the limits of a reader that was opened to read from memory alone.
+    /// Ends the limits of a reader that was to read from memory alone.
     pub(crate) fn may_read(&mut self) {
         (self.budget, self.gives_up) = (self.cells_per_check, false);
+        self.set_residency(Residency::MayRead);
+    }
+
+    fn set_residency(&mut self, residency: Residency) {
         for scanner in self.essential.iter_mut().chain(&mut self.joined) {
-            scanner.may_read();
+            scanner.set_residency(residency);
         }
+    }
+
+    /// The next steps read from memory alone and look at so many cells at most: else they are [`RegionError::WouldBlock`], and
+    /// [`RowReader::begin_again`] must follow. False, and nothing is changed, where one could not begin again: in a row, before the first
+    /// one, backwards, and with a filter, which may remember what it has seen.
+    pub(crate) fn try_from_memory(&mut self, cells: u64) -> bool {
+        let can = self.filter.is_none()
+            && !self.reversed
+            && !self.is_get
+            && !self.ended
+            && self.place == Place::BetweenRows
+            && !self.row.is_empty();
+        if can {
+            self.tried.row.clone_from(&self.row);
+            (self.tried.rows_scanned, self.tried.rows_filtered) = (self.rows_scanned, self.rows_filtered);
+            self.limit_effort(cells);
+            self.set_residency(Residency::CachedOnly);
+        }
+        can
+    }
+
+    /// As it was before [`RowReader::try_from_memory`]; files may be read.
+    pub(crate) fn begin_again(&mut self) -> Result<()> {
+        self.may_read();
+        self.row.clone_from(&self.tried.row);
+        (self.rows_scanned, self.rows_filtered) = (self.tried.rows_scanned, self.tried.rows_filtered);
+        (self.place, self.ended) = (Place::BetweenRows, false);
+        self.essential.iter_mut().try_for_each(|scanner| scanner.begin_after(&self.row))
     }
 
     /// Whether the filter wants nothing more.

@@ -7,7 +7,7 @@
 
 use base::ReadPoint;
 use cell::{CellRef, CellType, KeyRef, Order};
-use hfile::{BlockRun, Reader, ScanOptions, Scanner};
+use hfile::{BlockRun, Reader, Residency, ScanOptions, Scanner};
 use memstore::{Segment, SegmentIter, SegmentRun};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -44,6 +44,8 @@ pub(crate) trait Run<'a> {
     fn cell(&self) -> CellRef<'a>;
     /// To the next cell that the reader sees; `None`, and nothing is changed, where the run ends.
     fn step(&mut self) -> Option<CellRef<'a>>;
+    /// The cell after this one is likely to be copied soon.
+    fn expect_next(&self) {}
     /// The source stands here from now on.
     fn commit(&mut self);
 }
@@ -57,6 +59,11 @@ impl<'a> Run<'a> for BlockRun<'a> {
     #[inline]
     fn step(&mut self) -> Option<CellRef<'a>> {
         BlockRun::step(self)
+    }
+
+    #[inline]
+    fn expect_next(&self) {
+        BlockRun::expect_next(self);
     }
 
     #[inline]
@@ -397,10 +404,10 @@ impl Source {
         Ok(())
     }
 
-    /// A miss in the cache reads the file from now on.
-    pub(crate) fn may_read(&mut self) {
+    /// What a miss in the cache does from now on.
+    pub(crate) fn set_residency(&mut self, residency: Residency) {
         if let Cursor::File(scanner) = &mut self.cursor {
-            scanner.set_residency(hfile::Residency::MayRead);
+            scanner.set_residency(residency);
         }
     }
 

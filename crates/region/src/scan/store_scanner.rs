@@ -5,7 +5,7 @@
 
 use super::matcher::{Code, Matcher};
 use super::merge::Merge;
-use super::source::{AnyRun, Source, write_first_on_row, write_last_on_row};
+use super::source::{AnyRun, write_first_on_row, write_last_on_row};
 use crate::error::{RegionError, Result};
 use crate::mob;
 use crate::mob::read::MobReads;
@@ -116,12 +116,23 @@ impl StoreScanner {
         self
     }
 
-    /// Files may be read from now on.
-    pub(crate) fn may_read(&mut self) {
-        self.merge.sources_mut().iter_mut().for_each(Source::may_read);
+    /// Whether files may be read from now on.
+    pub(crate) fn set_residency(&mut self, residency: Residency) {
+        self.merge.sources_mut().iter_mut().for_each(|source| source.set_residency(residency));
         if let Some(mob) = &mut self.mob {
-            mob.residency = Residency::MayRead;
+            mob.residency = residency;
         }
+    }
+
+    /// Forwards: to the first row after `row`, wherever the scanner is, after an error too.
+    pub(crate) fn begin_after(&mut self, row: &[u8]) -> Result<()> {
+        self.after = After::Nothing;
+        (self.in_row, self.at_start, self.done) = (false, false, false);
+        write_last_on_row(&mut self.key, row);
+        let key = KeyRef::from_checked(&self.key);
+        let done = self.merge.sources_mut().iter_mut().try_for_each(|source| source.seek(key));
+        let done = done.and_then(|()| self.merge.sources_moved());
+        self.wrap(done)
     }
 
     pub(crate) fn merge_mut(&mut self) -> &mut Merge {

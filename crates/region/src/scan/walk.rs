@@ -163,6 +163,7 @@ impl Walk<'_> {
             *self.budget -= 1;
             let (is_wanted, is_last) = self.ask_filter(cell)?;
             if is_wanted {
+                run.expect_next();
                 match &self.filter {
                     Some(filter) if filter.transforms() => filter.transform_cell(cell, out),
                     _ => out.push(cell),

@@ -1,5 +1,5 @@
-//! Scan: open, next, renew, close; partial results, heartbeats, limits. A scan that begins and wants few rows is answered at once if it
-//! can be from memory. Follows: `RSRpcServices#scan`.
+//! Scan: open, next, renew, close; partial results, heartbeats, limits. A call that wants few rows is answered at once if it can be from
+//! memory. Follows: `RSRpcServices#scan`.
 
 use super::{Answer, blocking, find_region, is_overdue};
 use crate::errors::exception_of;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use cell::CellBuffer;
 use hfile::Residency;
 use parking_lot::Mutex;
-use proto::pb;
+use proto::{Message, pb};
 use region::{ErrorKind, Limits, Reason, Region, RegionError, RegionScanner};
 use rpc::exception::{Exception, Kind};
 use rpc::{Call, CallResult, Outcome, Reply, from_proto, to_proto};
@@ -23,6 +23,9 @@ const MIN_SCAN_TIME_US: u64 = 10_000;
 const SHORT_SCAN_ROWS: usize = 256;
 /// Room for the cells of a first reply is made for so many bytes at the most.
 const MAX_FORESEEN_BYTES: usize = 256 << 10;
+
+/// A scanner whose last reply was longer is not tried from memory: its rows take too long to copy.
+const MAX_BYTES_AT_ONCE: usize = 1 << 20;
 
 /// A scanner between two calls.
 pub(crate) struct OpenScanner {
@@ -38,6 +41,8 @@ pub(crate) struct OpenScanner {
 
 struct State {
     scanner: RegionScanner,
+    /// Steps for few rows are tried from memory first.
+    tries_memory: bool,
     /// Row of the last result sent, if more of it may follow.
     partial_row: Option<Bytes>,
     /// Rows scanned and rows filtered that earlier replies told of.
@@ -47,6 +52,23 @@ struct State {
 impl OpenScanner {
     pub(crate) fn region(&self) -> &Arc<Region> {
         &self.region
+    }
+
+    /// Whether the next step is tried from memory.
+    fn may_try_memory(&self) -> bool {
+        if self.last_reply_bytes.load(Ordering::Relaxed) > MAX_BYTES_AT_ONCE {
+            return false;
+        }
+        let state = &mut *self.state.lock();
+        state.tries_memory && state.partial_row.is_none() && state.scanner.try_from_memory()
+    }
+
+    /// After a step that could not be done from memory: as before it. The next ones are not tried.
+    fn begin_again(&self) -> Result<(), RegionError> {
+        let state = &mut *self.state.lock();
+        state.tries_memory = false;
+        state.partial_row = None;
+        state.scanner.begin_again()
     }
 }
 
@@ -73,15 +95,42 @@ pub(super) fn scan(server: &Arc<RegionServer>, call: Call) -> Answer {
     {
         return Ok(Outcome::Ready(without_reading(server, id, &request)));
     }
+    if let Some(id) = request.scanner_id {
+        return go_on(server, id, call, request);
+    }
     if is_short(&request)
-        && let Some(result) = run(server, &call, &request, Residency::CachedOnly)
+        && let Some(result) = begin(server, &call, &request, Residency::CachedOnly)
     {
         return Ok(Outcome::Ready(result));
     }
     let server = server.clone();
     Ok(blocking(move || {
-        let result = run(&server, &call, &request, Residency::MayRead);
+        let result = begin(&server, &call, &request, Residency::MayRead);
         result.unwrap_or_else(|| Err(Exception::io("a scan that may block said that it would")))
+    }))
+}
+
+/// The next call of an open scanner: for few rows it is tried from memory, as long as that goes well.
+fn go_on(server: &Arc<RegionServer>, id: u64, call: Call, request: pb::ScanRequest) -> Answer {
+    let mut response = pb::ScanResponse::default();
+    let Some(scanner) = next_of(server, id, &request, &mut response)? else { return Ok(Outcome::reply(&over(id))) };
+    let (mut begins_again, is_short) = (false, rows_wanted(&request) <= SHORT_SCAN_ROWS);
+    if is_short && scanner.may_try_memory() {
+        match rows(server, &call, &request, &scanner, response.clone()) {
+            Err(error) if error.is_would_block() => begins_again = true,
+            filled => {
+                scanner.state.lock().scanner.may_read();
+                return Ok(Outcome::Ready(finish(server, &call, &request, id, &scanner, filled)));
+            }
+        }
+    }
+    let server = server.clone();
+    Ok(blocking(move || {
+        let filled = match begins_again.then(|| scanner.begin_again()) {
+            Some(Err(error)) => Err(error),
+            _ => rows(&server, &call, &request, &scanner, response),
+        };
+        finish(&server, &call, &request, id, &scanner, filled)
     }))
 }
 
@@ -142,45 +191,78 @@ fn scanner_exception(error: &ScannerError) -> Exception {
     }
 }
 
-/// Does the call. `None`, with [`Residency::CachedOnly`] alone: it would have to read a file or to work long; nothing has changed then.
-fn run(server: &Arc<RegionServer>, call: &Call, request: &pb::ScanRequest, residency: Residency) -> Option<CallResult> {
+/// Opens a scanner and does its first call. `None`, with [`Residency::CachedOnly`] alone: it would have to read a file or to work long;
+/// nothing has changed then.
+fn begin(
+    server: &Arc<RegionServer>,
+    call: &Call,
+    request: &pb::ScanRequest,
+    residency: Residency,
+) -> Option<CallResult> {
     let mut response = pb::ScanResponse::default();
-    let opened = match request.scanner_id {
-        Some(id) => next_of(server, id, request, &mut response),
-        None => match open(server, request, &mut response, residency) {
-            Ok(None) => return None,
-            opened => opened,
-        },
-    };
-    let (id, scanner) = match opened {
+    let (id, scanner) = match open(server, request, &mut response, residency) {
         Ok(Some(opened)) => opened,
-        Ok(None) => return Some(Ok(Reply::new(&over(request.scanner_id.unwrap_or_default())))),
+        Ok(None) => return None,
         Err(exception) => return Some(Err(exception)),
     };
-    // The next reply of a scan is mostly as long as its last one, a row of the first one as long as other scans' rows.
+    let filled = rows(server, call, request, &scanner, response);
+    if residency == Residency::CachedOnly {
+        if filled.as_ref().is_err_and(RegionError::is_would_block) {
+            server.scanners.close(id, false);
+            return None;
+        }
+        scanner.state.lock().scanner.may_read();
+    }
+    Some(finish(server, call, request, id, &scanner, filled))
+}
+
+/// What a call has gathered.
+struct Filled {
+    response: pb::ScanResponse,
+    pieces: Vec<Piece>,
+    out: CellBuffer,
+}
+
+/// Reads until a limit is met.
+fn rows(
+    server: &RegionServer,
+    call: &Call,
+    request: &pb::ScanRequest,
+    scanner: &OpenScanner,
+    mut response: pb::ScanResponse,
+) -> Result<Filled, RegionError> {
+    // The next reply of a scan is mostly as long as its last one, a row of the first one as long as other scans' rows; and a little more is
+    // cheaper than to move all when it comes to that.
     let foreseen = match scanner.last_reply_bytes.load(Ordering::Relaxed) {
         0 => (server.scanned_row_bytes.load(Ordering::Relaxed) * rows_wanted(request)).min(MAX_FORESEEN_BYTES),
         bytes => bytes,
     };
-    let mut out = CellBuffer::with_capacity(foreseen);
-    let pieces = match fill(server, call, request, &scanner, &mut response, &mut out) {
-        Ok(pieces) => pieces,
+    let mut out = CellBuffer::with_capacity(foreseen + foreseen / 32);
+    let pieces = fill(server, call, request, scanner, &mut response, &mut out)?;
+    Ok(Filled { response, pieces, out })
+}
+
+/// Ends a call: closes the scanner where it has come to its end, and makes the reply.
+fn finish(
+    server: &Arc<RegionServer>,
+    call: &Call,
+    request: &pb::ScanRequest,
+    id: u64,
+    scanner: &OpenScanner,
+    filled: Result<Filled, RegionError>,
+) -> CallResult {
+    let Filled { response, pieces, out } = match filled {
+        Ok(filled) => filled,
         Err(error) => {
             // The call's number is used up and the scanner may be anywhere: the client must open another one.
             server.scanners.close(id, false);
-            if error.is_would_block() && residency == Residency::CachedOnly {
-                return None;
-            }
-            return Some(Err(after_failure(server, error, request.scanner_id.is_some())));
+            return Err(after_failure(server, error, request.scanner_id.is_some()));
         }
     };
     if response.more_results == Some(false) || response.more_results_in_region == Some(false) || request.close_scanner()
     {
         server.scanners.close(id, true);
     } else {
-        if residency == Residency::CachedOnly {
-            scanner.state.lock().scanner.may_read();
-        }
         server.scanners.check_in(id);
     }
     scanner.last_reply_bytes.store(out.byte_len(), Ordering::Relaxed);
@@ -189,9 +271,9 @@ fn run(server: &Arc<RegionServer>, call: &Call, request: &pb::ScanRequest, resid
     }
     if is_overdue(server, call.deadline_us) {
         server.scanners.close(id, false);
-        return Some(Err(Exception::timeout("Client deadline exceeded, cannot return results")));
+        return Err(Exception::timeout("Client deadline exceeded, cannot return results"));
     }
-    Some(Ok(reply(call, response, &pieces, out)))
+    Ok(reply(call, response, &pieces, out))
 }
 
 /// The scanner of an earlier call; `None` when it has closed itself.
@@ -200,12 +282,12 @@ fn next_of(
     id: u64,
     request: &pb::ScanRequest,
     response: &mut pb::ScanResponse,
-) -> Result<Option<(u64, Arc<OpenScanner>)>, Exception> {
+) -> Result<Option<Arc<OpenScanner>>, Exception> {
     response.scanner_id = Some(id);
     match server.scanners.check_out(id, request.next_call_seq) {
         Ok(scanner) => {
             check_still_online(server, id, &scanner)?;
-            Ok(Some((id, scanner)))
+            Ok(Some(scanner))
         }
         Err(ScannerError::AlreadyClosed) => Ok(None),
         Err(error) => Err(scanner_exception(&error)),
@@ -247,7 +329,7 @@ fn open(
         max_result_size: scan.max_result_size,
         batch: scan.batch,
         last_reply_bytes: AtomicUsize::new(0),
-        state: Mutex::new(State { scanner, partial_row: None, told: (0, 0) }),
+        state: Mutex::new(State { scanner, tries_memory: true, partial_row: None, told: (0, 0) }),
     });
     let id = server.scanners.open(open.clone());
     response.scanner_id = Some(id);
@@ -392,11 +474,12 @@ fn reply(call: &Call, mut response: pb::ScanResponse, pieces: &[Piece], out: Cel
     if pieces.is_empty() {
         return Reply::new(&response);
     }
-    response.partial_flag_per_result = pieces.iter().map(|piece| piece.partial).collect();
     if call.has_codec() {
-        response.cells_per_result = pieces.iter().map(|piece| piece.cells as u32).collect();
-        return Reply::with_cells(&response, out);
+        let may_have_tags = out.has_tags();
+        let cells = Bytes::from(out.into_bytes());
+        return Reply { message: Bytes::from(message_of(&response, pieces)), cells, may_have_tags };
     }
+    response.partial_flag_per_result = pieces.iter().map(|piece| piece.partial).collect();
     let ends = pieces.iter().map(|piece| piece.first_cell + piece.cells);
     response.results = pieces
         .iter()
@@ -408,4 +491,47 @@ fn reply(call: &Call, mut response: pb::ScanResponse, pieces: &[Piece], out: Cel
         })
         .collect();
     Reply::new(&response)
+}
+
+/// `response` with `cells_per_result` and `partial_flag_per_result`, which it has not, as `pieces` say. These two have most of the message's
+/// bytes; written by hand they cost little.
+fn message_of(response: &pb::ScanResponse, pieces: &[Piece]) -> Vec<u8> {
+    const CELLS_PER_RESULT: u8 = 1 << 3;
+    const PARTIAL_FLAG_PER_RESULT: u8 = 7 << 3;
+    let mut message = Vec::with_capacity(response.encoded_len() + 5 * pieces.len());
+    for piece in pieces {
+        message.push(CELLS_PER_RESULT);
+        let mut cells = piece.cells as u32;
+        while cells >= 0x80 {
+            message.push(cells as u8 | 0x80);
+            cells >>= 7;
+        }
+        message.push(cells as u8);
+    }
+    response.encode_raw(&mut message);
+    message.extend(pieces.iter().flat_map(|piece| [PARTIAL_FLAG_PER_RESULT, u8::from(piece.partial)]));
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_written_by_hand_says_what_a_generated_one_would() {
+        let counts = [1, 0, 127, 128, 70_000, u32::MAX];
+        let pieces: Vec<Piece> = counts
+            .iter()
+            .enumerate()
+            .map(|(i, cells)| Piece { cells: *cells as usize, partial: i % 2 == 1, first_cell: 0 })
+            .collect();
+        let response = over(7);
+        let message = pb::ScanResponse::decode(&message_of(&response, &pieces)[..]).expect("a message");
+        let wanted = pb::ScanResponse {
+            cells_per_result: counts.to_vec(),
+            partial_flag_per_result: (0..counts.len()).map(|i| i % 2 == 1).collect(),
+            ..response
+        };
+        assert_eq!(message, wanted);
+    }
 }

@@ -36,6 +36,9 @@ const MAX_HEAD_BYTES: usize = 64 * 1024;
 const MIN_TIMEOUT_MS: u32 = 20;
 /// What a connection may hold of a request that is still coming, or of replies, before it counts in the sums over all connections.
 const UNCOUNTED_BYTES: usize = 64 * 1024;
+/// Replies of so many bytes are sent before more requests are answered: they are still in the processor's cache when they are copied, and the
+/// client can work on them meanwhile.
+const SEND_BYTES: usize = 64 * 1024;
 /// A peer that is owed more must take so much in a stall timeout.
 const LEAST_TAKEN_BYTES: usize = 16 * 1024;
 /// A frame must be whole after so many stall timeouts, however steadily it trickles.
@@ -151,6 +154,8 @@ enum Input {
     Partial { missing: usize },
     /// There may be a whole request, but too much is on its way already.
     Held,
+    /// There may be a whole request; first the replies so far are sent.
+    Later,
 }
 
 impl Connection {
@@ -201,6 +206,9 @@ impl Connection {
                 if matches!(input, Input::Held) {
                     continue;
                 }
+            }
+            if matches!(input, Input::Later) {
+                continue;
             }
             let unsent = !self.output.is_empty();
             if !unsent {
@@ -301,7 +309,11 @@ impl Connection {
         let limits = &self.shared.limits;
         let (max_calls, max_unsent, max_request) =
             (limits.max_calls, limits.max_unsent_bytes, limits.max_request_bytes);
+        let unsent = self.output.len();
         while !self.closing {
+            if self.output.len() >= unsent + SEND_BYTES {
+                return Ok(Input::Later);
+            }
             if self.in_flight >= max_calls || self.output.len() >= max_unsent || self.owes_too_much() {
                 return Ok(Input::Held);
             }
