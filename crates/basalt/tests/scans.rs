@@ -6,6 +6,7 @@ use bytes::Bytes;
 use common::{Scratch, Server, Tester, specifier};
 use proto::methods::Method;
 use proto::pb;
+use rpc::client::{Client, ClientOptions};
 
 /// Every row of a region by open, next, ... as a client does it, `rows_per_call` at a time.
 async fn rows(tester: &Tester, region: &[u8], scan: pb::Scan, rows_per_call: u32) -> Vec<String> {
@@ -61,5 +62,34 @@ async fn every_row_comes_once_forwards_and_in_reverse() {
             ..pb::Scan::default()
         };
         assert_eq!(rows(&tester, &regions[1], scan, per_call).await, backwards[10..14], "a range in reverse");
+    }
+}
+
+/// Small calls are tried from memory; a call that comes to a block that is not there begins again where it may read.
+#[tokio::test]
+async fn a_scan_in_small_calls_goes_on_where_its_blocks_are_not_in_memory() {
+    let scratch = Scratch::new("scans-cold");
+    let server = Server::start(&scratch.join("data"), &[]);
+    let tester = Tester::connect(&server).await;
+    tester.create_table("t", &[]).await;
+    let region = tester.regions("t").await[0].clone();
+    let names: Vec<String> = (0..300).map(|i| format!("r{i:03}")).collect();
+    let value = "v".repeat(1000);
+    for name in &names {
+        tester.put(&region, name, &value).await.expect("put");
+    }
+    let admin = Client::connect(server.region_address(), "AdminService", ClientOptions::default()).await;
+    let flush = pb::FlushRegionRequest { region: specifier(&region), ..pb::FlushRegionRequest::default() };
+    admin.expect("connected").call(Method::AdminFlushRegion.info(), &flush, None).await.expect("flushed");
+    // In memory beside the file.
+    tester.put(&region, "r1005", "later").await.expect("put");
+    let mut names = names;
+    names.insert(101, "r1005".to_owned());
+    for cache_blocks in [false, true, true] {
+        for per_call in [1, 7, 100] {
+            let scan = pb::Scan { cache_blocks: Some(cache_blocks), ..pb::Scan::default() };
+            let read = rows(&tester, &region, scan, per_call).await;
+            assert_eq!(read, names, "{per_call} a call, blocks kept: {cache_blocks}");
+        }
     }
 }

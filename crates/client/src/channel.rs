@@ -80,6 +80,11 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    /// The message as it came.
+    pub(crate) fn message(&self) -> &Bytes {
+        &self.message
+    }
+
     /// The message as its type.
     pub(crate) fn decode<M: Message + Default>(&self) -> Result<M> {
         M::decode(self.message.clone()).map_err(Error::malformed)

@@ -494,7 +494,7 @@ fn reply(call: &Call, mut response: pb::ScanResponse, pieces: &[Piece], out: Cel
 }
 
 /// `response` with `cells_per_result` and `partial_flag_per_result`, which it has not, as `pieces` say. These two have most of the message's
-/// bytes; written by hand they cost little.
+/// bytes: written by hand they cost little, and standing first they are as quickly read.
 fn message_of(response: &pb::ScanResponse, pieces: &[Piece]) -> Vec<u8> {
     const CELLS_PER_RESULT: u8 = 1 << 3;
     const PARTIAL_FLAG_PER_RESULT: u8 = 7 << 3;
@@ -508,8 +508,8 @@ fn message_of(response: &pb::ScanResponse, pieces: &[Piece]) -> Vec<u8> {
         }
         message.push(cells as u8);
     }
-    response.encode_raw(&mut message);
     message.extend(pieces.iter().flat_map(|piece| [PARTIAL_FLAG_PER_RESULT, u8::from(piece.partial)]));
+    response.encode_raw(&mut message);
     message
 }
 
