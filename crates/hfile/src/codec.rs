@@ -14,15 +14,18 @@ use std::io::{Read, Write};
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 /// Hadoop's default `io.compression.codec.*.buffersize`.
 const BUFFER_LEN: usize = 256 * 1024;
+/// More than Snappy can stand for: one tag of 3 bytes for 64.
+const SNAPPY_MAX_RATIO: usize = 32;
 
 thread_local! {
     /// Making one costs as much as unpacking a block.
     static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Unpacks `stored` into exactly `plain_len` bytes. Memory is taken as bytes come out, not as lengths promise.
+/// Unpacks `stored` into exactly `plain_len` bytes. Memory is taken as bytes come out, not as lengths promise; none is kept beyond them, for
+/// the cache charges a block by its length.
 pub(crate) fn decompress(codec: Compression, stored: &[u8], plain_len: usize) -> Decoded<Vec<u8>> {
-    let plain = match codec {
+    let mut plain = match codec {
         Compression::None => stored.to_vec(),
         Compression::Gz if plain_len == 0 => Vec::new(),
         Compression::Gz => read_stream(flate2::read::GzDecoder::new(stored), stored.len(), plain_len, "gzip")?,
@@ -33,6 +36,9 @@ pub(crate) fn decompress(codec: Compression, stored: &[u8], plain_len: usize) ->
     };
     if plain.len() != plain_len {
         return Err(format!("unpacks to {} bytes where {plain_len} were announced", plain.len()).into());
+    }
+    if plain.capacity() - plain.len() > plain.len() / 8 {
+        plain.shrink_to_fit();
     }
     Ok(plain)
 }
@@ -69,8 +75,7 @@ fn unpack_zstd_part(part: &[u8], out: &mut Vec<u8>, limit: usize) -> Decoded<()>
 
 fn unpack_snappy_part(part: &[u8], out: &mut Vec<u8>, limit: usize) -> Decoded<()> {
     let len = snap::raw::decompress_len(part).map_err(|e| Damage(format!("does not unpack as snappy: {e}")))?;
-    // One tag of 3 bytes can stand for 64.
-    if len > limit || len > part.len().saturating_mul(32) {
+    if len > limit || len > part.len().saturating_mul(SNAPPY_MAX_RATIO) {
         return Err(format!("a snappy part of {} bytes announces {len}", part.len()).into());
     }
     let from = out.len();
@@ -97,7 +102,8 @@ fn block_framed(
     part: impl Fn(&[u8], &mut Vec<u8>, usize) -> Decoded<()>,
 ) -> Decoded<Vec<u8>> {
     let mut at = Cursor::new(stored);
-    let mut out = Vec::with_capacity(plain_len.min(stored.len().saturating_mul(16)));
+    // As much as Snappy can make of the bytes, so that a block of it never grows on the way.
+    let mut out = Vec::with_capacity(plain_len.min(stored.len().saturating_mul(SNAPPY_MAX_RATIO)));
     while out.len() < plain_len {
         let raw_len = at.u32()? as usize;
         let end = out.len().checked_add(raw_len).filter(|end| *end <= plain_len && raw_len > 0);

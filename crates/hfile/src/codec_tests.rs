@@ -72,3 +72,16 @@ fn no_foreign_bytes_are_more_than_an_error() {
         assert!(decompress(codec, &[0xFF; 40], 1 << 30).is_err(), "{codec:?}");
     }
 }
+
+/// A block that packs very well once kept twice its length: its room had grown by doubling.
+#[test]
+fn what_is_unpacked_holds_no_more_memory_than_it_says() {
+    for &codec in Compression::ALL {
+        for len in [1000, 65_536, 1 << 20] {
+            let mut packed = Vec::new();
+            Compressor::new(codec).compress(&vec![7; len], &mut packed);
+            let plain = decompress(codec, &packed, len).expect("what was packed");
+            assert!(plain.capacity() <= len + len / 8, "{codec:?} {len}: {} bytes held", plain.capacity());
+        }
+    }
+}
