@@ -127,6 +127,7 @@ fn environment(volume: Arc<dyn Volume>) -> Arc<RegionEnv> {
         .expect("a log");
     let mut config = Config::default();
     config.set("hbase.hregion.memstore.flush.size", "1073741824");
+    config.set("basalt.hfile.compression.default", "NONE");
     Arc::new(RegionEnv {
         volume,
         log,
