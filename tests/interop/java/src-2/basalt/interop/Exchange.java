@@ -259,6 +259,8 @@ public final class Exchange {
 
     changes(0, true);
     letters(0);
+    large(DataBlockEncoding.NONE);
+    large(DataBlockEncoding.FAST_DIFF);
     try (Table table = server.connection.getTable(SPLIT)) {
       List<Put> puts = new ArrayList<>();
       for (int i = 0; i < 1000; i++) {
@@ -299,13 +301,34 @@ public final class Exchange {
     try (Table table = server.connection.getTable(LETTERS)) {
       List<Put> puts = new ArrayList<>();
       for (int i = 0; i < 300; i++) {
-        byte[] value = new byte[1000];
-        for (int at = 0; at < value.length; at += 8) {
-          Arrays.fill(value, at, at + 8, (byte) ('A' + dice.nextInt(26)));
-        }
-        puts.add(new Put(b(String.format("r%05d", round * 200 + i))).addColumn(b("f"), b("q"), value));
+        puts.add(new Put(b(String.format("r%05d", round * 200 + i))).addColumn(b("f"), b("q"), letters(dice, 1000)));
       }
       table.put(puts);
+      table.put(new Put(b("s" + round)).addColumn(b("f"), b("q"), letters(dice, 3_000_000)));
+    }
+  }
+
+  private static byte[] letters(Random dice, int length) {
+    byte[] value = new byte[length];
+    for (int at = 0; at < length; at += 8) {
+      Arrays.fill(value, at, at + 8, (byte) ('A' + dice.nextInt(26)));
+    }
+    return value;
+  }
+
+  /** A value of each codec that is larger than the buffers of Hadoop's codecs, half of it noise: its block lies in parts. */
+  private void large(DataBlockEncoding encoding) throws Exception {
+    Random dice = new Random(encoding.ordinal());
+    try (Table table = server.connection.getTable(TableName.valueOf(MATRIX + encoding))) {
+      Put p = new Put(b("r050large"));
+      for (Compression.Algorithm codec : CODECS) {
+        byte[] value = letters(dice, 700_000);
+        byte[] noise = new byte[value.length / 2];
+        dice.nextBytes(noise);
+        System.arraycopy(noise, 0, value, value.length / 4, noise.length);
+        p.addColumn(b(codec.getName()), b("large"), 1_000_000L, value);
+      }
+      table.put(p);
     }
   }
 
