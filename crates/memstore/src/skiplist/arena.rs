@@ -29,7 +29,7 @@ const GIVEN_BACK_AT_ONCE: usize = 32;
 const READY_CHUNKS: usize = 4;
 
 /// Chunks of [`MAX_CHUNK_BYTES`] that no arena holds, and how many are held.
-static SPARE: Mutex<Spare> = Mutex::new(Spare { chunks: Vec::new(), fewest: 0, in_arenas: 0, wanted: 0 });
+static SPARE: Mutex<Spare> = Mutex::new(Spare { chunks: Vec::new(), fewest: 0, in_arenas: 0, wanted: 0, in_making: 0 });
 /// Somebody wants chunks to be made ready, or those who do it are to look whether they should stop.
 static WANTED: Condvar = Condvar::new();
 
@@ -39,14 +39,16 @@ struct Spare {
     fewest: usize,
     /// Chunks of that size in arenas.
     in_arenas: usize,
-    /// Chunks that are to be made ready.
+    /// Chunks that are to be made ready and that nobody has begun with.
     wanted: usize,
+    /// Those that somebody makes ready now.
+    in_making: usize,
 }
 
 impl Spare {
     /// Chunks that may be added.
     fn room(&self) -> usize {
-        MAX_CHUNKS.load(Relaxed).saturating_sub(self.in_arenas + self.chunks.len())
+        MAX_CHUNKS.load(Relaxed).saturating_sub(self.in_arenas + self.chunks.len() + self.in_making)
     }
 }
 
@@ -92,6 +94,7 @@ pub(crate) fn make_ready(is_over: impl Fn() -> bool) {
             continue;
         }
         spare.wanted -= 1;
+        spare.in_making += 1;
         drop(spare);
         let chunk = Arena::new_chunk(MAX_CHUNK_BYTES);
         // It is only now that the operating system gives the pages.
@@ -100,6 +103,7 @@ pub(crate) fn make_ready(is_over: impl Fn() -> bool) {
             unsafe { chunk.cast::<u8>().add(at).write_volatile(0) };
         }
         spare = SPARE.lock();
+        spare.in_making -= 1;
         spare.chunks.push(chunk);
     }
 }
@@ -252,8 +256,8 @@ impl Arena {
         spare.in_arenas += 1;
         let chunk = spare.chunks.pop();
         spare.fewest = spare.fewest.min(spare.chunks.len());
-        if spare.chunks.len() < READY_CHUNKS && spare.room() > 0 {
-            spare.wanted = READY_CHUNKS - spare.chunks.len();
+        spare.wanted = READY_CHUNKS.saturating_sub(spare.chunks.len() + spare.in_making);
+        if spare.wanted > 0 && spare.room() > 0 {
             WANTED.notify_one();
         }
         chunk
