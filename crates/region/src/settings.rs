@@ -484,6 +484,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_codec_is_said_by_its_name() {
+        let mut config = Config::default();
+        for (said, meant) in [("NONE", Compression::None), ("none", Compression::None), (" Gz ", Compression::Gz)] {
+            config.set(DEFAULT_COMPRESSION.key, said);
+            config.check(ALL).expect("legal");
+            assert_eq!(RegionSettings::from_config(&config).default_compression, meant);
+        }
+        config.set(DEFAULT_COMPRESSION.key, "LZO");
+        let error = config.check(ALL).expect_err("not one that is written here").to_string();
+        assert!(error.contains("LZO") && error.contains("NONE, SNAPPY, LZ4, ZSTD or GZ"), "{error}");
+    }
+
+    #[test]
     fn defaults_follow_the_flush_size_and_overrides_win() {
         let mut config = Config::default();
         config.set(FLUSH_SIZE.key, "1000");
