@@ -231,13 +231,16 @@ fn rows(
     scanner: &OpenScanner,
     mut response: pb::ScanResponse,
 ) -> Result<Filled, RegionError> {
-    // The next reply of a scan is mostly as long as its last one, a row of the first one as long as other scans' rows; and a little more is
-    // cheaper than to move all when it comes to that.
+    // The next reply of a scan is mostly as long as its last one, a row of the first one about as long as other scans' rows: with a little more,
+    // all need not be moved for the last ones.
     let foreseen = match scanner.last_reply_bytes.load(Ordering::Relaxed) {
-        0 => (server.scanned_row_bytes.load(Ordering::Relaxed) * rows_wanted(request)).min(MAX_FORESEEN_BYTES),
+        0 => {
+            let row_bytes = server.scanned_row_bytes.load(Ordering::Relaxed);
+            (row_bytes * rows_wanted(request) / 32 * 33).min(MAX_FORESEEN_BYTES)
+        }
         bytes => bytes,
     };
-    let mut out = CellBuffer::with_capacity(foreseen + foreseen / 32);
+    let mut out = CellBuffer::with_capacity(foreseen);
     let pieces = fill(server, call, request, scanner, &mut response, &mut out)?;
     Ok(Filled { response, pieces, out })
 }
