@@ -258,7 +258,7 @@ impl Region {
             create_time_ms: self.env().clock.now_ms(),
             cache_on_write,
             past_cache: new.past_cache,
-            ..WriterOptions::default()
+            ..store.settings.new_files.clone()
         })
     }
 }

@@ -4,7 +4,7 @@
 
 use base::size::{GIB, KIB, MIB};
 use base::{Config, Setting, SettingRow};
-use hfile::Compression;
+use hfile::{Compression, WriterOptions};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -400,6 +400,8 @@ pub struct RegionSettings {
     pub validate_read_fully: bool,
     pub verify_bulk_load: bool,
     pub compact_after_bulk_load: bool,
+    /// What [`hfile::settings`] say of new files; what a family says of them is not in it.
+    pub new_files: WriterOptions,
     source: Arc<Config>,
 }
 
@@ -458,6 +460,7 @@ impl RegionSettings {
             validate_read_fully: config.get(&VALIDATE_READ_FULLY),
             verify_bulk_load: config.get(&VERIFY_BULK_LOAD),
             compact_after_bulk_load: config.get(&COMPACT_AFTER_BULK_LOAD),
+            new_files: WriterOptions::from_config(&config),
             source: config,
         }
     }

@@ -301,3 +301,29 @@ fn a_major_compaction_unpacks_when_the_default_was_taken_back() {
     assert_eq!(codecs(&after, &region)[..], [Compression::None]);
     assert_eq!(scan(&region, &Scan::default(), NOW), rows);
 }
+
+#[test]
+fn new_files_are_written_as_the_settings_and_the_tables_configuration_say() {
+    let bloom_bytes = |of_server: Option<&str>, of_family: Option<&str>| {
+        let (key, mut config) = ("io.storefile.bloom.error.rate", Config::default());
+        if let Some(rate) = of_server {
+            config.set(key, rate);
+        }
+        let server = Server::try_on(MemVolume::new(), NOW, &config, 1).expect("an empty volume");
+        let mut family = family("f");
+        if let Some(rate) = of_family {
+            family.configuration.insert(key.to_owned(), rate.to_owned());
+        }
+        let region = server.table([family]);
+        fill(&region, 0..2000, || b"value".to_vec());
+        flush(&region);
+        let paths = region.store_file_paths(b"f").expect("the family");
+        open(&server.volume, &FilePath::new(&paths[0])).bloom_bytes()
+    };
+    let usual = bloom_bytes(None, None);
+    // Three times the bits for a key, folded down to a power of two.
+    let exact = bloom_bytes(Some("0.000001"), None);
+    assert!(exact > usual, "{exact} bytes against {usual}");
+    assert_eq!(bloom_bytes(None, Some("0.000001")), exact);
+    assert_eq!(bloom_bytes(Some("0.000001"), Some("0.01")), usual);
+}
