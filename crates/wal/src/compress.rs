@@ -164,6 +164,11 @@ fn word_of_field(packed: &[u8], dictionary: &mut Dictionary) -> Result<Bytes, Fa
     dictionary.get(index).ok_or_else(|| Fault::Bad(format!("an entry {index} that the dictionary does not have")))
 }
 
+/// Bytes that one byte of the codec's block can stand for at most: a copy of 64 takes three, a length grows by 255 with each. What a damaged
+/// log claims beyond that takes no memory.
+const SNAPPY_MOST: usize = 22;
+const LZ4_MOST: usize = 255;
+
 fn unpack(codec: ValueCodec, packed: &[u8], len: usize) -> Result<Vec<u8>, Fault> {
     if len == 0 {
         // The codec wrote its frame all the same.
@@ -177,30 +182,37 @@ fn unpack(codec: ValueCodec, packed: &[u8], len: usize) -> Result<Vec<u8>, Fault
         ValueCodec::Zstd if packed.starts_with(&[0x28, 0xB5, 0x2F, 0xFD]) => {
             read_exactly(zstd::Decoder::with_buffer(packed).map_err(|e| wrong(&e))?, len).map_err(|e| wrong(&e))
         }
-        ValueCodec::Snappy => blocks(packed, len, |block, out| {
+        ValueCodec::Snappy | ValueCodec::Lz4 | ValueCodec::Zstd => {
+            blocks(packed, len, |block, out| unpack_block(codec, block, len, out)).ok_or_else(fail)
+        }
+    }
+}
+
+/// Adds what one block of a stream holds to `out`, which may come to `len` bytes.
+fn unpack_block(codec: ValueCodec, block: &[u8], len: usize, out: &mut Vec<u8>) -> Option<()> {
+    let start = out.len();
+    let left = len - start;
+    match codec {
+        ValueCodec::Snappy => {
             let raw_len = snap::raw::decompress_len(block).ok()?;
-            let start = out.len();
-            if raw_len > len - start {
+            if raw_len > left.min(block.len().saturating_mul(SNAPPY_MOST)) {
                 return None;
             }
             out.resize(start + raw_len, 0);
             snap::raw::Decoder::new().decompress(block, &mut out[start..]).ok().map(|_| ())
-        })
-        .ok_or_else(fail),
-        ValueCodec::Lz4 => blocks(packed, len, |block, out| {
-            let start = out.len();
-            out.resize(len, 0);
+        }
+        ValueCodec::Lz4 => {
+            out.resize(start + left.min(block.len().saturating_mul(LZ4_MOST)), 0);
             let n = lz4_flex::block::decompress_into(block, &mut out[start..]).ok()?;
             out.truncate(start + n);
             Some(())
-        })
-        .ok_or_else(fail),
-        ValueCodec::Zstd => blocks(packed, len, |block, out| {
-            let part = read_to_end(zstd::Decoder::with_buffer(block).ok()?, len - out.len()).ok()?;
+        }
+        ValueCodec::Zstd => {
+            let part = read_to_end(zstd::Decoder::with_buffer(block).ok()?, left).ok()?;
             out.extend_from_slice(&part);
             Some(())
-        })
-        .ok_or_else(fail),
+        }
+        ValueCodec::None | ValueCodec::Gz => None,
     }
 }
 
@@ -235,4 +247,36 @@ fn blocks(mut packed: &[u8], len: usize, mut block: impl FnMut(&[u8], &mut Vec<u
         }
     }
     (out.len() == len).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One block of Hadoop's stream.
+    fn stream(raw_len: usize, block: &[u8]) -> Vec<u8> {
+        [&(raw_len as u32).to_be_bytes()[..], &(block.len() as u32).to_be_bytes(), block].concat()
+    }
+
+    #[test]
+    fn what_packs_best_unpacks_and_no_block_stands_for_more() {
+        let zeros = vec![0; 3 << 20];
+        let packed: [(ValueCodec, Vec<u8>); 2] = [
+            (ValueCodec::Lz4, lz4_flex::block::compress(&zeros)),
+            (ValueCodec::Snappy, snap::raw::Encoder::new().compress_vec(&zeros).expect("packed")),
+        ];
+        for (codec, block) in packed {
+            let out = unpack(codec, &stream(zeros.len(), &block), zeros.len());
+            assert!(out.is_ok_and(|out| out == zeros), "{codec:?}");
+            // A length that no such block can have: refused before there is memory for it.
+            let claimed = 300 << 20;
+            let mut grown = 0;
+            let result = blocks(&stream(claimed, &block[..20]), claimed, |block, out| {
+                let result = unpack_block(codec, block, claimed, out);
+                grown = out.capacity();
+                result
+            });
+            assert!(result.is_none() && grown < 1 << 20, "{codec:?}: {grown} bytes");
+        }
+    }
 }
