@@ -241,6 +241,15 @@ impl Server {
     pub fn descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.pid())).map_or(0, Iterator::count)
     }
+
+    /// Those of them that are sockets: store files come and go with the load.
+    pub fn sockets(&self) -> usize {
+        let is_socket = |path: std::path::PathBuf| {
+            std::fs::read_link(path).is_ok_and(|target| target.to_string_lossy().starts_with("socket:"))
+        };
+        let entries = std::fs::read_dir(format!("/proc/{}/fd", self.pid()));
+        entries.map_or(0, |entries| entries.flatten().filter(|entry| is_socket(entry.path())).count())
+    }
 }
 
 impl Drop for Server {
