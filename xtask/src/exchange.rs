@@ -115,15 +115,15 @@ impl<'a> Journey<'a> {
     /// writes plainly, Basalt with Snappy. So each turn began with a file of the other one's, and rewrote it.
     fn codec(&self, writer: Kind) -> anyhow::Result<()> {
         let mut newest = None;
-        let mut todo = vec![self.root(writer).join(LETTERS)];
-        while let Some(dir) = todo.pop() {
+        let mut dirs = vec![self.root(writer).join(LETTERS)];
+        while let Some(dir) = dirs.pop() {
             for entry in std::fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
                 let (path, name) = entry.map(|e| (e.path(), e.file_name().to_string_lossy().into_owned()))?;
                 if name.starts_with('.') {
                     continue;
                 }
                 if path.is_dir() {
-                    todo.push(path);
+                    dirs.push(path);
                 } else if dir.ends_with("f") {
                     newest = newest.max(Some((path.metadata()?.modified()?, path)));
                 }
