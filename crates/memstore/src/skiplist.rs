@@ -266,10 +266,11 @@ impl Insertion<'_> {
         if height > list.height.load(Relaxed) {
             list.height.fetch_max(height, Relaxed);
         }
-        // To find the places on other levels from the row's first node takes longer than a search from the top.
-        let by_row =
-            height == 1 && !list.encloses_lowest(splice, &needle) && list.aim_by_row(splice, &needle, cell.row());
-        if !by_row {
+        // Of a node on the lowest level alone only that place matters. To find those on other levels from the row's first node takes longer
+        // than a search from the top.
+        let is_aimed =
+            height == 1 && (list.encloses_lowest(splice, &needle) || list.aim_by_row(splice, &needle, cell.row()));
+        if !is_aimed {
             list.aim(splice, &needle, list.height());
         }
         grown_bytes + list.link(splice, &needle, node)
