@@ -203,6 +203,25 @@ impl DataBlock {
         self.seek_from_mark(order, key, 0)
     }
 
+    /// As [`DataBlock::seek`], where the cell is likely to be copied: it is on its way here while its key is still compared.
+    #[inline]
+    pub fn seek_to_copy(&self, order: Order, key: KeyRef<'_>) -> Option<CellAt> {
+        if !self.all_marked {
+            return self.seek(order, key);
+        }
+        let (low, high) = self.rows.around(key.row(), self.marks.len());
+        if let Some(start) = self.marks.get(low) {
+            let end = self.marks.get(low + 1).map_or(self.bytes.len(), |next| *next as usize);
+            let start = *start as usize;
+            for line in (start..end.min(start + MOST_BYTES_AHEAD)).step_by(128) {
+                prefetch(&self.bytes, line);
+            }
+        }
+        let less = |mark: &u32| order.keys(self.key_at(*mark), key) == Ordering::Less;
+        let beyond = low + self.marks[low..high].partition_point(less);
+        self.marks.get(beyond).map(|start| self.at(*start))
+    }
+
     /// The first cell at or after `key`, no earlier than `from`.
     pub fn seek_from(&self, order: Order, key: KeyRef<'_>, from: CellAt) -> Option<CellAt> {
         // Most steps forward are short: look at a few cells before the table.

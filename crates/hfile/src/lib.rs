@@ -31,6 +31,7 @@ pub mod file_info;
 mod hash;
 mod index;
 mod index_writer;
+mod look;
 mod open;
 mod options;
 mod reader;
@@ -44,6 +45,7 @@ mod writer;
 
 pub use cache::{BlockCache, CacheStats};
 pub use error::{Error, Result};
+pub use look::{Found, Look};
 pub use options::{BloomType, ChecksumType, Compression, Encoding, HashType};
 pub use reader::{Half, HalfSide, Reader, ReaderContext};
 pub use scanner::{BlockRun, Residency, ScanOptions, Scanner};

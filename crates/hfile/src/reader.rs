@@ -58,6 +58,9 @@ pub struct Reader {
     info: FileInfo,
     last_key: Option<Bytes>,
     max_memstore_ts: u64,
+    /// What every read asks of file info, looked up once: TIMERANGE of a file with cells, and DELETE_FAMILY_COUNT.
+    time_range: Option<(i64, i64)>,
+    delete_families: Option<u64>,
     bloom_type: BloomType,
     bloom: Option<Bloom>,
     delete_bloom: Option<Bloom>,
@@ -90,6 +93,12 @@ impl Reader {
         let info_corrupt = |what: String| Error::corrupt(path, opened.trailer.file_info_offset, what);
         let long = |key| file_info::long(&opened.info, key).map_err(|d| info_corrupt(d.0));
         let max_memstore_ts = long(key::MAX_MEMSTORE_TS)?.map_or(0, |ts| ts.max(0) as u64);
+        let time_range = time_range(&opened.info).filter(|_| opened.root.len() > 0);
+        let delete_families = opened
+            .info
+            .contains_key(key::DELETE_FAMILY_COUNT)
+            .then(|| file_info::long(&opened.info, key::DELETE_FAMILY_COUNT).ok().flatten())
+            .map(|count| count.map_or(0, |count| count.max(0) as u64));
         let last_key = opened.info.get(key::LAST_KEY).cloned();
         if let Some(last_key) = &last_key {
             KeyRef::parse(last_key).map_err(|e| info_corrupt(format!("the last key: {e}")))?;
@@ -125,6 +134,8 @@ impl Reader {
             info,
             last_key,
             max_memstore_ts,
+            time_range,
+            delete_families,
             bloom_type,
             bloom,
             delete_bloom,
@@ -255,9 +266,9 @@ impl Reader {
     }
 
     /// Smallest and largest timestamp (TIMERANGE), both inclusive; `None` when not recorded or no cells.
+    #[inline]
     pub fn time_range(&self) -> Option<(i64, i64)> {
-        let (min, max) = self.info.get(key::TIME_RANGE)?.split_first_chunk::<8>()?;
-        (self.root.len() > 0).then_some((i64::from_be_bytes(*min), i64::from_be_bytes(max.try_into().ok()?)))
+        self.time_range
     }
 
     /// EARLIEST_PUT_TS.
@@ -301,8 +312,9 @@ impl Reader {
     }
 
     /// DELETE_FAMILY_COUNT.
+    #[inline]
     pub fn delete_family_count(&self) -> u64 {
-        self.long(key::DELETE_FAMILY_COUNT).map_or(0, |count| count.max(0) as u64)
+        self.delete_families.unwrap_or(0)
     }
 
     /// Names of the files this one replaces (COMPACTION_EVENT_KEY).
@@ -408,7 +420,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::may_contain_row`].
     pub fn may_contain_delete_family(&self, row: &[u8], residency: Residency) -> Result<bool> {
-        if self.info.contains_key(key::DELETE_FAMILY_COUNT) && self.delete_family_count() == 0 {
+        if self.delete_families == Some(0) {
             return Ok(false);
         }
         match &self.delete_bloom {
@@ -438,4 +450,9 @@ impl Reader {
             cache.evict_file(self.source.file_id);
         }
     }
+}
+
+fn time_range(info: &FileInfo) -> Option<(i64, i64)> {
+    let (min, max) = info.get(key::TIME_RANGE)?.split_first_chunk::<8>()?;
+    Some((i64::from_be_bytes(*min), i64::from_be_bytes(max.try_into().ok()?)))
 }

@@ -22,7 +22,7 @@ pub mod segment;
 mod skiplist;
 
 pub use memstore::{MemStore, Sizes};
-pub use segment::{Growth, Inserter, Segment, SegmentId, SegmentIter, SegmentRun, TimeRange};
+pub use segment::{Growth, Inserter, Segment, SegmentId, SegmentIter, SegmentLook, SegmentRun, TimeRange};
 
 /// Keeps the memory of dropped segments for new ones, for the whole process, as long as that and what segments hold come to no more than
 /// `bytes`: what all memstores may take together. Without this call nothing is kept.

@@ -1,6 +1,6 @@
 //! A sorted set of cells that takes inserts until it is frozen, and what is known about them together.
 
-use crate::skiplist::{Cursor, Insertion, Run, SkipList};
+use crate::skiplist::{Cursor, Insertion, Look, Run, SkipList};
 use base::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
@@ -261,6 +261,12 @@ impl Segment {
         SeqId(self.facts.max_seq.load(Relaxed))
     }
 
+    /// A reader for a moment, at the first cell that is not before `key`; of equal keys the newest. `None` when there is none.
+    #[inline]
+    pub fn look(&self, key: KeyRef<'_>) -> Option<SegmentLook<'_>> {
+        self.list.look(key).map(|look| SegmentLook { look })
+    }
+
     /// A reader that keeps the cells alive; stands nowhere until a seek.
     pub fn iter(&self) -> SegmentIter {
         SegmentIter { cursor: Cursor::new(Arc::clone(&self.list)) }
@@ -393,5 +399,29 @@ impl<'a> SegmentRun<'a> {
     #[inline]
     pub fn commit(&mut self) {
         self.run.commit();
+    }
+}
+
+/// As [`SegmentIter`], for a segment that somebody else keeps alive; always stands at a cell.
+pub struct SegmentLook<'a> {
+    look: Look<'a>,
+}
+
+impl<'a> SegmentLook<'a> {
+    /// The cell here.
+    #[inline]
+    pub fn cell(&self) -> CellRef<'a> {
+        self.look.cell()
+    }
+
+    /// One cell on; false, and nothing is changed, at the end.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        self.look.step()
+    }
+
+    /// To the first cell that is not before `key`, from here on; false, and nothing is changed, when there is none.
+    pub fn reseek(&mut self, key: KeyRef<'_>) -> bool {
+        self.look.reseek(key)
     }
 }

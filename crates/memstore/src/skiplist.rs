@@ -27,7 +27,7 @@ use base::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Order
 use base::sync::{Mutex, MutexGuard};
 use cell::key::same_bytes;
 use cell::{CellRef, Order};
-pub(crate) use cursor::{Cursor, Run};
+pub(crate) use cursor::{Cursor, Look, Run};
 use node::{Header, Link, Needle, Node, Shape};
 use rows::RowStarts;
 use std::ptr;

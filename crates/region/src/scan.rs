@@ -1,11 +1,12 @@
 //! Reading: from runs of cells ([`source`]) over one family's merge ([`merge`], [`matcher`], [`store_scanner`]) to a
-//! region's rows ([`region_scanner`]).
+//! region's rows ([`region_scanner`]). A Get of a plain row goes a short way ([`point`]).
 
 pub(crate) mod deletes;
 pub(crate) mod limits;
 pub(crate) mod matcher;
 pub(crate) mod merge;
 pub(crate) mod open;
+mod point;
 pub(crate) mod region_scanner;
 pub(crate) mod rows;
 pub(crate) mod source;

@@ -56,6 +56,8 @@ pub(crate) struct Store {
     pub rules: FamilyRules,
     /// Whether its edits are replicated.
     pub replicated: bool,
+    /// Whether what reads bring from files is kept in the block cache (BLOCKCACHE), if they want that too.
+    pub caches_blocks: bool,
     pub settings: Arc<RegionSettings>,
     /// Where large values go; `None` in most families.
     pub mob: Option<Arc<MobStore>>,
@@ -113,6 +115,7 @@ impl Store {
             name: name.clone(),
             rules: FamilyRules::of(family, settings.time_to_purge_deletes_ms),
             replicated: family.replication_scope() != 0,
+            caches_blocks: family.block_cache_enabled(),
             table: table.clone(),
             dir,
             settings,

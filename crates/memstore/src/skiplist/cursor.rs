@@ -56,15 +56,7 @@ impl Cursor {
 
     /// To the first cell not before `key`.
     pub(crate) fn seek(&mut self, key: KeyRef<'_>) -> bool {
-        if let Some(first) = self.list.rows.find(key.row()) {
-            // All before it are of rows before.
-            let at = first.as_ptr();
-            self.go_to(at);
-            return self.reseek(key);
-        }
-        let needle = Needle::before_key(&self.list.shape, key);
-        let (_, found) = self.list.search(&needle, None, ptr::null_mut(), self.list.height());
-        let at = address(found);
+        let at = address(self.list.first_at(key));
         self.go_to(at)
     }
 
@@ -78,24 +70,8 @@ impl Cursor {
 
     /// To the first cell not before `key`, from here on.
     pub(crate) fn reseek(&mut self, key: KeyRef<'_>) -> bool {
-        let list = &*self.list;
-        let needle = Needle::before_key(&list.shape, key);
-        let Some(mut node) = self.node() else { return false };
-        if !node.is_before(&list.shape, &needle) {
-            return true;
-        }
-        // Climb: follow each node's highest link while that stays before the key; then search down from there.
-        let mut level = node.height() - 1;
-        let bound = loop {
-            match list.next_of(Some(node), level) {
-                Some(next) if next.is_before(&list.shape, &needle) => {
-                    node = next;
-                    level = node.height() - 1;
-                }
-                next => break address(next),
-            }
-        };
-        let at = address(list.search(&needle, Some(node), bound, level).1);
+        let Some(node) = self.node() else { return false };
+        let at = address(self.list.first_at_from(node, key));
         self.go_to(at)
     }
 
@@ -131,24 +107,84 @@ impl Cursor {
     /// One cell on.
     #[inline]
     pub(crate) fn next(&mut self) -> bool {
-        let mut next = self.node();
-        if next.is_none() {
-            return false;
-        }
-        loop {
-            next = self.list.next_of(next, 0);
-            match next {
-                Some(node) => {
-                    node.prefetch_next(0);
-                    if !node.is_replaced() {
-                        break;
-                    }
-                }
-                None => break,
-            }
-        }
-        let at = address(next);
+        let Some(node) = self.node() else { return false };
+        let at = address(self.list.after(node));
         self.go_to(at)
+    }
+}
+
+impl SkipList {
+    /// The first node not before `key`.
+    fn first_at(&self, key: KeyRef<'_>) -> Option<Node<'_>> {
+        if let Some(first) = self.rows.find(key.row()) {
+            // All before it are of rows before.
+            let is_row_start = key.type_code() == u8::MAX && key.timestamp() == i64::MAX && key.column().0.is_empty();
+            return if is_row_start { Some(first) } else { self.first_at_from(first, key) };
+        }
+        let needle = Needle::before_key(&self.shape, key);
+        self.search(&needle, None, ptr::null_mut(), self.height()).1
+    }
+
+    /// The first node from `node` on that is not before `key`.
+    fn first_at_from<'a>(&'a self, mut node: Node<'a>, key: KeyRef<'_>) -> Option<Node<'a>> {
+        let needle = Needle::before_key(&self.shape, key);
+        if !node.is_before(&self.shape, &needle) {
+            return Some(node);
+        }
+        // Climb: follow each node's highest link while that stays before the key; then search down from there.
+        let mut level = node.height() - 1;
+        let bound = loop {
+            match self.next_of(Some(node), level) {
+                Some(next) if next.is_before(&self.shape, &needle) => {
+                    node = next;
+                    level = node.height() - 1;
+                }
+                next => break address(next),
+            }
+        };
+        self.search(&needle, Some(node), bound, level).1
+    }
+
+    /// The node after `node` that was not replaced.
+    #[inline]
+    fn after<'a>(&'a self, node: Node<'a>) -> Option<Node<'a>> {
+        let mut next = self.next_of(Some(node), 0)?;
+        next.prefetch_next(0);
+        while next.is_replaced() {
+            next = self.next_of(Some(next), 0)?;
+            next.prefetch_next(0);
+        }
+        Some(next)
+    }
+
+    /// A look from the first cell not before `key` on; `None` when there is none.
+    pub(crate) fn look(&self, key: KeyRef<'_>) -> Option<Look<'_>> {
+        Some(Look { list: self, here: self.first_at(key)? })
+    }
+}
+
+/// Stands on a cell of a list that is borrowed.
+pub(crate) struct Look<'a> {
+    list: &'a SkipList,
+    here: Node<'a>,
+}
+
+impl<'a> Look<'a> {
+    /// The cell here.
+    #[inline]
+    pub(crate) fn cell(&self) -> CellRef<'a> {
+        self.here.cell()
+    }
+
+    /// One cell on; false, and nothing is changed, at the end.
+    #[inline]
+    pub(crate) fn step(&mut self) -> bool {
+        self.list.after(self.here).map(|next| self.here = next).is_some()
+    }
+
+    /// To the first cell not before `key`, from here on; false, and nothing is changed, when there is none.
+    pub(crate) fn reseek(&mut self, key: KeyRef<'_>) -> bool {
+        self.list.first_at_from(self.here, key).map(|found| self.here = found).is_some()
     }
 }
 
@@ -169,14 +205,8 @@ impl<'a> Run<'a> {
     /// One cell on; `None`, and nothing is changed, at the end.
     #[inline]
     pub(crate) fn step(&mut self) -> Option<CellRef<'a>> {
-        let mut next = self.list.next_of(Some(self.here), 0)?;
-        next.prefetch_next(0);
-        while next.is_replaced() {
-            next = self.list.next_of(Some(next), 0)?;
-            next.prefetch_next(0);
-        }
-        self.here = next;
-        Some(next.cell())
+        self.here = self.list.after(self.here)?;
+        Some(self.here.cell())
     }
 
     /// The cursor stands here from now on.

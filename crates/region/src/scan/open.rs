@@ -120,7 +120,7 @@ impl Region {
             residency,
         };
         let options = ScanOptions {
-            cache_blocks: scan.cache_blocks && store.family().block_cache_enabled(),
+            cache_blocks: scan.cache_blocks && store.caches_blocks,
             pread: true,
             residency,
             ..ScanOptions::default()
@@ -171,7 +171,13 @@ fn is_single_row(scan: &Scan) -> bool {
             && scan.start_row == scan.stop_row)
 }
 
-fn sorted_columns(qualifiers: &[Bytes]) -> Option<Arc<[Bytes]>> {
+/// Whether cells with timestamps from `min` to `max` can matter to a read that does not look at those before `expired_before`.
+#[inline]
+pub(super) fn wants_times(time_range: &TimeRange, expired_before: i64, min: i64, max: i64) -> bool {
+    max >= expired_before && max >= time_range.min && (min < time_range.max || time_range.max == i64::MAX)
+}
+
+pub(super) fn sorted_columns(qualifiers: &[Bytes]) -> Option<Arc<[Bytes]>> {
     if qualifiers.is_empty() {
         return None;
     }
@@ -196,9 +202,7 @@ struct Selection<'a> {
 
 impl Selection<'_> {
     fn wants_times(&self, min: i64, max: i64) -> bool {
-        max >= self.expired_before
-            && max >= self.time_range.min
-            && (min < self.time_range.max || self.time_range.max == i64::MAX)
+        wants_times(&self.time_range, self.expired_before, min, max)
     }
 
     fn wants_segment(&self, segment: &Segment) -> bool {

@@ -184,7 +184,11 @@ impl Region {
         residency: Residency,
         out: &mut CellBuffer,
     ) -> Result<()> {
-        let mut rows = self.open_rows(&get.to_scan(), read_point.into(), residency)?;
+        let read_point = read_point.into();
+        if self.read_point_row(get, read_point, residency, out)? {
+            return Ok(());
+        }
+        let mut rows = self.open_rows(&get.to_scan(), read_point, residency)?;
         rows.next(&mut Limits::NONE.clone(), out)?;
         Ok(())
     }

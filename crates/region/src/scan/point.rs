@@ -1,0 +1,370 @@
+//! The short way to one row: a Get of one family where nothing is to be decided but which versions are the newest. Its cells are looked at
+//! where they lie, in the memstore's segments and in cached blocks, and copied at once; no scanner, merge or matcher is made.
+//!
+//! Whatever else turns up (a delete marker, tags, something expired or outside the time range, a row that goes on in another block) ends the
+//! look: the cells are taken back, and the row is judged in the usual way ([`super::store_scanner`]). So this module only knows when
+//! HBase's rules do not matter. See docs/decisions/0015.
+
+use super::limits::estimated_bytes;
+use super::open::{sorted_columns, wants_times};
+use crate::error::{RegionError, Result};
+use crate::region::Region;
+use crate::store::{Store, StoreView};
+use crate::store_file::StoreFile;
+use base::ReadPoint;
+use bytes::Bytes;
+use cell::key::same_bytes;
+use cell::order::without_row;
+use cell::{CellBuffer, CellRef, CellType, KeyRef};
+use hfile::{BloomType, Found, Residency};
+use memstore::SegmentLook;
+use model::{Get, TimeRange};
+use std::cmp::Ordering;
+
+/// Cells that are passed one by one before a seek in a segment: each is a wait for memory, and so is each step of a seek.
+const NEAR_CELLS: u32 = 4;
+
+/// The row's cells in one segment or file, from where it stands on.
+struct Lane<'a> {
+    place: Place<'a>,
+}
+
+enum Place<'a> {
+    Memory(SegmentLook<'a>),
+    File(hfile::Look),
+}
+
+/// What a move of a lane came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moved {
+    /// It stands at a cell of the row that the reader sees.
+    Here,
+    /// The row has no more cells there.
+    RowEnd,
+    /// It cannot be said without reading on.
+    Unclear,
+}
+
+impl Lane<'_> {
+    #[inline]
+    fn cell(&self) -> CellRef<'_> {
+        match &self.place {
+            Place::Memory(look) => look.cell(),
+            Place::File(look) => look.cell(),
+        }
+    }
+
+    /// Stays, or goes on to the first cell that the reader sees.
+    #[inline]
+    fn settle(&mut self, row: &[u8], read_point: ReadPoint) -> Moved {
+        loop {
+            let cell = self.cell();
+            if !same_bytes(cell.row(), row) {
+                return Moved::RowEnd;
+            }
+            if cell.seq_id().0 <= read_point.0 {
+                return Moved::Here;
+            }
+            if let Some(end) = self.step() {
+                return end;
+            }
+        }
+    }
+
+    /// One cell on; where there is none, what that means.
+    #[inline]
+    fn step(&mut self) -> Option<Moved> {
+        match &mut self.place {
+            Place::Memory(look) => (!look.step()).then_some(Moved::RowEnd),
+            Place::File(look) => {
+                if look.step() {
+                    None
+                } else {
+                    Some(if look.goes_on() { Moved::Unclear } else { Moved::RowEnd })
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, row: &[u8], read_point: ReadPoint) -> Moved {
+        match self.step() {
+            Some(end) => end,
+            None => self.settle(row, read_point),
+        }
+    }
+
+    /// To the first cell at or after `key`, which is in the row and not before the lane's place.
+    fn reseek(&mut self, key: KeyRef<'_>, row: &[u8], read_point: ReadPoint) -> Moved {
+        match &mut self.place {
+            Place::Memory(look) => {
+                if look.reseek(key) {
+                    self.settle(row, read_point)
+                } else {
+                    Moved::RowEnd
+                }
+            }
+            // Cells of one block lie side by side.
+            Place::File(_) => self.next(row, read_point),
+        }
+    }
+}
+
+/// What the Get asks of the family, and how far it has got.
+struct Point<'g> {
+    row: &'g [u8],
+    family: &'g [u8],
+    read_point: ReadPoint,
+    oldest_unexpired: i64,
+    expired_before: i64,
+    time_range: TimeRange,
+    max_versions: u32,
+    /// Asked columns in order that are still to come; `None` for all.
+    columns: Option<&'g [Bytes]>,
+    max_row_bytes: u64,
+    residency: Residency,
+    /// Space for keys.
+    key: Vec<u8>,
+}
+
+impl Region {
+    /// Adds what `get` asks for to `out`, if it is the kind of Get and the kind of row that can be read in the short way; false, and `out`
+    /// is as before, if it must be judged.
+    pub(super) fn read_point_row(
+        &self,
+        get: &Get,
+        read_point: Option<ReadPoint>,
+        residency: Residency,
+        out: &mut CellBuffer,
+    ) -> Result<bool> {
+        if get.filter.is_some() || get.store_limit.is_some() || get.store_offset > 0 || get.read_uncommitted {
+            return Ok(false);
+        }
+        let (store, qualifiers): (&Store, &[Bytes]) = match (get.columns.len(), &self.stores[..]) {
+            (0, [store]) => (store, &[]),
+            (1, _) => match get.columns.first_key_value() {
+                Some((family, qualifiers)) => match self.store(family) {
+                    Some(store) => (store, qualifiers),
+                    None => return Ok(false),
+                },
+                None => return Ok(false),
+            },
+            _ => return Ok(false),
+        };
+        let rules = &store.rules;
+        let max_versions = get.max_versions.min(rules.max_versions);
+        if rules.new_version_behavior || store.mob.is_some() || max_versions == 0 {
+            return Ok(false);
+        }
+        let view = store.peek();
+        let current = self.read_point();
+        if !store.is_current(&view) {
+            return Ok(false);
+        }
+        let columns = sorted_columns(qualifiers);
+        let time_range = get.family_time_ranges.get(&store.name).copied().unwrap_or(get.time_range);
+        let oldest_unexpired = match rules.ttl_ms {
+            Some(_) => rules.oldest_unexpired(self.env().clock.now_ms().0),
+            None => i64::MIN,
+        };
+        let point = Point {
+            row: &get.row,
+            family: &store.name,
+            read_point: read_point.unwrap_or(current),
+            oldest_unexpired,
+            expired_before: if rules.min_versions == 0 { oldest_unexpired } else { i64::MIN },
+            time_range,
+            max_versions,
+            columns: columns.as_deref(),
+            max_row_bytes: self.settings.max_row_size_bytes,
+            residency,
+            key: Vec::new(),
+        };
+        let from = out.len();
+        let read = point.read(&view, get.cache_blocks && store.caches_blocks, out);
+        let is_read = read.map_err(|error| RegionError::file(self.name(), error))?;
+        if !is_read {
+            out.truncate(from);
+        }
+        Ok(is_read)
+    }
+}
+
+impl Point<'_> {
+    fn read(mut self, view: &StoreView, keep: bool, out: &mut CellBuffer) -> hfile::Result<bool> {
+        let mut lanes: Vec<Lane<'_>> = Vec::new();
+        if let Some(columns) = self.columns {
+            // Of several places that may have the newest version of a column the usual way begins with the newest, and mostly needs no other.
+            let segments = view.memory.segments().filter(|segment| !segment.is_empty()).count();
+            if segments + view.files.len() > 1 || view.memory.segments().any(|segment| segment.has_deletes()) {
+                return Ok(false);
+            }
+            self.start_at(&columns[0]);
+        } else {
+            KeyRef::write(&mut self.key, self.row, b"", b"", i64::MAX, CellType::Maximum.code());
+        }
+        for segment in view.memory.segments() {
+            let wanted = segment.time_range().is_some_and(|range| self.wants_times(range.min_ms, range.max_ms));
+            if wanted && let Some(look) = segment.look(KeyRef::from_checked(&self.key)) {
+                let mut lane = Lane { place: Place::Memory(look) };
+                if lane.settle(self.row, self.read_point) == Moved::Here {
+                    lanes.push(lane);
+                }
+            }
+        }
+        for file in view.files.iter().rev() {
+            if !self.wants_file(file)? {
+                continue;
+            }
+            if self.columns.is_some() && file.reader.delete_family_count() > 0 {
+                return Ok(false);
+            }
+            match file.reader.look(KeyRef::from_checked(&self.key), self.residency, keep)? {
+                Found::Nothing => {}
+                Found::Unclear => return Ok(false),
+                Found::Cells(look) => {
+                    let mut lane = Lane { place: Place::File(look) };
+                    match lane.settle(self.row, self.read_point) {
+                        Moved::Here => lanes.push(lane),
+                        Moved::RowEnd => {}
+                        Moved::Unclear => return Ok(false),
+                    }
+                }
+            }
+        }
+        Ok(self.walk(lanes, out))
+    }
+
+    /// Makes the key where `column` starts.
+    fn start_at(&mut self, column: &[u8]) {
+        self.key.clear();
+        KeyRef::write(&mut self.key, self.row, self.family, column, i64::MAX, CellType::Maximum.code());
+    }
+
+    fn wants_times(&self, min: i64, max: i64) -> bool {
+        wants_times(&self.time_range, self.expired_before, min, max)
+    }
+
+    fn wants_file(&self, file: &StoreFile) -> hfile::Result<bool> {
+        let reader = &file.reader;
+        if !file.is_visible_at(self.read_point)
+            || reader.time_range().is_some_and(|(min, max)| !self.wants_times(min, max))
+        {
+            return Ok(false);
+        }
+        let (Some(first), Some(last)) = (reader.first_key(), reader.last_key()) else { return Ok(false) };
+        let order = reader.order();
+        if order.rows(last.row(), self.row).is_lt() || order.rows(first.row(), self.row).is_gt() {
+            return Ok(false);
+        }
+        match (self.columns, reader.bloom_type()) {
+            (Some(columns), BloomType::RowCol) => {
+                for column in columns {
+                    if reader.may_contain_row_col(self.row, column, self.residency)? {
+                        return Ok(true);
+                    }
+                }
+                reader.may_contain_delete_family(self.row, self.residency)
+            }
+            _ => reader.may_contain_row(self.row, self.residency),
+        }
+    }
+
+    /// Goes through the lanes, which stand in the row, newest first where they are equal. False where a cell must be judged.
+    fn walk(mut self, mut lanes: Vec<Lane<'_>>, out: &mut CellBuffer) -> bool {
+        let from = out.len();
+        // Of the column of the last cell that was taken.
+        let (mut count, mut last_timestamp) = (0_u32, 0_i64);
+        let (mut passed, mut row_bytes) = (0_u32, 0_u64);
+        while !lanes.is_empty() {
+            let at = first_of(&lanes);
+            let lane = &mut lanes[at];
+            let cell = lane.cell();
+            let key = cell.key();
+            let qualifier = key.qualifier();
+            let is_next_version = out.len() > from && same_bytes(out.get(out.len() - 1).qualifier(), qualifier);
+            // Markers of the whole family share the empty qualifier with its puts: there everything is looked at.
+            let is_over = is_next_version && count >= self.max_versions && !qualifier.is_empty();
+            let mut is_asked = true;
+            if !is_next_version && let Some(columns) = &mut self.columns {
+                while columns.first().is_some_and(|column| column[..] < *qualifier) {
+                    *columns = &columns[1..];
+                }
+                match columns.first() {
+                    None => return true,
+                    Some(column) => is_asked = column[..] == *qualifier,
+                }
+            }
+            let moved = if is_over || !is_asked {
+                passed += 1;
+                if passed <= NEAR_CELLS {
+                    lane.next(self.row, self.read_point)
+                } else {
+                    passed = 0;
+                    let mut key = std::mem::take(&mut self.key);
+                    key.clear();
+                    let (minimum, maximum) = (CellType::Minimum.code(), CellType::Maximum.code());
+                    match self.columns.and_then(|columns| columns.first()) {
+                        Some(column) if !is_asked => {
+                            KeyRef::write(&mut key, self.row, self.family, column, i64::MAX, maximum);
+                        }
+                        _ => KeyRef::write(&mut key, self.row, self.family, qualifier, i64::MIN, minimum),
+                    }
+                    let moved = lane.reseek(KeyRef::from_checked(&key), self.row, self.read_point);
+                    self.key = key;
+                    moved
+                }
+            } else {
+                let timestamp = key.timestamp();
+                if key.type_code() != CellType::Put.code()
+                    || timestamp < self.oldest_unexpired
+                    || !self.time_range.contains(timestamp)
+                    || !cell.tags().is_empty()
+                {
+                    return false;
+                }
+                passed = 0;
+                if !is_next_version {
+                    count = 0;
+                }
+                // Of versions with the same time only the newest written counts.
+                let is_taken = count < self.max_versions && (count == 0 || timestamp != last_timestamp);
+                if is_taken {
+                    count += 1;
+                    last_timestamp = timestamp;
+                    row_bytes += estimated_bytes(cell);
+                    if row_bytes > self.max_row_bytes {
+                        return false;
+                    }
+                    out.push(cell);
+                    if count == self.max_versions && self.columns.is_some_and(|columns| columns.len() == 1) {
+                        return true;
+                    }
+                }
+                lane.next(self.row, self.read_point)
+            };
+            match moved {
+                Moved::Here => {}
+                Moved::RowEnd => {
+                    lanes.remove(at);
+                }
+                Moved::Unclear => return false,
+            }
+        }
+        true
+    }
+}
+
+/// The lane whose cell comes first; of equals the first lane.
+#[inline]
+fn first_of(lanes: &[Lane<'_>]) -> usize {
+    let mut first = 0;
+    for at in 1..lanes.len() {
+        let (a, b) = (lanes[at].cell(), lanes[first].cell());
+        let order = without_row(a.key(), b.key()).then_with(|| b.seq_id().cmp(&a.seq_id()));
+        if order == Ordering::Less {
+            first = at;
+        }
+    }
+    first
+}
