@@ -141,6 +141,9 @@ fn compact_family(server: &Arc<RegionServer>, region: &Arc<Region>, family: &[u8
     }
 }
 
+/// A compaction that is ahead of its pace by less goes on: every rest is two turns of the scheduler, and a cold start after it.
+const LEAST_REST_US: u64 = 5_000;
+
 /// Paces one compaction: so many bytes a second, more when stores are full. Follows:
 /// `PressureAwareCompactionThroughputController`.
 struct Pace<'a> {
@@ -170,7 +173,11 @@ impl Throttle for Pace<'_> {
             let due_us = state.0 + state.1.saturating_mul(1_000_000) / self.bytes_per_second;
             due_us.saturating_sub(self.server.env.clock.monotonic_us())
         };
-        if wait_us > 1_000 { !self.server.rest(Duration::from_micros(wait_us)) } else { !self.server.stop.is_set() }
+        if wait_us > LEAST_REST_US {
+            !self.server.rest(Duration::from_micros(wait_us))
+        } else {
+            !self.server.stop.is_set()
+        }
     }
 }
 

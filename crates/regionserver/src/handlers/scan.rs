@@ -23,6 +23,8 @@ const MIN_SCAN_TIME_US: u64 = 10_000;
 const SHORT_SCAN_ROWS: usize = 256;
 /// Room for the cells of a first reply is made for so many bytes at the most.
 const MAX_FORESEEN_BYTES: usize = 256 << 10;
+/// Room for the first reply of a scan that does not say how many rows it wants.
+const UNFORESEEN_BYTES: usize = 16 << 10;
 
 /// A scanner whose last reply was longer is not tried from memory: its rows take too long to copy.
 const MAX_BYTES_AT_ONCE: usize = 1 << 20;
@@ -236,7 +238,11 @@ fn rows(
     let foreseen = match scanner.last_reply_bytes.load(Ordering::Relaxed) {
         0 => {
             let row_bytes = server.scanned_row_bytes.load(Ordering::Relaxed);
-            (row_bytes * rows_wanted(request) / 32 * 33).min(MAX_FORESEEN_BYTES)
+            match rows_wanted(request) {
+                rows @ ..=SHORT_SCAN_ROWS => (row_bytes * rows / 32 * 33).min(MAX_FORESEEN_BYTES),
+                // As many as there are, which in hbase:meta is often three.
+                _ => UNFORESEEN_BYTES,
+            }
         }
         bytes => bytes,
     };
