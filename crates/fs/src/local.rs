@@ -19,6 +19,9 @@ const BUFFER_BYTES: usize = 128 * 1024;
 /// How far behind its end a file that is written behind stays in the page cache: enough that what is older has mostly reached
 /// the disk, so that its pages can be let go.
 const KEPT_BEHIND_BYTES: u64 = 32 << 20;
+/// The kernel is not yet asked to write the last so many bytes of a file: while it makes ready the page that the file ends in, waiting for a place
+/// in a busy disk's queue, say, nobody can append to it (20 ms were seen).
+const LEFT_AT_END_BYTES: u64 = 1 << 20;
 const LOCK_NAME: &str = ".basalt.lock";
 
 /// A directory of the local file system.
@@ -175,11 +178,6 @@ impl Volume for LocalVolume {
         File::open(self.place(path)).and_then(|file| file.sync_all()).map_err(|e| Error::new("sync", path, e))
     }
 
-    fn sync_ahead(&self, path: &FilePath) {
-        // By a description of its own: an error is told once to each, and the appender must hear of it.
-        let _ = File::open(self.place(path)).and_then(|file| file.sync_data());
-    }
-
     fn free_bytes(&self) -> Result<Option<u64>> {
         let stat = rustix::fs::statvfs(&self.root)
             .map_err(|e| Error::new("ask for the free space of", &FilePath::root(), e.into()))?;
@@ -330,7 +328,8 @@ impl Appender for LocalAppender {
 
     fn behind(&mut self) -> Option<Behind> {
         // Linux begins to write dirty pages that it is told are not needed; it cannot drop them before.
-        let (begin, begun) = (self.written_behind, self.written);
+        let begin = self.written_behind;
+        let begun = begin.max(self.written.saturating_sub(LEFT_AT_END_BYTES) / LEFT_AT_END_BYTES * LEFT_AT_END_BYTES);
         self.written_behind = begun;
         // What lies further back has reached the disk meanwhile, and now the same advice drops it. The kernel takes those very pages
         // for what is written next, instead of others that it would have to take from the reader's files, or to clear for the first time.

@@ -49,10 +49,6 @@ pub trait Volume: Send + Sync + 'static {
         self.publish(path, &bytes)
     }
 
-    /// A hint: what was flushed to a file goes to the disk now, so that the sync by its appender, to come soon, finds little to do. Waits for
-    /// the disk. What goes wrong is told by that sync.
-    fn sync_ahead(&self, _path: &FilePath) {}
-
     /// Bytes that can still be written before the volume is full; `None` when there is no telling.
     fn free_bytes(&self) -> Result<Option<u64>> {
         Ok(None)

@@ -73,6 +73,8 @@ struct State {
     closed: bool,
     has_syncer: bool,
     syncer_waits: bool,
+    /// The file before the current one has promised entries that are not on the disk. It is being synced; no sync counts before that ends.
+    old_file_waits: bool,
     gathering: group::Gathering,
     /// For the syncer to do when it has time: what makes a later sync short.
     behind: Vec<fs::Behind>,
@@ -142,6 +144,14 @@ pub struct LogStats {
     pub waiting_bytes: u64,
 }
 
+impl LogStats {
+    fn count_sync(&mut self, took_us: u64) {
+        self.syncs += 1;
+        self.sync_us += took_us;
+        self.max_sync_us = self.max_sync_us.max(took_us);
+    }
+}
+
 /// Where a key is written before the lock is taken.
 #[cfg(not(shuttle))]
 fn with_scratch<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
@@ -185,6 +195,7 @@ impl Log {
             closed: false,
             has_syncer: false,
             syncer_waits: false,
+            old_file_waits: false,
             gathering: group::Gathering::default(),
             behind: Vec::new(),
             stats: LogStats::default(),

@@ -1,6 +1,6 @@
-//! What makes a later sync short is done by the syncer, and before a roll, while others go on writing.
+//! What makes a later sync short is done by the syncer, and the sync of a file that ends by whoever rolls, while others go on writing.
 
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 
@@ -16,7 +16,12 @@ struct Noting {
     /// Who let pages go, and how many bytes were unsynced then.
     behind: Arc<Mutex<Vec<(ThreadId, u64)>>>,
     log: Arc<OnceLock<Arc<Log>>>,
-    written_meanwhile: Arc<AtomicUsize>,
+    /// The next sync of what a file of more than a MiB holds is that of a roll.
+    rolls: Arc<AtomicBool>,
+    /// That one fails.
+    fails: Arc<AtomicBool>,
+    /// What a write heard that asked to be synced meanwhile.
+    answered: Arc<Mutex<Vec<bool>>>,
 }
 
 impl Volume for Noting {
@@ -47,14 +52,6 @@ impl Volume for Noting {
     fn sync_dir(&self, path: &FilePath) -> fs::Result<()> {
         self.inner.sync_dir(path)
     }
-    fn sync_ahead(&self, path: &FilePath) {
-        assert!(self.inner.exists(path).expect("a volume in memory"), "the file that is to end");
-        let log = self.log.get().expect("a log that is rolled");
-        let ticket = append(log, 2, b"meanwhile");
-        log.push();
-        assert!(ticket.is_done(), "nobody is held up");
-        self.written_meanwhile.fetch_add(1, SeqCst);
-    }
 }
 
 struct NotingAppender {
@@ -70,6 +67,22 @@ impl Appender for NotingAppender {
         self.inner.flush()
     }
     fn sync(&mut self) -> fs::Result<()> {
+        // The file that ends, and once: its trailer follows.
+        if self.inner.position() > 1 << 20 && self.volume.rolls.swap(false, SeqCst) {
+            let log = self.volume.log.get().expect("a log that is rolled");
+            let ticket = append(log, 2, b"meanwhile");
+            log.push();
+            assert!(ticket.is_done(), "nobody is held up");
+            let synced = append(log, 3, b"to be synced");
+            let volume = self.volume.clone();
+            synced.on_done_at(Level::Synced, move |outcome| {
+                volume.answered.lock().expect("no panic").push(outcome.is_ok())
+            });
+            assert!(!synced.is_done_at(Level::Synced) && self.volume.answered.lock().expect("no panic").is_empty());
+            if self.volume.fails.load(SeqCst) {
+                return Err(fs::Error::new("sync", &FilePath::new("the old one"), std::io::Error::other("gone")));
+            }
+        }
         self.inner.sync()
     }
     fn position(&self) -> u64 {
@@ -85,6 +98,10 @@ impl Appender for NotingAppender {
 }
 
 fn append(log: &Arc<Log>, seq: u64, value: &[u8]) -> Ticket {
+    append_to(log, seq, value).expect("room")
+}
+
+fn append_to(log: &Arc<Log>, seq: u64, value: &[u8]) -> basalt_wal::Result<Ticket> {
     let region: Arc<str> = Arc::from("r");
     let mut cells = CellBuffer::new();
     let spec = CellSpec {
@@ -98,10 +115,10 @@ fn append(log: &Arc<Log>, seq: u64, value: &[u8]) -> Ticket {
     };
     cells.push_spec(&spec, SeqId(0));
     let key = EntryKey::new(&region, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
-    log.append_quietly(&key, cells.bytes(), cells.len()).expect("room")
+    log.append_quietly(&key, cells.bytes(), cells.len())
 }
 
-fn scene(sync_mode: SyncMode) {
+fn scene(sync_mode: SyncMode, fails: bool) {
     let volume = Noting::default();
     let clock = Arc::new(ManualClock::new(1_700_000_000_000));
     let options = LogOptions { sync_mode, ..LogOptions::default() };
@@ -125,20 +142,42 @@ fn scene(sync_mode: SyncMode) {
             SyncMode::Written => assert!(!first.is_done_at(Level::Synced)),
             SyncMode::Synced => assert_eq!(unsynced, 0, "all are answered"),
         }
-        log.roll().expect("rolled").expect("there was something in it");
-        let ahead = usize::from(sync_mode == SyncMode::Written);
-        assert_eq!(volume.written_meanwhile.load(SeqCst), ahead, "a log that is always synced needs nothing before");
-        log.close().expect("closed");
-        syncer.join().expect("the syncer").expect("it ends well");
+        if sync_mode == SyncMode::Synced {
+            log.roll().expect("rolled").expect("there was something in it");
+            log.close().expect("closed");
+            return syncer.join().expect("the syncer").expect("it ends well");
+        }
+        volume.rolls.store(true, SeqCst);
+        volume.fails.store(fails, SeqCst);
+        let rolled = log.roll();
+        assert!(!volume.rolls.load(SeqCst), "the old file was synced");
+        if fails {
+            // Promised as written, and now nobody knows: that is for recovery.
+            let error = rolled.expect_err("what was promised may be gone").to_string();
+            assert!(error.contains("the old one"), "{error}");
+            assert!(log.failure().is_some() && append_to(&log, 4, b"never").is_err());
+            syncer.join().expect("the syncer").expect_err("the server stops");
+        } else {
+            rolled.expect("rolled").expect("there was something in it");
+            assert!(first.is_done_at(Level::Synced));
+            log.close().expect("closed");
+            syncer.join().expect("the syncer").expect("it ends well");
+        }
+        assert_eq!(*volume.answered.lock().expect("no panic"), [!fails]);
     });
 }
 
 #[test]
 fn who_writes_does_not_ask_for_writeback_and_a_roll_holds_up_nobody_with_what_is_unsynced() {
-    scene(SyncMode::Written);
+    scene(SyncMode::Written, false);
+}
+
+#[test]
+fn a_file_that_ended_and_cannot_be_synced_is_the_end_of_the_log_for_all_who_wrote_meanwhile() {
+    scene(SyncMode::Written, true);
 }
 
 #[test]
 fn a_synced_group_is_answered_before_its_pages_are_let_go() {
-    scene(SyncMode::Synced);
+    scene(SyncMode::Synced, false);
 }

@@ -1,7 +1,8 @@
 //! The log's files: made, rolled, closed, archived. Follows `AbstractFSWAL#rollWriter`, `#cleanOldLogs`, `#findRegionsToForceFlush`.
 
-use super::{ClosedFile, Disk, Log, OpenFile, State};
-use crate::{Error, Result, SyncMode, header};
+use super::group::take_calls;
+use super::{ClosedFile, Disk, Log, OpenFile, Ready, State};
+use crate::{Error, Level, Result, SyncMode, header};
 use base::SeqId;
 use fs::FilePath;
 use std::collections::BTreeMap;
@@ -48,8 +49,15 @@ pub(super) struct Cut {
     pub(super) len_bytes: u64,
 }
 
-/// Name of the file that ended, and the file when it can be ended in order.
-type Changed = (FilePath, Option<OpenFile>);
+/// What came of changing the file.
+struct Changed {
+    /// Name of the file that ended.
+    old_path: FilePath,
+    /// The file, when it can be ended in order.
+    old: Option<OpenFile>,
+    /// Up to this position it is still to be synced; until then [`State::old_file_waits`].
+    sync_to: Option<u64>,
+}
 
 impl Log {
     /// A new file with its header, durable by bytes and by name.
@@ -111,8 +119,8 @@ impl Log {
         }
     }
 
-    /// Ends the current file (with what waits, a trailer, and all of it durable) and goes on in a new one. Appends go on meanwhile;
-    /// syncs wait for one write. `None` when the current file has no entries.
+    /// Ends the current file (with what waits, a trailer, and all of it durable) and goes on in a new one. Appends go on meanwhile. In mode
+    /// [`SyncMode::Written`] writes wait for one write and syncs until the old file is on the disk, else all wait for one write and sync. `None` when the current file has no entries.
     ///
     /// # Errors
     /// When the new file cannot be made the old one stays in use. Otherwise as [`Log::sync_once`].
@@ -127,15 +135,10 @@ impl Log {
         }
         let new = self.create_file()?;
         let new_path = new.path.clone();
-        if self.options.sync_mode == SyncMode::Written {
-            // The last sync of the old file holds up all who write: it is to find little to do.
-            let old_path = self.state.lock().current.clone();
-            old_path.iter().for_each(|path| self.volume.sync_ahead(path));
-        }
         let mut disk = self.disk.lock();
         let outcome = self.change_file(&mut disk, new);
         self.release(disk);
-        let (old_path, old) = match outcome {
+        let Changed { old_path, old, sync_to } = match outcome {
             Ok(old) => old,
             Err((error, unused)) => {
                 if let Some(unused) = unused {
@@ -145,7 +148,12 @@ impl Log {
                 return Err(error);
             }
         };
-        old.into_iter().for_each(finish);
+        if let Some(mut old) = old {
+            if let Some(position) = sync_to {
+                self.sync_old(&mut old, position)?;
+            }
+            finish(old);
+        }
         Ok(Some(Rolled { old: old_path, new: new_path, to_flush: self.regions_to_flush(self.options.max_logs) }))
     }
 
@@ -162,7 +170,7 @@ impl Log {
         if disk.next.is_some() {
             self.take_next(disk).into_iter().for_each(finish);
         }
-        {
+        let syncs_later = {
             let mut state = self.state.lock();
             if let Err(error) = self.check_open(&state) {
                 return Err((error, Some(new)));
@@ -175,14 +183,48 @@ impl Log {
             disk.cut = Some(Cut { highest: state.accounting.take_highest(), len_bytes });
             // From here on entries are made for the new file.
             state.file_start = state.appended;
-        }
+            // Entries are promised as written that are not on the disk: what comes next need not wait for them. If there are none, a failed
+            // sync still finds all that matters in the group, for the new file.
+            self.options.sync_mode == SyncMode::Written && state.synced < disk.group_start
+        };
         let old_path = disk.file.as_ref().map_or_else(FilePath::root, |file| file.path.clone());
         disk.next = Some(new);
-        if let Err(error) = self.settle(disk, true) {
+        if let Err(error) = self.settle(disk, !syncs_later) {
             return Err((error, None));
         }
-        // Nothing to take: a failed sync has moved the group to the new file already, and the old one stays without trailer.
-        Ok((old_path, self.take_next(disk)))
+        // Nothing to take: a failure has moved the group to the new file already, and the old one stays without trailer.
+        let old = self.take_next(disk);
+        let sync_to = if syncs_later && old.is_some() { Some(disk.group_end) } else { None };
+        // While the disk is held nobody syncs.
+        self.state.lock().old_file_waits = sync_to.is_some();
+        Ok(Changed { old_path, old, sync_to })
+    }
+
+    /// Makes durable what is in a file that gets no more entries, while the next one is written already; then syncs go on there.
+    fn sync_old(&self, old: &mut OpenFile, position: u64) -> Result<()> {
+        let start_us = self.clock.monotonic_us();
+        let outcome = old.appender.sync();
+        let took_us = self.clock.monotonic_us().saturating_sub(start_us);
+        let mut state = self.state.lock();
+        state.old_file_waits = false;
+        let (outcome, ready) = match outcome {
+            Ok(()) => {
+                state.stats.count_sync(took_us);
+                state.synced = position;
+                self.synced.store(position, Ordering::Release);
+                let calls = take_calls(&mut state, position, Level::Synced);
+                (Ok(()), calls.into_iter().map(|done| (done, Ok(()))).collect())
+            }
+            // Only recovery knows what is left of what was promised.
+            Err(error) => {
+                let (failed, ready) = self.fail_all(&mut state, &error.into());
+                (Err(failed), ready)
+            }
+        };
+        drop(state);
+        self.progress.notify_all();
+        ready.into_iter().for_each(|(done, outcome): Ready| done(outcome));
+        outcome
     }
 
     /// Puts the file that waits in place of the current one, which it returns.

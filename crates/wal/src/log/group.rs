@@ -229,6 +229,10 @@ impl Log {
     pub(super) fn sync_group(&self, disk: &mut Disk, may_sync: bool) -> Result<()> {
         let sync = {
             let mut state = self.state.lock();
+            // Whoever rolls needs no disk to end this.
+            while may_sync && state.old_file_waits && self.needs_sync(&state) {
+                self.progress.wait(&mut state);
+            }
             if let Some(failed) = &state.failed {
                 return Err(failed.clone().into());
             }
@@ -330,9 +334,7 @@ impl Log {
             behind = if write_behind { file.appender.behind() } else { None };
             let mut state = self.state.lock();
             self.leave_to_syncer(&mut state, &mut behind);
-            state.stats.syncs += 1;
-            state.stats.sync_us += took_us;
-            state.stats.max_sync_us = state.stats.max_sync_us.max(took_us);
+            state.stats.count_sync(took_us);
             // Under shuttle there is no time; it gathers all the same.
             state.gathering.sync_us = if cfg!(shuttle) { 1 } else { took_us };
         }
@@ -420,18 +422,23 @@ impl Log {
         stalled.into()
     }
 
-    /// The end of the log: every ticket that is not done fails, and so does every append to come.
     fn fail(&self, disk: &mut Disk, error: &Error) -> Error {
+        let (failed, ready) = self.fail_all(&mut self.state.lock(), error);
+        self.progress.notify_all();
+        disk.ready.extend(ready);
+        failed
+    }
+
+    /// The end of the log: every ticket that is not done fails, and so does every append to come. Returns what is to be called; the caller notifies
+    /// of progress.
+    pub(super) fn fail_all(&self, state: &mut State, error: &Error) -> (Error, Vec<Ready>) {
         let failed = SyncFailed::new(Arc::<str>::from(error.to_string()));
-        let mut state = self.state.lock();
         state.failed = Some(failed.clone());
         let calls = std::mem::take(&mut state.calls);
-        drop(state);
-        self.progress.notify_all();
         self.work.notify_all();
         self.roll_wanted.notify_all();
-        disk.ready.extend(calls.into_iter().map(|(_, _, done)| (done, Err(failed.clone()))));
-        failed.into()
+        let ready = calls.into_iter().map(|(_, _, done)| (done, Err(failed.clone()))).collect();
+        (failed.into(), ready)
     }
 }
 
@@ -448,7 +455,7 @@ impl Trouble {
     }
 }
 
-fn take_calls(state: &mut State, end: u64, level: Level) -> Vec<crate::ticket::Done> {
+pub(super) fn take_calls(state: &mut State, end: u64, level: Level) -> Vec<crate::ticket::Done> {
     let ready = |call: &mut (u64, Level, crate::ticket::Done)| call.0 <= end && call.1 <= level;
     state.calls.extract_if(.., ready).map(|(_, _, done)| done).collect()
 }
