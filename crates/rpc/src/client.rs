@@ -130,7 +130,7 @@ impl Client {
     /// The connection cannot be made. A service or codec that the server refuses shows at the first call.
     pub async fn connect(address: SocketAddr, service: &str, options: ClientOptions) -> Result<Self, ClientError> {
         let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
+        crate::socket::prepare(&stream);
         let (read, mut write) = stream.into_split();
         let header = pb::ConnectionHeader {
             user_info: Some(pb::UserInformation { effective_user: options.user.clone(), real_user: None }),

@@ -23,6 +23,7 @@ pub mod frame;
 pub mod from_proto;
 pub mod server;
 pub mod settings;
+pub mod socket;
 pub mod to_proto;
 
 pub use call::{Call, CallResult, ConnInfo, Handler, Later, Outcome, Reply};

@@ -20,13 +20,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::{Clock, Config};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 pub(crate) use answers::Inbox;
 pub use answers::{Direct, Responder, answer_together};
 
-use crate::{Handler, settings};
+use crate::{Handler, settings, socket};
 
 /// Limits of a server, read from its settings.
 #[derive(Debug, Clone)]
@@ -244,7 +244,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::
                 let (shared, stopped) = (shared.clone(), stopped.clone());
                 tokio::spawn(async move {
                     let _gone = Decrement(&shared.counters.connections);
-                    prepare(&stream);
+                    socket::prepare(&stream);
                     connection::run(stream, peer, &shared, stopped).await;
                 });
             }
@@ -266,11 +266,4 @@ impl Drop for Decrement<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-/// Replies leave at once, and a peer that vanished is noticed by the kernel. Failing here costs only that.
-fn prepare(stream: &TcpStream) {
-    let _ = stream.set_nodelay(true);
-    let keepalive = socket2::TcpKeepalive::new().with_time(Duration::from_secs(120));
-    let _ = socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }
