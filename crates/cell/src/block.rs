@@ -186,9 +186,9 @@ impl CellBuffer {
         CellBuffer::default()
     }
 
-    /// An empty buffer with room for `bytes`.
-    pub fn with_capacity(bytes: usize) -> CellBuffer {
-        CellBuffer { bytes: Vec::with_capacity(bytes), ..CellBuffer::default() }
+    /// An empty buffer with room for `cells` cells that have `bytes` together, length fields included.
+    pub fn with_capacity(bytes: usize, cells: usize) -> CellBuffer {
+        CellBuffer { bytes: Vec::with_capacity(bytes), index: Vec::with_capacity(cells), has_tags: false }
     }
 
     /// Appends a copy of `cell`.

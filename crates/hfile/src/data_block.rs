@@ -21,6 +21,8 @@ const CELLS_AHEAD: usize = 6;
 
 /// Bytes of a cell that are asked for before it is copied: the processor sees the rest coming.
 const MOST_BYTES_AHEAD: usize = 2048;
+/// What the processor brings near at a time.
+const LINE_BYTES: usize = 64;
 
 /// The cells of one data block. Every cell was checked when the block was made.
 #[derive(Debug)]
@@ -151,13 +153,14 @@ impl DataBlock {
         }
     }
 
-    /// Has the processor bring near all of the cell after `cell`, if it is a large one of about the same length: it is to be copied soon.
+    /// Has the processor bring near all of the second cell after `cell`, if cells are large and of about the same length: it is to be
+    /// copied soon. The wait for memory is longer than the copy of the one between.
     #[inline]
-    pub fn prefetch_whole_after(&self, cell: CellAt) {
+    pub fn prefetch_whole_beyond(&self, cell: CellAt) {
         let len = (cell.next - cell.start) as usize;
         if len >= LARGE_CELL_BYTES {
-            for line in (0..len.min(MOST_BYTES_AHEAD)).step_by(128) {
-                prefetch(&self.bytes, cell.next as usize + line);
+            for line in (0..len.min(MOST_BYTES_AHEAD)).step_by(2 * LINE_BYTES) {
+                prefetch(&self.bytes, cell.next as usize + len + line);
             }
         }
     }
@@ -282,7 +285,7 @@ fn prefetch(bytes: &[u8], at: usize) {
         // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(start);
-            _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(64));
+            _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(LINE_BYTES));
         }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]

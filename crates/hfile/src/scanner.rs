@@ -88,10 +88,10 @@ impl<'a> BlockRun<'a> {
         Some(self.cell())
     }
 
-    /// The cell after this one is likely to be copied soon.
+    /// The cells after this one are likely to be copied soon.
     #[inline]
     pub fn expect_next(&self) {
-        self.block.prefetch_whole_after(self.here);
+        self.block.prefetch_whole_beyond(self.here);
     }
 
     /// The scanner stands here from now on.

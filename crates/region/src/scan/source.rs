@@ -44,7 +44,7 @@ pub(crate) trait Run<'a> {
     fn cell(&self) -> CellRef<'a>;
     /// To the next cell that the reader sees; `None`, and nothing is changed, where the run ends.
     fn step(&mut self) -> Option<CellRef<'a>>;
-    /// The cell after this one is likely to be copied soon.
+    /// The cells after this one are likely to be copied soon.
     fn expect_next(&self) {}
     /// The source stands here from now on.
     fn commit(&mut self);

@@ -246,7 +246,7 @@ fn rows(
         }
         bytes => bytes,
     };
-    let mut out = CellBuffer::with_capacity(foreseen);
+    let mut out = CellBuffer::with_capacity(foreseen, rows_wanted(request).min(SHORT_SCAN_ROWS));
     let pieces = fill(server, call, request, scanner, &mut response, &mut out)?;
     Ok(Filled { response, pieces, out })
 }
