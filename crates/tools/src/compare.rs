@@ -262,12 +262,28 @@ impl Arguments {
                 contenders.push(Contender { name, origin, settings: defined, memory_bytes, only_writes: true });
             }
         }
+        if self.scale().mixed > LONG_MIXED {
+            for contender in contenders.iter_mut().filter(|c| !matches!(c.origin, Origin::Running { .. })) {
+                for (key, value) in TIDY {
+                    contender.settings.entry(key.to_owned()).or_insert_with(|| value.to_owned());
+                }
+            }
+        }
         if contenders.is_empty() {
             bail!("no server to compare: say --with-hbase, --server or --basalt");
         }
         Ok(contenders)
     }
 }
+
+/// A mixed workload of more than this leaves more old logs and compacted files than a disk can be asked to hold: 46 GB in six minutes, seen.
+const LONG_MIXED: Duration = Duration::from_secs(60);
+/// So then every server that is started here removes them at once rather than after five or ten minutes.
+const TIDY: [(&str, &str); 3] = [
+    ("hbase.master.cleaner.interval", "10000"),
+    ("hbase.master.hfilecleaner.ttl", "5000"),
+    ("hbase.master.logcleaner.ttl", "5000"),
+];
 
 /// Settings under which Basalt does what HBase does with its defaults.
 fn as_hbase_does() -> BTreeMap<String, String> {
@@ -362,6 +378,11 @@ mod tests {
         assert_eq!(contenders[1].settings["hbase.wal.hsync"], "false");
         assert_eq!(contenders[1].settings["basalt.hfile.compression.default"], "NONE");
         assert!(contenders[2].settings.is_empty() && contenders[2].only_writes);
+        let long =
+            format!("--basalt {} --mixed-seconds 600 --basalt-define hbase.master.logcleaner.ttl=1", program.display());
+        let tidy = parse(&long).contenders().expect("good").swap_remove(0).settings;
+        assert_eq!(tidy["hbase.master.cleaner.interval"], "10000");
+        assert_eq!(tidy["hbase.master.logcleaner.ttl"], "1", "what the user says");
         assert!(contenders.iter().all(|c| c.memory_bytes == 2048 << 20));
         assert!(parse("--no-basalt").contenders().is_err());
         assert!(parse("--no-basalt --server x").contenders().is_err());
