@@ -1,6 +1,6 @@
 //! What makes a later sync short is done by the syncer, and the sync of a file that ends by whoever rolls, while others go on writing.
 
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 
@@ -20,6 +20,11 @@ struct Noting {
     rolls: Arc<AtomicBool>,
     /// That one fails.
     fails: Arc<AtomicBool>,
+    /// So many writes to come see another entry arrive.
+    to_follow: Arc<AtomicUsize>,
+    followers: Arc<Mutex<Vec<Ticket>>>,
+    /// Held by a test, keeps the syncer at its writeback.
+    slow: Arc<Mutex<()>>,
     /// What a write heard that asked to be synced meanwhile.
     answered: Arc<Mutex<Vec<bool>>>,
 }
@@ -64,6 +69,14 @@ impl Appender for NotingAppender {
         self.inner.append(bytes)
     }
     fn flush(&mut self) -> fs::Result<()> {
+        if self.volume.to_follow.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
+            // Somebody else, who leaves his entry to the one who writes.
+            let log = self.volume.log.get().expect("a log that is written");
+            let ticket = append(log, 2, b"during a write");
+            log.push();
+            assert!(!ticket.is_done());
+            self.volume.followers.lock().expect("no panic").push(ticket);
+        }
         self.inner.flush()
     }
     fn sync(&mut self) -> fs::Result<()> {
@@ -93,6 +106,7 @@ impl Appender for NotingAppender {
         Some(Box::new(move || {
             let unsynced = volume.log.get().expect("a log that is written").stats().waiting_bytes;
             volume.behind.lock().expect("no panic").push((thread::current().id(), unsynced));
+            drop(volume.slow.lock());
         }))
     }
 }
@@ -175,6 +189,34 @@ fn who_writes_does_not_ask_for_writeback_and_a_roll_holds_up_nobody_with_what_is
 #[test]
 fn a_file_that_ended_and_cannot_be_synced_is_the_end_of_the_log_for_all_who_wrote_meanwhile() {
     scene(SyncMode::Written, true);
+}
+
+#[test]
+fn entries_are_not_left_to_a_syncer_that_waits_for_writeback() {
+    let volume = Noting::default();
+    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
+    let options = LogOptions { sync_mode: SyncMode::Written, ..LogOptions::default() };
+    let log = Log::create(Arc::new(volume.clone()), FilePath::new("WALs/h,1,2"), "h,1,2", options, clock);
+    let log = log.expect("created");
+    assert!(volume.log.set(log.clone()).is_ok());
+    thread::scope(|scope| {
+        let slow = volume.slow.lock().expect("no panic");
+        let syncer = scope.spawn(|| log.run_syncer());
+        let first = append(&log, 1, &vec![7; 2 << 20]);
+        while !first.is_done() || volume.behind.lock().expect("no panic").is_empty() {
+            log.push();
+            thread::yield_now();
+        }
+        // The syncer is at its writeback until `slow` is let go.
+        volume.to_follow.store(20, SeqCst);
+        append(&log, 2, b"the first of many");
+        log.push();
+        let followers = volume.followers.lock().expect("no panic");
+        assert!(followers.len() == 20 && followers.iter().all(Ticket::is_done), "nobody would come for them");
+        drop((slow, followers));
+        log.close().expect("closed");
+        syncer.join().expect("the syncer").expect("it ends well");
+    });
 }
 
 #[test]

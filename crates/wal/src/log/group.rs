@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Without syncs the operating system is asked to begin writing whenever so much has gathered, lest the sync at the file's end
 /// hold everybody up.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
-/// Groups that one call of [`Log::push`] writes at most, lest the others' entries keep it for ever.
+/// Groups that one call of [`Log::push`] writes before it leaves the others' entries to the syncer, if that has nothing else to do.
 const PUSHED_GROUPS: u32 = 4;
 /// Buffers that grew beyond it in a burst are not kept.
 const KEPT_BUFFER_BYTES: usize = 4 << 20;
@@ -50,14 +50,16 @@ impl Log {
     ///
     /// Does nothing without a syncer thread: then it is the waiters who work.
     pub fn push(&self) {
-        for _ in 0..PUSHED_GROUPS {
+        for group in 0.. {
             {
                 let mut state = self.state.lock();
                 let idle = state.failed.is_some() || state.stalled.is_some() || !self.has_work(&state);
                 if idle || !state.has_syncer {
                     return;
                 }
-                if self.needs_sync(&state) {
+                // One that sees to something else, writeback that the disk has no time for, comes back who knows when.
+                let syncer_takes_over = group >= PUSHED_GROUPS && state.syncer_waits;
+                if self.needs_sync(&state) || syncer_takes_over {
                     self.wake_syncer(&mut state);
                     return;
                 }
@@ -70,7 +72,6 @@ impl Log {
                 return;
             }
         }
-        self.wake_for_work();
     }
 
     /// Wakes the syncer if there is something for it to do.
