@@ -9,6 +9,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -179,6 +180,8 @@ impl State {
 }
 
 struct Shared {
+    /// Whether `State::ended` is set: callers ask before each call.
+    is_ended: AtomicBool,
     server: Arc<str>,
     codec: CellCodec,
     rpc_timeout: Duration,
@@ -224,6 +227,7 @@ impl Channel {
         out.put_u32(header.encoded_len() as u32);
         header.encode_raw(&mut out);
         let shared = Arc::new(Shared {
+            is_ended: AtomicBool::new(false),
             server,
             codec: options.codec,
             rpc_timeout: options.rpc_timeout,
@@ -246,7 +250,7 @@ impl Channel {
 
     /// Whether it takes calls no more.
     pub(crate) fn is_ended(&self) -> bool {
-        self.shared.state.lock().ended.is_some()
+        self.shared.is_ended.load(Ordering::Acquire)
     }
 
     /// Sends a call; its reply is what the returned future brings.
@@ -382,6 +386,7 @@ impl Shared {
         {
             let mut state = self.state.lock();
             state.ended.get_or_insert_with(|| why.clone());
+            self.is_ended.store(true, Ordering::Release);
             let why = state.ended.clone().unwrap_or_else(|| why.clone());
             for index in 0..state.slots.len() as u32 {
                 wakers.extend(state.fill(index, Err(why.clone())));

@@ -22,6 +22,7 @@ pub(crate) struct Server {
 /// The connections to one service.
 struct Channels {
     service: &'static str,
+    count: usize,
     open: RwLock<Vec<Option<Arc<Channel>>>>,
     connecting: tokio::sync::Mutex<()>,
     turn: AtomicUsize,
@@ -29,9 +30,11 @@ struct Channels {
 
 impl Channels {
     fn new(service: &'static str, count: usize) -> Channels {
+        let count = count.max(1);
         Channels {
             service,
-            open: RwLock::new(vec![None; count.max(1)]),
+            count,
+            open: RwLock::new(vec![None; count]),
             connecting: tokio::sync::Mutex::new(()),
             turn: AtomicUsize::new(0),
         }
@@ -39,7 +42,7 @@ impl Channels {
 
     /// Whose turn it is.
     fn next_place(&self) -> usize {
-        match self.open.read().len() {
+        match self.count {
             1 => 0,
             count => self.turn.fetch_add(1, Ordering::Relaxed) % count,
         }

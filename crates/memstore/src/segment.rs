@@ -420,6 +420,13 @@ impl<'a> SegmentLook<'a> {
         self.look.step()
     }
 
+    /// One cell on, past older versions of this cell's column: at once, but for those that were inserted after newer ones. False, and nothing is
+    /// changed, at the end.
+    #[inline]
+    pub fn pass_versions(&mut self) -> bool {
+        self.look.pass_versions()
+    }
+
     /// To the first cell that is not before `key`, from here on; false, and nothing is changed, when there is none.
     pub fn reseek(&mut self, key: KeyRef<'_>) -> bool {
         self.look.reseek(key)

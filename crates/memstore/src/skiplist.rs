@@ -409,6 +409,10 @@ impl SkipList {
                 // SAFETY: an address in a splice; see `aim`.
                 let previous = unsafe { self.node(splice.previous[level]) };
                 node.link(level).store(next, Relaxed);
+                if level == 0 {
+                    // SAFETY: an address in a splice; see `aim`.
+                    node.note_oldest(unsafe { self.node(next) });
+                }
                 // Release publishes the node and the link just set; acquire on failure is for following what is there.
                 let link = self.link_after(previous, level);
                 if link.compare_exchange(next, node.as_ptr(), AcqRel, Acquire).is_ok() {

@@ -28,6 +28,31 @@ fn check_seeks(iter: &mut SegmentIter, model: &Model, key: KeyRef<'_>, seed: u64
     }
 }
 
+/// A look at `key`, and on from there past one column's versions after the other's.
+fn check_look(segment: &Segment, model: &Model, key: KeyRef<'_>, seed: u64) {
+    let mut at = model.first_not_before(key);
+    let Some(mut look) = segment.look(key) else {
+        assert_eq!(at, model.len(), "look, seed {seed}");
+        return;
+    };
+    let column = |cell: CellRef<'_>| [cell.row(), b",", cell.family(), b",", cell.qualifier()].concat();
+    loop {
+        assert_eq!(bytes_of(Some(look.cell())), model.get(at), "look, seed {seed}");
+        let passed = column(look.cell());
+        let goes_on = look.pass_versions();
+        at += 1;
+        while at < model.len() && (!goes_on || model.get(at) != bytes_of(Some(look.cell()))) {
+            let (bytes, seq_id) = model.get(at).expect("there");
+            assert_eq!(column(CellRef::from_checked(&bytes, seq_id)), passed, "passed over, seed {seed}");
+            at += 1;
+        }
+        assert_eq!(goes_on, at < model.len(), "seed {seed}");
+        if !goes_on {
+            return;
+        }
+    }
+}
+
 fn run(order: Order, seed: u64) {
     let dice = Dice::seeded(seed);
     // What rows are expected to begin with may be right, right for some, or wrong.
@@ -63,6 +88,8 @@ fn run(order: Order, seed: u64) {
             let key = random_key(&dice, order, &model);
             check_seeks(&mut iter, &model, KeyRef::from_checked(&key), seed);
         }
+        let key = random_key(&dice, order, &model);
+        check_look(&segment, &model, KeyRef::from_checked(&key), seed);
     }
     assert_eq!(segment.len(), inserted, "seed {seed}");
     assert_eq!(segment.max_seq(), SeqId(seq), "seed {seed}");
@@ -247,4 +274,22 @@ fn rows_of_a_large_segment_are_found_where_they_begin() {
         let overhead = new_segment().heap_bytes();
         assert_eq!(segment.heap_bytes(), heap_bytes + overhead, "seed {seed}");
     }
+}
+
+#[test]
+fn versions_that_came_one_after_the_other_are_passed_at_once() {
+    let segment = Segment::new(Order::User, SegmentId(1));
+    for time in 1..=1000 {
+        for qualifier in [b"a", b"b"] {
+            segment
+                .insert(CellRef::from_checked(&make_cell(b"row", qualifier, time, 4, b"v", b""), SeqId(time as u64)));
+        }
+    }
+    let mut key = Vec::new();
+    KeyRef::write(&mut key, b"row", b"", b"", i64::MAX, 255);
+    let mut look = segment.look(KeyRef::from_checked(&key)).expect("a cell");
+    assert_eq!((look.cell().qualifier(), look.cell().timestamp()), (&b"a"[..], 1000));
+    assert!(look.pass_versions());
+    assert_eq!((look.cell().qualifier(), look.cell().timestamp()), (&b"b"[..], 1000));
+    assert!(!look.pass_versions());
 }

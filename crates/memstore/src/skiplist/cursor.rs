@@ -182,6 +182,13 @@ impl<'a> Look<'a> {
         self.list.after(self.here).map(|next| self.here = next).is_some()
     }
 
+    /// One cell on, past older versions of this cell's column; some of them may still follow. False, and nothing is changed, at the end.
+    #[inline]
+    pub(crate) fn pass_versions(&mut self) -> bool {
+        let last = self.here.oldest().unwrap_or(self.here);
+        self.list.after(last).map(|next| self.here = next).is_some()
+    }
+
     /// To the first cell not before `key`, from here on; false, and nothing is changed, when there is none.
     pub(crate) fn reseek(&mut self, key: KeyRef<'_>) -> bool {
         self.list.first_at_from(self.here, key).map(|found| self.here = found).is_some()

@@ -25,6 +25,8 @@ pub(super) struct Header {
     is_replaced: AtomicBool,
     /// A node before it, mostly the last one, or null: where a search for a place just before it may begin.
     before: Link,
+    /// The oldest version of its column there was when it was linked in; null when there was none. Not changed any more then.
+    oldest: Link,
 }
 
 const HEADER_BYTES: usize = size_of::<Header>();
@@ -61,6 +63,7 @@ impl<'a> Node<'a> {
             height: height as u16,
             is_replaced: AtomicBool::new(false),
             before: Link::new(ptr::null_mut()),
+            oldest: Link::new(ptr::null_mut()),
         };
         // SAFETY: the piece is ours alone, `kv_at + kv.len()` bytes long and aligned for header and links; the three
         // parts written lie inside it one after the other. The timestamp is the key's last 8 bytes before the type,
@@ -142,6 +145,32 @@ impl<'a> Node<'a> {
     pub(super) fn before(self) -> Option<Node<'a>> {
         // SAFETY: null, or a node of this list, whose arena lives for `'a`; its creation happens before it was stored with release order.
         unsafe { Node::from_ptr(self.header().before.load(Acquire)) }
+    }
+
+    /// Before it is linked in before `next`: notes the oldest version of its column, as far as `next` knows it. The creation of `next` must happen
+    /// before this call.
+    #[inline]
+    pub(super) fn note_oldest(self, next: Option<Node<'_>>) {
+        let older = next.filter(|next| next.is_version_of(self)).map(|next| next.oldest().unwrap_or(next));
+        // Relaxed: what publishes the node publishes this too.
+        self.header().oldest.store(older.map_or(ptr::null_mut(), Node::as_ptr), Relaxed);
+    }
+
+    /// A version of its column behind which few others stand, if any: those that came after it and are older still.
+    #[inline]
+    pub(super) fn oldest(self) -> Option<Node<'a>> {
+        // SAFETY: null, or a node of this list, whose arena lives for `'a`; its creation happens before this node was published.
+        unsafe { Node::from_ptr(self.header().oldest.load(Relaxed)) }
+    }
+
+    /// Whether both are of one column of one row.
+    #[inline]
+    fn is_version_of(self, other: Node<'_>) -> bool {
+        let (a, b) = (self.cell().key().bytes(), other.cell().key().bytes());
+        // The key's last nine bytes are time and type.
+        self.header().row_prefix == other.header().row_prefix
+            && a.len() == b.len()
+            && same_bytes(&a[..a.len() - 9], &b[..b.len() - 9])
     }
 
     /// Its link on `level`, which must be below its height.

@@ -21,8 +21,8 @@ use memstore::SegmentLook;
 use model::{Get, TimeRange};
 use std::cmp::Ordering;
 
-/// Cells that are passed one by one before a seek in a segment: each is a wait for memory, and so is each step of a seek.
-const NEAR_CELLS: u32 = 4;
+/// Columns nobody asked for that are passed one by one before a seek in a segment: each is a wait for memory, and so is each step of a seek.
+const NEAR_COLUMNS: u32 = 4;
 
 /// The row's cells in one segment or file, from where it stands on.
 struct Lane<'a> {
@@ -91,6 +91,21 @@ impl Lane<'_> {
         match self.step() {
             Some(end) => end,
             None => self.settle(row, read_point),
+        }
+    }
+
+    /// As [`Lane::next`], past older versions of the cell's column, as far as that is cheaper than to look at them.
+    #[inline]
+    fn pass_versions(&mut self, row: &[u8], read_point: ReadPoint) -> Moved {
+        match &mut self.place {
+            Place::Memory(look) => {
+                if look.pass_versions() {
+                    self.settle(row, read_point)
+                } else {
+                    Moved::RowEnd
+                }
+            }
+            Place::File(_) => self.next(row, read_point),
         }
     }
 
@@ -295,21 +310,17 @@ impl Point<'_> {
                     Some(column) => is_asked = column[..] == *qualifier,
                 }
             }
-            let moved = if is_over || !is_asked {
+            let moved = if is_over {
+                lane.pass_versions(self.row, self.read_point)
+            } else if let Some(column) = self.columns.and_then(<[Bytes]>::first).filter(|_| !is_asked) {
                 passed += 1;
-                if passed <= NEAR_CELLS {
-                    lane.next(self.row, self.read_point)
+                if passed <= NEAR_COLUMNS {
+                    lane.pass_versions(self.row, self.read_point)
                 } else {
                     passed = 0;
                     let mut key = std::mem::take(&mut self.key);
                     key.clear();
-                    let (minimum, maximum) = (CellType::Minimum.code(), CellType::Maximum.code());
-                    match self.columns.and_then(|columns| columns.first()) {
-                        Some(column) if !is_asked => {
-                            KeyRef::write(&mut key, self.row, self.family, column, i64::MAX, maximum);
-                        }
-                        _ => KeyRef::write(&mut key, self.row, self.family, qualifier, i64::MIN, minimum),
-                    }
+                    KeyRef::write(&mut key, self.row, self.family, column, i64::MAX, CellType::Maximum.code());
                     let moved = lane.reseek(KeyRef::from_checked(&key), self.row, self.read_point);
                     self.key = key;
                     moved
@@ -341,7 +352,11 @@ impl Point<'_> {
                         return true;
                     }
                 }
-                lane.next(self.row, self.read_point)
+                if count >= self.max_versions && !qualifier.is_empty() {
+                    lane.pass_versions(self.row, self.read_point)
+                } else {
+                    lane.next(self.row, self.read_point)
+                }
             };
             match moved {
                 Moved::Here => {}

@@ -3,6 +3,7 @@
 use super::{Answer, blocking, find_region};
 use crate::errors::exception_of;
 use crate::server::RegionServer;
+use bytes::Bytes;
 use cell::CellBuffer;
 use hfile::Residency;
 use model::Get;
@@ -12,6 +13,9 @@ use rpc::exception::{Exception, Kind};
 use rpc::{Call, CallResult, Outcome, Reply, from_proto, to_proto};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Room made for a row: most fit, and what is too much is given back when the reply has been copied. Bytes, and cells.
+const FORESEEN: (usize, usize) = (2048, 16);
 
 pub(super) fn get(server: &Arc<RegionServer>, call: Call) -> Answer {
     let request: pb::GetRequest = call.decode()?;
@@ -46,12 +50,14 @@ fn answer(server: &RegionServer, result: Result<Reply, RegionError>) -> CallResu
 }
 
 fn read(region: &Region, get: &Get, has_codec: bool, residency: Residency) -> Result<Reply, RegionError> {
-    let (result, cells) = read_result(region, get, has_codec, residency)?;
-    let response = pb::GetResponse { result: Some(result) };
-    Ok(match cells {
-        Some(cells) => Reply::with_cells(&response, cells),
-        None => Reply::new(&response),
-    })
+    if has_codec && !get.existence_only {
+        let mut cells = CellBuffer::with_capacity(FORESEEN.0, FORESEEN.1);
+        region.get(get, &mut cells, residency)?;
+        let (message, may_have_tags) = (to_proto::get_response_with_count(cells.len()), cells.has_tags());
+        return Ok(Reply { message, cells: Bytes::from(cells.into_bytes()), may_have_tags });
+    }
+    let (result, _) = read_result(region, get, has_codec, residency)?;
+    Ok(Reply::new(&pb::GetResponse { result: Some(result) }))
 }
 
 /// The message of a Get's result, and the cells that travel beside it (none without a codec).

@@ -16,7 +16,7 @@ use proto::pb;
 pub use filters::{comparator, compare_type, filter};
 pub use mutation::{condition, mutation, mutation_without_cells};
 pub use read::{get, scan};
-pub use result::{inline_result, result_with_count};
+pub use result::{get_response_with_count, inline_result, result_with_count};
 pub use schema::{family, namespace, table};
 pub use status::region_load;
 

@@ -50,7 +50,15 @@ impl Rows {
 
     /// PerformanceEvaluation's keys: 26 digits.
     pub fn key(number: u64) -> Vec<u8> {
-        format!("{number:0>26}").into_bytes()
+        let (mut key, mut rest) = (vec![b'0'; 26], number);
+        for digit in key.iter_mut().rev() {
+            if rest == 0 {
+                break;
+            }
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        key
     }
 
     /// Keys that split the rows evenly into `regions`.
@@ -270,6 +278,7 @@ mod tests {
         let dice = Dice::seeded(1);
         let rows = Rows::new(1000, &dice);
         assert_eq!(Rows::key(42), b"00000000000000000000000042");
+        assert_eq!(Rows::key(u64::MAX), b"00000018446744073709551615");
         assert_eq!(rows.splits(4), [250, 500, 750].map(|n| Bytes::from(Rows::key(n))));
         for value in rows.values.iter() {
             assert_eq!(value.len(), VALUE_BYTES);
