@@ -100,6 +100,13 @@ pub struct SettingError {
     legal: String,
 }
 
+impl SettingError {
+    /// The same about a value that was given elsewhere, for the caller to say where it is to be changed.
+    pub fn given_elsewhere(&self) -> String {
+        format!("{} = {:?} is not usable: it must be {}", self.key, self.value, self.legal)
+    }
+}
+
 impl<T: Value> Setting<T> {
     fn parse(&self, text: &str) -> Result<T, SettingError> {
         match T::parse_text(text) {

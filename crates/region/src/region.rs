@@ -122,7 +122,12 @@ impl Region {
             true => env.volume.list(&dir).map_err(volume_error)?,
             false => entries,
         };
-        let settings = env.settings.with_overrides(&table.configuration);
+        let settings = env.settings.with_overrides(&table.configuration, |what| {
+            tracing::warn!(
+                "CONFIGURATION of table {}: {what}; the server's value holds until the table is altered",
+                info.table
+            );
+        });
         let mut stores = Vec::with_capacity(table.families.len());
         for family in table.families.keys() {
             let family_dir = layout::family_name(family);

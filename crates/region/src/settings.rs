@@ -465,13 +465,24 @@ impl RegionSettings {
         }
     }
 
-    /// These settings under a table's or family's CONFIGURATION; the same `Arc` when that is empty.
-    pub fn with_overrides(self: &Arc<RegionSettings>, overrides: &BTreeMap<String, String>) -> Arc<RegionSettings> {
+    /// These settings under a table's or family's CONFIGURATION; the same `Arc` when that is empty. What is illegal there leaves these settings as they
+    /// are, and `warn` is told of it. (In HBase the region does not open.)
+    pub fn with_overrides(
+        self: &Arc<RegionSettings>,
+        overrides: &BTreeMap<String, String>,
+        warn: impl Fn(String),
+    ) -> Arc<RegionSettings> {
         if overrides.is_empty() {
             return self.clone();
         }
+        let rows = || ALL.iter().chain(hfile::settings::ALL);
         let mut config = (*self.source).clone();
-        overrides.iter().for_each(|(key, value)| config.set(key, value));
+        for (key, value) in overrides {
+            match rows().find(|row| row.key() == key).map_or(Ok(()), |row| row.check(value)) {
+                Ok(()) => config.set(key, value),
+                Err(error) => warn(error.given_elsewhere()),
+            }
+        }
         Arc::new(RegionSettings::read(Arc::new(config)))
     }
 }
@@ -506,8 +517,25 @@ mod tests {
         let server = Arc::new(RegionSettings::from_config(&config));
         assert_eq!((server.compaction_min_size_bytes, server.compaction_throttle_point_bytes), (1000, 20_000));
         let overrides = BTreeMap::from([("hbase.hstore.compactionThreshold".to_owned(), "5".to_owned())]);
-        let family = server.with_overrides(&overrides);
+        let never = |text: String| panic!("{text}");
+        let family = server.with_overrides(&overrides, never);
         assert_eq!((family.compaction_min_files, family.flush_size_bytes), (5, 1000));
-        assert!(Arc::ptr_eq(&server, &server.with_overrides(&BTreeMap::new())));
+        assert!(Arc::ptr_eq(&server, &server.with_overrides(&BTreeMap::new(), never)));
+    }
+
+    #[test]
+    fn an_illegal_override_leaves_the_servers_value_and_is_told() {
+        let mut config = Config::default();
+        config.set(FLUSH_SIZE.key, "1000");
+        let server = Arc::new(RegionSettings::from_config(&config));
+        let overrides = BTreeMap::from([
+            (FLUSH_SIZE.key.to_owned(), "plenty".to_owned()),
+            ("hbase.hstore.compactionThreshold".to_owned(), "5".to_owned()),
+        ]);
+        let told = std::cell::RefCell::new(Vec::new());
+        let table = server.with_overrides(&overrides, |text| told.borrow_mut().push(text));
+        assert_eq!((table.compaction_min_files, table.flush_size_bytes), (5, 1000));
+        let told = told.into_inner();
+        assert!(told.len() == 1 && told[0].contains("hbase.hregion.memstore.flush.size = \"plenty\""), "{told:?}");
     }
 }

@@ -107,7 +107,13 @@ impl Store {
         }
         files.retain(|file| !replaced.contains(&file.name));
         sort_files(&mut files);
-        let settings = table_settings.with_overrides(&family.configuration);
+        let settings = table_settings.with_overrides(&family.configuration, |what| {
+            let family = cell::print::to_string_binary(name);
+            tracing::warn!(
+                "CONFIGURATION of table {}, family {family}: {what}; the table's value holds until the family is altered",
+                info.table
+            );
+        });
         let order = if info.table.is_meta() { Order::Meta } else { Order::User };
         let memory = MemStore::expecting(order, &common_row_prefix(&files));
         let view = StoreView { memory, files: files.into(), whole_from: ReadPoint(0) };
