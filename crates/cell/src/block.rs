@@ -47,8 +47,8 @@ impl CellBlock {
     ///
     /// # Errors
     /// The first cell that is not whole or not legal, among those left out too.
-    pub fn parse_into(bytes: &Bytes, counts: &[u32]) -> Result<Option<(Vec<CellBlock>, bool)>, CellError> {
-        let mut runs = Vec::with_capacity(counts.len().min(bytes.len() / 16 + 1));
+    pub fn parse_into(bytes: &Bytes, counts: &[u32]) -> Result<Option<(CellRuns, bool)>, CellError> {
+        let mut ends = Vec::with_capacity(counts.len().min(bytes.len() / 16 + 1));
         let (mut at, mut has_tags) = (0, false);
         let mut next = |at: usize| {
             let cell =
@@ -57,33 +57,31 @@ impl CellBlock {
             Ok::<_, CellError>(at + 4 + cell.len())
         };
         for count in counts {
-            let start = at;
             for _ in 0..*count {
                 if at == bytes.len() {
                     return Ok(None);
                 }
                 at = next(at)?;
             }
-            runs.push(CellBlock { bytes: bytes.slice(start..at), count: *count as usize });
+            ends.push((at, *count));
         }
         while at < bytes.len() {
             at = next(at)?;
         }
-        Ok(Some((runs, has_tags)))
+        Ok(Some((CellRuns { bytes: bytes.clone(), ends }, has_tags)))
     }
 
     /// This run in consecutive runs of so many cells; the rest is left out. `None` when there are fewer cells.
-    pub fn split_into(&self, counts: &[u32]) -> Option<Vec<CellBlock>> {
-        let mut runs = Vec::with_capacity(counts.len().min(self.count + 1));
+    pub fn split_into(&self, counts: &[u32]) -> Option<CellRuns> {
+        let mut ends = Vec::with_capacity(counts.len().min(self.count + 1));
         let mut at = 0;
         for count in counts {
-            let start = at;
             for _ in 0..*count {
                 at += 4 + next_run(&self.bytes[at..])?.len();
             }
-            runs.push(CellBlock { bytes: self.bytes.slice(start..at), count: *count as usize });
+            ends.push((at, *count));
         }
-        Some(runs)
+        Some(CellRuns { bytes: self.bytes.clone(), ends })
     }
 
     /// The first `count` cells of this run, and the rest. `None` when there are fewer.
@@ -136,6 +134,41 @@ impl<'a> IntoIterator for &'a CellBlock {
     type IntoIter = CellIter<'a>;
     fn into_iter(self) -> CellIter<'a> {
         self.iter()
+    }
+}
+
+/// Checked runs of cells that follow each other in shared bytes, such as the rows of a scan's reply. A run is cut out when it is asked for:
+/// until then it costs 16 bytes and no share in the bytes of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CellRuns {
+    bytes: Bytes,
+    /// Where each run ends, and how many cells it has.
+    ends: Vec<(usize, u32)>,
+}
+
+impl CellRuns {
+    /// Number of runs.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are no runs.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Run number `i`.
+    pub fn get(&self, i: usize) -> Option<CellBlock> {
+        let (end, count) = *self.ends.get(i)?;
+        let start = i.checked_sub(1).map_or(0, |before| self.ends[before].0);
+        Some(CellBlock { bytes: self.bytes.slice(start..end), count: count as usize })
+    }
+
+    /// The runs in order.
+    pub fn iter(&self) -> impl Iterator<Item = CellBlock> {
+        (0..self.len()).filter_map(|i| self.get(i))
     }
 }
 
@@ -334,8 +367,9 @@ mod tests {
         assert_eq!(first.iter().nth(1).expect("two").tags(), b"\x00\x02\x08x");
         assert!(again.split(4).is_none());
         let runs = again.split_into(&[1, 0, 2]).expect("three cells");
-        assert_eq!(runs.iter().map(CellBlock::len).collect::<Vec<_>>(), [1, 0, 2]);
-        assert_eq!(runs[2].iter().next().expect("one").row(), b"b");
+        assert_eq!(runs.iter().map(|run| run.len()).collect::<Vec<_>>(), [1, 0, 2]);
+        assert_eq!(runs.get(2).expect("three runs").iter().next().expect("one").row(), b"b");
+        assert!(runs.get(1).expect("three runs").bytes().is_empty() && runs.get(3).is_none());
         assert!(again.split_into(&[2, 2]).is_none());
         let (parsed, has_tags) =
             CellBlock::parse_into(block.bytes(), &[1, 0, 2]).expect("own bytes").expect("three cells");

@@ -24,7 +24,7 @@ pub mod print;
 pub mod tag;
 pub mod vint;
 
-pub use block::{CellBlock, CellBuffer, CellIter};
+pub use block::{CellBlock, CellBuffer, CellIter, CellRuns};
 pub use cell_type::CellType;
 pub use key::KeyRef;
 pub use keyvalue::{CellError, CellRef, CellSpec, MAX_FAMILY_LENGTH, MAX_ROW_LENGTH};

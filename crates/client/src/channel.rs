@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use cell::CellBlock;
+use cell::{CellBlock, CellRuns};
 use parking_lot::Mutex;
 use proto::methods::Method;
 use proto::{Message, pb};
@@ -100,7 +100,7 @@ impl Reply {
     }
 
     /// The cells behind the message, checked, in consecutive runs of so many; `None` when there are fewer.
-    pub(crate) fn cell_runs(&self, counts: &[u32]) -> Result<Option<Vec<CellBlock>>> {
+    pub(crate) fn cell_runs(&self, counts: &[u32]) -> Result<Option<CellRuns>> {
         self.codec.decode_runs(self.cells.clone(), counts).map_err(Error::malformed)
     }
 }

@@ -51,6 +51,6 @@ pub use error::{Error, RemoteException, Result};
 pub use locator::RegionLocation;
 pub use mutations::{Append, Delete, Increment, Put};
 pub use options::{Options, Registry};
-pub use row::Row;
+pub use row::{Row, Rows};
 pub use scanner::{ScanOptions, Scanner};
 pub use table::{Checked, Table};

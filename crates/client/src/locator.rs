@@ -14,7 +14,7 @@ use proto::{Message, magic, pb};
 use crate::channel::{Reply, Request};
 use crate::connection::Cluster;
 use crate::server::Server;
-use crate::{Error, Result, Row};
+use crate::{Error, Result, Row, Rows};
 
 /// Hint for servers: work on hbase:meta goes first.
 pub(crate) const META_PRIORITY: u32 = 200;
@@ -273,19 +273,19 @@ impl Cluster {
         let channel = meta.server.client().await?;
         let reply = channel.call(Request::new(Method::ClientScan, &request).priority(META_PRIORITY)).await?;
         let message: pb::ScanResponse = reply.decode()?;
-        rows_of(&message, &reply)
+        Ok(rows_of(&message, &reply)?.collect())
     }
 }
 
 /// The results of a scan's reply.
-pub(crate) fn rows_of(message: &pb::ScanResponse, reply: &Reply) -> Result<Vec<Row>> {
+pub(crate) fn rows_of(message: &pb::ScanResponse, reply: &Reply) -> Result<Rows> {
     if message.cells_per_result.is_empty() {
         return message.results.iter().map(inline_row).collect();
     }
     let runs = reply
         .cell_runs(&message.cells_per_result)?
         .ok_or_else(|| Error::Malformed("fewer cells than the scan's reply announces".to_owned()))?;
-    Ok(runs.into_iter().map(Row::new).collect())
+    Ok(Rows::new(runs))
 }
 
 /// A result whose cells stand in the message.

@@ -1,6 +1,7 @@
 //! What a read brings back. Follows: `Result`.
 
-use cell::{CellBlock, CellIter, CellRef};
+use cell::{CellBlock, CellIter, CellRef, CellRuns};
+use std::collections::VecDeque;
 
 /// The cells of one row, or none. Cloning shares the bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -75,5 +76,99 @@ impl<'a> IntoIterator for &'a Row {
     type IntoIter = CellIter<'a>;
     fn into_iter(self) -> CellIter<'a> {
         self.iter()
+    }
+}
+
+/// Rows in order, such as those of a scan's reply. What is taken out is cut out then: rows that nobody looks at cost next to nothing.
+#[derive(Debug, Default)]
+pub struct Rows {
+    runs: CellRuns,
+    /// How many of the runs were taken out.
+    taken: usize,
+    /// Rows after those of the runs.
+    others: VecDeque<Row>,
+}
+
+impl Rows {
+    pub(crate) fn new(runs: CellRuns) -> Rows {
+        Rows { runs, ..Rows::default() }
+    }
+
+    pub(crate) fn push(&mut self, row: Row) {
+        self.others.push_back(row);
+    }
+
+    /// The last one.
+    pub(crate) fn last_row(&self) -> Option<Row> {
+        if let Some(row) = self.others.back() {
+            return Some(row.clone());
+        }
+        let last = self.runs.len().checked_sub(1).filter(|last| *last >= self.taken)?;
+        self.runs.get(last).map(Row::new)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Row;
+
+    fn next(&mut self) -> Option<Row> {
+        match self.runs.get(self.taken) {
+            Some(run) => {
+                self.taken += 1;
+                Some(Row::new(run))
+            }
+            None => self.others.pop_front(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = self.runs.len() - self.taken + self.others.len();
+        (len, Some(len))
+    }
+}
+
+impl ExactSizeIterator for Rows {}
+
+impl FromIterator<Row> for Rows {
+    fn from_iter<I: IntoIterator<Item = Row>>(rows: I) -> Rows {
+        Rows { others: rows.into_iter().collect(), ..Rows::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use cell::{CellSpec, CellType};
+
+    fn block(rows: &[&'static str]) -> CellBlock {
+        CellBlock::from_specs(rows.iter().map(|row| CellSpec {
+            row: row.as_bytes(),
+            family: b"f",
+            qualifier: b"q",
+            timestamp: 5,
+            type_code: CellType::Put.code(),
+            value: b"v",
+            tags: b"",
+        }))
+    }
+
+    #[test]
+    fn rows_come_out_in_order_from_either_part() {
+        let runs = block(&["a", "b", "b", "c"]).split_into(&[1, 2, 1]).expect("four cells");
+        let mut rows = Rows::new(runs);
+        assert_eq!(rows.last_row().expect("three").row(), b"c");
+        rows.push(Row::new(block(&["d"])));
+        assert_eq!((rows.len(), rows.last_row().expect("four").row()), (4, &b"d"[..]));
+        let first = rows.next().expect("four");
+        assert_eq!((first.row(), first.len(), rows.len()), (&b"a"[..], 1, 3));
+        let rest: Vec<_> = rows.by_ref().map(|row| (Bytes::copy_from_slice(row.row()), row.len())).collect();
+        assert_eq!(rest, [("b".into(), 2), ("c".into(), 1), ("d".into(), 1)]);
+        assert!(rows.is_empty() && rows.next().is_none() && rows.last_row().is_none());
     }
 }

@@ -1,7 +1,6 @@
 //! A scan, region after region, reply after reply. Follows: `AsyncClientScanner`,
 //! `AsyncScanSingleRegionRpcRetryingCaller`, `CompleteScanResultCache`, `ConnectionUtils#noMoreResultsForScan`.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -12,7 +11,7 @@ use proto::{Message, pb};
 
 use crate::channel::{Channel, Pending, Reply, Request};
 use crate::locator::{Located, Side, rows_of};
-use crate::{Error, Result, Row, Table};
+use crate::{Error, Result, Row, Rows, Table};
 
 /// How a scan travels.
 #[derive(Debug, Clone)]
@@ -49,7 +48,7 @@ pub struct Scanner {
     options: ScanOptions,
     open: Option<Open>,
     pending: Option<Pending>,
-    rows: VecDeque<Row>,
+    rows: Rows,
     /// Pieces of a row whose end has not come yet.
     pieces: Vec<Row>,
     /// The last row that was handed out.
@@ -74,7 +73,7 @@ impl Scanner {
             options,
             open: None,
             pending: None,
-            rows: VecDeque::new(),
+            rows: Rows::default(),
             pieces: Vec::new(),
             last_row: Bytes::new(),
             unfinished: 0,
@@ -89,7 +88,7 @@ impl Scanner {
     /// What the server refuses, or that it could not be reached in time. The scan is over then.
     pub async fn next(&mut self) -> Result<Option<Row>> {
         loop {
-            if let Some(row) = self.rows.pop_front() {
+            if let Some(row) = self.rows.next() {
                 return Ok(Some(row));
             }
             if self.done {
@@ -103,10 +102,10 @@ impl Scanner {
     ///
     /// # Errors
     /// As [`Scanner::next`].
-    pub async fn next_batch(&mut self) -> Result<Option<Vec<Row>>> {
+    pub async fn next_batch(&mut self) -> Result<Option<Rows>> {
         loop {
             if !self.rows.is_empty() {
-                return Ok(Some(std::mem::take(&mut self.rows).into()));
+                return Ok(Some(std::mem::take(&mut self.rows)));
             }
             if self.done {
                 return Ok(None);
@@ -137,7 +136,7 @@ impl Scanner {
     /// Ends the scan.
     pub fn close(&mut self) {
         self.done = true;
-        self.rows.clear();
+        self.rows = Rows::default();
         self.pending = None;
         if let Some(Open { channel, scanner_id: Some(id), .. }) = self.open.take() {
             let request = pb::ScanRequest {
@@ -271,13 +270,13 @@ impl Scanner {
                 *rows -= results.len() as u64;
             }
             if self.rows.is_empty() {
-                self.rows = VecDeque::from(results);
+                self.rows = results;
             } else {
-                self.rows.extend(results);
+                results.for_each(|row| self.rows.push(row));
             }
         } else {
             let in_message = message.cells_per_result.is_empty();
-            for (i, row) in results.into_iter().enumerate() {
+            for (i, row) in results.enumerate() {
                 let partial = if in_message {
                     message.results.get(i).is_some_and(pb::Result::partial)
                 } else {
@@ -286,7 +285,7 @@ impl Scanner {
                 self.take_result(row, partial)?;
             }
         }
-        if let Some(row) = self.rows.back() {
+        if let Some(row) = self.rows.last_row() {
             // Its key shares the reply's memory.
             self.last_row = row.cells().bytes().slice_ref(row.row());
         }
@@ -312,13 +311,14 @@ impl Scanner {
     }
 
     /// Whether every result is a row to be handed out as it is.
-    fn are_whole_and_wanted(&self, message: &pb::ScanResponse, results: &[Row]) -> bool {
+    fn are_whole_and_wanted(&self, message: &pb::ScanResponse, results: &Rows) -> bool {
         self.pieces.is_empty()
             && !self.pieces_matter()
             && !message.partial_flag_per_result.contains(&true)
             && !message.results.iter().any(pb::Result::partial)
             && self.remaining.is_none_or(|rows| rows >= results.len() as u64)
-            && results.iter().all(|row| !row.is_empty())
+            && !message.cells_per_result.contains(&0)
+            && !message.results.iter().any(|result| result.cell.is_empty())
     }
 
     /// Whether rows are handed out in pieces.
@@ -387,7 +387,7 @@ impl Scanner {
         if self.pieces_matter() && row.row() != &self.last_row[..] {
             self.last_row = row.cells().bytes().slice_ref(row.row());
         }
-        self.rows.push_back(row);
+        self.rows.push(row);
     }
 
     /// Goes on to the next region; false when there is none that the scan wants.

@@ -8,7 +8,7 @@
 mod compress;
 
 use bytes::Bytes;
-use cell::{CellBlock, CellBuffer, CellError, CellIter, CellSpec};
+use cell::{CellBlock, CellBuffer, CellError, CellIter, CellRuns, CellSpec};
 
 pub use compress::Compressor;
 
@@ -99,7 +99,7 @@ impl CellCodec {
     ///
     /// # Errors
     /// As [`CellCodec::decode`].
-    pub fn decode_runs(self, bytes: Bytes, counts: &[u32]) -> Result<Option<Vec<CellBlock>>, CellBlockError> {
+    pub fn decode_runs(self, bytes: Bytes, counts: &[u32]) -> Result<Option<CellRuns>, CellBlockError> {
         if matches!(self, Self::KeyValue | Self::KeyValueWithTags) {
             match CellBlock::parse_into(&bytes, counts)? {
                 // Tags are to be dropped.
