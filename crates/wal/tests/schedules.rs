@@ -118,6 +118,45 @@ fn a_roll_between_entries_loses_none() {
     explore(|| scene(SyncMode::Synced, true, None));
 }
 
+/// A roll of a relaxed log leaves the old file to be synced while the next one is written. What is synced there means that all before is.
+#[test]
+fn what_is_synced_in_the_next_file_means_that_the_old_one_is() {
+    explore(|| {
+        let volume = MemVolume::new();
+        let log = create(&volume, SyncMode::Written);
+        let syncer = {
+            let log = log.clone();
+            thread::spawn(move || log.run_syncer())
+        };
+        let writer = {
+            let (log, volume) = (log.clone(), volume.clone());
+            thread::spawn(move || {
+                for number in 1..=4 {
+                    let ticket = append(&log, 0, number).expect("room");
+                    log.push();
+                    if number % 2 == 0 {
+                        ticket.wait_for(Level::Synced).expect("a log that can go on");
+                        let left = found(&volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced));
+                        let missing: Vec<u64> =
+                            (1..=number).filter(|n| !left.contains(&("r0".to_owned(), *n))).collect();
+                        assert!(
+                            missing.is_empty(),
+                            "{number} was said to be synced, and {missing:?} before it are not"
+                        );
+                    } else {
+                        ticket.wait().expect("a log that can go on");
+                    }
+                }
+            })
+        };
+        log.roll().expect("rolled");
+        log.roll().expect("rolled");
+        writer.join().expect("the writer");
+        log.close().expect("closed");
+        syncer.join().expect("the syncer").expect("it ends well");
+    });
+}
+
 #[test]
 fn a_failed_sync_moves_the_entries_and_breaks_no_promise() {
     explore(|| scene(SyncMode::Synced, false, Some(1)));
