@@ -3,6 +3,7 @@
 //! Always true: this crate knows nothing of cells, files or sockets, and it is the only place (with `fs`
 //! for files) where the real clock is read. Everything above takes a [`Clock`] and a [`Dice`].
 
+mod adder;
 pub mod clock;
 pub mod dice;
 pub mod ids;
@@ -10,6 +11,7 @@ pub mod setting;
 pub mod size;
 pub mod sync;
 
+pub use adder::Adder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use dice::Dice;
 pub use ids::{ReadPoint, SeqId, TimestampMs};

@@ -212,6 +212,7 @@ impl DataBlock {
         if !self.all_marked {
             return self.seek(order, key);
         }
+        self.rows.prefetch();
         let (low, high) = self.rows.around(key.row(), self.marks.len());
         if let Some(start) = self.marks.get(low) {
             let end = self.marks.get(low + 1).map_or(self.bytes.len(), |next| *next as usize);
@@ -271,17 +272,23 @@ impl DataBlock {
     }
 }
 
-/// Brings two cache lines from `bytes[at]` on near.
+/// Brings two cache lines from `bytes[at]` on near, which need not be inside.
+#[inline]
+fn prefetch(bytes: &[u8], at: usize) {
+    prefetch_lines(bytes.as_ptr().wrapping_add(at));
+}
+
+/// Brings two cache lines from `start` on near. Any address is allowed.
 #[inline]
 #[allow(
     unsafe_code,
     reason = "half a scan's time over large cells is the wait for their first lines (`scan.filtered`)"
 )]
-fn prefetch(bytes: &[u8], at: usize) {
+pub(crate) fn prefetch_lines(start: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let start = bytes.as_ptr().wrapping_add(at).cast::<i8>();
+        let start = start.cast::<i8>();
         // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(start);
@@ -289,5 +296,5 @@ fn prefetch(bytes: &[u8], at: usize) {
         }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = (bytes, at);
+    let _ = start;
 }

@@ -1,12 +1,13 @@
 //! Numbers about a region for load reports, metrics and status pages.
 
 use crate::region::Region;
+use base::Adder;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counted since the region was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    pub reads: AtomicU64,
+    pub reads: Adder,
     pub writes: AtomicU64,
     pub writes_without_log: AtomicU64,
     pub rows_filtered: AtomicU64,
@@ -135,7 +136,7 @@ impl Region {
         let mut stats = RegionStats {
             memstore_bytes: self.memstore_bytes(),
             memstore_data_bytes: self.memstore_data_bytes(),
-            read_requests: count(&c.reads),
+            read_requests: c.reads.sum(),
             filtered_read_requests: count(&c.rows_filtered),
             write_requests: count(&c.writes),
             writes_without_log: count(&c.writes_without_log),

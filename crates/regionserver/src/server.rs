@@ -9,7 +9,7 @@ use crate::pressure::MemoryMarks;
 use crate::scanners::Scanners;
 use crate::settings;
 use crate::work_queue::WorkQueue;
-use base::Config;
+use base::{Adder, Config};
 use bytes::Bytes;
 use cell::CellBuffer;
 use model::{Mutation, RegionInfo, Scan, ServerName, TableDescriptor};
@@ -66,9 +66,9 @@ pub struct RegionServerParts {
 #[derive(Default)]
 pub struct RequestCounts {
     /// All calls.
-    pub total: AtomicU64,
+    pub total: Adder,
     /// Rows read by Get and Multi, and scan calls.
-    pub reads: AtomicU64,
+    pub reads: Adder,
     /// Rows written.
     pub writes: AtomicU64,
 }

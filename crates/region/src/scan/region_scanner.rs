@@ -105,7 +105,7 @@ impl RegionScanner {
         let (from, filtered_before) = (out.len(), self.rows.rows_filtered);
         let progress = self.rows.next_rows(limits, out, most, starts);
         let counters = &self.region.counters;
-        counters.reads.fetch_add(1 + starts.len() as u64, Ordering::Relaxed);
+        counters.reads.add(1 + starts.len() as u64);
         let filtered = self.rows.rows_filtered - filtered_before;
         if filtered > 0 {
             counters.rows_filtered.fetch_add(filtered, Ordering::Relaxed);
@@ -153,7 +153,7 @@ impl Region {
         let result = self.read_row(get, None, residency, out);
         match result {
             Ok(()) => {
-                self.counters.reads.fetch_add(1, Ordering::Relaxed);
+                self.counters.reads.add(1);
             }
             Err(_) => out.truncate(from),
         }
@@ -172,7 +172,7 @@ impl Region {
         let batch_cells = u32::from(get.filter.is_none());
         let mut out = CellBuffer::new();
         rows.next(&mut Limits { batch_cells, ..Limits::NONE }, &mut out)?;
-        self.counters.reads.fetch_add(1, Ordering::Relaxed);
+        self.counters.reads.add(1);
         Ok(!out.is_empty())
     }
 

@@ -82,7 +82,7 @@ pub(crate) async fn run(
             named(&bulk_delete::delete(server, region, decode(method, request)?).await?)
         }
         Method::RowCountGetRowCount | Method::RowCountGetKeyValueCount => {
-            server.counts.reads.fetch_add(1, Ordering::Relaxed);
+            server.counts.reads.add(1);
             decode::<pb::CountRequest>(method, request)?;
             let rows_only = method == Method::RowCountGetRowCount;
             named(&row_count::count(server, region, rows_only, deadline_us).await?)
@@ -94,7 +94,7 @@ pub(crate) async fn run(
         | Method::AggregateGetAvg
         | Method::AggregateGetStd
         | Method::AggregateGetMedian => {
-            server.counts.reads.fetch_add(1, Ordering::Relaxed);
+            server.counts.reads.add(1);
             named(&aggregate::aggregate(server, region, method, decode(method, request)?, deadline_us).await?)
         }
         _ => Err(Exception::unsupported(method.info())),

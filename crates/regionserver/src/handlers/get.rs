@@ -12,7 +12,6 @@ use region::{Region, RegionError};
 use rpc::exception::{Exception, Kind};
 use rpc::{Call, CallResult, Outcome, Reply, from_proto, to_proto};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Room made for a row: most fit, and what is too much is given back when the reply has been copied. Bytes, and cells.
 const FORESEEN: (usize, usize) = (2048, 16);
@@ -22,7 +21,7 @@ pub(super) fn get(server: &Arc<RegionServer>, call: Call) -> Answer {
     let region = find_region(server, &request.region)?;
     refuse_closest_row_before(&request.get)?;
     let get = from_proto::get(request.get)?;
-    server.counts.reads.fetch_add(1, Ordering::Relaxed);
+    server.counts.reads.add(1);
     let has_codec = call.has_codec();
     match read(&region, &get, has_codec, Residency::CachedOnly) {
         Err(error) if error.is_would_block() => {

@@ -18,7 +18,6 @@ use region::Region;
 use rpc::exception::{Exception, Kind};
 use rpc::{Call, CallResult, Outcome, from_proto};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// ClientService and AdminService of one region server.
 pub struct RegionService {
@@ -39,7 +38,7 @@ impl RegionService {
 
     /// Answers a call to ClientService or AdminService; `None` for methods of other services.
     pub fn call(&self, call: Call) -> Option<Outcome> {
-        self.server.counts.total.fetch_add(1, Ordering::Relaxed);
+        self.server.counts.total.add(1);
         let answer = match call.method.method {
             Method::ClientGet => get::get(&self.server, call),
             Method::ClientMutate => mutate::mutate(&self.server, call),

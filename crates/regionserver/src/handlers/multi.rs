@@ -221,7 +221,7 @@ fn prepare(
             }
             decoded.map(Action::Write)
         } else if let Some(get) = one.get {
-            server.counts.reads.fetch_add(1, Ordering::Relaxed);
+            server.counts.reads.add(1);
             let get = refuse_closest_row_before(&get).and_then(|()| from_proto::get_of(get, filters));
             get.map(|get| Action::Get(Box::new(get)))
         } else if let Some(service_call) = one.service_call {

@@ -90,7 +90,7 @@ pub(super) fn scan(server: &Arc<RegionServer>, call: Call) -> Answer {
         let message = format!("Illegal Capacity: {}", rows as i32);
         return Err(Exception::thrown("java.lang.IllegalArgumentException", message));
     }
-    server.counts.reads.fetch_add(1, Ordering::Relaxed);
+    server.counts.reads.add(1);
     // Calls that read nothing need no thread of their own.
     if let Some(id) = request.scanner_id
         && (request.renew() || (request.close_scanner() && request.number_of_rows == Some(0)))

@@ -393,7 +393,7 @@ impl Connection {
 
     fn request(&mut self, mut frame: Bytes) -> Result<(), FrameError> {
         let size_bytes = frame.len();
-        self.shared.counters.calls.fetch_add(1, Relaxed);
+        self.shared.counters.calls.add(1);
         let head = RequestHead::decode(take_delimited(&mut frame)?)?;
         let id = head.call_id;
         let promised = self.inbox.promised();

@@ -83,7 +83,7 @@ pub struct Counters {
     /// Gauge: bytes of replies that their peers have not taken, what is beyond some KiB for each.
     pub unsent_bytes: AtomicU64,
     /// Calls received.
-    pub calls: AtomicU64,
+    pub calls: base::Adder,
     /// Calls that ended in an exception.
     pub exceptions: AtomicU64,
     /// Bytes of requests.
