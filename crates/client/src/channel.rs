@@ -255,6 +255,10 @@ impl Channel {
 
     /// Sends a call; its reply is what the returned future brings.
     pub(crate) fn start<M: Message>(self: &Arc<Self>, request: Request<'_, M>) -> Result<Pending> {
+        self.clone().into_pending(request)
+    }
+
+    fn into_pending<M: Message>(self: Arc<Self>, request: Request<'_, M>) -> Result<Pending> {
         let shared = &*self.shared;
         let timeout = request.timeout.unwrap_or(shared.rpc_timeout);
         let ticks = timeout.as_millis().div_ceil(TICK.as_millis()) as u64 + 1;
@@ -267,12 +271,12 @@ impl Channel {
             (index, shared.who_writes(&mut state, was_empty))
         };
         shared.write_as(how);
-        Ok(Pending { channel: self.clone(), index, method: request.method, taken: false })
+        Ok(Pending { channel: self, index, method: request.method, taken: false })
     }
 
     /// Sends a call and waits for its reply.
-    pub(crate) async fn call<M: Message>(self: &Arc<Self>, request: Request<'_, M>) -> Result<Reply> {
-        self.start(request)?.await
+    pub(crate) async fn call<M: Message>(self: Arc<Self>, request: Request<'_, M>) -> Result<Reply> {
+        self.into_pending(request)?.await
     }
 
     /// Sends a call whose reply nobody waits for.

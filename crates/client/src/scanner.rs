@@ -130,7 +130,7 @@ impl Scanner {
             next_call_seq: Some(*next_call_seq),
             ..pb::ScanRequest::default()
         };
-        channel.call(Request::new(Method::ClientScan, &request)).await.map(|_| true)
+        channel.clone().call(Request::new(Method::ClientScan, &request)).await.map(|_| true)
     }
 
     /// Ends the scan.
