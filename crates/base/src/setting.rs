@@ -93,7 +93,7 @@ pub struct SettingText {
 
 /// A setting that cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{key} = {value:?} is not usable: it must be {legal}; change it in hbase-site.xml or with -D {key}=VALUE")]
+#[error("{}; change it in hbase-site.xml or with -D {key}=VALUE", self.given_elsewhere())]
 pub struct SettingError {
     key: &'static str,
     value: String,
