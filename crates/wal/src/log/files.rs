@@ -120,7 +120,8 @@ impl Log {
     }
 
     /// Ends the current file (with what waits, a trailer, and all of it durable) and goes on in a new one. Appends go on meanwhile. In mode
-    /// [`SyncMode::Written`] writes wait for one write and syncs until the old file is on the disk, else all wait for one write and sync. `None` when the current file has no entries.
+    /// [`SyncMode::Written`] writes wait for one write and syncs until the old file is on the disk, else all wait for one write and sync.
+    /// `None` when the current file has no entries.
     ///
     /// # Errors
     /// When the new file cannot be made the old one stays in use. Otherwise as [`Log::sync_once`].
