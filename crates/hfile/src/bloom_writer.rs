@@ -2,13 +2,16 @@
 
 use crate::block::BlockType;
 use crate::block_writer::BlockWriter;
+use crate::bloom::{Hashes, Places};
 use crate::index::BlockAt;
 use crate::index_writer::Chunk as Index;
-use crate::{BloomType, HashType, Result, WriterOptions, bloom};
+use crate::{BloomType, HashType, Result, WriterOptions};
 use cell::vint;
 
 /// A chunk that is underfull at the end may be halved this many times (`io.storefile.bloom.max.fold`).
 const MAX_FOLD: u32 = 7;
+/// So many keys wait to be hashed together: neither their hashes nor the lines of the chunk that they change wait for each other.
+const MOST_PENDING: usize = 16;
 /// What HBase writes as the comparator of ROWCOL filters.
 const ROW_COL_COMPARATOR: &str = "org.apache.hadoop.hbase.CellComparatorImpl";
 
@@ -69,6 +72,9 @@ pub(crate) struct BloomWriter {
     shape: Shape,
     hash: HashType,
     chunk: Option<Chunk>,
+    /// Keys counted in the chunk whose bits are not set yet, one after the other, and where each ends.
+    pending: Vec<u8>,
+    pending_ends: Vec<usize>,
     ready: Vec<Chunk>,
     index: Index,
     flat_keys: bool,
@@ -91,6 +97,8 @@ impl BloomWriter {
             shape: Shape::of(options.bloom_block_size_bytes, f64::from(error_rate)),
             hash: options.bloom_hash,
             chunk: None,
+            pending: Vec::new(),
+            pending_ends: Vec::with_capacity(MOST_PENDING),
             ready: Vec::new(),
             index: Index::default(),
             flat_keys: bloom == BloomType::RowCol,
@@ -118,17 +126,42 @@ impl BloomWriter {
             max_keys: shape.max_keys,
             first_key: key.to_vec(),
         });
-        for bit in bloom::probes(self.hash, shape.hash_count, key, chunk.bits.len()) {
-            chunk.bits[bit >> 3] |= 1 << (bit & 7);
-        }
         chunk.keys += 1;
         self.key_count += 1;
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
+        self.pending.extend_from_slice(key);
+        self.pending_ends.push(self.pending.len());
+        if self.pending_ends.len() == MOST_PENDING {
+            self.set_pending();
+        }
+    }
+
+    /// Sets the bits of the keys that wait.
+    fn set_pending(&mut self) {
+        let Some(chunk) = &mut self.chunk else { return };
+        let mut hashes = [Hashes::default(); MOST_PENDING];
+        let mut start = 0;
+        for (hashes, end) in hashes.iter_mut().zip(&self.pending_ends) {
+            *hashes = Hashes::of(self.hash, &self.pending[start..*end]);
+            start = *end;
+        }
+        let places = Places::new(chunk.bits.len());
+        for hashes in &hashes[..self.pending_ends.len()] {
+            for bit in places.of(*hashes, self.shape.hash_count) {
+                chunk.bits[bit >> 3] |= 1 << (bit & 7);
+            }
+        }
+        self.pending.clear();
+        self.pending_ends.clear();
     }
 
     fn retire_chunk(&mut self, closing: bool) {
-        if let Some(mut chunk) = self.chunk.take_if(|chunk| closing || chunk.keys >= chunk.max_keys) {
+        if !self.chunk.as_ref().is_some_and(|chunk| closing || chunk.keys >= chunk.max_keys) {
+            return;
+        }
+        self.set_pending();
+        if let Some(mut chunk) = self.chunk.take() {
             chunk.fold();
             self.total_bytes += chunk.bits.len() as u64;
             self.max_keys += chunk.max_keys;

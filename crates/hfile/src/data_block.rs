@@ -49,12 +49,12 @@ pub(crate) struct CellAt {
 }
 
 impl DataBlock {
-    /// Decodes and checks a block's payload.
-    pub fn decode(payload: Bytes, encoded: bool, tail: Tail, order: Order) -> Decoded<DataBlock> {
+    /// Decodes and checks a block's payload. With the file's `order` it gets a table for searches.
+    pub fn decode(payload: Bytes, encoded: bool, tail: Tail, order: Option<Order>) -> Decoded<DataBlock> {
         DataBlock::new(encoding::decode(payload, encoded, tail)?, tail, order)
     }
 
-    fn new(bytes: Bytes, tail: Tail, order: Order) -> Decoded<DataBlock> {
+    fn new(bytes: Bytes, tail: Tail, order: Option<Order>) -> Decoded<DataBlock> {
         let mut marks = Vec::with_capacity(bytes.len() / 256);
         let mut at = Cursor::new(&bytes);
         let (mut count, mut unmarked) = (0, 0);
@@ -92,8 +92,10 @@ impl DataBlock {
         let marks = marks.into_boxed_slice();
         let rows = RowWindow::default();
         let mut block = DataBlock { bytes, marks, all_marked, rows, tags: tail.tags, mvcc: tail.mvcc };
-        let last = block.key(block.last()).row();
-        block.rows = RowWindow::new(order, block.marks.len(), |mark| block.key_at(block.marks[mark]).row(), last);
+        if let Some(order) = order {
+            let last = block.key(block.last()).row();
+            block.rows = RowWindow::new(order, block.marks.len(), |mark| block.key_at(block.marks[mark]).row(), last);
+        }
         Ok(block)
     }
 

@@ -12,10 +12,13 @@ use cell::Order;
 use fs::{FilePath, ReadAt};
 use std::sync::Arc;
 
-/// Largest single read of a scan that reads ahead. Each such scan may hold this much.
-const READ_AHEAD_MAX: usize = 256 << 10;
+/// Largest single read of a scan that reads ahead. Each such scan may hold this much. What is read is looked at at once: more of it would leave the processor's
+/// cache before (checking the sums of a megabyte took twice as long, a tenth of a compaction).
+const READ_MAX: usize = 256 << 10;
+/// How far ahead of the reads the volume is told what will be needed: as much as a read.
+const HINT_BYTES: u64 = READ_MAX as u64;
 /// The same for a compaction, of which there are few.
-const READ_AHEAD_MAX_COMPACTION: usize = 1 << 20;
+const HINT_BYTES_COMPACTION: u64 = 1 << 20;
 /// What the operating system forgets as a whole: of pages at the ends of a range it keeps those that stand out.
 const PAGE_BYTES: u64 = 4096;
 
@@ -45,10 +48,13 @@ pub(crate) struct Fetch {
 /// Bytes read ahead of a sequential scan.
 #[derive(Debug)]
 pub(crate) struct ReadAhead {
-    max: usize,
+    /// So much is asked for at a time, and forgotten.
+    hint_bytes: u64,
     drop_behind: bool,
     /// Up to here the volume was told to forget what was read.
     dropped_to: u64,
+    /// Up to here it was told what will be needed.
+    hinted_to: u64,
     buffer: Bytes,
     start: u64,
     /// Where the last block asked for ended: a block that starts near it continues the scan.
@@ -90,11 +96,13 @@ impl Source {
             Some(_) => return Err(self.corrupt(at.offset, "the index names a block of another kind".into())),
             None => {}
         }
+        // What is passed through once needs no table for searches.
+        let order = if ahead.is_some() && !fetch.keep { None } else { Some(self.order) };
         let (block_type, payload) = self.read(at, ahead.map(|ahead| (ahead, fetch.keep)))?;
         let wanted = if self.encoded { BlockType::EncodedData } else { BlockType::Data };
         self.check_type(at, block_type, wanted)?;
         let block =
-            DataBlock::decode(payload, self.encoded, self.tail, self.order).map_err(|d| self.corrupt(at.offset, d))?;
+            DataBlock::decode(payload, self.encoded, self.tail, order).map_err(|d| self.corrupt(at.offset, d))?;
         let block = Arc::new(block);
         self.keep(at, CachedBlock::Data(block.clone()), fetch);
         Ok(block)
@@ -164,8 +172,16 @@ impl Source {
 
 impl ReadAhead {
     pub fn new(compaction: bool, drop_behind: bool) -> ReadAhead {
-        let max = if compaction { READ_AHEAD_MAX_COMPACTION } else { READ_AHEAD_MAX };
-        ReadAhead { max, drop_behind, dropped_to: 0, buffer: Bytes::new(), start: 0, expected: 0, window: 0 }
+        ReadAhead {
+            hint_bytes: if compaction { HINT_BYTES_COMPACTION } else { HINT_BYTES },
+            drop_behind,
+            dropped_to: 0,
+            hinted_to: 0,
+            buffer: Bytes::new(),
+            start: 0,
+            expected: 0,
+            window: 0,
+        }
     }
 
     /// Gives back the memory.
@@ -183,40 +199,64 @@ impl ReadAhead {
     fn read(&mut self, source: &Source, at: BlockAt, keep: bool) -> Result<Bytes> {
         let len = at.len as usize;
         // Index and Bloom blocks lie between data blocks: a small gap does not end a sequence.
-        let sequential = at.offset >= self.expected && at.offset - self.expected <= self.max as u64;
+        let sequential = at.offset >= self.expected && at.offset - self.expected <= self.hint_bytes;
         self.expected = at.offset + u64::from(at.len);
-        let skip = at.offset.wrapping_sub(self.start);
-        if skip < self.buffer.len() as u64 && self.buffer.len() - skip as usize >= len {
-            return Ok(self.share(skip as usize, len, keep));
+        let skip = usize::try_from(at.offset.wrapping_sub(self.start)).unwrap_or(usize::MAX);
+        if skip < self.buffer.len() && self.buffer.len() - skip >= len {
+            return Ok(self.share(skip, len, keep));
         }
-        self.window =
-            if sequential { (self.window * 2).clamp((2 * len).min(self.max.max(len)), self.max.max(len)) } else { len };
-        if self.window == len {
+        let most = READ_MAX.max(len);
+        self.window = if sequential { (self.window * 2).clamp((2 * len).min(most), most) } else { len };
+        if !sequential {
+            (self.dropped_to, self.hinted_to) = (at.offset, at.offset);
             self.buffer = Bytes::new();
             return source.read_exact(at);
         }
         let window = (self.window as u64).min(source.blocks_end - at.offset) as usize;
-        if self.drop_behind && sequential && !self.buffer.is_empty() {
+        if self.drop_behind && at.offset - self.dropped_to >= self.hint_bytes {
             // The last block of a window mostly ends in the next: where this one starts, not where the last one ended.
-            let from = self.dropped_to.max(self.start) / PAGE_BYTES * PAGE_BYTES;
+            let from = self.dropped_to / PAGE_BYTES * PAGE_BYTES;
             source.file.forget_range(from, at.offset - from);
             self.dropped_to = at.offset;
         }
-        // The memory of the window before, unless somebody holds a block of it.
-        let mut memory = std::mem::take(&mut self.buffer).try_into_mut().unwrap_or_default();
-        if memory.capacity() < window {
-            memory = BytesMut::zeroed(window);
-        }
-        memory.resize(window, 0);
-        source.file.read_exact_at(&mut memory, at.offset)?;
-        self.buffer = memory.freeze();
-        self.start = at.offset;
-        let end = at.offset + window as u64;
-        let next = (self.window as u64).min(source.blocks_end - end);
-        if next > 0 {
-            source.file.will_need(end, next);
+        self.refill(source, at.offset, skip, window)?;
+        let (end, hinted) = (at.offset + window as u64, self.hinted_to);
+        // In good time: the last read but one before the end of what was asked for.
+        if end + self.window as u64 > hinted || hinted < end {
+            let from = hinted.max(end);
+            let next = self.hint_bytes.min(source.blocks_end.saturating_sub(from));
+            if next > 0 {
+                source.file.will_need(from, next);
+                self.hinted_to = from + next;
+            }
         }
         Ok(self.share(0, len, keep))
+    }
+
+    /// Holds `window` bytes from `offset` on. From `skip` on the buffer has the first of them: they are moved, not read again.
+    fn refill(&mut self, source: &Source, offset: u64, skip: usize, window: usize) -> Result<()> {
+        let had = self.buffer.len();
+        let kept = had.saturating_sub(skip).min(window);
+        // The memory of the window before, unless somebody holds a block of it.
+        let mut memory = match std::mem::take(&mut self.buffer).try_into_mut() {
+            Ok(mut memory) if memory.capacity() >= window => {
+                memory.copy_within(skip.min(had)..skip.min(had) + kept, 0);
+                memory.resize(window, 0);
+                memory
+            }
+            held => {
+                let mut memory = BytesMut::zeroed(window);
+                if kept > 0 {
+                    let held = held.as_ref().map_or_else(|shared| &shared[..], |own| &own[..]);
+                    memory[..kept].copy_from_slice(&held[skip..skip + kept]);
+                }
+                memory
+            }
+        };
+        source.file.read_exact_at(&mut memory[kept..], offset + kept as u64)?;
+        self.buffer = memory.freeze();
+        self.start = offset;
+        Ok(())
     }
 }
 
@@ -293,7 +333,7 @@ mod tests {
             );
             assert!(forgotten.windows(2).all(|pair| pair[1].0 <= pair[0].1 && pair[1].1 > pair[0].1), "{forgotten:?}");
             let end = forgotten.last().expect("some").1;
-            assert!(last - end <= READ_AHEAD_MAX_COMPACTION as u64, "all but the last window: {end} of {last}");
+            assert!(last - end <= HINT_BYTES_COMPACTION + READ_MAX as u64, "all but the last piece: {end} of {last}");
         }
     }
 

@@ -374,7 +374,7 @@ impl Writer {
             };
             if goes_in && let (Some(cache), Some(file_id)) = (self.options.cache_on_write.cache(), self.cache_file_id) {
                 let payload = Bytes::copy_from_slice(&framed[payload]);
-                let block = DataBlock::decode(payload, encoded, self.tail, self.options.order);
+                let block = DataBlock::decode(payload, encoded, self.tail, Some(self.options.order));
                 let block = CachedBlock::Data(Arc::new(block.expect("the block was just encoded")));
                 match self.options.cache_on_write {
                     CacheOnWrite::Wanted(_) => cache.insert_wanted(file_id, at.offset, block),

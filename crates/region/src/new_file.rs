@@ -8,6 +8,7 @@ use crate::scan::store_scanner::{Step, StoreScanner};
 use crate::store::Store;
 use crate::store_file::StoreFile;
 use base::SeqId;
+use cell::CellRef;
 use fs::FilePath;
 use hfile::{CacheOnWrite, FinishedFile, Reader, ReaderContext, StoreMetadata, Writer, WriterOptions};
 use std::sync::Arc;
@@ -84,20 +85,19 @@ impl Region {
         let mut reported = 0;
         let mut write_all = || -> Result<()> {
             while scanner.peek().is_some() {
+                let mut take = |cell: CellRef<'_>, is_wanted: bool| -> Result<()> {
+                    let cell = if cell.seq_id() <= new.forget_seq_ids_to { cell.with_seq_id(SeqId(0)) } else { cell };
+                    match &mut mob {
+                        Some(mob) => mob.append(cell, &mut writer),
+                        None => writer.append_wanted(cell, is_wanted).map_err(file_error),
+                    }
+                };
+                scanner.take_plain_rows(&mut take)?;
                 scanner.start_row();
                 loop {
                     let mut budget = u64::MAX;
                     match scanner.step(None, &mut budget)? {
-                        Step::Cell => {
-                            let mut cell = scanner.cell();
-                            if cell.seq_id() <= new.forget_seq_ids_to {
-                                cell = cell.with_seq_id(SeqId(0));
-                            }
-                            match &mut mob {
-                                Some(mob) => mob.append(cell, &mut writer)?,
-                                None => writer.append_wanted(cell, scanner.is_wanted()).map_err(file_error)?,
-                            }
-                        }
+                        Step::Cell => take(scanner.cell(), scanner.is_wanted())?,
                         Step::Pause => {}
                         Step::RowEnd | Step::End => break,
                     }

@@ -8,6 +8,7 @@ pub(crate) mod merge;
 pub(crate) mod open;
 mod point;
 pub(crate) mod region_scanner;
+mod rewrite;
 pub(crate) mod rows;
 pub(crate) mod source;
 pub(crate) mod store_scanner;

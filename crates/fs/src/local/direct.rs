@@ -8,8 +8,9 @@ use super::{Appender, Error, FilePath, Result, fs, io};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::io::Write;
 
-/// What one `write` takes. Less makes more of them (20 us each), more lets the disk wait longer for the next.
-const BUFFER_BYTES: usize = 1 << 20;
+/// What one `write` takes. Less makes more of them: each tells the disk, sleeps and wakes (of a gigabyte, filling and writing the buffer took 110 to 140 ns of CPU
+/// time a kilobyte with 1 MiB, 80 to 90 with 2 MiB, 60 to 68 with 4). More lets the disk wait longer for the next, and others longer for the disk.
+const BUFFER_BYTES: usize = 2 << 20;
 /// No disk wants more.
 const ALIGN_BYTES: usize = 4096;
 

@@ -198,6 +198,14 @@ impl Matcher {
             && self.versions_after_filter > 0
     }
 
+    /// Whether [`Matcher::takes_newest`] may be asked before judging: in a flush or compaction.
+    pub(crate) fn is_simple_rewrite(&self) -> bool {
+        matches!(self.mode, Mode::RetainDeletes | Mode::DropDeletes)
+            && self.version_behavior.is_none()
+            && self.columns.is_none()
+            && self.max_versions > 0
+    }
+
     /// Whether a cell that is the first of its column, in a row of nothing but such cells, is simply one to take. The matcher must be
     /// simple; it remembers nothing. False says nothing: such a row is to be judged.
     #[inline]

@@ -5,6 +5,7 @@
 
 use super::matcher::{Code, Matcher};
 use super::merge::Merge;
+use super::rewrite::{self, Patience};
 use super::source::{AnyRun, write_first_on_row, write_last_on_row};
 use crate::error::{RegionError, Result};
 use crate::mob;
@@ -75,6 +76,8 @@ pub(crate) struct StoreScanner {
     is_resolved: bool,
     /// The scan asks for nothing that keeps [`StoreScanner::run`] from being of use.
     is_simple: bool,
+    /// When [`StoreScanner::take_plain_rows`] is of use; `None`: never.
+    patience: Option<Patience>,
 }
 
 /// Steps of `next` tried before a seek to a near key.
@@ -88,6 +91,7 @@ impl StoreScanner {
             && !limits.is_single_row
             && limits.offset == 0
             && limits.limit.is_none();
+        let patience = matcher.is_simple_rewrite().then(Patience::default);
         StoreScanner {
             region,
             merge,
@@ -106,6 +110,7 @@ impl StoreScanner {
             resolved: Vec::new(),
             is_resolved: false,
             is_simple,
+            patience,
         }
     }
 
@@ -170,6 +175,34 @@ impl StoreScanner {
             return None;
         }
         self.merge.run().map(|(run, end)| (run, end, &self.matcher))
+    }
+
+    /// In a flush or compaction, between rows: hands over the cells of the rows from here on about which nothing is to be decided, mostly as far as the block
+    /// goes, and whether readers want their block in the cache. The next row, if there is one, is to be stepped through.
+    ///
+    /// # Errors
+    /// Those of `take`; then the scanner is of no more use.
+    #[inline]
+    pub(crate) fn take_plain_rows(&mut self, mut take: impl FnMut(CellRef<'_>, bool) -> Result<()>) -> Result<()> {
+        let Some(patience) = &mut self.patience else { return Ok(()) };
+        if self.in_row || self.done || self.after != After::Nothing || !patience.is_over() {
+            return Ok(());
+        }
+        let (is_wanted, order, matcher) = (self.merge.is_wanted(), self.merge.order(), &self.matcher);
+        let rows = match self.merge.run() {
+            Some((AnyRun::Memory(run), end)) => {
+                rewrite::plain_rows(run, end, matcher, order, |cell| take(cell, is_wanted))
+            }
+            Some((AnyRun::File(run), end)) => {
+                rewrite::plain_rows(run, end, matcher, order, |cell| take(cell, is_wanted))
+            }
+            None => Ok(0),
+        }?;
+        patience.tried(rows);
+        if rows > 0 {
+            self.merge.run_moved();
+        }
+        Ok(())
     }
 
     /// The run was moved.

@@ -1,0 +1,91 @@
+//! The short way of a flush or compaction through rows where nothing is to be decided: the row is in one source alone, and every cell is a put
+//! that has neither tags nor expired and is the only one of its column. As in [`super::walk`] a row is looked at ahead of the source's position and nothing
+//! of it is taken until it is known whole; where anything else turns up, it is judged from its start in the usual way ([`super::store_scanner`]).
+
+use super::matcher::Matcher;
+use super::source::Run;
+use crate::error::Result;
+use cell::key::same_bytes;
+use cell::{CellRef, Order};
+use std::cmp::Ordering;
+
+/// Rows at most that are taken at once: in a memstore nothing else ends the run.
+const MOST_ROWS: u64 = 256;
+/// Rows at most that are judged before it is tried again, where it keeps failing.
+const MOST_PASSED: u32 = 63;
+
+/// When to try.
+#[derive(Debug, Default)]
+pub(super) struct Patience {
+    /// Rows to be judged first, and how many it were last time.
+    left: u32,
+    last: u32,
+}
+
+impl Patience {
+    /// Whether to try at this row.
+    #[inline]
+    pub(super) fn is_over(&mut self) -> bool {
+        let is_over = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        is_over
+    }
+
+    /// So many rows were taken. A single failure means little: each block's last row is one.
+    #[inline]
+    pub(super) fn tried(&mut self, rows: u64) {
+        if rows > 0 {
+            self.last = 0;
+            return;
+        }
+        self.left = self.last;
+        self.last = (2 * self.last + 1).min(MOST_PASSED);
+    }
+}
+
+/// Hands the cells of plain rows to `take`, up to the row from which other sources have something to say; the run then stands at the first
+/// cell that was not taken. Says how many rows there were.
+#[inline]
+pub(super) fn plain_rows<'a>(
+    mut run: impl Run<'a>,
+    others_from: Option<&[u8]>,
+    matcher: &Matcher,
+    order: Order,
+    mut take: impl FnMut(CellRef<'a>) -> Result<()>,
+) -> Result<u64> {
+    let mut rows = 0;
+    let mut cells: Vec<CellRef<'a>> = Vec::new();
+    while rows < MOST_ROWS {
+        let first = run.cell();
+        let row = first.row();
+        if others_from.is_some_and(|others| order.rows(row, others) != Ordering::Less) || !matcher.takes_newest(first) {
+            break;
+        }
+        let Some(mut next) = run.step() else { break };
+        if same_bytes(next.row(), row) {
+            cells.clear();
+            let mut last = first;
+            loop {
+                cells.push(last);
+                if same_bytes(next.qualifier(), last.qualifier()) || !matcher.takes_newest(next) {
+                    return Ok(rows);
+                }
+                last = next;
+                let Some(after) = run.step() else { return Ok(rows) };
+                next = after;
+                if !same_bytes(next.row(), row) {
+                    break;
+                }
+            }
+            cells.push(last);
+            for cell in &cells {
+                take(*cell)?;
+            }
+        } else {
+            take(first)?;
+        }
+        run.commit();
+        rows += 1;
+    }
+    Ok(rows)
+}
