@@ -123,6 +123,31 @@ fn room_reserved_by_a_killed_process_is_given_back() {
     assert_eq!(volume.read(&path("log")).expect("read"), b"all there is");
 }
 
+/// Pieces go out where the file's length is round, whatever their lengths, and however often what was gathered is flushed between.
+#[test]
+fn pieces_of_every_length_arrive_in_order() {
+    let scratch = Scratch::new("pieces");
+    let volume = LocalVolume::open(&scratch.0).expect("opened");
+    let pattern: Vec<u8> = (0..600_000_u32).map(|n| (n % 251) as u8).collect();
+    let lens = [1, 70_001, 131_072, 131_071, 2, 200_000, 65_536, 65_536, 0, 66_123, 300_000, 131_073, 5];
+    for flush_every in [1, 3, 100] {
+        let name = path(&format!("every{flush_every}"));
+        let (mut out, mut wanted) = (volume.create(&name).expect("created"), Vec::new());
+        for n in 0..60 {
+            let piece = &pattern[n..n + lens[(n * n) % lens.len()]];
+            out.append(piece).expect("appended");
+            wanted.extend_from_slice(piece);
+            assert_eq!(out.position(), wanted.len() as u64);
+            if n % flush_every == 0 {
+                out.flush().expect("flushed");
+                assert!(volume.read(&name).expect("read") == wanted, "after {n} pieces");
+            }
+        }
+        out.sync().expect("synced");
+        assert!(volume.read(&name).expect("read") == wanted, "flushed every {flush_every}");
+    }
+}
+
 /// More than stays in the page cache behind the end.
 #[test]
 fn a_file_that_is_written_behind_and_forgotten_reads_back_whole() {
