@@ -228,7 +228,7 @@ async fn serve(
         local::recover_logs(&*volume_, &name)?;
         let dir = FilePath::new("WALs").join(&name);
         let options = wal::LogOptions::from_config(&config_);
-        let meta_options = wal::LogOptions { kind: ".meta", ..options.clone() };
+        let meta_options = wal::LogOptions::of_meta(&config_);
         let log = wal::Log::create(volume_.clone(), dir.clone(), &name, options, clock_.clone())?;
         let meta_log = wal::Log::create(volume_, dir, &name, meta_options, clock_)?;
         anyhow::Ok((cluster_id, log, meta_log))

@@ -2,7 +2,8 @@
 //!
 //! The memstores are swapped under the exclusive update lock together with taking a sequence id and appending the
 //! START marker, so that exactly the edits below that id are in the snapshots. The marker's ticket is waited for before
-//! anything is written: no file ever holds an edit that the log could still lose. Then file by file: write, sync, move,
+//! anything is written, synced even where the log is relaxed: no file ever holds an edit that the log could still lose, with the other families'
+//! part of its row and its nonce. Then file by file: write, sync, move,
 //! publish; the COMMIT marker and the log's accounting come last. What fails on the way is repeated by the next flush;
 //! the edits are still in the log. Follows: `HRegion#internalFlushcache`, `DefaultStoreFlusher`.
 
@@ -23,6 +24,7 @@ use memstore::Segment;
 use proto::pb::{self, flush_descriptor::FlushAction};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use wal::Level;
 use wal::marker::Marker;
 
 /// What to flush.
@@ -136,7 +138,7 @@ impl Region {
             let left: Vec<&Store> =
                 stores.iter().copied().filter(|store| store.peek().memory.flushing().is_some()).collect();
             let (_, ticket) = self.append_marker(&self.flush_marker(FlushAction::StartFlush, &left, &[]))?;
-            ticket.wait().map_err(|failed| RegionError::log(self.name(), failed.into()))?;
+            ticket.wait_for(Level::Synced).map_err(|failed| RegionError::log(self.name(), failed.into()))?;
         }
         for store in stores {
             let left = store.view().memory.flushing().cloned();
@@ -234,7 +236,7 @@ impl Region {
         seq_id: SeqId,
         outcome: &mut FlushOutcome,
     ) -> Result<Vec<Option<Arc<StoreFile>>>> {
-        ticket.wait().map_err(|failed| RegionError::log(self.name(), failed.into()))?;
+        ticket.wait_for(Level::Synced).map_err(|failed| RegionError::log(self.name(), failed.into()))?;
         snapshots.iter().map(|snapshot| self.flush_snapshot(snapshot, seq_id, outcome)).collect()
     }
 

@@ -80,7 +80,10 @@ impl Region {
             last = Some(self.append_nonce(nonce)?);
         }
         match last {
-            Some(ticket) => ticket.wait().map_err(|failed| RegionError::log(self.name(), failed.into())),
+            // The edits that have them now go away for good.
+            Some(ticket) => {
+                ticket.wait_for(wal::Level::Synced).map_err(|failed| RegionError::log(self.name(), failed.into()))
+            }
             None => Ok(()),
         }
     }

@@ -2,6 +2,7 @@
 //! that it may keep, and the next start must show what was promised.
 
 use crate::Violation;
+use crate::order::Ending;
 use crate::promises::Promises;
 use crate::stage::calm_settings;
 use crate::steps::{self, List};
@@ -9,6 +10,7 @@ use crate::work::{self, Desk};
 use crate::world::{Life, POLICIES, World};
 use base::Dice;
 use fs::{CrashPolicy, MemVolume};
+use model::Durability;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -65,7 +67,7 @@ fn base(list: List) -> (MemVolume, Promises) {
     let promises = runtime.block_on(async {
         let life = world.start().await.expect("an empty disk");
         let desk = desk(&life, Promises::default());
-        work::prepare(&desk).await.expect("no faults");
+        work::prepare(&desk, Durability::SyncWal).await.expect("no faults");
         steps::before(list, &desk).await;
         assert!(work::quiet(&desk).await, "no faults");
         let mut promises = desk.promises.lock().clone();
@@ -92,6 +94,8 @@ pub fn visit(list: List, every: u64, torn: u64) -> Result<Visited, Violation> {
             let crashed = left.crash(&Dice::seeded(seed * 1000 + stop), policy);
             let mut promised = promised.clone();
             promised.server_gone(0);
+            promised.ended(Ending::Power);
+            promised.started();
             visited.states += 1;
             recover(crashed, promised).map_err(|violation| {
                 Violation(format!("{list} stopped after call {stop}, {policy:?} {seed}: {violation}"))

@@ -16,6 +16,7 @@ pub mod calls;
 pub mod enumerate;
 pub mod host;
 pub mod loads;
+pub mod order;
 pub mod promises;
 pub mod run;
 pub mod scans;

@@ -1,6 +1,7 @@
 //! Bulk loads: files that somebody else wrote for two families of a few journal rows, and the call that loads them all or none.
 
 use crate::calls::{self, Failure};
+use crate::order::Track;
 use crate::promises::{Fate, Write, value_of};
 use crate::work::{self, Desk};
 use crate::world::ROOT;
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use cell::{CellSpec, CellType, Order};
 use fs::{FilePath, Volume};
 use hfile::{StoreMetadata, Writer, WriterOptions};
+use model::Durability;
 use proto::methods::Method;
 use proto::pb;
 use rpc::to_proto;
@@ -62,10 +64,12 @@ impl Load {
     pub fn lay_out(desk: &Desk, client: u64) -> Option<Load> {
         let rows: Vec<(String, i64)> = {
             let mut promises = desk.promises.lock();
+            // Its files are its log: it is as durable as they are, and has no place among the others.
+            let track = Track { ordered: false, ..promises.sent(Durability::FsyncWal) };
             let begin = |row: String| {
                 let writes = promises.journal.entry(row.clone()).or_default();
                 let number = writes.iter().map(|write| write.number).max().unwrap_or(0) + 1;
-                writes.push(Write { number, deletes: false, fate: Fate::Open });
+                writes.push(Write { number, deletes: false, fate: Fate::Open, track });
                 (row, number)
             };
             rows_of(client).into_iter().map(begin).collect()
@@ -126,11 +130,15 @@ impl Load {
 
     fn note(&self, desk: &Desk, fate: Fate) {
         let mut promises = desk.promises.lock();
+        let tick = promises.tick();
         for (row, number) in &self.rows {
             let writes = promises.journal.get_mut(row).into_iter().flatten();
             // It may have been seen before it was answered.
             for write in writes.filter(|write| write.number == *number && write.fate == Fate::Open) {
                 write.fate = fate;
+                if fate == Fate::Acked {
+                    write.track.ack(tick);
+                }
             }
         }
     }

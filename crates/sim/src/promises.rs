@@ -3,10 +3,16 @@
 //! Four kinds of rows. *Journal* rows belong to one client each: every write puts the same number into both families
 //! (`f` keeps one version, `g` all), so a row shows which writes it has and whether it has them whole. *Banks* are shared: the
 //! sum of a row's accounts never changes, and every version says whose transfer made it. *Counters* and *strings* grow by
-//! retried calls with nonces. *Nodes* are HBase's big linked list: each names the one before, which was acknowledged first.
+//! retried calls with nonces. *Nodes* are HBase's big linked list: each names the one before, which was acknowledged first. *Loose* rows are
+//! written without the log, to one family.
+//!
+//! What is acknowledged and may be lost all the same (a relaxed log and a power failure, ASYNC_WAL, SKIP_WAL) is *doubted* when the server's life
+//! ends: its fate is open again, but for its place in the log's order ([`crate::order`]).
 
 use crate::calls::RowCells;
+use crate::order::{Cuts, Ending, Sight, Surety, Track, surety_of};
 use crate::{Violation, ensure};
+use model::Durability;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sum of a bank's accounts.
@@ -42,13 +48,37 @@ pub struct Write {
     pub deletes: bool,
     /// What became of it.
     pub fate: Fate,
+    /// When, and what it survives.
+    pub track: Track,
+}
+
+/// A transfer between a bank's accounts.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer {
+    /// The version that it would make.
+    pub version: i64,
+    /// What became of it.
+    pub fate: Fate,
+    /// When, and what it survives.
+    pub track: Track,
+}
+
+/// A node of a list.
+#[derive(Clone, Debug)]
+pub struct ListNode {
+    /// The node before; empty: none.
+    pub before: String,
+    /// What became of the write.
+    pub fate: Fate,
+    /// When, and what it survives.
+    pub track: Track,
 }
 
 /// A shared row with accounts.
 #[derive(Clone, Debug, Default)]
 pub struct Bank {
-    /// Transfers by id: the version that each would make.
-    pub transfers: BTreeMap<u64, (i64, Fate)>,
+    /// Transfers by id.
+    pub transfers: BTreeMap<u64, Transfer>,
     /// The highest version seen.
     pub seen: i64,
 }
@@ -57,7 +87,9 @@ pub struct Bank {
 #[derive(Clone, Debug, Default)]
 pub struct Growing {
     /// Nonces that were acknowledged.
-    pub acked: BTreeSet<u64>,
+    pub acked: BTreeMap<u64, Track>,
+    /// Nonces that were acknowledged and may be lost.
+    pub doubted: BTreeMap<u64, Track>,
     /// Nonces whose fate is open: to be sent again.
     pub open: BTreeMap<u64, Sent>,
     /// Nonces whose fate is open and that are not sent again: too much has happened since.
@@ -79,6 +111,8 @@ pub struct Sent {
     pub archived: u64,
     /// By the wall clock.
     pub at_ms: i64,
+    /// When by the promises' own time, and what it survives.
+    pub track: Track,
 }
 
 /// A table that comes and goes.
@@ -88,6 +122,8 @@ pub struct Changing {
     pub shapes: Vec<Option<(bool, BTreeSet<String>)>>,
     /// Rows that must be there.
     pub rows: BTreeSet<String>,
+    /// Of these, those that were written in this life.
+    pub fresh: BTreeSet<String>,
     /// Rows that may be there.
     pub perhaps: BTreeSet<String>,
 }
@@ -103,14 +139,24 @@ pub struct Promises {
     pub counters: BTreeMap<String, Growing>,
     /// Strings that are appended to.
     pub strings: BTreeMap<String, Growing>,
-    /// Nodes of lists: the node before (empty: none), and what became of the write.
-    pub nodes: BTreeMap<String, (String, Fate)>,
+    /// Nodes of lists.
+    pub nodes: BTreeMap<String, ListNode>,
+    /// Rows whose writes skip the log.
+    pub loose: BTreeMap<String, Vec<Write>>,
     /// Rows that never change.
     pub still: BTreeSet<String>,
     /// The table of the DDL client.
     pub changing: Changing,
     /// Which life of the server this is.
     pub life: u64,
+    /// Whether the server's log is relaxed (`hbase.wal.hsync` is false).
+    pub relaxed: bool,
+    /// What the main table says of writes that say nothing.
+    pub table_durability: Durability,
+    /// The promises' own time.
+    pub tick: u64,
+    /// Where the logs of earlier lives end.
+    pub cuts: Cuts,
     /// Calls under way.
     pub busy: usize,
     /// Acknowledged operations, refused ones, those left open, reads that were checked, scans.
@@ -129,6 +175,8 @@ pub struct Counts {
     pub loads: u64,
     pub retried_nonces: u64,
     pub ddl: u64,
+    pub doubted: u64,
+    pub lost: u64,
 }
 
 /// The value that write `number` gives to `row`: it says of itself where it belongs.
@@ -139,16 +187,48 @@ pub fn value_of(row: &str, number: i64) -> Vec<u8> {
 }
 
 impl Promises {
+    /// The next instant.
+    pub fn tick(&mut self) -> u64 {
+        self.tick += 1;
+        self.tick
+    }
+
+    /// A write with this durability is sent now.
+    pub fn sent(&mut self, durability: Durability) -> Track {
+        let surety = surety_of(durability, self.table_durability, self.relaxed);
+        Track::new(self.life, self.tick(), surety)
+    }
+
+    fn sight(&mut self) -> Sight {
+        Sight::new(self.life, self.tick())
+    }
+
+    /// Every write that is told apart from others, but for nonces, with its row and what became of it.
+    fn each_write(&mut self, mut visit: impl FnMut(&str, &mut Fate, &mut Track)) {
+        for (row, write) in
+            self.journal.iter_mut().chain(&mut self.loose).flat_map(|(row, ws)| ws.iter_mut().map(move |w| (row, w)))
+        {
+            visit(row, &mut write.fate, &mut write.track);
+        }
+        for (row, bank) in &mut self.banks {
+            bank.transfers.values_mut().for_each(|one| visit(row, &mut one.fate, &mut one.track));
+        }
+        self.nodes.iter_mut().for_each(|(row, node)| visit(row, &mut node.fate, &mut node.track));
+    }
+
+    fn each_nonce(&mut self, mut visit: impl FnMut(&str, &mut Track)) {
+        for (row, growing) in self.counters.iter_mut().chain(&mut self.strings) {
+            growing.acked.values_mut().for_each(|track| visit(row, track));
+        }
+    }
+
     /// The server is gone: nobody will answer what was under way. `archived` logs have been put away so far.
     pub fn server_gone(&mut self, archived: u64) {
-        let lost = |fate: &mut Fate| {
+        self.each_write(|_, fate, _| {
             if *fate == Fate::Open {
                 *fate = Fate::Maybe;
             }
-        };
-        self.journal.values_mut().flatten().for_each(|write| lost(&mut write.fate));
-        self.banks.values_mut().flat_map(|bank| bank.transfers.values_mut()).for_each(|(_, fate)| lost(fate));
-        self.nodes.values_mut().for_each(|(_, fate)| lost(fate));
+        });
         for growing in self.counters.values_mut().chain(self.strings.values_mut()) {
             growing.running.clear();
             let life = self.life;
@@ -158,11 +238,76 @@ impl Promises {
         self.busy = 0;
     }
 
+    /// What the end of a life, or of a start that did not get far, puts in doubt.
+    pub fn ended(&mut self, ending: Ending) {
+        let (mut doubted, mut safe) = (0, Vec::new());
+        self.each_write(|_, fate, track| match fate {
+            Fate::Acked if track.safe => safe.push(*track),
+            Fate::Acked if !track.survives(ending) => {
+                *fate = Fate::Maybe;
+                doubted += 1;
+            }
+            _ => {}
+        });
+        for bank in self.banks.values_mut() {
+            let sure = bank.transfers.values().filter(|one| one.fate == Fate::Acked).map(|one| one.version).max();
+            let open = bank.transfers.values().any(|one| one.fate == Fate::Maybe && one.track.acked.is_some());
+            if open {
+                bank.seen = sure.unwrap_or(0);
+            }
+        }
+        for growing in self.counters.values_mut().chain(self.strings.values_mut()) {
+            safe.extend(growing.acked.values().filter(|track| track.safe));
+            growing.doubted.extend(growing.acked.extract_if(.., |_, track| !track.survives(ending)));
+            if !growing.doubted.is_empty() {
+                doubted += growing.doubted.len() as u64;
+                growing.seen = growing.acked.len() as u64;
+            }
+        }
+        if surety_of(Durability::UseDefault, Durability::SyncWal, self.relaxed) < Surety::Synced
+            && ending == Ending::Power
+        {
+            let fresh = std::mem::take(&mut self.changing.fresh);
+            self.changing.rows.retain(|row| !fresh.contains(row));
+            self.changing.perhaps.extend(fresh);
+        }
+        self.counts.doubted += doubted;
+        safe.iter().for_each(|track| self.cuts.survived(track));
+    }
+
+    /// A server has started: what was acknowledged and not doubted was recovered, and is safe from now on.
+    pub fn started(&mut self) {
+        self.life += 1;
+        self.changing.fresh.clear();
+        self.make_safe(|_| true, true);
+    }
+
+    /// Everything acknowledged in rows that `is_there` is on the disk now: of what is in the log, or (`flushed`) also of what is not.
+    pub fn make_safe(&mut self, is_there: impl Fn(&str) -> bool, flushed: bool) {
+        let (life, mut survived) = (self.life, Vec::new());
+        let mut one = |row: &str, track: &mut Track| {
+            if !track.safe && (flushed || track.ordered) && is_there(row) {
+                track.safe = true;
+                if track.life < life {
+                    survived.push(*track);
+                }
+            }
+        };
+        self.each_write(|row, fate, track| {
+            if *fate == Fate::Acked {
+                one(row, track);
+            }
+        });
+        self.each_nonce(one);
+        survived.iter().for_each(|track| self.cuts.survived(track));
+    }
+
     /// Checks what was read of a journal row. `quiet`: nothing is under way, so what is not there never will be.
     ///
     /// # Errors
     /// A promise broken.
     pub fn see_journal(&mut self, row: &str, cells: &RowCells, quiet: bool) -> Result<(), Violation> {
+        let mut sight = self.sight();
         let writes = self.journal.entry(row.to_owned()).or_default();
         let mut in_g = BTreeSet::new();
         let mut in_f = None;
@@ -193,23 +338,61 @@ impl Promises {
                     .filter(|w| !w.deletes && w.fate == Fate::Acked && w.number > deleted)
                     .all(|w| in_g.contains(&w.number))
         };
-        let Some(deleted) = std::iter::once(acked).chain(open).find(|deleted| fits(*deleted)) else {
+        let feasible: Vec<i64> = std::iter::once(acked).chain(open).filter(|deleted| fits(*deleted)).collect();
+        let (Some(&deleted), Some(&highest)) = (feasible.first(), feasible.iter().max()) else {
             return Err(Violation(format!("an acknowledged write is lost or undone: {}; {writes:?}", shown())));
         };
         for write in writes.iter_mut().filter(|w| w.fate.is_open()) {
             let there = if write.deletes { write.number == deleted } else { in_g.contains(&write.number) };
             if there {
-                // Seen once is as good as acknowledged.
-                write.fate = Fate::Acked;
+                sight.there(&mut write.fate, &mut write.track, !write.deletes || feasible.len() == 1);
             } else if quiet && (!write.deletes || write.number > deleted) {
-                write.fate = Fate::Gone;
+                sight.gone(&mut write.fate, &write.track, write.number > highest);
             }
         }
         if quiet {
-            // What lies below a delete that happened is history.
-            writes.retain(|w| w.number >= deleted || w.fate == Fate::Gone);
+            // What lies below a delete that happened for good is history.
+            let past = writes.iter().filter(|w| w.deletes && w.fate == Fate::Acked && w.track.safe);
+            let past = past.map(|w| w.number).max().unwrap_or(0);
+            writes.retain(|w| w.number >= past || w.fate == Fate::Gone);
         }
-        Ok(())
+        self.learn(sight, row)
+    }
+
+    fn learn(&mut self, sight: Sight, what: &str) -> Result<(), Violation> {
+        self.counts.lost += sight.lost_count();
+        self.cuts.learn(&sight, what)
+    }
+
+    /// Checks what was read of a row whose writes skip the log: the newest that is there, if there is one.
+    ///
+    /// # Errors
+    /// A promise broken.
+    pub fn see_loose(&mut self, row: &str, cells: &RowCells, quiet: bool) -> Result<(), Violation> {
+        let mut sight = self.sight();
+        let writes = self.loose.entry(row.to_owned()).or_default();
+        let shown = match cells.as_slice() {
+            [] => 0,
+            [(column, number, value)] if column == "f:l" && *value == value_of(row, *number) => *number,
+            _ => return Err(Violation(format!("{row} shows what nobody wrote: {cells:?}"))),
+        };
+        let known = shown == 0 || writes.iter().any(|w| w.number == shown && w.fate != Fate::Gone);
+        ensure(known, || format!("{row}: invented or lost before: {shown}; {writes:?}"))?;
+        let least = writes.iter().filter(|w| w.fate == Fate::Acked).map(|w| w.number).max().unwrap_or(0);
+        ensure(shown >= least, || format!("{row} went back to {shown}: {writes:?}"))?;
+        for write in writes.iter_mut().filter(|w| w.fate.is_open()) {
+            if write.number == shown {
+                sight.there(&mut write.fate, &mut write.track, true);
+            } else if quiet && write.number > shown {
+                sight.gone(&mut write.fate, &write.track, true);
+            }
+        }
+        if quiet {
+            // Only the newest is told apart.
+            let past = writes.iter().filter(|w| w.fate == Fate::Acked && w.track.safe).map(|w| w.number).max();
+            writes.retain(|w| w.number >= past.unwrap_or(0) || w.fate == Fate::Gone);
+        }
+        self.learn(sight, row)
     }
 
     /// Checks what was read of a bank; answers its version and balances.
@@ -217,6 +400,7 @@ impl Promises {
     /// # Errors
     /// A promise broken.
     pub fn see_bank(&mut self, row: &str, cells: &RowCells, quiet: bool) -> Result<(i64, [i64; 4]), Violation> {
+        let mut sight = self.sight();
         let bank = self.banks.get_mut(row).ok_or_else(|| Violation(format!("{row} is no bank")))?;
         let shown: Vec<String> =
             cells.iter().map(|(c, t, v)| format!("{c}/{t}={}", String::from_utf8_lossy(v))).collect();
@@ -243,20 +427,21 @@ impl Promises {
         for made in 1..=version {
             let maker = makers.get(&made).copied();
             let known = maker.and_then(|id| bank.transfers.get(&id)).copied();
-            ensure(known.is_some_and(|(v, fate)| v == made && fate != Fate::Gone), || {
+            ensure(known.is_some_and(|one| one.version == made && one.fate != Fate::Gone), || {
                 format!("{row}: version {made} of {version} was made by {maker:?}, who did {known:?}: {shown:?}")
             })?;
         }
         ensure(makers.keys().all(|made| *made <= version), || format!("{row}: a version to come: {shown:?}"))?;
-        for (id, (made, fate)) in &mut bank.transfers {
+        for (id, Transfer { version: made, fate, track }) in &mut bank.transfers {
             let there = makers.get(made) == Some(id);
             ensure(there || *fate != Fate::Acked, || format!("{row}: acknowledged transfer {id} is lost: {shown:?}"))?;
-            if there {
-                *fate = Fate::Acked;
+            if there && fate.is_open() {
+                sight.there(fate, track, true);
             } else if quiet && fate.is_open() {
-                *fate = Fate::Gone;
+                sight.gone(fate, track, true);
             }
         }
+        self.learn(sight, row)?;
         Ok((version, balances))
     }
 
@@ -264,39 +449,72 @@ impl Promises {
     ///
     /// # Errors
     /// A promise broken.
-    pub fn see_counter(&mut self, row: &str, cells: &RowCells) -> Result<(), Violation> {
+    pub fn see_counter(&mut self, row: &str, cells: &RowCells, quiet: bool) -> Result<(), Violation> {
+        let mut sight = self.sight();
         let growing = self.counters.entry(row.to_owned()).or_default();
         let value = match cells.as_slice() {
             [] => 0,
             [(_, _, value)] => u64::from_be_bytes(value.as_slice().try_into().unwrap_or([0xFF; 8])),
             _ => return Err(Violation(format!("{row}: two versions of a counter"))),
         };
-        let open = growing.open.len() + growing.given_up.len();
-        let (least, most) = (growing.acked.len() as u64, (growing.acked.len() + open) as u64);
+        let open = (growing.open.len() + growing.given_up.len()) as u64;
+        let (least, doubted) = (growing.acked.len() as u64, growing.doubted.len() as u64);
+        let most = least + doubted + open;
         ensure((least.max(growing.seen)..=most).contains(&value), || {
-            format!("{row} is {value}: {least} acknowledged, {most} sent, {} seen before", growing.seen)
+            format!(
+                "{row} is {value}: {least} acknowledged, {doubted} more perhaps lost, {most} sent, {} seen before",
+                growing.seen
+            )
         })?;
         growing.seen = value;
-        Ok(())
+        if quiet && doubted > 0 {
+            // So many are lost at least, and they are those that came last.
+            let there = (value - least).min(doubted) as usize;
+            let mut by_time: Vec<(u64, Track)> = std::mem::take(&mut growing.doubted).into_iter().collect();
+            by_time.sort_by_key(|(_, track)| track.acked);
+            for (at, (nonce, mut track)) in by_time.into_iter().enumerate() {
+                let mut fate = Fate::Maybe;
+                if at >= there {
+                    sight.gone(&mut fate, &track, true);
+                } else if open == 0 {
+                    sight.there(&mut fate, &mut track, false);
+                    growing.acked.insert(nonce, track);
+                } else {
+                    growing.given_up.insert(nonce);
+                }
+            }
+        }
+        self.learn(sight, row)
     }
 
     /// Checks a string that was appended to: every acknowledged piece once, open ones at most once.
     ///
     /// # Errors
     /// A promise broken.
-    pub fn see_string(&mut self, row: &str, cells: &RowCells) -> Result<(), Violation> {
+    pub fn see_string(&mut self, row: &str, cells: &RowCells, quiet: bool) -> Result<(), Violation> {
+        let mut sight = self.sight();
         let growing = self.strings.entry(row.to_owned()).or_default();
         let text = cells.first().map(|(_, _, v)| String::from_utf8_lossy(v).into_owned()).unwrap_or_default();
         let mut seen = BTreeSet::new();
         for piece in text.split(';').filter(|piece| !piece.is_empty()) {
             let nonce: u64 = piece.parse().map_err(|_| Violation(format!("{row}: a torn piece in {text}")))?;
             let open = growing.open.contains_key(&nonce) || growing.given_up.contains(&nonce);
-            let known = growing.acked.contains(&nonce) || open;
-            ensure(known, || format!("{row}: nobody appended {nonce}: {text}"))?;
+            let known = growing.acked.contains_key(&nonce) || growing.doubted.contains_key(&nonce) || open;
+            ensure(known, || format!("{row}: nobody appended {nonce}, or it was lost: {text}"))?;
             ensure(seen.insert(nonce), || format!("{row}: {nonce} was appended twice: {text}"))?;
         }
-        let lost: Vec<u64> = growing.acked.difference(&seen).copied().collect();
-        ensure(lost.is_empty(), || format!("{row} lost {lost:?}: {text}"))
+        let lost: Vec<&u64> = growing.acked.keys().filter(|nonce| !seen.contains(nonce)).collect();
+        ensure(lost.is_empty(), || format!("{row} lost {lost:?}: {text}"))?;
+        for (nonce, mut track) in growing.doubted.extract_if(.., |nonce, _| quiet || seen.contains(nonce)) {
+            let mut fate = Fate::Maybe;
+            if seen.contains(&nonce) {
+                sight.there(&mut fate, &mut track, true);
+                growing.acked.insert(nonce, track);
+            } else {
+                sight.gone(&mut fate, &track, true);
+            }
+        }
+        self.learn(sight, row)
     }
 
     /// Checks every node of the lists, `seen` being all that a scan showed, with the node before each.
@@ -304,22 +522,23 @@ impl Promises {
     /// # Errors
     /// A promise broken.
     pub fn see_nodes(&mut self, seen: &BTreeMap<String, String>, quiet: bool) -> Result<(), Violation> {
+        let mut sight = self.sight();
         for (row, before) in seen {
             let known = self.nodes.get(row);
-            ensure(known.is_some_and(|(b, fate)| b == before && *fate != Fate::Gone), || {
+            ensure(known.is_some_and(|node| node.before == *before && node.fate != Fate::Gone), || {
                 format!("node {row} -> {before} is invented or refused: {known:?}")
             })?;
             ensure(before.is_empty() || seen.contains_key(before), || format!("node {row} refers to {before}: lost"))?;
         }
-        for (row, (_, fate)) in &mut self.nodes {
+        for (row, ListNode { fate, track, .. }) in &mut self.nodes {
             let there = seen.contains_key(row);
             ensure(there || *fate != Fate::Acked, || format!("acknowledged node {row} is lost"))?;
-            if there {
-                *fate = Fate::Acked;
+            if there && fate.is_open() {
+                sight.there(fate, track, true);
             } else if quiet && fate.is_open() {
-                *fate = Fate::Gone;
+                sight.gone(fate, track, true);
             }
         }
-        Ok(())
+        self.learn(sight, "the lists")
     }
 }

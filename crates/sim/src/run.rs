@@ -2,15 +2,17 @@
 //! at each quiet moment.
 
 use crate::Violation;
+use crate::order::Ending;
 use crate::promises::{Counts, Promises};
 use crate::steps;
 use crate::work::{self, CLIENTS, Desk};
 use crate::world::{Life, POLICIES, START_MS, World, small_settings};
 use base::{Clock, Dice};
 use bytes::Bytes;
+use fs::FaultKind;
 use fs::mem::{Fault, Op};
-use fs::{CrashPolicy, FaultKind};
 use master::Caller;
+use model::Durability;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -39,6 +41,7 @@ pub struct Summary {
     pub steps: u64,
     pub lives: u64,
     pub crashes: u64,
+    pub kills: u64,
     pub failed_starts: u64,
     pub faults: u64,
     pub checks: u64,
@@ -58,6 +61,7 @@ impl Summary {
         self.steps += other.steps;
         self.lives += other.lives;
         self.crashes += other.crashes;
+        self.kills += other.kills;
         self.failed_starts += other.failed_starts;
         self.faults += other.faults;
         self.checks += other.checks;
@@ -75,6 +79,8 @@ impl Summary {
         mine.loads += theirs.loads;
         mine.retried_nonces += theirs.retried_nonces;
         mine.ddl += theirs.ddl;
+        mine.doubted += theirs.doubted;
+        mine.lost += theirs.lost;
     }
 }
 
@@ -121,14 +127,18 @@ struct Schedule {
 /// The first broken promise.
 pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Failed> {
     let dice = Dice::seeded(seed);
-    let mut world = World::new(seed, small_settings(&dice));
+    let mut config = small_settings(&dice);
+    // Half of the servers promise as HBase does by default: that the operating system has what is acknowledged.
+    let relaxed = dice.one_in(2);
+    config.set("hbase.wal.hsync", (!relaxed).to_string());
+    let mut world = World::new(seed, config);
     if plan.speak {
         world.trace.speak();
     }
     let mut schedule = Schedule {
         clients: Arc::new(Dice::seeded(dice.next_u64())),
         dice,
-        promises: Arc::default(),
+        promises: Arc::new(Mutex::new(Promises { relaxed, ..Promises::default() })),
         violation: Arc::default(),
         summary: Summary::default(),
         left: plan.steps,
@@ -193,12 +203,14 @@ impl Schedule {
                 }
             }
             // A clean stop leaves nothing unsynced that matters; the disk is asked all the same.
-            let policy = match was_stopped {
-                true => POLICIES[self.dice.below(4) as usize],
-                false if self.dice.one_in(2) => CrashPolicy::KeepAll,
-                false => POLICIES[self.dice.below(4) as usize],
-            };
-            world.crash(&self.dice, policy);
+            let killed = self.dice.one_in(if was_stopped { 4 } else { 2 });
+            let ending = if killed { Ending::Kill } else { Ending::Power };
+            self.promises.lock().ended(ending);
+            match ending {
+                Ending::Kill => world.kill(),
+                Ending::Power => world.crash(&self.dice, POLICIES[self.dice.below(4) as usize]),
+            }
+            self.summary.kills += u64::from(killed);
             self.faulty = false;
         }
     }
@@ -211,8 +223,10 @@ impl Schedule {
             dice: self.clients.clone(),
             trace: world.trace.clone(),
         };
+        self.promises.lock().started();
         if !self.prepared {
-            work::prepare(&desk).await?;
+            let durability = [Durability::SyncWal, Durability::SyncWal, Durability::AsyncWal, Durability::FsyncWal];
+            work::prepare(&desk, durability[self.dice.below(4) as usize]).await?;
             self.prepared = true;
         } else if !self.faulty || self.dice.one_in(2) {
             world.volume.clear_faults();
@@ -221,7 +235,6 @@ impl Schedule {
                 return Ok(End::Crash);
             }
         }
-        self.promises.lock().life += 1;
         let mut clients: Vec<Option<JoinHandle<()>>> = (0..=CLIENTS).map(|_| None).collect();
         while self.left > 0 {
             self.left -= 1;
@@ -237,6 +250,7 @@ impl Schedule {
                 world.trace.note("the server is gone");
                 return Ok(End::Crash);
             }
+            self.note_flushed(&life);
         }
         // The end of the run: everything is let go, merged into one file per store, stopped and started once more.
         world.volume.clear_faults();
@@ -338,8 +352,12 @@ impl Schedule {
                 self.summary.compactions += u64::from(life.server.step_compaction());
             }
             75..=77 => {
-                for log in &life.logs {
-                    if log.roll().is_ok() {
+                for (at, log) in life.logs.iter().enumerate() {
+                    if let Ok(rolled) = log.roll() {
+                        if at == 0 && rolled.is_some() {
+                            // The file before is on the disk.
+                            self.promises.lock().make_safe(|_| true, false);
+                        }
                         self.summary.rolls += 1;
                         let _kept = log.archive_flushed();
                     }
@@ -395,16 +413,31 @@ impl Schedule {
                 world.volume.clear_faults();
                 world.volume.set_capacity(None);
                 let stopped = life.stop().await;
-                if let Err(why) = stopped
+                if let Err(why) = &stopped
                     && !self.faulty
                     && life.fatal().is_none()
                 {
                     return Err(Violation(format!("a clean stop failed without a fault: {why}")));
                 }
+                if stopped.is_ok() {
+                    self.promises.lock().make_safe(|_| true, true);
+                }
                 return Ok(Some(End::Stopped));
             }
         }
         Ok(None)
+    }
+
+    /// What regions with empty memstores have acknowledged is in their files.
+    fn note_flushed(&self, life: &Life) {
+        let table = work::table();
+        let mut promises = self.promises.lock();
+        for region in life.server.regions() {
+            let info = region.info();
+            if info.table == table && region.memstore_data_bytes() == 0 {
+                promises.make_safe(|row| info.contains(row.as_bytes()), true);
+            }
+        }
     }
 
     fn any_region(&self, life: &Life) -> Option<String> {

@@ -182,9 +182,9 @@ pub fn check_moving(before: &Promises, rows: &[(String, RowCells)], manner: Mann
             ensure(in_f.is_none_or(|seen| seen >= newest), || format!("{manner:?}: {row} shows {in_f:?} of {newest}"))?;
         }
     }
-    for (row, (before, fate)) in &before.nodes {
+    for (row, node) in &before.nodes {
         let seen = by_row.contains_key(row.as_str());
-        ensure(seen || *fate != Fate::Acked, || format!("{manner:?}: node {row} -> {before} is missing"))?;
+        ensure(seen || node.fate != Fate::Acked, || format!("{manner:?}: node {row} -> {} is missing", node.before))?;
     }
     Ok(())
 }

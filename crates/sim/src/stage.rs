@@ -1,11 +1,13 @@
 //! A world for one scene: tables and promises are there, each act is one life of the server.
 
 use crate::Violation;
+use crate::order::Ending;
 use crate::promises::Promises;
 use crate::work::{self, Desk};
 use crate::world::{World, small_settings};
 use base::{Config, Dice};
 use fs::CrashPolicy;
+use model::Durability;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -25,6 +27,7 @@ pub fn calm_settings() -> Config {
     config.set("hbase.hregion.max.filesize", "10000000");
     config.set("hbase.catalogjanitor.interval", "86400000");
     config.set("hbase.master.cleaner.interval", "86400000");
+    config.set("hbase.wal.hsync", "true");
     config
 }
 
@@ -34,7 +37,22 @@ impl Stage {
     /// # Panics
     /// An empty disk cannot be used.
     pub fn new(seed: u64) -> Stage {
-        let mut stage = Stage { world: World::new(seed, calm_settings()), promises: Arc::default() };
+        Stage::with(seed, false)
+    }
+
+    /// The same with a log that promises only what the operating system has (`hbase.wal.hsync` is false).
+    ///
+    /// # Panics
+    /// An empty disk cannot be used.
+    pub fn relaxed(seed: u64) -> Stage {
+        Stage::with(seed, true)
+    }
+
+    fn with(seed: u64, relaxed: bool) -> Stage {
+        let mut config = calm_settings();
+        config.set("hbase.wal.hsync", (!relaxed).to_string());
+        let promises = Arc::new(Mutex::new(Promises { relaxed, ..Promises::default() }));
+        let mut stage = Stage { world: World::new(seed, config), promises };
         if std::env::var_os("BASALT_TEST_SPEAK").is_some() {
             stage.world.trace.speak();
         }
@@ -42,7 +60,7 @@ impl Stage {
         stage
             .act(async |desk| {
                 let desk = Desk { dice: Arc::new(Dice::seeded(seed)), ..desk.clone() };
-                work::prepare(&desk).await.expect("no faults");
+                work::prepare(&desk, Durability::SyncWal).await.expect("no faults");
             })
             .expect("an empty disk");
         stage
@@ -57,7 +75,7 @@ impl Stage {
         let (promises, trace) = (self.promises.clone(), self.world.trace.clone());
         let outcome = runtime.block_on(async {
             let life = self.world.start().await?;
-            promises.lock().life += 1;
+            promises.lock().started();
             let desk = Desk { life, promises, violation: Arc::default(), dice: Arc::new(Dice::seeded(17)), trace };
             Ok(scene(&desk).await)
         });
@@ -68,10 +86,18 @@ impl Stage {
         outcome
     }
 
-    /// The power fails (or, with [`CrashPolicy::KeepAll`], the process was killed). Faults are gone.
+    /// The power fails. Faults are gone.
     pub fn crash(&mut self, policy: CrashPolicy, seed: u64) {
         self.world.volume.watch(None);
+        self.promises.lock().ended(Ending::Power);
         self.world.crash(&Dice::seeded(seed), policy);
+    }
+
+    /// The process is killed. Faults are gone.
+    pub fn kill(&mut self) {
+        self.world.volume.watch(None);
+        self.promises.lock().ended(Ending::Kill);
+        self.world.kill();
     }
 
     /// A life without faults in which everything promised is looked for.

@@ -10,7 +10,7 @@ use crate::work::{self, Desk};
 use bytes::Bytes;
 use cell::CellType;
 use master::Caller;
-use model::{FamilyDescriptor, Mutation, MutationKind, TableDescriptor};
+use model::{Durability, FamilyDescriptor, Mutation, MutationKind, TableDescriptor};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -96,9 +96,10 @@ pub async fn write(desk: &Desk, count: u64) {
         let row = format!("{:02}-journal9{}", (at * 37 + 11) % 100, at % 7);
         let number = {
             let mut promises = desk.promises.lock();
+            let track = promises.sent(Durability::UseDefault);
             let writes = promises.journal.entry(row.clone()).or_default();
             let number = writes.iter().map(|w| w.number).max().unwrap_or(0) + 1;
-            writes.push(Write { number, deletes: at % 5 == 4, fate: Fate::Open });
+            writes.push(Write { number, deletes: at % 5 == 4, fate: Fate::Open, track });
             number
         };
         let mutation = journal_write(&row, number, at % 5 == 4);
@@ -108,9 +109,13 @@ pub async fn write(desk: &Desk, count: u64) {
         let _told_to_who_waits = desk.life.logs[0].sync_once();
         let acked = matches!(sent.await, Ok(Ok(_)));
         let mut promises = desk.promises.lock();
+        let tick = promises.tick();
         let write = promises.journal.get_mut(&row).and_then(|writes| writes.last_mut());
         if let Some(write) = write {
             write.fate = if acked { Fate::Acked } else { Fate::Maybe };
+            if acked {
+                write.track.ack(tick);
+            }
         }
         if !acked {
             return;

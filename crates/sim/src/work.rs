@@ -2,7 +2,8 @@
 
 use crate::calls::{self, Failure};
 use crate::loads::Load;
-use crate::promises::{ACCOUNTS, BANK_SUM, Fate, Growing, Promises, Sent, Write, value_of};
+use crate::order::Track;
+use crate::promises::{ACCOUNTS, BANK_SUM, Fate, Growing, ListNode, Promises, Sent, Transfer, Write, value_of};
 use crate::scans::{self, Manner};
 use crate::trace::Trace;
 use crate::world::Life;
@@ -15,7 +16,9 @@ use fs::FilePath;
 use master::Caller;
 use master::cluster::{RegionState, TableState};
 use model::mutation::ConditionTest;
-use model::{Condition, FamilyDescriptor, Mutation, MutationKind, Nonce, TableDescriptor, TableName, TimeRange};
+use model::{
+    Condition, Durability, FamilyDescriptor, Mutation, MutationKind, Nonce, TableDescriptor, TableName, TimeRange,
+};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,6 +28,16 @@ use std::time::Duration;
 pub const CLIENTS: u64 = 4;
 const JOURNAL_ROWS: u64 = 6;
 const STILL_ROWS: u64 = 24;
+const LOOSE_ROWS: u64 = 2;
+/// What writes to the log may ask for; most say nothing.
+const DURABILITIES: [Durability; 6] = [
+    Durability::UseDefault,
+    Durability::UseDefault,
+    Durability::UseDefault,
+    Durability::AsyncWal,
+    Durability::SyncWal,
+    Durability::FsyncWal,
+];
 const LATEST: i64 = i64::MAX;
 
 /// The table that everybody writes to.
@@ -122,24 +135,33 @@ fn still_row(number: u64) -> Mutation {
     )
 }
 
-/// Makes the tables and what never changes. Without faults.
+/// Makes the tables and what never changes. Without faults. The main table's writes are as durable as `durability` if they say nothing
+/// themselves.
 ///
 /// # Errors
 /// Something did not work on an empty disk.
-pub async fn prepare(desk: &Desk) -> Result<(), Violation> {
+pub async fn prepare(desk: &Desk, durability: Durability) -> Result<(), Violation> {
     let Desk { life, promises, dice, .. } = desk;
     let failed = |what: &str, e: &dyn std::fmt::Debug| Violation(format!("{what} on an empty disk: {e:?}"));
     let splits: Vec<Bytes> =
         [vec![], vec!["50"], vec!["33", "66"]][dice.below(3) as usize].iter().map(|key| Bytes::from(*key)).collect();
-    let descriptor = TableDescriptor::new(
+    let mut descriptor = TableDescriptor::new(
         table(),
         families(dice).map(|family| if dice.one_in(4) { of_mob(family) } else { family }),
     );
+    let said = match durability {
+        Durability::AsyncWal => Some("ASYNC_WAL"),
+        Durability::FsyncWal => Some("FSYNC_WAL"),
+        _ => None,
+    };
+    descriptor.attributes.extend(said.map(|said| (Bytes::from("DURABILITY"), Bytes::from(said))));
     let id = life.master.create_table(descriptor, &splits, &Caller::default()).await;
     let id = id.map_err(|e| failed("create", &e))?;
     life.master.wait_for(id).await.map_err(|e| failed("create", &e))?;
     let mut rows: Vec<Mutation> = (0..STILL_ROWS).map(still_row).collect();
     rows.extend((0..2).map(|number| new_bank(&place("bank", number))));
+    // What every check rests on is there whatever happens.
+    rows.iter_mut().for_each(|row| row.durability = Durability::FsyncWal);
     let (at, sent) = (life.clone(), rows.clone());
     let batch = tokio::spawn(async move { calls::batch(&at, &table(), &sent).await });
     life.settle().await;
@@ -151,6 +173,7 @@ pub async fn prepare(desk: &Desk) -> Result<(), Violation> {
     promises.still = (0..STILL_ROWS).map(|number| place("still", number)).collect();
     promises.banks = (0..2).map(|number| (place("bank", number), crate::promises::Bank::default())).collect();
     promises.changing.shapes = vec![None];
+    promises.table_durability = durability;
     Ok(())
 }
 
@@ -162,7 +185,8 @@ impl Desk {
     /// One call of client `client`, whatever the dice say. Ends when it is answered.
     pub async fn work(self, client: u64) {
         self.promises.lock().busy += 1;
-        match self.dice.below(21) {
+        match self.dice.below(22) {
+            21 => self.put_loosely(client).await,
             20 => self.load(client).await,
             0..=3 => self.put(client).await,
             4..=5 => self.put_several(client).await,
@@ -182,37 +206,58 @@ impl Desk {
         place("journal", client * JOURNAL_ROWS + self.dice.below(JOURNAL_ROWS))
     }
 
+    fn durability(&self) -> Durability {
+        DURABILITIES[self.dice.below(DURABILITIES.len() as u64) as usize]
+    }
+
     /// The next write of a journal row, noted.
-    fn begin_write(&self, row: &str, deletes: bool) -> i64 {
+    fn begin_write(&self, row: &str, deletes: bool, durability: Durability) -> i64 {
         let mut promises = self.promises.lock();
+        let track = promises.sent(durability);
         let writes = promises.journal.entry(row.to_owned()).or_default();
         let number = writes.iter().map(|w| w.number).max().unwrap_or(0) + 1;
-        writes.push(Write { number, deletes, fate: Fate::Open });
+        writes.push(Write { number, deletes, fate: Fate::Open, track });
         number
     }
 
     fn end_write(&self, row: &str, number: i64, result: &Result<(), Failure>) {
         self.trace.note(&format!("{row} write {number}: {result:?}"));
         let mut promises = self.promises.lock();
-        let fate = promises.fate_of(result);
-        if let Some(write) = promises.journal.get_mut(row).and_then(|ws| ws.iter_mut().find(|w| w.number == number)) {
-            // It may have been seen before it was answered.
-            if write.fate == Fate::Open {
-                write.fate = fate;
-            }
+        let (fate, tick) = (promises.fate_of(result), promises.tick());
+        let rows = if row.contains("-loose") { &mut promises.loose } else { &mut promises.journal };
+        if let Some(write) = rows.get_mut(row).and_then(|ws| ws.iter_mut().find(|w| w.number == number)) {
+            answer(&mut write.fate, &mut write.track, fate, tick);
         }
     }
 
-    fn put_of(row: &str, number: i64) -> Mutation {
+    fn put_of(row: &str, number: i64, durability: Durability) -> Mutation {
         let value = value_of(row, number);
         let cells = [("f", "v", number, CellType::Put, &value[..]), ("g", "v", number, CellType::Put, &value[..])];
-        calls::mutation(MutationKind::Put, row, &cells)
+        Mutation { durability, ..calls::mutation(MutationKind::Put, row, &cells) }
+    }
+
+    /// A put that skips the log. To one family: a flush writes one family after the other, so of such a row a crash may leave a part.
+    async fn put_loosely(&self, client: u64) {
+        let row = place("loose", client * LOOSE_ROWS + self.dice.below(LOOSE_ROWS));
+        let number = {
+            let mut promises = self.promises.lock();
+            let track = promises.sent(Durability::SkipWal);
+            let writes = promises.loose.entry(row.clone()).or_default();
+            let number = writes.iter().map(|w| w.number).max().unwrap_or(0) + 1;
+            writes.push(Write { number, deletes: false, fate: Fate::Open, track });
+            number
+        };
+        let value = value_of(&row, number);
+        let put = calls::mutation(MutationKind::Put, &row, &[("f", "l", number, CellType::Put, &value[..])]);
+        let put = Mutation { durability: Durability::SkipWal, ..put };
+        let result = calls::mutate(&self.life, &table(), &put).await.map(|_| ());
+        self.end_write(&row, number, &result);
     }
 
     async fn put(&self, client: u64) {
-        let row = self.own_row(client);
-        let number = self.begin_write(&row, false);
-        let put = Self::put_of(&row, number);
+        let (row, durability) = (self.own_row(client), self.durability());
+        let number = self.begin_write(&row, false, durability);
+        let put = Self::put_of(&row, number, durability);
         let result = if self.dice.one_in(3) {
             calls::atomic(&self.life, &table(), &[put], None).await.map(|_| ())
         } else {
@@ -223,21 +268,27 @@ impl Desk {
 
     async fn put_several(&self, client: u64) {
         let rows: BTreeSet<String> = (0..3).map(|_| self.own_row(client)).collect();
-        let begun: Vec<(String, i64)> =
-            rows.into_iter().map(|row| (row.clone(), self.begin_write(&row, false))).collect();
-        let puts: Vec<Mutation> = begun.iter().map(|(row, number)| Self::put_of(row, *number)).collect();
+        let begun: Vec<(String, i64, Durability)> = rows
+            .into_iter()
+            .map(|row| {
+                let durability = self.durability();
+                (row.clone(), self.begin_write(&row, false, durability), durability)
+            })
+            .collect();
+        let put = |(row, number, durability): &(String, i64, Durability)| Self::put_of(row, *number, *durability);
+        let puts: Vec<Mutation> = begun.iter().map(put).collect();
         let results = calls::batch(&self.life, &table(), &puts).await;
-        for ((row, number), result) in begun.iter().zip(&results) {
+        for ((row, number, _), result) in begun.iter().zip(&results) {
             self.end_write(row, *number, result);
         }
     }
 
     async fn delete(&self, client: u64) {
-        let row = self.own_row(client);
-        let number = self.begin_write(&row, true);
+        let (row, durability) = (self.own_row(client), self.durability());
+        let number = self.begin_write(&row, true, durability);
         let families =
             [("f", "", number, CellType::DeleteFamily, &b""[..]), ("g", "", number, CellType::DeleteFamily, b"")];
-        let delete = calls::mutation(MutationKind::Delete, &row, &families);
+        let delete = Mutation { durability, ..calls::mutation(MutationKind::Delete, &row, &families) };
         let result = calls::mutate(&self.life, &table(), &delete).await.map(|_| ());
         self.end_write(&row, number, &result);
     }
@@ -261,7 +312,8 @@ impl Desk {
         let id = self.dice.next_u64() >> 1;
         let texts = balances.map(|balance| balance.to_string());
         let [a, b, c, d] = &texts;
-        let put = transfer(&row, version + 1, id, [a, b, c, d]);
+        let durability = self.durability();
+        let put = Mutation { durability, ..transfer(&row, version + 1, id, [a, b, c, d]) };
         let condition = Condition {
             row: Bytes::from(row.clone()),
             test: ConditionTest::Value {
@@ -272,8 +324,12 @@ impl Desk {
             },
             time_range: TimeRange::ALL,
         };
-        if let Some(bank) = self.promises.lock().banks.get_mut(&row) {
-            bank.transfers.insert(id, (version + 1, Fate::Open));
+        {
+            let mut promises = self.promises.lock();
+            let track = promises.sent(durability);
+            if let Some(bank) = promises.banks.get_mut(&row) {
+                bank.transfers.insert(id, Transfer { version: version + 1, fate: Fate::Open, track });
+            }
         }
         if self.dice.one_in(3) {
             // Others may be quicker.
@@ -287,15 +343,16 @@ impl Desk {
             Ok(true) => promises.fate_of(&Ok(())),
             Err(failure) => promises.fate_of(&Err(failure.clone())),
         };
-        let Some((_, known)) = promises.banks.get_mut(&row).and_then(|bank| bank.transfers.get_mut(&id)) else {
+        let tick = promises.tick();
+        let Some(known) = promises.banks.get_mut(&row).and_then(|bank| bank.transfers.get_mut(&id)) else {
             return;
         };
-        if *known == Fate::Acked && result == Ok(false) {
+        if known.fate == Fate::Acked && result == Ok(false) {
             let what = format!("{row}: transfer {id} was seen and then said not to have happened");
             drop(promises);
             self.judge::<()>(Err(Violation(what)));
-        } else if *known == Fate::Open {
-            *known = fate;
+        } else {
+            answer(&mut known.fate, &mut known.track, fate, tick);
         }
     }
 
@@ -312,8 +369,16 @@ impl Desk {
             growing.given_up.extend(growing.open.extract_if(.., |_, sent| old(sent)).map(|(nonce, _)| nonce));
             let open = growing.open.keys().find(|nonce| !growing.running.contains(nonce)).copied();
             let nonce = open.unwrap_or_else(|| self.dice.next_u64() >> 1 | 1);
-            growing.open.entry(nonce).or_insert(Sent { life, archived, at_ms: now_ms });
             growing.running.insert(nonce);
+            let sent = growing.open.get(&nonce).copied();
+            let track = match sent {
+                None => promises.sent(durability_of_nonce(nonce)),
+                // What it finds may be an earlier life's work: when it was sent says nothing.
+                Some(sent) if sent.track.life != life => Track { life, sent: 0, ..sent.track },
+                Some(sent) => sent.track,
+            };
+            let first = sent.unwrap_or(Sent { life, archived, at_ms: now_ms, track });
+            promises.growing(&row, append).open.insert(nonce, Sent { track, ..first });
             promises.counts.retried_nonces += u64::from(open.is_some());
             nonce
         };
@@ -333,12 +398,14 @@ impl Desk {
         };
         let mut promises = self.promises.lock();
         let _counted = promises.fate_of(&result);
+        let tick = promises.tick();
         let growing = promises.growing(&row, append);
         growing.running.remove(&nonce);
-        if result.is_ok() {
-            growing.open.remove(&nonce);
-            growing.given_up.remove(&nonce);
-            growing.acked.insert(nonce);
+        if result.is_ok()
+            && let Some(Sent { mut track, .. }) = growing.open.remove(&nonce)
+        {
+            track.ack(tick);
+            growing.acked.insert(nonce, track);
         }
     }
 
@@ -350,6 +417,7 @@ impl Desk {
             calls::mutation(MutationKind::Increment, row, &[("f", "n", LATEST, CellType::Put, &1u64.to_be_bytes())])
         };
         mutation.nonce = Some(Nonce { group: 7, number: nonce });
+        mutation.durability = durability_of_nonce(nonce);
         self.trace.note(&format!("{row} nonce {nonce} sent"));
         let result = calls::mutate(&self.life, &table(), &mutation).await.map(|_| ());
         self.trace.note(&format!("{row} nonce {nonce}: {result:?}"));
@@ -358,10 +426,11 @@ impl Desk {
 
     /// Some nodes that refer to one that was acknowledged.
     async fn extend_list(&self, client: u64) {
+        let durability = self.durability();
         let (before, rows) = {
             let mut promises = self.promises.lock();
             let mine = |row: &&String| row.contains(&format!("-node{client}x"));
-            let acked = |(_, (_, fate)): &(&String, &(String, Fate))| *fate == Fate::Acked;
+            let acked = |(_, node): &(&String, &ListNode)| node.fate == Fate::Acked;
             let known: Vec<String> =
                 promises.nodes.iter().filter(|(row, _)| mine(row)).filter(acked).map(|(row, _)| row.clone()).collect();
             let before = known.get(self.dice.below(known.len() as u64) as usize).cloned().unwrap_or_default();
@@ -369,23 +438,23 @@ impl Desk {
                 .map(|_| format!("{:02}-node{client}x{}", self.dice.below(100), self.dice.next_u64() >> 20))
                 .collect();
             for row in &rows {
-                promises.nodes.insert(row.clone(), (before.clone(), Fate::Open));
+                let track = promises.sent(durability);
+                promises.nodes.insert(row.clone(), ListNode { before: before.clone(), fate: Fate::Open, track });
             }
             (before, rows)
         };
         let puts: Vec<Mutation> = rows
             .iter()
             .map(|row| calls::mutation(MutationKind::Put, row, &[("f", "prev", 1, CellType::Put, before.as_bytes())]))
+            .map(|put| Mutation { durability, ..put })
             .collect();
         let results = calls::batch(&self.life, &table(), &puts).await;
         self.trace.note(&format!("nodes {rows:?} -> {before}: {results:?}"));
         let mut promises = self.promises.lock();
         for (row, result) in rows.iter().zip(&results) {
-            let fate = promises.fate_of(result);
-            if let Some((_, known)) = promises.nodes.get_mut(row)
-                && *known == Fate::Open
-            {
-                *known = fate;
+            let (fate, tick) = (promises.fate_of(result), promises.tick());
+            if let Some(node) = promises.nodes.get_mut(row) {
+                answer(&mut node.fate, &mut node.track, fate, tick);
             }
         }
     }
@@ -402,8 +471,8 @@ impl Desk {
         promises.counts.reads += 1;
         let seen = match kind {
             0 => promises.see_bank(&row, &cells, false).map(|_| ()),
-            1 => promises.see_counter(&row, &cells),
-            2 => promises.see_string(&row, &cells),
+            1 => promises.see_counter(&row, &cells, false),
+            2 => promises.see_string(&row, &cells, false),
             _ => promises.see_journal(&row, &cells, false),
         };
         drop(promises);
@@ -495,6 +564,7 @@ impl Desk {
             promises.counts.ddl += 1;
             if after.is_none() || truncated {
                 promises.changing.rows.clear();
+                promises.changing.fresh.clear();
                 promises.changing.perhaps.clear();
             }
             promises.changing.shapes = vec![after];
@@ -522,11 +592,26 @@ impl Desk {
         let results = calls::batch(&self.life, &changing(), &puts).await;
         let mut promises = self.promises.lock();
         for (row, result) in rows.into_iter().zip(&results) {
-            if promises.fate_of(result) == Fate::Acked {
-                promises.changing.rows.insert(row);
+            if promises.fate_of(result) == Fate::Acked && promises.changing.rows.insert(row.clone()) {
+                promises.changing.fresh.insert(row);
             }
         }
     }
+}
+
+/// Notes an answer: of a write that nobody has seen yet.
+fn answer(known: &mut Fate, track: &mut Track, fate: Fate, tick: u64) {
+    if *known == Fate::Open {
+        *known = fate;
+    }
+    if fate == Fate::Acked {
+        track.ack(tick);
+    }
+}
+
+/// A call that is sent again asks for the same.
+fn durability_of_nonce(nonce: u64) -> Durability {
+    DURABILITIES[(nonce % DURABILITIES.len() as u64) as usize]
 }
 
 impl Promises {
@@ -572,6 +657,7 @@ pub async fn check_all(life: &Life, promises: &mut Promises) -> Result<(), Viola
     ensure(rows == reversed, || "forwards and backwards differ".into())?;
     let mut nodes = BTreeMap::new();
     let mut journal = promises.journal.keys().cloned().collect::<BTreeSet<_>>();
+    let mut loose = promises.loose.keys().cloned().collect::<BTreeSet<_>>();
     for (row, cells) in &rows {
         let kind = row.split_once('-').map_or("", |(_, kind)| kind);
         if kind.starts_with("journal") {
@@ -580,9 +666,12 @@ pub async fn check_all(life: &Life, promises: &mut Promises) -> Result<(), Viola
         } else if kind.starts_with("bank") {
             promises.see_bank(row, cells, true)?;
         } else if kind.starts_with("counter") {
-            promises.see_counter(row, cells)?;
+            promises.see_counter(row, cells, true)?;
         } else if kind.starts_with("string") {
-            promises.see_string(row, cells)?;
+            promises.see_string(row, cells, true)?;
+        } else if kind.starts_with("loose") {
+            loose.remove(row);
+            promises.see_loose(row, cells, true)?;
         } else if kind.starts_with("node") {
             let before = cells.first().map(|(_, _, value)| String::from_utf8_lossy(value).into_owned());
             nodes.insert(row.clone(), before.unwrap_or_default());
@@ -597,14 +686,17 @@ pub async fn check_all(life: &Life, promises: &mut Promises) -> Result<(), Viola
     for row in journal {
         promises.see_journal(&row, &Vec::new(), true)?;
     }
+    for row in loose {
+        promises.see_loose(&row, &Vec::new(), true)?;
+    }
     for (kind, missing) in [("counter", promises.counters.keys().cloned().collect::<Vec<_>>())] {
         for row in missing.iter().filter(|row| row.contains(kind) && !rows.iter().any(|(r, _)| r == *row)) {
-            promises.see_counter(row, &Vec::new())?;
+            promises.see_counter(row, &Vec::new(), true)?;
         }
     }
     for row in promises.strings.keys().cloned().collect::<Vec<_>>() {
         if !rows.iter().any(|(r, _)| *r == row) {
-            promises.see_string(&row, &Vec::new())?;
+            promises.see_string(&row, &Vec::new(), true)?;
         }
     }
     promises.see_nodes(&nodes, true)?;
@@ -680,6 +772,8 @@ async fn check_changing(life: &Life, promises: &mut Promises) -> Result<(), Viol
             let strange: Vec<_> = seen.iter().filter(|r| !changing.perhaps.contains(*r)).collect();
             let strange: Vec<_> = strange.into_iter().filter(|r| !changing.rows.contains(*r)).collect();
             ensure(strange.is_empty(), || format!("{name} shows {strange:?}"))?;
+            // What is seen now and was not promised is of this life, or was recovered.
+            changing.fresh.extend(seen.difference(&changing.rows).cloned());
             changing.rows = seen.clone();
             changing.perhaps = seen;
         }

@@ -129,12 +129,11 @@ impl World {
         let cluster_id = master::rootdir::prepare(&*volume, &self.dice).map_err(|e| format!("root directory: {e}"))?;
         local::recover_logs(&*volume, &name.to_string()).map_err(|e| format!("recovery: {e}"))?;
         let dir = FilePath::new("WALs").join(name.to_string());
-        let log = |kind: &'static str| {
-            let options = wal::LogOptions { kind, ..wal::LogOptions::from_config(&self.config) };
+        let log = |options: wal::LogOptions| {
             wal::Log::create(volume.clone(), dir.clone(), &name.to_string(), options, clock.clone())
                 .map_err(|e| format!("new log: {e}"))
         };
-        let logs = [log("")?, log(".meta")?];
+        let logs = [log(wal::LogOptions::from_config(&self.config))?, log(wal::LogOptions::of_meta(&self.config))?];
         let env = Arc::new(RegionEnv {
             volume: volume.clone(),
             log: logs[0].clone(),
@@ -213,12 +212,21 @@ impl World {
         }))
     }
 
-    /// The volume after the machine lost its power, or (with [`CrashPolicy::KeepAll`]) the process was killed. The life
-    /// before must be gone with its runtime.
+    /// The volume after the machine lost its power. The life before must be gone with its runtime.
     pub fn crash(&mut self, dice: &Dice, policy: CrashPolicy) {
-        let capacity = self.volume.crash(dice, policy);
         self.trace.note(&format!("crash {policy:?}"));
-        self.volume = capacity;
+        self.go_on_with(self.volume.crash(dice, policy));
+    }
+
+    /// The volume after the process was killed: all is there, and what waited for a sync still does. The life before must be gone with
+    /// its runtime.
+    pub fn kill(&mut self) {
+        self.trace.note("kill");
+        self.go_on_with(self.volume.snapshot());
+    }
+
+    fn go_on_with(&mut self, volume: MemVolume) {
+        self.volume = volume;
         self.volume.set_capacity(None);
         self.listen();
     }
@@ -259,7 +267,7 @@ impl Life {
             if !synced || self.fatal().is_some() {
                 return false;
             }
-            if self.logs.iter().all(|log| log.stats().waiting_bytes == 0) && self.master.unfinished_procedures() == 0 {
+            if self.logs.iter().all(|log| log.stats().owed_bytes == 0) && self.master.unfinished_procedures() == 0 {
                 return true;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;

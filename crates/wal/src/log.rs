@@ -142,6 +142,8 @@ pub struct LogStats {
     pub files: u64,
     /// Bytes appended and not yet synced, now.
     pub waiting_bytes: u64,
+    /// Bytes appended and not yet as safe as the log's mode asks, or as somebody asked, now.
+    pub owed_bytes: u64,
 }
 
 impl LogStats {
@@ -418,7 +420,8 @@ impl Log {
     /// Counters.
     pub fn stats(&self) -> LogStats {
         let state = self.state.lock();
-        LogStats { waiting_bytes: state.appended - state.synced, ..state.stats }
+        let owed_bytes = (state.appended - self.safe(&state)).max(state.sync_demanded.saturating_sub(state.synced));
+        LogStats { waiting_bytes: state.appended - state.synced, owed_bytes, ..state.stats }
     }
 
     /// Why the log has failed for good, when it has; the server must stop.

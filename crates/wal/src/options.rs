@@ -44,6 +44,12 @@ impl Default for LogOptions {
 }
 
 impl LogOptions {
+    /// Those of the log of hbase:meta: always synced. What the master does rests on it: a procedure is forgotten, files are archived, when
+    /// hbase:meta says so, and none of that comes back with a lost log.
+    pub fn of_meta(config: &Config) -> LogOptions {
+        LogOptions { kind: ".meta", sync_mode: SyncMode::Synced, ..LogOptions::from_config(config) }
+    }
+
     /// The options as the operator set them.
     pub fn from_config(config: &Config) -> LogOptions {
         let block_size_bytes = config.get(&settings::BLOCK_SIZE);

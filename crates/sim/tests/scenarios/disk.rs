@@ -131,6 +131,7 @@ fn f06_two_rolls_around_a_full_disk() {
                 number,
                 deletes: false,
                 fate: Fate::Acked,
+                track: basalt_sim::order::Track::default(),
             }));
         })
         .expect("starts");

@@ -169,7 +169,7 @@ impl Log {
         }
         // So does the file of a roll that met a full disk: what has been appended since is made for it.
         if disk.next.is_some() {
-            self.take_next(disk).into_iter().for_each(finish);
+            self.end_interrupted_roll(disk).map_err(|error| (error, None))?;
         }
         let syncs_later = {
             let mut state = self.state.lock();
@@ -199,6 +199,24 @@ impl Log {
         // While the disk is held nobody syncs.
         self.state.lock().old_file_waits = sync_to.is_some();
         Ok(Changed { old_path, old, sync_to })
+    }
+
+    /// Ends a roll that met a full disk, now that what was meant for the old file is in it. Before anything goes to the new one the old one is
+    /// synced, if it holds what was only promised as written: a sync of the new file must mean that all before it is safe as well.
+    pub(super) fn end_interrupted_roll(&self, disk: &mut Disk) -> Result<()> {
+        let Some(mut old) = self.take_next(disk) else { return Ok(()) };
+        let position = disk.group_end;
+        if self.state.lock().synced < position {
+            // Only recovery knows what is left of it when this fails.
+            old.appender.sync().map_err(|error| self.fail(disk, &error.into()))?;
+            let mut state = self.state.lock();
+            state.synced = position;
+            self.synced.store(position, Ordering::Release);
+            let calls = take_calls(&mut state, position, Level::Synced);
+            disk.ready.extend(calls.into_iter().map(|done| (done, Ok(()))));
+        }
+        finish(old);
+        Ok(())
     }
 
     /// Makes durable what is in a file that gets no more entries, while the next one is written already; then syncs go on there.

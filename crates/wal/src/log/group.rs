@@ -245,7 +245,7 @@ impl Log {
                 if disk.next.is_some() {
                     // A roll met a full disk and could not end.
                     drop(state);
-                    self.take_next(disk).into_iter().for_each(super::files::finish);
+                    self.end_interrupted_roll(disk)?;
                     state = self.state.lock();
                 }
                 if !self.has_work(&state) {
@@ -423,7 +423,7 @@ impl Log {
         stalled.into()
     }
 
-    fn fail(&self, disk: &mut Disk, error: &Error) -> Error {
+    pub(super) fn fail(&self, disk: &mut Disk, error: &Error) -> Error {
         let (failed, ready) = self.fail_all(&mut self.state.lock(), error);
         self.progress.notify_all();
         disk.ready.extend(ready);

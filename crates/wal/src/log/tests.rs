@@ -220,6 +220,37 @@ fn a_roll_meets_a_full_disk_or_a_failed_sync() {
     }
 }
 
+/// A relaxed log has promised as written what no sync has seen yet. A roll that a full disk interrupted ends later; what is then synced in the
+/// new file must not be said to be safe with all before it while the old file is not.
+#[test]
+fn a_relaxed_roll_that_met_a_full_disk_syncs_the_old_file_before_the_new_one_counts() {
+    for fails in [false, true] {
+        let volume = MemVolume::new();
+        let log = open(&volume, LogOptions { sync_mode: SyncMode::Written, ..LogOptions::default() });
+        let ticket = append(&log, &region("r"), 1, &[7; 300]).expect("append");
+        volume.inject(fs::mem::Fault {
+            op: Some(fs::mem::Op::Flush),
+            path_contains: None,
+            nth: 1,
+            kind: fs::mem::FaultKind::Full,
+            forever: false,
+        });
+        assert!(log.roll().expect_err("the old file cannot be ended").is_full());
+        log.sync_once().expect("room again");
+        assert!(ticket.is_done(), "written, and the new file waits");
+        if fails {
+            volume.fail_sync(1, fs::mem::FaultKind::Io);
+        }
+        let synced = append(&log, &region("r"), 2, b"v").and_then(|ticket| Ok(ticket.wait_for(Level::Synced)?));
+        assert_eq!(synced.is_err(), fails, "{synced:?}");
+        let after = volume.crash(&base::Dice::seeded(1), fs::CrashPolicy::LoseUnsynced);
+        let left: Vec<u64> = log.files().iter().flat_map(|file| read(&after, &file.path)).collect();
+        assert!(left.is_empty() || left == [1, 2], "no hole: {left:?}");
+        assert_eq!(left.is_empty(), fails);
+        assert_eq!(log.failure().is_some(), fails, "what was promised as written may be gone");
+    }
+}
+
 #[test]
 fn files_are_archived_when_their_edits_are_flushed() {
     let volume = MemVolume::new();
