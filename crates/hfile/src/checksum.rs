@@ -1,6 +1,7 @@
 //! Checksums of a block: one big-endian CRC for each slice of header and stored payload.
 
 use crate::ChecksumType;
+use crate::crc32c_wide;
 use crate::cursor::Decoded;
 
 /// Bytes of one checksum.
@@ -15,7 +16,7 @@ fn checksum(kind: ChecksumType, slice: &[u8]) -> u32 {
     match kind {
         ChecksumType::Null => 0,
         ChecksumType::Crc32 => crc32fast::hash(slice),
-        ChecksumType::Crc32c => crc32c::crc32c(slice),
+        ChecksumType::Crc32c => crc32c_wide::crc32c(slice),
     }
 }
 

@@ -23,6 +23,7 @@ mod bloom_writer;
 mod cache;
 mod checksum;
 mod codec;
+mod crc32c_wide;
 mod cursor;
 mod data_block;
 mod encoding;

@@ -410,6 +410,13 @@ impl Scanner {
         // What was read ahead can be written over when no block holds it any more.
         self.block = None;
         self.is_wanted = self.options.compaction && reader.source.is_wanted(at);
+        if reads_ahead && !self.ahead.holds(at) {
+            let (index, entry) = match self.lower.last() {
+                Some((index, entry)) => (&**index, *entry),
+                None => (&reader.root, self.root_entry),
+            };
+            self.ahead.expect((entry..index.len()).map(|entry| index.block(entry)));
+        }
         let block = reader.source.data(at, fetch, reads_ahead.then_some(&mut self.ahead))?;
         let block = self.block.insert(block);
         // Only the block in which a lower half ends needs its cells compared with the split key.

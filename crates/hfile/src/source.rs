@@ -60,6 +60,8 @@ pub(crate) struct ReadAhead {
     /// Where the last block asked for ended: a block that starts near it continues the scan.
     expected: u64,
     window: usize,
+    /// Where the last block ends that a read from the block asked for has whole. 0: not known.
+    whole_to: u64,
 }
 
 impl Source {
@@ -181,7 +183,29 @@ impl ReadAhead {
             start: 0,
             expected: 0,
             window: 0,
+            whole_to: 0,
         }
+    }
+
+    /// Whether the block at `at` was read already.
+    #[inline]
+    pub fn holds(&self, at: BlockAt) -> bool {
+        let end = self.start.saturating_add(self.buffer.len() as u64);
+        at.offset >= self.start && at.offset.saturating_add(u64::from(at.len)) <= end
+    }
+
+    /// Before the block that `blocks` begin with is asked for: how much to read for as many of them to be whole as may be. What is read of another is to be moved.
+    pub fn expect(&mut self, blocks: impl Iterator<Item = BlockAt>) {
+        let (mut start, mut end) = (None, 0);
+        for at in blocks {
+            let start = *start.get_or_insert(at.offset);
+            let next = at.offset.saturating_add(u64::from(at.len));
+            if next < end || next.saturating_sub(start) > READ_MAX as u64 {
+                break;
+            }
+            end = next;
+        }
+        self.whole_to = end;
     }
 
     /// Gives back the memory.
@@ -212,7 +236,11 @@ impl ReadAhead {
             self.buffer = Bytes::new();
             return source.read_exact(at);
         }
-        let window = (self.window as u64).min(source.blocks_end - at.offset) as usize;
+        let mut window = (self.window as u64).min(source.blocks_end - at.offset) as usize;
+        let whole = self.whole_to.saturating_sub(at.offset);
+        if self.window == most && whole >= u64::from(at.len) {
+            window = window.min(whole as usize);
+        }
         if self.drop_behind && at.offset - self.dropped_to >= self.hint_bytes {
             // The last block of a window mostly ends in the next: where this one starts, not where the last one ended.
             let from = self.dropped_to / PAGE_BYTES * PAGE_BYTES;

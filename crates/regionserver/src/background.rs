@@ -142,8 +142,8 @@ fn compact_family(server: &Arc<RegionServer>, region: &Arc<Region>, family: &[u8
 }
 
 /// A compaction that is ahead of its pace by less goes on: every rest is two turns of the scheduler, and a cold start after it. At 50 MB a second
-/// that is a rest for each megabyte, which takes a processor about a millisecond; HBase rests once in 50 MB.
-const LEAST_REST_US: u64 = 20_000;
+/// that is a rest for each write of 2 MiB, after less than two milliseconds of a processor; HBase rests once in 50 MB.
+const LEAST_REST_US: u64 = 40_000;
 
 /// Paces one compaction: so many bytes a second, more when stores are full. Follows:
 /// `PressureAwareCompactionThroughputController`.
