@@ -77,6 +77,28 @@ const DEFECTS: &[Defect] = &[
         planted: "if closed.is_err() && !PLANTED && mode == CloseMode::Flush &&",
         suite: RUNS,
     },
+    Defect {
+        name: "a flush does not wait for a relaxed log to be synced",
+        file: "crates/region/src/flush.rs",
+        right: "        ticket.wait_for(Level::Synced).map_err(|failed| RegionError::log(self.name(), failed.into()))?;\n        snapshots",
+        planted: "        let level = if PLANTED { ticket.default_level() } else { Level::Synced };\n        \
+                  ticket.wait_for(level).map_err(|failed| RegionError::log(self.name(), failed.into()))?;\n        snapshots",
+        suite: RUNS,
+    },
+    Defect {
+        name: "FSYNC_WAL is acknowledged when it is written",
+        file: "crates/region/src/write.rs",
+        right: "Durability::FsyncWal => Some((ticket, Level::Synced)),",
+        planted: "Durability::FsyncWal if !PLANTED => Some((ticket, Level::Synced)),",
+        suite: RUNS,
+    },
+    Defect {
+        name: "a relaxed roll does not sync the file that ends",
+        file: "crates/wal/src/log/files.rs",
+        right: "let outcome = old.appender.sync();",
+        planted: "let outcome = if PLANTED { Ok(()) } else { old.appender.sync() };",
+        suite: RUNS,
+    },
 ];
 
 /// The variable that says which defect is wanted.
