@@ -53,6 +53,16 @@ struct Entry {
     hits: AtomicU8,
 }
 
+/// Data and index blocks see to it themselves.
+#[cfg(debug_assertions)]
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if let CachedBlock::Bloom(bytes) = &mut self.block {
+            crate::poison::overwrite_unshared(bytes);
+        }
+    }
+}
+
 #[derive(Default)]
 struct Shard {
     blocks: FxHashMap<Key, Entry>,

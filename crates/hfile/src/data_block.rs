@@ -37,6 +37,13 @@ pub(crate) struct DataBlock {
     mvcc: bool,
 }
 
+#[cfg(debug_assertions)]
+impl Drop for DataBlock {
+    fn drop(&mut self) {
+        crate::poison::overwrite_unshared(&mut self.bytes);
+    }
+}
+
 /// Where a cell lies in its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CellAt {

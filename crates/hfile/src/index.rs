@@ -33,6 +33,13 @@ pub(crate) struct IndexBlock {
     rows: RowWindow,
 }
 
+#[cfg(debug_assertions)]
+impl Drop for IndexBlock {
+    fn drop(&mut self) {
+        crate::poison::overwrite(&mut self.keys);
+    }
+}
+
 /// Where the middle key of a multi-level index is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MidKey {

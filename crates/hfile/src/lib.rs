@@ -35,6 +35,8 @@ mod index_writer;
 mod look;
 mod open;
 mod options;
+#[cfg(debug_assertions)]
+mod poison;
 mod reader;
 mod row_window;
 mod scanner;

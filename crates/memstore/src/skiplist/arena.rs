@@ -24,6 +24,12 @@ static MAX_CHUNKS: AtomicUsize = AtomicUsize::new(0);
 /// later, must not find them gone.
 const GIVEN_BACK_AT_ONCE: usize = 32;
 
+/// What given-back memory holds in debug builds.
+const POISON: u8 = 0xDB;
+
+#[cfg(test)]
+thread_local!(static OVERWRITTEN: std::cell::Cell<usize> = const { std::cell::Cell::new(0) });
+
 /// Spare chunks that there should be while cells come in. An insert that finds none has 2 MiB cleared by the operating system before it
 /// goes on, and whoever waits for its row, its turn or its processor with it.
 const READY_CHUNKS: usize = 4;
@@ -248,6 +254,24 @@ impl Arena {
         NonNull::new(unsafe { alloc(layout) }.cast::<Chunk>()).unwrap_or_else(|| handle_alloc_error(layout))
     }
 
+    /// Overwrites all that was handed out of `chunk`, in debug builds: whoever still looked at a cell there would see it at once, not only when
+    /// the memory is used again (F8 of the list of faults, HBASE-26281).
+    ///
+    /// # Safety
+    /// No piece of the chunk is in use any more.
+    unsafe fn poison(chunk: NonNull<Chunk>) {
+        if cfg!(debug_assertions) {
+            // SAFETY: `add_chunk` wrote the header; the rest up to `bytes` is the chunk's own, and nobody else's by now.
+            unsafe {
+                let header = chunk.as_ref();
+                let used_bytes = header.used_bytes.load(Relaxed).min(header.bytes) - HEADER_BYTES;
+                chunk.cast::<u8>().add(HEADER_BYTES).write_bytes(POISON, used_bytes);
+                #[cfg(test)]
+                OVERWRITTEN.set(OVERWRITTEN.get() + used_bytes);
+            }
+        }
+    }
+
     fn spare_chunk(chunk_bytes: usize) -> Option<NonNull<Chunk>> {
         if chunk_bytes != MAX_CHUNK_BYTES {
             return None;
@@ -278,6 +302,7 @@ impl Drop for Arena {
             unsafe {
                 next = chunk.as_ref().previous;
                 let bytes = chunk.as_ref().bytes;
+                Arena::poison(chunk);
                 if bytes == MAX_CHUNK_BYTES {
                     spare.push(chunk);
                 } else {
@@ -327,6 +352,39 @@ mod tests {
             let content = unsafe { std::slice::from_raw_parts(piece.as_ptr(), bytes) };
             assert!(content.iter().all(|b| *b == fill as u8 + 1), "piece {fill}");
         }
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    fn f08_what_was_handed_out_is_overwritten_before_it_is_given_back() {
+        let arena = Arena::new();
+        let (piece, _) = arena.allocate(100);
+        // SAFETY: the piece is 100 bytes long and ours.
+        unsafe { piece.write_bytes(7, 100) };
+        let chunk = NonNull::new(arena.growth.lock().newest).expect("a chunk");
+        // SAFETY: the piece is not used again, but for a look at what is there now; the arena, alive, has the memory still.
+        let content = unsafe {
+            Arena::poison(chunk);
+            std::slice::from_raw_parts(piece.as_ptr(), 100)
+        };
+        assert!(content.iter().all(|byte| *byte == POISON));
+    }
+
+    /// Chunks that go back to the allocator, and those that are kept to be used again.
+    #[test]
+    #[cfg(debug_assertions)]
+    fn f08_an_arena_overwrites_every_chunk_when_it_is_dropped() {
+        let arena = Arena::new();
+        let mut handed_out = 0;
+        for bytes in [8, 1000, 5000, MAX_SHARED_BYTES, MAX_CHUNK_BYTES + 8] {
+            arena.allocate(bytes);
+            handed_out += bytes;
+        }
+        arena.allocate_table(TABLE_BYTES);
+        OVERWRITTEN.set(0);
+        drop(arena);
+        // A piece that did not fit into a chunk has used up its end.
+        assert!(OVERWRITTEN.get() >= handed_out + TABLE_BYTES, "{} of {}", OVERWRITTEN.get(), handed_out + TABLE_BYTES);
     }
 
     #[test]
