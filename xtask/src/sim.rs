@@ -99,6 +99,13 @@ const DEFECTS: &[Defect] = &[
         planted: "let outcome = if PLANTED { Ok(()) } else { old.appender.sync() };",
         suite: RUNS,
     },
+    Defect {
+        name: "a region rests on names that a killed process left unsynced",
+        file: "crates/region/src/store.rs",
+        right: "if !names.is_empty() {",
+        planted: "if !names.is_empty() && !PLANTED {",
+        suite: STATES,
+    },
 ];
 
 /// The variable that says which defect is wanted.

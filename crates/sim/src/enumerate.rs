@@ -101,6 +101,12 @@ pub fn visit(list: List, every: u64, torn: u64) -> Result<Visited, Violation> {
                 Violation(format!("{list} stopped after call {stop}, {policy:?} {seed}: {violation}"))
             })?;
         }
+        let mut promised = promised;
+        promised.server_gone(0);
+        visited.states += 4;
+        recover_twice(left, promised).map_err(|violation| {
+            Violation(format!("{list} killed after call {stop}, started, then without power: {violation}"))
+        })?;
         if ended {
             return Ok(visited);
         }
@@ -146,6 +152,31 @@ fn stopped_after(list: List, from: &MemVolume, promises: &Promises, stop: u64) -
     world.volume.watch(None);
     drop(runtime);
     (world.volume.clone(), promised, ended)
+}
+
+/// A start after a kill rests on what it sees, synced or not; what it does away with must not be needed when the power fails then.
+fn recover_twice(left: MemVolume, mut promises: Promises) -> Result<(), Violation> {
+    promises.ended(Ending::Kill);
+    let mut world = World::on(left.snapshot(), 4, calm_settings());
+    world.clock.advance_ms(150_000);
+    let runtime = World::runtime();
+    runtime.block_on(async {
+        let life = world.start().await.map_err(|why| Violation(format!("no start: {why}")))?;
+        if work::quiet(&desk(&life, promises.clone())).await {
+            Ok(())
+        } else {
+            Err(Violation(format!("it does not become quiet: {:?}{}", life.fatal(), work::not_open(&life))))
+        }
+    })?;
+    world.volume.watch(None);
+    drop(runtime);
+    promises.ended(Ending::Power);
+    promises.started();
+    // What one removed may stay removed while what another made is lost.
+    (0..4).try_for_each(|seed| {
+        let policy = if seed == 0 { CrashPolicy::LoseUnsynced } else { CrashPolicy::Torn };
+        recover(world.volume.crash(&Dice::seeded(seed), policy), promises.clone())
+    })
 }
 
 fn recover(volume: MemVolume, mut promises: Promises) -> Result<(), Violation> {
