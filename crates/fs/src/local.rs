@@ -304,6 +304,19 @@ impl Appender for LocalAppender {
         outcome
     }
 
+    fn straight_bytes(&self) -> usize {
+        BUFFER_BYTES
+    }
+
+    fn append_straight(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.check("append to")?;
+        self.flush()?;
+        let end = self.written + bytes.len() as u64;
+        let round = end / BUFFER_BYTES as u64 * BUFFER_BYTES as u64;
+        let (now, _) = bytes.split_at(round.saturating_sub(self.written) as usize);
+        self.write(now).1.map(|()| now.len())
+    }
+
     fn flush(&mut self) -> Result<()> {
         self.check("write to")?;
         let mut buffer = std::mem::take(&mut self.buffer);

@@ -132,6 +132,15 @@ pub trait Appender: Send {
     /// Writes all of `bytes` at the end, through a buffer of the appender's own: readers and the operating system see
     /// them after [`Appender::flush`] or when the buffer is full. Dropping an appender forgets what it still holds.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
+    /// For who gathers bytes in memory of their own: so many at a time are best handed to [`Appender::append_straight`]. 0: none, [`Appender::append`] is as good.
+    fn straight_bytes(&self) -> usize {
+        0
+    }
+    /// Appends the first of `bytes`, as many as go out whole, without a copy if they lie at a multiple of 4096 in memory and nothing waits in the appender's buffer;
+    /// says how many they were. The rest is still to be appended. After a failure the file is to be given up.
+    fn append_straight(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.append(bytes).map(|()| bytes.len())
+    }
     /// Hands what was appended to the operating system (`write`): it survives the process, not the machine.
     /// After a failure (a full disk) the rest is kept and the call may be repeated.
     fn flush(&mut self) -> Result<()>;

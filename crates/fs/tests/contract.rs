@@ -123,6 +123,45 @@ fn room_reserved_by_a_killed_process_is_given_back() {
     assert_eq!(volume.read(&path("log")).expect("read"), b"all there is");
 }
 
+/// As the writer of store files hands over what it gathers: the first whole pieces, the rest again with what follows; now and then through the buffer.
+fn straight(volume: &dyn Volume) {
+    let pattern: Vec<u8> = (0..600_000_u32).map(|n| (n % 251) as u8).collect();
+    for past_cache in [true, false] {
+        for aligned in [true, false] {
+            let name = path(&format!("past{past_cache}aligned{aligned}"));
+            let mut out =
+                if past_cache { volume.create_past_cache(&name) } else { volume.create(&name) }.expect("created");
+            let (mut wanted, mut memory) = (Vec::new(), vec![0; 2_000_000]);
+            let place = memory.as_ptr().align_offset(4096) + usize::from(!aligned);
+            let mut held = 0;
+            for n in 0..40 {
+                let piece = &pattern[n..n + [66_123, 600_000 - 40, 1, 4096, 131_072, 300_001][n % 6]];
+                wanted.extend_from_slice(piece);
+                memory[place + held..][..piece.len()].copy_from_slice(piece);
+                held += piece.len();
+                let count = out.append_straight(&memory[place..place + held]).expect("appended");
+                memory.copy_within(place + count..place + held, place);
+                held -= count;
+                assert_eq!(out.position(), (wanted.len() - held) as u64);
+                if n == 25 {
+                    out.append(&memory[place..place + held]).expect("appended");
+                    held = 0;
+                }
+            }
+            out.append(&memory[place..place + held]).expect("appended");
+            out.sync().expect("synced");
+            assert!(volume.read(&name).expect("read") == wanted, "past the cache {past_cache}, aligned {aligned}");
+        }
+    }
+}
+
+#[test]
+fn what_is_appended_straight_arrives_in_order() {
+    straight(&MemVolume::new());
+    let scratch = Scratch::new("straight");
+    straight(&LocalVolume::open(&scratch.0).expect("open"));
+}
+
 /// Pieces go out where the file's length is round, whatever their lengths, and however often what was gathered is flushed between.
 #[test]
 fn pieces_of_every_length_arrive_in_order() {

@@ -6,7 +6,12 @@ use crate::index::BlockAt;
 use crate::{ChecksumType, Compression, Result, WriterOptions, checksum};
 use fs::Appender;
 
-/// Writes blocks one after the other.
+/// What [`Appender::append_straight`] wants of the place of bytes in memory.
+const ALIGN_BYTES: usize = 4096;
+/// Blocks may make what is gathered so much longer than it need be before it is handed over; more costs a copy.
+const SLACK_BYTES: usize = 512 << 10;
+
+/// Writes blocks one after the other. They are made, sealed and gathered in one memory, from which they leave for the file.
 pub(crate) struct BlockWriter {
     out: Box<dyn Appender>,
     compressor: Compressor,
@@ -21,13 +26,19 @@ pub(crate) struct BlockWriter {
     /// Bytes of all blocks before compression, headers included.
     pub uncompressed_bytes: u64,
     scratch: Vec<u8>,
+    /// Blocks that were sealed and not handed over, from `gathered_from` on.
+    gathered: Vec<u8>,
+    gathered_from: usize,
+    /// How many bytes of them are handed over at a time; 0: each block by itself.
+    gather_bytes: usize,
 }
 
 impl BlockWriter {
     pub fn new(out: Box<dyn Appender>, options: &WriterOptions) -> BlockWriter {
         let bytes_per_checksum = options.bytes_per_checksum as usize;
         assert!(bytes_per_checksum >= HEADER_LEN, "{bytes_per_checksum} bytes per checksum");
-        BlockWriter {
+        let mut writer = BlockWriter {
+            gather_bytes: out.straight_bytes(),
             out,
             compressor: Compressor::new(options.compression),
             undecided: options.compression_must_pay && options.compression != Compression::None,
@@ -37,7 +48,11 @@ impl BlockWriter {
             previous: [-1; BlockType::COUNT],
             uncompressed_bytes: 0,
             scratch: Vec::new(),
-        }
+            gathered: Vec::new(),
+            gathered_from: 0,
+        };
+        writer.align();
+        writer
     }
 
     /// Codec of the file, after its first block.
@@ -45,46 +60,66 @@ impl BlockWriter {
         self.compressor.codec()
     }
 
+    /// Where the next block will start.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The memory in which the next block is to be made, behind what is in it. [`BlockWriter::write_framed`] takes it back.
+    pub fn lend(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.gathered)
+    }
+
+    /// Takes the memory back without a block.
+    pub fn take_back(&mut self, gathered: Vec<u8>) {
+        self.gathered = gathered;
+    }
+
     /// Writes a block with this payload.
     pub fn write(&mut self, block_type: BlockType, payload: &[u8]) -> Result<BlockAt> {
-        let mut block = std::mem::take(&mut self.scratch);
-        self.pack(payload, &mut block);
-        let at = self.seal(block_type, &mut block, payload.len());
-        self.scratch = block;
-        at
+        let base = self.gathered.len();
+        self.gathered.resize(base + HEADER_LEN, 0);
+        self.compressor.compress(payload, &mut self.gathered);
+        if std::mem::take(&mut self.undecided) && !self.pays(payload.len(), self.gathered.len() - base - HEADER_LEN) {
+            self.gathered.truncate(base + HEADER_LEN);
+            self.gathered.extend_from_slice(payload);
+        }
+        self.seal(block_type, base, payload.len())
     }
 
-    /// Header room and the stored form of `payload` into `block`.
-    fn pack(&mut self, payload: &[u8], block: &mut Vec<u8>) {
-        block.clear();
-        block.resize(HEADER_LEN, 0);
-        self.compressor.compress(payload, block);
-        if !std::mem::take(&mut self.undecided) {
-            return;
+    /// As [`BlockWriter::write`] for a payload that was made in the memory lent, with room for the header before it from `base` on.
+    pub fn write_framed(&mut self, block_type: BlockType, gathered: Vec<u8>, base: usize) -> Result<BlockAt> {
+        self.gathered = gathered;
+        let payload = base + HEADER_LEN;
+        let len = self.gathered.len() - payload;
+        if !self.compressor.copies() {
+            let mut packed = std::mem::take(&mut self.scratch);
+            packed.clear();
+            self.compressor.compress(&self.gathered[payload..], &mut packed);
+            if !std::mem::take(&mut self.undecided) || self.pays(len, packed.len()) {
+                self.gathered.truncate(payload);
+                self.gathered.extend_from_slice(&packed);
+            }
+            self.scratch = packed;
         }
-        // The codec is the file's, not the block's, and blocks leave as they fill: the first one speaks for all. What a codec makes of bytes
-        // that do not shrink takes hardly longer to read than the bytes, but a copy that a plain block does not need.
-        let stored = block.len() - HEADER_LEN;
-        if stored > payload.len() - payload.len() / 8 {
+        self.seal(block_type, base, len)
+    }
+
+    /// Whether the codec takes enough off the file's first block; if not, no block is packed. The codec is the file's, not the block's, and blocks leave as they
+    /// fill: the first one speaks for all. What a codec makes of bytes that do not shrink takes hardly longer to read than the bytes, but a copy that a plain
+    /// block does not need.
+    fn pays(&mut self, plain: usize, packed: usize) -> bool {
+        let pays = packed <= plain - plain / 8;
+        if !pays {
             self.compressor = Compressor::new(Compression::None);
-            block.truncate(HEADER_LEN);
-            block.extend_from_slice(payload);
         }
+        pays
     }
 
-    /// As [`BlockWriter::write`] for a payload with room for the header before it. Where nothing is compressed the block is finished in place:
-    /// what lies behind the payload afterwards is of no use to the caller.
-    pub fn write_framed(&mut self, block_type: BlockType, framed: &mut Vec<u8>) -> Result<BlockAt> {
-        if self.compressor.copies() {
-            return self.seal(block_type, framed, framed.len() - HEADER_LEN);
-        }
-        self.write(block_type, &framed[HEADER_LEN..])
-    }
-
-    /// Gives a block of header room and stored payload its header and checksums, and appends it to the file.
-    fn seal(&mut self, block_type: BlockType, block: &mut Vec<u8>, payload_len: usize) -> Result<BlockAt> {
+    /// Gives a block of header room and stored payload, gathered from `base` on, its header and checksums.
+    fn seal(&mut self, block_type: BlockType, base: usize, payload_len: usize) -> Result<BlockAt> {
         assert!(payload_len <= MAX_BLOCK_LEN / 2, "a {block_type:?} block of {payload_len} bytes no reader would take");
-        let data_len = block.len();
+        let data_len = self.gathered.len() - base;
         let total_len = data_len + checksum::total_len(data_len, self.bytes_per_checksum);
         let header = Header {
             block_type,
@@ -95,10 +130,10 @@ impl BlockWriter {
             bytes_per_checksum: self.bytes_per_checksum,
             data_len,
         };
-        header.put(block);
-        checksum::append(block, self.checksum, self.bytes_per_checksum);
-        assert_eq!(block.len(), total_len, "the block has the length its header says");
-        self.out.append(block)?;
+        header.put(&mut self.gathered[base..]);
+        checksum::append(&mut self.gathered, base, self.checksum, self.bytes_per_checksum);
+        assert_eq!(self.gathered.len() - base, total_len, "the block has the length its header says");
+        self.hand_over()?;
         let at = BlockAt { offset: self.offset, len: total_len as u32 };
         self.previous[block_type as usize] = self.offset as i64;
         self.offset += total_len as u64;
@@ -106,8 +141,46 @@ impl BlockWriter {
         Ok(at)
     }
 
+    /// Hands over what was gathered, if it is enough.
+    fn hand_over(&mut self) -> Result<()> {
+        if self.gather_bytes == 0 {
+            self.out.append(&self.gathered)?;
+            self.gathered.clear();
+        } else if self.gathered.len() - self.gathered_from >= self.gather_bytes {
+            self.append_straight()?;
+        }
+        Ok(())
+    }
+
+    fn append_straight(&mut self) -> Result<()> {
+        if !self.gathered.as_ptr().wrapping_add(self.gathered_from).addr().is_multiple_of(ALIGN_BYTES) {
+            self.align();
+        }
+        let count = self.out.append_straight(&self.gathered[self.gathered_from..])?;
+        self.gathered.copy_within(self.gathered_from + count.., self.gathered_from);
+        self.gathered.truncate(self.gathered.len() - count);
+        Ok(())
+    }
+
+    /// Gathers where [`Appender::append_straight`] needs no copy.
+    fn align(&mut self) {
+        if self.gather_bytes == 0 {
+            return;
+        }
+        let blocks = &self.gathered[self.gathered_from..];
+        let mut aligned: Vec<u8> = Vec::with_capacity(blocks.len().max(self.gather_bytes) + SLACK_BYTES + ALIGN_BYTES);
+        let from = aligned.as_ptr().align_offset(ALIGN_BYTES);
+        aligned.resize(from, 0);
+        aligned.extend_from_slice(blocks);
+        (self.gathered, self.gathered_from) = (aligned, from);
+    }
+
     /// Appends the trailer and makes the file durable.
     pub fn close(mut self, trailer: &[u8]) -> Result<u64> {
+        if self.gather_bytes > 0 {
+            self.append_straight()?;
+            self.out.append(&self.gathered[self.gathered_from..])?;
+        }
         self.out.append(trailer)?;
         self.out.sync()?;
         Ok(self.offset + trailer.len() as u64)

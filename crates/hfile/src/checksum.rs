@@ -21,11 +21,11 @@ fn checksum(kind: ChecksumType, slice: &[u8]) -> u32 {
 }
 
 /// Appends the checksums of `block[from..]` to `block`.
-pub(crate) fn append(block: &mut Vec<u8>, kind: ChecksumType, bytes_per_checksum: usize) {
-    let data_len = block.len();
-    let mut at = 0;
-    while at < data_len {
-        let end = data_len.min(at + bytes_per_checksum);
+pub(crate) fn append(block: &mut Vec<u8>, from: usize, kind: ChecksumType, bytes_per_checksum: usize) {
+    let data_end = block.len();
+    let mut at = from;
+    while at < data_end {
+        let end = data_end.min(at + bytes_per_checksum);
         let sum = checksum(kind, &block[at..end]);
         block.extend_from_slice(&sum.to_be_bytes());
         at = end;

@@ -216,7 +216,7 @@ impl Writer {
     /// `Io` of the volume.
     pub fn create(volume: &dyn Volume, path: &FilePath, options: WriterOptions) -> Result<Writer> {
         let file = if options.past_cache { volume.create_past_cache(path)? } else { volume.create(path)? };
-        let out = BlockWriter::new(file, &options);
+        let mut out = BlockWriter::new(file, &options);
         let tail = Tail {
             tags: options.include_tags,
             tags_compressed: options.include_tags && options.compress_tags && options.encoding != Encoding::None,
@@ -228,8 +228,8 @@ impl Writer {
         let index = IndexWriter::new(options.index_block_size_bytes as usize, options.index_min_entries as usize);
         Ok(Writer {
             path: path.clone(),
+            encoder: CellEncoder::new(options.encoding, tail, out.lend()),
             out,
-            encoder: CellEncoder::new(options.encoding, tail),
             tail,
             index,
             bloom,
@@ -360,12 +360,13 @@ impl Writer {
 
     /// Writes the block being filled, and index and Bloom blocks that are due.
     fn finish_block(&mut self, closing: bool) -> Result<()> {
-        if !self.encoder.is_empty() {
+        let is_empty = self.encoder.is_empty();
+        let (framed, base) = self.encoder.finish();
+        if is_empty {
+            self.out.take_back(framed);
+        } else {
             let encoded = self.options.encoding != Encoding::None;
-            let framed = self.encoder.finish();
-            let payload = HEADER_LEN..framed.len();
             let block_type = if encoded { BlockType::EncodedData } else { BlockType::Data };
-            let at = self.out.write_framed(block_type, framed)?;
             let (all, wanted) = std::mem::take(&mut self.block_bytes);
             let goes_in = match self.options.cache_on_write {
                 CacheOnWrite::Nothing => false,
@@ -373,19 +374,19 @@ impl Writer {
                 CacheOnWrite::All(_) => true,
             };
             if goes_in && let (Some(cache), Some(file_id)) = (self.options.cache_on_write.cache(), self.cache_file_id) {
-                let payload = Bytes::copy_from_slice(&framed[payload]);
+                let payload = Bytes::copy_from_slice(&framed[base + HEADER_LEN..]);
                 let block = DataBlock::decode(payload, encoded, self.tail, Some(self.options.order));
                 let block = CachedBlock::Data(Arc::new(block.expect("the block was just encoded")));
                 match self.options.cache_on_write {
-                    CacheOnWrite::Wanted(_) => cache.insert_wanted(file_id, at.offset, block),
-                    _ => cache.insert(file_id, at.offset, block, false),
+                    CacheOnWrite::Wanted(_) => cache.insert_wanted(file_id, self.out.offset(), block),
+                    _ => cache.insert(file_id, self.out.offset(), block, false),
                 }
                 self.is_wanted = true;
             }
+            let at = self.out.write_framed(block_type, framed, base)?;
             self.add_to_index(at);
             self.first_data_block.get_or_insert(at.offset);
             self.last_data_block = Some(at.offset);
-            self.encoder.reset();
             self.last_of_previous_block.clear();
             let last = CellRef::from_checked(&self.last, self.last_seq_id);
             self.last_of_previous_block.extend_from_slice(last.key().bytes());
@@ -400,6 +401,9 @@ impl Writer {
                     cache.insert(file_id, at.offset, CachedBlock::Bloom(Bytes::copy_from_slice(bits)), false);
                 }
             })?;
+        }
+        if !closing {
+            self.encoder.begin(self.out.lend());
         }
         Ok(())
     }

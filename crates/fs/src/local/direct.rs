@@ -32,12 +32,8 @@ struct Aligned {
 }
 
 impl Aligned {
-    fn new() -> Aligned {
-        let memory = vec![0; BUFFER_BYTES + ALIGN_BYTES];
-        let start = memory.as_ptr().align_offset(ALIGN_BYTES);
-        assert!(start < ALIGN_BYTES, "there is an aligned place in every page");
-        Aligned { memory, start, len: 0 }
-    }
+    /// Takes memory with the first bytes: who writes from memory of his own needs none but for the end of the file.
+    const NONE: Aligned = Aligned { memory: Vec::new(), start: 0, len: 0 };
 
     fn bytes(&self) -> &[u8] {
         &self.memory[self.start..self.start + self.len]
@@ -45,6 +41,11 @@ impl Aligned {
 
     /// Takes what there is room for; says how much.
     fn take(&mut self, bytes: &[u8]) -> usize {
+        if self.memory.is_empty() {
+            self.memory = vec![0; BUFFER_BYTES + ALIGN_BYTES];
+            self.start = self.memory.as_ptr().align_offset(ALIGN_BYTES);
+            assert!(self.start < ALIGN_BYTES, "there is an aligned place in every page");
+        }
         let count = bytes.len().min(BUFFER_BYTES - self.len);
         let at = self.start + self.len;
         self.memory[at..at + count].copy_from_slice(&bytes[..count]);
@@ -63,7 +64,7 @@ impl DirectAppender {
     /// `file` is empty.
     pub fn new(file: fs::File, path: FilePath) -> DirectAppender {
         let is_direct = set_direct(&file, true);
-        DirectAppender { file, path, buffer: Aligned::new(), written: 0, is_direct, broken: None }
+        DirectAppender { file, path, buffer: Aligned::NONE, written: 0, is_direct, broken: None }
     }
 
     fn check(&self, operation: &str) -> Result<()> {
@@ -75,9 +76,19 @@ impl DirectAppender {
 
     /// Writes the buffer. When it is not full, the file is written through the page cache from now on.
     fn write_out(&mut self) -> Result<()> {
+        let buffer = std::mem::replace(&mut self.buffer, Aligned::NONE);
+        let outcome = self.write_all(buffer.bytes());
+        self.buffer = buffer;
+        outcome?;
+        self.buffer.len = 0;
+        Ok(())
+    }
+
+    /// Writes `bytes`, which lie at an aligned place in memory and belong at one in the file.
+    fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
         let mut done = 0;
-        while done < self.buffer.len {
-            let rest = &self.buffer.bytes()[done..];
+        while done < bytes.len() {
+            let rest = &bytes[done..];
             if self.is_direct && !(rest.len().is_multiple_of(ALIGN_BYTES) && done.is_multiple_of(ALIGN_BYTES)) {
                 self.is_direct = false;
                 set_direct(&self.file, false);
@@ -96,7 +107,6 @@ impl DirectAppender {
                 Err(e) => return Err(self.give_up(e)),
             }
         }
-        self.buffer.len = 0;
         Ok(())
     }
 
@@ -116,6 +126,21 @@ impl Appender for DirectAppender {
             }
         }
         Ok(())
+    }
+
+    fn straight_bytes(&self) -> usize {
+        BUFFER_BYTES
+    }
+
+    fn append_straight(&mut self, bytes: &[u8]) -> Result<usize> {
+        let place = bytes.as_ptr().align_offset(ALIGN_BYTES);
+        if self.buffer.len > 0 || place > 0 || !self.written.is_multiple_of(ALIGN_BYTES as u64) {
+            return self.append(bytes).map(|()| bytes.len());
+        }
+        self.check("append to")?;
+        let whole = bytes.len() / ALIGN_BYTES * ALIGN_BYTES;
+        self.write_all(&bytes[..whole])?;
+        Ok(whole)
     }
 
     fn flush(&mut self) -> Result<()> {

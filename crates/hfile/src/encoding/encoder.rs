@@ -9,8 +9,10 @@ use cell::{CellRef, KeyRef, vint};
 pub(crate) struct CellEncoder {
     encoding: Encoding,
     tail: Tail,
-    /// Room for the block's header, then its payload.
+    /// What was there when the block began, then room for the block's header, then its payload.
     framed: Vec<u8>,
+    /// Where the room for the header begins.
+    base: usize,
     /// Bytes the cells take in the plain layout.
     plain_len: usize,
     /// Bytes the cells take as encoded, ROW_INDEX_V1's table included.
@@ -21,24 +23,27 @@ pub(crate) struct CellEncoder {
 }
 
 impl CellEncoder {
-    pub fn new(encoding: Encoding, tail: Tail) -> CellEncoder {
+    /// `bytes`: as for [`CellEncoder::begin`].
+    pub fn new(encoding: Encoding, tail: Tail, bytes: Vec<u8>) -> CellEncoder {
         let mut encoder = CellEncoder {
             encoding,
             tail,
             framed: Vec::new(),
+            base: 0,
             plain_len: 0,
             encoded_len: 0,
             dictionary: TagDictionary::default(),
             rows: Vec::new(),
         };
-        encoder.reset();
+        encoder.begin(bytes);
         encoder
     }
 
-    /// Begins a new block.
-    pub fn reset(&mut self) {
-        self.framed.clear();
-        self.framed.resize(HEADER_LEN, 0);
+    /// Begins a new block behind what `bytes` has.
+    pub fn begin(&mut self, bytes: Vec<u8>) {
+        self.framed = bytes;
+        self.base = self.framed.len();
+        self.framed.resize(self.base + HEADER_LEN, 0);
         self.rows.clear();
         self.dictionary.clear();
         (self.plain_len, self.encoded_len) = (0, 0);
@@ -75,7 +80,7 @@ impl CellEncoder {
             Encoding::None => out.extend_from_slice(cell.bytes_without_tags()),
             Encoding::RowIndexV1 => {
                 if previous.is_none_or(|previous| previous.row() != cell.row()) {
-                    self.rows.push((before - HEADER_LEN - 2) as u32);
+                    self.rows.push((before - self.base - HEADER_LEN - 2) as u32);
                     table_len = 4;
                 }
                 out.extend_from_slice(cell.bytes_without_tags());
@@ -107,20 +112,26 @@ impl CellEncoder {
         self.encoded_len += self.framed.len() - before + table_len;
     }
 
-    /// The finished payload behind room for the block's header, to be written over. [`CellEncoder::reset`] begins the next block.
-    pub fn finish(&mut self) -> &mut Vec<u8> {
+    /// What the block began behind, then room for its header, then its payload; and where the room begins. Nothing but the first when no cell was added.
+    /// [`CellEncoder::begin`] begins the next block.
+    pub fn finish(&mut self) -> (Vec<u8>, usize) {
+        let (base, payload) = (self.base, self.base + HEADER_LEN);
+        if self.is_empty() {
+            self.framed.truncate(base);
+            return (std::mem::take(&mut self.framed), base);
+        }
         if self.has_plain_len() {
-            self.framed[HEADER_LEN + 2..HEADER_LEN + 6].copy_from_slice(&(self.plain_len as u32).to_be_bytes());
+            self.framed[payload + 2..payload + 6].copy_from_slice(&(self.plain_len as u32).to_be_bytes());
         }
         if self.encoding == Encoding::RowIndexV1 {
-            let cells_len = self.framed.len() - HEADER_LEN - 2;
+            let cells_len = self.framed.len() - payload - 2;
             self.framed.extend_from_slice(&(self.rows.len() as u32).to_be_bytes());
             for row in &self.rows {
                 self.framed.extend_from_slice(&row.to_be_bytes());
             }
             self.framed.extend_from_slice(&(cells_len as u32).to_be_bytes());
         }
-        &mut self.framed
+        (std::mem::take(&mut self.framed), base)
     }
 }
 
