@@ -10,7 +10,7 @@ use cell::{CellRef, Order};
 use std::cmp::Ordering;
 
 /// Rows at most that are taken at once: in a memstore nothing else ends the run.
-const MOST_ROWS: u64 = 256;
+pub(super) const MOST_ROWS: u64 = 256;
 /// Rows at most that are judged before it is tried again, where it keeps failing.
 const MOST_PASSED: u32 = 63;
 
@@ -43,8 +43,16 @@ impl Patience {
     }
 }
 
+/// What a run came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    pub rows: u64,
+    /// It ended merely because it is another source's turn.
+    pub is_others_turn: bool,
+}
+
 /// Hands the cells of plain rows to `take`, up to the row from which other sources have something to say; the run then stands at the first
-/// cell that was not taken. Says how many rows there were.
+/// cell that was not taken.
 #[inline]
 pub(super) fn plain_rows<'a>(
     mut run: impl Run<'a>,
@@ -52,13 +60,18 @@ pub(super) fn plain_rows<'a>(
     matcher: &Matcher,
     order: Order,
     mut take: impl FnMut(CellRef<'a>) -> Result<()>,
-) -> Result<u64> {
-    let mut rows = 0;
+) -> Result<Taken> {
+    let mut taken = Taken::default();
     let mut cells: Vec<CellRef<'a>> = Vec::new();
-    while rows < MOST_ROWS {
+    while taken.rows < MOST_ROWS {
         let first = run.cell();
         let row = first.row();
-        if others_from.is_some_and(|others| order.rows(row, others) != Ordering::Less) || !matcher.takes_newest(first) {
+        if others_from.is_some_and(|others| order.rows(row, others) != Ordering::Less) {
+            // Where the run begins, the row is in several sources.
+            taken.is_others_turn = taken.rows > 0;
+            break;
+        }
+        if !matcher.takes_newest(first) {
             break;
         }
         let Some(mut next) = run.step() else { break };
@@ -68,10 +81,10 @@ pub(super) fn plain_rows<'a>(
             loop {
                 cells.push(last);
                 if same_bytes(next.qualifier(), last.qualifier()) || !matcher.takes_newest(next) {
-                    return Ok(rows);
+                    return Ok(taken);
                 }
                 last = next;
-                let Some(after) = run.step() else { return Ok(rows) };
+                let Some(after) = run.step() else { return Ok(taken) };
                 next = after;
                 if !same_bytes(next.row(), row) {
                     break;
@@ -85,7 +98,7 @@ pub(super) fn plain_rows<'a>(
             take(first)?;
         }
         run.commit();
-        rows += 1;
+        taken.rows += 1;
     }
-    Ok(rows)
+    Ok(taken)
 }

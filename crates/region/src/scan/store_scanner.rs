@@ -188,20 +188,28 @@ impl StoreScanner {
         if self.in_row || self.done || self.after != After::Nothing || !patience.is_over() {
             return Ok(());
         }
-        let (is_wanted, order, matcher) = (self.merge.is_wanted(), self.merge.order(), &self.matcher);
-        let rows = match self.merge.run() {
-            Some((AnyRun::Memory(run), end)) => {
-                rewrite::plain_rows(run, end, matcher, order, |cell| take(cell, is_wanted))
+        let (order, matcher) = (self.merge.order(), &self.matcher);
+        let mut rows = 0;
+        while rows < rewrite::MOST_ROWS {
+            let is_wanted = self.merge.is_wanted();
+            let taken = match self.merge.run() {
+                Some((AnyRun::Memory(run), end)) => {
+                    rewrite::plain_rows(run, end, matcher, order, |cell| take(cell, is_wanted))
+                }
+                Some((AnyRun::File(run), end)) => {
+                    rewrite::plain_rows(run, end, matcher, order, |cell| take(cell, is_wanted))
+                }
+                None => break,
+            }?;
+            rows += taken.rows;
+            if taken.rows > 0 {
+                self.merge.run_moved();
             }
-            Some((AnyRun::File(run), end)) => {
-                rewrite::plain_rows(run, end, matcher, order, |cell| take(cell, is_wanted))
+            if !taken.is_others_turn {
+                break;
             }
-            None => Ok(0),
-        }?;
-        patience.tried(rows);
-        if rows > 0 {
-            self.merge.run_moved();
         }
+        patience.tried(rows);
         Ok(())
     }
 
