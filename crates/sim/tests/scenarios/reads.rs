@@ -92,33 +92,49 @@ fn f40_scan_retries() {
     }
 }
 
-/// HBASE-21596, HBASE-15968: what a delete hides does not depend on when files are written and merged.
+/// HBASE-21596, HBASE-15968: what a delete hides does not depend on when files are written and merged; of each kind of delete, wherever it and the
+/// cells that it hides are.
 #[test]
 fn f43_deletes_do_not_depend_on_compactions() {
     let name = own("deletes");
-    let mut shown: Vec<Vec<String>> = Vec::new();
-    for variant in 0..8 {
-        let mut stage = Stage::new(43);
-        let seen = stage.act(async |desk| {
-            make(desk, TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f").with("VERSIONS", "3")])).await;
-            for (at, step) in [1, 2, 3].into_iter().enumerate() {
-                send(desk, name.clone(), put("row", step * 10, &format!("v{step}"))).await.expect("written");
-                if variant >> at & 1 == 1 {
-                    flush_table(desk, &name).await;
+    let kinds: [(CellType, &str, i64, &[&str]); 5] = [
+        (CellType::Delete, "q", 30, &["v2", "v1"]),
+        (CellType::Delete, "q", 20, &["v3", "v1"]),
+        (CellType::DeleteColumn, "q", 20, &["v3"]),
+        (CellType::DeleteFamily, "", 20, &["v3"]),
+        (CellType::DeleteFamilyVersion, "", 20, &["v3", "v1"]),
+    ];
+    for (kind, column, stamp, expected) in kinds {
+        // Flushed behind each of the first three steps or not; the delete comes last, or before the newest put.
+        for variant in 0..16 {
+            let mut stage = Stage::new(43);
+            let seen = stage.act(async |desk| {
+                let family = FamilyDescriptor::new("f").with("VERSIONS", "3");
+                make(desk, TableDescriptor::new(name.clone(), [family])).await;
+                let delete = mutation(MutationKind::Delete, "row", &[("f", column, stamp, kind, &b""[..])]);
+                let put_of = |step: i64| put("row", step * 10, &format!("v{step}"));
+                // A delete of the newest version means the one that is there.
+                let last = if variant & 8 == 8 && stamp < 30 { [delete, put_of(3)] } else { [put_of(3), delete] };
+                for (at, step) in [put_of(1), put_of(2)].into_iter().chain(last).enumerate() {
+                    send(desk, name.clone(), step).await.expect("written");
+                    if at < 3 && variant >> at & 1 == 1 {
+                        flush_table(desk, &name).await;
+                    }
                 }
-            }
-            let newest = [("f", "q", 30, CellType::Delete, &b""[..])];
-            send(desk, name.clone(), mutation(MutationKind::Delete, "row", &newest)).await.expect("deleted");
-            let before = calls::get(&desk.life, &name, "row").await.expect("read");
-            flush_table(desk, &name).await;
-            assert_eq!(calls::get(&desk.life, &name, "row").await.expect("read"), before, "a flush changes nothing");
-            compact_table(desk, &name).await;
-            assert_eq!(calls::get(&desk.life, &name, "row").await.expect("read"), before, "nor does a compaction");
-            texts(&before)
-        });
-        shown.push(seen.expect("starts"));
+                let before = calls::get(&desk.life, &name, "row").await.expect("read");
+                flush_table(desk, &name).await;
+                assert_eq!(
+                    calls::get(&desk.life, &name, "row").await.expect("read"),
+                    before,
+                    "a flush changes nothing"
+                );
+                compact_table(desk, &name).await;
+                assert_eq!(calls::get(&desk.life, &name, "row").await.expect("read"), before, "nor does a compaction");
+                texts(&before)
+            });
+            assert_eq!(seen.expect("starts"), expected, "{kind:?} at {stamp}, variant {variant}");
+        }
     }
-    assert!(shown.iter().all(|seen| *seen == ["v2", "v1"]), "{shown:?}");
 }
 
 /// HBASE-21504: what is too old is gone at once, in files and in memory, and stays gone; what is not stays.
@@ -181,6 +197,52 @@ fn f45_one_timestamp_the_later_write_counts() {
         stage.crash(policy, 45);
         let seen = stage.act(async |desk| texts(&calls::get(&desk.life, &name, "row").await.expect("read")));
         assert_eq!(seen.expect("starts"), ["v3"], "variant {variant}");
+    }
+}
+
+/// What builds on a value that was stamped before the clock went back is stamped no earlier: it would be hidden by what it replaces.
+#[test]
+fn f48_what_builds_on_a_later_stamp_is_not_hidden_by_it() {
+    let name = own("stamps");
+    for restarts in [false, true] {
+        let mut stage = Stage::new(48);
+        let clock = stage.world.clock.clone();
+        let grow = |desk: &work::Desk| {
+            let (desk, name) = (desk.clone(), name.clone());
+            let latest = i64::MAX;
+            let one = [("f", "n", latest, CellType::Put, &1u64.to_be_bytes()[..])];
+            let piece = [("f", "s", latest, CellType::Put, &b"x"[..])];
+            let calls = [mutation(MutationKind::Increment, "row", &one), mutation(MutationKind::Append, "row", &piece)];
+            async move {
+                for call in calls {
+                    send(&desk, name.clone(), call).await.expect("written");
+                }
+            }
+        };
+        let shown = async |desk: &work::Desk| texts(&calls::get(&desk.life, &name, "row").await.expect("read"));
+        stage
+            .act(async |desk| {
+                make(desk, TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")])).await;
+                grow(desk).await;
+                if !restarts {
+                    clock.set_wall_ms(clock.now_ms().0 - 3_600_000);
+                    grow(desk).await;
+                    assert_eq!(shown(desk).await, ["\0\0\0\0\0\0\0\u{2}", "xx"], "while the server runs");
+                }
+            })
+            .expect("starts");
+        stage.crash(CrashPolicy::LoseUnsynced, 48);
+        clock.set_wall_ms(clock.now_ms().0 - 3_600_000);
+        stage
+            .act(async |desk| {
+                grow(desk).await;
+                let count = if restarts { "\0\0\0\0\0\0\0\u{2}" } else { "\0\0\0\0\0\0\0\u{3}" };
+                assert_eq!(shown(desk).await, [count, &"x".repeat(if restarts { 2 } else { 3 })], "after a start");
+                flush_table(desk, &name).await;
+                compact_table(desk, &name).await;
+                assert_eq!(shown(desk).await[0], count, "in one file");
+            })
+            .expect("starts");
     }
 }
 
