@@ -82,14 +82,14 @@ mod wide {
         let Some(([a, b, c, d], steps)) = steps.split_first() else { return ::crc32c::crc32c(bytes) };
         // A CRC begins with all ones.
         let begin = _mm512_zextsi128_si512(_mm_cvtsi32_si128(-1));
-        let mut sums = [_mm512_xor_si512(load(a), begin), load(b), load(c), load(d)];
+        let (mut a, mut b, mut c, mut d) = (_mm512_xor_si512(load(a), begin), load(b), load(c), load(d));
         let far = factors(FAR.0, FAR.1);
-        for step in steps {
-            for (sum, lane) in sums.iter_mut().zip(step) {
-                *sum = fold(*sum, far, load(lane));
-            }
+        for [next_a, next_b, next_c, next_d] in steps {
+            a = fold(a, far, load(next_a));
+            b = fold(b, far, load(next_b));
+            c = fold(c, far, load(next_c));
+            d = fold(d, far, load(next_d));
         }
-        let [a, b, c, d] = sums;
         let sum = fold(a, factors(THREE.0, THREE.1), d);
         let sum = fold(b, factors(TWO.0, TWO.1), sum);
         let sum = fold(c, factors(ONE.0, ONE.1), sum);
