@@ -225,6 +225,12 @@ impl Segment {
         size_of::<Segment>() + size_of::<SkipList>() + self.list.arena_bytes()
     }
 
+    /// Of these, what inserts took: the sum of their [`Growth::heap_bytes`].
+    #[inline]
+    pub fn grown_bytes(&self) -> usize {
+        self.list.arena_bytes()
+    }
+
     /// The timestamps inside; `None` when empty. Follows: `TimeRangeTracker`.
     pub fn time_range(&self) -> Option<TimeRange> {
         (!self.is_empty())

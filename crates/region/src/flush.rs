@@ -281,7 +281,7 @@ impl Region {
             view.whole_from = view.whole_from.max(read_point);
         });
         store.snapshot_seq_id.store(0, Ordering::Release);
-        self.grew(-(segment.heap_bytes() as i64), -(segment.data_bytes() as i64));
+        self.grew(-(segment.grown_bytes() as i64), -(segment.data_bytes() as i64));
         outcome.files += usize::from(file.is_some());
         outcome.bytes += pending.map_or(0, |pending| pending.len_bytes());
         Ok(file)

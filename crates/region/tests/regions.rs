@@ -99,6 +99,25 @@ fn a_row_outside_the_region_is_refused_in_hbases_words() {
     assert_eq!(error.kind(), ErrorKind::WrongRegion);
 }
 
+/// What a flush takes off is what inserts had added, or a server that flushes for weeks thinks that it has memory which it has not.
+#[test]
+fn memory_counts_do_not_drift_with_flushes() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f"), family("g")]);
+    let held = || {
+        write(&region, &[put("a", "f", "q", 1, "1"), put("a", "g", "q", 1, "1")]);
+        let (held, of_server) = (region.memstore_bytes(), server.env.memory.memstore_bytes());
+        flush(&region);
+        assert_eq!((region.memstore_bytes(), server.env.memory.memstore_bytes()), (0, 0));
+        (held, of_server)
+    };
+    let first = held();
+    assert!(first.0 > 0 && first.0 == first.1, "{first:?}");
+    for round in 0..30 {
+        assert_eq!(held(), first, "after {round} more flushes");
+    }
+}
+
 #[test]
 fn closing_refuses_work_and_keeps_everything() {
     let server = Server::new(NOW);
