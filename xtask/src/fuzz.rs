@@ -27,6 +27,9 @@ const INPUT_SECONDS: u32 = 10;
 /// is measured again alone.
 const PATIENCE_SECONDS: u32 = 120;
 
+/// So much of what a target's fuzzer found is put into the tree at a time, the smallest inputs first: it is a tree of sources.
+const MOST_KEPT_BYTES: u64 = 20 << 10;
+
 /// What to run.
 pub struct Plan {
     /// Seconds of the wall's clock for each target; 0 runs none.
@@ -291,11 +294,20 @@ pub fn keep(only: Option<&str>) -> anyhow::Result<()> {
         if !new.is_empty() {
             std::fs::create_dir_all(&kept)?;
         }
-        let mut bytes = 0;
+        let mut by_size = Vec::new();
         for file in &new {
-            bytes += std::fs::copy(file, kept.join(file.file_name().context("a name")?))?;
+            by_size.push((std::fs::metadata(file)?.len(), file));
         }
-        println!("{target}: {} inputs more, {bytes} bytes", new.len());
+        by_size.sort();
+        let (mut bytes, mut count) = (0, 0);
+        for (len, file) in by_size {
+            if bytes + len > MOST_KEPT_BYTES {
+                break;
+            }
+            bytes += std::fs::copy(file, kept.join(file.file_name().context("a name")?))?;
+            count += 1;
+        }
+        println!("{target}: {count} inputs more, {bytes} bytes; {} larger ones are left out", new.len() - count);
     }
     ledger::record(&lab.times(), &lab.targets)
 }

@@ -55,7 +55,7 @@ usage: cargo xtask <command>
                             flame graph of the server under a workload of `basalt bench compare`, in target/profile
   sim [--runs N] [--seed S] [--steps N] [--speak] | sim --enumerate
                             random runs of the whole server in the model world; every crash state of every step list
-  fuzz [--seconds N] [--only PART-OF-A-NAME] [--jobs N] [--record] | fuzz --replay TARGET FILE | fuzz --keep
+  fuzz [--seconds N] [--only PART-OF-A-NAME] [--jobs N] [--record] | fuzz --replay TARGET FILE | fuzz --keep [PART-OF-A-NAME]
                             every decoder of foreign bytes under libFuzzer, 60 s each; what was found is in target/fuzz;
                             record adds the time to crates/fuzz/time.csv, keep does so and puts inputs into the tree
   schedules [N]             the hand-made concurrent parts under N (1000) orders of their threads' operations each
