@@ -29,6 +29,8 @@ const PATIENCE_SECONDS: u32 = 120;
 
 /// So much of what a target's fuzzer found is put into the tree at a time, the smallest inputs first: it is a tree of sources.
 const MOST_KEPT_BYTES: u64 = 20 << 10;
+/// And so many inputs.
+const MOST_KEPT_INPUTS: usize = 100;
 
 /// What to run.
 pub struct Plan {
@@ -301,7 +303,7 @@ pub fn keep(only: Option<&str>) -> anyhow::Result<()> {
         by_size.sort();
         let (mut bytes, mut count) = (0, 0);
         for (len, file) in by_size {
-            if bytes + len > MOST_KEPT_BYTES {
+            if bytes + len > MOST_KEPT_BYTES || count == MOST_KEPT_INPUTS {
                 break;
             }
             bytes += std::fs::copy(file, kept.join(file.file_name().context("a name")?))?;
