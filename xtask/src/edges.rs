@@ -27,7 +27,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     // hfile: it writes the store that HBase's master reads
     ("master", &["base", "cell", "model", "filter", "fs", "hfile", "rpc", "proto"], &[]),
     // a master and a region server in one process: for the binary and for the model world
-    ("local", &["cell", "fs", "master", "model", "region", "regionserver", "wal"], &[]),
+    ("local", &["base", "cell", "fs", "master", "model", "region", "regionserver", "wal"], &[]),
     ("web", &["base", "cell", "model"], &[]),
     // load generators: clients with a face
     ("tools", &["base", "cell", "model", "filter", "proto", "rpc", "client"], &[]),

@@ -22,7 +22,7 @@ use std::mem::ManuallyDrop;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
@@ -225,12 +225,16 @@ async fn serve(
         (volume.clone(), dice.clone(), config.clone(), clock.clone(), server_name.to_string());
     let (cluster_id, log, meta_log) = tokio::task::spawn_blocking(move || {
         let cluster_id = master::rootdir::prepare(&*volume_, &dice_)?;
-        local::recover_logs(&*volume_, &name)?;
+        let hold_bytes = RegionServer::recovery_hold_bytes(&config_, budget_bytes);
+        let recovery = local::Recovery { worker: &name, hold_bytes, for_each: &on_every_core };
+        let recovered = local::recover_logs(&*volume_, &recovery)?;
         let dir = FilePath::new("WALs").join(&name);
         let options = wal::LogOptions::from_config(&config_);
         let meta_options = wal::LogOptions::of_meta(&config_);
         let log = wal::Log::create(volume_.clone(), dir.clone(), &name, options, clock_.clone())?;
         let meta_log = wal::Log::create(volume_, dir, &name, meta_options, clock_)?;
+        log.inherit(recovered.others);
+        meta_log.inherit(recovered.meta);
         anyhow::Ok((cluster_id, log, meta_log))
     })
     .await?
@@ -295,6 +299,8 @@ async fn serve(
         info_port,
     };
     let master = Master::start(parts).await.with_context(|| format!("cannot start on {}", root.display()))?;
+    let settling = server.clone();
+    drop(tokio::task::spawn_blocking(move || settling.settle_inheritance()));
     let splitter = master.clone();
     let runtime = tokio::runtime::Handle::current();
     server.set_split_requests(Arc::new(move |region: RegionInfo, row| {
@@ -411,4 +417,18 @@ async fn stopped_early(mut signals: watch::Receiver<Option<&'static str>>, serve
         return signal.unwrap_or("a signal");
     }
     std::future::pending().await
+}
+
+/// Calls the function with 0, 1, ... up to `count`, on as many threads as there are cores.
+fn on_every_core(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(count);
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let indexes = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < count));
+        indexes.for_each(work);
+    };
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| drop(scope.spawn(take)));
+        take();
+    });
 }

@@ -1,27 +1,154 @@
 //! What earlier lives left in their logs.
 
+use base::SeqId;
 use fs::{FilePath, Volume};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use wal::marker::METAFAMILY;
+use wal::{
+    Entry, Gathered, HoldBudget, Inheritance, ReadLog, RegionDirectories, SplitDestination, SplitOptions, SplitTarget,
+};
 
-/// Splits the logs of servers that are no more into their regions' `recovered.edits`, and archives them. Between
-/// `master::rootdir::prepare` and the start of a master; `worker` is the new server's name.
+/// Calls the function with 0, 1, ... up to the number, in any order, side by side if there are threads for it.
+pub type ForEach<'a> = &'a dyn Fn(usize, &(dyn Fn(usize) + Sync));
+
+/// How recovery may work.
+pub struct Recovery<'a> {
+    /// The new server's name.
+    pub worker: &'a str,
+    /// Bytes of edits that may be held in memory until their regions are open, the memstores to which they go not counted: with more in
+    /// the logs, edits go to files.
+    pub hold_bytes: u64,
+    /// How files are read, one a call.
+    pub for_each: ForEach<'a>,
+}
+
+/// What the new server's logs take over from those of earlier ones ([`wal::Log::inherit`]).
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// For the log of all regions but hbase:meta.
+    pub others: Inheritance,
+    /// For the log of hbase:meta.
+    pub meta: Inheritance,
+}
+
+/// Reads the logs of servers that are no more. What they hold is in what is returned, or, where that is too much, split into their
+/// regions' `recovered.edits` with the logs archived. Between `master::rootdir::prepare` and the start of a master.
 ///
 /// # Errors
 /// A log that cannot be read or split: the start must end, for what it holds was promised.
-pub fn recover_logs(volume: &dyn Volume, worker: &str) -> wal::Result<()> {
+pub fn recover_logs(volume: &dyn Volume, recovery: &Recovery<'_>) -> wal::Result<Recovered> {
+    let mut recovered = Recovered::default();
     let wals = FilePath::new("WALs");
     if !volume.exists(&wals)? {
-        return Ok(());
+        return Ok(recovered);
     }
+    let budget = HoldBudget::new(recovery.hold_bytes);
     for entry in volume.list(&wals)?.into_iter().filter(|entry| entry.is_dir) {
         let dir = wals.join(&entry.name);
-        // Which of a region's entries are in its files already is seen when it is opened, family by family.
-        let flushed = |_: &str| None;
-        let mut regions = wal::RegionDirectories { volume, root: FilePath::root(), flushed };
-        let options = wal::SplitOptions { worker: worker.to_owned(), ..wal::SplitOptions::default() };
-        let report = wal::split_directory(volume, &dir, &FilePath::new("oldWALs"), &mut regions, &options)?;
-        if report.entries > 0 {
-            tracing::info!("{} entries of {dir} go to {} files of recovered edits", report.entries, report.files.len());
+        match take_over(volume, &dir, &budget, recovery)? {
+            Some(gathered) => {
+                recovered.others.append(gathered.others);
+                recovered.meta.append(gathered.meta);
+            }
+            None => split(volume, &dir, recovery.worker)?,
         }
+    }
+    Ok(recovered)
+}
+
+/// Which of a region's entries are in its files already is seen when it is opened, family by family.
+fn directories(volume: &dyn Volume) -> impl SplitTarget {
+    RegionDirectories { volume, root: FilePath::root(), flushed: |_: &str| None }
+}
+
+/// `None` when it is too much.
+fn take_over(
+    volume: &dyn Volume,
+    dir: &FilePath,
+    budget: &HoldBudget,
+    recovery: &Recovery<'_>,
+) -> wal::Result<Option<Gathered>> {
+    if recovery.hold_bytes == 0 {
+        return Ok(None);
+    }
+    let entries = volume.list(dir)?.into_iter().filter(|entry| !entry.is_dir);
+    let files: Vec<FilePath> = entries.map(|entry| dir.join(&entry.name)).collect();
+    let regions = Regions { volume, flushed: Mutex::default() };
+    let needed = |entry: &Entry| regions.need(entry);
+    let read: Vec<Mutex<wal::Result<Option<ReadLog>>>> = files.iter().map(|_| Mutex::new(Ok(None))).collect();
+    (recovery.for_each)(files.len(), &|index| {
+        *read[index].lock() = ReadLog::read(volume, &files[index], budget, &needed)
+    });
+    let mut logs = Vec::with_capacity(read.len());
+    for one in read {
+        match one.into_inner()? {
+            Some(log) => logs.push(log),
+            None => return Ok(None),
+        }
+    }
+    let Some(gathered) = wal::gather(logs, &mut directories(volume))? else { return Ok(None) };
+    for path in &gathered.empty {
+        wal::put_away(volume, path, &archive())?;
+    }
+    let files = gathered.others.files() + gathered.meta.files();
+    if files == 0 {
+        volume.remove_dir_all(dir)?;
+        volume.sync_dir(&dir.parent())?;
+    } else {
+        let edits = gathered.others.edits() + gathered.meta.edits();
+        tracing::info!("{edits} edits in {files} files of {dir} wait for their regions to be opened");
+    }
+    Ok(Some(gathered))
+}
+
+/// By family, up to which id all edits are in store files; `None` for a region that is gone.
+type Flushed = Option<Arc<HashMap<String, SeqId>>>;
+
+/// What is known of the regions whose entries are read; asked of the disk when the first comes.
+struct Regions<'a> {
+    volume: &'a dyn Volume,
+    /// By encoded name.
+    flushed: Mutex<HashMap<Arc<str>, Flushed>>,
+}
+
+impl Regions<'_> {
+    /// Whether an entry has a cell that no store file holds.
+    fn need(&self, entry: &Entry) -> bool {
+        let known = self.flushed.lock().get(&entry.key.region).cloned();
+        let Some(flushed) = known.unwrap_or_else(|| self.look(&entry.key)) else { return false };
+        entry.cells.iter().any(|cell| {
+            let upto = std::str::from_utf8(cell.family()).ok().and_then(|family| flushed.get(family));
+            cell.family() != METAFAMILY && upto.is_none_or(|upto| entry.key.seq_id > *upto)
+        })
+    }
+
+    fn look(&self, key: &wal::Key) -> Flushed {
+        let mut all = self.flushed.lock();
+        let known = all.entry(Arc::clone(&key.region)).or_insert_with(|| {
+            // What cannot be said now is needed; `gather` asks again, and says what went wrong.
+            match directories(self.volume).destination(&key.table, &key.region) {
+                Ok(SplitDestination::Drop) => None,
+                Ok(SplitDestination::Directory { dir, .. }) => {
+                    Some(Arc::new(region::flushed_seq_ids(self.volume, &dir)))
+                }
+                Err(_) => Some(Arc::default()),
+            }
+        });
+        known.clone()
+    }
+}
+
+fn archive() -> FilePath {
+    FilePath::new("oldWALs")
+}
+
+fn split(volume: &dyn Volume, dir: &FilePath, worker: &str) -> wal::Result<()> {
+    let options = SplitOptions { worker: worker.to_owned(), ..SplitOptions::default() };
+    let report = wal::split_directory(volume, dir, &archive(), &mut directories(volume), &options)?;
+    if report.entries > 0 {
+        tracing::info!("{} entries of {dir} go to {} files of recovered edits", report.entries, report.files.len());
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ mod compact;
 mod env;
 mod error;
 mod flush;
+mod flushed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod layout;
@@ -47,6 +48,7 @@ pub use compact::{CompactionJob, CompactionKind, CompactionOutcome, Throttle, Un
 pub use env::{MemoryMeter, RegionEnv};
 pub use error::{ErrorKind, RegionError, Remedy, Result};
 pub use flush::{FlushOutcome, FlushReason, FlushRequest};
+pub use flushed::flushed_seq_ids;
 pub use memstore::{keep_spare_memory, make_memory_ready, release_spare_memory, wake_memory_makers};
 pub use mob::clean::clean_mob_files;
 pub use mob::{family_dir as mob_family_dir, region_name as mob_region_name};

@@ -6,7 +6,7 @@ use crate::commit::Poison;
 use crate::error::{RegionError, Result};
 use crate::layout;
 use crate::mvcc::Mvcc;
-use crate::replay::RecoveredEdits;
+use crate::replay::{RecoveredEdits, Replayed};
 use crate::row_lock::RowLocks;
 use crate::stats::Counters;
 use crate::store::Store;
@@ -97,7 +97,7 @@ impl Region {
     }
 
     /// Opens a region: its files, then what recovered edits hold beyond them. An empty region costs a listing of its
-    /// directory and of each family's; nothing is written.
+    /// directory, and a sync and a listing of each family's; nothing is written.
     ///
     /// # Errors
     /// When a file cannot be read or is damaged.
@@ -136,7 +136,7 @@ impl Region {
         }
         let max_in_files = stores.iter().map(Store::max_flushed).max().unwrap_or(SeqId(0));
         let has_edits = entries.iter().any(|entry| entry.is_dir && entry.name == layout::RECOVERED_EDITS_DIR);
-        let edits = if has_edits { RecoveredEdits::list(&env, &info)? } else { RecoveredEdits::default() };
+        let edits = RecoveredEdits::find(&env, &info, has_edits)?;
         let last = max_in_files.max(edits.max_seq_id);
         let poison = Arc::new(Poison::new(name.clone()));
         let region = Arc::new(Region {
@@ -163,10 +163,16 @@ impl Region {
             table,
             env,
         });
-        let nonces = region.replay(&edits)?;
-        *region.recovered_nonces.lock() = nonces;
         let event = pb::region_event_descriptor::EventType::RegionOpen;
-        region.append_marker(&region.event_marker(event))?;
+        let replayed = region.replay(edits).and_then(|replayed| {
+            region.append_marker(&region.event_marker(event))?;
+            Ok(replayed)
+        });
+        let Replayed { nonces, kept } = replayed.inspect_err(|_| region.forget_memory())?;
+        *region.recovered_nonces.lock() = nonces;
+        if let Some(lowest) = kept {
+            region.keep_inherited(lowest);
+        }
         Ok(region)
     }
 
@@ -429,11 +435,15 @@ impl Region {
             self.archive_retired(true)?;
         }
         self.state.store(CLOSED, Ordering::Release);
-        // Readers may hold the segments a little longer; the budget is the region's no more.
+        self.forget_memory();
+        Ok(())
+    }
+
+    /// Readers may hold the segments a little longer; the budget is the region's no more.
+    fn forget_memory(&self) {
         let (heap, data) =
             (self.memstore_heap.swap(0, Ordering::Relaxed), self.memstore_data.swap(0, Ordering::Relaxed));
         self.env.memory.add(-heap, -data);
-        Ok(())
     }
 
     /// Tells the next opening which ids are used, so that ids grow even where no file says so. Not synced: losing it

@@ -1,8 +1,9 @@
-//! Replay: edits that were split from a dead server's log come back when the region opens.
+//! Replay: edits of a dead server's log come back when the region opens.
 //!
 //! Each edit goes to its store's memstore under the sequence id it had, unless the store's files say that they include
-//! it. Then everything is flushed, and only then are the edits removed: a crash at any point repeats the replay and
-//! changes nothing. Follows: `HRegion#replayRecoveredEditsIfAny`.
+//! it. Edits that were split into files of recovered edits are then flushed, and only then are these files removed. Edits that this
+//! server's log took over with the dead one's files stay in memory as if they had been written here: the log keeps the files until they
+//! are flushed. A crash at any point repeats the replay and changes nothing. Follows: `HRegion#replayRecoveredEditsIfAny`.
 
 use crate::RegionEnv;
 use crate::error::{RegionError, Result};
@@ -12,40 +13,92 @@ use base::SeqId;
 use fs::FilePath;
 use model::{Nonce, RegionInfo};
 use wal::marker::METAFAMILY;
+use wal::{Inherited, InheritedEdit, Key};
 
 /// How long after its operation a nonce may still be asked for (`hbase.server.hashNonce.evictTimeout`'s default).
 const NONCE_LIFE_MS: i64 = 30 * 60 * 1000;
 
-/// Files of recovered edits, oldest first, and how far ids are used.
+/// Files of recovered edits, oldest first, or what the log took over; and how far ids are used.
 #[derive(Debug, Default)]
 pub(crate) struct RecoveredEdits {
     files: Vec<(SeqId, FilePath)>,
+    inherited: Vec<InheritedEdit>,
     pub max_seq_id: SeqId,
 }
 
+/// What a replay brought.
+pub(crate) struct Replayed {
+    pub nonces: Vec<RecoveredNonce>,
+    /// When the log gave edits, the lowest id of each store that is in memory now.
+    pub kept: Option<Vec<Option<SeqId>>>,
+}
+
 impl RecoveredEdits {
-    pub(crate) fn list(env: &RegionEnv, info: &RegionInfo) -> Result<RecoveredEdits> {
+    /// What there is for a region, once: `has_dir` tells whether its directory has one of recovered edits.
+    pub(crate) fn find(env: &RegionEnv, info: &RegionInfo, has_dir: bool) -> Result<RecoveredEdits> {
+        let mut edits = if has_dir { RecoveredEdits::list(env, info)? } else { RecoveredEdits::default() };
+        let region = info.encoded_name();
+        // Where there are files they are flushed at the end under the highest id: the rest must come with them.
+        let to_files = !edits.files.is_empty();
+        match env.log.take_inherited(region, to_files).map_err(|e| RegionError::log(region, e))? {
+            Inherited::Nothing => {}
+            Inherited::Written => edits = RecoveredEdits::list(env, info)?,
+            Inherited::Edits(inherited) => {
+                let last = inherited.iter().map(|edit| edit.seq_id).max();
+                edits.max_seq_id = edits.max_seq_id.max(last.unwrap_or(SeqId(0)));
+                edits.inherited = inherited;
+            }
+        }
+        Ok(edits)
+    }
+
+    fn list(env: &RegionEnv, info: &RegionInfo) -> Result<RecoveredEdits> {
         let region = info.encoded_name();
         let dir = region_dir(info).join(RECOVERED_EDITS_DIR);
         let entries = env.volume.list(&dir).map_err(|e| RegionError::volume(region, e))?;
         let from_names = layout::max_seq_id_file(entries.iter().map(|entry| entry.name.as_str()));
         let files = wal::recovered_edits(&*env.volume, &region_dir(info)).map_err(|e| RegionError::log(region, e))?;
         let from_files = files.iter().map(|(seq_id, _)| *seq_id).max();
-        Ok(RecoveredEdits { files, max_seq_id: from_names.max(from_files).unwrap_or(SeqId(0)) })
+        let max_seq_id = from_names.max(from_files).unwrap_or(SeqId(0));
+        Ok(RecoveredEdits { files, inherited: Vec::new(), max_seq_id })
     }
 }
 
 impl Region {
-    /// Brings the edits in, flushes and removes them; returns the nonces they carried.
-    pub(crate) fn replay(&self, edits: &RecoveredEdits) -> Result<Vec<RecoveredNonce>> {
-        let mut nonces = Vec::new();
-        if edits.files.is_empty() {
-            return Ok(nonces);
+    /// Brings the edits in. Those of files are flushed, and the files removed.
+    pub(crate) fn replay(&self, edits: RecoveredEdits) -> Result<Replayed> {
+        let RecoveredEdits { files, inherited, .. } = edits;
+        if inherited.is_empty() {
+            let nonces = if files.is_empty() { Vec::new() } else { self.replay_files(&files)? };
+            return Ok(Replayed { nonces, kept: None });
         }
+        let mut nonces = Vec::new();
+        let mut lowest = vec![None; self.stores.len()];
+        for edit in inherited {
+            // Servers whose clocks went back left their logs in another order than their ids.
+            self.replay_edit(&edit, &mut nonces, |store| {
+                lowest[store] = Some(lowest[store].map_or(edit.seq_id, |lowest: SeqId| lowest.min(edit.seq_id)));
+            });
+        }
+        // The files with the nonces go when the edits are flushed.
+        self.save_nonces(&nonces)?;
+        Ok(Replayed { nonces, kept: Some(lowest) })
+    }
+
+    /// The region is open: from here on it answers for the edits that it has in memory. Not earlier, for what fails in between is begun
+    /// anew with the log's copy.
+    pub(crate) fn keep_inherited(&self, lowest: Vec<Option<SeqId>>) {
+        let lowest = self.stores.iter().zip(lowest);
+        let lowest: Vec<_> = lowest.filter_map(|(store, lowest)| Some((&*store.name, lowest?))).collect();
+        self.env().log.keep_inherited(self.name(), &lowest);
+    }
+
+    fn replay_files(&self, files: &[(SeqId, FilePath)]) -> Result<Vec<RecoveredNonce>> {
+        let mut nonces = Vec::new();
         let volume = &*self.env().volume;
         let mut aside = Vec::new();
         // Files whose edits are all in store files are read too: their nonces are nowhere else.
-        for (_, path) in &edits.files {
+        for (_, path) in files {
             match self.replay_file(path, &mut nonces) {
                 Err(RegionError::Log { source, .. })
                     if self.settings.skip_errors && matches!(&*source, wal::Error::Corrupt { .. }) =>
@@ -61,7 +114,7 @@ impl Region {
         self.flush_all("replayed edits")?;
         self.save_nonces(&nonces)?;
         let wrap = |e| RegionError::volume(self.name(), e);
-        for (_, path) in &edits.files {
+        for (_, path) in files {
             if aside.contains(path) {
                 let now = self.env().clock.now_ms();
                 volume.rename(path, &path.parent().join(format!("{}.{now}", path.name()))).map_err(wrap)?;
@@ -97,39 +150,49 @@ impl Region {
                 continue;
             }
             let seq_id = entry.key.seq_id;
-            if let Some((group, number)) = entry.key.nonce {
-                let nonce = Nonce { group, number };
-                nonces.push(RecoveredNonce { nonce, write_time_ms: entry.key.write_time.0 });
-            }
-            let mut inserted = 0;
-            let mut cells = entry.cells.iter().map(|cell| cell.with_seq_id(seq_id)).peekable();
-            while let Some(first) = cells.next() {
-                // Together, for places that are looked for side by side cost less.
-                let family = first.family();
-                let mut run = vec![first];
-                run.extend(std::iter::from_fn(|| cells.next_if(|cell| cell.family() == family)));
-                if family == METAFAMILY {
-                    continue;
-                }
-                // A family that was deleted since has no use for its edits.
-                let Some(store) = self.store(family) else { continue };
-                if seq_id <= store.max_flushed() {
-                    continue;
-                }
-                let segment = store.peek().memory.active().clone();
-                let mut inserter = segment.inserter();
-                inserter.insert_all(&run);
-                let growth = inserter.finish();
-                self.grew(growth.heap_bytes as i64, growth.data_bytes as i64);
-                inserted += run.len() as u64;
-            }
-            if inserted > 0 {
-                self.note_edits(inserted, entry.key.write_time.0);
-                if self.memstore_bytes() > self.flush_size_bytes() {
-                    self.flush_replayed(seq_id)?;
-                }
+            let Key { write_time, nonce, .. } = entry.key;
+            let edit = InheritedEdit { seq_id, write_time, nonce, cells: entry.cells };
+            if self.replay_edit(&edit, nonces, |_| ()) && self.memstore_bytes() > self.flush_size_bytes() {
+                self.flush_replayed(seq_id)?;
             }
         }
         Ok(())
+    }
+
+    /// Brings an edit in; tells which stores got cells, and whether one did.
+    fn replay_edit(&self, edit: &InheritedEdit, nonces: &mut Vec<RecoveredNonce>, mut got: impl FnMut(usize)) -> bool {
+        let seq_id = edit.seq_id;
+        if let Some((group, number)) = edit.nonce {
+            let nonce = Nonce { group, number };
+            nonces.push(RecoveredNonce { nonce, write_time_ms: edit.write_time.0 });
+        }
+        let mut inserted = 0;
+        let mut cells = edit.cells.iter().map(|cell| cell.with_seq_id(seq_id)).peekable();
+        while let Some(first) = cells.next() {
+            // Together, for places that are looked for side by side cost less.
+            let family = first.family();
+            let mut run = vec![first];
+            run.extend(std::iter::from_fn(|| cells.next_if(|cell| cell.family() == family)));
+            if family == METAFAMILY {
+                continue;
+            }
+            // A family that was deleted since has no use for its edits.
+            let Some(index) = self.stores.iter().position(|store| store.name == family) else { continue };
+            let store = &self.stores[index];
+            if seq_id <= store.max_flushed() {
+                continue;
+            }
+            let segment = store.peek().memory.active().clone();
+            let mut inserter = segment.inserter();
+            inserter.insert_all(&run);
+            let growth = inserter.finish();
+            self.grew(growth.heap_bytes as i64, growth.data_bytes as i64);
+            inserted += run.len() as u64;
+            got(index);
+        }
+        if inserted > 0 {
+            self.note_edits(inserted, edit.write_time.0);
+        }
+        inserted > 0
     }
 }

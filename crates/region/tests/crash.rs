@@ -195,8 +195,13 @@ fn state_of(region: &Arc<Region>) -> State {
 }
 
 fn recover(volume: MemVolume, promises: &Promises, what: &str) {
-    let server = Server::try_on(volume, START + 1_000_000, &config(), 77)
-        .unwrap_or_else(|error| panic!("{what}: the log cannot be split: {error}"));
+    recover_by(volume.snapshot(), promises, &format!("{what}, logs taken over"), true);
+    recover_by(volume, promises, what, false);
+}
+
+fn recover_by(volume: MemVolume, promises: &Promises, what: &str, inherits: bool) {
+    let server = Server::after(volume, START + 1_000_000, &config(), 77, inherits)
+        .unwrap_or_else(|error| panic!("{what}: the log cannot be read: {error}"));
     let (table, info) = (table(), whole_table());
     let region = server.open(&info, &table).unwrap_or_else(|error| panic!("{what}: the region does not open: {error}"));
     let seen = state_of(&region);

@@ -218,6 +218,33 @@ impl RegionServer {
     }
 
     /// Its logs: everybody's, and that of hbase:meta.
+    /// Bytes of edits that recovery may hold in memory, for a server with `budget_bytes` in all.
+    pub fn recovery_hold_bytes(config: &Config, budget_bytes: u64) -> u64 {
+        let low_bytes = MemoryMarks::new(config, budget_bytes).low_bytes;
+        (low_bytes as f64 * config.get(&settings::RECOVERY_MEMORY_FRACTION)) as u64
+    }
+
+    /// To be called when every region has been opened after a start: what the logs took over ([`wal::Log::inherit`]) for regions that
+    /// were not is written to files, and regions with edits of earlier lives in memory are flushed soon. Waits for the disk.
+    pub fn settle_inheritance(&self) {
+        for log in self.logs() {
+            match log.write_out_inherited() {
+                Ok(0) => {}
+                Ok(count) => tracing::info!("edits of {count} regions that are not open went to their recovered.edits"),
+                Err(error) => tracing::warn!(
+                    "edits of regions that are not open stay in memory and in the logs of the earlier server: they could not be written to \
+                     recovered.edits ({error})"
+                ),
+            }
+        }
+        for region in self.regions() {
+            let lowest = region.env().log.lowest_unflushed(region.name());
+            if lowest.is_some_and(|lowest| lowest < region.open_seq_id()) {
+                self.flushes.push(region.name(), "edits of an earlier life");
+            }
+        }
+    }
+
     pub(crate) fn logs(&self) -> [&Arc<wal::Log>; 2] {
         [&self.env.log, &self.meta_env.log]
     }

@@ -43,6 +43,18 @@ pub const GLOBAL_MEMSTORE_LOWER_FRACTION: Setting<f64> = Setting {
     doc: "Share of the memstores' limit above which the largest regions are flushed.",
 };
 
+/// How much of the memstores' memory recovery may use.
+pub const RECOVERY_MEMORY_FRACTION: Setting<f64> = Setting {
+    key: "basalt.recovery.memory.fraction",
+    default: 1.0,
+    min: 0.0,
+    max: 1.0,
+    unit: "fraction",
+    doc: "Share of the memstores' memory (below the mark where flushes begin) up to which what the logs of a killed server hold is brought \
+          back in memory at a start. With more in the logs it is split into files of recovered.edits first, which takes longer; 0 always \
+          does so.",
+};
+
 /// Threads that flush.
 pub const FLUSHER_COUNT: Setting<u32> = Setting {
     key: "hbase.hstore.flusher.count",
@@ -159,6 +171,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &SCANNER_MAX_RESULT_SIZE,
     &GLOBAL_MEMSTORE_FRACTION,
     &GLOBAL_MEMSTORE_LOWER_FRACTION,
+    &RECOVERY_MEMORY_FRACTION,
     &FLUSHER_COUNT,
     &SMALL_COMPACTION_THREADS,
     &LARGE_COMPACTION_THREADS,

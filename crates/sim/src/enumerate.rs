@@ -116,7 +116,11 @@ pub fn visit(list: List, every: u64, torn: u64) -> Result<Visited, Violation> {
 
 /// The files after `stop` calls of the list, the promises made until then, and whether the list had ended.
 fn stopped_after(list: List, from: &MemVolume, promises: &Promises, stop: u64) -> (MemVolume, Promises, bool) {
-    let mut world = World::on(from.snapshot(), 11 + stop, calm_settings());
+    let mut settings = calm_settings();
+    if list == List::RecoveryByFiles {
+        settings.set("basalt.recovery.memory.fraction", "0");
+    }
+    let mut world = World::on(from.snapshot(), 11 + stop, settings);
     world.clock.advance_ms(100_000);
     let runtime = World::runtime();
     let (promised, ended) = runtime.block_on(async {
@@ -133,6 +137,11 @@ fn stopped_after(list: List, from: &MemVolume, promises: &Promises, stop: u64) -
         };
         let desk = desk(&life, promises.clone());
         if list.is_start() {
+            // What it brought back in memory goes to files now, and the logs it came from are put away.
+            while life.server.step_flush() {}
+            for log in &life.logs {
+                let _told_by_the_volume = log.archive_flushed();
+            }
             return (promises.clone(), !world.volume.is_stopped());
         }
         assert!(work::quiet(&desk).await, "{list}: no faults yet");

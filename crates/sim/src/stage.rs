@@ -25,6 +25,7 @@ pub fn calm_settings() -> Config {
     config.set("hbase.hregion.memstore.flush.size", "10000000");
     config.set("hbase.hstore.compaction.min", "3");
     config.set("hbase.hregion.max.filesize", "10000000");
+    config.set("basalt.recovery.memory.fraction", "1");
     config.set("hbase.catalogjanitor.interval", "86400000");
     config.set("hbase.master.cleaner.interval", "86400000");
     config.set("hbase.wal.hsync", "true");

@@ -42,8 +42,10 @@ pub enum List {
     Enable,
     Truncate,
     Delete,
-    /// A start after a kill: logs are split, regions replay them and flush.
+    /// A start after a kill: logs are read, regions take their edits from memory; then they flush, and the logs go to the archive.
     Recovery,
+    /// The same with logs that are split into files, which regions replay and flush while they open.
+    RecoveryByFiles,
     /// A start on nothing.
     FirstStart,
     CleanStop,
@@ -51,7 +53,7 @@ pub enum List {
 
 impl List {
     /// Every list.
-    pub const ALL: [List; 23] = [
+    pub const ALL: [List; 24] = [
         List::Append,
         List::Roll,
         List::Flush,
@@ -73,13 +75,14 @@ impl List {
         List::Truncate,
         List::Delete,
         List::Recovery,
+        List::RecoveryByFiles,
         List::FirstStart,
         List::CleanStop,
     ];
 
     /// Whether the steps are the start itself.
     pub fn is_start(self) -> bool {
-        matches!(self, List::Recovery | List::FirstStart)
+        matches!(self, List::Recovery | List::RecoveryByFiles | List::FirstStart)
     }
 }
 
@@ -297,7 +300,7 @@ pub async fn before(list: List, desk: &Desk) {
             fill(desk).await;
             disable(desk).await;
         }
-        List::Recovery | List::CleanStop | List::FirstStart => {
+        List::Recovery | List::RecoveryByFiles | List::CleanStop | List::FirstStart => {
             create(desk).await;
             fill(desk).await;
             flush(desk, &["g"]);
@@ -405,6 +408,6 @@ pub async fn take(list: List, desk: &Desk) {
         }
         List::Delete => change(desk, None, true, master.delete_table(&name, &caller)).await,
         List::CleanStop => drop(desk.life.stop().await),
-        List::Recovery | List::FirstStart => {}
+        List::Recovery | List::RecoveryByFiles | List::FirstStart => {}
     }
 }

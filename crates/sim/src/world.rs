@@ -59,6 +59,9 @@ pub struct Life {
     archived: Arc<AtomicU64>,
 }
 
+/// What a server may use.
+const MEMORY_BUDGET_BYTES: u64 = 64 << 20;
+
 /// Settings under which things happen soon.
 pub fn small_settings(dice: &Dice) -> Config {
     let mut config = Config::default();
@@ -67,6 +70,7 @@ pub fn small_settings(dice: &Dice) -> Config {
     set("hbase.hregion.percolumnfamilyflush.size.lower.bound.min", [0, 500, 100_000][dice.below(3) as usize]);
     set("hbase.regionserver.hlog.blocksize", [8_192, 65_536][dice.below(2) as usize]);
     set("hbase.regionserver.maxlogs", 2 + dice.below(6));
+    set("basalt.recovery.memory.fraction", dice.below(2));
     set("hbase.hstore.compaction.min", 2 + dice.below(3));
     set("hbase.hregion.majorcompaction", [0, 86_400_000][dice.below(2) as usize]);
     set("hbase.hregion.max.filesize", [30_000, 10_000_000][dice.below(2) as usize]);
@@ -127,13 +131,20 @@ impl World {
         let volume: Arc<dyn Volume> = Arc::new(self.volume.clone());
         let clock: Arc<dyn Clock> = self.clock.clone();
         let cluster_id = master::rootdir::prepare(&*volume, &self.dice).map_err(|e| format!("root directory: {e}"))?;
-        local::recover_logs(&*volume, &name.to_string()).map_err(|e| format!("recovery: {e}"))?;
+        let recovery = local::Recovery {
+            worker: &name.to_string(),
+            hold_bytes: RegionServer::recovery_hold_bytes(&self.config, MEMORY_BUDGET_BYTES),
+            for_each: &|count, work| (0..count).for_each(work),
+        };
+        let recovered = local::recover_logs(&*volume, &recovery).map_err(|e| format!("recovery: {e}"))?;
         let dir = FilePath::new("WALs").join(name.to_string());
         let log = |options: wal::LogOptions| {
             wal::Log::create(volume.clone(), dir.clone(), &name.to_string(), options, clock.clone())
                 .map_err(|e| format!("new log: {e}"))
         };
         let logs = [log(wal::LogOptions::from_config(&self.config))?, log(wal::LogOptions::of_meta(&self.config))?];
+        logs[0].inherit(recovered.others);
+        logs[1].inherit(recovered.meta);
         let env = Arc::new(RegionEnv {
             volume: volume.clone(),
             log: logs[0].clone(),
@@ -152,7 +163,7 @@ impl World {
             env,
             meta_env,
             config: self.config.clone(),
-            memory_budget_bytes: 64 << 20,
+            memory_budget_bytes: MEMORY_BUDGET_BYTES,
             on_fatal: Arc::new(move |why| _ = told.lock().get_or_insert(why)),
             on_stop_request: Arc::new(|_| ()),
         });
@@ -192,6 +203,7 @@ impl World {
             Some(started) => started.map_err(|e| format!("master: {e}"))?,
             None => return Err("the machine went off while the master started".into()),
         };
+        server.settle_inheritance();
         let (splitter, runtime) = (Arc::downgrade(&master), tokio::runtime::Handle::current());
         server.set_split_requests(Arc::new(move |region: RegionInfo, row| {
             let Some(splitter) = splitter.upgrade() else { return };

@@ -9,7 +9,7 @@ fn all_of(lists: &[List]) {
     let thorough = std::env::var_os("BASALT_TEST_THOROUGH").is_some();
     for list in lists {
         let every = match list {
-            List::Recovery | List::FirstStart | List::CleanStop if !thorough => 17,
+            List::Recovery | List::RecoveryByFiles | List::FirstStart | List::CleanStop if !thorough => 17,
             List::Append | List::Flush | List::FlushOneFamily | List::Roll | List::MobFlush => 1,
             _ if thorough => 1,
             _ => 5,
@@ -55,5 +55,5 @@ fn f03_every_crash_state_of_ddl() {
 
 #[test]
 fn f13_every_crash_state_of_recovery() {
-    all_of(&[List::Recovery, List::FirstStart, List::CleanStop]);
+    all_of(&[List::Recovery, List::RecoveryByFiles, List::FirstStart, List::CleanStop]);
 }

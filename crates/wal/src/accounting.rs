@@ -48,6 +48,14 @@ impl SequenceIdAccounting {
         }
     }
 
+    /// Notes ids of files from before this log: the region's lowest unflushed one of each family, in place of what was noted so before.
+    /// To be told before anything of the region is appended.
+    pub fn inherit<'a>(&mut self, region: &Arc<str>, lowest: impl IntoIterator<Item = (&'a [u8], SeqId)>) {
+        let ids = self.regions.entry(Arc::clone(region)).or_default();
+        ids.unflushed = lowest.into_iter().map(|(family, id)| (Box::from(family), id)).collect();
+        self.forget_if_idle(region);
+    }
+
     /// The highest id of each region in the current file, which ends here.
     pub fn take_highest(&mut self) -> BTreeMap<Arc<str>, SeqId> {
         let mut all = BTreeMap::new();

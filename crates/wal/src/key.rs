@@ -1,5 +1,6 @@
 //! The key of an entry (`WALKey`): written by hand straight into a buffer, read through the generated message.
 
+use crate::marker::{self, Marker};
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;
 use cell::CellBlock;
@@ -95,6 +96,16 @@ impl Entry {
     /// Whether this is a marker (family METAFAMILY) and not data.
     pub fn is_marker(&self) -> bool {
         self.cells.iter().next().is_some_and(|cell| cell.family() == crate::marker::METAFAMILY)
+    }
+
+    /// Whether a region needs it at recovery: data, and the markers of compactions, whose inputs must not come back, and of
+    /// nonces that an earlier recovery saved.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.cells.iter().any(|cell| {
+            cell.family() != marker::METAFAMILY
+                || cell.qualifier() == marker::NONCE
+                || matches!(Marker::decode(cell), Ok(Some(Marker::Compaction(_))) | Err(_))
+        })
     }
 }
 

@@ -22,6 +22,7 @@ mod compress;
 mod dictionary;
 mod error;
 mod header;
+mod inherit;
 mod key;
 mod log;
 pub mod marker;
@@ -36,13 +37,14 @@ mod writer;
 
 pub use accounting::SequenceIdAccounting;
 pub use error::{Error, Result, SyncFailed};
+pub use inherit::{Gathered, HoldBudget, Inheritance, InheritedEdit, ReadLog, gather};
 pub use key::{ClusterId, Entry, EntryKey, Key, ReplicationScope};
-pub use log::{Log, LogFile, LogStats, RegionToFlush, Rolled};
+pub use log::{Inherited, Log, LogFile, LogStats, RegionToFlush, Rolled};
 pub use options::{LogOptions, SyncMode};
 pub use reader::Reader;
 pub use split::{
-    RegionDirectories, SplitDestination, SplitOptions, SplitReport, SplitTarget, recovered_edits, split_directory,
-    split_file,
+    RegionDirectories, SplitDestination, SplitOptions, SplitReport, SplitTarget, put_away, recovered_edits,
+    split_directory, split_file,
 };
 pub use ticket::{Level, Ticket};
 pub use writer::FileWriter;

@@ -9,6 +9,7 @@
 
 mod files;
 mod group;
+mod inherited;
 
 use crate::key::{EntryKey, KeyParts, encode};
 use crate::ticket::Done;
@@ -23,6 +24,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use files::{LogFile, RegionToFlush, Rolled};
+pub use inherited::Inherited;
 
 /// A server's write-ahead log. One for all its regions (and one more for hbase:meta).
 pub struct Log {
@@ -46,6 +48,8 @@ pub struct Log {
     disk: Mutex<Disk>,
     roll: Mutex<()>,
     last_file_ms: AtomicI64,
+    /// Edits of servers that are no more, for regions that were not opened yet. Before every other lock.
+    inherited: Mutex<inherited::Waiting>,
 }
 
 struct State {
@@ -230,6 +234,7 @@ impl Log {
             disk: Mutex::new(disk),
             roll: Mutex::new(()),
             last_file_ms: AtomicI64::new(0),
+            inherited: Mutex::default(),
         });
         log.volume.create_dir_all_durable(&log.dir)?;
         let file = log.create_file()?;

@@ -99,6 +99,11 @@ impl Reader {
         self.promised
     }
 
+    /// Tells the operating system that a part of the file will not be read again.
+    pub(crate) fn forget_range(&self, offset: u64, len: u64) {
+        self.source.file().forget_range(offset, len);
+    }
+
     /// Looks at the file's length again; returns whether it changed. A file that was closed does not change.
     ///
     /// # Errors

@@ -9,7 +9,6 @@
 //!     No file stays open.
 //!  3. Directories of regions are never made: a region that is gone stays gone, its edits are dropped (HBASE-24189).
 
-use crate::marker::{self, Marker};
 use crate::{Entry, Error, FileWriter, Key, Reader, Result};
 use base::SeqId;
 use cell::CellBlock;
@@ -156,15 +155,24 @@ pub fn split_directory(
         report.files.extend(one.files);
         let target = if one.damaged.is_empty() { archive_dir } else { &options.corrupt_dir };
         report.damaged.extend(one.damaged);
-        volume.create_dir_all_durable(target)?;
-        // A server that was killed leaves the room that it had reserved for the file. It matters only if the disk is nearly full.
-        let _ = volume.release_reserved(&wal);
-        volume.rename(&wal, &target.join(&entry.name))?;
-        volume.sync_dir(target)?;
+        put_away(volume, &wal, target)?;
     }
     volume.remove_dir_all(wal_dir)?;
     volume.sync_dir(&wal_dir.parent())?;
     Ok(report)
+}
+
+/// Moves a log that is not needed any more to a directory, durably.
+///
+/// # Errors
+/// When it cannot be moved.
+pub fn put_away(volume: &dyn Volume, wal: &FilePath, dir: &FilePath) -> Result<()> {
+    volume.create_dir_all_durable(dir)?;
+    // A server that was killed leaves the room that it had reserved for the file. It matters only if the disk is nearly full.
+    let _ = volume.release_reserved(wal);
+    volume.rename(wal, &dir.join(wal.name()))?;
+    volume.sync_dir(dir)?;
+    Ok(())
 }
 
 /// Splits one log file; leaves it where it is.
@@ -182,9 +190,31 @@ pub fn split_file(
 }
 
 /// (region, id) of entries that may also be in a later file, to which a failed sync has moved them.
-type Doubtful = HashSet<(Arc<str>, SeqId)>;
+pub(crate) type Doubtful = HashSet<(Arc<str>, SeqId)>;
 
-fn split_one(
+/// The entries of a file of which it does not say that they were synced.
+#[derive(Default)]
+pub(crate) struct Unpromised(Vec<(u64, Arc<str>, SeqId)>);
+
+impl Unpromised {
+    /// Takes note of an entry that was just read.
+    pub(crate) fn note(&mut self, reader: &Reader, entry: &Entry) {
+        if !reader.is_sealed() || reader.has_trailer() {
+            return;
+        }
+        let promised = reader.promised_len();
+        if self.0.first().is_some_and(|(offset, ..)| *offset < promised) {
+            self.0.retain(|(offset, ..)| *offset >= promised);
+        }
+        self.0.push((entry.offset, Arc::clone(&entry.key.region), entry.key.seq_id));
+    }
+
+    pub(crate) fn into_ids(self) -> Vec<(Arc<str>, SeqId)> {
+        self.0.into_iter().map(|(_, region, seq_id)| (region, seq_id)).collect()
+    }
+}
+
+pub(crate) fn split_one(
     volume: &dyn Volume,
     wal: &FilePath,
     target: &mut dyn SplitTarget,
@@ -206,7 +236,7 @@ fn split_one(
         parts: Vec::new(),
         report: SplitReport::default(),
     };
-    let mut unpromised: Vec<(u64, Arc<str>, SeqId)> = Vec::new();
+    let mut unpromised = Unpromised::default();
     let outcome = (|| {
         loop {
             let entry = match reader.next() {
@@ -218,15 +248,8 @@ fn split_one(
                 }
                 Err(error) => return Err(error),
             };
-            let id = (Arc::clone(&entry.key.region), entry.key.seq_id);
-            if reader.is_sealed() && !reader.has_trailer() {
-                let promised = reader.promised_len();
-                if unpromised.first().is_some_and(|(offset, ..)| *offset < promised) {
-                    unpromised.retain(|(offset, ..)| *offset >= promised);
-                }
-                unpromised.push((entry.offset, Arc::clone(&id.0), id.1));
-            }
-            if !doubtful.contains(&id) {
+            unpromised.note(&reader, &entry);
+            if doubtful.is_empty() || !doubtful.contains(&(Arc::clone(&entry.key.region), entry.key.seq_id)) {
                 splitter.take(entry, target)?;
             }
         }
@@ -236,7 +259,7 @@ fn split_one(
         splitter.remove_parts();
         return Err(error);
     }
-    doubtful.extend(unpromised.into_iter().map(|(_, region, seq_id)| (region, seq_id)));
+    doubtful.extend(unpromised.into_ids());
     Ok(splitter.report)
 }
 
@@ -269,6 +292,7 @@ const ENTRY_BYTES: usize = size_of::<(Key, CellBlock)>() + 64;
 impl Splitter<'_> {
     fn take(&mut self, entry: Entry, target: &mut dyn SplitTarget) -> Result<()> {
         self.report.entries += 1;
+        let wanted = entry.is_wanted();
         let Entry { key, cells, .. } = entry;
         let region = match self.regions.get_mut(&key.region) {
             Some(region) => region,
@@ -279,7 +303,7 @@ impl Splitter<'_> {
             }
         };
         let SplitDestination::Directory { flushed, .. } = &region.destination else { return Ok(()) };
-        if flushed.is_some_and(|flushed| key.seq_id <= flushed) || !is_wanted(&cells) {
+        if flushed.is_some_and(|flushed| key.seq_id <= flushed) || !wanted {
             return Ok(());
         }
         let bytes = cells.bytes().len() + ENTRY_BYTES;
@@ -367,14 +391,4 @@ fn covers(volume: &dyn Volume, path: &FilePath, first: SeqId) -> Result<bool> {
         Err(Error::Corrupt { .. }) => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// Data, and the markers that a region needs at recovery: of compactions, whose inputs must not come back, and of
-/// nonces that an earlier recovery saved.
-fn is_wanted(cells: &CellBlock) -> bool {
-    cells.iter().any(|cell| {
-        cell.family() != marker::METAFAMILY
-            || cell.qualifier() == marker::NONCE
-            || matches!(Marker::decode(cell), Ok(Some(Marker::Compaction(_))) | Err(_))
-    })
 }

@@ -32,12 +32,23 @@ impl Server {
 
     /// On what a server before left. Logs that are there are split first.
     pub fn try_on(volume: MemVolume, now_ms: i64, config: &Config, seed: u64) -> Result<Server, String> {
+        Server::after(volume, now_ms, config, seed, false)
+    }
+
+    /// As [`Server::try_on`]; with `inherits` the new log takes the old ones over.
+    pub fn after(volume: MemVolume, now_ms: i64, config: &Config, seed: u64, inherits: bool) -> Result<Server, String> {
         let clock = Arc::new(ManualClock::new(now_ms));
         let shared: Arc<dyn Volume> = Arc::new(volume.clone());
         let wals = FilePath::new("WALs");
         let old = FilePath::new("oldWALs");
         shared.create_dir_all_durable(&old).map_err(|e| e.to_string())?;
-        if shared.exists(&wals).map_err(|e| e.to_string())? {
+        let mut inheritance = wal::Inheritance::default();
+        if inherits && shared.exists(&wals).map_err(|e| e.to_string())? {
+            for entry in shared.list(&wals).map_err(|e| e.to_string())? {
+                let gathered = read_logs(&*shared, &wals.join(&entry.name)).map_err(|e| e.to_string())?;
+                inheritance.append(gathered.others);
+            }
+        } else if shared.exists(&wals).map_err(|e| e.to_string())? {
             for entry in shared.list(&wals).map_err(|e| e.to_string())? {
                 let mut target =
                     wal::RegionDirectories { volume: &*shared, root: FilePath::root(), flushed: |_: &str| None };
@@ -54,6 +65,7 @@ impl Server {
         let dir = wals.join(format!("server-{now_ms}-{seed}"));
         let options = wal::LogOptions { archive_dir: old, ..wal::LogOptions::default() };
         let log = wal::Log::create(shared.clone(), dir, SERVER, options, clock.clone()).map_err(|e| e.to_string())?;
+        log.inherit(inheritance);
         let dice = Arc::new(Dice::seeded(seed));
         let env = Arc::new(RegionEnv {
             volume: shared,
@@ -77,6 +89,14 @@ impl Server {
         let table = Arc::new(TableDescriptor::new(table_name(), families));
         self.open(&whole_table(), &table).expect("a new region opens")
     }
+}
+
+fn read_logs(volume: &dyn Volume, dir: &FilePath) -> wal::Result<wal::Gathered> {
+    let budget = wal::HoldBudget::new(u64::MAX);
+    let read = |name: &str| wal::ReadLog::read(volume, &dir.join(name), &budget, &|_| true);
+    let logs: wal::Result<Option<Vec<_>>> = volume.list(dir)?.iter().map(|entry| read(&entry.name)).collect();
+    let mut target = wal::RegionDirectories { volume, root: FilePath::root(), flushed: |_: &str| None };
+    Ok(wal::gather(logs?.expect("there is room, and syncs do not fail"), &mut target)?.expect("there is no hbase:meta"))
 }
 
 pub fn table_name() -> TableName {

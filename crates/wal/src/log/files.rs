@@ -346,9 +346,26 @@ impl Log {
             self.volume.sync_dir(archive_dir)?;
             self.state.lock().closed_files.retain(|file| file.path != path);
             moved.push(target);
+            let dir = path.parent();
+            if dir != self.dir {
+                self.leave(&dir)?;
+            }
         }
         self.volume.sync_dir(&self.dir)?;
         Ok(moved)
+    }
+
+    /// A file of a server that is no more is gone from its directory; with the last one goes the directory.
+    fn leave(&self, dir: &FilePath) -> Result<()> {
+        // The other log of this server may have been quicker.
+        if !self.volume.exists(dir)? {
+            return Ok(());
+        }
+        if !self.volume.list(dir)?.is_empty() {
+            return Ok(self.volume.sync_dir(dir)?);
+        }
+        self.volume.remove_dir_all(dir)?;
+        Ok(self.volume.sync_dir(&dir.parent())?)
     }
 
     /// When more than `max_logs` closed files wait for flushes: the regions and families that hold the oldest back.

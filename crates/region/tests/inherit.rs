@@ -1,0 +1,166 @@
+//! Regions take what a killed server had in its logs from the log that took these over.
+
+mod common;
+
+use basalt_region::{CloseMode, FlushRequest};
+use base::{Config, Dice, SeqId};
+use common::*;
+use fs::mem::{Fault, Op};
+use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
+use model::{Scan, TableDescriptor};
+use std::sync::Arc;
+
+const START: i64 = 1_700_000_000_000;
+
+fn table() -> Arc<TableDescriptor> {
+    Arc::new(TableDescriptor::new(table_name(), [family("f"), family("g")]))
+}
+
+fn heir(volume: &MemVolume, life: u64) -> Server {
+    let now_ms = START + i64::try_from(life).expect("small") * 1_000;
+    Server::after(volume.clone(), now_ms, &Config::default(), life, true).expect("logs are read")
+}
+
+/// A life that writes these rows and is killed.
+fn write_and_die(volume: &MemVolume, life: u64, rows: &[&str]) {
+    let server = heir(volume, life);
+    let region = server.open(&whole_table(), &table()).expect("it opens");
+    for row in rows {
+        write(&region, &[put(row, "f", "q", LATEST, row)]);
+    }
+}
+
+fn rows(server: &Server) -> Vec<String> {
+    let region = server.open(&whole_table(), &table()).expect("it opens");
+    let rows = scan(&region, &Scan::default(), 0);
+    rows.concat().iter().map(|cell| cell.split('/').next().expect("a row").to_owned()).collect()
+}
+
+fn lowest(server: &Server) -> Option<SeqId> {
+    server.env.log.lowest_unflushed(whole_table().encoded_name())
+}
+
+#[test]
+fn edits_are_back_without_a_file_being_written() {
+    let volume = MemVolume::new();
+    write_and_die(&volume, 1, &["a", "b"]);
+    let server = heir(&volume, 2);
+    assert_eq!(rows(&server), ["a", "b"]);
+    let dir = basalt_region::layout::region_dir(&whole_table());
+    assert!(!volume.exists(&dir.join("recovered.edits")).expect("seen"), "nothing went to files");
+    assert!(lowest(&server).is_some(), "they are in memory only");
+    // Killed again before any flush, and again.
+    drop(server);
+    write_and_die(&volume, 3, &["c"]);
+    assert_eq!(rows(&heir(&volume, 4)), ["a", "b", "c"]);
+}
+
+#[test]
+fn what_was_taken_over_goes_with_the_next_flush_and_its_logs_with_it() {
+    let volume = MemVolume::new();
+    write_and_die(&volume, 1, &["a"]);
+    write_and_die(&volume, 2, &["b"]);
+    let server = heir(&volume, 3);
+    let region = server.open(&whole_table(), &table()).expect("it opens");
+    assert_eq!(server.env.log.archive_flushed().expect("archived").len(), 0);
+    write(&region, &[put("c", "f", "q", LATEST, "c")]);
+    flush(&region);
+    assert_eq!(lowest(&server), None);
+    assert_eq!(server.env.log.archive_flushed().expect("archived").len(), 2);
+    assert_eq!(volume.list(&FilePath::new("WALs")).expect("listed").len(), 1, "only the server's own is left");
+    region.close(CloseMode::Flush).expect("closed");
+    assert_eq!(rows(&server), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_log_with_lower_ids_that_is_read_later_is_not_released_too_soon() {
+    let volume = MemVolume::new();
+    // The clock went back: the second life's directory sorts before the first one's.
+    write_and_die(&volume, 8, &["a", "b"]);
+    write_and_die(&volume, 3, &["c"]);
+    let names: Vec<String> = volume.list(&FilePath::new("WALs")).expect("listed").into_iter().map(|e| e.name).collect();
+    assert!(names[0] < names[1] && names[0].contains("-3"), "{names:?}");
+    let server = heir(&volume, 9);
+    let region = server.open(&whole_table(), &table()).expect("it opens");
+    let first = lowest(&server).expect("in memory");
+    assert!(first < region.open_seq_id());
+    let ids = |life: u64| {
+        let dir =
+            FilePath::new("WALs").join(names.iter().find(|name| name.ends_with(&format!("-{life}"))).expect("it"));
+        let file = dir.join(&volume.list(&dir).expect("listed")[0].name);
+        let mut reader = wal::Reader::open(&volume, &file).expect("a log");
+        let data = std::iter::from_fn(|| reader.next().expect("whole")).filter(|entry| !entry.is_marker());
+        data.map(|entry| entry.key.seq_id).collect::<Vec<_>>()
+    };
+    assert_eq!(Some(&first), ids(8).iter().min(), "of the first life; the second has {:?}", ids(3));
+}
+
+#[test]
+fn an_opening_that_fails_after_it_took_its_edits_loses_none() {
+    let volume = MemVolume::new();
+    write_and_die(&volume, 1, &["a", "b"]);
+    let server = heir(&volume, 2);
+    // A log on a full disk takes no entry, and an opening ends with one.
+    let log = &server.env.log;
+    let region = whole_table();
+    let key = wal::EntryKey::new(region.encoded_name(), "t", SeqId(1), base::TimestampMs(5), &[]);
+    volume.set_capacity(Some(0));
+    log.append(&key, &[], 0).expect("it waits");
+    log.sync_once().expect_err("no room");
+    server.open(&whole_table(), &table()).expect_err("the log is stalled");
+    volume.set_capacity(None);
+    log.sync_once().expect("there is room again");
+    assert_eq!(rows(&server), ["a", "b"]);
+}
+
+#[test]
+fn what_the_killed_server_had_not_synced_is_on_the_disk_before_it_is_served() {
+    let volume = MemVolume::new();
+    {
+        let server = heir(&volume, 1);
+        let region = server.open(&whole_table(), &table()).expect("it opens");
+        write(&region, &[put("a", "f", "q", LATEST, "a")]);
+        let applied = region.apply(&[put("b", "f", "q", LATEST, "b")]).expect("applied");
+        // The entry is with the operating system when the process is killed, and its sync is not done.
+        volume.inject(Fault {
+            op: Some(Op::Sync),
+            path_contains: None,
+            nth: 1,
+            kind: FaultKind::Stopped,
+            forever: true,
+        });
+        applied.commit.wait().expect_err("not synced");
+    }
+    // The process was killed, and the machine goes on.
+    let volume = volume.snapshot();
+    let server = heir(&volume, 2);
+    assert_eq!(rows(&server), ["a", "b"]);
+    // Now the machine stops as well: who saw `b` must see it again.
+    let volume = volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced);
+    assert_eq!(rows(&heir(&volume, 3)), ["a", "b"]);
+}
+
+#[test]
+fn a_store_file_whose_name_the_killed_server_had_not_synced_stays_when_its_log_goes() {
+    let volume = MemVolume::new();
+    {
+        let server = heir(&volume, 1);
+        let region = server.open(&whole_table(), &table()).expect("it opens");
+        write(&region, &[put("a", "f", "q", LATEST, "a")]);
+        for op in [Op::SyncDir, Op::RemoveFile] {
+            let path_contains = Some("/f".to_owned());
+            volume.inject(Fault { op: Some(op), path_contains, nth: 1, kind: FaultKind::Stopped, forever: true });
+        }
+        region.flush(&FlushRequest::default()).expect_err("the machine stops");
+    }
+    let volume = volume.snapshot();
+    let server = heir(&volume, 2);
+    assert_eq!(rows(&server), ["a"]);
+    assert_eq!(lowest(&server), None, "it is in the file");
+    assert_eq!(server.env.log.archive_flushed().expect("archived").len(), 1);
+    for path in volume.list(&FilePath::new("oldWALs")).expect("listed") {
+        volume.remove_file(&FilePath::new("oldWALs").join(&path.name)).expect("the cleaner may do so");
+    }
+    let volume = volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced);
+    assert_eq!(rows(&heir(&volume, 3)), ["a"]);
+}

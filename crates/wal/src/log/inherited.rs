@@ -1,0 +1,129 @@
+//! What the log took over from servers that are no more: see [`crate::Inheritance`].
+//!
+//! Always true: until a region has said what of its edits it still has in memory ([`Log::keep_inherited`]), or its edits are in files of
+//! recovered edits, every file that holds some of them stays. Only a file whose edits are all in store files goes to the archive, as with
+//! the log's own.
+
+use super::{ClosedFile, Log};
+use crate::inherit::{Inheritance, InheritedEdit};
+use crate::marker::METAFAMILY;
+use crate::split::{Doubtful, SplitDestination, SplitTarget, split_one};
+use crate::{RegionDirectories, Result, SplitOptions};
+use base::SeqId;
+use fs::FilePath;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// By region.
+pub(super) type Waiting = BTreeMap<Arc<str>, Edits>;
+
+/// Where a region's edits are beside the files.
+pub(super) enum Edits {
+    Held(Vec<InheritedEdit>),
+    /// With somebody who opens the region and has not said what became of them.
+    Given,
+}
+
+/// What there is for a region that is being opened.
+#[derive(Debug)]
+pub enum Inherited {
+    /// Nothing.
+    Nothing,
+    /// These edits, in the order of the log. [`Log::keep_inherited`] must follow when they are in memory.
+    Edits(Vec<InheritedEdit>),
+    /// They were written to the region's recovered edits just now.
+    Written,
+}
+
+impl Log {
+    /// Takes over the files and edits of servers that are no more. Once, before the first region is opened.
+    pub fn inherit(&self, inheritance: Inheritance) {
+        let Inheritance { files, edits } = inheritance;
+        let mut waiting = self.inherited.lock();
+        let mut state = self.state.lock();
+        for (region, edits) in edits {
+            // Nobody knows yet which families have them in files.
+            let lowest = edits.iter().map(|edit| (METAFAMILY, edit.seq_id)).min_by_key(|(_, id)| *id);
+            state.accounting.inherit(&region, lowest);
+            waiting.insert(region, Edits::Held(edits));
+        }
+        let files = files.into_iter();
+        let files = files.map(|file| ClosedFile { path: file.path, len_bytes: file.len_bytes, highest: file.highest });
+        state.closed_files.splice(0..0, files);
+    }
+
+    /// The edits of a region that is being opened. They are given once: if they were, and it was not said that they are in memory, they
+    /// are written to the region's recovered edits now, as they are if `to_files` asks for it.
+    ///
+    /// # Errors
+    /// When they cannot be written; may be asked for again.
+    pub fn take_inherited(&self, region: &str, to_files: bool) -> Result<Inherited> {
+        let mut waiting = self.inherited.lock();
+        let Some(edits) = waiting.get_mut(region) else { return Ok(Inherited::Nothing) };
+        if !to_files && let Edits::Held(edits) = std::mem::replace(edits, Edits::Given) {
+            return Ok(Inherited::Edits(edits));
+        }
+        let name: Arc<str> = Arc::from(region);
+        self.write_inherited(&BTreeSet::from([name]))?;
+        waiting.remove(region);
+        Ok(Inherited::Written)
+    }
+
+    /// The region's edits are in its memstores, with these as the lowest ids of its families; those not named are in store files.
+    pub fn keep_inherited(&self, region: &Arc<str>, lowest: &[(&[u8], SeqId)]) {
+        let mut waiting = self.inherited.lock();
+        if waiting.remove(region).is_some() {
+            self.state.lock().accounting.inherit(region, lowest.iter().copied());
+        }
+    }
+
+    /// Writes the edits of all regions that nobody has opened (their tables are disabled, say) to their recovered edits, and forgets them.
+    /// Returns how many regions that were. Waits for the disk, and so does meanwhile whoever opens one of them.
+    ///
+    /// # Errors
+    /// When they cannot be written. They are still held then, and their files stay.
+    pub fn write_out_inherited(&self) -> Result<usize> {
+        let mut waiting = self.inherited.lock();
+        let held = waiting.iter().filter(|(_, edits)| matches!(edits, Edits::Held(_)));
+        let names: BTreeSet<Arc<str>> = held.map(|(region, _)| Arc::clone(region)).collect();
+        if !names.is_empty() {
+            self.write_inherited(&names)?;
+            waiting.retain(|region, _| !names.contains(region));
+        }
+        Ok(names.len())
+    }
+
+    /// Splits the files once more, for some regions.
+    fn write_inherited(&self, regions: &BTreeSet<Arc<str>>) -> Result<()> {
+        let state = self.state.lock();
+        let files = state.closed_files.iter().filter(|file| file.highest.keys().any(|region| regions.contains(region)));
+        let files: Vec<FilePath> = files.map(|file| file.path.clone()).collect();
+        drop(state);
+        let options = SplitOptions { worker: self.name.clone(), ..SplitOptions::default() };
+        let directories =
+            RegionDirectories { volume: &*self.volume, root: FilePath::root(), flushed: |_: &str| None::<SeqId> };
+        let mut target = Only { regions, directories };
+        let mut doubtful = Doubtful::new();
+        for file in &files {
+            split_one(&*self.volume, file, &mut target, &options, &mut doubtful)?;
+        }
+        let mut state = self.state.lock();
+        regions.iter().for_each(|region| state.accounting.region_closed(region));
+        Ok(())
+    }
+}
+
+/// Some regions; nothing is asked of the others.
+struct Only<'a, T> {
+    regions: &'a BTreeSet<Arc<str>>,
+    directories: T,
+}
+
+impl<T: SplitTarget> SplitTarget for Only<'_, T> {
+    fn destination(&mut self, table: &str, region: &str) -> Result<SplitDestination> {
+        if self.regions.contains(region) {
+            return self.directories.destination(table, region);
+        }
+        Ok(SplitDestination::Drop)
+    }
+}
