@@ -468,10 +468,13 @@ impl Promises {
         })?;
         growing.seen = value;
         if quiet && doubted > 0 {
-            // So many are lost at least, and they are those that came last.
+            // So many are lost at least, and they are those that came last, if all were sent in one life; else nobody can say which.
             let there = (value - least).min(doubted) as usize;
             let mut by_time: Vec<(u64, Track)> = std::mem::take(&mut growing.doubted).into_iter().collect();
             by_time.sort_by_key(|(_, track)| track.acked);
+            if by_time.iter().any(|(_, track)| track.life != by_time[0].1.life) {
+                growing.given_up.extend(by_time.drain(..).map(|(nonce, _)| nonce));
+            }
             for (at, (nonce, mut track)) in by_time.into_iter().enumerate() {
                 let mut fate = Fate::Maybe;
                 if at >= there {
