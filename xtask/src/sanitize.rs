@@ -11,13 +11,13 @@ use anyhow::{Context, bail};
 use crate::report::{Outcome, Report};
 use crate::run;
 
-/// `(package, further words for cargo test)`. All `unsafe` code is the memstore's; regions, the log and RPC bring their threads to it, or
-/// have threads of their own that only ThreadSanitizer understands.
+/// `(package, further words for cargo test)`. `unsafe` code is the memstore's, and where store files are summed and their tables looked up; regions,
+/// the log and RPC bring their threads to it, or have threads of their own that only ThreadSanitizer understands.
 const SUITES: &[(&str, &[&str])] = &[
     ("basalt-memstore", &["--lib", "--tests"]),
     ("basalt-region", &["--test", "threads"]),
     ("basalt-wal", &["--lib", "--test", "crash"]),
-    ("basalt-hfile", &["--test", "cache"]),
+    ("basalt-hfile", &["--lib", "--test", "cache", "--test", "on_disk"]),
     ("basalt-rpc", &["--lib", "--test", "server"]),
 ];
 
