@@ -45,9 +45,10 @@ pub fn recover_logs(volume: &dyn Volume, recovery: &Recovery<'_>) -> wal::Result
         return Ok(recovered);
     }
     let budget = HoldBudget::new(recovery.hold_bytes);
+    let regions = Regions { volume, flushed: Mutex::default() };
     for entry in volume.list(&wals)?.into_iter().filter(|entry| entry.is_dir) {
         let dir = wals.join(&entry.name);
-        match take_over(volume, &dir, &budget, recovery)? {
+        match take_over(&regions, &dir, &budget, recovery)? {
             Some(gathered) => {
                 recovered.others.append(gathered.others);
                 recovered.meta.append(gathered.meta);
@@ -65,7 +66,7 @@ fn directories(volume: &dyn Volume) -> impl SplitTarget {
 
 /// `None` when it is too much.
 fn take_over(
-    volume: &dyn Volume,
+    regions: &Regions<'_>,
     dir: &FilePath,
     budget: &HoldBudget,
     recovery: &Recovery<'_>,
@@ -73,9 +74,9 @@ fn take_over(
     if recovery.hold_bytes == 0 {
         return Ok(None);
     }
+    let volume = regions.volume;
     let entries = volume.list(dir)?.into_iter().filter(|entry| !entry.is_dir);
     let files: Vec<FilePath> = entries.map(|entry| dir.join(&entry.name)).collect();
-    let regions = Regions { volume, flushed: Mutex::default() };
     let needed = |entry: &Entry| regions.need(entry);
     let read: Vec<Mutex<wal::Result<Option<ReadLog>>>> = files.iter().map(|_| Mutex::new(Ok(None))).collect();
     (recovery.for_each)(files.len(), &|index| {

@@ -13,6 +13,7 @@
 //!  4. A full disk is not a failure: entries wait, new ones are refused ([`Error::Full`]), [`Log::sync_once`] tries again.
 //!  5. Reading never invents: entries that Basalt wrote carry a checksum that covers their place in the file. Damage before
 //!     bytes that are known to have been synced is an error with path and offset; a torn end is the end.
+//!  6. A file of a dead server that the log took over ([`Log::inherit`]) stays until all its edits are in store files or in recovered edits.
 //!
 //! Must not know: regions, stores, memstores; where regions live (a callback says). Follows `AbstractFSWAL`,
 //! `SequenceIdAccounting`, `ProtobufLogWriter`, `AbstractProtobufWALReader`, `WALCellCodec`, `WALSplitter`.
