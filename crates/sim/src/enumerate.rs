@@ -2,6 +2,7 @@
 //! that it may keep, and the next start must show what was promised.
 
 use crate::Violation;
+use crate::check;
 use crate::order::Ending;
 use crate::promises::Promises;
 use crate::stage::calm_settings;
@@ -69,9 +70,9 @@ fn base(list: List) -> (MemVolume, Promises) {
         let desk = desk(&life, Promises::default());
         work::prepare(&desk, Durability::SyncWal).await.expect("no faults");
         steps::before(list, &desk).await;
-        assert!(work::quiet(&desk).await, "no faults");
+        assert!(check::quiet(&desk).await, "no faults");
         let mut promises = desk.promises.lock().clone();
-        work::check_all(&life, &mut promises).await.expect("no faults");
+        check::check_all(&life, &mut promises).await.expect("no faults");
         promises
     });
     drop(runtime);
@@ -144,7 +145,7 @@ fn stopped_after(list: List, from: &MemVolume, promises: &Promises, stop: u64) -
             }
             return (promises.clone(), !world.volume.is_stopped());
         }
-        assert!(work::quiet(&desk).await, "{list}: no faults yet");
+        assert!(check::quiet(&desk).await, "{list}: no faults yet");
         steps::ready(list, &desk).await;
         world.volume.stop_after(stop);
         let (taking, volume) = (desk.clone(), world.volume.clone());
@@ -171,10 +172,10 @@ fn recover_twice(left: MemVolume, mut promises: Promises) -> Result<(), Violatio
     let runtime = World::runtime();
     runtime.block_on(async {
         let life = world.start().await.map_err(|why| Violation(format!("no start: {why}")))?;
-        if work::quiet(&desk(&life, promises.clone())).await {
+        if check::quiet(&desk(&life, promises.clone())).await {
             Ok(())
         } else {
-            Err(Violation(format!("it does not become quiet: {:?}{}", life.fatal(), work::not_open(&life))))
+            Err(Violation(format!("it does not become quiet: {:?}{}", life.fatal(), check::not_open(&life))))
         }
     })?;
     world.volume.watch(None);
@@ -195,20 +196,20 @@ fn recover(volume: MemVolume, mut promises: Promises) -> Result<(), Violation> {
     runtime.block_on(async {
         let life = world.start().await.map_err(|why| Violation(format!("no start: {why}")))?;
         let desk = desk(&life, promises.clone());
-        if !work::quiet(&desk).await {
+        if !check::quiet(&desk).await {
             return Err(Violation(format!("it does not become quiet: {:?}", life.fatal())));
         }
         if promises.still.is_empty() {
             // Of a first start only that it started is promised.
             return Ok(());
         }
-        work::check_all(&life, &mut promises).await?;
+        check::check_all(&life, &mut promises).await?;
         // It goes on working.
         *desk.promises.lock() = promises;
         steps::write(&desk, 2).await;
         steps::flush(&desk, &[]);
         steps::compact(&desk, true);
         let mut promises = desk.promises.lock().clone();
-        work::check_all(&life, &mut promises).await
+        check::check_all(&life, &mut promises).await
     })
 }

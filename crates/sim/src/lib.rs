@@ -13,6 +13,7 @@
 //! action of the schedule ([`run`]), a promise ([`promises`]) and a step list ([`enumerate`]).
 
 pub mod calls;
+pub mod check;
 pub mod enumerate;
 pub mod host;
 pub mod loads;

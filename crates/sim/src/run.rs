@@ -2,6 +2,7 @@
 //! at each quiet moment.
 
 use crate::Violation;
+use crate::check;
 use crate::order::Ending;
 use crate::promises::{Counts, Promises};
 use crate::steps;
@@ -270,7 +271,7 @@ impl Schedule {
     /// Waits for a quiet moment without faults and checks everything. False when the server had to give up over an
     /// earlier fault.
     async fn check(&mut self, world: &World, desk: &Desk) -> Result<bool, Violation> {
-        let quiet = work::quiet(desk).await;
+        let quiet = check::quiet(desk).await;
         if let Some(violation) = self.violation.lock().take() {
             return Err(violation);
         }
@@ -284,13 +285,13 @@ impl Schedule {
                 format!(
                     "without faults it does not become quiet: {procedures} procedures, {busy} calls, stalled {:?}",
                     desk.life.logs.iter().map(|log| log.is_stalled()).collect::<Vec<_>>()
-                ) + &work::not_open(&desk.life),
+                ) + &check::not_open(&desk.life),
             ));
         }
         world.trace.note("check");
         self.summary.checks += 1;
         let mut promises = self.promises.lock().clone();
-        work::check_all(&desk.life, &mut promises).await?;
+        check::check_all(&desk.life, &mut promises).await?;
         *self.promises.lock() = promises;
         Ok(true)
     }

@@ -1,6 +1,7 @@
 //! A world for one scene: tables and promises are there, each act is one life of the server.
 
 use crate::Violation;
+use crate::check;
 use crate::order::Ending;
 use crate::promises::Promises;
 use crate::work::{self, Desk};
@@ -115,15 +116,15 @@ impl Stage {
 /// # Errors
 /// What is not so.
 pub async fn check(desk: &Desk) -> Result<(), Violation> {
-    if !work::quiet(desk).await {
+    if !check::quiet(desk).await {
         let (procedures, busy) = (desk.life.master.unfinished_procedures(), desk.promises.lock().busy);
         desk.trace.note(&format!("{procedures} procedures, {busy} calls are not ended"));
         return Err(Violation(
-            format!("it does not become quiet: {:?}", desk.life.fatal()) + &work::not_open(&desk.life),
+            format!("it does not become quiet: {:?}", desk.life.fatal()) + &check::not_open(&desk.life),
         ));
     }
     let mut promises = desk.promises.lock().clone();
-    let checked = work::check_all(&desk.life, &mut promises).await;
+    let checked = check::check_all(&desk.life, &mut promises).await;
     *desk.promises.lock() = promises;
     checked
 }

@@ -4,6 +4,7 @@
 //! promise.
 
 use crate::calls;
+use crate::check;
 use crate::loads::Load;
 use crate::promises::{Fate, Write};
 use crate::work::{self, Desk};
@@ -330,7 +331,7 @@ pub async fn ready(list: List, desk: &Desk) {
         List::AddFamily | List::DeleteFamily | List::Disable => put_rows(desk, ["b", "k", "z"]).await,
         _ => {}
     }
-    assert!(work::quiet(desk).await, "{list}: no faults yet");
+    assert!(check::quiet(desk).await, "{list}: no faults yet");
 }
 
 /// The steps. They end early when the machine does.

@@ -6,7 +6,7 @@ use basalt_sim::promises::Fate;
 use basalt_sim::scans::{self, Manner};
 use basalt_sim::stage::{Stage, check};
 use basalt_sim::steps;
-use basalt_sim::work::{self, table};
+use basalt_sim::work::table;
 use fs::mem::Op;
 use fs::{CrashPolicy, FaultKind};
 
@@ -81,7 +81,7 @@ fn f06_roll_on_a_full_disk_with_nothing_to_write() {
     stage
         .act(async |desk| {
             steps::write(desk, 3).await;
-            assert!(work::quiet(desk).await, "no faults");
+            assert!(basalt_sim::check::quiet(desk).await, "no faults");
             for (op, nth) in [(Op::Create, 1), (Op::Append, 1), (Op::Flush, 1), (Op::Sync, 1), (Op::SyncDir, 1)] {
                 volume.inject(fault(op, "WALs", nth, FaultKind::Full));
                 for log in &desk.life.logs {

@@ -68,7 +68,7 @@ fn f03_hbase_meta_is_synced_where_the_log_is_relaxed() {
                 let last = steps::regions(desk).pop().expect("the table has a region");
                 let split = desk.life.master.split_region(&last, Some("71".into()), &Caller::default()).await;
                 desk.life.master.wait_for(split.expect("accepted")).await.expect("split");
-                assert!(basalt_sim::work::quiet(desk).await, "no faults");
+                assert!(basalt_sim::check::quiet(desk).await, "no faults");
             })
             .expect("starts");
         stage.crash(policy, 3);

@@ -143,7 +143,7 @@ fn a_failed_open_is_tried_until_it_works() {
             let family = work::stored_otherwise(&desk.life, &base::Dice::seeded(1), 0);
             let id = desk.life.master.modify_family(&table(), family, &Caller::default()).await.expect("accepted");
             let _ended = desk.life.master.wait_for(id).await;
-            assert!(!work::not_open(&desk.life).is_empty(), "no region could be opened");
+            assert!(!basalt_sim::check::not_open(&desk.life).is_empty(), "no region could be opened");
             volume.clear_faults();
             volume.set_capacity(Some(volume.used_bytes()));
             tokio::time::sleep(std::time::Duration::from_millis(500)).await;
