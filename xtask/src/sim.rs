@@ -106,6 +106,13 @@ const DEFECTS: &[Defect] = &[
         planted: "if !names.is_empty() && !PLANTED {",
         suite: STATES,
     },
+    Defect {
+        name: "what a relaxed log wrote behind a lost end counts",
+        file: "crates/wal/src/order.rs",
+        right: "for path in &logs {",
+        planted: "for path in logs.iter().filter(|_| !PLANTED) {",
+        suite: RUNS,
+    },
 ];
 
 /// The variable that says which defect is wanted.

@@ -48,6 +48,9 @@ pub fn recover_logs(volume: &dyn Volume, recovery: &Recovery<'_>) -> wal::Result
     let regions = Regions { volume, flushed: Mutex::default() };
     for entry in volume.list(&wals)?.into_iter().filter(|entry| entry.is_dir) {
         let dir = wals.join(&entry.name);
+        if let Some(set_aside) = wal::set_unfounded_aside(volume, &dir, &archive())? {
+            tracing::warn!("{set_aside}");
+        }
         match take_over(&regions, &dir, &budget, recovery)? {
             Some(gathered) => {
                 recovered.others.append(gathered.others);

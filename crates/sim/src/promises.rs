@@ -279,14 +279,14 @@ impl Promises {
     pub fn started(&mut self) {
         self.life += 1;
         self.changing.fresh.clear();
-        self.make_safe(|_| true, true);
+        self.make_safe(|_, _| true, true);
     }
 
-    /// Everything acknowledged in rows that `is_there` is on the disk now: of what is in the log, or (`flushed`) also of what is not.
-    pub fn make_safe(&mut self, is_there: impl Fn(&str) -> bool, flushed: bool) {
+    /// Every acknowledged write that `is_there`, by its row and way, is on the disk now: of what is in the log, or (`flushed`) also of what is not.
+    pub fn make_safe(&mut self, is_there: impl Fn(&str, &Track) -> bool, flushed: bool) {
         let (life, mut survived) = (self.life, Vec::new());
         let mut one = |row: &str, track: &mut Track| {
-            if !track.safe && (flushed || track.ordered) && is_there(row) {
+            if !track.safe && (flushed || track.ordered) && is_there(row, track) {
                 track.safe = true;
                 if track.life < life {
                     survived.push(*track);

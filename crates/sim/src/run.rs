@@ -3,7 +3,7 @@
 
 use crate::Violation;
 use crate::check;
-use crate::order::Ending;
+use crate::order::{Ending, Track};
 use crate::promises::{Counts, Promises};
 use crate::steps;
 use crate::work::{self, CLIENTS, Desk};
@@ -15,7 +15,9 @@ use fs::mem::{Fault, Op};
 use master::Caller;
 use model::Durability;
 use parking_lot::Mutex;
+use std::future::Future;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use tokio::task::JoinHandle;
 
 /// How long and how hard.
@@ -99,6 +101,9 @@ impl std::fmt::Display for Failed {
         write!(f, "seed {}: {}\n  again: cargo xtask sim --seed {}", self.seed, self.violation, self.seed)
     }
 }
+
+/// Clients that wait for what they have begun.
+type Begun = Arc<Mutex<Vec<(usize, JoinHandle<()>)>>>;
 
 /// How a life ends.
 enum End {
@@ -296,6 +301,61 @@ impl Schedule {
         Ok(true)
     }
 
+    fn roll(&mut self, world: &World, desk: &Desk, clients: &mut [Option<JoinHandle<()>>]) {
+        let (begun, cut) = (Begun::default(), self.promises.lock().tick());
+        if self.promises.lock().relaxed && self.dice.one_in(2) {
+            self.write_during_the_roll(world, desk, clients, &begun);
+        }
+        for (at, log) in desk.life.logs.iter().enumerate() {
+            if let Ok(rolled) = log.roll() {
+                if at == 0 && rolled.is_some() {
+                    // The file before is on the disk.
+                    let in_it = |_: &str, track: &Track| track.acked.is_some_and(|acked| acked <= cut);
+                    self.promises.lock().make_safe(in_it, false);
+                }
+                self.summary.rolls += 1;
+                let _kept = log.archive_flushed();
+            }
+        }
+        world.while_synced(None);
+        for (client, running) in begun.lock().drain(..) {
+            clients[client] = Some(running);
+        }
+    }
+
+    /// Has clients write while the old file is being synced, as they may on a relaxed log, and the machine stop just then, now and then.
+    fn write_during_the_roll(
+        &mut self,
+        world: &World,
+        desk: &Desk,
+        clients: &[Option<JoinHandle<()>>],
+        begun: &Begun,
+    ) {
+        let log = desk.life.logs[0].clone();
+        let Some(old) = log.files().into_iter().find(|file| file.current) else { return };
+        let idle = |client: &usize| clients[*client].as_ref().is_none_or(|running| running.is_finished());
+        let writers: Vec<usize> = (0..CLIENTS as usize).filter(idle).collect();
+        let stops = self.dice.one_in(3);
+        self.faulty |= stops;
+        let (desk, begun, volume) = (desk.clone(), begun.clone(), world.volume.clone());
+        let work = move || {
+            desk.trace.note("during a roll");
+            for client in writers {
+                let mut work = Box::pin(desk.clone().work_briefly(client as u64));
+                // Up to where it waits for the log; the rest when the roll is over.
+                if work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+                    begun.lock().push((client, tokio::spawn(work)));
+                }
+                // Who waits is told.
+                let _outcome = log.write_once();
+            }
+            if stops {
+                volume.stop_after(0);
+            }
+        };
+        world.while_synced(Some((old.path, Box::new(work))));
+    }
+
     fn compact_all(&mut self, life: &Arc<Life>) {
         for region in sorted_regions(life) {
             let _may_have_gone = life.server.request_compaction(region.info().encoded_name(), None, true);
@@ -352,18 +412,7 @@ impl Schedule {
                 }
                 self.summary.compactions += u64::from(life.server.step_compaction());
             }
-            75..=77 => {
-                for (at, log) in life.logs.iter().enumerate() {
-                    if let Ok(rolled) = log.roll() {
-                        if at == 0 && rolled.is_some() {
-                            // The file before is on the disk.
-                            self.promises.lock().make_safe(|_| true, false);
-                        }
-                        self.summary.rolls += 1;
-                        let _kept = log.archive_flushed();
-                    }
-                }
-            }
+            75..=77 => self.roll(world, desk, clients),
             78..=79 => self.split_or_merge(life),
             80..=82 => {
                 let last = clients.len() - 1;
@@ -421,7 +470,7 @@ impl Schedule {
                     return Err(Violation(format!("a clean stop failed without a fault: {why}")));
                 }
                 if stopped.is_ok() {
-                    self.promises.lock().make_safe(|_| true, true);
+                    self.promises.lock().make_safe(|_, _| true, true);
                 }
                 return Ok(Some(End::Stopped));
             }
@@ -436,7 +485,7 @@ impl Schedule {
         for region in life.server.regions() {
             let info = region.info();
             if info.table == table && region.memstore_data_bytes() == 0 {
-                promises.make_safe(|row| info.contains(row.as_bytes()), true);
+                promises.make_safe(|row, _| info.contains(row.as_bytes()), true);
             }
         }
     }

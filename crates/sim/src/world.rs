@@ -41,6 +41,13 @@ pub struct World {
     pub config: Config,
     lives: u64,
     archived: Arc<AtomicU64>,
+    meanwhile: Arc<Mutex<Option<Meanwhile>>>,
+}
+
+/// What happens while a file is being synced, once.
+struct Meanwhile {
+    path: FilePath,
+    work: Box<dyn FnOnce() + Send>,
 }
 
 /// One life of a server.
@@ -93,7 +100,8 @@ impl World {
     pub fn on(volume: MemVolume, seed: u64, config: Config) -> World {
         let clock = Arc::new(ManualClock::new(START_MS));
         let dice = Arc::new(Dice::seeded(seed ^ 0x5157_0001));
-        let world = World { volume, clock, dice, trace: Arc::default(), config, lives: 0, archived: Arc::default() };
+        let (trace, archived, meanwhile) = <(Arc<Trace>, Arc<AtomicU64>, Arc<Mutex<Option<Meanwhile>>>)>::default();
+        let world = World { volume, clock, dice, trace, config, lives: 0, archived, meanwhile };
         world.listen();
         world
     }
@@ -101,12 +109,22 @@ impl World {
     /// Has every call to the volume noted.
     fn listen(&self) {
         let (trace, clock, archived) = (self.trace.clone(), self.clock.clone(), self.archived.clone());
+        let meanwhile = self.meanwhile.clone();
         self.volume.watch(Some(Arc::new(move |op, path| {
             if op == Op::Rename && path.as_str().starts_with("WALs/") {
                 archived.fetch_add(1, Ordering::Relaxed);
             }
             trace.note(&format!("{op:?} {} at {}", path.as_str(), clock.now_ms()));
+            let now = if op == Op::Sync { meanwhile.lock().take_if(|todo| todo.path == *path) } else { None };
+            if let Some(Meanwhile { work, .. }) = now {
+                work();
+            }
         })));
+    }
+
+    /// What is to happen while the file is being synced the next time, by the same thread; `None`: nothing, after all.
+    pub fn while_synced(&self, todo: Option<(FilePath, Box<dyn FnOnce() + Send>)>) {
+        *self.meanwhile.lock() = todo.map(|(path, work)| Meanwhile { path, work });
     }
 
     /// A runtime for one life. Its time stands still except when every task waits for it.

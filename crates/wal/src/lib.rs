@@ -13,7 +13,9 @@
 //!  4. A full disk is not a failure: entries wait, new ones are refused ([`Error::Full`]), [`Log::sync_once`] tries again.
 //!  5. Reading never invents: entries that Basalt wrote carry a checksum that covers their place in the file. Damage before
 //!     bytes that are known to have been synced is an error with path and offset; a torn end is the end.
-//!  6. A file of a dead server that the log took over ([`Log::inherit`]) stays until all its edits are in store files or in recovered edits.
+//!  6. What is left of a log is its beginning: a relaxed log goes on in the next file while the one before is being synced, and what a power
+//!     failure leaves of the next one counts only if the one before is whole ([`set_unfounded_aside`]).
+//!  7. A file of a dead server that the log took over ([`Log::inherit`]) stays until all its edits are in store files or in recovered edits.
 //!
 //! Must not know: regions, stores, memstores; where regions live (a callback says). Follows `AbstractFSWAL`,
 //! `SequenceIdAccounting`, `ProtobufLogWriter`, `AbstractProtobufWALReader`, `WALCellCodec`, `WALSplitter`.
@@ -28,6 +30,7 @@ mod key;
 mod log;
 pub mod marker;
 mod options;
+mod order;
 mod reader;
 mod seal;
 pub mod settings;
@@ -42,6 +45,7 @@ pub use inherit::{Gathered, HoldBudget, Inheritance, InheritedEdit, ReadLog, gat
 pub use key::{ClusterId, Entry, EntryKey, Key, ReplicationScope};
 pub use log::{Inherited, Log, LogFile, LogStats, RegionToFlush, Rolled};
 pub use options::{LogOptions, SyncMode};
+pub use order::{SetAside, set_unfounded_aside};
 pub use reader::Reader;
 pub use split::{
     RegionDirectories, SplitDestination, SplitOptions, SplitReport, SplitTarget, put_away, recovered_edits,

@@ -12,6 +12,7 @@ mod group;
 mod inherited;
 
 use crate::key::{EntryKey, KeyParts, encode};
+use crate::seal::Follows;
 use crate::ticket::Done;
 use crate::{Error, Level, LogOptions, Result, SequenceIdAccounting, SyncFailed, SyncMode, Ticket, header, seal};
 use base::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -79,6 +80,8 @@ struct State {
     syncer_waits: bool,
     /// The file before the current one has promised entries that are not on the disk. It is being synced; no sync counts before that ends.
     old_file_waits: bool,
+    /// That file, from the moment on when entries are made for the next one: they say that they count only if it is whole.
+    follows: Option<Follows>,
     gathering: group::Gathering,
     /// For the syncer to do when it has time: what makes a later sync short.
     behind: Vec<fs::Behind>,
@@ -202,6 +205,7 @@ impl Log {
             has_syncer: false,
             syncer_waits: false,
             old_file_waits: false,
+            follows: None,
             gathering: group::Gathering::default(),
             behind: Vec::new(),
             stats: LogStats::default(),
@@ -274,7 +278,11 @@ impl Log {
             state.buffer.reserve(head.len() + tail_len + run.len());
             state.buffer.extend_from_slice(head);
             if sealed {
-                let (offset, synced) = (self.offset(&state, state.appended), self.offset(&state, state.synced));
+                let offset = self.offset(&state, state.appended);
+                let synced = match state.follows {
+                    Some(follows) => follows.encode(),
+                    None => self.offset(&state, state.synced),
+                };
                 state.buffer.extend_from_slice(&seal::tail(crc, offset, synced));
             }
             state.buffer.extend_from_slice(run);

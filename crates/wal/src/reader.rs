@@ -8,7 +8,8 @@ use crate::compress::{Compression, ValueCodec};
 use crate::header::{END_MAGIC, MAGIC, MAX_HEADER_BYTES, SECURE_CODEC, TRAILER, WRITERS, is_sealed};
 use crate::key::{ClusterId, Entry, Key, ReplicationScope};
 use crate::source::{Fault, Source, bad};
-use crate::{Error, Result, seal};
+use crate::seal::{self, Follows, Says};
+use crate::{Error, Result};
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;
 use cell::{CellBlock, CellRef};
@@ -32,6 +33,8 @@ pub struct Reader {
     /// Set when a compressed entry was begun and not ended: the dictionaries have to be built again.
     stale: bool,
     promised: u64,
+    follows: Option<Follows>,
+    vouched: bool,
     last_names: (Arc<str>, Arc<str>),
     failed: bool,
 }
@@ -61,6 +64,8 @@ impl Reader {
             compression: None,
             stale: false,
             promised: 0,
+            follows: None,
+            vouched: false,
             last_names: (Arc::from(""), Arc::from("")),
             failed: false,
         };
@@ -97,6 +102,16 @@ impl Reader {
     /// the next file, to which they were moved after a failed sync.
     pub fn promised_len(&self) -> u64 {
         self.promised
+    }
+
+    /// The file before, when an entry that was read counts only if that one is whole.
+    pub(crate) fn follows(&self) -> Option<Follows> {
+        self.follows
+    }
+
+    /// Whether an entry that was read says that all files before were durable.
+    pub(crate) fn is_vouched(&self) -> bool {
+        self.vouched
     }
 
     /// Tells the operating system that a part of the file will not be read again.
@@ -317,10 +332,14 @@ impl Reader {
         };
         if self.layout.sealed {
             let whole = self.source.since_mark();
-            let Some(promise) = seal::check(&whole[..head_len], &whole[head_len..], offset) else {
-                return bad("the checksum of the entry is wrong");
-            };
-            self.promised = self.promised.max(promise);
+            match seal::check(&whole[..head_len], &whole[head_len..], offset) {
+                None => return bad("the checksum of the entry is wrong"),
+                Some(Says::Synced(promise)) => {
+                    self.promised = self.promised.max(promise);
+                    self.vouched = true;
+                }
+                Some(Says::Follows(follows)) => self.follows = Some(follows),
+            }
         }
         let cells = CellBlock::parse_shapes(cells).map_err(|e| Fault::Bad(e.to_string()))?;
         if cells.len() != count as usize {

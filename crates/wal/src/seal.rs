@@ -4,8 +4,10 @@
 //! HBase skips) has in each entry's key the attribute `basalt`: `synced(8) crc(4)`, big-endian.
 //!  - `crc` is CRC-32C over the entry (length, key up to the attribute's value, cells), its offset in the file, and `synced`. So a bit
 //!    that flipped, a sector that was not written and an old block in the wrong place are all seen.
-//!  - `synced` promises that all bytes of the file below it were durable when the entry was made. So damage below the
-//!    promise of any later entry has destroyed something that was there; damage above is what a crash may leave.
+//!  - `synced` promises that all bytes of the file below it were durable when the entry was made, and everything in the files before.
+//!    So damage below the promise of any later entry has destroyed something that was there; damage above is what a crash may leave.
+//!  - Or, in a relaxed log whose file before was still being synced, `synced` names that file and its length ([`Follows`]) in place of a
+//!    promise: what stands here counts only if that file is whole.
 //!
 //! HBase ignores the attribute, and may copy it into its own files, where the header does not ask for it and nobody looks.
 
@@ -17,6 +19,55 @@ pub(crate) const HEAD: [u8; 12] = *b"\x62\x16\x0A\x06basalt\x12\x0C";
 pub(crate) const TAIL_LEN: usize = 12;
 /// The attribute's name.
 pub(crate) const NAME: &str = "basalt";
+
+/// The highest bit of `synced`: it is no promise but a [`Follows`].
+const FOLLOWS: u64 = 1 << 63;
+/// Bits of a file's time that are kept.
+const FILE_MS_MASK: u64 = (1 << 31) - 1;
+
+/// The file that an entry's file follows, when nobody knew it to be on the disk yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Follows {
+    /// The lower 31 bits of the time in its name.
+    pub(crate) file_ms: u32,
+    /// What it is long in all, its trailer not counted.
+    pub(crate) len_bytes: u32,
+}
+
+impl Follows {
+    /// `None` for a file that is too long to be named so.
+    pub(crate) fn new(file_ms: u64, len_bytes: u64) -> Option<Follows> {
+        Some(Follows { file_ms: (file_ms & FILE_MS_MASK) as u32, len_bytes: u32::try_from(len_bytes).ok()? })
+    }
+
+    /// Whether this may be the time in that file's name.
+    pub(crate) fn is_of(self, file_ms: u64) -> bool {
+        u64::from(self.file_ms) == file_ms & FILE_MS_MASK
+    }
+
+    /// In place of a promise.
+    pub(crate) fn encode(self) -> u64 {
+        FOLLOWS | u64::from(self.file_ms) << 32 | u64::from(self.len_bytes)
+    }
+}
+
+/// What an unbroken entry says of what is before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Says {
+    /// All below this offset was durable, and so were the files before.
+    Synced(u64),
+    /// Nobody knew, not even of the file before.
+    Follows(Follows),
+}
+
+impl Says {
+    fn decode(synced: u64) -> Says {
+        if synced & FOLLOWS == 0 {
+            return Says::Synced(synced);
+        }
+        Says::Follows(Follows { file_ms: (synced >> 32 & FILE_MS_MASK) as u32, len_bytes: synced as u32 })
+    }
+}
 
 /// The attribute's value for an entry at `offset`; `body_crc` covers what [`body_crc`] says.
 pub(crate) fn tail(body_crc: u32, offset: u64, synced: u64) -> [u8; TAIL_LEN] {
@@ -35,14 +86,14 @@ pub(crate) fn body_crc(head: &[u8], cells: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(head), cells)
 }
 
-/// What the seal of an entry promises when it is unbroken. `key` is the delimited key, `cells` what follows.
-pub(crate) fn check(key: &[u8], cells: &[u8], offset: u64) -> Option<u64> {
+/// What the seal of an entry says when it is unbroken. `key` is the delimited key, `cells` what follows.
+pub(crate) fn check(key: &[u8], cells: &[u8], offset: u64) -> Option<Says> {
     let (head, value) = key.split_at_checked(key.len().checked_sub(TAIL_LEN)?)?;
     if !head.ends_with(&HEAD) {
         return None;
     }
     let synced = u64::from_be_bytes(*value.first_chunk()?);
-    (tail(body_crc(head, cells), offset, synced) == value).then_some(synced)
+    (tail(body_crc(head, cells), offset, synced) == value).then(|| Says::decode(synced))
 }
 
 /// Seals whole entries again for another place: `bytes` (made by this crate) will stand at `offset` in a file that is

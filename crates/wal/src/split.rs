@@ -9,6 +9,7 @@
 //!     No file stays open.
 //!  3. Directories of regions are never made: a region that is gone stays gone, its edits are dropped (HBASE-24189).
 
+use crate::order::set_unfounded_aside;
 use crate::{Entry, Error, FileWriter, Key, Reader, Result};
 use base::SeqId;
 use cell::CellBlock;
@@ -130,7 +131,7 @@ pub fn recovered_edits(volume: &dyn Volume, region_dir: &FilePath) -> Result<Vec
     Ok(files)
 }
 
-/// Splits every log in `wal_dir`, moves each to `archive_dir` when it is done, and removes the directory at the end. May be
+/// Splits every log in `wal_dir` but those of [`set_unfounded_aside`], moves each to `archive_dir` when it is done, and removes the directory at the end. May be
 /// repeated after a failure or a crash at any point.
 ///
 /// # Errors
@@ -145,6 +146,10 @@ pub fn split_directory(
     let mut report = SplitReport::default();
     if !volume.exists(wal_dir)? {
         return Ok(report);
+    }
+    match set_unfounded_aside(volume, wal_dir, archive_dir) {
+        Err(Error::Corrupt { .. }) if options.skip_errors => {}
+        outcome => drop(outcome?),
     }
     let mut doubtful = HashSet::new();
     for entry in volume.list(wal_dir)?.into_iter().filter(|entry| !entry.is_dir) {

@@ -2,7 +2,8 @@
 
 use super::group::take_calls;
 use super::{ClosedFile, Disk, Log, OpenFile, Ready, State};
-use crate::{Error, Level, Result, SyncMode, header};
+use crate::seal::Follows;
+use crate::{Error, Level, Result, SyncMode, header, order};
 use base::SeqId;
 use fs::FilePath;
 use std::collections::BTreeMap;
@@ -186,7 +187,10 @@ impl Log {
             state.file_start = state.appended;
             // Entries are promised as written that are not on the disk: what comes next need not wait for them. If there are none, a failed
             // sync still finds all that matters in the group, for the new file.
-            self.options.sync_mode == SyncMode::Written && state.synced < disk.group_start
+            if self.options.sync_mode == SyncMode::Written && state.synced < disk.group_start {
+                state.follows = self.follows(&state, len_bytes);
+            }
+            state.follows.is_some()
         };
         let old_path = disk.file.as_ref().map_or_else(FilePath::root, |file| file.path.clone());
         disk.next = Some(new);
@@ -199,6 +203,14 @@ impl Log {
         // While the disk is held nobody syncs.
         self.state.lock().old_file_waits = sync_to.is_some();
         Ok(Changed { old_path, old, sync_to })
+    }
+
+    /// How entries of the next file name the current one, which ends at `len_bytes`. `None` when they cannot: then they wait for its sync.
+    fn follows(&self, state: &State, len_bytes: u64) -> Option<Follows> {
+        let file_ms = |path: &FilePath| order::file_ms(path.name());
+        let follows = Follows::new(file_ms(state.current.as_ref()?)?, len_bytes)?;
+        let is_clear = !state.closed_files.iter().filter_map(|file| file_ms(&file.path)).any(|ms| follows.is_of(ms));
+        (self.options.checksums && is_clear).then_some(follows)
     }
 
     /// Ends a roll that met a full disk, now that what was meant for the old file is in it. Before anything goes to the new one the old one is
@@ -215,6 +227,7 @@ impl Log {
             let calls = take_calls(&mut state, position, Level::Synced);
             disk.ready.extend(calls.into_iter().map(|done| (done, Ok(()))));
         }
+        self.state.lock().follows = None;
         finish(old);
         Ok(())
     }
@@ -230,6 +243,7 @@ impl Log {
             Ok(()) => {
                 state.stats.count_sync(took_us);
                 state.synced = position;
+                state.follows = None;
                 self.synced.store(position, Ordering::Release);
                 let calls = take_calls(&mut state, position, Level::Synced);
                 (Ok(()), calls.into_iter().map(|done| (done, Ok(()))).collect())

@@ -44,6 +44,18 @@ impl Log {
         outcome
     }
 
+    /// Writes what waits, once, unless a sync is asked for, which comes first, or somebody is at the disk. What [`Log::push`] does, for
+    /// who has no syncer thread and must not wait.
+    ///
+    /// # Errors
+    /// As [`Log::sync_once`].
+    pub fn write_once(&self) -> Result<()> {
+        let Some(mut disk) = self.disk.try_lock() else { return Ok(()) };
+        let outcome = self.sync_group(&mut disk, false);
+        self.release(disk);
+        outcome
+    }
+
     /// Sees to it that what waits gets done. When a `write` is all that is asked for and nobody is at the disk, this thread does it, and
     /// what is to be called when entries are done is called before this returns: no other thread is woken. Otherwise the one at the disk or
     /// the syncer thread goes on with it. Never syncs, except to a fresh file after a failure.
@@ -404,6 +416,8 @@ impl Log {
         let mut state = self.state.lock();
         state.current = Some(file.path.clone());
         state.file_start = disk.group_start;
+        // Had it not been on the disk up to here, the log would have failed.
+        state.follows = None;
         if self.options.checksums {
             // The entries say where they stand, and now stand elsewhere. Those in the buffer follow those of the group.
             seal::reseal(&mut disk.group, self.header_len, self.header_len);
