@@ -7,8 +7,8 @@
 use crate::compress::{Compression, ValueCodec};
 use crate::header::{END_MAGIC, MAGIC, MAX_HEADER_BYTES, SECURE_CODEC, TRAILER, WRITERS, is_sealed};
 use crate::key::{ClusterId, Entry, Key, ReplicationScope};
-use crate::source::{Fault, Source, bad};
 use crate::seal::{self, Follows, Says};
+use crate::source::{Fault, Source, bad};
 use crate::{Error, Result};
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;

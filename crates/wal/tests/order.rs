@@ -133,7 +133,8 @@ fn a_recovery_that_is_broken_off_finds_the_same_again() {
         let first = left.snapshot();
         first.stop_after(stop);
         let done = recover(&first).is_ok();
-        for (policy, seed) in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn].into_iter().zip(0..) {
+        for (policy, seed) in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn].into_iter().zip(0..)
+        {
             let again = first.crash(&Dice::seeded(stop * 3 + seed), policy);
             recover(&again).unwrap_or_else(|error| panic!("stop {stop}: {error}"));
             assert_eq!(recovered(&again), [1, 2, 3, 4], "stop {stop}, {policy:?}");
