@@ -133,6 +133,41 @@ fn f44_times_to_live_at_their_ends() {
     }
 }
 
+/// PHOENIX-7945: where deleted cells are kept, a marker goes when no put of the rewritten files is as old as it is. That is one time for all rows,
+/// as in HBase: a marker that some row's old put keeps is no harm, one that goes had nothing to hide.
+#[test]
+fn f44_markers_without_puts_go_by_the_oldest_put_of_all_rows() {
+    const NOW: i64 = 1_700_000_000_000;
+    let raw = Scan { raw: true, max_versions: 9, ..Scan::default() };
+    for (oldest_put, markers_stay) in [(NOW - 100, true), (NOW - 101, true), (NOW - 99, false)] {
+        let server = Server::new(NOW);
+        let region = server.table([family("f").with("VERSIONS", "3").with("KEEP_DELETED_CELLS", "TRUE")]);
+        write(
+            &region,
+            &[
+                delete("alone", "f", "q", NOW - 100, CellType::DeleteColumn),
+                put("hidden", "f", "q", NOW - 60, "kept"),
+                delete("hidden", "f", "q", NOW - 50, CellType::DeleteColumn),
+            ],
+        );
+        flush(&region);
+        write(&region, &[put("other", "f", "q", oldest_put, "v")]);
+        flush(&region);
+        let before = scan(&region, &raw, NOW);
+        assert_eq!(before.len(), 3, "{before:?}");
+        for round in 0..2 {
+            major_compact(&region);
+            let mut wanted = before.clone();
+            if !markers_stay {
+                wanted.remove(0);
+            }
+            assert_eq!(scan(&region, &raw, NOW), wanted, "oldest put at {oldest_put}, compaction {round}");
+            let seen = scan(&region, &Scan::default(), NOW);
+            assert_eq!(seen.len(), 1, "{seen:?}");
+        }
+    }
+}
+
 /// HBASE-29131: with `hbase.hstore.validate.read_fully` a file with a wrong bit is never published: a flush keeps its memory and log, a
 /// compaction its inputs; the next attempt succeeds.
 #[test]
