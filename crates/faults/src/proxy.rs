@@ -1,5 +1,5 @@
 //! A TCP proxy that misbehaves on demand: delays, cuts in the middle of a message, closes one half, swallows one
-//! direction.
+//! direction, sends requests twice.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,13 +27,22 @@ pub struct Mood {
     pub swallow_requests: bool,
     /// Replies are taken and go nowhere.
     pub swallow_replies: bool,
+    /// One request in so many is sent a second time, at once or behind others; 0: none.
+    pub repeat_one_in: u64,
 }
+
+/// Longest request that is carried. Nobody here sends longer ones.
+const MAX_REQUEST_BYTES: usize = 64 << 20;
+/// A connection's first bytes, before anything has a length: `HBas`, version, authentication.
+const PREAMBLE_BYTES: usize = 6;
+/// Requests that may pass between one and its repetition.
+const MAX_BETWEEN: u64 = 3;
 
 /// A running proxy.
 pub struct Proxy {
     pub address: SocketAddr,
     mood: watch::Sender<Mood>,
-    /// Connections cut or half closed so far.
+    /// Connections cut or half closed and requests repeated so far.
     pub faults: Arc<AtomicU64>,
     pub open: Arc<AtomicUsize>,
     /// Raised to end all connections at once.
@@ -106,8 +115,8 @@ async fn serve(client: TcpStream, shared: &Shared) {
     let (client_read, client_write) = client.into_split();
     let (server_read, server_write) = server.into_split();
     // When one direction is cut both end; when it is closed the other goes on.
-    let requests = carry(client_read, server_write, shared, true);
-    let replies = carry(server_read, client_write, shared, false);
+    let requests = carry(Pieces::of_requests(client_read), server_write, shared, true);
+    let replies = carry(Pieces::of_replies(server_read), client_write, shared, false);
     tokio::pin!(requests, replies);
     let (mut sent, mut answered) = (false, false);
     while !(sent && answered) {
@@ -121,19 +130,70 @@ async fn serve(client: TcpStream, shared: &Shared) {
     }
 }
 
-/// Carries one direction; whether it ended by being cut.
-async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Shared, requests: bool) -> bool {
-    let mut buffer = vec![0; 16 * 1024];
-    let mut mood = shared.mood.clone();
-    loop {
-        let read = match from.read(&mut buffer).await {
-            Ok(0) => {
-                let _ = to.shutdown().await;
-                return false;
-            }
-            Ok(read) => read,
-            Err(_) => return true,
+/// What goes one way, in pieces: requests one by one, replies as they come.
+struct Pieces {
+    from: OwnedReadHalf,
+    /// `None`: not looked at.
+    requests: Option<u64>,
+}
+
+impl Pieces {
+    fn of_requests(from: OwnedReadHalf) -> Pieces {
+        Pieces { from, requests: Some(0) }
+    }
+
+    fn of_replies(from: OwnedReadHalf) -> Pieces {
+        Pieces { from, requests: None }
+    }
+
+    /// The next piece; an empty one at the end.
+    async fn next(&mut self, buffer: &mut Vec<u8>) -> std::io::Result<()> {
+        let Some(count) = &mut self.requests else {
+            buffer.resize(16 * 1024, 0);
+            let read = self.from.read(buffer).await?;
+            buffer.truncate(read);
+            return Ok(());
         };
+        *count += 1;
+        buffer.resize(if *count == 1 { PREAMBLE_BYTES } else { 4 }, 0);
+        match self.from.read_exact(buffer).await {
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                buffer.clear();
+                return Ok(());
+            }
+            read => read?,
+        };
+        if let Some(len) = buffer.first_chunk::<4>().filter(|_| *count > 1) {
+            let len = u32::from_be_bytes(*len) as usize;
+            if len > MAX_REQUEST_BYTES {
+                return Err(std::io::Error::other("no request"));
+            }
+            buffer.resize(4 + len, 0);
+            self.from.read_exact(&mut buffer[4..]).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the last piece was a call: the preamble and the connection's header come before.
+    fn is_call(&self) -> bool {
+        self.requests.is_some_and(|count| count > 2)
+    }
+}
+
+/// Carries one direction; whether it ended by being cut.
+async fn carry(mut from: Pieces, mut to: OwnedWriteHalf, shared: &Shared, requests: bool) -> bool {
+    let mut buffer = Vec::new();
+    let mut mood = shared.mood.clone();
+    // To be sent again, after so many pieces.
+    let mut again: Option<(u64, Vec<u8>)> = None;
+    loop {
+        if from.next(&mut buffer).await.is_err() {
+            return true;
+        }
+        if buffer.is_empty() {
+            let _ = to.shutdown().await;
+            return false;
+        }
         let now = *mood.borrow_and_update();
         if now.delay_ms > 0 {
             tokio::time::sleep(Duration::from_millis(shared.dice.below(now.delay_ms + 1))).await;
@@ -142,13 +202,26 @@ async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Shared,
             continue;
         }
         if now.cut_one_in > 0 && shared.dice.one_in(now.cut_one_in) {
-            let part = shared.dice.below(read as u64) as usize;
+            let part = shared.dice.below(buffer.len() as u64) as usize;
             let _ = to.write_all(&buffer[..part]).await;
             shared.faults.fetch_add(1, Ordering::Relaxed);
             return true;
         }
-        if to.write_all(&buffer[..read]).await.is_err() {
+        if now.repeat_one_in > 0 && from.is_call() && again.is_none() && shared.dice.one_in(now.repeat_one_in) {
+            again = Some((shared.dice.below(MAX_BETWEEN + 1), buffer.clone()));
+        }
+        if to.write_all(&buffer).await.is_err() {
             return true;
+        }
+        match again.take() {
+            Some((0, request)) => {
+                shared.faults.fetch_add(1, Ordering::Relaxed);
+                if to.write_all(&request).await.is_err() {
+                    return true;
+                }
+            }
+            Some((left, request)) => again = Some((left - 1, request)),
+            None => {}
         }
         if now.half_close_one_in > 0 && shared.dice.one_in(now.half_close_one_in) {
             shared.faults.fetch_add(1, Ordering::Relaxed);

@@ -46,6 +46,7 @@ scenarios!(
     files::f39_scan_while_files_change,
     files::f47_flipped_byte_is_named,
     network::f34_network_faults,
+    network::f34_repeated_requests,
     network::f40_scan_cut_at_every_call,
     memory::f49_memory_cap,
     memory::f49_overload_is_refused,

@@ -1,4 +1,4 @@
-//! A network that delays, cuts, closes halves and swallows.
+//! A network that delays, cuts, closes halves, swallows and repeats.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +46,30 @@ pub async fn f34_network_faults(lab: &mut Lab) -> anyhow::Result<()> {
     let open = proxy.open.load(std::sync::atomic::Ordering::Relaxed);
     lab.expect(open < 200, || format!("{open} connections are still open through the proxy"));
     Ok(())
+}
+
+/// F34: requests that arrive twice, the second time at once or after others of the same connection: an increment counts once, a put is
+/// there as it was sent, a scan has each row once. (A put without a timestamp that is repeated is a later put, so no registers.)
+pub async fn f34_repeated_requests(lab: &mut Lab) -> anyhow::Result<()> {
+    let mut site = lab.site()?;
+    let server = site.start()?;
+    let proxy = Proxy::start(site.region.clone(), lab.dice.next_u64()).await?;
+    let front = Address::default();
+    front.set(proxy.address);
+    let shape = Shape { register_clients: 0, counter_clients: 6, scan_clients: 3, ..Shape::default() };
+    let mut load = Load::prepare(&front, &site.master, shape, lab.dice.next_u64()).await?;
+    load.go();
+    for (repeat_one_in, cut_one_in) in [(1, 0), (3, 0), (2, 50), (20, 0)] {
+        proxy.set(Mood { repeat_one_in, cut_one_in, ..Mood::default() });
+        load.progress(300, PATIENCE).await?;
+        lab.rounds += 1;
+    }
+    proxy.set(Mood::default());
+    load.progress(200, PATIENCE).await?;
+    let repeated = proxy.faults.load(std::sync::atomic::Ordering::Relaxed);
+    lab.expect(repeated > 100, || format!("only {repeated} requests were repeated"));
+    lab.faults += repeated;
+    lab.verify(&mut load, &mut site, server).await
 }
 
 /// F40: a scan whose connection is cut at some byte of every few calls still has each row once, in order.
