@@ -114,6 +114,12 @@ impl Region {
         self.flush_all("replayed edits")?;
         self.save_nonces(&nonces)?;
         let wrap = |e| RegionError::volume(self.name(), e);
+        let dir = region_dir(self.info()).join(RECOVERED_EDITS_DIR);
+        let used = files.iter().map(|(seq_id, _)| *seq_id).max().unwrap_or(SeqId(0));
+        if self.stores.iter().all(|store| store.max_flushed() < used) {
+            // They held markers at their end, or nothing else: no store file says that these ids are used.
+            volume.publish(&dir.join(format!("{used}.seqid")), b"").map_err(wrap)?;
+        }
         for (_, path) in files {
             if aside.contains(path) {
                 let now = self.env().clock.now_ms();
@@ -122,6 +128,8 @@ impl Region {
                 volume.remove_file(path).map_err(wrap)?;
             }
         }
+        // Should they come back after a power failure, a later split could take them for its own.
+        volume.sync_dir(&dir).map_err(wrap)?;
         Ok(nonces)
     }
 

@@ -2,10 +2,13 @@
 
 mod common;
 
+use base::{Config, Dice};
 use bytes::Bytes;
 use cell::CellType;
 use common::*;
-use model::{Get, Mutation, MutationKind, Scan};
+use fs::{CrashPolicy, MemVolume, Volume};
+use model::{Get, Mutation, MutationKind, Scan, TableDescriptor};
+use std::sync::Arc;
 
 /// HBASE-21504: times to live at the ends of their units, of the family and of the cell, with MIN_VERSIONS and
 /// KEEP_DELETED_CELLS=TTL; in memory, in files and after compactions.
@@ -283,4 +286,46 @@ fn f49_sizes_at_their_limits() {
     flush(&region);
     major_compact(&region);
     assert_eq!(get(&region, &Get::new("r".repeat(i16::MAX as usize)), 0).len(), 1);
+}
+
+/// Recovered edits that held nothing but a compaction's marker were removed, and their removal was not durable; the ids in them were used
+/// again. A power failure brought the file back, and the next split took it for an earlier attempt at the same entries.
+#[test]
+fn f13_replayed_files_do_not_come_back_and_stand_for_later_edits() {
+    const NOW: i64 = 1_700_000_000_000;
+    let table = Arc::new(TableDescriptor::new(table_name(), [family("f")]));
+    let life = |volume: &MemVolume, number: i64| {
+        let server = Server::try_on(volume.clone(), NOW + number, &Config::default(), number as u64).expect("a start");
+        let region = server.open(&whole_table(), &table).expect("it opens");
+        (server, region)
+    };
+    let volume = MemVolume::new();
+    let (server, region) = life(&volume, 1);
+    for row in ["a", "b"] {
+        write(&region, &[put(row, "f", "q", 1, "v")]);
+        flush(&region);
+    }
+    major_compact(&region);
+    server.env.log.sync_once().expect("synced");
+    let used = region.stats().max_seq_id;
+    drop((server, region));
+    // The marker is all that is left to replay.
+    let (_, region) = life(&volume, 2);
+    assert!(region.stats().max_seq_id >= used);
+    drop(region);
+    let dir = basalt_region::layout::region_dir(&whole_table()).join("recovered.edits");
+    let files = wal::recovered_edits(&volume, &basalt_region::layout::region_dir(&whole_table())).expect("listed");
+    assert!(volume.exists(&dir).expect("seen") && files.is_empty(), "there was something to replay");
+    for writes in 1..6 {
+        let volume = volume.snapshot();
+        let (server, region) = life(&volume, 3);
+        assert!(region.stats().max_seq_id >= used, "an id is used once");
+        for number in 0..writes {
+            write(&region, &[put(&format!("later{number}"), "f", "q", 1, "v")]);
+        }
+        let volume = volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced);
+        drop((server, region));
+        let (_, region) = life(&volume, 4);
+        assert_eq!(scan(&region, &Scan::default(), 0).len(), 2 + writes, "after {writes} acknowledged writes");
+    }
 }
