@@ -61,7 +61,7 @@ pub async fn f34_repeated_requests(lab: &mut Lab) -> anyhow::Result<()> {
     load.go();
     for (repeat_one_in, cut_one_in) in [(1, 0), (3, 0), (2, 50), (20, 0)] {
         proxy.set(Mood { repeat_one_in, cut_one_in, ..Mood::default() });
-        load.progress(300, PATIENCE).await?;
+        load.progress(2000, PATIENCE).await?;
         lab.rounds += 1;
     }
     proxy.set(Mood::default());
