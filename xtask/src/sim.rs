@@ -131,11 +131,10 @@ pub fn planted(report: &mut Report, only: Option<&str>) -> anyhow::Result<()> {
         }
         let mut cargo = run::cargo();
         cargo.args(["build", "-q", "--profile", "test", "-p", "basalt-sim", "--bin", "sim"]);
-        run::must("build", cargo.current_dir(&tree).env("CARGO_TARGET_DIR", &target))?;
-        // Beside the tree: the next build of the real one takes its place in the target directory.
-        let kept = tree.join("sim");
-        std::fs::copy(target.join("debug/sim"), &kept).context("the program is not where cargo puts it")?;
-        sim = Some(kept);
+        // A target directory of its own: in the real tree's, cargo would take crates with defects for that tree's, and not build them again.
+        let built = target.join("planted-build");
+        run::must("build", cargo.current_dir(&tree).env("CARGO_TARGET_DIR", &built))?;
+        sim = Some(built.join("debug/sim"));
         Ok(())
     });
     let Some(sim) = sim else { return Ok(()) };

@@ -446,8 +446,8 @@ impl Region {
         self.env.memory.add(-heap, -data);
     }
 
-    /// Tells the next opening which ids are used, so that ids grow even where no file says so. Not synced: losing it
-    /// repeats only ids of markers.
+    /// Tells the next opening, durably, that ids up to here are used and no edit with one of them is needed from the log any more: ids
+    /// grow even where no file says so, and what a family held that is deleted now does not come back when one of its name is added.
     fn write_seq_id_file(&self, seq_id: SeqId) -> Result<()> {
         let error = |e| RegionError::volume(self.name(), e);
         let volume = &*self.env.volume;
@@ -455,7 +455,7 @@ impl Region {
         let old: Vec<String> = match volume.list(&dir) {
             Ok(entries) => entries.into_iter().map(|e| e.name).filter(|name| name.ends_with("seqid")).collect(),
             Err(_) => {
-                volume.create_dir_all(&dir).map_err(error)?;
+                volume.create_dir_all_durable(&dir).map_err(error)?;
                 Vec::new()
             }
         };
@@ -463,6 +463,7 @@ impl Region {
         if !old.contains(&name) {
             drop(volume.create(&dir.join(&name)).map_err(error)?);
         }
+        volume.sync_dir(&dir).map_err(error)?;
         for other in old.iter().filter(|other| **other != name) {
             volume.remove_file(&dir.join(other)).map_err(error)?;
         }

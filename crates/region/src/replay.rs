@@ -1,7 +1,7 @@
 //! Replay: edits of a dead server's log come back when the region opens.
 //!
 //! Each edit goes to its store's memstore under the sequence id it had, unless the store's files say that they include
-//! it. Edits that were split into files of recovered edits are then flushed, and only then are these files removed. Edits that this
+//! it, or the region was closed since: then what is in no file was of a family that is gone, be there one of its name again or not. Edits that were split into files of recovered edits are then flushed, and only then are these files removed. Edits that this
 //! server's log took over with the dead one's files stay in memory as if they had been written here: the log keeps the files until they
 //! are flushed. A crash at any point repeats the replay and changes nothing. Follows: `HRegion#replayRecoveredEditsIfAny`.
 
@@ -23,6 +23,8 @@ const NONCE_LIFE_MS: i64 = 30 * 60 * 1000;
 pub(crate) struct RecoveredEdits {
     files: Vec<(SeqId, FilePath)>,
     inherited: Vec<InheritedEdit>,
+    /// Up to here everything was in store files when the region closed last.
+    closed_seq_id: SeqId,
     pub max_seq_id: SeqId,
 }
 
@@ -59,24 +61,25 @@ impl RecoveredEdits {
         let from_names = layout::max_seq_id_file(entries.iter().map(|entry| entry.name.as_str()));
         let files = wal::recovered_edits(&*env.volume, &region_dir(info)).map_err(|e| RegionError::log(region, e))?;
         let from_files = files.iter().map(|(seq_id, _)| *seq_id).max();
-        let max_seq_id = from_names.max(from_files).unwrap_or(SeqId(0));
-        Ok(RecoveredEdits { files, inherited: Vec::new(), max_seq_id })
+        let closed_seq_id = from_names.unwrap_or(SeqId(0));
+        let max_seq_id = closed_seq_id.max(from_files.unwrap_or(SeqId(0)));
+        Ok(RecoveredEdits { files, inherited: Vec::new(), closed_seq_id, max_seq_id })
     }
 }
 
 impl Region {
     /// Brings the edits in. Those of files are flushed, and the files removed.
     pub(crate) fn replay(&self, edits: RecoveredEdits) -> Result<Replayed> {
-        let RecoveredEdits { files, inherited, .. } = edits;
+        let RecoveredEdits { files, inherited, closed_seq_id, .. } = edits;
         if inherited.is_empty() {
-            let nonces = if files.is_empty() { Vec::new() } else { self.replay_files(&files)? };
+            let nonces = if files.is_empty() { Vec::new() } else { self.replay_files(&files, closed_seq_id)? };
             return Ok(Replayed { nonces, kept: None });
         }
         let mut nonces = Vec::new();
         let mut lowest = vec![None; self.stores.len()];
         for edit in inherited {
             // Servers whose clocks went back left their logs in another order than their ids.
-            self.replay_edit(&edit, &mut nonces, |store| {
+            self.replay_edit(&edit, closed_seq_id, &mut nonces, |store| {
                 lowest[store] = Some(lowest[store].map_or(edit.seq_id, |lowest: SeqId| lowest.min(edit.seq_id)));
             });
         }
@@ -93,13 +96,13 @@ impl Region {
         self.env().log.keep_inherited(self.name(), &lowest);
     }
 
-    fn replay_files(&self, files: &[(SeqId, FilePath)]) -> Result<Vec<RecoveredNonce>> {
+    fn replay_files(&self, files: &[(SeqId, FilePath)], closed_seq_id: SeqId) -> Result<Vec<RecoveredNonce>> {
         let mut nonces = Vec::new();
         let volume = &*self.env().volume;
         let mut aside = Vec::new();
         // Files whose edits are all in store files are read too: their nonces are nowhere else.
         for (_, path) in files {
-            match self.replay_file(path, &mut nonces) {
+            match self.replay_file(path, closed_seq_id, &mut nonces) {
                 Err(RegionError::Log { source, .. })
                     if self.settings.skip_errors && matches!(&*source, wal::Error::Corrupt { .. }) =>
                 {
@@ -149,7 +152,7 @@ impl Region {
         }
     }
 
-    fn replay_file(&self, path: &FilePath, nonces: &mut Vec<RecoveredNonce>) -> Result<()> {
+    fn replay_file(&self, path: &FilePath, closed_seq_id: SeqId, nonces: &mut Vec<RecoveredNonce>) -> Result<()> {
         let log_error = |e| RegionError::log(self.name(), e);
         let mut reader = wal::Reader::open(&*self.env().volume, path).map_err(log_error)?;
         while let Some(entry) = reader.next().map_err(log_error)? {
@@ -160,7 +163,8 @@ impl Region {
             let seq_id = entry.key.seq_id;
             let Key { write_time, nonce, .. } = entry.key;
             let edit = InheritedEdit { seq_id, write_time, nonce, cells: entry.cells };
-            if self.replay_edit(&edit, nonces, |_| ()) && self.memstore_bytes() > self.flush_size_bytes() {
+            if self.replay_edit(&edit, closed_seq_id, nonces, |_| ()) && self.memstore_bytes() > self.flush_size_bytes()
+            {
                 self.flush_replayed(seq_id)?;
             }
         }
@@ -168,11 +172,20 @@ impl Region {
     }
 
     /// Brings an edit in; tells which stores got cells, and whether one did.
-    fn replay_edit(&self, edit: &InheritedEdit, nonces: &mut Vec<RecoveredNonce>, mut got: impl FnMut(usize)) -> bool {
+    fn replay_edit(
+        &self,
+        edit: &InheritedEdit,
+        closed_seq_id: SeqId,
+        nonces: &mut Vec<RecoveredNonce>,
+        mut got: impl FnMut(usize),
+    ) -> bool {
         let seq_id = edit.seq_id;
         if let Some((group, number)) = edit.nonce {
             let nonce = Nonce { group, number };
             nonces.push(RecoveredNonce { nonce, write_time_ms: edit.write_time.0 });
+        }
+        if seq_id <= closed_seq_id {
+            return false;
         }
         let mut inserted = 0;
         let mut cells = edit.cells.iter().map(|cell| cell.with_seq_id(seq_id)).peekable();

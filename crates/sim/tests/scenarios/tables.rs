@@ -1,6 +1,6 @@
 //! Tables and regions that change while the disk fails.
 
-use crate::common::{fault, make, own, put, regions, send};
+use crate::common::{fault, make, own, put, regions, send, texts};
 use basalt_sim::calls;
 use basalt_sim::stage::{Stage, check};
 use basalt_sim::steps;
@@ -177,5 +177,41 @@ fn f24_split_with_a_failing_disk_leaves_no_hole() {
             .expect("starts");
         stage.crash(CrashPolicy::LoseUnsynced, nth);
         stage.check().unwrap_or_else(|violation| panic!("call {nth} fails, after a crash: {violation}"));
+    }
+}
+
+/// A family is deleted and another of the same name added: what the old one held is in the log still, and stays gone.
+#[test]
+fn f52_a_family_that_was_deleted_and_added_again_stays_empty() {
+    let name = own("grows");
+    for in_memory in ["0", "1"] {
+        for (number, policy) in [None].into_iter().chain(POLICIES.map(Some)).enumerate() {
+            let mut stage = Stage::new(52);
+            stage.world.config.set("basalt.recovery.memory.fraction", in_memory);
+            stage
+                .act(async |desk| {
+                    let families = ["f", "g"].map(FamilyDescriptor::new);
+                    make(desk, TableDescriptor::new(name.clone(), families)).await;
+                    send(desk, name.clone(), put("row", 10, "of the old family")).await.expect("written");
+                    let (master, nobody) = (&desk.life.master, Caller::default());
+                    let id = master.delete_family(&name, &Bytes::from_static(b"f"), &nobody).await.expect("accepted");
+                    master.wait_for(id).await.expect("deleted");
+                    let id = master.add_family(&name, FamilyDescriptor::new("f"), &nobody).await.expect("accepted");
+                    master.wait_for(id).await.expect("added");
+                    assert_eq!(texts(&calls::get(&desk.life, &name, "row").await.expect("read")), [""; 0]);
+                    send(desk, name.clone(), put("new", 10, "of the new family")).await.expect("written");
+                })
+                .expect("starts");
+            match policy {
+                Some(policy) => stage.crash(policy, number as u64),
+                None => stage.kill(),
+            }
+            let seen = stage.act(async |desk| {
+                let get = async |row| texts(&calls::get(&desk.life, &name, row).await.expect("read"));
+                (get("row").await, get("new").await)
+            });
+            let (old, new) = seen.expect("starts");
+            assert_eq!((old.len(), new.len()), (0, 1), "{policy:?}, in memory {in_memory}: {old:?}, {new:?}");
+        }
     }
 }
