@@ -85,7 +85,7 @@ impl Master {
 
     /// A region id that is new for a table whose regions have these.
     fn next_region_id(&self, regions: &[RegionInfo]) -> u64 {
-        let now = u64::try_from(self.clock.now_ms().0).unwrap_or(0);
+        let now = u64::try_from(self.stamp().0).unwrap_or(0);
         regions.iter().map(|info| info.region_id + 1).max().unwrap_or(0).max(now)
     }
 
@@ -128,7 +128,8 @@ impl Master {
             check_table(&self.limits, &table)?;
         }
         let table = Arc::new(with_file_tracker(table));
-        let region_id = u64::try_from(self.clock.now_ms().0).unwrap_or(0);
+        // Later than whatever was deleted: regions of the same name as a deleted table's would take its edits from the log.
+        let region_id = u64::try_from(self.stamp().0).unwrap_or(0);
         let regions = regions_by_split_keys(&table.name, split_keys, region_id)?;
         let submission = caller.submission(table_locks(&table.name));
         self.submit(submission, async {

@@ -6,6 +6,7 @@ use basalt_sim::stage::{Stage, check};
 use basalt_sim::steps;
 use basalt_sim::work::{self, table};
 use basalt_sim::world::POLICIES;
+use base::Clock;
 use bytes::Bytes;
 use fs::mem::{Fault, Op};
 use fs::{CrashPolicy, FaultKind, FilePath, Volume};
@@ -214,4 +215,36 @@ fn f52_a_family_that_was_deleted_and_added_again_stays_empty() {
             assert_eq!((old.len(), new.len()), (0, 1), "{policy:?}, in memory {in_memory}: {old:?}, {new:?}");
         }
     }
+}
+
+/// The clock goes back to where it was when a table was made that is deleted since; one of the same name is another table all the same.
+#[test]
+fn f48_a_table_made_again_at_the_same_time_is_another() {
+    let name = own("again");
+    let mut stage = Stage::new(48);
+    let clock = stage.world.clock.clone();
+    stage
+        .act(async |desk| {
+            let now = clock.now_ms();
+            for value in ["of the first", "of the second"] {
+                // Whatever else took the time of a millisecond.
+                clock.set_wall_ms(now.0 + 5_000);
+                make(desk, TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")])).await;
+                send(desk, name.clone(), put(value, 10, value)).await.expect("written");
+                if value == "of the first" {
+                    let (master, nobody) = (&desk.life.master, Caller::default());
+                    let id = master.disable_table(&name, &nobody).await.expect("accepted");
+                    master.wait_for(id).await.expect("disabled");
+                    let id = master.delete_table(&name, &nobody).await.expect("accepted");
+                    master.wait_for(id).await.expect("deleted");
+                }
+            }
+        })
+        .expect("starts");
+    stage.kill();
+    let rows = stage.act(async |desk| {
+        let get = async |row| calls::get(&desk.life, &name, row).await.expect("read").len();
+        (get("of the first").await, get("of the second").await)
+    });
+    assert_eq!(rows.expect("starts"), (0, 1));
 }
