@@ -113,6 +113,13 @@ const DEFECTS: &[Defect] = &[
         planted: "for path in logs.iter().filter(|_| !PLANTED) {",
         suite: RUNS,
     },
+    Defect {
+        name: "a replay brings back what a deleted family held",
+        file: "crates/region/src/replay.rs",
+        right: "if seq_id <= closed_seq_id {",
+        planted: "if seq_id <= closed_seq_id && !PLANTED {",
+        suite: RUNS,
+    },
 ];
 
 /// The variable that says which defect is wanted.

@@ -140,8 +140,17 @@ async fn check_changing(life: &Life, promises: &mut Promises) -> Result<(), Viol
             let rows = scans::whole(life, &name, Manner::AT_ONCE)
                 .await
                 .map_err(|e| Violation(format!("{name} cannot be read: {e:?}")))?;
-            let seen: BTreeSet<String> = rows.into_iter().map(|(row, _)| row).collect();
             let changing = &mut promises.changing;
+            for (row, cells) in &rows {
+                let of_c = cells.iter().find(|(column, _, _)| column.starts_with("c:"));
+                ensure(of_c.is_none_or(|(_, _, value)| *value == changing.added.to_string().as_bytes()), || {
+                    format!(
+                        "{name}, {row}: {of_c:?} is of an earlier family of that name, {} were added",
+                        changing.added
+                    )
+                })?;
+            }
+            let seen: BTreeSet<String> = rows.into_iter().map(|(row, _)| row).collect();
             let missing: Vec<_> = changing.rows.difference(&seen).collect();
             ensure(missing.is_empty(), || format!("{name} lost {missing:?}"))?;
             let strange: Vec<_> = seen.iter().filter(|r| !changing.perhaps.contains(*r)).collect();

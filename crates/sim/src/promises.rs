@@ -126,6 +126,8 @@ pub struct Changing {
     pub fresh: BTreeSet<String>,
     /// Rows that may be there.
     pub perhaps: BTreeSet<String>,
+    /// How often a family c was added: what is in it tells which one it was written to.
+    pub added: u64,
 }
 
 /// All promises.

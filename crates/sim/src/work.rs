@@ -516,7 +516,7 @@ impl Desk {
                 self.expect([now.clone(), after.clone()]);
                 (master.create_table(descriptor, &[Bytes::from("k")], &caller).await, after)
             }
-            Some((true, _)) if choice < 3 => return self.fill().await,
+            Some((true, fams)) if choice < 3 => return self.fill(fams.contains("c")).await,
             Some((true, fams)) if choice < 6 => {
                 let after = Some((false, fams.clone()));
                 self.expect([now.clone(), after.clone()]);
@@ -528,6 +528,7 @@ impl Desk {
                 if there {
                     fams.remove("c")
                 } else {
+                    self.promises.lock().changing.added += 1;
                     fams.insert("c".into())
                 };
                 let after = Some((*enabled, fams));
@@ -587,12 +588,19 @@ impl Desk {
         changing.perhaps.extend(rows);
     }
 
-    async fn fill(&self) {
+    async fn fill(&self, has_c: bool) {
+        let added = self.promises.lock().changing.added.to_string();
         let rows: Vec<String> = (0..3).map(|_| format!("{}", (b'a' + self.dice.below(26) as u8) as char)).collect();
         self.promises.lock().changing.perhaps.extend(rows.iter().cloned());
         let puts: Vec<Mutation> = rows
             .iter()
-            .map(|row| calls::mutation(MutationKind::Put, row, &[("a", "q", 1, CellType::Put, row.as_bytes())]))
+            .map(|row| {
+                let mut cells = vec![("a", "q", 1, CellType::Put, row.as_bytes())];
+                if has_c {
+                    cells.push(("c", "q", 1, CellType::Put, added.as_bytes()));
+                }
+                calls::mutation(MutationKind::Put, row, &cells)
+            })
             .collect();
         let results = calls::batch(&self.life, &changing(), &puts).await;
         let mut promises = self.promises.lock();
