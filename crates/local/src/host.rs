@@ -97,7 +97,7 @@ impl<R: Runner> RegionHost for LocalHost<R> {
 
     fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> Later<'_, Result<(), HostError>> {
         let name = encoded_name.to_owned();
-        self.run(move |server| server.mutate(&name, &mutations))
+        self.run(move |server| server.mutate(&name, mutations))
     }
 
     fn scan(&self, encoded_name: &str, scan: Scan) -> Later<'_, Result<CellBuffer, HostError>> {

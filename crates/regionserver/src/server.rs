@@ -12,7 +12,7 @@ use crate::work_queue::WorkQueue;
 use base::{Adder, Config};
 use bytes::Bytes;
 use cell::CellBuffer;
-use model::{Mutation, RegionInfo, Scan, ServerName, TableDescriptor};
+use model::{Durability, Mutation, RegionInfo, Scan, ServerName, TableDescriptor};
 use parking_lot::{Condvar, Mutex, RwLock};
 use region::{
     CloseMode, CompactionKind, FlushReason, FlushRequest, Limits, OpenRegion, Region, RegionEnv, RegionError,
@@ -437,14 +437,15 @@ impl RegionServer {
         self.region(encoded_name).map(|region| region.has_references())
     }
 
-    /// Applies mutations to an online region, all or nothing, durable and visible on return: how the master writes
-    /// hbase:meta.
+    /// Applies mutations to an online region, all or nothing, durable and visible on return, whatever the log promises others: how the
+    /// master writes hbase:meta and hbase:namespace.
     ///
     /// # Errors
     /// [`ServerError`].
-    pub fn mutate(&self, encoded_name: &str, mutations: &[Mutation]) -> Result<(), ServerError> {
+    pub fn mutate(&self, encoded_name: &str, mut mutations: Vec<Mutation>) -> Result<(), ServerError> {
         let region = self.online(encoded_name)?;
-        let written = region.mutate_rows(mutations, None).map_err(|error| self.judge(error))?;
+        mutations.iter_mut().for_each(|mutation| mutation.durability = Durability::FsyncWal);
+        let written = region.mutate_rows(&mutations, None).map_err(|error| self.judge(error))?;
         written.commit.wait().map_err(|error| self.judge(error))?;
         self.consider_flush(&region);
         Ok(())

@@ -248,3 +248,28 @@ fn f48_a_table_made_again_at_the_same_time_is_another() {
     });
     assert_eq!(rows.expect("starts"), (0, 1));
 }
+
+/// With `hbase.wal.hsync` off a power failure takes the end of the log, but nothing that the master has answered for: a namespace is there as
+/// its tables are.
+#[test]
+fn f02_a_namespace_outlives_a_power_failure_on_a_relaxed_log() {
+    for policy in POLICIES {
+        let mut stage = Stage::relaxed(2);
+        stage
+            .act(async |desk| {
+                let (master, nobody) = (&desk.life.master, Caller::default());
+                let configuration = vec![("owner".to_owned(), "somebody".to_owned())];
+                let id = master.create_namespace("apart".to_owned(), configuration, &nobody).await.expect("accepted");
+                master.wait_for(id).await.expect("made");
+                make(desk, TableDescriptor::new(own("apart:t"), [FamilyDescriptor::new("f")])).await;
+            })
+            .expect("starts");
+        stage.crash(policy, 2);
+        let found = stage.act(async |desk| {
+            let cluster = desk.life.master.cluster();
+            (cluster.namespace("apart").cloned(), cluster.exists(&own("apart:t")))
+        });
+        let (namespace, table) = found.expect("starts");
+        assert!(namespace.is_some_and(|configuration| configuration.len() == 1) && table, "{policy:?}");
+    }
+}
