@@ -43,4 +43,4 @@ pub use master_store::StoreError;
 pub use procedure::read_record;
 pub use procedure::{Caller, JournalError, Outcome, Procedures};
 pub use service::{HBASE_VERSION, MasterHandler};
-pub use switches::Switches;
+pub use switches::{Switches, SwitchesError};

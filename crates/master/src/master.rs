@@ -9,7 +9,7 @@ use crate::locks::Locks;
 use crate::master_store::{self, StoreError};
 use crate::meta_writer::MetaWriter;
 use crate::procedure::{Journal, Procedures, Record};
-use crate::switches::Switches;
+use crate::switches::{Switches, SwitchesError};
 use crate::{ErrorKind, MasterError, Result, meta, settings};
 use base::{Clock, Config, TimestampMs};
 use fs::Volume;
@@ -52,6 +52,9 @@ pub enum StartError {
     /// A table's descriptor.
     #[error(transparent)]
     Descriptor(#[from] DescriptorError),
+    /// The switches.
+    #[error(transparent)]
+    Switches(#[from] SwitchesError),
     /// The volume.
     #[error(transparent)]
     Io(#[from] fs::Error),
@@ -83,6 +86,7 @@ pub struct Master {
     pub(crate) locks: Arc<Locks>,
     pub(crate) limits: Limits,
     pub(crate) switches: Switches,
+    pub(crate) switching: tokio::sync::Mutex<()>,
     pub(crate) open_slots: Semaphore,
     pub(crate) janitor: tokio::sync::Mutex<()>,
     pub(crate) cleaner: tokio::sync::Mutex<Cleaner>,
@@ -117,10 +121,10 @@ impl Master {
         let volume = Arc::clone(&env.volume);
         let read = move || -> std::result::Result<_, StartError> {
             let (journal, records) = Journal::open(Arc::clone(&volume))?;
-            Ok((journal, records, read_descriptors(&*volume)?))
+            Ok((journal, records, Switches::load(&*volume)?, read_descriptors(&*volume)?))
         };
         let joined = off_worker(read).await;
-        let (journal, records, descriptors) =
+        let (journal, records, switches, descriptors) =
             joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
         let open_slots_count = env.config.get(&settings::OPEN_THREADS) as usize;
         let master = Arc::new(Master {
@@ -133,7 +137,8 @@ impl Master {
             procedures: Procedures::default(),
             locks: Arc::default(),
             limits: Limits::from_config(&env.config),
-            switches: Switches::default(),
+            switches,
+            switching: tokio::sync::Mutex::new(()),
             open_slots: Semaphore::new(open_slots_count),
             janitor: tokio::sync::Mutex::new(()),
             cleaner: tokio::sync::Mutex::new(Cleaner::from_config(&env.config)),

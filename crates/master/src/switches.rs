@@ -1,10 +1,35 @@
-//! Switches that clients set and ask for. Kept in memory: each is on after a start, as a fresh HBase has them. Where
-//! nothing listens to a switch yet (balancer, normalizer), its state is kept all the same.
+//! Switches that clients set and ask for. Those that HBase keeps over a restart are kept here, too, in a small file of lines
+//! `name=true`; the janitor's and the cleaners' are on after each start, as HBase's are. Where nothing listens to a switch yet (balancer,
+//! normalizer), its state is kept all the same.
+//!
+//! Always true: a client is answered when what it set is on the disk. When it cannot be, nothing is set.
 
+use crate::master::Master;
+use crate::{ErrorKind, MasterError, Result};
+use fs::{FilePath, Volume};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+const FILE: &str = "MasterData/basalt/switches";
+
+/// The file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SwitchesError {
+    /// The volume failed.
+    #[error(transparent)]
+    Io(#[from] fs::Error),
+    /// It says something else.
+    #[error(
+        "{FILE} has the line {line:?}, which sets no switch; move the file away to start with all switches as in a new cluster"
+    )]
+    Damaged {
+        /// The line.
+        line: String,
+    },
+}
+
 macro_rules! switches {
-    ($($(#[$meta:meta])* $name:ident / $set:ident = $default:literal;)*) => {
+    ($($(#[$meta:meta])* $name:ident / $set:ident = $default:literal, $kept:ident;)*) => {
         /// The switches.
         #[derive(Debug)]
         pub struct Switches {
@@ -24,32 +49,112 @@ macro_rules! switches {
                     self.$name.load(Ordering::SeqCst)
                 }
 
-                /// Sets it; answers how it was.
+                /// Sets it, in memory; answers how it was.
                 pub fn $set(&self, on: bool) -> bool {
                     self.$name.swap(on, Ordering::SeqCst)
                 }
             )*
+
+            /// Those that outlive a restart.
+            fn kept(&self) -> impl Iterator<Item = (&'static str, &AtomicBool)> {
+                let all = [$((stringify!($name), &self.$name, stringify!($kept) == "kept"),)*];
+                all.into_iter().filter_map(|(name, switch, kept)| kept.then_some((name, switch)))
+            }
         }
     };
 }
 
 switches! {
     /// Whether regions may be split.
-    split / set_split = true;
+    split / set_split = true, kept;
     /// Whether regions may be merged.
-    merge / set_merge = true;
+    merge / set_merge = true, kept;
     /// Whether regions may be moved for balance.
-    balancer / set_balancer = true;
+    balancer / set_balancer = true, kept;
     /// Whether regions may be split and merged for even sizes.
-    normalizer / set_normalizer = true;
+    normalizer / set_normalizer = true, kept;
     /// Whether split parents are cleaned away.
-    janitor / set_janitor = true;
+    janitor / set_janitor = true, fleeting;
     /// Whether archived files are cleaned away.
-    cleaner / set_cleaner = true;
+    cleaner / set_cleaner = true, fleeting;
     /// Whether snapshots past their time are cleaned away.
-    snapshot_cleanup / set_snapshot_cleanup = true;
+    snapshot_cleanup / set_snapshot_cleanup = true, kept;
     /// Whether quotas of requests count.
-    rpc_throttle / set_rpc_throttle = true;
+    rpc_throttle / set_rpc_throttle = true, kept;
     /// Whether requests may exceed their quotas while there is room.
-    exceed_throttle / set_exceed_throttle = false;
+    exceed_throttle / set_exceed_throttle = false, kept;
+}
+
+impl Switches {
+    /// As they were kept; as in a new cluster where nothing was.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is something else.
+    pub(crate) fn load(volume: &dyn Volume) -> std::result::Result<Switches, SwitchesError> {
+        let (switches, path) = (Switches::default(), FilePath::new(FILE));
+        if !volume.exists(&path)? {
+            return Ok(switches);
+        }
+        let bytes = volume.read(&path)?;
+        for line in String::from_utf8_lossy(&bytes).lines() {
+            let damaged = || SwitchesError::Damaged { line: line.to_owned() };
+            let (name, value) = line.split_once('=').ok_or_else(damaged)?;
+            let value: bool = value.parse().map_err(|_| damaged())?;
+            // One that is not known is of a later version.
+            if let Some((_, switch)) = switches.kept().find(|(known, _)| *known == name) {
+                switch.store(value, Ordering::SeqCst);
+            }
+        }
+        Ok(switches)
+    }
+
+    fn encode(&self) -> String {
+        self.kept().map(|(name, switch)| format!("{name}={}\n", switch.load(Ordering::SeqCst))).collect()
+    }
+}
+
+impl Master {
+    /// Sets switches, durably if they are of the kept ones; answers what `set` does.
+    ///
+    /// # Errors
+    /// They cannot be kept; they are as they were then.
+    pub(crate) async fn switch<T>(self: &Arc<Self>, set: impl FnOnce(&Switches) -> T) -> Result<T> {
+        let _one_at_a_time = self.switching.lock().await;
+        let before: Vec<bool> = self.switches.kept().map(|(_, switch)| switch.load(Ordering::SeqCst)).collect();
+        let old = self.switches.encode();
+        let answer = set(&self.switches);
+        let new = self.switches.encode();
+        if new == old {
+            return Ok(answer);
+        }
+        let kept = self.blocking(move |volume| Ok(volume.publish(&FilePath::new(FILE), new.as_bytes())?)).await;
+        if let Err(error) = kept {
+            self.switches.kept().zip(before).for_each(|((_, switch), was)| switch.store(was, Ordering::SeqCst));
+            return Err(MasterError::new(
+                ErrorKind::Io,
+                format!("nothing is switched, for it could not be kept: {error}"),
+            ));
+        }
+        Ok(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fs::MemVolume;
+
+    #[test]
+    fn what_is_no_switch_is_named() {
+        let volume = MemVolume::new();
+        assert!(Switches::load(&volume).expect("a new cluster").split());
+        volume.put_file(&FilePath::new(FILE), b"split=false\nof_a_later_version=true\n");
+        let switches = Switches::load(&volume).expect("a file");
+        assert!(!switches.split() && switches.merge());
+        for line in ["split", "split=maybe", "\u{0}"] {
+            volume.put_file(&FilePath::new(FILE), line.as_bytes());
+            let error = Switches::load(&volume).expect_err("damaged").to_string();
+            assert!(error.contains(FILE) && error.contains(&format!("{line:?}")), "{error}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use basalt_master::convert;
 use base::{Config, SystemClock};
 use bytes::Bytes;
 use common::{Life, bytes, table, table_name};
+use fs::FaultKind;
 use pb::get_procedure_result_response::State as ResultState;
 use proto::methods::Method;
 use proto::{Message, pb};
@@ -144,6 +145,35 @@ async fn the_status_has_what_the_shell_reads() {
     let status: pb::GetClusterStatusResponse =
         c.call(Method::MasterGetClusterStatus, &pb::GetClusterStatusRequest { options }).await.expect("answered");
     assert!(status.cluster_status.live_servers.is_empty() && status.cluster_status.master.is_some());
+}
+
+#[tokio::test]
+async fn switches_outlive_a_restart_and_what_cannot_be_kept_is_not_set() {
+    let c = connect(common::fresh().await, "MasterService").await;
+    let switch = |on: bool| pb::SetSplitOrMergeEnabledRequest { enabled: on, synchronous: None, switch_types: vec![0] };
+    let asked = pb::IsSplitOrMergeEnabledRequest { switch_type: 0 };
+    let set: Result<pb::SetSplitOrMergeEnabledResponse, _> =
+        c.call(Method::MasterSetSplitOrMergeEnabled, &switch(false)).await;
+    set.expect("set");
+    let off = pb::SetCleanerChoreRunningRequest { on: false };
+    let _was: pb::SetCleanerChoreRunningResponse =
+        c.call(Method::MasterSetCleanerChoreRunning, &off).await.expect("set");
+
+    let c = connect(c.life.restart().await, "MasterService").await;
+    let enabled: pb::IsSplitOrMergeEnabledResponse =
+        c.call(Method::MasterIsSplitOrMergeEnabled, &asked).await.expect("asked");
+    assert!(!enabled.enabled, "splits stay off");
+    let cleaner: pb::IsCleanerChoreEnabledResponse =
+        c.call(Method::MasterIsCleanerChoreEnabled, &pb::IsCleanerChoreEnabledRequest::default()).await.expect("asked");
+    assert!(cleaner.value, "as in HBase, for one life only");
+
+    c.life.memory.fail_op(1, FaultKind::Full);
+    let (class, text) = c.refused(Method::MasterSetSplitOrMergeEnabled, &switch(true)).await;
+    assert_eq!(class, "java.io.IOException");
+    assert!(text.contains("nothing is switched"), "{text}");
+    let enabled: pb::IsSplitOrMergeEnabledResponse =
+        c.call(Method::MasterIsSplitOrMergeEnabled, &asked).await.expect("asked");
+    assert!(!enabled.enabled, "it is as it was");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use super::{MasterHandler, caller, later, ready, region_of};
 use crate::procedure::region_locks;
+use crate::switches::Switches;
 use crate::{ErrorKind, MasterError, Result};
 use bytes::Bytes;
 use model::TableName;
@@ -23,7 +24,6 @@ impl MasterHandler {
     /// `None` for methods that are not of this kind.
     pub(super) fn operate(&self, call: &Call) -> std::result::Result<Option<Outcome>, Exception> {
         let master = Arc::clone(&self.master);
-        let switches = &self.master.switches;
         Ok(Some(match call.method.method {
             Method::MasterAssignRegion => {
                 let request: pb::AssignRegionRequest = call.decode()?;
@@ -58,31 +58,38 @@ impl MasterHandler {
                 ready(region_of(&master, &request.region).map(|_| pb::OfflineRegionResponse {}))
             }
             Method::MasterBalance => ready(Ok(pb::BalanceResponse {
-                balancer_ran: switches.balancer(),
+                balancer_ran: self.master.switches.balancer(),
                 moves_calculated: Some(0),
                 moves_executed: Some(0),
             })),
             Method::MasterSetBalancerRunning => {
                 let request: pb::SetBalancerRunningRequest = call.decode()?;
-                let was = switches.set_balancer(request.on);
-                ready(Ok(pb::SetBalancerRunningResponse { prev_balance_value: Some(was) }))
+                later(async move {
+                    let was = master.switch(|switches| switches.set_balancer(request.on)).await?;
+                    Ok(pb::SetBalancerRunningResponse { prev_balance_value: Some(was) })
+                })
             }
             // Nobody evens region sizes here yet, and it says so.
             Method::MasterNormalize => ready(Ok(pb::NormalizeResponse { normalizer_ran: false })),
             Method::MasterSetNormalizerRunning => {
                 let request: pb::SetNormalizerRunningRequest = call.decode()?;
-                let was = switches.set_normalizer(request.on);
-                ready(Ok(pb::SetNormalizerRunningResponse { prev_normalizer_value: Some(was) }))
+                later(async move {
+                    let was = master.switch(|switches| switches.set_normalizer(request.on)).await?;
+                    Ok(pb::SetNormalizerRunningResponse { prev_normalizer_value: Some(was) })
+                })
             }
             Method::MasterSetSplitOrMergeEnabled => {
                 let request: pb::SetSplitOrMergeEnabledRequest = call.decode()?;
-                let set = |switch: &i32| match pb::MasterSwitchType::try_from(*switch) {
-                    Ok(pb::MasterSwitchType::Split) => Some(switches.set_split(request.enabled)),
-                    Ok(pb::MasterSwitchType::Merge) => Some(switches.set_merge(request.enabled)),
-                    Err(_) => None,
-                };
-                let prev_value = request.switch_types.iter().filter_map(set).collect();
-                ready(Ok(pb::SetSplitOrMergeEnabledResponse { prev_value }))
+                later(async move {
+                    let set = |switches: &Switches, switch: i32| match pb::MasterSwitchType::try_from(switch) {
+                        Ok(pb::MasterSwitchType::Split) => Some(switches.set_split(request.enabled)),
+                        Ok(pb::MasterSwitchType::Merge) => Some(switches.set_merge(request.enabled)),
+                        Err(_) => None,
+                    };
+                    let types = request.switch_types;
+                    let all = |switches: &Switches| types.iter().filter_map(|switch| set(switches, *switch)).collect();
+                    Ok(pb::SetSplitOrMergeEnabledResponse { prev_value: master.switch(all).await? })
+                })
             }
             Method::MasterRunCatalogScan => later(async move {
                 let cleaned = if master.switches.janitor() { master.run_catalog_janitor().await? } else { 0 };
@@ -90,8 +97,10 @@ impl MasterHandler {
             }),
             Method::MasterEnableCatalogJanitor => {
                 let request: pb::EnableCatalogJanitorRequest = call.decode()?;
-                let was = switches.set_janitor(request.enable);
-                ready(Ok(pb::EnableCatalogJanitorResponse { prev_value: Some(was) }))
+                later(async move {
+                    let was = master.switch(|switches| switches.set_janitor(request.enable)).await?;
+                    Ok(pb::EnableCatalogJanitorResponse { prev_value: Some(was) })
+                })
             }
             // Asked for by hand, the cleaners run even when the chore is switched off.
             Method::MasterRunCleanerChore => later(async move {
@@ -107,23 +116,33 @@ impl MasterHandler {
             }),
             Method::MasterSetCleanerChoreRunning => {
                 let request: pb::SetCleanerChoreRunningRequest = call.decode()?;
-                let was = switches.set_cleaner(request.on);
-                ready(Ok(pb::SetCleanerChoreRunningResponse { prev_value: Some(was) }))
+                later(async move {
+                    let was = master.switch(|switches| switches.set_cleaner(request.on)).await?;
+                    Ok(pb::SetCleanerChoreRunningResponse { prev_value: Some(was) })
+                })
             }
             Method::MasterSwitchSnapshotCleanup => {
                 let request: pb::SetSnapshotCleanupRequest = call.decode()?;
-                let was = switches.set_snapshot_cleanup(request.enabled);
-                ready(Ok(pb::SetSnapshotCleanupResponse { prev_snapshot_cleanup: was }))
+                later(async move {
+                    let was = master.switch(|switches| switches.set_snapshot_cleanup(request.enabled)).await?;
+                    Ok(pb::SetSnapshotCleanupResponse { prev_snapshot_cleanup: was })
+                })
             }
             Method::MasterSwitchRpcThrottle => {
                 let request: pb::SwitchRpcThrottleRequest = call.decode()?;
-                let was = switches.set_rpc_throttle(request.rpc_throttle_enabled);
-                ready(Ok(pb::SwitchRpcThrottleResponse { previous_rpc_throttle_enabled: was }))
+                later(async move {
+                    let was = master.switch(|switches| switches.set_rpc_throttle(request.rpc_throttle_enabled)).await?;
+                    Ok(pb::SwitchRpcThrottleResponse { previous_rpc_throttle_enabled: was })
+                })
             }
             Method::MasterSwitchExceedThrottleQuota => {
                 let request: pb::SwitchExceedThrottleQuotaRequest = call.decode()?;
-                let was = switches.set_exceed_throttle(request.exceed_throttle_quota_enabled);
-                ready(Ok(pb::SwitchExceedThrottleQuotaResponse { previous_exceed_throttle_quota_enabled: was }))
+                later(async move {
+                    let was = master
+                        .switch(|switches| switches.set_exceed_throttle(request.exceed_throttle_quota_enabled))
+                        .await?;
+                    Ok(pb::SwitchExceedThrottleQuotaResponse { previous_exceed_throttle_quota_enabled: was })
+                })
             }
             // A procedure here ends by itself; none is broken off in its middle.
             Method::MasterAbortProcedure => ready(Ok(pb::AbortProcedureResponse { is_procedure_aborted: false })),
