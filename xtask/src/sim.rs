@@ -118,7 +118,7 @@ const DEFECTS: &[Defect] = &[
         file: "crates/region/src/replay.rs",
         right: "if seq_id <= closed_seq_id {",
         planted: "if seq_id <= closed_seq_id && !PLANTED {",
-        suite: RUNS,
+        suite: STATES,
     },
 ];
 

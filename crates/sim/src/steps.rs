@@ -208,10 +208,30 @@ async fn create(desk: &Desk) {
         .await;
 }
 
+/// Adds the family that tells in its cells which one of its name they were written to.
+async fn add_c(desk: &Desk) {
+    desk.promises.lock().changing.added += 1;
+    let (name, family, caller) = (work::changing(), FamilyDescriptor::new("c"), Caller::default());
+    change(desk, shape(true, &["a", "b", "c"]), false, desk.life.master.add_family(&name, family, &caller)).await;
+}
+
+async fn delete_c(desk: &Desk) {
+    let (name, family, caller) = (work::changing(), Bytes::from("c"), Caller::default());
+    change(desk, shape(true, &["a", "b"]), false, desk.life.master.delete_family(&name, &family, &caller)).await;
+}
+
 /// Puts rows into the changing table.
 async fn put_rows(desk: &Desk, rows: [&str; 3]) {
-    desk.promises.lock().changing.perhaps.extend(rows.map(str::to_owned));
-    let put = |row: &str| calls::mutation(MutationKind::Put, row, &[("a", "q", 1, CellType::Put, row.as_bytes())]);
+    let (has_c, added) = {
+        let changing = &mut desk.promises.lock().changing;
+        changing.perhaps.extend(rows.map(str::to_owned));
+        let has_c = changing.shapes.iter().flatten().any(|(_, families)| families.contains("c"));
+        (has_c, changing.added.to_string())
+    };
+    let put = |row: &str| {
+        let cells = [("a", "q", 1, CellType::Put, row.as_bytes()), ("c", "q", 1, CellType::Put, added.as_bytes())];
+        calls::mutation(MutationKind::Put, row, &cells[..if has_c { 2 } else { 1 }])
+    };
     let (life, puts) = (desk.life.clone(), rows.map(put));
     let sent = tokio::spawn(async move { calls::batch(&life, &work::changing(), &puts).await });
     desk.life.settle().await;
@@ -328,7 +348,14 @@ pub async fn ready(list: List, desk: &Desk) {
             write(desk, 2).await;
             Load::lay_out(desk, 0).expect("no fault is set yet");
         }
-        List::AddFamily | List::DeleteFamily | List::Disable => put_rows(desk, ["b", "k", "z"]).await,
+        List::DeleteFamily | List::Disable => put_rows(desk, ["b", "k", "z"]).await,
+        List::AddFamily => {
+            put_rows(desk, ["b", "k", "z"]).await;
+            // There was one of its name, and the log still has what was in it.
+            add_c(desk).await;
+            put_rows(desk, ["c", "n", "y"]).await;
+            delete_c(desk).await;
+        }
         _ => {}
     }
     assert!(check::quiet(desk).await, "{list}: no faults yet");
@@ -394,10 +421,7 @@ pub async fn take(list: List, desk: &Desk) {
             write(desk, 1).await;
         }
         List::Create => create(desk).await,
-        List::AddFamily => {
-            let family = FamilyDescriptor::new("c");
-            change(desk, shape(true, &["a", "b", "c"]), false, master.add_family(&name, family, &caller)).await;
-        }
+        List::AddFamily => add_c(desk).await,
         List::DeleteFamily => {
             let family = Bytes::from("b");
             change(desk, shape(true, &["a"]), false, master.delete_family(&name, &family, &caller)).await;
