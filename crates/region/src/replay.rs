@@ -1,9 +1,10 @@
 //! Replay: edits of a dead server's log come back when the region opens.
 //!
 //! Each edit goes to its store's memstore under the sequence id it had, unless the store's files say that they include
-//! it, or the region was closed since: then what is in no file was of a family that is gone, be there one of its name again or not. Edits that were split into files of recovered edits are then flushed, and only then are these files removed. Edits that this
-//! server's log took over with the dead one's files stay in memory as if they had been written here: the log keeps the files until they
-//! are flushed. A crash at any point repeats the replay and changes nothing. Follows: `HRegion#replayRecoveredEditsIfAny`.
+//! it, or the region was closed since: then what is in no file was of a family that is gone, be there one of its name again or not.
+//! Edits that were split into files of recovered edits are then flushed, and only then are these files removed. Edits that this server's
+//! log took over with the dead one's files stay in memory as if they had been written here: the log keeps the files until they are
+//! flushed. A crash at any point repeats the replay and changes nothing. Follows: `HRegion#replayRecoveredEditsIfAny`.
 
 use crate::RegionEnv;
 use crate::error::{RegionError, Result};
