@@ -122,6 +122,10 @@ fn cut_newest_log(dir: &Path) -> anyhow::Result<()> {
         }
         for log in std::fs::read_dir(server)? {
             let log = log?;
+            if log.path().extension().is_some_and(|kind| kind == "meta") {
+                // Without it there may be no table to look at.
+                continue;
+            }
             let written = log.metadata()?.modified()?;
             if newest.as_ref().is_none_or(|(at, _)| written > *at) {
                 newest = Some((written, log.path()));

@@ -164,3 +164,33 @@ fn a_store_file_whose_name_the_killed_server_had_not_synced_stays_when_its_log_g
     let volume = volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced);
     assert_eq!(rows(&heir(&volume, 3)), ["a"]);
 }
+
+/// Seed 400757 of the model world: a log that was taken over held only a compaction's marker of a region, whose id was used again. Both
+/// logs were then split, and what was written under that id was taken for the marker's file.
+#[test]
+fn ids_of_markers_in_what_was_taken_over_are_not_used_again() {
+    let volume = MemVolume::new();
+    let server = heir(&volume, 1);
+    let region = server.open(&whole_table(), &table()).expect("it opens");
+    for row in ["a", "b"] {
+        write(&region, &[put(row, "f", "q", 1, "v")]);
+        flush(&region);
+    }
+    major_compact(&region);
+    server.env.log.sync_once().expect("synced");
+    let used = region.stats().max_seq_id;
+    drop((server, region));
+    for (life, writes) in (2..).zip(1..6) {
+        let volume = volume.snapshot();
+        let server = heir(&volume, life);
+        let region = server.open(&whole_table(), &table()).expect("it opens");
+        assert!(region.stats().max_seq_id >= used, "an id is used once");
+        for number in 0..writes {
+            write(&region, &[put(&format!("later{number}"), "f", "q", 1, "v")]);
+        }
+        drop((server, region));
+        // Now all goes to files.
+        let server = Server::try_on(volume.clone(), START + 60_000, &Config::default(), 60).expect("logs are split");
+        assert_eq!(rows(&server).len(), 2 + writes, "after {writes} acknowledged writes");
+    }
+}

@@ -58,6 +58,8 @@ pub struct ReadLog {
     len_bytes: u64,
     /// By (table, region), in the order of the file.
     edits: BTreeMap<(Arc<str>, Arc<str>), Vec<InheritedEdit>>,
+    /// The highest id of each region, whatever has it.
+    used: HashMap<Arc<str>, SeqId>,
     /// Entries that may also be in a later file.
     unpromised: Vec<(Arc<str>, SeqId)>,
 }
@@ -81,7 +83,13 @@ impl ReadLog {
             return Ok(None);
         }
         let mut reader = Reader::open(volume, path)?;
-        let mut log = ReadLog { path: path.clone(), len_bytes: 0, edits: BTreeMap::new(), unpromised: Vec::new() };
+        let mut log = ReadLog {
+            path: path.clone(),
+            len_bytes: 0,
+            edits: BTreeMap::new(),
+            used: HashMap::new(),
+            unpromised: Vec::new(),
+        };
         let mut unpromised = Unpromised::default();
         let mut forgotten = 0;
         while let Some(entry) = reader.next()? {
@@ -91,6 +99,11 @@ impl ReadLog {
                 reader.forget_range(forgotten, entry.offset - forgotten);
                 forgotten = entry.offset;
             }
+            let used = match log.used.get_mut(&entry.key.region) {
+                Some(used) => used,
+                None => log.used.entry(Arc::clone(&entry.key.region)).or_default(),
+            };
+            *used = (*used).max(entry.key.seq_id);
             if !entry.is_wanted() {
                 continue;
             }
@@ -116,6 +129,8 @@ impl ReadLog {
 pub struct Inheritance {
     pub(crate) files: Vec<InheritedFile>,
     pub(crate) edits: HashMap<Arc<str>, Vec<InheritedEdit>>,
+    /// The highest id of each region: what has it may be an edit that nobody needs or a marker, and yet no other may have it.
+    pub(crate) used: HashMap<Arc<str>, SeqId>,
 }
 
 #[derive(Debug)]
@@ -131,6 +146,14 @@ impl Inheritance {
         self.files.extend(later.files);
         for (region, mut edits) in later.edits {
             self.edits.entry(region).or_default().append(&mut edits);
+        }
+        self.note_used(later.used);
+    }
+
+    fn note_used(&mut self, ids: HashMap<Arc<str>, SeqId>) {
+        for (region, id) in ids {
+            let used = self.used.entry(region).or_default();
+            *used = (*used).max(id);
         }
     }
 
@@ -172,6 +195,7 @@ pub fn gather(logs: Vec<ReadLog>, target: &mut dyn SplitTarget) -> Result<Option
     let mut doubtful = Doubtful::new();
     for log in logs {
         let side = if is_meta(&log.path) { &mut gathered.meta } else { &mut gathered.others };
+        side.note_used(log.used);
         let mut highest = BTreeMap::new();
         for ((table, region), mut edits) in log.edits {
             if !needless.contains_key(&region) {

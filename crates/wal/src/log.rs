@@ -21,7 +21,7 @@ use base::{Clock, SeqId};
 use fs::{Appender, FilePath, Volume};
 #[cfg(not(shuttle))]
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 pub use files::{LogFile, RegionToFlush, Rolled};
@@ -51,6 +51,8 @@ pub struct Log {
     last_file_ms: AtomicI64,
     /// Edits of servers that are no more, for regions that were not opened yet. Before every other lock.
     inherited: Mutex<inherited::Waiting>,
+    /// The highest id of each region in what was taken over.
+    inherited_ids: Mutex<HashMap<Arc<str>, SeqId>>,
 }
 
 struct State {
@@ -239,6 +241,7 @@ impl Log {
             roll: Mutex::new(()),
             last_file_ms: AtomicI64::new(0),
             inherited: Mutex::default(),
+            inherited_ids: Mutex::default(),
         });
         log.volume.create_dir_all_durable(&log.dir)?;
         let file = log.create_file()?;

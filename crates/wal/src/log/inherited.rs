@@ -38,7 +38,8 @@ pub enum Inherited {
 impl Log {
     /// Takes over the files and edits of servers that are no more. Once, before the first region is opened.
     pub fn inherit(&self, inheritance: Inheritance) {
-        let Inheritance { files, edits } = inheritance;
+        let Inheritance { files, edits, used } = inheritance;
+        *self.inherited_ids.lock() = used;
         let mut waiting = self.inherited.lock();
         let mut state = self.state.lock();
         for (region, edits) in edits {
@@ -50,6 +51,11 @@ impl Log {
         let files = files.into_iter();
         let files = files.map(|file| ClosedFile { path: file.path, len_bytes: file.len_bytes, highest: file.highest });
         state.closed_files.splice(0..0, files);
+    }
+
+    /// The highest id that a region has in the files that the log took over: what it writes now must have higher ones.
+    pub fn inherited_seq_id(&self, region: &str) -> SeqId {
+        self.inherited_ids.lock().get(region).copied().unwrap_or_default()
     }
 
     /// The edits of a region that is being opened. They are given once: if they were, and it was not said that they are in memory, they
