@@ -448,7 +448,7 @@ impl Region {
 
     /// Tells the next opening, durably, that ids up to here are used and no edit with one of them is needed from the log any more: ids
     /// grow even where no file says so, and what a family held that is deleted now does not come back when one of its name is added.
-    fn write_seq_id_file(&self, seq_id: SeqId) -> Result<()> {
+    pub(crate) fn write_seq_id_file(&self, seq_id: SeqId) -> Result<()> {
         let error = |e| RegionError::volume(self.name(), e);
         let volume = &*self.env.volume;
         let dir = layout::region_dir(&self.info).join(layout::RECOVERED_EDITS_DIR);

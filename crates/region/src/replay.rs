@@ -121,9 +121,9 @@ impl Region {
         let wrap = |e| RegionError::volume(self.name(), e);
         let dir = region_dir(self.info()).join(RECOVERED_EDITS_DIR);
         let used = files.iter().map(|(seq_id, _)| *seq_id).max().unwrap_or(SeqId(0));
-        if self.stores.iter().all(|store| store.max_flushed() < used) {
+        if closed_seq_id < used && self.stores.iter().all(|store| store.max_flushed() < used) {
             // They held markers at their end, or nothing else: no store file says that these ids are used.
-            volume.publish(&dir.join(format!("{used}.seqid")), b"").map_err(wrap)?;
+            self.write_seq_id_file(used)?;
         }
         for (_, path) in files {
             if aside.contains(path) {

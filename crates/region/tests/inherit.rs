@@ -172,13 +172,7 @@ fn ids_of_markers_in_what_was_taken_over_are_not_used_again() {
     let volume = MemVolume::new();
     let server = heir(&volume, 1);
     let region = server.open(&whole_table(), &table()).expect("it opens");
-    for row in ["a", "b"] {
-        write(&region, &[put(row, "f", "q", 1, "v")]);
-        flush(&region);
-    }
-    major_compact(&region);
-    server.env.log.sync_once().expect("synced");
-    let used = region.stats().max_seq_id;
+    let used = leave_a_marker(&server, &region);
     drop((server, region));
     for (life, writes) in (2..).zip(1..6) {
         let volume = volume.snapshot();

@@ -301,13 +301,7 @@ fn f13_replayed_files_do_not_come_back_and_stand_for_later_edits() {
     };
     let volume = MemVolume::new();
     let (server, region) = life(&volume, 1);
-    for row in ["a", "b"] {
-        write(&region, &[put(row, "f", "q", 1, "v")]);
-        flush(&region);
-    }
-    major_compact(&region);
-    server.env.log.sync_once().expect("synced");
-    let used = region.stats().max_seq_id;
+    let used = leave_a_marker(&server, &region);
     drop((server, region));
     // The marker is all that is left to replay.
     let (_, region) = life(&volume, 2);

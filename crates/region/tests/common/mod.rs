@@ -111,6 +111,17 @@ pub fn family(name: &'static str) -> FamilyDescriptor {
     FamilyDescriptor::new(name)
 }
 
+/// Writes, flushes and compacts two rows of family f, so that the log has a compaction's marker that nothing in files stands for; the highest id then.
+pub fn leave_a_marker(server: &Server, region: &Arc<Region>) -> u64 {
+    for row in ["a", "b"] {
+        write(region, &[put(row, "f", "q", 1, "v")]);
+        flush(region);
+    }
+    major_compact(region);
+    server.env.log.sync_once().expect("synced");
+    region.stats().max_seq_id
+}
+
 /// (family, qualifier, timestamp or LATEST, type, value).
 pub type Cell<'a> = (&'a str, &'a str, i64, CellType, &'a str);
 
