@@ -5,6 +5,7 @@
 
 use crate::convert::region_info_message;
 use fs::{DirEntry, FilePath, Result, Volume};
+use model::recovered_edits::{self, DeletedFamily};
 use model::{RegionInfo, TableDescriptor, TableName};
 use proto::magic;
 
@@ -87,7 +88,7 @@ pub fn is_reference(name: &str) -> bool {
 /// Moves a region's store files to the archive and removes its directory.
 pub fn archive_region_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
     for entry in list_if_exists(volume, dir)? {
-        if entry.is_dir && !entry.name.starts_with('.') && entry.name != "recovered.edits" {
+        if entry.is_dir && !entry.name.starts_with('.') && entry.name != recovered_edits::DIR {
             archive_family_dir(volume, &dir.join(&entry.name))?;
         }
     }
@@ -108,13 +109,18 @@ pub fn archive_table(volume: &dyn Volume, table: &TableName) -> Result<()> {
     Ok(())
 }
 
-/// Moves the files of families that a table no longer has to the archive, in every region.
+/// Moves the files of families that a table no longer has to the archive, in every region. A region that was not closed since they went
+/// (a crash came between, or it could not be opened) finds their edits in its logs: before their directories go, each region is told
+/// not to take them for those of a family that gets the same name later.
 pub fn archive_families(volume: &dyn Volume, table: &TableName, families: &[String]) -> Result<()> {
     let home = table_dir(table);
-    for dir in [FilePath::new("mobdir").join(home.as_str()), home] {
+    for dir in [FilePath::new("mobdir").join(home.as_str()), home.clone()] {
         for region in list_if_exists(volume, &dir)? {
             if !region.is_dir || region.name.starts_with('.') {
                 continue;
+            }
+            if dir == home {
+                note_deleted(volume, &dir.join(&region.name), families)?;
             }
             for family in families {
                 let family_dir = dir.join(&region.name).join(family);
@@ -126,11 +132,22 @@ pub fn archive_families(volume: &dyn Volume, table: &TableName, families: &[Stri
     Ok(())
 }
 
+fn note_deleted(volume: &dyn Volume, region_dir: &FilePath, families: &[String]) -> Result<()> {
+    let dir = region_dir.join(recovered_edits::DIR);
+    create_dir_durably(volume, &dir)?;
+    let files = volume.list(&dir)?;
+    let closed = recovered_edits::max_seq_id_file(files.iter().map(|file| file.name.as_str()));
+    families.iter().try_for_each(|family| {
+        let note = DeletedFamily { dir: family.clone(), closed_seq_id: closed.unwrap_or_default() };
+        volume.publish(&dir.join(note.file_name()), note.contents().as_bytes())
+    })
+}
+
 /// Whether a region's directory holds a reference to a file of the region `parent`, or of any when it is `None`.
 pub fn refers_to(volume: &dyn Volume, info: &RegionInfo, parent: Option<&str>) -> Result<bool> {
     let dir = region_dir(info);
     for family in list_if_exists(volume, &dir)? {
-        if !family.is_dir || family.name.starts_with('.') || family.name == "recovered.edits" {
+        if !family.is_dir || family.name.starts_with('.') || family.name == recovered_edits::DIR {
             continue;
         }
         for file in list_if_exists(volume, &dir.join(&family.name))? {

@@ -1,5 +1,6 @@
 //! Names of tables and namespaces, and what is legal in them. Follows: `TableName`, `ColumnFamilyDescriptorBuilder`.
 
+use crate::recovered_edits;
 use std::fmt;
 use std::sync::Arc;
 
@@ -158,7 +159,7 @@ pub fn check_family(name: &[u8]) -> Result<(), NameError> {
             "Illegal character <{c}>. Column Family names cannot contain control characters or colons: {shown}"
         )));
     }
-    if name == b"recovered.edits" {
+    if name == recovered_edits::DIR.as_bytes() {
         return Err(NameError("Column Family name cannot be: recovered.edits".into()));
     }
     if name.len() > cell::MAX_FAMILY_LENGTH {

@@ -6,6 +6,7 @@
 //! data/<ns>/<table>/<region>/.tmp/<family>/<file being written>
 //! data/<ns>/<table>/<region>/recovered.edits/<19 digits>       edits split from a dead server's log
 //! data/<ns>/<table>/<region>/recovered.edits/<n>.seqid         empty: ids up to n are used
+//! data/<ns>/<table>/<region>/recovered.edits/<family>.deleted  a note: see model::recovered_edits
 //! archive/data/<ns>/<table>/<region>/<family>/<store file>
 //! ```
 //!
@@ -22,7 +23,7 @@ pub const REGION_INFO_FILE: &str = ".regioninfo";
 /// Directory of files being written.
 pub const TEMP_DIR: &str = ".tmp";
 /// Directory of edits split from logs.
-pub const RECOVERED_EDITS_DIR: &str = "recovered.edits";
+pub const RECOVERED_EDITS_DIR: &str = model::recovered_edits::DIR;
 
 /// The directory of a table.
 pub fn table_dir(table: &TableName) -> FilePath {
@@ -253,12 +254,6 @@ pub fn link_name(table: &TableName, region: &str, file: &str) -> String {
     }
 }
 
-/// The highest id that a `<n>.seqid` file among `names` tells of. Follows: `WALSplitUtil#getMaxRegionSequenceId`.
-pub fn max_seq_id_file<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<SeqId> {
-    let number = |name: &str| name.strip_suffix(".seqid").or_else(|| name.strip_suffix("_seqid"))?.parse().ok();
-    names.into_iter().filter_map(number).max().map(SeqId)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,11 +296,5 @@ mod tests {
         assert_eq!(read_region_info(&volume, &region_dir(&info)).expect("memory"), None);
         write_region_info(&volume, &info).expect("memory");
         assert_eq!(read_region_info(&volume, &region_dir(&info)).expect("memory"), Some(info));
-    }
-
-    #[test]
-    fn the_highest_seqid_file_counts() {
-        assert_eq!(max_seq_id_file(["3.seqid", "12.seqid", "9_seqid", "00000005"]), Some(SeqId(12)));
-        assert_eq!(max_seq_id_file([]), None);
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Each edit goes to its store's memstore under the sequence id it had, unless the store's files say that they include
 //! it, or the region was closed since: then what is in no file was of a family that is gone, be there one of its name again or not.
+//! Where a family was deleted and the region perhaps not closed since, the master left a note: what the logs have for it is passed over, and
+//! before anything is written to another of its name, all the rest is in files and an id of the region says so.
 //! Edits that were split into files of recovered edits are then flushed, and only then are these files removed. Edits that this server's
 //! log took over with the dead one's files stay in memory as if they had been written here: the log keeps the files until they are
 //! flushed. A crash at any point repeats the replay and changes nothing. Follows: `HRegion#replayRecoveredEditsIfAny`.
@@ -12,6 +14,7 @@ use crate::layout::{self, RECOVERED_EDITS_DIR, region_dir};
 use crate::region::{RecoveredNonce, Region};
 use base::SeqId;
 use fs::FilePath;
+use model::recovered_edits::{DeletedFamily, max_seq_id_file};
 use model::{Nonce, RegionInfo};
 use wal::marker::METAFAMILY;
 use wal::{Inherited, InheritedEdit, Key};
@@ -24,9 +27,23 @@ const NONCE_LIFE_MS: i64 = 30 * 60 * 1000;
 pub(crate) struct RecoveredEdits {
     files: Vec<(SeqId, FilePath)>,
     inherited: Vec<InheritedEdit>,
+    needless: Needless,
+    pub max_seq_id: SeqId,
+}
+
+/// What of the edits is of no use, whatever the store files say.
+#[derive(Debug, Default)]
+struct Needless {
     /// Up to here everything was in store files when the region closed last.
     closed_seq_id: SeqId,
-    pub max_seq_id: SeqId,
+    /// Families that were deleted since the region was opened or closed last; there may be others of their names again.
+    deleted: Vec<DeletedFamily>,
+}
+
+impl Needless {
+    fn has_deleted(&self, family: &[u8]) -> bool {
+        !self.deleted.is_empty() && self.deleted.iter().any(|note| note.dir == layout::family_name(family))
+    }
 }
 
 /// What a replay brought.
@@ -60,34 +77,72 @@ impl RecoveredEdits {
         let region = info.encoded_name();
         let dir = region_dir(info).join(RECOVERED_EDITS_DIR);
         let entries = env.volume.list(&dir).map_err(|e| RegionError::volume(region, e))?;
-        let from_names = layout::max_seq_id_file(entries.iter().map(|entry| entry.name.as_str()));
+        let from_names = max_seq_id_file(entries.iter().map(|entry| entry.name.as_str()));
         let files = wal::recovered_edits(&*env.volume, &region_dir(info)).map_err(|e| RegionError::log(region, e))?;
         let from_files = files.iter().map(|(seq_id, _)| *seq_id).max();
         let closed_seq_id = from_names.unwrap_or(SeqId(0));
         let max_seq_id = closed_seq_id.max(from_files.unwrap_or(SeqId(0)));
-        Ok(RecoveredEdits { files, inherited: Vec::new(), closed_seq_id, max_seq_id })
+        let mut deleted = Vec::new();
+        for entry in entries.iter().filter(|entry| DeletedFamily::dir_of(&entry.name).is_some()) {
+            let path = dir.join(&entry.name);
+            let contents = env.volume.read(&path).map_err(|e| RegionError::volume(region, e))?;
+            match DeletedFamily::read(&entry.name, &contents) {
+                Some(note) if note.closed_seq_id == closed_seq_id => deleted.push(note),
+                // Somebody has opened or closed the region since: another family of the name may have been written to.
+                Some(_) => env.volume.remove_file(&path).map_err(|e| RegionError::volume(region, e))?,
+                None => tracing::warn!(
+                    "{path} is not the note of a deleted family that its name says it is; it is passed over"
+                ),
+            }
+        }
+        Ok(RecoveredEdits { files, inherited: Vec::new(), needless: Needless { closed_seq_id, deleted }, max_seq_id })
     }
 }
 
 impl Region {
     /// Brings the edits in. Those of files are flushed, and the files removed.
     pub(crate) fn replay(&self, edits: RecoveredEdits) -> Result<Replayed> {
-        let RecoveredEdits { files, inherited, closed_seq_id, .. } = edits;
-        if inherited.is_empty() {
-            let nonces = if files.is_empty() { Vec::new() } else { self.replay_files(&files, closed_seq_id)? };
-            return Ok(Replayed { nonces, kept: None });
+        let RecoveredEdits { files, inherited, needless, .. } = edits;
+        let mut replayed = if !inherited.is_empty() {
+            self.replay_inherited(&inherited, &needless)?
+        } else {
+            let nonces = if files.is_empty() { Vec::new() } else { self.replay_files(&files, &needless)? };
+            Replayed { nonces, kept: None }
+        };
+        if !needless.deleted.is_empty() {
+            self.forget_deleted_families(&needless.deleted)?;
+            replayed.kept = replayed.kept.map(|_| vec![None; self.stores.len()]);
         }
+        Ok(replayed)
+    }
+
+    fn replay_inherited(&self, edits: &[InheritedEdit], needless: &Needless) -> Result<Replayed> {
         let mut nonces = Vec::new();
         let mut lowest = vec![None; self.stores.len()];
-        for edit in inherited {
+        for edit in edits {
             // Servers whose clocks went back left their logs in another order than their ids.
-            self.replay_edit(&edit, closed_seq_id, &mut nonces, |store| {
+            self.replay_edit(edit, needless, &mut nonces, |store| {
                 lowest[store] = Some(lowest[store].map_or(edit.seq_id, |lowest: SeqId| lowest.min(edit.seq_id)));
             });
         }
         // The files with the nonces go when the edits are flushed.
         self.save_nonces(&nonces)?;
         Ok(Replayed { nonces, kept: Some(lowest) })
+    }
+
+    /// Puts an id in the place of the notes: every edit that a log has by now is in files or of no use. A crash in between finds the
+    /// notes and begins anew.
+    fn forget_deleted_families(&self, notes: &[DeletedFamily]) -> Result<()> {
+        self.flush_all("families were deleted")?;
+        self.write_seq_id_file(self.mvcc().last_seq_id())?;
+        let wrap = |e| RegionError::volume(self.name(), e);
+        let volume = &*self.env().volume;
+        let dir = region_dir(self.info()).join(RECOVERED_EDITS_DIR);
+        for note in notes {
+            volume.remove_file(&dir.join(note.file_name())).map_err(wrap)?;
+        }
+        // Where no id was used since, one that came back would count.
+        volume.sync_dir(&dir).map_err(wrap)
     }
 
     /// The region is open: from here on it answers for the edits that it has in memory. Not earlier, for what fails in between is begun
@@ -98,13 +153,13 @@ impl Region {
         self.env().log.keep_inherited(self.name(), &lowest);
     }
 
-    fn replay_files(&self, files: &[(SeqId, FilePath)], closed_seq_id: SeqId) -> Result<Vec<RecoveredNonce>> {
+    fn replay_files(&self, files: &[(SeqId, FilePath)], needless: &Needless) -> Result<Vec<RecoveredNonce>> {
         let mut nonces = Vec::new();
         let volume = &*self.env().volume;
         let mut aside = Vec::new();
         // Files whose edits are all in store files are read too: their nonces are nowhere else.
         for (_, path) in files {
-            match self.replay_file(path, closed_seq_id, &mut nonces) {
+            match self.replay_file(path, needless, &mut nonces) {
                 Err(RegionError::Log { source, .. })
                     if self.settings.skip_errors && matches!(&*source, wal::Error::Corrupt { .. }) =>
                 {
@@ -121,7 +176,7 @@ impl Region {
         let wrap = |e| RegionError::volume(self.name(), e);
         let dir = region_dir(self.info()).join(RECOVERED_EDITS_DIR);
         let used = files.iter().map(|(seq_id, _)| *seq_id).max().unwrap_or(SeqId(0));
-        if closed_seq_id < used && self.stores.iter().all(|store| store.max_flushed() < used) {
+        if needless.closed_seq_id < used && self.stores.iter().all(|store| store.max_flushed() < used) {
             // They held markers at their end, or nothing else: no store file says that these ids are used.
             self.write_seq_id_file(used)?;
         }
@@ -154,7 +209,7 @@ impl Region {
         }
     }
 
-    fn replay_file(&self, path: &FilePath, closed_seq_id: SeqId, nonces: &mut Vec<RecoveredNonce>) -> Result<()> {
+    fn replay_file(&self, path: &FilePath, needless: &Needless, nonces: &mut Vec<RecoveredNonce>) -> Result<()> {
         let log_error = |e| RegionError::log(self.name(), e);
         let mut reader = wal::Reader::open(&*self.env().volume, path).map_err(log_error)?;
         while let Some(entry) = reader.next().map_err(log_error)? {
@@ -165,8 +220,7 @@ impl Region {
             let seq_id = entry.key.seq_id;
             let Key { write_time, nonce, .. } = entry.key;
             let edit = InheritedEdit { seq_id, write_time, nonce, cells: entry.cells };
-            if self.replay_edit(&edit, closed_seq_id, nonces, |_| ()) && self.memstore_bytes() > self.flush_size_bytes()
-            {
+            if self.replay_edit(&edit, needless, nonces, |_| ()) && self.memstore_bytes() > self.flush_size_bytes() {
                 self.flush_replayed(seq_id)?;
             }
         }
@@ -177,7 +231,7 @@ impl Region {
     fn replay_edit(
         &self,
         edit: &InheritedEdit,
-        closed_seq_id: SeqId,
+        needless: &Needless,
         nonces: &mut Vec<RecoveredNonce>,
         mut got: impl FnMut(usize),
     ) -> bool {
@@ -186,7 +240,7 @@ impl Region {
             let nonce = Nonce { group, number };
             nonces.push(RecoveredNonce { nonce, write_time_ms: edit.write_time.0 });
         }
-        if seq_id <= closed_seq_id {
+        if seq_id <= needless.closed_seq_id {
             return false;
         }
         let mut inserted = 0;
@@ -196,7 +250,7 @@ impl Region {
             let family = first.family();
             let mut run = vec![first];
             run.extend(std::iter::from_fn(|| cells.next_if(|cell| cell.family() == family)));
-            if family == METAFAMILY {
+            if family == METAFAMILY || needless.has_deleted(family) {
                 continue;
             }
             // A family that was deleted since has no use for its edits.

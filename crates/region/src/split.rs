@@ -196,7 +196,8 @@ fn write_references(
 
 fn used_seq_ids(volume: &dyn Volume, info: &RegionInfo) -> fs::Result<SeqId> {
     match volume.list(&region_dir(info).join(RECOVERED_EDITS_DIR)) {
-        Ok(entries) => Ok(layout::max_seq_id_file(entries.iter().map(|entry| entry.name.as_str())).unwrap_or(SeqId(0))),
+        Ok(entries) => Ok(model::recovered_edits::max_seq_id_file(entries.iter().map(|entry| entry.name.as_str()))
+            .unwrap_or(SeqId(0))),
         Err(error) if error.is_not_found() => Ok(SeqId(0)),
         Err(error) => Err(error),
     }

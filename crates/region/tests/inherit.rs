@@ -7,6 +7,7 @@ use base::{Config, Dice, SeqId};
 use common::*;
 use fs::mem::{Fault, Op};
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
+use model::recovered_edits::DeletedFamily;
 use model::{Scan, TableDescriptor};
 use std::sync::Arc;
 
@@ -187,4 +188,34 @@ fn ids_of_markers_in_what_was_taken_over_are_not_used_again() {
         let server = Server::try_on(volume.clone(), START + 60_000, &Config::default(), 60).expect("logs are split");
         assert_eq!(rows(&server).len(), 2 + writes, "after {writes} acknowledged writes");
     }
+}
+
+/// A note of a deleted family counts for the logs that there are, and no longer than until somebody opens or closes the region, who may be HBase.
+#[test]
+fn a_note_of_a_deleted_family_counts_once() {
+    let volume = MemVolume::new();
+    write_and_die(&volume, 1, &["old"]);
+    let edits_dir = basalt_region::layout::region_dir(&whole_table()).join("recovered.edits");
+    volume.create_dir_all(&edits_dir).expect("made");
+    let note = DeletedFamily { dir: "f".to_owned(), closed_seq_id: SeqId(0) };
+    let note_file = edits_dir.join(note.file_name());
+    let leave_note = || volume.publish(&note_file, note.contents().as_bytes()).expect("written");
+    leave_note();
+    write_and_die(&volume, 2, &["new"]);
+    assert!(!volume.exists(&note_file).expect("memory"));
+    assert_eq!(rows(&heir(&volume, 3)), ["new"], "the log of the first life is there still");
+    // It comes back when its time is over.
+    leave_note();
+    assert_eq!(rows(&heir(&volume, 4)), ["new"]);
+    assert!(!volume.exists(&note_file).expect("memory"), "nobody needs it");
+}
+
+#[test]
+fn a_file_that_is_no_note_of_a_deleted_family_hides_nothing() {
+    let volume = MemVolume::new();
+    write_and_die(&volume, 1, &["a"]);
+    let edits_dir = basalt_region::layout::region_dir(&whole_table()).join("recovered.edits");
+    volume.create_dir_all(&edits_dir).expect("made");
+    volume.put_file(&edits_dir.join("f.deleted"), b"by hand");
+    assert_eq!(rows(&heir(&volume, 2)), ["a"]);
 }

@@ -236,7 +236,11 @@ fn markers(data: &[u8]) {
             let _ = (name.bulk_load_seq_id(), name.target_name());
             let _ = name.candidates(&RegionInfo::meta(), b"f");
         }
-        let _ = region::layout::max_seq_id_file(text.split('/'));
+        let _ = model::recovered_edits::max_seq_id_file(text.split('/'));
+        let (name, contents) = text.split_once('/').unwrap_or((text, ""));
+        if let Some(note) = model::recovered_edits::DeletedFamily::read(name, contents.as_bytes()) {
+            assert_eq!(note.file_name(), name);
+        }
     }
 }
 

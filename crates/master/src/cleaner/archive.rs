@@ -84,7 +84,7 @@ pub(super) fn survey(
         for family in layout::list_if_exists(volume, &region_dir)? {
             if !family.is_dir
                 || model::name::check_family(family.name.as_bytes()).is_err()
-                || family.name == "recovered.edits"
+                || family.name == model::recovered_edits::DIR
             {
                 continue;
             }
@@ -232,7 +232,7 @@ fn is_empty(volume: &dyn Volume, region_dir: &FilePath) -> Result<bool> {
         for entry in layout::list_if_exists(volume, dir)? {
             let is_seq_id = !entry.is_dir
                 && entry.len == 0
-                && dir.name() == "recovered.edits"
+                && dir.name() == model::recovered_edits::DIR
                 && entry.name.strip_suffix(".seqid").is_some_and(|id| id.parse::<u64>().is_ok());
             let is_empty_dir =
                 entry.is_dir && depth_left > 0 && only_dirs(volume, &dir.join(&entry.name), depth_left - 1)?;

@@ -36,7 +36,7 @@ fn write_merged_files(volume: &dyn Volume, parents: &[RegionInfo], child: &Regio
     for parent in parents {
         let parent_dir = layout::region_dir(parent);
         for family in layout::list_if_exists(volume, &parent_dir)? {
-            if !family.is_dir || family.name.starts_with('.') || family.name == "recovered.edits" {
+            if !family.is_dir || family.name.starts_with('.') || family.name == model::recovered_edits::DIR {
                 continue;
             }
             let target = dir.join(&family.name);

@@ -1,17 +1,18 @@
 //! Tables and regions that change while the disk fails.
 
-use crate::common::{fault, make, own, put, regions, send, texts};
+use crate::common::{fault, flush_table, make, own, put, regions, send, texts};
 use basalt_sim::calls;
 use basalt_sim::stage::{Stage, check};
 use basalt_sim::steps;
-use basalt_sim::work::{self, table};
+use basalt_sim::work::{self, Desk, table};
 use basalt_sim::world::POLICIES;
 use base::Clock;
 use bytes::Bytes;
+use cell::CellType;
 use fs::mem::{Fault, Op};
-use fs::{CrashPolicy, FaultKind, FilePath, Volume};
+use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
 use master::Caller;
-use model::{FamilyDescriptor, TableDescriptor};
+use model::{FamilyDescriptor, MutationKind, TableDescriptor};
 
 /// HBASE-24189: the log of a table that is gone does not bring its directory back.
 #[test]
@@ -215,6 +216,161 @@ fn f52_a_family_that_was_deleted_and_added_again_stays_empty() {
             assert_eq!((old.len(), new.len()), (0, 1), "{policy:?}, in memory {in_memory}: {old:?}, {new:?}");
         }
     }
+}
+
+/// The same when crashes break off both changes: a region that was not closed in between has the old family's edits in its log.
+#[test]
+fn f52_a_deletion_that_was_broken_off_leaves_nothing_to_a_new_family() {
+    let mut met = 0;
+    for in_memory in ["0", "1"] {
+        for flushes in [false, true] {
+            let (mut stops, mut deleted) = (0, false);
+            while !deleted {
+                let (mut more_stops, mut added) = (0, false);
+                while !added {
+                    (deleted, added) = delete_and_add(in_memory, flushes, stops, more_stops);
+                    more_stops += 7;
+                    met += 1;
+                }
+                stops += 5;
+            }
+        }
+    }
+    assert!(met > 200, "{met} pairs of stops");
+}
+
+/// Deletes a family and adds one of its name, with kills after so many calls to the volume; whether the one and the other had ended by then.
+fn delete_and_add(in_memory: &str, flushes: bool, stops: u64, more_stops: u64) -> (bool, bool) {
+    let name = own("grows");
+    let mut stage = Stage::new(52);
+    stage.world.config.set("basalt.recovery.memory.fraction", in_memory);
+    let volume = stage.world.volume.clone();
+    let deleted = stage.act(async |desk| {
+        make(desk, TableDescriptor::new(name.clone(), ["f", "g"].map(FamilyDescriptor::new))).await;
+        send(desk, name.clone(), put("row", 10, "of the old family")).await.expect("written");
+        if flushes {
+            flush_table(desk, &name).await;
+        }
+        let kept = [("g", "q", 10, CellType::Put, &b"kept"[..])];
+        send(desk, name.clone(), calls::mutation(MutationKind::Put, "kept", &kept)).await.expect("written");
+        volume.stop_after(stops);
+        let (master, name) = (desk.life.master.clone(), name.clone());
+        until_stopped(desk, &volume, async move {
+            let id = master.delete_family(&name, &Bytes::from_static(b"f"), &Caller::default()).await?;
+            master.wait_for(id).await.map(drop)
+        })
+        .await
+    });
+    stage.kill();
+    let has_family = async |desk: &Desk| {
+        assert!(basalt_sim::check::quiet(desk).await, "what was begun is done");
+        let cluster = desk.life.master.cluster();
+        cluster.descriptor(&name).is_some_and(|table| table.families.contains_key(&b"f"[..]))
+    };
+    let volume = stage.world.volume.clone();
+    let added = stage.act(async |desk| {
+        if has_family(desk).await {
+            return None;
+        }
+        volume.stop_after(more_stops);
+        let (master, name) = (desk.life.master.clone(), name.clone());
+        let add = async move {
+            let id = master.add_family(&name, FamilyDescriptor::new("f"), &Caller::default()).await?;
+            master.wait_for(id).await.map(drop)
+        };
+        Some(until_stopped(desk, &volume, add).await)
+    });
+    let (deleted, Some(added)) = (deleted.expect("starts"), added.expect("starts")) else {
+        // Not even that it should be deleted was written down.
+        return (false, true);
+    };
+    stage.kill();
+    let rows = async |desk: &Desk| {
+        let get = async |row| calls::get(&desk.life, &name, row).await.expect("read").len();
+        (get("row").await, get("new").await, get("kept").await)
+    };
+    let at = format!("stopped after {stops} and {more_stops} calls, in memory {in_memory}, flushed {flushes}");
+    let seen = stage.act(async |desk| {
+        let is_there = has_family(desk).await;
+        assert_eq!(rows(desk).await, (0, 0, 1), "{at}");
+        if is_there {
+            send(desk, name.clone(), put("new", 10, "of the new family")).await.expect("written");
+        }
+        is_there
+    });
+    let is_there = seen.expect("starts");
+    stage.kill();
+    let seen = stage.act(async |desk| {
+        has_family(desk).await;
+        rows(desk).await
+    });
+    assert_eq!(seen.expect("starts"), (0, usize::from(is_there), 1), "{at}");
+    (deleted, added)
+}
+
+/// The same of a table whose disabling was broken off: its edits wait in files of recovered edits while families come and go.
+#[test]
+fn f52_a_disabled_tables_recovered_edits_leave_nothing_to_a_new_family() {
+    let name = own("grows");
+    let mut waited = 0;
+    let (mut stops, mut disabled) = (0, false);
+    while !disabled {
+        let mut stage = Stage::new(52);
+        let volume = stage.world.volume.clone();
+        let ended = stage.act(async |desk| {
+            make(desk, TableDescriptor::new(name.clone(), ["f", "g"].map(FamilyDescriptor::new))).await;
+            send(desk, name.clone(), put("row", 10, "of the old family")).await.expect("written");
+            let kept = [("g", "q", 10, CellType::Put, &b"kept"[..])];
+            send(desk, name.clone(), calls::mutation(MutationKind::Put, "kept", &kept)).await.expect("written");
+            volume.stop_after(stops);
+            let (master, name) = (desk.life.master.clone(), name.clone());
+            let disable = async move {
+                let id = master.disable_table(&name, &Caller::default()).await?;
+                master.wait_for(id).await.map(drop)
+            };
+            until_stopped(desk, &volume, disable).await
+        });
+        disabled = ended.expect("starts");
+        stage.kill();
+        let volume = stage.world.volume.clone();
+        let seen = stage.act(async |desk| {
+            assert!(basalt_sim::check::quiet(desk).await, "what was begun is done");
+            // As the server does when all that is to be opened is open.
+            desk.life.logs[0].write_out_inherited().expect("written out");
+            waited += usize::from(volume.all_files().iter().any(|file| is_recovered_edits(file)));
+            let (master, nobody) = (&desk.life.master, Caller::default());
+            let id = master.delete_family(&name, &Bytes::from_static(b"f"), &nobody).await.expect("accepted");
+            master.wait_for(id).await.expect("deleted");
+            let id = master.add_family(&name, FamilyDescriptor::new("f"), &nobody).await.expect("accepted");
+            master.wait_for(id).await.expect("added");
+            if let Ok(id) = master.enable_table(&name, &nobody).await {
+                master.wait_for(id).await.expect("enabled");
+            }
+            let get = async |row| calls::get(&desk.life, &name, row).await.expect("read").len();
+            (get("row").await, get("kept").await)
+        });
+        assert_eq!(seen.expect("starts"), (0, 1), "stopped after {stops} calls");
+        stops += 1;
+    }
+    assert!(waited > 0, "no edits waited in files");
+}
+
+fn is_recovered_edits(path: &FilePath) -> bool {
+    path.parent().name() == "recovered.edits" && path.name().bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether the calls end before the volume stops.
+async fn until_stopped(
+    desk: &Desk,
+    volume: &MemVolume,
+    calls: impl Future<Output = master::Result<()>> + Send + 'static,
+) -> bool {
+    let calls = tokio::spawn(calls);
+    while !calls.is_finished() && !volume.is_stopped() {
+        desk.life.settle().await;
+    }
+    desk.life.settle().await;
+    !volume.is_stopped()
 }
 
 /// The clock goes back to where it was when a table was made that is deleted since; one of the same name is another table all the same.
