@@ -125,7 +125,18 @@ struct Schedule {
     prepared: bool,
     /// A fault may be set: what fails now need not mean anything.
     faulty: bool,
+    /// Lives are short and tables change often.
+    restless: bool,
+    /// Each life has its own limit for what recovery may hold in memory.
+    mixed: bool,
 }
+
+/// What there is more of in a restless run: the table changes, what is logged goes to files in part, regions split and merge, the
+/// machine stops soon or at once.
+const RESTLESS: [u64; 10] = [80, 80, 80, 80, 65, 75, 78, 95, 95, 97];
+
+/// Shares of the memstores' memory for recovery: all goes through files, some of it, some more, nothing.
+const RECOVERY_FRACTIONS: [&str; 4] = ["0", "0.0001", "0.0005", "1"];
 
 /// Runs one seed.
 ///
@@ -150,7 +161,11 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Failed> {
         left: plan.steps,
         prepared: false,
         faulty: false,
+        restless: false,
+        mixed: false,
     };
+    schedule.restless = schedule.dice.one_in(3);
+    schedule.mixed = schedule.dice.one_in(2);
     let outcome = schedule.lives(&mut world);
     let mut summary = schedule.summary;
     (summary.hash, summary.events) = world.trace.hash();
@@ -165,6 +180,10 @@ impl Schedule {
             // Sometimes the start itself meets a fault; two in a row are enough.
             if self.prepared && failed_starts < 2 && self.dice.one_in(4) {
                 self.set_fault_at_start(world);
+            }
+            if self.mixed {
+                let fraction = RECOVERY_FRACTIONS[self.dice.below(RECOVERY_FRACTIONS.len() as u64) as usize];
+                world.config.set("basalt.recovery.memory.fraction", fraction);
             }
             let runtime = World::runtime();
             let mut life_of_logs = None;
@@ -366,7 +385,10 @@ impl Schedule {
         clients: &mut [Option<JoinHandle<()>>],
     ) -> Result<Option<End>, Violation> {
         let life = &desk.life;
-        let choice = self.dice.below(100);
+        let choice = match self.restless && self.dice.one_in(3) {
+            true => RESTLESS[self.dice.below(RESTLESS.len() as u64) as usize],
+            false => self.dice.below(100),
+        };
         world.trace.note(&format!("act {choice}"));
         world.clock.advance_ms(self.dice.below(40));
         match choice {
@@ -491,7 +513,9 @@ impl Schedule {
     }
 
     fn split_or_merge(&mut self, life: &Arc<Life>) {
-        let table = work::table();
+        // The table that families and rows come to and go from, too.
+        let changing = self.restless && self.dice.one_in(2);
+        let table = if changing { work::changing() } else { work::table() };
         let regions: Vec<_> = {
             let cluster = life.master.cluster();
             cluster.regions_of(&table).filter(|node| node.is_live()).map(|node| node.info.clone()).collect()
@@ -504,7 +528,11 @@ impl Schedule {
             self.summary.merges += 1;
             tokio::spawn(async move { master.merge_regions(&names, false, &Caller::default()).await.map(|_| ()) });
         } else if regions.len() < 6 {
-            let row = self.dice.one_in(2).then(|| Bytes::from(format!("{:02}", self.dice.below(100))));
+            let row = match changing {
+                true => format!("{}m", (b'a' + self.dice.below(26) as u8) as char),
+                false => format!("{:02}", self.dice.below(100)),
+            };
+            let row = self.dice.one_in(2).then(|| Bytes::from(row));
             self.summary.splits += 1;
             tokio::spawn(async move {
                 master.split_region(region.encoded_name(), row, &Caller::default()).await.map(|_| ())
