@@ -44,15 +44,18 @@ pub fn recover_logs(volume: &dyn Volume, recovery: &Recovery<'_>) -> wal::Result
     if !volume.exists(&wals)? {
         return Ok(recovered);
     }
-    let budget = HoldBudget::new(recovery.hold_bytes);
+    let mut left_bytes = recovery.hold_bytes;
     let regions = Regions { volume, flushed: Mutex::default() };
     for entry in volume.list(&wals)?.into_iter().filter(|entry| entry.is_dir) {
         let dir = wals.join(&entry.name);
         if let Some(set_aside) = wal::set_unfounded_aside(volume, &dir, &archive())? {
             tracing::warn!("{set_aside}");
         }
+        // What one server's logs took in vain is the next one's.
+        let budget = HoldBudget::new(left_bytes);
         match take_over(&regions, &dir, &budget, recovery)? {
             Some(gathered) => {
+                left_bytes = budget.left_bytes();
                 recovered.others.append(gathered.others);
                 recovered.meta.append(gathered.meta);
             }

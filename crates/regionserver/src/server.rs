@@ -217,7 +217,6 @@ impl RegionServer {
         self.config.get(&settings::SCANNER_MAX_RESULT_SIZE).min(of_memory)
     }
 
-    /// Its logs: everybody's, and that of hbase:meta.
     /// Bytes of edits that recovery may hold in memory, for a server with `budget_bytes` in all.
     pub fn recovery_hold_bytes(config: &Config, budget_bytes: u64) -> u64 {
         let low_bytes = MemoryMarks::new(config, budget_bytes).low_bytes;
@@ -245,6 +244,7 @@ impl RegionServer {
         }
     }
 
+    /// Its logs: everybody's, and that of hbase:meta.
     pub(crate) fn logs(&self) -> [&Arc<wal::Log>; 2] {
         [&self.env.log, &self.meta_env.log]
     }

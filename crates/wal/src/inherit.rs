@@ -46,6 +46,11 @@ impl HoldBudget {
         HoldBudget { left: AtomicU64::new(bytes) }
     }
 
+    /// What nobody has taken yet.
+    pub fn left_bytes(&self) -> u64 {
+        self.left.load(Ordering::Relaxed)
+    }
+
     fn take(&self, bytes: usize) -> bool {
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes as u64)).is_ok()
     }
