@@ -165,20 +165,16 @@ fn prepare(
     cells: &mut Cells,
     filters: &mut Filters,
 ) -> Result<Work, Exception> {
-    let region = match find_region(server, &action.region) {
-        Ok(region) => region,
+    let place = find_region(server, &action.region).and_then(|region| {
+        let condition = action.condition.as_ref().map(from_proto::condition).transpose()?;
+        Ok((region, condition.or(old_condition)))
+    });
+    let (region, condition) = match place {
+        Ok(place) => place,
         Err(exception) => {
-            for action in &action.action {
-                if let Some(mutation) = &action.mutation {
-                    cells.skip(mutation);
-                }
-            }
+            action.action.iter().filter_map(|one| one.mutation.as_ref()).for_each(|mutation| cells.skip(mutation));
             return Ok(Work::Failed(exception));
         }
-    };
-    let condition = match action.condition.as_ref().map(from_proto::condition).transpose() {
-        Ok(condition) => condition.or(old_condition),
-        Err(exception) => return Ok(Work::Failed(exception)),
     };
     if condition.is_some() || action.atomic() {
         let mut mutations = Vec::with_capacity(action.action.len());
