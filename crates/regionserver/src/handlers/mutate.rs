@@ -145,7 +145,7 @@ fn change_in_memory(
     server.consider_flush(region);
     let (at, has_codec) = (server.clone(), call.has_codec());
     Ok(promise(server, commit, call, move |outcome| {
-        end_nonce(&at, nonce, outcome.is_ok());
+        end_nonce(&at, nonce, outcome.is_ok() && held != Some(false));
         outcome.map(|()| changed(held, result, has_codec))
     }))
 }
@@ -296,7 +296,8 @@ pub(super) async fn check(
         Ok(((checked.processed, checked.result), checked.commit))
     };
     let result = written(server, &region, write).await;
-    end_nonce(server, nonce, result.is_ok());
+    // Where the condition did not hold nothing was done: a repetition is to look for itself.
+    end_nonce(server, nonce, matches!(result, Ok((true, _))));
     result
 }
 

@@ -1,15 +1,22 @@
 //! Recovery: logs that cannot be read, that end anywhere, that are replayed by family, and starts that are stopped.
 
-use crate::common::{fault, make, own, send};
+use crate::common::{fault, flush_table, make, own, put, send, texts};
 use basalt_sim::calls::{self, mutation};
 use basalt_sim::stage::Stage;
 use basalt_sim::steps;
 use basalt_sim::work::Desk;
 use basalt_sim::world::POLICIES;
+use bytes::Bytes;
 use cell::CellType;
+use filter::{Comparator, CompareOp};
 use fs::mem::Op;
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
-use model::{FamilyDescriptor, Mutation, MutationKind, Nonce, TableDescriptor, TableName};
+use model::mutation::ConditionTest;
+use model::{Condition, FamilyDescriptor, Mutation, MutationKind, Nonce, TableDescriptor, TableName, TimeRange};
+use proto::methods::Method;
+use proto::pb;
+use rpc::to_proto;
+use std::sync::Arc;
 
 #[test]
 fn f10_replay_skips_by_family() {
@@ -186,4 +193,70 @@ fn f51_nonce_after_a_clean_stop() {
         })
         .expect("starts");
     assert_eq!(sent_again(&mut stage, &name), 1u64.to_be_bytes());
+}
+
+/// The answer to a check that failed was lost: asked again with its nonce it is not answered as if it had held.
+#[test]
+fn f51_a_check_that_failed_does_not_hold_when_it_is_repeated() {
+    for in_multi in [false, true] {
+        for flushed in [false, true] {
+            let mut stage = Stage::new(51);
+            let name = own("checked");
+            let seen = stage.act(async |desk| {
+                make(desk, TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")])).await;
+                send(desk, name.clone(), put("row", 10, "theirs")).await.expect("written");
+                if flushed {
+                    // What the condition reads is in no memory.
+                    flush_table(desk, &name).await;
+                    desk.life.server.regions().iter().for_each(|region| _ = region.evict_blocks());
+                }
+                let mut held = Vec::new();
+                for _ in 0..3 {
+                    held.push(check(desk, &name, in_multi).await);
+                }
+                let row = texts(&calls::get(&desk.life, &name, "row").await.expect("read"));
+                send(desk, name.clone(), put("row", 20, "expected")).await.expect("written");
+                held.extend([check(desk, &name, in_multi).await, check(desk, &name, in_multi).await]);
+                (held, row)
+            });
+            let (held, row) = seen.expect("starts");
+            assert_eq!(held, [false, false, false, true, true], "in a multi: {in_multi}, flushed: {flushed}");
+            assert_eq!(row, ["theirs"]);
+        }
+    }
+}
+
+/// Writes `ours` where there is `expected`, always with the same nonce; answers whether it was there.
+async fn check(desk: &Desk, name: &TableName, in_multi: bool) -> bool {
+    let condition = Condition {
+        row: Bytes::from("row"),
+        test: ConditionTest::Value {
+            family: Bytes::from("f"),
+            qualifier: Bytes::from("q"),
+            op: CompareOp::Equal,
+            comparator: Arc::new(Comparator::Binary { value: Bytes::from("expected") }),
+        },
+        time_range: TimeRange::ALL,
+    };
+    let mutation = Mutation { nonce: Some(Nonce { group: 3, number: 9 }), ..put("row", 30, "ours") };
+    let region = calls::region_of(&desk.life, name, b"row").expect("there");
+    let request = pb::MutateRequest {
+        region: to_proto::region_specifier(&region),
+        mutation: to_proto::mutation(&mutation),
+        condition: Some(to_proto::condition(&condition)),
+        nonce_group: Some(3),
+    };
+    let (life, name) = (desk.life.clone(), name.clone());
+    let sent = tokio::spawn(async move {
+        if in_multi {
+            return calls::atomic(&life, &name, &[mutation], Some(&condition)).await.expect("answered");
+        }
+        let response: pb::MutateResponse = calls::call(&life, Method::ClientMutate, &request).await.expect("answered");
+        response.processed()
+    });
+    for _ in 0..6 {
+        desk.life.settle().await;
+        desk.life.logs[0].sync_once().expect("synced");
+    }
+    sent.await.expect("no panic")
 }
