@@ -53,7 +53,8 @@ impl Region {
                 break current;
             }
         };
-        let own = if scan.read_uncommitted { ReadPoint::ALL } else { self.resumed(scan, &asked).unwrap_or(current) };
+        let own =
+            if scan.read_uncommitted { ReadPoint::ALL } else { self.resumed(scan, &asked, current).unwrap_or(current) };
         let read_point = read_point.unwrap_or(own);
         let now = self.env().clock.now_ms().0;
         let filter = scan.filter.as_ref().map(|filter| filter.evaluator(scan.reversed, &self.env().dice));
@@ -71,9 +72,10 @@ impl Region {
     /// The read point that a client brings from a scanner it has lost, if it can still be served. It is older than what
     /// flushes and compactions keep, or of an earlier life of the region, when rows were written again since: they would
     /// be missed. HBase misses them; here such a scan goes on with what is there now. (A row of which the client has a
-    /// part may then go on with a later state.) Follows otherwise: `RegionScannerImpl`'s constructor.
-    fn resumed(&self, scan: &Scan, asked: &[Asked<'_>]) -> Option<ReadPoint> {
-        let of_this_opening = |point: &ReadPoint| point.0 + 1 >= self.open_seq_id().0;
+    /// part may then go on with a later state.) One that is ahead is of an earlier life too, whose last ids were lost with the end of its log:
+    /// they are those of writes now that are not done. Follows otherwise: `RegionScannerImpl`'s constructor.
+    fn resumed(&self, scan: &Scan, asked: &[Asked<'_>], current: ReadPoint) -> Option<ReadPoint> {
+        let of_this_opening = |point: &ReadPoint| point.0 + 1 >= self.open_seq_id().0 && *point <= current;
         let whole = |point: &ReadPoint| asked.iter().all(|ask| ask.view.whole_from <= *point);
         scan.read_point.filter(|point| of_this_opening(point) && whole(point))
     }
