@@ -5,7 +5,7 @@ use crate::cleaner::Cleaner;
 use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
 use crate::descriptor::{self, DescriptorError};
 use crate::host::{Observer, RegionHost};
-use crate::locks::Locks;
+use crate::locks::{LockSet, Locks};
 use crate::master_store::{self, StoreError};
 use crate::meta_writer::MetaWriter;
 use crate::procedure::{Journal, Procedures, Record};
@@ -178,10 +178,13 @@ impl Master {
             unfinished.into_iter().partition(|record| record.work.needs_open_regions());
         self.resume(first).await;
         self.assign_all().await.map_err(catalog("the tables"))?;
+        // Before a client can ask for the same regions, whom it would otherwise be too late to refuse.
+        let later: Vec<_> =
+            later.into_iter().map(|record| (self.locks.try_lock(record.work.locks()), record)).collect();
         self.initialized.store(true, Ordering::SeqCst);
         self.tell_observer();
         let background = Arc::clone(self);
-        tokio::spawn(async move { background.resume(later).await });
+        tokio::spawn(async move { background.go_on_with(later).await });
         Ok(())
     }
 
@@ -284,15 +287,23 @@ impl Master {
     /// Finishes what an earlier life began. Procedures that hold the same locks keep their order: locks are given in the
     /// order in which they were asked for, and asked for here one after the other.
     async fn resume(self: &Arc<Self>, records: Vec<Record>) {
+        self.go_on_with(records.into_iter().map(|record| (None, record)).collect()).await;
+    }
+
+    /// The same of procedures whose locks may be held already.
+    async fn go_on_with(self: &Arc<Self>, records: Vec<(Option<LockSet>, Record)>) {
         let mut running = JoinSet::new();
-        for record in records {
+        for (held, record) in records {
             if self.procedures.get(record.id).is_some_and(|known| known.outcome.is_some()) {
                 continue;
             }
             tracing::info!(pid = record.id, class = record.work.class_name(), "goes on after a restart");
-            let (master, wanted) = (Arc::clone(self), record.work.locks());
+            let master = Arc::clone(self);
             // One record per lock at a time, by rule 3 of procedures: this does not wait.
-            let locks = self.locks.lock(wanted).await;
+            let locks = match held {
+                Some(locks) => locks,
+                None => self.locks.lock(record.work.locks()).await,
+            };
             running.spawn(async move {
                 master.run_to_end(record).await;
                 drop(locks);

@@ -176,7 +176,6 @@ impl Master {
     pub(super) async fn split_steps(self: &Arc<Self>, parent: &RegionInfo, daughters: &[RegionInfo; 2]) -> Result<()> {
         let state = self.cluster.read().region(parent.encoded_name()).map(|node| node.state);
         if !matches!(state, Some(RegionState::Split) | None) {
-            self.set_region_state(parent, RegionState::Splitting);
             if let Err(error) = self.split_files(parent, daughters).await {
                 return self.take_back(std::slice::from_ref(parent), daughters, error).await;
             }
@@ -206,10 +205,25 @@ impl Master {
 
     async fn split_files(&self, parent: &RegionInfo, daughters: &[RegionInfo; 2]) -> Result<()> {
         let table = self.must_exist(&parent.table)?;
-        self.host.close_region(parent.encoded_name()).await?;
+        self.take_out(std::slice::from_ref(parent), RegionState::Splitting).await?;
         // What an earlier attempt left.
         self.remove_region_dirs(daughters).await?;
         Ok(self.host.split_region_files(parent, table, daughters.clone()).await?)
+    }
+
+    /// Closes regions that are to be replaced. They were open: after a crash one may not be, and what waits for it in the logs is in no file
+    /// that its successors would refer to. Follows: `SplitTableRegionProcedure#checkClosedRegion`.
+    async fn take_out(&self, regions: &[RegionInfo], state: RegionState) -> Result<()> {
+        for info in regions {
+            self.must_be_open(info)?;
+        }
+        for info in regions {
+            self.set_region_state(info, state);
+        }
+        for info in regions {
+            self.host.close_region(info.encoded_name()).await?;
+        }
+        Ok(())
     }
 
     /// Before the point of no return: the new directories go, the old regions serve again.
@@ -315,10 +329,12 @@ impl Master {
     }
 
     pub(super) async fn merge_steps(self: &Arc<Self>, parents: &[RegionInfo], child: &RegionInfo) -> Result<()> {
-        if self.cluster.read().region(child.encoded_name()).is_none() {
-            for parent in parents {
-                self.set_region_state(parent, RegionState::Merging);
-            }
+        // The child that took their place may be gone already, split and cleaned away in its turn.
+        let are_there = {
+            let cluster = self.cluster.read();
+            parents.iter().all(|parent| cluster.region(parent.encoded_name()).is_some())
+        };
+        if are_there {
             if let Err(error) = self.merge_files(parents, child).await {
                 return self.take_back(parents, std::slice::from_ref(child), error).await;
             }
@@ -342,9 +358,7 @@ impl Master {
 
     async fn merge_files(&self, parents: &[RegionInfo], child: &RegionInfo) -> Result<()> {
         let table = self.must_exist(&child.table)?;
-        for parent in parents {
-            self.host.close_region(parent.encoded_name()).await?;
-        }
+        self.take_out(parents, RegionState::Merging).await?;
         self.remove_region_dirs(std::slice::from_ref(child)).await?;
         let (parents, child) = (parents.to_vec(), child.clone());
         self.blocking(move |volume| {

@@ -3,8 +3,8 @@
 use basalt_sim::calls::{self, Failure, mutation};
 use basalt_sim::work::Desk;
 use cell::CellType;
-use fs::FaultKind;
 use fs::mem::{Fault, Op};
+use fs::{FaultKind, MemVolume};
 use master::Caller;
 use model::{Mutation, MutationKind, TableDescriptor, TableName};
 
@@ -58,4 +58,18 @@ pub fn regions(desk: &Desk, name: &TableName) -> Vec<String> {
     let cluster = desk.life.master.cluster();
     let live = cluster.regions_of(name).filter(|node| node.is_live());
     live.map(|node| node.info.encoded_name().to_string()).collect()
+}
+
+/// Whether the calls end before the volume stops.
+pub async fn until_stopped(
+    desk: &Desk,
+    volume: &MemVolume,
+    calls: impl Future<Output = master::Result<()>> + Send + 'static,
+) -> bool {
+    let calls = tokio::spawn(calls);
+    while !calls.is_finished() && !volume.is_stopped() {
+        desk.life.settle().await;
+    }
+    desk.life.settle().await;
+    !volume.is_stopped()
 }

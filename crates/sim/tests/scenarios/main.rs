@@ -6,6 +6,7 @@ mod common;
 mod disk;
 mod files;
 mod log;
+mod procedures;
 mod reads;
 mod recovery;
 mod tables;

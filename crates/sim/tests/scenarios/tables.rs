@@ -1,6 +1,6 @@
 //! Tables and regions that change while the disk fails.
 
-use crate::common::{fault, flush_table, make, own, put, regions, send, texts};
+use crate::common::{fault, flush_table, make, own, put, regions, send, texts, until_stopped};
 use basalt_sim::calls;
 use basalt_sim::stage::{Stage, check};
 use basalt_sim::steps;
@@ -10,7 +10,7 @@ use base::Clock;
 use bytes::Bytes;
 use cell::CellType;
 use fs::mem::{Fault, Op};
-use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
+use fs::{CrashPolicy, FaultKind, FilePath, Volume};
 use master::Caller;
 use model::{FamilyDescriptor, MutationKind, TableDescriptor};
 
@@ -357,20 +357,6 @@ fn f52_a_disabled_tables_recovered_edits_leave_nothing_to_a_new_family() {
 
 fn is_recovered_edits(path: &FilePath) -> bool {
     path.parent().name() == "recovered.edits" && path.name().bytes().all(|b| b.is_ascii_digit())
-}
-
-/// Whether the calls end before the volume stops.
-async fn until_stopped(
-    desk: &Desk,
-    volume: &MemVolume,
-    calls: impl Future<Output = master::Result<()>> + Send + 'static,
-) -> bool {
-    let calls = tokio::spawn(calls);
-    while !calls.is_finished() && !volume.is_stopped() {
-        desk.life.settle().await;
-    }
-    desk.life.settle().await;
-    !volume.is_stopped()
 }
 
 /// The clock goes back to where it was when a table was made that is deleted since; one of the same name is another table all the same.
