@@ -209,15 +209,11 @@ impl Master {
         let content = meta::parse_meta(&cells);
         let servers = meta::servers(&cells);
         drop(cells);
-        // What was deleted later than anything that is shown would hide what is written now, should the clock have gone back.
-        let all = model::Scan { raw: true, ..meta::whole_scan() };
-        let hidden = self.host.scan(META_ENCODED_NAME, all).await?;
-        let newest_hidden = hidden.iter_from(0).map(|cell| cell.timestamp()).max().unwrap_or(0);
-        drop(hidden);
+        let newest_hidden = self.newest_hidden_stamp(META_ENCODED_NAME).await?;
         for row in &content.strange_rows {
             tracing::warn!(row, "a row of hbase:meta is neither a region nor a table: it is left alone");
         }
-        *self.last_stamp.lock() = content.newest_stamp.max(newest_hidden + 1);
+        self.stamp_after(content.newest_stamp.max(newest_hidden + 1));
         let mut orphans = Vec::new();
         {
             let mut cluster = self.cluster.write();
@@ -261,6 +257,14 @@ impl Master {
             self.set_table_state(&table, TableState::Enabled).await?;
         }
         Ok(servers)
+    }
+
+    /// The newest stamp in a region of the catalog. What was deleted later than anything that is shown would hide what is written now, should
+    /// the clock have gone back.
+    pub(crate) async fn newest_hidden_stamp(&self, region: &str) -> Result<i64> {
+        let all = model::Scan { raw: true, ..meta::whole_scan() };
+        let cells = self.host.scan(region, all).await?;
+        Ok(cells.iter_from(0).map(|cell| cell.timestamp()).max().unwrap_or(0))
     }
 
     async fn bring_up_namespaces(self: &Arc<Self>, unfinished: &[Record]) -> Result<()> {

@@ -83,10 +83,14 @@ impl Master {
         self.cluster.read().regions_of(table).map(|node| node.info.clone()).collect()
     }
 
-    /// A region id that is new for a table whose regions have these.
-    fn next_region_id(&self, regions: &[RegionInfo]) -> u64 {
+    /// An id for regions that take the place of `regions`: higher than theirs, and never lower than an id given earlier, whatever the clock
+    /// does. A region with the name of one that was deleted would take its edits from the log.
+    pub(super) fn next_region_id(&self, regions: &[RegionInfo]) -> u64 {
         let now = u64::try_from(self.stamp().0).unwrap_or(0);
-        regions.iter().map(|info| info.region_id + 1).max().unwrap_or(0).max(now)
+        let id = regions.iter().map(|info| info.region_id + 1).max().unwrap_or(0).max(now);
+        // What is written of these regions and later ones comes after it: so a start knows of it, too.
+        self.stamp_after(i64::try_from(id).unwrap_or(i64::MAX));
+        id
     }
 
     /// Writes a table's state to hbase:meta, then shows it.
@@ -128,8 +132,7 @@ impl Master {
             check_table(&self.limits, &table)?;
         }
         let table = Arc::new(with_file_tracker(table));
-        // Later than whatever was deleted: regions of the same name as a deleted table's would take its edits from the log.
-        let region_id = u64::try_from(self.stamp().0).unwrap_or(0);
+        let region_id = self.next_region_id(&[]);
         let regions = regions_by_split_keys(&table.name, split_keys, region_id)?;
         let submission = caller.submission(table_locks(&table.name));
         self.submit(submission, async {
@@ -548,6 +551,12 @@ impl Master {
         let mut given = self.last_stamp.lock();
         *given = now.max(*given);
         TimestampMs(*given)
+    }
+
+    /// No timestamp from now on is before this one.
+    pub(crate) fn stamp_after(&self, stamp: i64) {
+        let mut given = self.last_stamp.lock();
+        *given = stamp.max(*given);
     }
 
     /// A timestamp for deleting a row that may come back: whatever is written later has a later one, and is not hidden.

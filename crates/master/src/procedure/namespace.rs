@@ -139,7 +139,10 @@ impl Master {
 
     /// Reads hbase:namespace; makes the two that must be there.
     pub(crate) async fn load_namespaces(&self) -> Result<()> {
-        let cells = self.host.scan(&self.namespace_region()?, meta::whole_scan()).await?;
+        let region = self.namespace_region()?;
+        // Its rows are stamped apart from those of hbase:meta, and may be later.
+        self.stamp_after(self.newest_hidden_stamp(&region).await? + 1);
+        let cells = self.host.scan(&region, meta::whole_scan()).await?;
         let found = meta::parse_namespaces(&cells);
         {
             let mut cluster = self.cluster.write();

@@ -112,8 +112,7 @@ impl Master {
                     info.name_string()
                 )));
             }
-            let now = u64::try_from(self.clock.now_ms().0).unwrap_or(0);
-            let id = now.max(info.region_id + 1);
+            let id = self.next_region_id(std::slice::from_ref(&info));
             let daughters = [
                 RegionInfo::new(info.table.clone(), info.start_key.clone(), split_row.clone(), id),
                 RegionInfo::new(info.table.clone(), split_row, info.end_key.clone(), id),
@@ -314,15 +313,9 @@ impl Master {
                     )));
                 }
             }
-            let newest = parents.iter().map(|info| info.region_id).max().unwrap_or(0);
-            let now = u64::try_from(self.clock.now_ms().0).unwrap_or(0);
+            let id = self.next_region_id(&parents);
             let (first, last) = (&parents[0], &parents[parents.len() - 1]);
-            let child = RegionInfo::new(
-                first.table.clone(),
-                first.start_key.clone(),
-                last.end_key.clone(),
-                now.max(newest + 1),
-            );
+            let child = RegionInfo::new(first.table.clone(), first.start_key.clone(), last.end_key.clone(), id);
             Ok(Work::MergeRegions { parents: parents.clone(), child })
         })
         .await

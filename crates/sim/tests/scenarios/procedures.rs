@@ -1,13 +1,16 @@
 //! Procedures that are broken off, and what they must not do when they go on.
 
-use crate::common::{fault, regions, until_stopped};
+use crate::common::{fault, make, own, put, regions, send, until_stopped};
+use basalt_sim::calls;
 use basalt_sim::stage::{Stage, check};
 use basalt_sim::steps;
 use basalt_sim::work::{Desk, table};
+use base::Clock;
 use bytes::Bytes;
 use fs::FaultKind;
 use fs::mem::{Fault, Op};
 use master::Caller;
+use model::{FamilyDescriptor, TableDescriptor};
 use std::time::Duration;
 
 async fn split(desk: &Desk, region: &str, row: &'static str) {
@@ -134,4 +137,74 @@ fn a_client_that_is_quick_after_a_restart_waits_for_what_was_begun() {
         stops += 1;
     }
     assert!(stops > 10, "only {stops} stops");
+}
+
+/// While the clock stands still or is behind, splits count regions' ids on. A table made after that is no region of a deleted one, whose
+/// edits the log still has.
+#[test]
+fn f48_a_table_made_again_is_no_region_of_the_one_before() {
+    let name = own("again");
+    let mut stage = Stage::new(48);
+    let clock = stage.world.clock.clone();
+    stage
+        .act(async |desk| {
+            let (master, nobody) = (&desk.life.master, Caller::default());
+            let now = clock.now_ms();
+            clock.set_wall_ms(now.0 + 5_000);
+            make(desk, TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")])).await;
+            clock.set_wall_ms(now.0);
+            split(desk, &regions(desk, &name)[0], "m").await;
+            send(desk, name.clone(), put("a", 10, "of the first")).await.expect("written");
+            let id = master.disable_table(&name, &nobody).await.expect("accepted");
+            master.wait_for(id).await.expect("disabled");
+            let id = master.delete_table(&name, &nobody).await.expect("accepted");
+            master.wait_for(id).await.expect("deleted");
+            make(desk, TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")])).await;
+            send(desk, name.clone(), put("b", 10, "of the second")).await.expect("written");
+        })
+        .expect("starts");
+    stage.kill();
+    let rows = stage.act(async |desk| {
+        let get = async |row| calls::get(&desk.life, &name, row).await.expect("read").len();
+        (get("a").await, get("b").await)
+    });
+    assert_eq!(rows.expect("starts"), (0, 1));
+}
+
+/// Namespaces are kept apart from hbase:meta: what was written there last counts for the next stamp, too.
+#[test]
+fn f48_a_namespace_is_what_it_was_told_last_though_the_clock_went_back() {
+    for deletes in [false, true] {
+        let mut stage = Stage::new(48);
+        let clock = stage.world.clock.clone();
+        let told = |text: &str| vec![("told".to_owned(), text.to_owned())];
+        let start = clock.now_ms().0;
+        stage
+            .act(async |desk| {
+                let (master, nobody) = (&desk.life.master, Caller::default());
+                clock.set_wall_ms(start + 3_600_000);
+                let id = master.create_namespace("apart".to_owned(), told("first"), &nobody).await;
+                master.wait_for(id.expect("accepted")).await.expect("made");
+                if deletes {
+                    let id = master.delete_namespace("apart", &nobody).await.expect("accepted");
+                    master.wait_for(id).await.expect("deleted");
+                }
+            })
+            .expect("starts");
+        clock.set_wall_ms(start + 1_000);
+        stage.kill();
+        stage
+            .act(async |desk| {
+                let (master, nobody, name) = (&desk.life.master, Caller::default(), "apart".to_owned());
+                let id = match deletes {
+                    true => master.create_namespace(name, told("last"), &nobody).await,
+                    false => master.modify_namespace(name, told("last"), &nobody).await,
+                };
+                master.wait_for(id.expect("accepted")).await.expect("done");
+            })
+            .expect("starts");
+        stage.kill();
+        let found = stage.act(async |desk| desk.life.master.cluster().namespace("apart").cloned());
+        assert_eq!(found.expect("starts"), Some(told("last")), "deletes {deletes}");
+    }
 }
