@@ -23,11 +23,12 @@ impl Master {
             (of(|node| node.info.split && node.info.offline), of(|node| !node.merge_parents.is_empty()))
         };
         let mut cleaned = 0;
-        for parent in parents {
-            cleaned += u32::from(self.clean_split_parent(&parent).await?);
-        }
+        // These first: the row of a region that was merged and then split is all that tells of those that it came from.
         for child in children {
             cleaned += self.clean_merge_parents(&child).await?;
+        }
+        for parent in parents {
+            cleaned += u32::from(self.clean_split_parent(&parent).await?);
         }
         Ok(cleaned)
     }
@@ -57,7 +58,8 @@ impl Master {
             return Ok(false);
         }
         let _locks = self.locks.lock(region_locks(std::slice::from_ref(&parent.info))).await;
-        if self.cluster.read().region(parent.info.encoded_name()).is_none()
+        let names_nobody = |node: &RegionNode| node.merge_parents.is_empty();
+        if !self.cluster.read().region(parent.info.encoded_name()).is_some_and(names_nobody)
             || self.anyone_refers(&parent.daughters, &parent.info).await?
         {
             return Ok(false);

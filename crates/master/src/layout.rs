@@ -95,6 +95,20 @@ pub fn archive_region_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
     remove_dir_durably(volume, dir)
 }
 
+/// Moves every region of a table but `kept` to the archive, those too that hbase:meta does not name any more: they were merged, and
+/// are there for their files alone.
+pub fn archive_other_regions(volume: &dyn Volume, table: &TableName, kept: &[RegionInfo]) -> Result<()> {
+    let home = table_dir(table);
+    for entry in list_if_exists(volume, &home)? {
+        let is_kept = kept.iter().any(|info| **info.encoded_name() == entry.name);
+        if entry.is_dir && !entry.name.starts_with('.') && !is_kept {
+            archive_region_dir(volume, &home.join(&entry.name))?;
+        }
+    }
+    // Also when there was nothing left to move: an earlier attempt may have failed to make that durable.
+    volume.sync_dir(&home)
+}
+
 /// Moves every region of a table to the archive (large values' regions too) and removes the table's directory.
 pub fn archive_table(volume: &dyn Volume, table: &TableName) -> Result<()> {
     let home = table_dir(table);

@@ -7,7 +7,7 @@ use basalt_master::{ErrorKind, MasterError, layout};
 use base::Config;
 use bytes::Bytes;
 use common::{Life, bytes, caller, fresh, table, table_name};
-use model::{FamilyDescriptor, Nonce, TableDescriptor};
+use model::{FamilyDescriptor, Nonce, RegionInfo, TableDescriptor};
 
 fn state(life: &Life, name: &str) -> Option<TableState> {
     life.master.cluster().state(&table_name(name))
@@ -228,6 +228,61 @@ async fn a_split_that_cannot_be_is_refused_or_taken_back() {
     life.check();
     assert_eq!(life.regions("t").len(), 2);
     done(&life, life.master.split_region(&name, Some(bytes("p")), &caller()).await).await;
+}
+
+/// Removes what a region refers to, as its compaction does.
+fn compacted(life: &Life, info: &RegionInfo) {
+    for file in life.files_below(layout::region_dir(info).join("f").as_str()) {
+        fs::Volume::remove_file(&life.memory, &fs_path(&file)).expect("memory");
+    }
+}
+
+/// Directories of regions that a table has.
+fn region_dirs(life: &Life, name: &str) -> Vec<String> {
+    let entries = fs::Volume::list(&life.memory, &layout::table_dir(&table_name(name))).expect("memory");
+    let mut dirs: Vec<String> =
+        entries.into_iter().map(|entry| entry.name).filter(|name| !name.starts_with('.')).collect();
+    dirs.sort();
+    dirs
+}
+
+fn encoded(regions: &[RegionInfo]) -> Vec<String> {
+    let mut names: Vec<String> = regions.iter().map(|info| info.encoded_name().to_string()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn the_parents_of_a_merged_region_are_archived_though_it_was_split_since() {
+    let life = fresh().await;
+    life.create("t", &["f"], &["m"]).await;
+    life.fill("t");
+    let parents = encoded(&life.regions("t"));
+    done(&life, life.master.merge_regions(&parents, false, &caller()).await).await;
+    let merged = life.regions("t").remove(0);
+    compacted(&life, &merged);
+    let split = life.master.split_region(merged.encoded_name(), Some(bytes("k")), &caller()).await;
+    done(&life, split).await;
+    let life = life.restart().await;
+    life.check();
+    for _ in 0..2 {
+        life.master.run_catalog_janitor().await.expect("cleaned");
+    }
+    assert_eq!(region_dirs(&life, "t"), encoded(&life.regions("t")));
+    assert_eq!(life.files_below("archive/data/default/t").len(), 2);
+}
+
+#[tokio::test]
+async fn a_truncated_table_keeps_nothing_of_regions_that_were_merged() {
+    let life = fresh().await;
+    life.create("t", &["f"], &["m"]).await;
+    life.fill("t");
+    let parents = encoded(&life.regions("t"));
+    done(&life, life.master.merge_regions(&parents, false, &caller()).await).await;
+    life.disable("t").await;
+    done(&life, life.master.truncate_table(&table_name("t"), true, &caller()).await).await;
+    assert_eq!(region_dirs(&life, "t"), encoded(&life.regions("t")));
+    assert_eq!(life.files_below("archive/data/default/t").len(), 2);
 }
 
 #[tokio::test]

@@ -324,15 +324,8 @@ impl Master {
         old: &[RegionInfo],
         new: &[RegionInfo],
     ) -> Result<()> {
-        let dirs: Vec<_> = old.iter().map(layout::region_dir).collect();
-        self.blocking(move |volume| {
-            for dir in dirs {
-                layout::archive_region_dir(volume, &fs::FilePath::new("mobdir").join(dir.as_str()))?;
-                layout::archive_region_dir(volume, &dir)?;
-            }
-            Ok(())
-        })
-        .await?;
+        let (name, kept) = (table.name.clone(), new.to_vec());
+        self.blocking(move |volume| Ok(layout::archive_other_regions(volume, &name, &kept)?)).await?;
         self.make_region_dirs(table, new).await?;
         self.fill_table(table, new, Some(old)).await
     }
