@@ -230,6 +230,25 @@ async fn a_split_that_cannot_be_is_refused_or_taken_back() {
     done(&life, life.master.split_region(&name, Some(bytes("p")), &caller()).await).await;
 }
 
+/// A region's name is its row in hbase:meta, and longer than its first row.
+#[tokio::test]
+async fn a_region_whose_name_is_too_long_for_a_row_is_refused() {
+    let life = fresh().await;
+    let long = Bytes::from("x".repeat(32_760));
+    let refused = life.master.create_table(table("long", &["f"]), std::slice::from_ref(&long), &caller()).await;
+    assert_eq!(refused.expect_err("too long").kind, ErrorKind::IllegalArgument);
+    life.create("t", &["f"], &[]).await;
+    life.fill("t");
+    let region = life.regions("t").remove(0);
+    let refused = life.master.split_region(region.encoded_name(), Some(long.clone()), &caller()).await;
+    assert_eq!(refused.expect_err("too long").kind, ErrorKind::DoNotRetry);
+    life.check();
+    let life = life.restart().await;
+    life.check();
+    assert_eq!(state(&life, "long"), None);
+    assert_eq!(life.regions("t"), [region]);
+}
+
 /// Removes what a region refers to, as its compaction does.
 fn compacted(life: &Life, info: &RegionInfo) {
     for file in life.files_below(layout::region_dir(info).join("f").as_str()) {

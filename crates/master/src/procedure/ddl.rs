@@ -56,7 +56,21 @@ fn regions_by_split_keys(table: &TableName, split_keys: &[Bytes], region_id: u64
     }
     let starts = std::iter::once(Bytes::new()).chain(keys.iter().map(|key| (*key).clone()));
     let ends = keys.iter().map(|key| (*key).clone()).chain(std::iter::once(Bytes::new()));
-    Ok(starts.zip(ends).map(|(start, end)| RegionInfo::new(table.clone(), start, end, region_id)).collect())
+    let regions: Vec<RegionInfo> =
+        starts.zip(ends).map(|(start, end)| RegionInfo::new(table.clone(), start, end, region_id)).collect();
+    regions.iter().try_for_each(check_region_name).map_err(illegal)?;
+    Ok(regions)
+}
+
+/// A region's name is its row in hbase:meta; it is longer than the region's first row. Says what is wrong.
+pub(super) fn check_region_name(info: &RegionInfo) -> std::result::Result<(), String> {
+    let (len, row_len) = (info.name().len(), info.start_key.len());
+    if len <= cell::MAX_ROW_LENGTH {
+        return Ok(());
+    }
+    Err(format!(
+        "a region whose first row has {row_len} bytes would have a name of {len}, which is no row of hbase:meta"
+    ))
 }
 
 /// `tableName=t, state=ENABLED`, as the messages of enable and disable have it.

@@ -4,7 +4,7 @@
 //! A split or merge has one point of no return, its write to hbase:meta. Before it, everything is taken back when
 //! something fails; after a crash before it, the new directories are removed and the work begins anew.
 
-use super::ddl::Caller;
+use super::ddl::{Caller, check_region_name};
 use super::{Submission, Work, region_locks};
 use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::locks::{Mode, Resource};
@@ -117,6 +117,7 @@ impl Master {
                 RegionInfo::new(info.table.clone(), info.start_key.clone(), split_row.clone(), id),
                 RegionInfo::new(info.table.clone(), split_row, info.end_key.clone(), id),
             ];
+            check_region_name(&daughters[1]).map_err(MasterError::do_not_retry)?;
             Ok(Work::SplitRegion { parent: info.clone(), daughters: Box::new(daughters) })
         })
         .await
