@@ -75,12 +75,18 @@ pub fn read(volume: &dyn Volume, table: &TableName) -> Result<Option<TableDescri
 /// Makes `table` the table's descriptor, durably; older ones go. No file is written when it is that already.
 ///
 /// # Errors
-/// What the volume says, or a damaged file in its place.
+/// What the volume says.
 pub fn write(volume: &dyn Volume, table: &TableDescriptor) -> Result<(), DescriptorError> {
     let dir = layout::table_dir(&table.name).join(DIR);
     layout::create_dir_durably(volume, &dir)?;
     let mut old = files(volume, &table.name)?;
-    if read(volume, &table.name)?.as_ref() == Some(table) {
+    let is_there = match read(volume, &table.name) {
+        Ok(found) => found.as_ref() == Some(table),
+        // The table is known, and what it is comes now: the damage is mended.
+        Err(DescriptorError::Damaged { .. }) => false,
+        Err(error) => return Err(error),
+    };
+    if is_there {
         // It may be that of an attempt that could not sync its name.
         volume.sync_dir(&dir)?;
         old.remove(0);
@@ -169,6 +175,19 @@ mod tests {
                 assert_eq!(files(volume, &new.name).expect("listed")[0].0, 2);
             },
         );
+    }
+
+    #[test]
+    fn a_damaged_descriptor_gives_way_to_a_new_one() {
+        let volume = MemVolume::new();
+        let (old, new) = (table(&["f"]), table(&["f", "g"]));
+        write(&volume, &old).expect("written");
+        let path = volume.all_files().remove(0);
+        volume.put_file(&path, b"junk");
+        assert!(matches!(read(&volume, &old.name), Err(DescriptorError::Damaged { .. })));
+        write(&volume, &new).expect("written");
+        assert_eq!(read(&volume, &new.name).expect("readable"), Some(new));
+        assert!(!volume.exists(&path).expect("answered"));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 mod common;
 
 use basalt_master::cluster::{RegionState, TableState};
-use basalt_master::descriptor;
 use basalt_master::rootdir::{self, Found, RootError};
+use basalt_master::{ErrorKind, descriptor};
 use base::{Clock, Config, Dice, SystemClock};
 use bytes::Bytes;
 use common::{Catalog, Machine, MachineVolume, bytes, caller, captured_catalog, start, table, table_name, untar};
@@ -163,6 +163,32 @@ async fn a_damaged_record_of_a_procedure_stops_the_start_with_its_name() {
     let life = start(&life.memory, &life.catalog, Config::default()).await.expect("starts");
     assert!(!life.master.cluster().exists(&table_name("t")));
     life.create("u", &["f"], &[]).await;
+}
+
+/// Its regions are in hbase:meta, and their files in its directory: another table of its name would be in both.
+#[tokio::test]
+async fn a_table_whose_descriptor_is_damaged_or_gone_is_not_made_again() {
+    for damaged in [true, false] {
+        let life = common::fresh().await;
+        life.create("t", &["f"], &["m"]).await;
+        life.master.stop();
+        let files = life.memory.all_files();
+        let info = files.into_iter().find(|path| path.as_str().starts_with("data/default/t/.tabledesc")).expect("one");
+        let bytes = life.memory.read(&info).expect("memory");
+        match damaged {
+            true => life.memory.put_file(&info, b"junk"),
+            false => life.memory.remove_file(&info).expect("memory"),
+        }
+        let life = start(&life.memory, &life.catalog, Config::default()).await.expect("starts");
+        let refused = life.master.create_table(table("t", &["f"]), &[], &caller()).await;
+        assert_eq!(refused.expect_err("it is there").kind, ErrorKind::TableExists, "damaged: {damaged}");
+        // Restored, it is served again.
+        life.master.stop();
+        life.memory.put_file(&info, &bytes);
+        let life = start(&life.memory, &life.catalog, Config::default()).await.expect("starts");
+        life.check();
+        assert_eq!(life.regions("t").len(), 2);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

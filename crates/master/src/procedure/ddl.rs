@@ -151,7 +151,12 @@ impl Master {
         let submission = caller.submission(table_locks(&table.name));
         self.submit(submission, async {
             self.namespace_exists(table.name.namespace())?;
-            if self.cluster.read().exists(&table.name) {
+            // One whose descriptor is damaged or gone has its regions still.
+            let is_there = {
+                let cluster = self.cluster.read();
+                cluster.exists(&table.name) || cluster.regions_of(&table.name).next().is_some()
+            };
+            if is_there {
                 return Err(MasterError::new(ErrorKind::TableExists, &table.name));
             }
             self.check_namespace_quota(&table.name, regions.len())?;
