@@ -177,15 +177,15 @@ impl Procedures {
         self.table.lock().known.values().filter_map(|known| known.record.clone()).collect()
     }
 
-    /// Forgets procedures that ended before `before`, and the oldest when there are too many; the newest id stays, so
+    /// Forgets procedures that ended before `before`, and the oldest when there are too many; the newest that has a record stays, so
     /// that ids go on growing after a restart. Answers the ids.
     pub(crate) fn evict(&self, before: TimestampMs) -> Vec<u64> {
         let mut table = self.table.lock();
         let too_many = table.known.len().saturating_sub(MAX_FINISHED);
-        let newest = table.last_id;
+        let newest = table.known.iter().rev().find(|(_, known)| known.record.is_some()).map(|(id, _)| *id);
         let mut gone = Vec::new();
         for (id, known) in &table.known {
-            if known.outcome.is_some() && *id != newest && (known.updated < before || gone.len() < too_many) {
+            if known.outcome.is_some() && Some(*id) != newest && (known.updated < before || gone.len() < too_many) {
                 gone.push(*id);
             }
         }
@@ -390,5 +390,30 @@ impl Master {
                 Some(_) => self.unless_stopped(changed).await?,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_record_is_kept_whatever_was_refused_since() {
+        let procedures = Procedures::default();
+        let work = Work::DeleteNamespace { name: "n".to_owned() };
+        let long_ago = TimestampMs(1);
+        let ended = |id| Record {
+            id,
+            work: work.clone(),
+            owner: String::new(),
+            nonce: None,
+            submitted: long_ago,
+            updated: long_ago,
+            outcome: Some(Ok(None)),
+        };
+        procedures.restore(&[ended(6), ended(7)]);
+        let refused = procedures.reserve(None, long_ago).expect("new");
+        procedures.refused(refused, &MasterError::do_not_retry("no"), long_ago);
+        assert_eq!(procedures.evict(TimestampMs(2)), [6], "the next start counts on from 7");
     }
 }
