@@ -221,10 +221,7 @@ impl Region {
             }
             let _no_updates = self.updates.write();
             if self.stores.iter().all(|store| store.peek().memory.is_empty()) {
-                let _in_order = self.append_order.lock();
-                let seq_id = self.mvcc().begin();
-                self.mvcc().skip(seq_id);
-                return Ok(seq_id);
+                return Ok(self.skip_seq_id());
             }
         }
     }

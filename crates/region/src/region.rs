@@ -377,6 +377,14 @@ impl Region {
         Ok(ticket)
     }
 
+    /// Takes a sequence id that nothing gets.
+    pub(crate) fn skip_seq_id(&self) -> SeqId {
+        let _in_order = self.append_order.lock();
+        let seq_id = self.mvcc.begin();
+        self.mvcc.skip(seq_id);
+        seq_id
+    }
+
     fn event_marker(&self, event: pb::region_event_descriptor::EventType) -> Marker {
         let stores = self
             .stores

@@ -83,7 +83,12 @@ impl RecoveredEdits {
         let closed_seq_id = from_names.unwrap_or(SeqId(0));
         let max_seq_id = closed_seq_id.max(from_files.unwrap_or(SeqId(0)));
         let mut deleted = Vec::new();
-        for entry in entries.iter().filter(|entry| DeletedFamily::dir_of(&entry.name).is_some()) {
+        let is_note = |name: &str| DeletedFamily::dir_of(name).is_some();
+        if entries.iter().any(|entry| is_note(&entry.name)) {
+            // A note that is passed over because of an id needs that id's name on the disk.
+            env.volume.sync_dir(&dir).map_err(|e| RegionError::volume(region, e))?;
+        }
+        for entry in entries.iter().filter(|entry| is_note(&entry.name)) {
             let path = dir.join(&entry.name);
             let contents = env.volume.read(&path).map_err(|e| RegionError::volume(region, e))?;
             match DeletedFamily::read(&entry.name, &contents) {
@@ -131,18 +136,17 @@ impl Region {
     }
 
     /// Puts an id in the place of the notes: every edit that a log has by now is in files or of no use. A crash in between finds the
-    /// notes and begins anew.
+    /// notes and begins anew. The id is a new one: a note that is there again after a power failure is older, and counts no more.
     fn forget_deleted_families(&self, notes: &[DeletedFamily]) -> Result<()> {
         self.flush_all("families were deleted")?;
-        self.write_seq_id_file(self.mvcc().last_seq_id())?;
+        self.write_seq_id_file(self.skip_seq_id())?;
         let wrap = |e| RegionError::volume(self.name(), e);
         let volume = &*self.env().volume;
         let dir = region_dir(self.info()).join(RECOVERED_EDITS_DIR);
         for note in notes {
             volume.remove_file(&dir.join(note.file_name())).map_err(wrap)?;
         }
-        // Where no id was used since, one that came back would count.
-        volume.sync_dir(&dir).map_err(wrap)
+        Ok(())
     }
 
     /// The region is open: from here on it answers for the edits that it has in memory. Not earlier, for what fails in between is begun

@@ -7,7 +7,7 @@ use base::{Config, Dice, SeqId};
 use common::*;
 use fs::mem::{Fault, Op};
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
-use model::recovered_edits::DeletedFamily;
+use model::recovered_edits::{DeletedFamily, max_seq_id_file};
 use model::{Scan, TableDescriptor};
 use std::sync::Arc;
 
@@ -208,6 +208,32 @@ fn a_note_of_a_deleted_family_counts_once() {
     leave_note();
     assert_eq!(rows(&heir(&volume, 4)), ["new"]);
     assert!(!volume.exists(&note_file).expect("memory"), "nobody needs it");
+}
+
+/// The disk fails while a note goes away, and the region is opened at the next try: should the note be there again after a power failure, it
+/// says nothing of what was written since.
+#[test]
+fn a_note_of_a_deleted_family_that_comes_back_does_not_count_again() {
+    let edits_dir = basalt_region::layout::region_dir(&whole_table()).join("recovered.edits");
+    let mut failed = 0;
+    for nth in 1..5 {
+        let volume = MemVolume::new();
+        heir(&volume, 1).open(&whole_table(), &table()).expect("it opens").close(CloseMode::Flush).expect("closed");
+        let names: Vec<String> = volume.list(&edits_dir).expect("listed").into_iter().map(|entry| entry.name).collect();
+        let closed_seq_id = max_seq_id_file(names.iter().map(String::as_str)).expect("it was closed");
+        let note = DeletedFamily { dir: "f".to_owned(), closed_seq_id };
+        volume.publish(&edits_dir.join(note.file_name()), note.contents().as_bytes()).expect("written");
+        let server = Server::try_on(volume.clone(), START + 2_000, &Config::default(), 2).expect("logs are split");
+        let path_contains = Some("recovered.edits".to_owned());
+        volume.inject(Fault { op: Some(Op::SyncDir), path_contains, nth, kind: FaultKind::Io, forever: false });
+        failed += usize::from(server.open(&whole_table(), &table()).is_err());
+        volume.clear_faults();
+        let region = server.open(&whole_table(), &table()).expect("it opens");
+        write(&region, &[put("new", "f", "q", LATEST, "new")]);
+        let volume = volume.crash(&Dice::seeded(nth), CrashPolicy::LoseUnsynced);
+        assert_eq!(rows(&heir(&volume, 3)), ["new"], "sync {nth} failed");
+    }
+    assert!(failed > 0, "no opening failed");
 }
 
 #[test]
