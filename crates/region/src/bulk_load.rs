@@ -162,10 +162,7 @@ impl Region {
             .collect();
         // One rename needs no journal.
         let journal = match &moves[..] {
-            [_, _, ..] => Some(
-                journal::write(volume, self.info(), &self.env().dice.uuid_hex(), &moves)
-                    .map_err(|e| RegionError::volume(self.name(), e))?,
-            ),
+            [_, _, ..] => Some(self.write_journal(&moves)?),
             _ => None,
         };
         let loaded = self.put_in_place(&moves, staged).and_then(|files| self.publish_loaded(load, seq_id, &files));
@@ -185,6 +182,21 @@ impl Region {
             files: staged.iter().map(|s| (s.file.family.clone(), s.target_name.clone())).collect(),
             needs_compaction: self.needs_compaction(),
         })
+    }
+
+    /// What failed on its way to the disk may be there all the same. Carried out by a later opening it would bring what the client stages
+    /// meanwhile, and perhaps not all of it.
+    fn write_journal(&self, moves: &[(FilePath, FilePath)]) -> Result<FilePath> {
+        let volume = &*self.env().volume;
+        let path = journal::path(self.info(), &self.env().dice.uuid_hex());
+        journal::write(volume, &path, moves).map_err(|error| {
+            if let Err(error) = journal::withdraw(volume, &path) {
+                tracing::error!(region = %self.name(), %error, "the journal of a failed bulk load cannot be taken back");
+                self.poison().set(self.mvcc().last_seq_id());
+            }
+            RegionError::volume(self.name(), error)
+        })?;
+        Ok(path)
     }
 
     fn put_in_place(&self, moves: &[(FilePath, FilePath)], staged: &[Staged<'_>]) -> Result<Vec<Arc<StoreFile>>> {
@@ -264,10 +276,7 @@ impl Region {
         let back: Vec<(FilePath, FilePath)> = moves.iter().map(|(from, to)| (to.clone(), from.clone())).collect();
         let undone = journal::carry_out(volume, &back).and_then(|()| {
             moves.iter().try_for_each(|(_, to)| volume.sync_dir(&to.parent()))?;
-            match journal {
-                Some(journal) => volume.remove_file(journal).and_then(|()| volume.sync_dir(&journal.parent())),
-                None => Ok(()),
-            }
+            journal.map_or(Ok(()), |journal| journal::withdraw(volume, journal))
         });
         if let Err(error) = undone {
             tracing::error!(region = %self.name(), %error, "files of a failed bulk load cannot be taken back");

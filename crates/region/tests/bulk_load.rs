@@ -8,6 +8,7 @@ use base::{Config, Dice, ReadPoint};
 use bytes::Bytes;
 use cell::{CellRef, CellSpec, CellType, Order};
 use common::*;
+use fs::mem::{Fault, Op};
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
 use hfile::{StoreMetadata, Writer, WriterOptions};
 use model::{Get, RegionInfo, Scan, TableDescriptor};
@@ -329,6 +330,37 @@ fn a_call_that_fails_once_leaves_all_files_or_none() {
             return;
         }
     }
+}
+
+/// A load fails while it makes its journal durable, and the client tries again: what that try has staged when the server is killed must not be
+/// taken for the first one's.
+#[test]
+fn a_retry_that_is_killed_leaves_all_files_or_none() {
+    let mut killed = 0;
+    for nth in 1..8 {
+        for stop in 0..80 {
+            let volume = MemVolume::new();
+            let (_server, region) = prepared(volume.clone());
+            let path_contains = Some(layout::region_dir(&whole_table()).as_str().to_owned());
+            volume.inject(Fault { op: Some(Op::SyncDir), path_contains, nth, kind: FaultKind::Io, forever: false });
+            let first = region.bulk_load(&load_of(&FILES));
+            volume.clear_faults();
+            if first.is_ok() {
+                break;
+            }
+            volume.stop_after(stop);
+            let second = region.bulk_load(&load_of(&FILES));
+            killed += usize::from(second.is_err());
+            let server = Server::try_on(volume.snapshot(), START + 10, &Config::default(), 4).expect("recovered");
+            let seen = rows(&server.open(&whole_table(), &two_families()).expect("opened"));
+            let what = format!("sync {nth} fails: {first:?}; then stopped after call {stop}: {second:?}");
+            assert!(seen == WITH || (second.is_err() && seen == WITHOUT), "{what}: {seen:#?}");
+            if second.is_ok() {
+                break;
+            }
+        }
+    }
+    assert!(killed > 20, "only {killed} retries were killed");
 }
 
 fn scan_if_open(region: &Arc<Region>) -> Vec<String> {

@@ -9,17 +9,23 @@ use std::collections::BTreeSet;
 
 const PREFIX: &str = ".bulkload-";
 
+/// Where a journal of this name is.
+pub(super) fn path(info: &RegionInfo, name: &str) -> FilePath {
+    layout::region_dir(info).join(format!("{PREFIX}{name}"))
+}
+
 /// Publishes the journal of `moves`.
-pub(super) fn write(
-    volume: &dyn Volume,
-    info: &RegionInfo,
-    name: &str,
-    moves: &[(FilePath, FilePath)],
-) -> fs::Result<FilePath> {
-    let path = layout::region_dir(info).join(format!("{PREFIX}{name}"));
+pub(super) fn write(volume: &dyn Volume, path: &FilePath, moves: &[(FilePath, FilePath)]) -> fs::Result<()> {
     let text: String = moves.iter().map(|(from, to)| format!("{}\t{}\n", from.as_str(), to.as_str())).collect();
-    volume.publish(&path, text.as_bytes())?;
-    Ok(path)
+    volume.publish(path, text.as_bytes())
+}
+
+/// Removes a journal, durably, if there is one.
+pub(super) fn withdraw(volume: &dyn Volume, path: &FilePath) -> fs::Result<()> {
+    match volume.remove_file(path) {
+        Err(error) if !error.is_not_found() => Err(error),
+        _ => volume.sync_dir(&path.parent()),
+    }
 }
 
 /// Makes the moves that are not made yet, durably. A file that is neither here nor there was moved before, and has
