@@ -223,7 +223,7 @@ async fn serve(
     // The directory, and what an earlier life left in its logs.
     let (volume_, dice_, config_, clock_, name) =
         (volume.clone(), dice.clone(), config.clone(), clock.clone(), server_name.to_string());
-    let (cluster_id, log, meta_log) = tokio::task::spawn_blocking(move || {
+    let (cluster_id, log, meta_log, nonces) = tokio::task::spawn_blocking(move || {
         let cluster_id = master::rootdir::prepare(&*volume_, &dice_)?;
         let hold_bytes = RegionServer::recovery_hold_bytes(&config_, budget_bytes);
         let recovery = local::Recovery { worker: &name, hold_bytes, for_each: &on_every_core };
@@ -235,7 +235,7 @@ async fn serve(
         let meta_log = wal::Log::create(volume_, dir, &name, meta_options, clock_)?;
         log.inherit(recovered.others);
         meta_log.inherit(recovered.meta);
-        anyhow::Ok((cluster_id, log, meta_log))
+        anyhow::Ok((cluster_id, log, meta_log, recovered.nonces))
     })
     .await?
     .with_context(|| format!("cannot start on {}", root.display()))?;
@@ -273,6 +273,7 @@ async fn serve(
         on_fatal: Arc::new(move |why| drop(fatal_ends.send(End::Fatal(why)))),
         on_stop_request: Arc::new(move |why| drop(asked_ends.send(End::Asked(why)))),
     });
+    server.remember(nonces);
     server.set_bulk_load_door(BulkLoadDoor {
         outside: Arc::new(LocalVolume::open(Path::new("/")).context("cannot read the root of the file system")?),
         root: volume.root().display().to_string(),

@@ -2,12 +2,14 @@
 
 use base::SeqId;
 use fs::{FilePath, Volume};
+use model::Nonce;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use wal::marker::METAFAMILY;
 use wal::{
-    Entry, Gathered, HoldBudget, Inheritance, ReadLog, RegionDirectories, SplitDestination, SplitOptions, SplitTarget,
+    Entry, Gathered, HoldBudget, Inheritance, ReadLog, RegionDirectories, SplitDestination, SplitOptions, SplitReport,
+    SplitTarget,
 };
 
 /// Calls the function with 0, 1, ... up to the number, in any order, side by side if there are threads for it.
@@ -31,6 +33,9 @@ pub struct Recovered {
     pub others: Inheritance,
     /// For the log of hbase:meta.
     pub meta: Inheritance,
+    /// Of operations that are done ([`regionserver::RegionServer::remember`]). A region tells of its own when it opens; nobody opens one that
+    /// was split or merged since.
+    pub nonces: Vec<Nonce>,
 }
 
 /// Reads the logs of servers that are no more. What they hold is in what is returned, or, where that is too much, split into their
@@ -44,7 +49,7 @@ pub fn recover_logs(volume: &dyn Volume, recovery: &Recovery<'_>) -> wal::Result
     if !volume.exists(&wals)? {
         return Ok(recovered);
     }
-    let mut left_bytes = recovery.hold_bytes;
+    let (mut left_bytes, mut nonces) = (recovery.hold_bytes, Vec::new());
     let regions = Regions { volume, flushed: Mutex::default() };
     for entry in volume.list(&wals)?.into_iter().filter(|entry| entry.is_dir) {
         let dir = wals.join(&entry.name);
@@ -58,10 +63,12 @@ pub fn recover_logs(volume: &dyn Volume, recovery: &Recovery<'_>) -> wal::Result
                 left_bytes = budget.left_bytes();
                 recovered.others.append(gathered.others);
                 recovered.meta.append(gathered.meta);
+                nonces.extend(gathered.nonces);
             }
-            None => split(volume, &dir, recovery.worker)?,
+            None => nonces.extend(split(volume, &dir, recovery.worker)?.nonces),
         }
     }
+    recovered.nonces = nonces.into_iter().map(|(group, number)| Nonce { group, number }).collect();
     Ok(recovered)
 }
 
@@ -151,11 +158,11 @@ fn archive() -> FilePath {
     FilePath::new("oldWALs")
 }
 
-fn split(volume: &dyn Volume, dir: &FilePath, worker: &str) -> wal::Result<()> {
+fn split(volume: &dyn Volume, dir: &FilePath, worker: &str) -> wal::Result<SplitReport> {
     let options = SplitOptions { worker: worker.to_owned(), ..SplitOptions::default() };
     let report = wal::split_directory(volume, dir, &archive(), &mut directories(volume), &options)?;
     if report.entries > 0 {
         tracing::info!("{} entries of {dir} go to {} files of recovered edits", report.entries, report.files.len());
     }
-    Ok(())
+    Ok(report)
 }

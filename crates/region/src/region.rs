@@ -168,7 +168,11 @@ impl Region {
             region.append_marker(&region.event_marker(event))?;
             Ok(replayed)
         });
-        let Replayed { nonces, kept } = replayed.inspect_err(|_| region.forget_memory())?;
+        let Replayed { nonces, kept } = replayed.inspect_err(|_| {
+            region.forget_memory();
+            // The log has entries under these, and the next attempt perhaps nothing that says so.
+            region.env.log.note_used_seq_id(region.name(), region.mvcc.last_seq_id());
+        })?;
         *region.recovered_nonces.lock() = nonces;
         if let Some(lowest) = kept {
             region.keep_inherited(lowest);

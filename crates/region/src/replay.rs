@@ -69,7 +69,7 @@ impl RecoveredEdits {
                 edits.inherited = inherited;
             }
         }
-        edits.max_seq_id = edits.max_seq_id.max(env.log.inherited_seq_id(region));
+        edits.max_seq_id = edits.max_seq_id.max(env.log.used_seq_id(region));
         Ok(edits)
     }
 

@@ -12,7 +12,7 @@ use crate::work_queue::WorkQueue;
 use base::{Adder, Config};
 use bytes::Bytes;
 use cell::CellBuffer;
-use model::{Durability, Mutation, RegionInfo, Scan, ServerName, TableDescriptor};
+use model::{Durability, Mutation, Nonce, RegionInfo, Scan, ServerName, TableDescriptor};
 use parking_lot::{Condvar, Mutex, RwLock};
 use region::{
     CloseMode, CompactionKind, FlushReason, FlushRequest, Limits, OpenRegion, Region, RegionEnv, RegionError,
@@ -223,6 +223,11 @@ impl RegionServer {
         (low_bytes as f64 * config.get(&settings::RECOVERY_MEMORY_FRACTION)) as u64
     }
 
+    /// Operations that the logs of earlier lives show to have succeeded: a retry does not count.
+    pub fn remember(&self, nonces: impl IntoIterator<Item = Nonce>) {
+        nonces.into_iter().for_each(|nonce| self.nonces.recovered(nonce));
+    }
+
     /// To be called when every region has been opened after a start: what the logs took over ([`wal::Log::inherit`]) for regions that
     /// were not is written to files, and regions with edits of earlier lives in memory are flushed soon. Waits for the disk.
     pub fn settle_inheritance(&self) {
@@ -321,9 +326,7 @@ impl RegionServer {
         let env = if info.table.is_meta() { self.meta_env.clone() } else { self.env.clone() };
         let request = OpenRegion { info: info.clone(), table, env };
         let region = Region::open(request).map_err(|error| self.judge(error))?;
-        for recovered in region.recovered_nonces() {
-            self.nonces.recovered(recovered.nonce);
-        }
+        self.remember(region.recovered_nonces().into_iter().map(|recovered| recovered.nonce));
         let open_seq_id = region.open_seq_id().0;
         self.regions.write().insert(name.clone(), region.clone());
         if region.needs_compaction() || region.has_references() {

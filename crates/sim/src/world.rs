@@ -185,6 +185,7 @@ impl World {
             on_fatal: Arc::new(move |why| _ = told.lock().get_or_insert(why)),
             on_stop_request: Arc::new(|_| ()),
         });
+        server.remember(recovered.nonces);
         server.set_bulk_load_door(BulkLoadDoor {
             outside: volume.clone(),
             root: ROOT.to_owned(),

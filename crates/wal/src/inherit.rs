@@ -182,6 +182,8 @@ pub struct Gathered {
     pub meta: Inheritance,
     /// Files without an edit that anybody needs.
     pub empty: Vec<FilePath>,
+    /// (group, nonce) of clients' operations, be their regions there or not.
+    pub nonces: Vec<(u64, u64)>,
 }
 
 /// Puts together what was read from one server's logs, in the order of the files. `None` when a file has entries that do not belong
@@ -201,6 +203,7 @@ pub fn gather(logs: Vec<ReadLog>, target: &mut dyn SplitTarget) -> Result<Option
     for log in logs {
         let side = if is_meta(&log.path) { &mut gathered.meta } else { &mut gathered.others };
         side.note_used(log.used);
+        gathered.nonces.extend(log.edits.values().flatten().filter_map(|edit| edit.nonce));
         let mut highest = BTreeMap::new();
         for ((table, region), mut edits) in log.edits {
             if !needless.contains_key(&region) {

@@ -51,8 +51,8 @@ pub struct Log {
     last_file_ms: AtomicI64,
     /// Edits of servers that are no more, for regions that were not opened yet. Before every other lock.
     inherited: Mutex<inherited::Waiting>,
-    /// The highest id of each region in what was taken over.
-    inherited_ids: Mutex<HashMap<Arc<str>, SeqId>>,
+    /// The highest id of each region in what was taken over, or that an opening used which failed.
+    used_ids: Mutex<HashMap<Arc<str>, SeqId>>,
 }
 
 struct State {
@@ -241,7 +241,7 @@ impl Log {
             roll: Mutex::new(()),
             last_file_ms: AtomicI64::new(0),
             inherited: Mutex::default(),
-            inherited_ids: Mutex::default(),
+            used_ids: Mutex::default(),
         });
         log.volume.create_dir_all_durable(&log.dir)?;
         let file = log.create_file()?;

@@ -107,6 +107,8 @@ pub struct SplitReport {
     pub entries: u64,
     /// Of these written.
     pub written: u64,
+    /// (group, nonce) of clients' operations, be their regions there or not.
+    pub nonces: Vec<(u64, u64)>,
     /// Files of recovered edits, in the order of their making.
     pub files: Vec<FilePath>,
     /// Logs that were damaged, where they were, and what is wrong; empty unless [`SplitOptions::skip_errors`].
@@ -157,6 +159,7 @@ pub fn split_directory(
         let one = split_one(volume, &wal, target, options, &mut doubtful)?;
         report.entries += one.entries;
         report.written += one.written;
+        report.nonces.extend(one.nonces);
         report.files.extend(one.files);
         let target = if one.damaged.is_empty() { archive_dir } else { &options.corrupt_dir };
         report.damaged.extend(one.damaged);
@@ -299,6 +302,7 @@ impl Splitter<'_> {
         self.report.entries += 1;
         let wanted = entry.is_wanted();
         let Entry { key, cells, .. } = entry;
+        self.report.nonces.extend(key.nonce);
         let region = match self.regions.get_mut(&key.region) {
             Some(region) => region,
             None => {

@@ -1,6 +1,6 @@
 //! Recovery: logs that cannot be read, that end anywhere, that are replayed by family, and starts that are stopped.
 
-use crate::common::{fault, flush_table, make, own, put, send, texts};
+use crate::common::{fault, flush_table, make, own, put, regions, send, texts};
 use basalt_sim::calls::{self, mutation};
 use basalt_sim::stage::Stage;
 use basalt_sim::steps;
@@ -11,6 +11,7 @@ use cell::CellType;
 use filter::{Comparator, CompareOp};
 use fs::mem::Op;
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
+use master::Caller;
 use model::mutation::ConditionTest;
 use model::{Condition, FamilyDescriptor, Mutation, MutationKind, Nonce, Scan, TableDescriptor, TableName, TimeRange};
 use proto::methods::Method;
@@ -151,6 +152,11 @@ fn increment() -> Mutation {
 /// Makes a table and increments a counter durably; the answer is lost.
 async fn increment_unheard(desk: &Desk, name: TableName) {
     make(desk, TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")])).await;
+    lose_answer(desk, name).await;
+}
+
+/// Increments a counter durably, and nobody hears of it.
+async fn lose_answer(desk: &Desk, name: TableName) {
     let life = desk.life.clone();
     let sent = tokio::spawn(async move { calls::mutate(&life, &name, &increment()).await });
     desk.life.settle().await;
@@ -193,6 +199,86 @@ fn f51_nonce_after_a_clean_stop() {
         })
         .expect("starts");
     assert_eq!(sent_again(&mut stage, &name), 1u64.to_be_bytes());
+}
+
+/// The counter's region is split or merged before the server is killed: nobody opens it again, and its log knows the nonce.
+#[test]
+fn f51_nonce_of_a_region_that_was_split_or_merged() {
+    for (in_memory, merges) in [("0", false), ("1", false), ("0", true), ("1", true)] {
+        let mut stage = Stage::new(51);
+        stage.world.config.set("basalt.recovery.memory.fraction", in_memory);
+        let name = own("counters");
+        stage
+            .act(async |desk| {
+                let (master, nobody) = (&desk.life.master, Caller::default());
+                if merges {
+                    let table = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
+                    let id = master.create_table(table, &[Bytes::from("m")], &nobody).await.expect("accepted");
+                    master.wait_for(id).await.expect("made");
+                    lose_answer(desk, name.clone()).await;
+                    let id = master.merge_regions(&regions(desk, &name), false, &nobody).await.expect("accepted");
+                    master.wait_for(id).await.expect("merged");
+                } else {
+                    increment_unheard(desk, name.clone()).await;
+                    let region = regions(desk, &name).remove(0);
+                    let id = master.split_region(&region, Some(Bytes::from("m")), &nobody).await.expect("accepted");
+                    master.wait_for(id).await.expect("split");
+                }
+            })
+            .expect("starts");
+        stage.kill();
+        assert_eq!(sent_again(&mut stage, &name), 1u64.to_be_bytes(), "in memory {in_memory}, merges: {merges}");
+    }
+}
+
+/// Edits are replayed, and their files cannot be removed: the opening fails, and the next one finds fewer of them or none. What the first one
+/// learnt is known, and what it wrote to the log is told apart from what is written since.
+#[test]
+fn an_opening_that_fails_at_its_end_leaves_nonces_and_used_ids_to_the_next() {
+    for (op, nth) in [Op::RemoveFile, Op::SyncDir].into_iter().flat_map(|op| (1..6).map(move |nth| (op, nth))) {
+        for puts in 0..6 {
+            an_opening_fails_at_its_end(op, nth, puts);
+        }
+    }
+}
+
+fn an_opening_fails_at_its_end(op: Op, nth: u64, puts: usize) {
+    let (name, at) = (own("counters"), format!("{op:?} {nth} fails, then {puts} puts"));
+    let mut stage = Stage::new(51);
+    stage.world.config.set("basalt.recovery.memory.fraction", "0");
+    let region = stage.act(async |desk| {
+        increment_unheard(desk, name.clone()).await;
+        for number in 1..4 {
+            let nonce = Some(Nonce { group: 4, number });
+            let other = Mutation { row: "other".into(), nonce, ..increment() };
+            send(desk, name.clone(), other).await.expect("written");
+        }
+        regions(desk, &name).remove(0)
+    });
+    stage.kill();
+    let volume = stage.world.volume.clone();
+    let edits_dir = format!("{}/recovered.edits", region.expect("starts"));
+    volume.inject(fault(op, &edits_dir, nth, FaultKind::Io));
+    let value = stage.act(async |desk| {
+        volume.clear_faults();
+        desk.life.logs[0].roll().expect("rolled");
+        for number in 0..puts {
+            send(desk, name.clone(), put(&format!("row{number}"), 1, "v")).await.expect("written");
+        }
+        send(desk, name.clone(), increment()).await.expect("answered");
+        calls::get(&desk.life, &name, "counter").await.expect("read")[0].2.clone()
+    });
+    // While the logs are split the start ends.
+    let Ok(value) = value else { return };
+    stage.kill();
+    let seen = stage.act(async |desk| {
+        let mut seen = 0;
+        for number in 0..puts {
+            seen += calls::get(&desk.life, &name, &format!("row{number}")).await.expect("read").len();
+        }
+        seen
+    });
+    assert_eq!((seen.expect("starts"), &value[..]), (puts, &1u64.to_be_bytes()[..]), "{at}");
 }
 
 /// The answer to a check that failed was lost: asked again with its nonce it is not answered as if it had held.

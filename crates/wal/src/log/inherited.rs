@@ -39,7 +39,7 @@ impl Log {
     /// Takes over the files and edits of servers that are no more. Once, before the first region is opened.
     pub fn inherit(&self, inheritance: Inheritance) {
         let Inheritance { files, edits, used } = inheritance;
-        *self.inherited_ids.lock() = used;
+        *self.used_ids.lock() = used;
         let mut waiting = self.inherited.lock();
         let mut state = self.state.lock();
         for (region, edits) in edits {
@@ -53,9 +53,17 @@ impl Log {
         state.closed_files.splice(0..0, files);
     }
 
-    /// The highest id that a region has in the files that the log took over: what it writes now must have higher ones.
-    pub fn inherited_seq_id(&self, region: &str) -> SeqId {
-        self.inherited_ids.lock().get(region).copied().unwrap_or_default()
+    /// The highest id that a region has in the files that the log took over, or of [`Log::note_used_seq_id`]: what it writes now must have
+    /// higher ones.
+    pub fn used_seq_id(&self, region: &str) -> SeqId {
+        self.used_ids.lock().get(region).copied().unwrap_or_default()
+    }
+
+    /// An opening of the region failed that may have appended entries up to this id.
+    pub fn note_used_seq_id(&self, region: &Arc<str>, seq_id: SeqId) {
+        let mut ids = self.used_ids.lock();
+        let used = ids.entry(Arc::clone(region)).or_default();
+        *used = (*used).max(seq_id);
     }
 
     /// The edits of a region that is being opened. They are given once: if they were, and it was not said that they are in memory, they
