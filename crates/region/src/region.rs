@@ -118,7 +118,8 @@ impl Region {
             env.volume.remove_dir_all(&dir.join(layout::TEMP_DIR)).map_err(volume_error)?;
         }
         let names = entries.iter().map(|entry| entry.name.as_str());
-        let entries = match crate::bulk_load::finish_interrupted(&*env.volume, &info, names).map_err(volume_error)? {
+        let loaded = crate::bulk_load::finish_interrupted(&*env.volume, &info, &table, names);
+        let entries = match loaded.map_err(volume_error)? {
             true => env.volume.list(&dir).map_err(volume_error)?,
             false => entries,
         };

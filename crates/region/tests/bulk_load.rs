@@ -11,6 +11,7 @@ use common::*;
 use fs::mem::{Fault, Op};
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
 use hfile::{StoreMetadata, Writer, WriterOptions};
+use model::recovered_edits::DeletedFamily;
 use model::{Get, RegionInfo, Scan, TableDescriptor};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -361,6 +362,37 @@ fn a_retry_that_is_killed_leaves_all_files_or_none() {
         }
     }
     assert!(killed > 20, "only {killed} retries were killed");
+}
+
+/// A load is broken off, and one of its families deleted before the region is opened again, as the master does that: a family of its name
+/// that is added later, or was by then, gets nothing of the load.
+#[test]
+fn a_load_that_was_broken_off_brings_nothing_into_a_family_added_anew() {
+    let dir = layout::region_dir(&whole_table());
+    let mut journals = 0;
+    for (stop, added_first) in (0..60).flat_map(|stop| [(stop, false), (stop, true)]) {
+        let volume = MemVolume::new();
+        let (_server, region) = prepared(volume.clone());
+        volume.stop_after(stop);
+        let done = region.bulk_load(&load_of(&FILES));
+        let volume = volume.snapshot();
+        journals += volume.all_files().iter().filter(|file| file.name().starts_with(".bulkload")).count();
+        let note = DeletedFamily { dir: "g".to_owned(), closed_seq_id: seq(0) };
+        volume.create_dir_all_durable(&dir.join("recovered.edits")).expect("made");
+        let note_file = dir.join("recovered.edits").join(note.file_name());
+        volume.publish(&note_file, note.contents().as_bytes()).expect("written");
+        volume.remove_dir_all(&dir.join("g")).expect("removed");
+        let server = Server::try_on(volume, START + 10, &Config::default(), 4).expect("recovered");
+        if !added_first {
+            let without = Arc::new(TableDescriptor::new(table_name(), [family("f")]));
+            server.open(&whole_table(), &without).expect("opened").close(CloseMode::Flush).expect("closed");
+        }
+        let seen = rows(&server.open(&whole_table(), &two_families()).expect("opened"));
+        let of_f = |rows: &[&'static str]| rows.iter().copied().filter(|row| row.contains("/f:")).collect::<Vec<_>>();
+        let what = format!("stopped after {stop}, added first: {added_first}: {done:?}");
+        assert!(seen == of_f(&WITH) || (done.is_err() && seen == of_f(&WITHOUT)), "{what}: {seen:#?}");
+    }
+    assert!(journals > 0, "no load was broken off behind its journal");
 }
 
 fn scan_if_open(region: &Arc<Region>) -> Vec<String> {

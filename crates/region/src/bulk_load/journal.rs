@@ -4,7 +4,7 @@
 
 use crate::layout;
 use fs::{FilePath, Volume};
-use model::RegionInfo;
+use model::{RegionInfo, TableDescriptor};
 use std::collections::BTreeSet;
 
 const PREFIX: &str = ".bulkload-";
@@ -46,17 +46,24 @@ pub(super) fn carry_out(volume: &dyn Volume, moves: &[(FilePath, FilePath)]) -> 
 }
 
 /// At a region's opening: finishes what a crash interrupted. `names` are the entries of its directory. True when files
-/// came.
+/// came. What was meant for a family that was deleted since stays where it is, be there another of its name or not.
 pub(crate) fn finish<'a>(
     volume: &dyn Volume,
     info: &RegionInfo,
+    table: &TableDescriptor,
     names: impl Iterator<Item = &'a str>,
 ) -> fs::Result<bool> {
     let mut found = false;
     for name in names.filter(|name| name.starts_with(PREFIX)) {
         let path = layout::region_dir(info).join(name);
         let text = volume.read(&path)?;
-        carry_out(volume, &parse(&String::from_utf8_lossy(&text)))?;
+        let mut moves = parse(&String::from_utf8_lossy(&text));
+        let deleted = layout::deleted_families(volume, info)?;
+        moves.retain(|(_, to)| {
+            let family = to.parent();
+            table.families.contains_key(family.name().as_bytes()) && !deleted.iter().any(|dir| *dir == family.name())
+        });
+        carry_out(volume, &moves)?;
         volume.remove_file(&path)?;
         found = true;
     }
