@@ -293,7 +293,6 @@ impl Region {
             include_tags: readers().any(|reader| reader.has_tags()),
             cache: if cached { Caching::All } else { Caching::Wanted },
             past_cache,
-            keep_empty: true,
             mob: MobWork {
                 newest_ms: readers().filter_map(|reader| reader.time_range()).map(|(_, max)| max).max().unwrap_or(0),
                 rewrite: job.rewrites_mob,
@@ -322,12 +321,9 @@ impl Region {
         if self.is_closing() {
             return Ok(CompactionOutcome::default());
         }
-        let output = match &pending {
-            Some(pending) => Some(self.commit_file(store, pending)?),
-            None => None,
-        };
-        self.replace_files(store, &job.files, output.as_ref(), read_point);
-        let marker = self.compaction_marker(store, &job.files, output.as_ref());
+        let output = self.commit_file(store, &pending)?;
+        self.replace_files(store, &job.files, Some(&output), read_point);
+        let marker = self.compaction_marker(store, &job.files, Some(&output));
         self.append_marker(&marker)?;
         if job.all_files {
             store.last_major_compaction_ms.store(now, Ordering::Relaxed);
@@ -336,7 +332,7 @@ impl Region {
             completed: true,
             input_files: job.files.len(),
             input_bytes: job.size_bytes(),
-            output_bytes: pending.map_or(0, |pending| pending.len_bytes()),
+            output_bytes: pending.len_bytes(),
         })
     }
 

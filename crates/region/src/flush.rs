@@ -232,7 +232,7 @@ impl Region {
         snapshots: &[Snapshot<'_>],
         seq_id: SeqId,
         outcome: &mut FlushOutcome,
-    ) -> Result<Vec<Option<Arc<StoreFile>>>> {
+    ) -> Result<Vec<Arc<StoreFile>>> {
         ticket.wait_for(Level::Synced).map_err(|failed| RegionError::log(self.name(), failed.into()))?;
         snapshots.iter().map(|snapshot| self.flush_snapshot(snapshot, seq_id, outcome)).collect()
     }
@@ -242,7 +242,7 @@ impl Region {
         snapshot: &Snapshot<'_>,
         seq_id: SeqId,
         outcome: &mut FlushOutcome,
-    ) -> Result<Option<Arc<StoreFile>>> {
+    ) -> Result<Arc<StoreFile>> {
         let Snapshot { store, segment } = snapshot;
         let mut merge = Merge::new(self.order(), vec![Source::memory(segment, ReadPoint::ALL, 0)]);
         merge.seek_to_first().map_err(|e| RegionError::file(self.name(), e))?;
@@ -257,41 +257,36 @@ impl Region {
             include_tags: segment.has_tags(),
             cache: Caching::AsFamily,
             past_cache: false,
-            keep_empty: false,
             mob: MobWork { newest_ms: segment.time_range().map_or(0, |range| range.max_ms), rewrite: false },
             forget_seq_ids_to: SeqId(0),
         };
         let metadata = StoreMetadata { max_seq_id: Some(seq_id), ..StoreMetadata::default() };
         let pending = self.write_file(store, scanner, new, &metadata, &mut |_| Ok(()))?;
-        let file = match &pending {
-            Some(pending) => Some(self.commit_file(store, pending)?),
-            None => None,
-        };
+        // Also one without a cell, when all have lived their time: what the log has up to here must not be brought back, should the clock go back.
+        let file = self.commit_file(store, &pending)?;
         store.change(|view| {
-            if let Some(file) = &file {
-                let mut files = view.files.to_vec();
-                files.push(file.clone());
-                sort_files(&mut files);
-                view.files = files.into();
-            }
+            let mut files = view.files.to_vec();
+            files.push(file.clone());
+            sort_files(&mut files);
+            view.files = files.into();
             view.memory.clear_snapshot(segment.id());
             view.whole_from = view.whole_from.max(read_point);
         });
         store.snapshot_seq_id.store(0, Ordering::Release);
         self.grew(-(segment.grown_bytes() as i64), -(segment.data_bytes() as i64));
-        outcome.files += usize::from(file.is_some());
-        outcome.bytes += pending.map_or(0, |pending| pending.len_bytes());
+        outcome.files += 1;
+        outcome.bytes += pending.len_bytes();
         Ok(file)
     }
 
-    fn flush_marker(&self, action: FlushAction, stores: &[&Store], files: &[Option<Arc<StoreFile>>]) -> Marker {
+    fn flush_marker(&self, action: FlushAction, stores: &[&Store], files: &[Arc<StoreFile>]) -> Marker {
         let store_flushes = stores
             .iter()
             .enumerate()
             .map(|(i, store)| pb::flush_descriptor::StoreFlushDescriptor {
                 family_name: store.name.clone(),
                 store_home_dir: crate::layout::family_name(&store.name),
-                flush_output: files.get(i).into_iter().flatten().map(|file| file.name.clone()).collect(),
+                flush_output: files.get(i).into_iter().map(|file| file.name.clone()).collect(),
             })
             .collect();
         Marker::Flush(pb::FlushDescriptor {

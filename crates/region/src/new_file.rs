@@ -23,8 +23,6 @@ pub(crate) struct NewFile {
     pub cache: Caching,
     /// Whether the file is written past the operating system's memory.
     pub past_cache: bool,
-    /// Whether a file without cells is written too: it says up to where the store was flushed.
-    pub keep_empty: bool,
     /// What becomes of large values, in a MOB family.
     pub mob: MobWork,
     /// Cells up to this id lose it: every reader sees them.
@@ -56,8 +54,9 @@ impl Pending {
 }
 
 impl Region {
-    /// Runs `scanner` to its end into a new file. `None`: no cell was left to write. `proceed` is asked now and then
-    /// with the bytes written since; when it says no, the file is given up and the result is an error made by it.
+    /// Runs `scanner` to its end into a new file, also when no cell was left to write: the file says up to where the store was flushed.
+    /// `proceed` is asked now and then with the bytes written since; when it says no, the file is given up and the result is an error made
+    /// by it.
     pub(crate) fn write_file(
         &self,
         store: &Store,
@@ -65,7 +64,7 @@ impl Region {
         new: NewFile,
         metadata: &StoreMetadata,
         proceed: &mut dyn FnMut(u64) -> Result<()>,
-    ) -> Result<Option<Pending>> {
+    ) -> Result<Pending> {
         let volume = &*self.env().volume;
         let region = self.name();
         let volume_error = |e| RegionError::volume(region, e);
@@ -110,15 +109,14 @@ impl Region {
             }
             Ok(())
         };
-        let outcome = write_all();
-        if outcome.is_err() || (writer.entry_count() == 0 && !new.keep_empty) {
+        if let Err(error) = write_all() {
             drop(writer);
             if let Some(mob) = mob {
                 mob.discard();
             }
             // What stays behind here is swept when the region opens.
             let _ = volume.remove_file(&temp);
-            return outcome.map(|()| None);
+            return Err(error);
         }
         if let Some(mob) = mob
             && let Err(error) = mob.finish(metadata, &mut writer)
@@ -128,7 +126,7 @@ impl Region {
             return Err(error);
         }
         match writer.finish(metadata) {
-            Ok(finished) => Ok(Some(Pending { name, temp, finished })),
+            Ok(finished) => Ok(Pending { name, temp, finished }),
             Err(error) => {
                 let _ = volume.remove_file(&temp);
                 Err(file_error(error))

@@ -4,11 +4,13 @@ mod common;
 
 use basalt_region::{CloseMode, FlushRequest};
 use base::{Config, Dice, SeqId};
+use bytes::Bytes;
+use cell::CellType;
 use common::*;
 use fs::mem::{Fault, Op};
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
 use model::recovered_edits::{DeletedFamily, max_seq_id_file};
-use model::{Scan, TableDescriptor};
+use model::{RegionInfo, Scan, TableDescriptor};
 use std::sync::Arc;
 
 const START: i64 = 1_700_000_000_000;
@@ -234,6 +236,29 @@ fn a_note_of_a_deleted_family_that_comes_back_does_not_count_again() {
         assert_eq!(rows(&heir(&volume, 3)), ["new"], "sync {nth} failed");
     }
     assert!(failed > 0, "no opening failed");
+}
+
+/// All that a flush finds has lived its time, and the log with a delete goes; should the clock go back, the put before it, whose log another
+/// region holds, is still deleted.
+#[test]
+fn a_flush_of_expired_cells_says_up_to_where_it_was() {
+    let volume = MemVolume::new();
+    let table = Arc::new(TableDescriptor::new(table_name(), [family("f").with("TTL", "100")]));
+    let other = RegionInfo::new(table_name(), Bytes::from("x"), Bytes::new(), 1_700_000_000_001);
+    let server = heir(&volume, 1);
+    let region = server.open(&whole_table(), &table).expect("it opens");
+    let holding = server.open(&other, &table).expect("it opens");
+    write(&holding, &[put("z", "f", "q", LATEST, "v")]);
+    write(&region, &[put("a", "f", "q", LATEST, "v")]);
+    server.env.log.roll().expect("rolled");
+    write(&region, &[delete("a", "f", "q", LATEST, CellType::DeleteColumn)]);
+    server.env.log.roll().expect("rolled");
+    server.clock.advance_ms(1_000_000);
+    flush(&region);
+    assert_eq!(server.env.log.archive_flushed().expect("archived").len(), 1, "of the delete");
+    drop((server, region, holding));
+    let region = heir(&volume, 2).open(&whole_table(), &table).expect("it opens");
+    assert_eq!(scan(&region, &Scan::default(), START).concat(), [""; 0]);
 }
 
 #[test]

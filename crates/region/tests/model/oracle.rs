@@ -419,11 +419,11 @@ impl Store {
         out
     }
 
-    /// The memstore becomes the file `name`; `None` when nothing of it was left to write.
+    /// The memstore becomes the file `name`; `None` when it was empty.
     pub fn flush(&mut self, name: Option<&str>, now: i64, read_point: u64) {
         let cells = std::mem::take(&mut self.memory.cells);
+        assert_eq!(name.is_some(), !cells.is_empty(), "a flush writes a file exactly if there is something to flush");
         let cells = self.rewrite(cells, false, i64::MIN, now, read_point);
-        assert_eq!(name.is_some(), !cells.is_empty(), "a flush writes a file exactly if there is something to keep");
         if let Some(name) = name {
             self.files.push(Run::new(name.to_owned(), cells));
         }
