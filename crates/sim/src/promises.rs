@@ -261,8 +261,9 @@ impl Promises {
         for growing in self.counters.values_mut().chain(self.strings.values_mut()) {
             safe.extend(growing.acked.values().filter(|track| track.safe));
             growing.doubted.extend(growing.acked.extract_if(.., |_, track| !track.survives(ending)));
-            if !growing.doubted.is_empty() {
-                doubted += growing.doubted.len() as u64;
+            doubted += growing.doubted.len() as u64;
+            // What was seen of calls that nobody heard of may be gone as well.
+            if !(growing.doubted.is_empty() && growing.open.is_empty() && growing.given_up.is_empty()) {
                 growing.seen = growing.acked.len() as u64;
             }
         }

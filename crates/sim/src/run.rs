@@ -585,12 +585,21 @@ impl Schedule {
     }
 
     fn set_fault_at_start(&mut self, world: &World) {
-        if self.dice.one_in(2) {
-            world.volume.stop_after(self.dice.below(400));
-        } else {
-            let kind = [FaultKind::Io, FaultKind::TimedOut, FaultKind::ShortRead, FaultKind::Full]
-                [self.dice.below(4) as usize];
-            world.volume.fail_op(1 + self.dice.below(300), kind);
+        match self.dice.below(3) {
+            0 => world.volume.stop_after(self.dice.below(400)),
+            1 => {
+                let kind = [FaultKind::Io, FaultKind::TimedOut, FaultKind::ShortRead, FaultKind::Full]
+                    [self.dice.below(4) as usize];
+                world.volume.fail_op(1 + self.dice.below(300), kind);
+            }
+            // It lasts: some regions cannot be opened, whatever else goes on meanwhile.
+            _ => world.volume.inject(Fault {
+                op: Some([Op::Open, Op::Create, Op::Read, Op::RemoveFile, Op::SyncDir][self.dice.below(5) as usize]),
+                path_contains: Some("data/default/".into()),
+                nth: 1 + self.dice.below(30),
+                kind: [FaultKind::Io, FaultKind::Full][self.dice.below(2) as usize],
+                forever: true,
+            }),
         }
         self.faulty = true;
         self.summary.faults += 1;

@@ -66,6 +66,9 @@ pub struct Life {
     archived: Arc<AtomicU64>,
 }
 
+/// When somebody mends a disk with which a start does not come to its end, for procedures go on.
+const MENDED_AFTER_ROUNDS: u32 = 500;
+
 /// What a server may use.
 const MEMORY_BUDGET_BYTES: u64 = 64 << 20;
 
@@ -204,7 +207,13 @@ impl World {
         // A procedure that goes on after a restart tries again for ever on a machine that is off.
         let at_start = logs.clone();
         let off = async {
-            while !self.volume.is_stopped() {
+            for round in 0.. {
+                if self.volume.is_stopped() {
+                    break;
+                }
+                if round == MENDED_AFTER_ROUNDS {
+                    self.volume.clear_faults();
+                }
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 // As the server's own thread does: a log that found the disk full tries again now and then.
                 for log in at_start.iter().filter(|log| log.is_stalled()) {
