@@ -15,7 +15,6 @@
 use base::SeqId;
 use bytes::Bytes;
 use fs::{FilePath, Volume};
-use model::recovered_edits::{DeletedFamily, max_seq_id_file};
 use model::{RegionInfo, TableDescriptor, TableName};
 use proto::{Message, magic, pb};
 
@@ -120,22 +119,6 @@ pub fn create_region_dir(volume: &dyn Volume, info: &RegionInfo, table: &TableDe
     }
     // Publishing syncs the region's directory, and with it the families' entries.
     write_region_info(volume, info)
-}
-
-/// Names of the directories of families that were deleted since the region was opened or closed last.
-pub fn deleted_families(volume: &dyn Volume, info: &RegionInfo) -> fs::Result<Vec<String>> {
-    let dir = region_dir(info).join(RECOVERED_EDITS_DIR);
-    let entries = match volume.list(&dir) {
-        Err(error) if error.is_not_found() => return Ok(Vec::new()),
-        listed => listed?,
-    };
-    let closed = max_seq_id_file(entries.iter().map(|entry| entry.name.as_str())).unwrap_or_default();
-    let mut deleted = Vec::new();
-    for entry in entries.iter().filter(|entry| DeletedFamily::dir_of(&entry.name).is_some()) {
-        let note = DeletedFamily::read(&entry.name, &volume.read(&dir.join(&entry.name))?);
-        deleted.extend(note.filter(|note| note.closed_seq_id == closed).map(|note| note.dir));
-    }
-    Ok(deleted)
 }
 
 /// Moves the store files `names` of `family_dir` to the archive. One that is gone already was moved before.

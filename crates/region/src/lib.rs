@@ -31,6 +31,7 @@ pub mod layout;
 mod mob;
 pub mod mvcc;
 mod new_file;
+mod notes;
 mod region;
 mod replay;
 pub mod row_lock;

@@ -11,6 +11,7 @@
 use crate::RegionEnv;
 use crate::error::{RegionError, Result};
 use crate::layout::{self, RECOVERED_EDITS_DIR, region_dir};
+use crate::notes;
 use crate::region::{RecoveredNonce, Region};
 use base::SeqId;
 use fs::FilePath;
@@ -82,24 +83,7 @@ impl RecoveredEdits {
         let from_files = files.iter().map(|(seq_id, _)| *seq_id).max();
         let closed_seq_id = from_names.unwrap_or(SeqId(0));
         let max_seq_id = closed_seq_id.max(from_files.unwrap_or(SeqId(0)));
-        let mut deleted = Vec::new();
-        let is_note = |name: &str| DeletedFamily::dir_of(name).is_some();
-        if entries.iter().any(|entry| is_note(&entry.name)) {
-            // A note that is passed over because of an id needs that id's name on the disk.
-            env.volume.sync_dir(&dir).map_err(|e| RegionError::volume(region, e))?;
-        }
-        for entry in entries.iter().filter(|entry| is_note(&entry.name)) {
-            let path = dir.join(&entry.name);
-            let contents = env.volume.read(&path).map_err(|e| RegionError::volume(region, e))?;
-            match DeletedFamily::read(&entry.name, &contents) {
-                Some(note) if note.closed_seq_id == closed_seq_id => deleted.push(note),
-                // Somebody has opened or closed the region since: another family of the name may have been written to.
-                Some(_) => env.volume.remove_file(&path).map_err(|e| RegionError::volume(region, e))?,
-                None => tracing::warn!(
-                    "{path} is not the note of a deleted family that its name says it is; it is passed over"
-                ),
-            }
-        }
+        let deleted = notes::that_count(&*env.volume, &dir, &entries).map_err(|e| RegionError::volume(region, e))?;
         Ok(RecoveredEdits { files, inherited: Vec::new(), needless: Needless { closed_seq_id, deleted }, max_seq_id })
     }
 }

@@ -2,7 +2,7 @@
 //! again changes nothing. A file in the region's directory, `.bulkload-<name>`: one line a move, `from TAB to`, both
 //! relative to the root directory. HBase passes entries that begin with a dot over.
 
-use crate::layout;
+use crate::{layout, notes};
 use fs::{FilePath, Volume};
 use model::{RegionInfo, TableDescriptor};
 use std::collections::BTreeSet;
@@ -58,10 +58,11 @@ pub(crate) fn finish<'a>(
         let path = layout::region_dir(info).join(name);
         let text = volume.read(&path)?;
         let mut moves = parse(&String::from_utf8_lossy(&text));
-        let deleted = layout::deleted_families(volume, info)?;
+        let deleted = notes::of_region(volume, info)?;
         moves.retain(|(_, to)| {
             let family = to.parent();
-            table.families.contains_key(family.name().as_bytes()) && !deleted.iter().any(|dir| *dir == family.name())
+            table.families.contains_key(family.name().as_bytes())
+                && !deleted.iter().any(|note| note.dir == family.name())
         });
         carry_out(volume, &moves)?;
         volume.remove_file(&path)?;
