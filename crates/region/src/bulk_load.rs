@@ -168,10 +168,7 @@ impl Region {
         let loaded = self.put_in_place(&moves, staged).and_then(|files| self.publish_loaded(load, seq_id, &files));
         let commit = match loaded {
             Ok(commit) => commit,
-            Err(error) => {
-                self.take_out(&moves, journal.as_ref());
-                return Err(error);
-            }
+            Err(error) => return Err(self.take_out(&moves, journal.as_ref(), error)),
         };
         if let Some(journal) = &journal {
             // A journal that stays finds nothing left to do.
@@ -189,12 +186,9 @@ impl Region {
     fn write_journal(&self, moves: &[(FilePath, FilePath)]) -> Result<FilePath> {
         let volume = &*self.env().volume;
         let path = journal::path(self.info(), &self.env().dice.uuid_hex());
-        journal::write(volume, &path, moves).map_err(|error| {
-            if let Err(error) = journal::withdraw(volume, &path) {
-                tracing::error!(region = %self.name(), %error, "the journal of a failed bulk load cannot be taken back");
-                self.poison().set(self.mvcc().last_seq_id());
-            }
-            RegionError::volume(self.name(), error)
+        journal::write(volume, &path, moves).map_err(|error| match journal::withdraw(volume, &path) {
+            Ok(()) => RegionError::volume(self.name(), error),
+            Err(stays) => self.poison().not_taken_back("the journal of a bulk load", stays),
         })?;
         Ok(path)
     }
@@ -270,17 +264,17 @@ impl Region {
     }
 
     /// Takes files that nobody has seen out of the families' directories again. What cannot be taken out would come
-    /// to light at the next opening, after the client was told that nothing was loaded: the region gives up then.
-    fn take_out(&self, moves: &[(FilePath, FilePath)], journal: Option<&FilePath>) {
+    /// to light at the next opening, after the client was told that nothing was loaded: the region gives up then. Answers what to say.
+    fn take_out(&self, moves: &[(FilePath, FilePath)], journal: Option<&FilePath>, error: RegionError) -> RegionError {
         let volume = &*self.env().volume;
         let back: Vec<(FilePath, FilePath)> = moves.iter().map(|(from, to)| (to.clone(), from.clone())).collect();
         let undone = journal::carry_out(volume, &back).and_then(|()| {
             moves.iter().try_for_each(|(_, to)| volume.sync_dir(&to.parent()))?;
             journal.map_or(Ok(()), |journal| journal::withdraw(volume, journal))
         });
-        if let Err(error) = undone {
-            tracing::error!(region = %self.name(), %error, "files of a failed bulk load cannot be taken back");
-            self.poison().set(self.mvcc().last_seq_id());
+        match undone {
+            Ok(()) => error,
+            Err(stay) => self.poison().not_taken_back("the files of a bulk load", stay),
         }
     }
 }

@@ -6,32 +6,39 @@
 use crate::error::{RegionError, Result};
 use crate::mvcc::Mvcc;
 use base::SeqId;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use wal::{Level, Ticket};
 
-/// Remembers the first write that the log lost: from then on memory shows what no log can bring back.
+/// Remembers why the region must not go on. That a write was lost by the log: memory shows what nothing can bring back. That what failed
+/// could not be undone: the next opening shows what clients were told is not there.
 #[derive(Debug)]
 pub(crate) struct Poison {
     region: Arc<str>,
-    /// 0: nothing was lost.
-    lost: AtomicU64,
+    why: OnceLock<RegionError>,
 }
 
 impl Poison {
     pub(crate) fn new(region: Arc<str>) -> Poison {
-        Poison { region, lost: AtomicU64::new(0) }
+        Poison { region, why: OnceLock::new() }
     }
 
-    pub(crate) fn set(&self, seq_id: SeqId) {
-        let _ = self.lost.compare_exchange(0, seq_id.0.max(1), Ordering::SeqCst, Ordering::SeqCst);
+    /// The log lost this write. The first reason counts, here and below.
+    pub(crate) fn lost(&self, seq_id: SeqId) {
+        let _ = self.why.set(RegionError::Poisoned { region: self.region.clone(), seq_id });
+    }
+
+    /// `what` can be neither finished nor undone; the error that says so, and stops the server.
+    pub(crate) fn not_taken_back(&self, what: &'static str, source: fs::Error) -> RegionError {
+        let error = RegionError::NotTakenBack { region: self.region.clone(), what, source: Arc::new(source) };
+        let _ = self.why.set(error.clone());
+        error
     }
 
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
-        match self.lost.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            seq_id => Err(RegionError::Poisoned { region: self.region.clone(), seq_id: SeqId(seq_id) }),
+        match self.why.get() {
+            None => Ok(()),
+            Some(why) => Err(why.clone()),
         }
     }
 }
@@ -157,7 +164,7 @@ impl Commit {
 
     fn lose(&mut self) {
         if let Some(seq_id) = std::mem::take(&mut self.seq_ids).first() {
-            self.poison.set(*seq_id);
+            self.poison.lost(*seq_id);
         }
     }
 }
@@ -178,7 +185,7 @@ impl Drop for Commit {
             Ok(()) => seq_ids.into_iter().for_each(|seq_id| mvcc.complete(seq_id, true)),
             Err(_) => {
                 if let Some(seq_id) = seq_ids.first() {
-                    poison.set(*seq_id);
+                    poison.lost(*seq_id);
                 }
             }
         });

@@ -145,6 +145,17 @@ pub enum RegionError {
         /// The first write that was lost.
         seq_id: SeqId,
     },
+    /// What failed half way could not be undone either, and would come to light at the next opening: not while clients are told that it
+    /// failed.
+    #[error("region {region}: {what} cannot be taken back: {source}; the server must stop")]
+    NotTakenBack {
+        /// Encoded region name.
+        region: Arc<str>,
+        /// What was begun.
+        what: &'static str,
+        /// What the volume said.
+        source: Arc<fs::Error>,
+    },
     /// The region's files contradict each other.
     #[error("region {region}: {what}")]
     Damaged {
@@ -185,7 +196,7 @@ impl RegionError {
                 source if source.is_full() => ErrorKind::Io,
                 _ => ErrorKind::ServerStopped,
             },
-            RegionError::Poisoned { .. } => ErrorKind::ServerStopped,
+            RegionError::Poisoned { .. } | RegionError::NotTakenBack { .. } => ErrorKind::ServerStopped,
             RegionError::Damaged { .. } => ErrorKind::CorruptFile,
             RegionError::WouldBlock => ErrorKind::WouldBlock,
         }

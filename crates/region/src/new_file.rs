@@ -183,11 +183,10 @@ impl Region {
             Err(error) => {
                 // The work will be done again: this file must not come to light at the next opening, when what it
                 // holds may have been deleted since.
-                let gone = volume.remove_file(&target).and_then(|()| volume.sync_dir(&store.dir));
-                if gone.is_err() {
-                    self.poison().set(self.mvcc().last_seq_id());
+                match volume.remove_file(&target).and_then(|()| volume.sync_dir(&store.dir)) {
+                    Ok(()) => Err(error),
+                    Err(stays) => Err(self.poison().not_taken_back("a new store file", stays)),
                 }
-                Err(error)
             }
         }
     }

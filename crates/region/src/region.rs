@@ -169,10 +169,15 @@ impl Region {
             region.append_marker(&region.event_marker(event))?;
             Ok(replayed)
         });
-        let Replayed { nonces, kept } = replayed.inspect_err(|_| {
+        let Replayed { nonces, kept } = replayed.map_err(|error| {
             region.forget_memory();
             // The log has entries under these, and the next attempt perhaps nothing that says so.
             region.env.log.note_used_seq_id(region.name(), region.mvcc.last_seq_id());
+            match error {
+                // Nobody was told of anything: a file that stays holds what the logs hold, and the next opening takes it for what it is.
+                RegionError::NotTakenBack { region, source, .. } => RegionError::Volume { region, source },
+                other => other,
+            }
         })?;
         *region.recovered_nonces.lock() = nonces;
         if let Some(lowest) = kept {

@@ -333,6 +333,28 @@ fn a_call_that_fails_once_leaves_all_files_or_none() {
     }
 }
 
+/// A directory cannot be synced, not for taking the files back either: whoever loads is told that the server must stop, and why, not the
+/// next reader.
+#[test]
+fn a_load_that_cannot_be_taken_back_stops_the_server_at_once() {
+    for nth in 1..40 {
+        let volume = MemVolume::new();
+        let (_server, region) = prepared(volume.clone());
+        let path_contains = Some(layout::region_dir(&whole_table()).as_str().to_owned());
+        volume.inject(Fault { op: Some(Op::SyncDir), path_contains, nth, kind: FaultKind::Io, forever: true });
+        let Err(error) = region.bulk_load(&load_of(&FILES)) else {
+            assert!(nth > 3, "no directory is synced");
+            return;
+        };
+        volume.clear_faults();
+        assert_eq!(error.remedy(), basalt_region::Remedy::StopServer, "sync {nth}: {error}");
+        assert!(error.to_string().contains(" cannot be taken back: cannot sync the directory "), "sync {nth}: {error}");
+        let read = region.scanner(&Scan::default()).map(drop).expect_err("what is there is not what clients were told");
+        assert_eq!(read.to_string(), error.to_string());
+    }
+    panic!("a load syncs no forty directories");
+}
+
 /// A load fails while it makes its journal durable, and the client tries again: what that try has staged when the server is killed must not be
 /// taken for the first one's.
 #[test]
