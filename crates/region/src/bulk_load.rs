@@ -84,7 +84,7 @@ struct Staged<'a> {
 impl Region {
     /// Loads files into their stores, all or none, durably and after a crash too. Blocks; large files that must be
     /// copied take their time, during which the region works on. When it fails, files that were moved are back where
-    /// they were, unless the error says more.
+    /// they were; with [`RegionError::NotTakenBack`] they are where the next opening looks for them, and nobody may move or remove them.
     ///
     /// # Errors
     /// Not serving; an unknown family (not to be repeated); a file that is not there or is no HFile; the volume or the
@@ -143,7 +143,7 @@ impl Region {
         Ok(name)
     }
 
-    fn load_staged(&self, load: &BulkLoad, staged: &mut [Staged<'_>]) -> Result<BulkLoaded> {
+    fn load_staged(&self, load: &BulkLoad, staged: &mut Vec<Staged<'_>>) -> Result<BulkLoaded> {
         // No flush, no publication of a compaction and no closing until the files are in.
         let _gate = self.flushing.lock();
         self.check_open()?;
@@ -162,13 +162,13 @@ impl Region {
             .collect();
         // One rename needs no journal.
         let journal = match &moves[..] {
-            [_, _, ..] => Some(self.write_journal(&moves)?),
+            [_, _, ..] => Some(self.write_journal(&moves, staged)?),
             _ => None,
         };
         let loaded = self.put_in_place(&moves, staged).and_then(|files| self.publish_loaded(load, seq_id, &files));
         let commit = match loaded {
             Ok(commit) => commit,
-            Err(error) => return Err(self.take_out(&moves, journal.as_ref(), error)),
+            Err(error) => return Err(self.take_out(&moves, journal.as_ref(), error, staged)),
         };
         if let Some(journal) = &journal {
             // A journal that stays finds nothing left to do.
@@ -183,12 +183,12 @@ impl Region {
 
     /// What failed on its way to the disk may be there all the same. Carried out by a later opening it would bring what the client stages
     /// meanwhile, and perhaps not all of it.
-    fn write_journal(&self, moves: &[(FilePath, FilePath)]) -> Result<FilePath> {
+    fn write_journal(&self, moves: &[(FilePath, FilePath)], staged: &mut Vec<Staged<'_>>) -> Result<FilePath> {
         let volume = &*self.env().volume;
         let path = journal::path(self.info(), &self.env().dice.uuid_hex());
         journal::write(volume, &path, moves).map_err(|error| match journal::withdraw(volume, &path) {
             Ok(()) => RegionError::volume(self.name(), error),
-            Err(stays) => self.poison().not_taken_back("the journal of a bulk load", stays),
+            Err(stays) => self.leave_to_next_opening("the journal of a bulk load", stays, staged),
         })?;
         Ok(path)
     }
@@ -265,7 +265,13 @@ impl Region {
 
     /// Takes files that nobody has seen out of the families' directories again. What cannot be taken out would come
     /// to light at the next opening, after the client was told that nothing was loaded: the region gives up then. Answers what to say.
-    fn take_out(&self, moves: &[(FilePath, FilePath)], journal: Option<&FilePath>, error: RegionError) -> RegionError {
+    fn take_out(
+        &self,
+        moves: &[(FilePath, FilePath)],
+        journal: Option<&FilePath>,
+        error: RegionError,
+        staged: &mut Vec<Staged<'_>>,
+    ) -> RegionError {
         let volume = &*self.env().volume;
         let back: Vec<(FilePath, FilePath)> = moves.iter().map(|(from, to)| (to.clone(), from.clone())).collect();
         let undone = journal::carry_out(volume, &back).and_then(|()| {
@@ -274,7 +280,14 @@ impl Region {
         });
         match undone {
             Ok(()) => error,
-            Err(stay) => self.poison().not_taken_back("the files of a bulk load", stay),
+            Err(stay) => self.leave_to_next_opening("the files of a bulk load", stay, staged),
         }
+    }
+
+    /// The next opening may find the journal, and then finishes the load: all files have to be where they are now, be that the staging directory
+    /// or their family's. None is given back.
+    fn leave_to_next_opening(&self, what: &'static str, error: fs::Error, staged: &mut Vec<Staged<'_>>) -> RegionError {
+        staged.clear();
+        self.poison().not_taken_back(what, error)
     }
 }

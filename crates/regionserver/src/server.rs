@@ -291,6 +291,11 @@ impl RegionServer {
         }
     }
 
+    /// Whether something happened after which the server must stop.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.fatal.load(Ordering::SeqCst)
+    }
+
     /// Passes on a client's wish that the server stop.
     pub(crate) fn request_stop(&self, reason: &str) {
         (self.on_stop_request)(format!("asked to stop by a client: {reason}"));

@@ -72,6 +72,30 @@ fn a_rename_to_another_directory_is_safe_when_the_target_is_synced() {
     assert_eq!(lose(&volume).all_files(), [path("z/b")]);
 }
 
+/// A file is moved and moved back, and only the directory of its first name is synced.
+#[test]
+fn a_name_that_was_given_away_and_comes_back_is_safe_when_it_is_synced() {
+    for again in ["moved back", "made anew"] {
+        let volume = MemVolume::new();
+        volume.create_dir_all_durable(&path("a")).expect("a directory");
+        volume.create_dir_all_durable(&path("b")).expect("a directory");
+        write(&volume, "a/x", b"x").sync().expect("synced");
+        volume.sync_dir(&path("a")).expect("synced");
+        volume.rename(&path("a/x"), &path("b/y")).expect("moved");
+        match again {
+            "moved back" => volume.rename(&path("b/y"), &path("a/x")).expect("moved"),
+            _ => write(&volume, "a/x", b"x").sync().expect("synced"),
+        }
+        volume.sync_dir(&path("a")).expect("synced");
+        for policy in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn] {
+            for seed in 0..20 {
+                let after = volume.crash(&Dice::seeded(seed), policy);
+                assert_eq!(after.read(&path("a/x")).expect("there"), b"x"[..], "{again}, {policy:?}, seed {seed}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_directory_needs_its_own_name_synced() {
     let volume = MemVolume::new();

@@ -183,9 +183,13 @@ impl Tree {
         for change in std::mem::take(&mut self.waiting) {
             match change {
                 Change::Add { dir, .. } | Change::Remove { dir, .. } if dir == synced => {
+                    if let Change::Add { name, .. } = &change {
+                        keep_name(&mut still_waiting, synced, name);
+                    }
                     apply(&mut self.dirs, &change, |dir| &mut dir.durable);
                 }
-                Change::Rename { from_dir, ref from, to_dir, .. } if to_dir == synced => {
+                Change::Rename { from_dir, ref from, to_dir, ref to, .. } if to_dir == synced => {
+                    keep_name(&mut still_waiting, synced, to);
                     // The new name is safe now; the old one is, when it lies in the same directory.
                     apply_new_name(&mut self.dirs, &change);
                     if from_dir == synced {
@@ -283,6 +287,17 @@ pub(super) fn apply(dirs: &mut [Dir], change: &Change, view: fn(&mut Dir) -> &mu
         Change::Rename { from_dir, from, to_dir, to, node } => {
             view(&mut dirs[*from_dir]).remove(from);
             view(&mut dirs[*to_dir]).insert(to.clone(), node.clone());
+        }
+    }
+}
+
+/// A name that is made durable was given away before, by a rename whose new name waits still: that rename must not take it any more.
+fn keep_name(waiting: &mut [Change], dir: DirId, name: &str) {
+    for change in waiting {
+        if let Change::Rename { from_dir, from, to_dir, to, node } = change
+            && (*from_dir, from.as_str()) == (dir, name)
+        {
+            *change = Change::Add { dir: *to_dir, name: std::mem::take(to), node: node.clone() };
         }
     }
 }

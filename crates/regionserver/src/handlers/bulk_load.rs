@@ -27,10 +27,14 @@ pub(super) fn prepare(server: &Arc<RegionServer>, call: &Call) -> Answer {
     }))
 }
 
-/// Removes a staging directory; one that is gone was removed before.
+/// Removes a staging directory; one that is gone was removed before. Not when the server is about to stop: the next one may have to finish
+/// what it could not take back.
 pub(super) fn cleanup(server: &Arc<RegionServer>, call: &Call) -> Answer {
     let request: pb::CleanupBulkLoadRequest = call.decode()?;
     find_region(server, &required(request.region, "CleanupBulkLoadRequest", "region")?)?;
+    if server.has_failed() {
+        return Err(Exception::server_aborted(&server.name.to_string()));
+    }
     let token = request.bulk_token;
     let dir = door(server)?.staging_dir(&token).ok_or_else(|| Exception::io(format!("Failed to clean up {token}")))?;
     let server = server.clone();
@@ -103,8 +107,8 @@ fn load_files(
         cluster_ids,
         replicate: request.replicate.unwrap_or(true),
     };
-    let outcome = region.bulk_load(&load);
-    if staging.is_none() {
+    let outcome = region.bulk_load(&load).map_err(|error| server.judge(error));
+    if staging.is_none() && !server.has_failed() {
         remove_empty(server, &load.staging, &load);
     }
     match outcome {
@@ -119,7 +123,7 @@ fn load_files(
             tracing::warn!(region = %region.name(), ?names, "files were not loaded: they do not fit, probably after a split");
             Ok(false)
         }
-        Err(error) => Err(exception(&server.judge(error))),
+        Err(error) => Err(exception(&error)),
     }
 }
 
