@@ -59,7 +59,8 @@ pub(crate) fn spawn(server: &Arc<RegionServer>) -> Vec<JoinHandle<()>> {
 fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
     let Some(region) = server.region(name) else { return };
     let request = FlushRequest::default();
-    match region.flush(&request) {
+    // What is done about an error must not depend on whether anybody listens to what is said of it: here and below it is judged first.
+    match region.flush(&request).map_err(|error| server.judge(error)) {
         Ok(outcome) => {
             if outcome.flushed {
                 tracing::debug!(region = %region.info().name_string(), reason, bytes = outcome.bytes, "flushed");
@@ -72,11 +73,11 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
         Err(error) if region.is_closing() => tracing::debug!("flush of a closing region: {error}"),
         // One message says that the disk is full; each region's failure would drown it.
         Err(error) if error.is_disk_full() && !server.full_flushes.may_speak(&*server.env.clock) => {
-            tracing::debug!("flushing {}: {}", region.info().name_string(), server.judge(error));
+            tracing::debug!("flushing {}: {error}", region.info().name_string());
             server.rest(FAILED_FLUSH_PAUSE);
         }
         Err(error) => {
-            tracing::warn!("flushing {}: {}", region.info().name_string(), server.judge(error));
+            tracing::warn!("flushing {}: {error}", region.info().name_string());
             // What failed (a full disk, say) will hardly be mended at once, and every write asks again.
             server.rest(FAILED_FLUSH_PAUSE);
         }
@@ -99,9 +100,10 @@ fn compact(server: &Arc<RegionServer>, name: &Arc<str>, asked: Option<Compaction
     let asked = asked.unwrap_or(CompactionRequest { family: None, kind: CompactionKind::Minor });
     // A major one is owed once to each store: asked for again every round, it would rewrite its own result for ever.
     if asked.kind == CompactionKind::Major
-        && let Err(error) = region.request_major_compaction(asked.family.as_deref())
+        && let Err(error) =
+            region.request_major_compaction(asked.family.as_deref()).map_err(|error| server.judge(error))
     {
-        tracing::warn!("compacting {}: {}", region.info().name_string(), server.judge(error));
+        tracing::warn!("compacting {}: {error}", region.info().name_string());
         return;
     }
     let families: Vec<_> = match asked.family {
@@ -120,18 +122,18 @@ fn compact(server: &Arc<RegionServer>, name: &Arc<str>, asked: Option<Compaction
 /// A major compaction is one job; minor ones go on until the policy has no more.
 fn compact_family(server: &Arc<RegionServer>, region: &Arc<Region>, family: &[u8], kind: CompactionKind) {
     while !server.stop.is_set() {
-        let job = match region.select_compaction(Some(family), kind) {
+        let job = match region.select_compaction(Some(family), kind).map_err(|error| server.judge(error)) {
             Ok(Some(job)) => job,
             Ok(None) => return,
             Err(error) => {
-                tracing::warn!("choosing files of {}: {}", region.info().name_string(), server.judge(error));
+                tracing::warn!("choosing files of {}: {error}", region.info().name_string());
                 return;
             }
         };
         let is_major = job.is_major();
-        if let Err(error) = region.compact(job, &Pace::new(server)) {
+        if let Err(error) = region.compact(job, &Pace::new(server)).map_err(|error| server.judge(error)) {
             if !region.is_closing() && !server.stop.is_set() {
-                tracing::warn!("compacting {}: {}", region.info().name_string(), server.judge(error));
+                tracing::warn!("compacting {}: {error}", region.info().name_string());
             }
             return;
         }
@@ -263,10 +265,11 @@ fn clean_mob_files(server: &Arc<RegionServer>) {
         regions.retain(|region| region.table().families.values().any(|family| family.is_mob()));
         regions.sort_by(|a, b| a.info().table.cmp(&b.info().table));
         for of_table in regions.chunk_by(|a, b| a.info().table == b.info().table) {
-            match region::clean_mob_files(&server.env, of_table[0].table(), of_table, min_age_ms) {
+            let cleaned = region::clean_mob_files(&server.env, of_table[0].table(), of_table, min_age_ms);
+            match cleaned.map_err(|error| server.judge(error)) {
                 Ok(0) => {}
                 Ok(count) => tracing::info!(table = %of_table[0].info().table, "{count} MOB files were archived"),
-                Err(error) => tracing::warn!("archiving MOB files: {}", server.judge(error)),
+                Err(error) => tracing::warn!("archiving MOB files: {error}"),
             }
         }
     }

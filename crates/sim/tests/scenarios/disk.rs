@@ -7,7 +7,7 @@ use basalt_sim::scans::{self, Manner};
 use basalt_sim::stage::{Stage, check};
 use basalt_sim::steps;
 use basalt_sim::work::table;
-use fs::mem::Op;
+use fs::mem::{Fault, Op};
 use fs::{CrashPolicy, FaultKind};
 
 #[test]
@@ -40,6 +40,50 @@ fn f06_full_disk_and_back() {
             .expect("starts");
         stage.crash(CrashPolicy::LoseUnsynced, 6);
         stage.check().unwrap_or_else(|violation| panic!("room {room}, after a crash: {violation}"));
+    }
+}
+
+/// The server's own flushes and compactions fail in a way that only a start can mend. What is done about it does not depend on anybody
+/// listening to what is said of it: nobody does here.
+#[test]
+fn a_failure_in_the_background_stops_the_server_unheard() {
+    for compacts in [false, true] {
+        let mut stage = Stage::new(6);
+        if !compacts {
+            // Writes ask for a flush.
+            stage.world.config.set("hbase.hregion.memstore.flush.size", "1000");
+        }
+        let volume = stage.world.volume.clone();
+        let fatal = stage.act(async |desk| {
+            for _ in 0..4 {
+                steps::write(desk, 8).await;
+                if compacts {
+                    steps::flush(desk, &[]);
+                }
+            }
+            let below = Some("data/default/t/".to_owned());
+            volume.inject(Fault {
+                op: Some(Op::SyncDir),
+                path_contains: below,
+                nth: 1,
+                kind: FaultKind::Io,
+                forever: true,
+            });
+            for region in regions(desk, &table()) {
+                if compacts {
+                    desk.life.server.request_compaction(&region, None, true).expect("accepted");
+                    desk.life.server.step_compaction();
+                } else {
+                    desk.life.server.step_flush();
+                }
+            }
+            volume.clear_faults();
+            desk.life.fatal()
+        });
+        let why = fatal.expect("starts").expect("the server stops");
+        assert!(why.contains("a new store file cannot be taken back"), "{why}");
+        stage.kill();
+        stage.check().unwrap_or_else(|violation| panic!("compacts: {compacts}: {violation}"));
     }
 }
 
