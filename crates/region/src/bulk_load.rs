@@ -208,7 +208,7 @@ impl Region {
         let now = self.env().clock.now_ms();
         let mut run = CellBuffer::new();
         marker.write(row_for_region(&self.info().start_key), now.0, &mut run);
-        let mut last_ticket = self.append_order.lock();
+        let mut last = self.append_order.lock();
         let visible_from = self.mvcc().begin();
         let key = EntryKey::new(self.name(), self.info().table.as_str(), visible_from, now, &[]);
         let ticket = match self.env().log.append(&key, run.bytes(), run.len()) {
@@ -218,7 +218,8 @@ impl Region {
                 return Err(RegionError::log(self.name(), error));
             }
         };
-        *last_ticket = Some(ticket.clone());
+        last.ticket = Some(ticket.clone());
+        last.synced_first = Some(ticket.clone());
         for file in files {
             file.set_visible_from(visible_from);
         }

@@ -43,6 +43,26 @@ impl Poison {
     }
 }
 
+/// What a region appended to the log last. Under a lock of its own from taking a sequence id to appending its entry, so that the log sees ids
+/// in order.
+#[derive(Debug, Default)]
+pub(crate) struct LastAppended {
+    pub ticket: Option<Ticket>,
+    /// The last entry that must be synced before anybody sees it, on whatever log.
+    pub synced_first: Option<Ticket>,
+}
+
+impl LastAppended {
+    /// How safe the log must have what is visible once `ticket` is done. Writes become visible in the order of their ids: on a relaxed log, too,
+    /// one that comes after a write which waits for its sync waits with it.
+    pub(crate) fn level_for(&self, ticket: &Ticket) -> Level {
+        match &self.synced_first {
+            Some(earlier) if !earlier.is_done_at(Level::Synced) => Level::Synced,
+            _ => ticket.default_level(),
+        }
+    }
+}
+
 /// A write on its way to being visible; see the module. May cover several log entries of one call.
 #[derive(Debug)]
 #[must_use = "complete it when the log has it"]

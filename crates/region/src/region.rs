@@ -2,7 +2,7 @@
 //!
 //! Follows: `HRegion`.
 
-use crate::commit::Poison;
+use crate::commit::{LastAppended, Poison};
 use crate::error::{RegionError, Result};
 use crate::layout;
 use crate::mvcc::Mvcc;
@@ -66,8 +66,7 @@ pub struct Region {
     mvcc: Arc<Mvcc>,
     poison: Arc<Poison>,
     pub(crate) locks: RowLocks,
-    /// Held from taking a sequence id to appending its entry, so that the log sees ids in order. Holds the last ticket.
-    pub(crate) append_order: Mutex<Option<Ticket>>,
+    pub(crate) append_order: Mutex<LastAppended>,
     /// Shared by writers from sequence id to memstore; exclusive while memstores are swapped for a flush.
     pub(crate) updates: RwLock<()>,
     /// One flush at a time.
@@ -147,7 +146,7 @@ impl Region {
             mvcc: Arc::new(Mvcc::new(last)),
             poison,
             locks: RowLocks::default(),
-            append_order: Mutex::new(None),
+            append_order: Mutex::default(),
             updates: RwLock::new(()),
             flushing: Mutex::new(()),
             state: AtomicU8::new(OPEN),
@@ -351,13 +350,13 @@ impl Region {
         let now = self.env.clock.now_ms();
         let mut run = CellBuffer::new();
         marker.write(row_for_region(&self.info.start_key), now.0, &mut run);
-        let mut last_ticket = self.append_order.lock();
+        let mut last = self.append_order.lock();
         let seq_id = self.mvcc.begin();
         let key = EntryKey::new(self.name(), self.info.table.as_str(), seq_id, now, &[]);
         let appended = self.env.log.append(&key, run.bytes(), run.len());
         self.mvcc.skip(seq_id);
         let ticket = appended.map_err(|e| RegionError::log(self.name(), e))?;
-        *last_ticket = Some(ticket.clone());
+        last.ticket = Some(ticket.clone());
         Ok((seq_id, ticket))
     }
 
@@ -375,7 +374,7 @@ impl Region {
             tags: b"",
         };
         run.push_spec(&spec, SeqId(0));
-        let mut last_ticket = self.append_order.lock();
+        let mut last = self.append_order.lock();
         let seq_id = self.mvcc.begin();
         let write_time = TimestampMs(recovered.write_time_ms);
         let mut key = EntryKey::new(self.name(), self.info.table.as_str(), seq_id, write_time, &[]);
@@ -383,7 +382,7 @@ impl Region {
         let appended = self.env.log.append(&key, run.bytes(), run.len());
         self.mvcc.skip(seq_id);
         let ticket = appended.map_err(|e| RegionError::log(self.name(), e))?;
-        *last_ticket = Some(ticket.clone());
+        last.ticket = Some(ticket.clone());
         Ok(ticket)
     }
 

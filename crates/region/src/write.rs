@@ -430,7 +430,7 @@ impl Region {
             }
         }
         let (run, cells) = prepared.for_log();
-        let mut last_ticket = self.append_order.lock();
+        let mut last = self.append_order.lock();
         let seq_id = self.mvcc().begin();
         let key = EntryKey {
             nonce: nonce.map(|n| (n.group, n.number)),
@@ -451,15 +451,16 @@ impl Region {
                 return Err(self.log_refused(error));
             }
         };
-        *last_ticket = Some(ticket.clone());
-        drop(last_ticket);
+        let level = last.level_for(&ticket);
+        last.ticket = Some(ticket.clone());
+        if durability == Durability::FsyncWal {
+            last.synced_first = Some(ticket.clone());
+        }
+        drop(last);
         let wait = match durability {
             Durability::AsyncWal => self.wait_for_earlier(seq_id),
             Durability::FsyncWal => Some((ticket, Level::Synced)),
-            _ => {
-                let level = ticket.default_level();
-                Some((ticket, level))
-            }
+            _ => Some((ticket, level)),
         };
         Ok((seq_id, wait))
     }
@@ -470,19 +471,20 @@ impl Region {
         if self.mvcc().read_point().0 + 1 >= seq_id.0 {
             return None;
         }
-        let ticket = self.append_order.lock().clone()?;
-        let level = ticket.default_level();
+        let last = self.append_order.lock();
+        let ticket = last.ticket.clone()?;
+        let level = last.level_for(&ticket);
         Some((ticket, level))
     }
 
     /// The last write begun, and what to wait for until the log has all up to it.
     fn all_so_far(&self) -> (SeqId, Option<(Ticket, Level)>) {
-        let last_ticket = self.append_order.lock();
+        let last = self.append_order.lock();
         let seq_id = self.mvcc().last_seq_id();
         if self.mvcc().read_point().0 >= seq_id.0 {
             return (seq_id, None);
         }
-        (seq_id, last_ticket.clone().map(|ticket| (ticket.clone(), ticket.default_level())))
+        (seq_id, last.ticket.clone().map(|ticket| (ticket.clone(), last.level_for(&ticket))))
     }
 
     fn insert(&self, run: &[u8], seq_id: SeqId) {

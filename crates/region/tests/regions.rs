@@ -186,23 +186,54 @@ fn a_check_that_fails_waits_for_the_write_that_failed_it() {
     assert!(!third.processed && third.commit.ticket().is_none());
 }
 
+/// That the row `r` has this value.
+fn r_is(value: &'static str) -> Condition {
+    Condition {
+        row: Bytes::from("r"),
+        test: ConditionTest::Value {
+            family: Bytes::from("f"),
+            qualifier: Bytes::from("q"),
+            op: filter::CompareOp::Equal,
+            comparator: Arc::new(filter::Comparator::Binary { value: Bytes::from(value) }),
+        },
+        time_range: model::TimeRange::ALL,
+    }
+}
+
+/// On a log that syncs only when it is asked to, a write that must be synced is followed by one that need not: nobody sees the first earlier for
+/// that, to lose it in a power failure.
+#[test]
+fn what_must_be_synced_is_not_seen_before_because_of_what_follows() {
+    let mut config = Config::default();
+    config.set("hbase.wal.hsync", "false");
+    for follows in ["a write", "an asynchronous write", "a failed check"] {
+        let server = Server::try_on(MemVolume::new(), NOW, &config, 1).expect("an empty volume");
+        let region = server.table([family("f")]);
+        write(&region, &[put("r", "f", "q", 1, "old")]);
+        let fsync = Mutation { durability: Durability::FsyncWal, ..put("r", "f", "q", 2, "new") };
+        let first = region.apply(&[fsync]).expect("applied").commit;
+        let with = |durability| Mutation { durability, ..put("other", "f", "q", 3, "v") };
+        let second = match follows {
+            "a write" => region.apply(&[with(Durability::SyncWal)]).expect("applied").commit,
+            "an asynchronous write" => region.apply(&[with(Durability::AsyncWal)]).expect("applied").commit,
+            _ => region.check_and_mutate(&r_is("old"), &[put("r", "f", "q", 3, "mine")], None).expect("checked").commit,
+        };
+        second.on_done_quietly(|outcome| outcome.expect("synced"));
+        server.env.log.write_once().expect("written");
+        assert_eq!(names(&scan(&region, &Scan::default(), 0)), ["r/f:q/1/Put=old"], "{follows}");
+        first.on_done_quietly(|outcome| outcome.expect("synced"));
+        server.env.log.sync_once().expect("synced");
+        assert!(names(&scan(&region, &Scan::default(), 0)).contains(&"r/f:q/2/Put=new".to_owned()), "{follows}");
+    }
+}
+
 #[test]
 fn a_failed_check_is_answered_after_what_it_saw_is_visible() {
     let server = Server::new(NOW);
     let region = server.table([family("f")]);
     write(&region, &[put("r", "f", "q", 1, "old")]);
     let under_way = region.apply(&[put("r", "f", "q", 2, "new")]).expect("applied");
-    let is_old = Condition {
-        row: Bytes::from("r"),
-        test: ConditionTest::Value {
-            family: Bytes::from("f"),
-            qualifier: Bytes::from("q"),
-            op: filter::CompareOp::Equal,
-            comparator: Arc::new(filter::Comparator::Binary { value: Bytes::from("old") }),
-        },
-        time_range: model::TimeRange::ALL,
-    };
-    let checked = region.check_and_mutate(&is_old, &[put("r", "f", "q", 3, "mine")], None).expect("checked");
+    let checked = region.check_and_mutate(&r_is("old"), &[put("r", "f", "q", 3, "mine")], None).expect("checked");
     assert!(!checked.processed, "it saw the new value");
     // Its client hears that the row has changed, and reads: the old value would be a step back in time.
     checked.commit.wait().expect("durable");

@@ -164,7 +164,9 @@ pub fn check_moving(before: &Promises, rows: &[(String, RowCells)], manner: Mann
         };
         let sum: i64 = crate::promises::ACCOUNTS.iter().map(|column| number(column)).sum();
         ensure(sum == crate::promises::BANK_SUM, || format!("{manner:?}: {row} in part: {cells:?}"))?;
-        ensure(number("f:ver") >= bank.seen, || format!("{manner:?}: {row} went back from {}: {cells:?}, {:?}", bank.seen, bank.transfers))?;
+        ensure(number("f:ver") >= bank.seen, || {
+            format!("{manner:?}: {row} went back from {}: {cells:?}, {:?}", bank.seen, bank.transfers)
+        })?;
     }
     for (row, writes) in &before.journal {
         let empty = RowCells::new();

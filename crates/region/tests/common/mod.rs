@@ -63,7 +63,8 @@ impl Server {
             }
         }
         let dir = wals.join(format!("server-{now_ms}-{seed}"));
-        let options = wal::LogOptions { archive_dir: old, ..wal::LogOptions::default() };
+        let sync_mode = wal::LogOptions::from_config(config).sync_mode;
+        let options = wal::LogOptions { archive_dir: old, sync_mode, ..wal::LogOptions::default() };
         let log = wal::Log::create(shared.clone(), dir, SERVER, options, clock.clone()).map_err(|e| e.to_string())?;
         log.inherit(inheritance);
         let dice = Arc::new(Dice::seeded(seed));
