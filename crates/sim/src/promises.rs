@@ -102,7 +102,7 @@ pub struct Growing {
 
 /// When a nonce was first sent. A server knows the nonces of its own life and those in the logs of the life before; that is
 /// all that is promised, here and by HBase: not over two lives, nor when the log was archived before the crash, nor when half an
-/// hour went by.
+/// hour went by. Of a region that was split or merged since, the next start knows them too, but not one after that when it is broken off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// In which life.
@@ -151,6 +151,8 @@ pub struct Promises {
     pub changing: Changing,
     /// Which life of the server this is.
     pub life: u64,
+    /// In which life somebody asked last for a split or merge; it may end in the next one.
+    pub reshaped_in: Option<u64>,
     /// Whether the server's log is relaxed (`hbase.wal.hsync` is false).
     pub relaxed: bool,
     /// What the main table says of writes that say nothing.
@@ -238,6 +240,15 @@ impl Promises {
             growing.given_up.extend(growing.open.extract_if(.., |_, sent| !known(sent)).map(|(nonce, _)| nonce));
         }
         self.busy = 0;
+    }
+
+    /// A start did not come to its end.
+    pub fn start_broken_off(&mut self) {
+        let Some(reshaped_in) = self.reshaped_in else { return };
+        for growing in self.counters.values_mut().chain(self.strings.values_mut()) {
+            let forgotten = growing.open.extract_if(.., |_, sent| sent.life <= reshaped_in + 1);
+            growing.given_up.extend(forgotten.map(|(nonce, _)| nonce));
+        }
     }
 
     /// What the end of a life, or of a start that did not get far, puts in doubt.

@@ -224,6 +224,7 @@ impl Schedule {
                         return Err(Violation(format!("the server does not start: {why}")));
                     }
                     failed_starts += 1;
+                    self.promises.lock().start_broken_off();
                     self.summary.failed_starts += 1;
                 }
             }
@@ -513,6 +514,10 @@ impl Schedule {
     }
 
     fn split_or_merge(&mut self, life: &Arc<Life>) {
+        {
+            let mut promises = self.promises.lock();
+            promises.reshaped_in = Some(promises.life);
+        }
         // The table that families and rows come to and go from, too.
         let changing = self.restless && self.dice.one_in(2);
         let table = if changing { work::changing() } else { work::table() };
