@@ -281,6 +281,8 @@ impl Region {
         });
         match undone {
             Ok(()) => error,
+            // Without a journal no opening looks for the one file: it goes back as far as it can.
+            Err(stays) if journal.is_none() => self.poison().not_taken_back("the file of a bulk load", stays),
             Err(stay) => self.leave_to_next_opening("the files of a bulk load", stay, staged),
         }
     }

@@ -6,9 +6,10 @@
 //!
 //! Always true:
 //!  1. The read point never moves back, and never passes a write whose cells are not all in the memstores.
-//!  2. A write that was completed because the log has it makes every earlier logged write count as complete too: one log serves the region
-//!     in the order of the ids, and nobody completes a write before the log has it as surely as the earlier ones' writers asked. So [`Mvcc::complete`] never waits for the disk; it waits at
-//!     most for a neighbour that is between `begin` and `inserted`, which is memory work.
+//!  2. A write that was completed because the log has it makes every earlier logged write count as complete too: one log
+//!     serves the region in the order of the ids, and nobody completes a write before the log has it as surely as the
+//!     earlier ones' writers asked. So [`Mvcc::complete`] never waits for the disk; it waits at most for a neighbour that
+//!     is between `begin` and `inserted`, which is memory work.
 //!
 //! Follows: `MultiVersionConcurrencyControl`.
 

@@ -364,6 +364,27 @@ fn a_load_that_cannot_be_taken_back_stops_the_server_at_once() {
     assert!(loaded > 0, "no load was finished by an opening");
 }
 
+/// One file has no journal: whatever fails, it is loaded, or where the client put it.
+#[test]
+fn one_file_that_is_not_loaded_is_given_back() {
+    let mut back = 0;
+    for nth in 1..12 {
+        let volume = MemVolume::new();
+        let (_server, region) = prepared(volume.clone());
+        let path_contains = Some(format!("{}/g", layout::region_dir(&whole_table())));
+        volume.inject(Fault { op: Some(Op::SyncDir), path_contains, nth, kind: FaultKind::Io, forever: true });
+        let done = region.bulk_load(&load_of(&FILES[2..]));
+        volume.clear_faults();
+        let server = Server::try_on(volume.snapshot(), START + 10, &Config::default(), 4).expect("recovered");
+        let seen = rows(&server.open(&whole_table(), &two_families()).expect("opened"));
+        let is_loaded = seen.iter().any(|row| row.contains("/g:"));
+        let is_back = volume.exists(&FilePath::new(FILES[2].1)).expect("memory");
+        assert!(is_loaded != is_back, "sync {nth}: {done:?}: {seen:#?}");
+        back += usize::from(is_back);
+    }
+    assert!(back > 0, "no load failed");
+}
+
 /// A load fails while it makes its journal durable, and the client tries again: what that try has staged when the server is killed must not be
 /// taken for the first one's.
 #[test]
