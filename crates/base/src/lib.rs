@@ -1,4 +1,4 @@
-//! Ground: clock, dice, sizes, settings, and the ids that must not mix.
+//! Ground: clock, dice, sizes, settings, effort, the memory ledger, and the ids that must not mix.
 //!
 //! Always true: this crate knows nothing of cells, files or sockets, and it is the only place (with `fs`
 //! for files) where the real clock is read. Everything above takes a [`Clock`] and a [`Dice`].
@@ -6,7 +6,9 @@
 mod adder;
 pub mod clock;
 pub mod dice;
+pub mod effort;
 pub mod ids;
+pub mod ledger;
 pub mod setting;
 pub mod size;
 pub mod sync;
@@ -14,5 +16,7 @@ pub mod sync;
 pub use adder::Adder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use dice::Dice;
+pub use effort::{EffortBudget, Interrupted, PausePoint, ReadMode, Unpaced};
 pub use ids::{ReadPoint, SeqId, TimestampMs};
+pub use ledger::{Charge, Holder, Ledger};
 pub use setting::{Config, Setting, SettingError, SettingRow, Value};
