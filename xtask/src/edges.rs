@@ -12,6 +12,7 @@ use serde_json::Value;
 const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("base", &[], &[]),
     ("proto", &[], &[]),
+    ("scheduler", &["base"], &[]),
     ("cell", &["base"], &[]),
     ("filter", &["base", "cell"], &["proto"]),
     ("model", &["base", "cell", "filter"], &[]),
@@ -23,7 +24,11 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("rpc", &["base", "cell", "model", "filter", "proto"], &[]),
     ("coordination", &["base", "model", "proto"], &[]),
     ("client", &["base", "cell", "model", "filter", "proto", "rpc", "coordination"], &[]),
-    ("regionserver", &["base", "cell", "model", "filter", "fs", "hfile", "wal", "region", "rpc", "proto"], &[]),
+    (
+        "regionserver",
+        &["base", "cell", "model", "filter", "fs", "hfile", "wal", "region", "rpc", "proto", "scheduler"],
+        &[],
+    ),
     // hfile: it writes the store that HBase's master reads
     ("master", &["base", "cell", "model", "filter", "fs", "hfile", "rpc", "proto"], &[]),
     // a master and a region server in one process: for the binary and for the model world
