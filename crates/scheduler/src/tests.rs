@@ -192,8 +192,7 @@ mod order {
             }
             *told.borrow_mut() += 1;
         }
-        let order = order.lock().expect("one thread").clone();
-        order
+        order.lock().expect("one thread").clone()
     }
 
     fn numbers(order: &[(usize, bool)]) -> Vec<usize> {
