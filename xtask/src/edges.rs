@@ -75,6 +75,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "regionserver",
             "master",
             "local",
+            "scheduler",
             "web",
             "tools",
         ],

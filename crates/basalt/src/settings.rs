@@ -43,16 +43,6 @@ pub const BLOCK_CACHE_FRACTION: Setting<f64> = Setting {
     doc: "Share of the memory budget for cached blocks.",
 };
 
-/// Threads for calls that read or write files.
-pub const HANDLER_COUNT: Setting<u32> = Setting {
-    key: "hbase.regionserver.handler.count",
-    default: 30,
-    min: 1,
-    max: 1_000,
-    unit: "count",
-    doc: "Threads for calls that must wait for a file. Calls that memory can answer need none of them.",
-};
-
 /// Keys with text values, which have no bounds to check.
 pub const TEXT_KEYS: &[(&str, &str, &str)] = &[
     ("hbase.rootdir", "./basalt-data", "Where the data is: a directory, or a file: URL of one."),
@@ -69,14 +59,14 @@ pub const TEXT_KEYS: &[(&str, &str, &str)] = &[
 
 /// Every row of the process, with those of the crates that it is made of.
 pub fn rows() -> Vec<&'static dyn SettingRow> {
-    let own: [&'static dyn SettingRow; 5] =
-        [&MASTER_PORT, &REGION_SERVER_PORT, &MEMORY_SIZE, &BLOCK_CACHE_FRACTION, &HANDLER_COUNT];
+    let own: [&'static dyn SettingRow; 4] = [&MASTER_PORT, &REGION_SERVER_PORT, &MEMORY_SIZE, &BLOCK_CACHE_FRACTION];
     let mut rows: Vec<&'static dyn SettingRow> = own.to_vec();
     let parts = [
         coordination::settings::ALL,
         rpc::settings::ALL,
         master::settings::ALL,
         regionserver::settings::ALL,
+        scheduler::settings::ALL,
         region::settings::ALL,
         hfile::settings::ALL,
         wal::settings::ALL,

@@ -29,6 +29,9 @@ use tokio::sync::{mpsc, watch};
 /// How long open calls may take to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(5);
 
+/// Threads for administration, the master and status pages. What users read and write has threads of its own.
+const ADMINISTRATION_THREADS: usize = 64;
+
 /// Bytes of requests that may wait however little memory there is.
 const LEAST_QUEUE_BYTES: u64 = 16 << 20;
 
@@ -73,7 +76,7 @@ pub fn run(config: Config) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("basalt-worker")
-        .max_blocking_threads(config.get(&settings::HANDLER_COUNT) as usize + 8)
+        .max_blocking_threads(ADMINISTRATION_THREADS)
         .build()
         .context("cannot start threads")?;
     let result = runtime.block_on(async {

@@ -81,6 +81,12 @@ pub trait PausePoint {
     fn pause(&self) -> Result<(), Interrupted>;
 }
 
+impl std::fmt::Debug for dyn PausePoint + '_ {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PausePoint")
+    }
+}
+
 /// Work that nobody paces: of background threads and of tests.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unpaced;

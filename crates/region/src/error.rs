@@ -55,6 +55,8 @@ pub enum ErrorKind {
     Io,
     /// Never sent: the answer needs the disk; run again with [`hfile::Residency::MayRead`].
     WouldBlock,
+    /// It ended at a pause point.
+    Interrupted,
 }
 
 /// A failed operation on a region.
@@ -164,6 +166,9 @@ pub enum RegionError {
         /// Which file and what is wrong.
         what: String,
     },
+    /// It was to end where it paused: its client waits no longer, or the server stops. Nothing was changed.
+    #[error(transparent)]
+    Interrupted(#[from] base::Interrupted),
     /// The answer needs the disk; run again with [`hfile::Residency::MayRead`].
     #[error("the answer is not in memory")]
     WouldBlock,
@@ -199,6 +204,7 @@ impl RegionError {
             RegionError::Poisoned { .. } | RegionError::NotTakenBack { .. } => ErrorKind::ServerStopped,
             RegionError::Damaged { .. } => ErrorKind::CorruptFile,
             RegionError::WouldBlock => ErrorKind::WouldBlock,
+            RegionError::Interrupted(_) => ErrorKind::Interrupted,
         }
     }
 
@@ -208,6 +214,7 @@ impl RegionError {
             ErrorKind::RegionTooBusy
             | ErrorKind::Io
             | ErrorKind::WouldBlock
+            | ErrorKind::Interrupted
             | ErrorKind::CorruptFile
             | ErrorKind::UnknownScanner => Remedy::RetryHere,
             ErrorKind::NotServingRegion | ErrorKind::WrongRegion => Remedy::RetryElsewhere,

@@ -140,14 +140,17 @@ impl Region {
             let (_, ticket) = self.append_marker(&self.flush_marker(FlushAction::StartFlush, &left, &[]))?;
             ticket.wait_for(Level::Synced).map_err(|failed| RegionError::log(self.name(), failed.into()))?;
         }
+        let mut left: Vec<&Store> = Vec::new();
         for store in stores {
-            let left = store.view().memory.flushing().cloned();
-            if let Some(segment) = left {
+            let segment = store.view().memory.flushing().cloned();
+            if let Some(segment) = segment {
                 let seq_id = SeqId(store.snapshot_seq_id.load(Ordering::Acquire));
                 self.flush_snapshot(&Snapshot { store, segment }, seq_id, &mut outcome)?;
+                outcome.seq_id = outcome.seq_id.max(seq_id);
+                left.push(store);
             }
         }
-        if stores.iter().all(|store| store.peek().memory.is_empty()) {
+        if stores.iter().all(|store| store.peek().memory.is_empty()) && self.account_for_left(&left, &mut outcome) {
             return Ok(outcome);
         }
         let log = &self.env().log;
@@ -156,7 +159,9 @@ impl Region {
             let _no_updates = self.updates.write();
             // Looked at where nobody writes: below the flush's id nothing is left in a store that is not in the list.
             let full: Vec<&Store> = stores.iter().copied().filter(|store| !store.peek().memory.is_empty()).collect();
-            let names: Vec<&[u8]> = full.iter().map(|store| &store.name[..]).collect();
+            // What an earlier flush left is in files now, too: the log counts it as in memory until it hears of it.
+            let only_left = left.iter().filter(|store| !full.iter().any(|other| other.name == store.name));
+            let names: Vec<&[u8]> = full.iter().chain(only_left).map(|store| &store.name[..]).collect();
             let stay_behind = log.begin_flush(self.name(), &names);
             let marker = self.flush_marker(FlushAction::StartFlush, &full, &[]);
             let (seq_id, ticket) = match self.append_marker(&marker) {
@@ -209,6 +214,34 @@ impl Region {
         self.counters.flushed_bytes.fetch_add(outcome.bytes, Ordering::Relaxed);
         self.last_flush_ms.store(self.env().clock.now_ms().0, Ordering::Relaxed);
         Ok(outcome)
+    }
+
+    /// Tells the log that what an earlier flush had left is in files now, when nothing else is in memory. False: a write has come since.
+    fn account_for_left(&self, left: &[&Store], outcome: &mut FlushOutcome) -> bool {
+        if left.is_empty() {
+            return true;
+        }
+        let log = &self.env().log;
+        {
+            let _no_updates = self.updates.write();
+            if left.iter().any(|store| !store.peek().memory.is_empty()) {
+                return false;
+            }
+            let names: Vec<&[u8]> = left.iter().map(|store| &store.name[..]).collect();
+            let stay_behind = log.begin_flush(self.name(), &names);
+            let flushed = stay_behind.map_or(outcome.seq_id, |lowest| SeqId((lowest.0 - 1).min(outcome.seq_id.0)));
+            log.complete_flush(self.name(), flushed);
+            if self.stores.iter().all(|store| store.peek().memory.is_empty()) {
+                self.oldest_edit_ms.store(i64::MAX, Ordering::Relaxed);
+                self.edits_since_flush.store(0, Ordering::Relaxed);
+            }
+        }
+        outcome.flushed = true;
+        outcome.needs_compaction = self.needs_compaction();
+        self.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        self.counters.flushed_bytes.fetch_add(outcome.bytes, Ordering::Relaxed);
+        self.last_flush_ms.store(self.env().clock.now_ms().0, Ordering::Relaxed);
+        true
     }
 
     /// Flushes everything and returns a sequence id: all edits below it are in files, and none has it. The caller holds

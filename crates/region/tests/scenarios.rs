@@ -245,6 +245,47 @@ fn wrong_bits(codec: &str) {
     assert!(refused > 8, "{codec}: {refused} refused, {harmless} harmless");
 }
 
+/// The flush after a failed one writes what that one left; the log must hear of it, or it keeps its files for as long as the region is
+/// idle.
+#[test]
+fn the_log_hears_of_a_flush_that_failed_once() {
+    let server = Server::new(1_700_000_000_000);
+    let region = server.table([family("f"), family("g")]);
+    write(&region, &[put("r", "f", "q", 5, "v"), put("r", "g", "q", 5, "v")]);
+    server.volume.inject(fs::mem::Fault {
+        op: Some(fs::mem::Op::Append),
+        path_contains: Some("/.tmp/".to_owned()),
+        nth: 1,
+        kind: fs::FaultKind::Full,
+        forever: false,
+    });
+    let request = basalt_region::FlushRequest { all: true, ..Default::default() };
+    region.flush(&request).expect_err("the disk is full");
+    server.volume.clear_faults();
+    assert!(server.env.log.lowest_unflushed(region.name()).is_some(), "all of it is in memory still");
+    let outcome = region.flush(&request).expect("there is room again");
+    assert!(outcome.flushed && outcome.files == 2, "{outcome:?}");
+    assert_eq!(server.env.log.lowest_unflushed(region.name()), None);
+    server.env.log.roll().expect("a new file");
+    assert_eq!(server.env.log.archive_flushed().expect("it can be moved").len(), 1, "nobody needs the old file");
+    server.clock.advance_ms(24 * 3_600_000);
+    assert_eq!(region.needs_flush(), None, "no edit is old, for there is none");
+    // And where writes came between the two attempts, to one family.
+    write(&region, &[put("r", "f", "q", 6, "v"), put("r", "g", "q", 6, "v")]);
+    server.volume.inject(fs::mem::Fault {
+        op: Some(fs::mem::Op::Append),
+        path_contains: Some("/.tmp/".to_owned()),
+        nth: 1,
+        kind: fs::FaultKind::Full,
+        forever: false,
+    });
+    region.flush(&request).expect_err("the disk is full again");
+    server.volume.clear_faults();
+    write(&region, &[put("r", "g", "q", 7, "v")]);
+    region.flush(&request).expect("there is room again");
+    assert_eq!(server.env.log.lowest_unflushed(region.name()), None, "the family without new writes, too");
+}
+
 /// Cells at the limit of their size, and one byte beyond; row keys and qualifiers at theirs.
 #[test]
 fn f49_sizes_at_their_limits() {

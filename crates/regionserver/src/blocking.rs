@@ -1,7 +1,20 @@
-//! Where work goes that reads or writes files: away from Tokio's workers.
+//! Where work goes that reads or writes files: away from Tokio's workers. What users ask for runs on the lanes of the scheduler;
+//! administration, which they cannot hold up there, on Tokio's blocking pool.
 
+use crate::server::RegionServer;
+use base::{Interrupted, PausePoint};
+use region::Region;
+use rpc::exception::{Exception, Kind};
+use rpc::{Call, CallResult, Outcome};
+use scheduler::{Dropped, JobInfo, LaneName};
 use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::oneshot;
 use tokio::task::JoinError;
+
+/// Calls of a higher priority run beside those to system tables. Follows: `SimpleRpcScheduler` with `HConstants.PRIORITY_QOS`.
+const MOST_ORDINARY_PRIORITY: u32 = 100;
+/// The client of work that is not told apart by clients.
+const ANY_CLIENT: u64 = 0;
 
 /// Runs `work` on the blocking pool. On a runtime of one thread (the model world) it runs at once and on that thread, so
 /// that one seed gives one run.
@@ -13,4 +26,73 @@ pub(crate) async fn off_worker<T: Send + 'static>(work: impl FnOnce() -> T + Sen
         return Ok(work());
     }
     tokio::task::spawn_blocking(work).await
+}
+
+/// The lane for calls to `region`: `ordinary`, or that of system tables.
+fn lane_of(region: &Region, priority: u32, ordinary: LaneName) -> LaneName {
+    if region.info().table.is_system() || priority > MOST_ORDINARY_PRIORITY { LaneName::Meta } else { ordinary }
+}
+
+/// Answers `call`, a read of `region`, on a lane. It is not begun when its client waits no longer, and learns of that where it pauses.
+pub(crate) fn read_on_lane(
+    server: &RegionServer,
+    region: &Region,
+    call: &Call,
+    work: impl FnOnce(&dyn PausePoint) -> CallResult + Send + 'static,
+) -> Outcome {
+    let cancellation = call.cancellation();
+    let info = JobInfo {
+        priority: call.priority.min(MOST_ORDINARY_PRIORITY),
+        deadline_us: call.deadline_us,
+        is_cancelled: Box::new(move || cancellation.is_cancelled()),
+        ..JobInfo::of_client(call.conn.id)
+    };
+    let (responder, name) = (call.responder(), server.name().to_string());
+    let lane = lane_of(region, call.priority, LaneName::Read);
+    server.scheduler.submit(
+        lane,
+        info,
+        Box::new(move |run| match run {
+            Ok(pause) => responder.answer(work(pause)),
+            Err(dropped) => responder.answer(Err(exception_of(dropped, &name))),
+        }),
+    );
+    Outcome::Promised
+}
+
+/// Runs a piece of work on `region` on a lane and waits for what it gives. Nobody waits after `deadline_us`.
+///
+/// # Errors
+/// It was not begun, or panicked.
+pub(crate) async fn on_lane<T: Send + 'static>(
+    server: &RegionServer,
+    region: &Region,
+    ordinary: LaneName,
+    deadline_us: Option<u64>,
+    work: impl FnOnce(&dyn PausePoint) -> T + Send + 'static,
+) -> Result<T, Exception> {
+    let (sender, receiver) = oneshot::channel();
+    let info = JobInfo { deadline_us, ..JobInfo::of_client(ANY_CLIENT) };
+    let job: scheduler::Job = Box::new(move |run| _ = sender.send(run.map(work)));
+    server.scheduler.submit(lane_of(region, 0, ordinary), info, job);
+    match receiver.await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(dropped)) => Err(exception_of(dropped, &server.name().to_string())),
+        Err(_) => Err(Exception::io("the call failed inside the server: its work panicked")),
+    }
+}
+
+/// The exception for work that was not begun.
+fn exception_of(dropped: Dropped, server: &str) -> Exception {
+    match dropped {
+        Dropped::Interrupted(Interrupted::Stopping) => Exception::server_stopped(server),
+        Dropped::Interrupted(interrupted) => Exception::timeout(format!("the call was not begun: {interrupted}")),
+        Dropped::QueueFull { .. } => Exception::new(
+            Kind::CallQueueTooBig,
+            format!("Call queue is full on {server}, is hbase.ipc.server.max.callqueue.length too small? ({dropped})"),
+        ),
+        Dropped::Overloaded { .. } => {
+            Exception::new(Kind::CallDropped, format!("Call dropped on {server}, server is overloaded: {dropped}"))
+        }
+    }
 }

@@ -16,6 +16,11 @@ pub fn exception_of(error: &RegionError) -> Exception {
         ErrorKind::CorruptFile => Kind::CorruptHFile,
         ErrorKind::DroppedSnapshot => Kind::DroppedSnapshot,
         ErrorKind::ServerStopped => Kind::RegionServerStopped,
+        // The client has stopped waiting, or looks for the region elsewhere.
+        ErrorKind::Interrupted => match error {
+            RegionError::Interrupted(base::Interrupted::Stopping) => Kind::RegionServerStopped,
+            _ => Kind::TimeoutIo,
+        },
         ErrorKind::DoNotRetry => Kind::DoNotRetry,
         // HBase's filters throw what is not declared, and that goes over so. A read that must touch the disk is run
         // again where it may; a client never hears of it.

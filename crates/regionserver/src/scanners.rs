@@ -147,6 +147,15 @@ impl<S> Scanners<S> {
         drop(entry);
     }
 
+    /// Closes a scanner that a call has not given back.
+    pub fn close_if_checked_out(&self, id: u64) {
+        let mut state = self.state.lock();
+        let entry =
+            if state.open.get(&id).is_some_and(|entry| entry.checked_out) { state.open.remove(&id) } else { None };
+        drop(state);
+        drop(entry);
+    }
+
     /// Closes scanners whose lease ran out and forgets old closed ones; returns how many expired.
     pub fn expire(&self) -> usize {
         let now_us = self.clock.monotonic_us();

@@ -18,6 +18,7 @@ use region::{
     CloseMode, CompactionKind, FlushReason, FlushRequest, Limits, OpenRegion, Region, RegionEnv, RegionError,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
+use scheduler::Scheduler;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -85,6 +86,8 @@ pub struct RegionServer {
     /// Bytes of a row in the last scan's reply: what room to make for the next.
     pub(crate) scanned_row_bytes: AtomicUsize,
     pub(crate) nonces: Nonces,
+    /// Where calls run that may wait.
+    pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) flushes: WorkQueue<&'static str>,
     pub(crate) small_compactions: WorkQueue<Option<CompactionRequest>>,
     pub(crate) large_compactions: WorkQueue<Option<CompactionRequest>>,
@@ -175,6 +178,7 @@ impl RegionServer {
             memory_budget_bytes,
             scanned_row_bytes: AtomicUsize::new(0),
             scanners: Scanners::new(clock.clone(), config.get(&settings::SCANNER_TIMEOUT_MS), first_scanner_id),
+            scheduler: if stepped { Scheduler::stepped(clock.clone()) } else { Scheduler::new(clock.clone(), &config) },
             nonces: Nonces::new(clock, config.get(&settings::NONCE_TIMEOUT_MS)),
             flushes: WorkQueue::default(),
             small_compactions: WorkQueue::default(),
@@ -490,6 +494,7 @@ impl RegionServer {
     /// [`ServerError`] of the first region that did not close.
     pub fn stop(&self, mode: CloseMode) -> Result<(), ServerError> {
         self.stop.set();
+        self.scheduler.stop();
         region::wake_memory_makers();
         self.flushes.close();
         self.small_compactions.close();

@@ -110,6 +110,11 @@ impl Call {
         self.inbox.responder(self.id, self.size_bytes)
     }
 
+    /// Says, also after the call is gone, whether its client is.
+    pub fn cancellation(&self) -> Cancellation {
+        Cancellation(self.inbox.clone())
+    }
+
     /// The message as the type that belongs to the method.
     ///
     /// # Errors
@@ -123,6 +128,17 @@ impl Call {
     /// Whether results may travel in a cell block; otherwise they must be put into the message.
     pub fn has_codec(&self) -> bool {
         self.conn.codec.is_some()
+    }
+}
+
+/// Whether anybody still waits for the answer to a call. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Cancellation(Arc<Inbox>);
+
+impl Cancellation {
+    /// Whether the connection that the call came over is closed.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_closed()
     }
 }
 

@@ -26,7 +26,7 @@ pub mod settings;
 pub mod socket;
 pub mod to_proto;
 
-pub use call::{Call, CallResult, ConnInfo, Handler, Later, Outcome, Reply};
+pub use call::{Call, CallResult, Cancellation, ConnInfo, Handler, Later, Outcome, Reply};
 pub use cell_block::{CellCodec, Compressor};
 pub use exception::{Exception, Kind};
 pub use server::{Direct, Limits, Responder, Server, answer_together};

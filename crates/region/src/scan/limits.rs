@@ -1,10 +1,11 @@
 //! Where one step of a scan may end, and what it came to. Follows: `ScannerContext`.
 
+use base::PausePoint;
 use cell::CellRef;
 
 /// Limits of one or several steps of a scan. `used_bytes` grows from step to step until the caller resets it.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct Limits<'a> {
     /// Cells of one step at most; 0 for whole rows.
     pub batch_cells: u32,
     /// Bytes of results (as [`estimated_bytes`] counts them) after which a step ends, within a row only if
@@ -16,12 +17,20 @@ pub struct Limits {
     pub partial_rows: bool,
     /// Monotonic microseconds at which the step should end.
     pub deadline_us: Option<u64>,
+    /// Asked now and then whether the step may go on.
+    pub pause: Option<&'a dyn PausePoint>,
 }
 
-impl Limits {
+impl Limits<'_> {
     /// No limits.
-    pub const NONE: Limits =
-        Limits { batch_cells: 0, size_bytes: u64::MAX, used_bytes: 0, partial_rows: false, deadline_us: None };
+    pub const NONE: Limits<'static> = Limits {
+        batch_cells: 0,
+        size_bytes: u64::MAX,
+        used_bytes: 0,
+        partial_rows: false,
+        deadline_us: None,
+        pause: None,
+    };
 
     /// Whether the bytes are used up.
     pub fn is_full(&self) -> bool {
@@ -29,8 +38,8 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
+impl Default for Limits<'_> {
+    fn default() -> Self {
         Limits::NONE
     }
 }

@@ -4,7 +4,7 @@ use super::limits::{Limits, Progress};
 use super::rows::RowReader;
 use crate::error::Result;
 use crate::region::Region;
-use base::ReadPoint;
+use base::{EffortBudget, PausePoint, ReadMode, ReadPoint};
 use cell::CellBuffer;
 use hfile::Residency;
 use model::{Get, Scan};
@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Cells that a scan which is to be answered at once may look at: about a millisecond's work.
-const CELLS_FROM_MEMORY: u64 = 2048;
+const CELLS_FROM_MEMORY: u64 = base::effort::NETWORK_THREAD_UNITS;
+/// What finding a row counts besides its cells.
+const CELLS_OF_A_POINT_READ: u64 = 4;
 
 /// An open scan of one region. Sees the region as it was when it was opened, whatever is flushed or compacted meanwhile;
 /// holds the files and memory that it needs for that. Runs where it may block.
@@ -117,6 +119,27 @@ impl RegionScanner {
     }
 }
 
+/// What a mode says of files, effort and pauses.
+type Parts<'a> = (Residency, Option<&'a EffortBudget>, Option<&'a dyn PausePoint>);
+
+/// # Errors
+/// The effort is used up already.
+fn parts_of(mode: ReadMode<'_>) -> Result<Parts<'_>> {
+    match mode {
+        ReadMode::FromMemory(budget) if budget.is_exhausted() => Err(crate::RegionError::WouldBlock),
+        ReadMode::FromMemory(budget) => Ok((Residency::CachedOnly, Some(budget), None)),
+        ReadMode::MayRead(pause) => Ok((Residency::MayRead, None, Some(pause))),
+    }
+}
+
+/// The mode of one read alone.
+fn mode_of(residency: Residency, budget: &EffortBudget) -> ReadMode<'_> {
+    match residency {
+        Residency::CachedOnly => ReadMode::FromMemory(budget),
+        Residency::MayRead => ReadMode::UNPACED,
+    }
+}
+
 impl Region {
     /// Opens a scan.
     ///
@@ -150,11 +173,25 @@ impl Region {
         self.check_open()?;
         self.check_row(&get.row, "Get")?;
         let from = out.len();
-        let result = self.read_row(get, None, residency, out);
+        let budget = EffortBudget::of_network_thread();
+        self.get_with(get, from, out, mode_of(residency, &budget))
+    }
+
+    /// As [`Region::get`], within a budget that several reads share or with pauses.
+    ///
+    /// # Errors
+    /// As [`Region::get`]; [`crate::RegionError::WouldBlock`] also when the budget is used up, [`crate::RegionError::Interrupted`] at a pause.
+    pub fn get_within(&self, get: &Get, out: &mut CellBuffer, mode: ReadMode<'_>) -> Result<()> {
+        self.check_open()?;
+        self.check_row(&get.row, "Get")?;
+        let from = out.len();
+        self.get_with(get, from, out, mode)
+    }
+
+    fn get_with(&self, get: &Get, from: usize, out: &mut CellBuffer, mode: ReadMode<'_>) -> Result<()> {
+        let result = self.read_row_with(get, None, mode, out);
         match result {
-            Ok(()) => {
-                self.counters.reads.add(1);
-            }
+            Ok(()) => self.counters.reads.add(1),
             Err(_) => out.truncate(from),
         }
         result
@@ -165,13 +202,29 @@ impl Region {
     /// # Errors
     /// As [`Region::get`].
     pub fn exists(&self, get: &Get, residency: Residency) -> Result<bool> {
+        let budget = EffortBudget::of_network_thread();
+        self.exists_within(get, mode_of(residency, &budget))
+    }
+
+    /// As [`Region::exists`], within a budget that several reads share or with pauses.
+    ///
+    /// # Errors
+    /// As [`Region::get_within`].
+    pub fn exists_within(&self, get: &Get, mode: ReadMode<'_>) -> Result<bool> {
         self.check_open()?;
         self.check_row(&get.row, "Get")?;
+        let (residency, budget, pause) = parts_of(mode)?;
         let mut rows = self.open_rows(&get.to_scan(), None, residency)?;
+        if let Some(budget) = budget {
+            rows.limit_effort(budget.left());
+        }
         // One cell says it all, unless a filter wants to see the row.
         let batch_cells = u32::from(get.filter.is_none());
         let mut out = CellBuffer::new();
-        rows.next(&mut Limits { batch_cells, ..Limits::NONE }, &mut out)?;
+        rows.next(&mut Limits { batch_cells, pause, ..Limits::NONE }, &mut out)?;
+        if let Some(budget) = budget {
+            budget.spend(CELLS_OF_A_POINT_READ + budget.left().saturating_sub(rows.budget()));
+        }
         self.counters.reads.add(1);
         Ok(!out.is_empty())
     }
@@ -184,12 +237,36 @@ impl Region {
         residency: Residency,
         out: &mut CellBuffer,
     ) -> Result<()> {
-        let read_point = read_point.into();
+        let budget = EffortBudget::of_network_thread();
+        self.read_row_with(get, read_point.into(), mode_of(residency, &budget), out)
+    }
+
+    /// As [`Region::read_row`], in `mode`.
+    fn read_row_with(
+        &self,
+        get: &Get,
+        read_point: Option<ReadPoint>,
+        mode: ReadMode<'_>,
+        out: &mut CellBuffer,
+    ) -> Result<()> {
+        let (residency, budget, pause) = parts_of(mode)?;
+        let (from, from_bytes) = (out.len(), out.byte_len());
         if self.read_point_row(get, read_point, residency, out)? {
+            if let Some(budget) = budget {
+                budget.spend(CELLS_OF_A_POINT_READ + (out.len() - from) as u64);
+                budget.spend_bytes((out.byte_len() - from_bytes) as u64);
+            }
             return Ok(());
         }
         let mut rows = self.open_rows(&get.to_scan(), read_point, residency)?;
-        rows.next(&mut Limits::NONE.clone(), out)?;
+        if let Some(budget) = budget {
+            rows.limit_effort(budget.left());
+        }
+        rows.next(&mut Limits { pause, ..Limits::NONE }, out)?;
+        if let Some(budget) = budget {
+            budget.spend(CELLS_OF_A_POINT_READ + budget.left().saturating_sub(rows.budget()));
+            budget.spend_bytes((out.byte_len() - from_bytes) as u64);
+        }
         Ok(())
     }
 }

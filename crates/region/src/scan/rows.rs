@@ -24,6 +24,11 @@ const PREAD_MAX_BYTES: u64 = 4 * 64 * 1024;
 /// Rows at most that are judged without looking whether they are plain, where the last ones were not.
 const MOST_ROWS_UNTRIED: u32 = 64;
 
+/// Cells that a filter judges between two pauses.
+const CELLS_PER_CHECK_OF_FILTER: u64 = 1024;
+/// Cells that a filter with a regular expression judges between two pauses.
+const CELLS_PER_CHECK_OF_REGEX: u64 = 8;
+
 /// Where in a row the reader is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
@@ -92,7 +97,12 @@ impl RowReader {
         essential: Vec<StoreScanner>,
         joined: Vec<StoreScanner>,
     ) -> RowReader {
-        let cells_per_check = region.settings.cells_per_heartbeat_check;
+        let cells_per_check = match &scan.filter {
+            None => region.settings.cells_per_heartbeat_check,
+            // A match of a regular expression may take milliseconds.
+            Some(filter) if filter.compiled_bytes() > 0 => CELLS_PER_CHECK_OF_REGEX,
+            Some(_) => region.settings.cells_per_heartbeat_check.min(CELLS_PER_CHECK_OF_FILTER),
+        };
         let may_walk = essential.len() == 1
             && joined.is_empty()
             && !scan.reversed
@@ -132,6 +142,11 @@ impl RowReader {
     /// After so many cells every step is [`RegionError::WouldBlock`].
     pub(crate) fn limit_effort(&mut self, cells: u64) {
         (self.budget, self.gives_up) = (cells, true);
+    }
+
+    /// Cells that may be looked at before the next check, or at all after [`RowReader::limit_effort`].
+    pub(super) fn budget(&self) -> u64 {
+        self.budget
     }
 
     /// Ends the limits of a reader that was to read from memory alone.
@@ -220,6 +235,9 @@ impl RowReader {
                 return Err(RegionError::WouldBlock);
             }
             if self.place == Place::BetweenRows {
+                if self.budget == 0 {
+                    pause(limits)?;
+                }
                 if self.is_late(limits) {
                     // The next call looks at some cells before it looks at the clock again.
                     self.budget = self.cells_per_check;
@@ -449,6 +467,7 @@ impl RowReader {
                             self.budget = self.cells_per_check;
                             return Ok(Filled::Cut(Reason::Time));
                         }
+                        pause(limits)?;
                         self.budget = self.cells_per_check;
                     }
                     Step::Cell => {
@@ -544,6 +563,11 @@ impl RowReader {
             self.ended = true;
         }
     }
+}
+
+/// Lets others go on, if the caller wants that.
+fn pause(limits: &Limits<'_>) -> Result<()> {
+    limits.pause.map_or(Ok(()), |pause| Ok(pause.pause()?))
 }
 
 /// Which scanner has the next row.

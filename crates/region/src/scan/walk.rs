@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 const NEAR_CELLS: u32 = 8;
 
 /// What rows are held against.
-pub(super) struct Walk<'w> {
+pub(super) struct Walk<'w, 'l> {
     pub matcher: &'w Matcher,
     /// Other sources have something to say from this row on.
     pub others_from: Option<&'w [u8]>,
@@ -22,7 +22,7 @@ pub(super) struct Walk<'w> {
     pub filter: Option<&'w mut Evaluator>,
     /// Cells that may be looked at.
     pub budget: &'w mut u64,
-    pub limits: &'w mut Limits,
+    pub limits: &'w mut Limits<'l>,
     /// Rows at most that are taken.
     pub most: usize,
     pub max_row_bytes: u64,
@@ -50,7 +50,7 @@ enum Row {
     Unclear,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// Goes over rows until as many as are wanted are taken or the limits are met; their cells are added to `out`, and where the second and
     /// each later one begins in it to `starts`. `last_row` becomes the row that was passed last, if any was.
     #[inline]

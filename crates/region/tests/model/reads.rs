@@ -337,7 +337,8 @@ impl World {
             let mut last_row: Option<Bytes> = None;
             let mut is_whole = true;
             let moved = loop {
-                let mut limits = Limits { batch_cells, size_bytes, used_bytes: 0, partial_rows, deadline_us };
+                let mut limits =
+                    Limits { batch_cells, size_bytes, used_bytes: 0, partial_rows, deadline_us, pause: None };
                 let mut out = CellBuffer::new();
                 match step(&mut scanner, &mut limits, &mut out) {
                     Ok(progress) => {

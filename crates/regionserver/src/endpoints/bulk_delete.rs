@@ -1,7 +1,7 @@
 //! BulkDeleteService: deletes what a scan finds, some rows at a time. Rows deleted so far stay deleted when a later one
 //! fails. Follows: `BulkDeleteEndpoint` of HBase's examples.
 
-use super::walk::on_pool;
+use crate::blocking::on_lane;
 use crate::errors::exception_of;
 use crate::handlers::{admission, mutate};
 use crate::server::RegionServer;
@@ -14,6 +14,7 @@ use proto::pb::bulk_delete_request::DeleteType;
 use region::{Commit, Limits, Region, RegionScanner};
 use rpc::exception::Exception;
 use rpc::from_proto;
+use scheduler::LaneName;
 use std::sync::Arc;
 
 const LATEST: i64 = i64::MAX;
@@ -65,11 +66,11 @@ pub(super) async fn delete(
     }
     let batch_rows = (request.row_batch_size as usize).min(MAX_BATCH_ROWS);
     let (at, region_here) = (server.clone(), region.clone());
-    let mut deleting = on_pool(move || {
+    let mut deleting = on_lane(server, region, LaneName::Write, None, move |_| {
         let scanner = region_here.scanner(&scan).map_err(|error| exception_of(&at.judge(error)))?;
         let batch_cells = scan.batch.unwrap_or(0);
         let cells = CellBuffer::new();
-        Ok(Deleting {
+        Ok::<_, Exception>(Deleting {
             region: region_here,
             scanner,
             cells,
@@ -80,7 +81,7 @@ pub(super) async fn delete(
             more: true,
         })
     })
-    .await?;
+    .await??;
     let (mut rows_deleted, mut versions_deleted) = (0, 0);
     while deleting.more {
         if let Some(delay) = admission(server, region)? {
@@ -88,11 +89,11 @@ pub(super) async fn delete(
         }
         let at = server.clone();
         let batch;
-        (deleting, batch) = on_pool(move || {
+        (deleting, batch) = on_lane(server, region, LaneName::Write, None, move |_| {
             let batch = deleting.batch(&at)?;
-            Ok((deleting, batch))
+            Ok::<_, Exception>((deleting, batch))
         })
-        .await?;
+        .await??;
         if let Some(batch) = batch {
             if batch.commit.ticket().is_some() {
                 mutate::settle(server, mutate::settled(batch.commit)).await?;

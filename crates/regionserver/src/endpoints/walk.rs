@@ -1,13 +1,16 @@
 //! A scan of a region from end to end whose cells are folded, not sent: in pieces that are bounded in time and memory,
-//! each on the blocking pool, so that no call keeps a thread or holds a wide row.
+//! each on a lane of the scheduler, so that no call keeps a thread or holds a wide row.
 
+use crate::blocking::on_lane;
 use crate::errors::exception_of;
 use crate::handlers::is_overdue;
 use crate::server::RegionServer;
+use base::PausePoint;
 use cell::{CellBuffer, CellRef};
 use model::Scan;
 use region::{Limits, Reason, Region, RegionScanner};
 use rpc::exception::Exception;
+use scheduler::LaneName;
 use std::sync::Arc;
 
 /// How long one piece may keep its thread.
@@ -49,20 +52,20 @@ pub(super) async fn fold<F: Fold>(
     deadline_us: Option<u64>,
 ) -> Result<F, Exception> {
     let (at, target) = (server.clone(), region.clone());
-    let mut walk = on_pool(move || {
+    let mut walk = on_lane(server, region, LaneName::Read, deadline_us, move |_| {
         let scanner = target.scanner(&scan).map_err(|error| exception_of(&at.judge(error)))?;
         let batch_cells = scan.batch.unwrap_or(0);
-        Ok(Walk { scanner, batch_cells, cells: CellBuffer::new(), open_row: None, fold })
+        Ok::<_, Exception>(Walk { scanner, batch_cells, cells: CellBuffer::new(), open_row: None, fold })
     })
-    .await?;
+    .await??;
     loop {
         let at = server.clone();
         let more;
-        (walk, more) = on_pool(move || {
-            let more = walk.piece(&at)?;
-            Ok((walk, more))
+        (walk, more) = on_lane(server, region, LaneName::Read, deadline_us, move |pause| {
+            let more = walk.piece(&at, pause)?;
+            Ok::<_, Exception>((walk, more))
         })
-        .await?;
+        .await??;
         if !more {
             return Ok(walk.fold);
         }
@@ -72,17 +75,9 @@ pub(super) async fn fold<F: Fold>(
     }
 }
 
-/// Runs `work` on the blocking pool.
-pub(super) async fn on_pool<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Exception> + Send + 'static,
-) -> Result<T, Exception> {
-    let joined = crate::blocking::off_worker(work).await;
-    joined.unwrap_or_else(|error| Err(Exception::io(format!("the call failed inside the server: {error}"))))
-}
-
 impl<F: Fold> Walk<F> {
     /// Goes on for a while. False at the end.
-    fn piece(&mut self, server: &RegionServer) -> Result<bool, Exception> {
+    fn piece(&mut self, server: &RegionServer, pause: &dyn PausePoint) -> Result<bool, Exception> {
         let clock = &server.env.clock;
         let end_us = clock.monotonic_us() + PIECE_US;
         loop {
@@ -91,6 +86,7 @@ impl<F: Fold> Walk<F> {
                 size_bytes: STEP_BYTES,
                 partial_rows: true,
                 deadline_us: Some(end_us),
+                pause: Some(pause),
                 ..Limits::default()
             };
             self.cells.clear();

@@ -1,11 +1,12 @@
 //! Get: answered at once from memory, or on the blocking pool when a file must be read.
 
-use super::{Answer, blocking, find_region};
+use super::{Answer, find_region};
+use crate::blocking::read_on_lane;
 use crate::errors::exception_of;
 use crate::server::RegionServer;
+use base::{EffortBudget, ReadMode};
 use bytes::Bytes;
 use cell::CellBuffer;
-use hfile::Residency;
 use model::Get;
 use proto::pb;
 use region::{Region, RegionError};
@@ -23,13 +24,22 @@ pub(super) fn get(server: &Arc<RegionServer>, call: Call) -> Answer {
     let get = from_proto::get(request.get)?;
     server.counts.reads.add(1);
     let has_codec = call.has_codec();
-    match read(&region, &get, has_codec, Residency::CachedOnly) {
-        Err(error) if error.is_would_block() => {
-            let server = server.clone();
-            Ok(blocking(move || answer(&server, read(&region, &get, has_codec, Residency::MayRead))))
+    if !is_costly(&get) {
+        let budget = EffortBudget::of_network_thread();
+        match read(&region, &get, has_codec, ReadMode::FromMemory(&budget)) {
+            Err(error) if error.is_would_block() => {}
+            result => return Ok(Outcome::Ready(answer(server, result))),
         }
-        result => Ok(Outcome::Ready(answer(server, result))),
     }
+    let (at, target) = (server.clone(), region.clone());
+    Ok(read_on_lane(server, &region, &call, move |pause| {
+        answer(&at, read(&target, &get, has_codec, ReadMode::MayRead(pause)))
+    }))
+}
+
+/// Whether one look at a cell may take any time, which is not for a network thread: a match of a regular expression.
+pub(super) fn is_costly(get: &Get) -> bool {
+    get.filter.as_ref().is_some_and(|filter| filter.compiled_bytes() > 0)
 }
 
 /// asynchbase begins with a get of the closest row before, and learns from this class that it must scan in reverse.
@@ -48,14 +58,14 @@ fn answer(server: &RegionServer, result: Result<Reply, RegionError>) -> CallResu
     result.map_err(|error| exception_of(&server.judge(error)))
 }
 
-fn read(region: &Region, get: &Get, has_codec: bool, residency: Residency) -> Result<Reply, RegionError> {
+fn read(region: &Region, get: &Get, has_codec: bool, mode: ReadMode<'_>) -> Result<Reply, RegionError> {
     if has_codec && !get.existence_only {
         let mut cells = CellBuffer::with_capacity(FORESEEN.0, FORESEEN.1);
-        region.get(get, &mut cells, residency)?;
+        region.get_within(get, &mut cells, mode)?;
         let (message, may_have_tags) = (to_proto::get_response_with_count(cells.len()), cells.has_tags());
         return Ok(Reply { message, cells: Bytes::from(cells.into_bytes()), may_have_tags });
     }
-    let (result, _) = read_result(region, get, has_codec, residency)?;
+    let (result, _) = read_result(region, get, has_codec, mode)?;
     Ok(Reply::new(&pb::GetResponse { result: Some(result) }))
 }
 
@@ -64,15 +74,15 @@ pub(super) fn read_result(
     region: &Region,
     get: &Get,
     has_codec: bool,
-    residency: Residency,
+    mode: ReadMode<'_>,
 ) -> Result<(pb::Result, Option<CellBuffer>), RegionError> {
     if get.existence_only {
-        let exists = region.exists(get, residency)?;
+        let exists = region.exists_within(get, mode)?;
         let result = pb::Result { associated_cell_count: Some(0), exists: Some(exists), ..pb::Result::default() };
         return Ok((result, None));
     }
     let mut cells = CellBuffer::new();
-    region.get(get, &mut cells, residency)?;
+    region.get_within(get, &mut cells, mode)?;
     Ok(place_result(cells, has_codec))
 }
 

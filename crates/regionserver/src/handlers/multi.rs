@@ -5,16 +5,17 @@
 
 #![allow(deprecated, reason = "clients before 2.4 send and read the fields that HBase calls deprecated")]
 
-use super::get::{read_result, refuse_closest_row_before};
+use super::get::{is_costly, read_result, refuse_closest_row_before};
 use super::multi_answer::{RegionAnswer, encode};
 use super::mutate::{begin_nonce, check, count, end_nonce, promise, reads_files, settle, settled, written};
 use super::{Answer, admission, find_region};
+use crate::blocking::{on_lane, read_on_lane};
 use crate::endpoints;
 use crate::errors::exception_of;
 use crate::server::RegionServer;
 use crate::settings;
+use base::{EffortBudget, PausePoint, ReadMode};
 use cell::CellBuffer;
-use hfile::Residency;
 use model::{Get, Mutation, MutationKind};
 use prost::Message as _;
 use proto::pb;
@@ -23,6 +24,7 @@ use region::{Commit, Region, RegionError};
 use rpc::exception::{Exception, Kind};
 use rpc::from_proto::{self, Cells, Filters};
 use rpc::{Call, CallResult, Outcome, Reply, to_proto};
+use scheduler::LaneName;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -117,17 +119,28 @@ pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
         return Ok(puts(server, work, &call));
     }
     if delay.is_none() && work.iter().all(is_gets) {
-        match gets(server, &work, answering, Residency::CachedOnly) {
-            Some(reply) => return Ok(Outcome::Ready(Ok(reply))),
-            None => {
-                let (server, has_codec) = (server.clone(), call.has_codec());
-                return Ok(super::blocking(move || {
-                    let answering = Answering { has_codec, cells: CellBuffer::new(), inline_bytes: 0, size_limit };
-                    gets(&server, &work, answering, Residency::MayRead)
-                        .ok_or_else(|| Exception::io("a read that may block said that it would"))
-                }));
+        if !work.iter().any(has_costly_get) {
+            let budget = EffortBudget::of_network_thread();
+            if let Some(reply) = gets(server, &work, answering, ReadMode::FromMemory(&budget))? {
+                return Ok(Outcome::Ready(Ok(reply)));
             }
         }
+        let region = work.iter().find_map(|one| match one {
+            Work::Batch(region, _) => Some(region.clone()),
+            Work::Failed(_) | Work::Atomic { .. } => None,
+        });
+        if let Some(region) = region {
+            let (at, has_codec) = (server.clone(), call.has_codec());
+            return Ok(read_on_lane(server, &region, &call, move |pause| {
+                let answering = Answering { has_codec, cells: CellBuffer::new(), inline_bytes: 0, size_limit };
+                gets(&at, &work, answering, ReadMode::MayRead(pause))?
+                    .ok_or_else(|| Exception::io("a read that may block said that it would"))
+            }));
+        }
+        let answering =
+            Answering { has_codec: call.has_codec(), cells: CellBuffer::new(), inline_bytes: 0, size_limit };
+        let server = server.clone();
+        return Ok(Outcome::later(async move { mixed(&server, work, answering, conditional_at_top).await }));
     }
     let server = server.clone();
     Ok(Outcome::later(async move {
@@ -263,6 +276,15 @@ fn is_gets(work: &Work) -> bool {
     }
 }
 
+fn has_costly_get(work: &Work) -> bool {
+    match work {
+        Work::Batch(_, actions) => {
+            actions.iter().any(|(_, action)| matches!(action, Action::Get(get) if is_costly(get)))
+        }
+        Work::Failed(_) | Work::Atomic { .. } => false,
+    }
+}
+
 fn region_failed(exception: &Exception) -> pb::RegionActionResult {
     let exception = Some(exception.to_name_bytes_pair());
     pb::RegionActionResult { exception, ..pb::RegionActionResult::default() }
@@ -394,8 +416,16 @@ fn fail_entries(result: &mut pb::RegionActionResult, entries: &[usize], exceptio
     }
 }
 
-/// A batch of gets alone. `None` when one would have to read a file and may not.
-fn gets(server: &RegionServer, work: &[Work], mut answering: Answering, residency: Residency) -> Option<Reply> {
+/// A batch of gets alone. `None` when one would have to read a file and may not, or when all together are too much.
+///
+/// # Errors
+/// It ended at a pause point: nobody waits for the rest.
+fn gets(
+    server: &RegionServer,
+    work: &[Work],
+    mut answering: Answering,
+    mode: ReadMode<'_>,
+) -> Result<Option<Reply>, Exception> {
     let mut regions = Vec::with_capacity(work.len());
     for one in work {
         match one {
@@ -404,8 +434,9 @@ fn gets(server: &RegionServer, work: &[Work], mut answering: Answering, residenc
                 let mut result = pb::RegionActionResult::default();
                 for (index, action) in actions {
                     let entry = match action {
-                        Action::Get(get) => match one_get(server, region, get, &mut answering, *index, residency) {
-                            Err(error) if error.is_would_block() => return None,
+                        Action::Get(get) => match one_get(region, get, &mut answering, *index, mode) {
+                            Err(error) if error.is_would_block() => return Ok(None),
+                            Err(error @ RegionError::Interrupted(_)) => return Err(exception_of(&error)),
                             Err(error) => failed(*index, &exception_of(&server.judge(error))),
                             Ok(entry) => entry,
                         },
@@ -419,21 +450,20 @@ fn gets(server: &RegionServer, work: &[Work], mut answering: Answering, residenc
             Work::Atomic { .. } => {}
         }
     }
-    Some(finish(regions, None, answering))
+    Ok(Some(finish(regions, None, answering)))
 }
 
 fn one_get(
-    _server: &RegionServer,
     region: &Region,
     get: &Get,
     answering: &mut Answering,
     index: u32,
-    residency: Residency,
+    mode: ReadMode<'_>,
 ) -> Result<pb::ResultOrException, RegionError> {
     if answering.is_full() {
         return Ok(failed(index, &too_large(answering)));
     }
-    let (result, cells) = read_result(region, get, answering.has_codec, residency)?;
+    let (result, cells) = read_result(region, get, answering.has_codec, mode)?;
     Ok(answering.result(index, result, cells))
 }
 
@@ -533,13 +563,12 @@ async fn batch(
                 if answering.is_full() {
                     failed(index, &too_large(answering))
                 } else {
-                    let read = move || read_result(&target, &get, has_codec, Residency::MayRead);
-                    match crate::blocking::off_worker(read).await {
+                    let read =
+                        move |pause: &dyn PausePoint| read_result(&target, &get, has_codec, ReadMode::MayRead(pause));
+                    match on_lane(server, &region, LaneName::Read, None, read).await {
                         Ok(Ok((message, cells))) => answering.result(index, message, cells),
                         Ok(Err(error)) => failed(index, &exception_of(&at.judge(error))),
-                        Err(error) => {
-                            failed(index, &Exception::io(format!("the call failed inside the server: {error}")))
-                        }
+                        Err(exception) => failed(index, &exception),
                     }
                 }
             }
@@ -581,12 +610,12 @@ async fn apply_and_wait(
     }
     let (at, target) = (server.clone(), region.clone());
     let indexes: Vec<u32> = writes.iter().map(|(index, _)| *index).collect();
-    let work = move || {
+    let work = move |_: &dyn PausePoint| {
         let mut part = pb::RegionActionResult::default();
         let pending = apply(&at, &target, writes, &mut part);
         (part, pending)
     };
-    match crate::blocking::off_worker(work).await {
+    match on_lane(server, region, LaneName::Write, None, work).await {
         Ok((mut part, pending)) => {
             if let Some((commit, depending)) = pending {
                 if commit.ticket().is_none() {
@@ -597,8 +626,7 @@ async fn apply_and_wait(
             }
             result.result_or_exception.append(&mut part.result_or_exception);
         }
-        Err(error) => {
-            let exception = Exception::io(format!("the call failed inside the server: {error}"));
+        Err(exception) => {
             result.result_or_exception.extend(indexes.into_iter().map(|index| failed(index, &exception)));
         }
     }

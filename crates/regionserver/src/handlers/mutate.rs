@@ -2,9 +2,11 @@
 
 use super::get::place_result;
 use super::{Answer, admission, find_region};
+use crate::blocking::on_lane;
 use crate::errors::exception_of;
 use crate::nonces::Begin;
 use crate::server::RegionServer;
+use base::{PausePoint, ReadMode};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
 use hfile::Residency;
@@ -14,6 +16,7 @@ use region::{Commit, Region, RegionError, Written};
 use rpc::exception::Exception;
 use rpc::from_proto::{self, Cells};
 use rpc::{Call, CallResult, Outcome, Reply};
+use scheduler::LaneName;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
@@ -203,8 +206,7 @@ pub(crate) async fn written<T: Send + 'static>(
     write: impl FnOnce(&Arc<Region>) -> Result<(T, Commit), RegionError> + Send + 'static,
 ) -> Result<T, Exception> {
     let target = region.clone();
-    let joined = crate::blocking::off_worker(move || write(&target)).await;
-    let outcome = joined.map_err(|error| Exception::io(format!("the call failed inside the server: {error}")))?;
+    let outcome = on_lane(server, region, LaneName::Write, None, move |_| write(&target)).await?;
     let (value, commit) = outcome.map_err(|error| exception_of(&server.judge(error)))?;
     if commit.ticket().is_some() {
         settle(server, settled(commit)).await?;
@@ -267,15 +269,13 @@ async fn reread(server: &Arc<RegionServer>, region: Arc<Region>, mutation: &Muta
     get.columns.values_mut().for_each(|qualifiers| qualifiers.sort());
     get.time_range = mutation.time_range;
     let at = server.clone();
-    let read = move || {
+    let target = region.clone();
+    let read = move |pause: &dyn PausePoint| {
         let mut out = CellBuffer::new();
-        region.get(&get, &mut out, Residency::MayRead).map_err(|error| exception_of(&at.judge(error)))?;
+        target.get_within(&get, &mut out, ReadMode::MayRead(pause)).map_err(|error| exception_of(&at.judge(error)))?;
         Ok(out)
     };
-    match crate::blocking::off_worker(read).await {
-        Ok(result) => result,
-        Err(error) => Err(Exception::io(format!("the call failed inside the server: {error}"))),
-    }
+    on_lane(server, &region, LaneName::Read, None, read).await?
 }
 
 /// checkAndMutate of one or several mutations: whether the condition held, and the cells of increments and appends.

@@ -1,10 +1,12 @@
 //! Scan: open, next, renew, close; partial results, heartbeats, limits. A call that wants few rows is answered at once if it can be from
 //! memory. Follows: `RSRpcServices#scan`.
 
-use super::{Answer, blocking, find_region, is_overdue};
+use super::{Answer, find_region, is_overdue};
+use crate::blocking::read_on_lane;
 use crate::errors::exception_of;
 use crate::scanners::ScannerError;
 use crate::server::RegionServer;
+use base::PausePoint;
 use bytes::Bytes;
 use cell::CellBuffer;
 use hfile::Residency;
@@ -101,13 +103,16 @@ pub(super) fn scan(server: &Arc<RegionServer>, call: Call) -> Answer {
         return go_on(server, id, call, request);
     }
     if is_short(&request)
-        && let Some(result) = begin(server, &call, &request, Residency::CachedOnly)
+        && let Some(result) = begin(server, &call, &request, None)
     {
         return Ok(Outcome::Ready(result));
     }
-    let server = server.clone();
-    Ok(blocking(move || {
-        let result = begin(&server, &call, &request, Residency::MayRead);
+    let specifier = request.region.as_ref().ok_or_else(|| Exception::not_serving_region(""))?;
+    let region = find_region(server, specifier)?;
+    let (at, call) = (server.clone(), Arc::new(call));
+    let kept = call.clone();
+    Ok(read_on_lane(server, &region, &call, move |pause| {
+        let result = begin(&at, &kept, &request, Some(pause));
         result.unwrap_or_else(|| Err(Exception::io("a scan that may block said that it would")))
     }))
 }
@@ -118,7 +123,7 @@ fn go_on(server: &Arc<RegionServer>, id: u64, call: Call, request: pb::ScanReque
     let Some(scanner) = next_of(server, id, &request, &mut response)? else { return Ok(Outcome::reply(&over(id))) };
     let (mut begins_again, is_short) = (false, rows_wanted(&request) <= SHORT_SCAN_ROWS);
     if is_short && scanner.may_try_memory() {
-        match rows(server, &call, &request, &scanner, response.clone()) {
+        match rows(server, &call, &request, &scanner, response.clone(), None) {
             Err(error) if error.is_would_block() => begins_again = true,
             filled => {
                 scanner.state.lock().scanner.may_read();
@@ -126,14 +131,28 @@ fn go_on(server: &Arc<RegionServer>, id: u64, call: Call, request: pb::ScanReque
             }
         }
     }
-    let server = server.clone();
-    Ok(blocking(move || {
+    let region = scanner.region.clone();
+    let (call, checked_out) = (Arc::new(call), CheckedOut { server: server.clone(), id });
+    let kept = call.clone();
+    Ok(read_on_lane(server, &region, &call, move |pause| {
         let filled = match begins_again.then(|| scanner.begin_again()) {
             Some(Err(error)) => Err(error),
-            _ => rows(&server, &call, &request, &scanner, response),
+            _ => rows(&checked_out.server, &kept, &request, &scanner, response, Some(pause)),
         };
-        finish(&server, &call, &request, id, &scanner, filled)
+        finish(&checked_out.server, &kept, &request, id, &scanner, filled)
     }))
+}
+
+/// A scanner that a call has on a lane. If the call is dropped, or panics, its number is used up all the same: the client opens another.
+struct CheckedOut {
+    server: Arc<RegionServer>,
+    id: u64,
+}
+
+impl Drop for CheckedOut {
+    fn drop(&mut self) {
+        self.server.scanners.close_if_checked_out(self.id);
+    }
 }
 
 /// Rows that the call wants at the most.
@@ -193,21 +212,23 @@ fn scanner_exception(error: &ScannerError) -> Exception {
     }
 }
 
-/// Opens a scanner and does its first call. `None`, with [`Residency::CachedOnly`] alone: it would have to read a file or to work long;
-/// nothing has changed then.
+/// Opens a scanner and does its first call. `None`, without a pause point alone: it would have to read a file or to work long; nothing has
+/// changed then.
 fn begin(
     server: &Arc<RegionServer>,
     call: &Call,
     request: &pb::ScanRequest,
-    residency: Residency,
+    pause: Option<&dyn PausePoint>,
 ) -> Option<CallResult> {
+    let residency = if pause.is_some() { Residency::MayRead } else { Residency::CachedOnly };
     let mut response = pb::ScanResponse::default();
     let (id, scanner) = match open(server, request, &mut response, residency) {
         Ok(Some(opened)) => opened,
         Ok(None) => return None,
         Err(exception) => return Some(Err(exception)),
     };
-    let filled = rows(server, call, request, &scanner, response);
+    let _checked_out = CheckedOut { server: server.clone(), id };
+    let filled = rows(server, call, request, &scanner, response, pause);
     if residency == Residency::CachedOnly {
         if filled.as_ref().is_err_and(RegionError::is_would_block) {
             server.scanners.close(id, false);
@@ -232,6 +253,7 @@ fn rows(
     request: &pb::ScanRequest,
     scanner: &OpenScanner,
     mut response: pb::ScanResponse,
+    pause: Option<&dyn PausePoint>,
 ) -> Result<Filled, RegionError> {
     // The next reply of a scan is mostly as long as its last one, a row of the first one about as long as other scans' rows: with a little more,
     // all need not be moved for the last ones.
@@ -247,7 +269,7 @@ fn rows(
         bytes => bytes,
     };
     let mut out = CellBuffer::with_capacity(foreseen, rows_wanted(request).min(SHORT_SCAN_ROWS));
-    let pieces = fill(server, call, request, scanner, &mut response, &mut out)?;
+    let pieces = fill(server, call, request, scanner, pause, &mut response, &mut out)?;
     Ok(Filled { response, pieces, out })
 }
 
@@ -351,6 +373,7 @@ fn fill(
     call: &Call,
     request: &pb::ScanRequest,
     open: &OpenScanner,
+    pause: Option<&dyn PausePoint>,
     response: &mut pb::ScanResponse,
     out: &mut CellBuffer,
 ) -> Result<Vec<Piece>, RegionError> {
@@ -370,6 +393,7 @@ fn fill(
         size_bytes: open.max_result_size.map_or(server_max, |wanted| wanted.min(server_max)),
         partial_rows: allow_partials,
         deadline_us: allow_heartbeats.then(|| time_limit(server, call)),
+        pause,
         ..Limits::default()
     };
     let mut state = open.state.lock();

@@ -182,6 +182,11 @@ impl Inbox {
         drop(self.desk.lock().take());
     }
 
+    /// Whether the connection is over.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.lock().closed
+    }
+
     fn put(self: &Arc<Self>, answered: Answered) {
         let is_served_soon = self.is_served_soon();
         let mut state = self.state.lock();
