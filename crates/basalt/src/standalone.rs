@@ -229,7 +229,8 @@ async fn serve(
     let (cluster_id, log, meta_log, nonces) = tokio::task::spawn_blocking(move || {
         let cluster_id = master::rootdir::prepare(&*volume_, &dice_)?;
         let hold_bytes = RegionServer::recovery_hold_bytes(&config_, budget_bytes);
-        let recovery = local::Recovery { worker: &name, hold_bytes, for_each: &on_every_core };
+        let nonces_since = RegionServer::nonces_since(&config_, &*clock_);
+        let recovery = local::Recovery { worker: &name, hold_bytes, nonces_since, for_each: &on_every_core };
         let recovered = local::recover_logs(&*volume_, &recovery)?;
         let dir = FilePath::new("WALs").join(&name);
         let options = wal::LogOptions::from_config(&config_);

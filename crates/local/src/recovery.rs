@@ -1,6 +1,6 @@
 //! What earlier lives left in their logs.
 
-use base::SeqId;
+use base::{SeqId, TimestampMs};
 use fs::{FilePath, Volume};
 use model::Nonce;
 use parking_lot::Mutex;
@@ -22,6 +22,8 @@ pub struct Recovery<'a> {
     /// Bytes of edits that may be held in memory until their regions are open, the memstores to which they go not counted: with more in
     /// the logs, edits go to files.
     pub hold_bytes: u64,
+    /// Operations that were logged before are too old to be tried again ([`regionserver::RegionServer::nonces_since`]).
+    pub nonces_since: TimestampMs,
     /// How files are read, one a call.
     pub for_each: ForEach<'a>,
 }
@@ -65,7 +67,7 @@ pub fn recover_logs(volume: &dyn Volume, recovery: &Recovery<'_>) -> wal::Result
                 recovered.meta.append(gathered.meta);
                 nonces.extend(gathered.nonces);
             }
-            None => nonces.extend(split(volume, &dir, recovery.worker)?.nonces),
+            None => nonces.extend(split(volume, &dir, recovery)?.nonces),
         }
     }
     recovered.nonces = nonces.into_iter().map(|(group, number)| Nonce { group, number }).collect();
@@ -92,8 +94,9 @@ fn take_over(
     let files: Vec<FilePath> = entries.map(|entry| dir.join(&entry.name)).collect();
     let needed = |entry: &Entry| regions.need(entry);
     let read: Vec<Mutex<wal::Result<Option<ReadLog>>>> = files.iter().map(|_| Mutex::new(Ok(None))).collect();
+    let nonces_since = recovery.nonces_since;
     (recovery.for_each)(files.len(), &|index| {
-        *read[index].lock() = ReadLog::read(volume, &files[index], budget, &needed)
+        *read[index].lock() = ReadLog::read(volume, &files[index], budget, nonces_since, &needed)
     });
     let mut logs = Vec::with_capacity(read.len());
     for one in read {
@@ -158,8 +161,12 @@ fn archive() -> FilePath {
     FilePath::new("oldWALs")
 }
 
-fn split(volume: &dyn Volume, dir: &FilePath, worker: &str) -> wal::Result<SplitReport> {
-    let options = SplitOptions { worker: worker.to_owned(), ..SplitOptions::default() };
+fn split(volume: &dyn Volume, dir: &FilePath, recovery: &Recovery<'_>) -> wal::Result<SplitReport> {
+    let options = SplitOptions {
+        worker: recovery.worker.to_owned(),
+        nonces_since: recovery.nonces_since,
+        ..SplitOptions::default()
+    };
     let report = wal::split_directory(volume, dir, &archive(), &mut directories(volume), &options)?;
     if report.entries > 0 {
         tracing::info!("{} entries of {dir} go to {} files of recovered edits", report.entries, report.files.len());

@@ -42,7 +42,8 @@ fn logs_that_do_not_fit_leave_their_room_to_the_next() {
     killed(&volume, "first,1,1", "large", 1..100);
     killed(&volume, "second,1,2", "small", 1..20);
     let one_by_one = |count, work: &(dyn Fn(usize) + Sync)| (0..count).for_each(work);
-    let recovery = Recovery { worker: "new,1,3", hold_bytes: 10_000, for_each: &one_by_one };
+    let recovery =
+        Recovery { worker: "new,1,3", hold_bytes: 10_000, nonces_since: base::TimestampMs(0), for_each: &one_by_one };
     let recovered = recover_logs(&volume, &recovery).expect("recovers");
     assert_eq!((recovered.others.files(), recovered.others.edits()), (1, 19));
     let in_files = |region| wal::recovered_edits(&volume, &region_dir(region)).expect("listed").len();

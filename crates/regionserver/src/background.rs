@@ -229,7 +229,20 @@ fn look_around(server: &Arc<RegionServer>, logs: &mut LogWatch, survey_too: bool
     look_after_logs(server, logs);
     if survey_too {
         survey(server);
+        look_after_nonces(server);
         region::release_spare_memory();
+    }
+}
+
+/// Gives back the memory of old nonces, and says when there is too little for the young.
+fn look_after_nonces(server: &Arc<RegionServer>) {
+    server.nonces.forget_old();
+    let forgotten = server.nonces.take_forgotten_early();
+    if forgotten > 0 && server.forgotten_nonces.may_speak(&*server.env.clock) {
+        tracing::warn!(
+            "{forgotten} nonces of increments and appends were forgotten before hbase.server.hashNonce.evictTimeout, for there is no memory \
+             for more: a retry that comes later than that counts twice; a larger basalt.memory.size remembers longer"
+        );
     }
 }
 

@@ -16,6 +16,7 @@ mod bulk_load;
 mod endpoints;
 mod errors;
 mod handlers;
+mod memory;
 mod nonces;
 mod pressure;
 mod scanners;

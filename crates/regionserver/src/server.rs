@@ -9,7 +9,7 @@ use crate::pressure::MemoryMarks;
 use crate::scanners::Scanners;
 use crate::settings;
 use crate::work_queue::WorkQueue;
-use base::{Adder, Config};
+use base::{Adder, Clock, Config, Ledger, TimestampMs};
 use bytes::Bytes;
 use cell::CellBuffer;
 use model::{Durability, Mutation, Nonce, RegionInfo, Scan, ServerName, TableDescriptor};
@@ -85,7 +85,9 @@ pub struct RegionServer {
     pub(crate) scanners: Scanners<OpenScanner>,
     /// Bytes of a row in the last scan's reply: what room to make for the next.
     pub(crate) scanned_row_bytes: AtomicUsize,
-    pub(crate) nonces: Nonces,
+    pub(crate) nonces: Arc<Nonces>,
+    /// Who holds how much of the memory budget.
+    pub(crate) ledger: Arc<Ledger>,
     /// Where calls run that may wait.
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) flushes: WorkQueue<&'static str>,
@@ -99,6 +101,8 @@ pub struct RegionServer {
     pub(crate) stop: StopSignal,
     /// Flushes that failed because the disk is full.
     pub(crate) full_flushes: crate::background::Seldom,
+    /// Nonces that were forgotten before their time.
+    pub(crate) forgotten_nonces: crate::background::Seldom,
     regions: RwLock<FxHashMap<Arc<str>, Arc<Region>>>,
     in_transition: Mutex<FxHashSet<Arc<str>>>,
     on_fatal: Arc<dyn Fn(String) + Send + Sync>,
@@ -167,6 +171,7 @@ impl RegionServer {
         let RegionServerParts { name, env, meta_env, config, memory_budget_bytes, on_fatal, on_stop_request } = parts;
         let clock = env.clock.clone();
         let started_ms = clock.now_ms().0;
+        let ledger = crate::memory::ledger(memory_budget_bytes);
         let marks = MemoryMarks::new(&config, memory_budget_bytes);
         // Flushed memory waits for the next memstores, within what memstores may have. Where there is little, others need it meanwhile.
         let kept = if memory_budget_bytes < FEW_BYTES { 0 } else { marks.limit_bytes };
@@ -179,7 +184,8 @@ impl RegionServer {
             scanned_row_bytes: AtomicUsize::new(0),
             scanners: Scanners::new(clock.clone(), config.get(&settings::SCANNER_TIMEOUT_MS), first_scanner_id),
             scheduler: if stepped { Scheduler::stepped(clock.clone()) } else { Scheduler::new(clock.clone(), &config) },
-            nonces: Nonces::new(clock, config.get(&settings::NONCE_TIMEOUT_MS)),
+            nonces: Nonces::new(clock, config.get(&settings::NONCE_TIMEOUT_MS), &ledger),
+            ledger,
             flushes: WorkQueue::default(),
             small_compactions: WorkQueue::default(),
             large_compactions: WorkQueue::default(),
@@ -190,6 +196,7 @@ impl RegionServer {
             split_requests: RwLock::new(None),
             stop: StopSignal::default(),
             full_flushes: crate::background::Seldom::default(),
+            forgotten_nonces: crate::background::Seldom::default(),
             regions: RwLock::new(FxHashMap::default()),
             in_transition: Mutex::new(FxHashSet::default()),
             on_fatal,
@@ -209,6 +216,11 @@ impl RegionServer {
         if self.stepped { self.stop.is_set() } else { self.stop.wait(time) }
     }
 
+    /// Who holds how much of the memory budget.
+    pub fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
+    }
+
     /// The server's name.
     pub fn name(&self) -> &ServerName {
         &self.name
@@ -225,6 +237,13 @@ impl RegionServer {
     pub fn recovery_hold_bytes(config: &Config, budget_bytes: u64) -> u64 {
         let low_bytes = MemoryMarks::new(config, budget_bytes).low_bytes;
         (low_bytes as f64 * config.get(&settings::RECOVERY_MEMORY_FRACTION)) as u64
+    }
+
+    /// Operations that were logged before this moment need not be remembered any more, so that a start reads no more nonces than a server
+    /// that runs keeps.
+    pub fn nonces_since(config: &Config, clock: &dyn Clock) -> TimestampMs {
+        let remember_ms = i64::try_from(config.get(&settings::NONCE_TIMEOUT_MS)).unwrap_or(i64::MAX);
+        TimestampMs(clock.now_ms().0.saturating_sub(remember_ms))
     }
 
     /// Operations that the logs of earlier lives show to have succeeded: a retry does not count.

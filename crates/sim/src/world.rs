@@ -155,6 +155,7 @@ impl World {
         let recovery = local::Recovery {
             worker: &name.to_string(),
             hold_bytes: RegionServer::recovery_hold_bytes(&self.config, MEMORY_BUDGET_BYTES),
+            nonces_since: RegionServer::nonces_since(&self.config, &*clock),
             for_each: &|count, work| (0..count).for_each(work),
         };
         let recovered = local::recover_logs(&*volume, &recovery).map_err(|e| format!("recovery: {e}"))?;

@@ -72,7 +72,7 @@ pub struct ReadLog {
 impl ReadLog {
     /// Makes a log durable and reads it; `None` when it does not fit into the budget, or when nobody can say that what is read from it
     /// is on the disk. Several may be read side by side. `needed` is asked about each entry with cells for a region: one that is not
-    /// needed is passed over, but for its nonce.
+    /// needed is passed over, but for its nonce if it was written at `nonces_since` or later.
     ///
     /// # Errors
     /// [`crate::Error::Corrupt`] when it is damaged, else what reading said.
@@ -80,6 +80,7 @@ impl ReadLog {
         volume: &dyn Volume,
         path: &FilePath,
         budget: &HoldBudget,
+        nonces_since: TimestampMs,
         needed: &dyn Fn(&Entry) -> bool,
     ) -> Result<Option<ReadLog>> {
         // The process that wrote it may have been killed before its last sync. What is read is served, and must not go any more. After a failed
@@ -114,7 +115,7 @@ impl ReadLog {
             }
             let needed = needed(&entry);
             let crate::Key { region, table, seq_id, write_time, nonce, .. } = entry.key;
-            if !needed && nonce.is_none() {
+            if !needed && (nonce.is_none() || write_time < nonces_since) {
                 continue;
             }
             let cells = if needed { entry.cells } else { CellBlock::default() };

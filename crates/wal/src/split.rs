@@ -11,7 +11,7 @@
 
 use crate::order::set_unfounded_aside;
 use crate::{Entry, Error, FileWriter, Key, Reader, Result};
-use base::SeqId;
+use base::{SeqId, TimestampMs};
 use cell::CellBlock;
 use fs::{FilePath, Volume};
 use std::collections::{HashMap, HashSet};
@@ -86,6 +86,8 @@ pub struct SplitOptions {
     pub skip_errors: bool,
     /// Where damaged logs go.
     pub corrupt_dir: FilePath,
+    /// Operations that were logged before are too old to be tried again: their nonces are not told of.
+    pub nonces_since: TimestampMs,
 }
 
 impl Default for SplitOptions {
@@ -96,6 +98,7 @@ impl Default for SplitOptions {
             checksums: true,
             skip_errors: false,
             corrupt_dir: FilePath::new("corrupt"),
+            nonces_since: TimestampMs(i64::MIN),
         }
     }
 }
@@ -302,7 +305,9 @@ impl Splitter<'_> {
         self.report.entries += 1;
         let wanted = entry.is_wanted();
         let Entry { key, cells, .. } = entry;
-        self.report.nonces.extend(key.nonce);
+        if key.write_time >= self.options.nonces_since {
+            self.report.nonces.extend(key.nonce);
+        }
         let region = match self.regions.get_mut(&key.region) {
             Some(region) => region,
             None => {

@@ -53,8 +53,9 @@ fn read(volume: &MemVolume, budget_bytes: u64) -> Option<Gathered> {
     let dir = FilePath::new("WALs/old,1,1");
     let budget = HoldBudget::new(budget_bytes);
     let names = volume.list(&dir).expect("listed").into_iter().map(|entry| dir.join(&entry.name));
-    let logs: Option<Vec<ReadLog>> =
-        names.map(|path| ReadLog::read(volume, &path, &budget, &|_| true).expect("an unbroken log")).collect();
+    let logs: Option<Vec<ReadLog>> = names
+        .map(|path| ReadLog::read(volume, &path, &budget, TimestampMs(0), &|_| true).expect("an unbroken log"))
+        .collect();
     let mut target = RegionDirectories { volume, root: FilePath::root(), flushed: |_: &str| None };
     gather(logs?, &mut target).expect("regions can be asked for")
 }

@@ -94,7 +94,7 @@ impl Server {
 
 fn read_logs(volume: &dyn Volume, dir: &FilePath) -> wal::Result<wal::Gathered> {
     let budget = wal::HoldBudget::new(u64::MAX);
-    let read = |name: &str| wal::ReadLog::read(volume, &dir.join(name), &budget, &|_| true);
+    let read = |name: &str| wal::ReadLog::read(volume, &dir.join(name), &budget, base::TimestampMs(0), &|_| true);
     let logs: wal::Result<Option<Vec<_>>> = volume.list(dir)?.iter().map(|entry| read(&entry.name)).collect();
     let mut target = wal::RegionDirectories { volume, root: FilePath::root(), flushed: |_: &str| None };
     Ok(wal::gather(logs?.expect("there is room, and syncs do not fail"), &mut target)?.expect("there is no hbase:meta"))

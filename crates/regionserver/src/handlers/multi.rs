@@ -7,7 +7,7 @@
 
 use super::get::{is_costly, read_result, refuse_closest_row_before};
 use super::multi_answer::{RegionAnswer, encode};
-use super::mutate::{begin_nonce, check, count, end_nonce, promise, reads_files, settle, settled, written};
+use super::mutate::{begin_nonce, check, count, promise, reads_files, settle, settled, written};
 use super::{Answer, admission, find_region};
 use crate::blocking::{on_lane, read_on_lane};
 use crate::endpoints;
@@ -530,19 +530,17 @@ async fn atomic(
         return Ok((true, None));
     }
     if let Some(condition) = condition {
-        return check(server, region, condition, mutations, false).await;
+        return check(server, region, condition, mutations, None).await;
     }
     let nonce = mutations.iter().rev().find_map(|mutation| mutation.nonce);
-    if !begin_nonce(server, nonce).await {
-        return Ok((true, None));
-    }
+    let Some(running) = begin_nonce(server, nonce).await else { return Ok((true, None)) };
     let counts = mutations.iter().any(|m| matches!(m.kind, MutationKind::Increment | MutationKind::Append));
     let write = move |region: &Arc<Region>| {
         let written = region.mutate_rows(&mutations, nonce)?;
         Ok((written.result, written.commit))
     };
     let result = written(server, &region, write).await;
-    end_nonce(server, nonce, result.is_ok());
+    running.end(result.is_ok());
     result.map(|cells| (true, Some(if counts { cells } else { CellBuffer::new() })))
 }
 
@@ -586,7 +584,7 @@ async fn batch(
             }
             Action::Write(mutation) => {
                 apply_and_wait(server, &region, std::mem::take(&mut writes), &mut result).await;
-                match count(server, region.clone(), mutation, false).await {
+                match count(server, region.clone(), mutation, None).await {
                     Ok(cells) => answering.place(index, cells),
                     Err(exception) => failed(index, &exception),
                 }

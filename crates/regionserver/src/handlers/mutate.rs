@@ -4,7 +4,7 @@ use super::get::place_result;
 use super::{Answer, admission, find_region};
 use crate::blocking::on_lane;
 use crate::errors::exception_of;
-use crate::nonces::Begin;
+use crate::nonces::{Begin, Running};
 use crate::server::RegionServer;
 use base::{PausePoint, ReadMode};
 use bytes::Bytes;
@@ -42,22 +42,22 @@ pub(super) fn mutate(server: &Arc<RegionServer>, call: Call) -> Answer {
     let has_codec = call.has_codec();
     let counts = matches!(mutation.kind, MutationKind::Increment | MutationKind::Append);
     // What needs nothing but memory is applied here, and only its log entry is waited for.
-    let mut begun = false;
+    let mut begun = None;
     if delay.is_none() {
         if condition.is_none() && !reads_files(&mutation) {
             return put(server, &region, &mutation, &call);
         }
         if condition.is_some() || counts {
-            let nonce = mutation.nonce;
-            begun = nonce.is_none_or(|nonce| matches!(server.nonces.begin(nonce), Begin::Proceed));
-            if begun {
-                match change_in_memory(server, &region, condition.as_ref(), &mutation, &call) {
-                    Err(error) if error.is_would_block() => {}
-                    Err(error) => {
-                        end_nonce(server, nonce, false);
-                        return Err(exception_of(&server.judge(error)));
-                    }
-                    Ok(outcome) => return Ok(outcome),
+            begun = match mutation.nonce.map(|nonce| server.nonces.begin(nonce)) {
+                None => Some(Running::without_nonce()),
+                Some(Begin::Proceed(running)) => Some(running),
+                Some(Begin::AlreadyDone | Begin::Wait(_)) => None,
+            };
+            if let Some(running) = begun.take() {
+                match change_in_memory(server, &region, condition.as_ref(), &mutation, &call, running) {
+                    Changed::Answered(outcome) => return Ok(outcome),
+                    Changed::Failed(error) => return Err(exception_of(&server.judge(error))),
+                    Changed::WouldBlock(running) => begun = Some(running),
                 }
             }
         }
@@ -126,6 +126,14 @@ pub(super) fn promise(
     Outcome::Promised
 }
 
+/// What became of a change that is made only if all it reads is in memory.
+enum Changed {
+    Answered(Outcome),
+    Failed(RegionError),
+    /// Nothing was done; it is to be done where it may wait.
+    WouldBlock(Running),
+}
+
 /// Increment, append, or a check with its write, whose nonce has begun: if what it reads is in memory.
 fn change_in_memory(
     server: &Arc<RegionServer>,
@@ -133,22 +141,26 @@ fn change_in_memory(
     condition: Option<&Condition>,
     mutation: &Mutation,
     call: &Call,
-) -> Result<Outcome, RegionError> {
+    running: Running,
+) -> Changed {
     let (mutations, nonce) = (std::slice::from_ref(mutation), mutation.nonce);
-    let (held, result, commit) = match condition {
-        Some(condition) => {
-            let checked = region.check_and_mutate_with(condition, mutations, nonce, Residency::CachedOnly)?;
-            (Some(checked.processed), checked.result, checked.commit)
-        }
-        None => {
-            let written = region.mutate_rows_with(mutations, nonce, Residency::CachedOnly)?;
-            (None, Some(written.result), written.commit)
-        }
+    let written = match condition {
+        Some(condition) => region
+            .check_and_mutate_with(condition, mutations, nonce, Residency::CachedOnly)
+            .map(|checked| (Some(checked.processed), checked.result, checked.commit)),
+        None => region
+            .mutate_rows_with(mutations, nonce, Residency::CachedOnly)
+            .map(|written| (None, Some(written.result), written.commit)),
+    };
+    let (held, result, commit) = match written {
+        Ok(written) => written,
+        Err(error) if error.is_would_block() => return Changed::WouldBlock(running),
+        Err(error) => return Changed::Failed(error),
     };
     server.consider_flush(region);
-    let (at, has_codec) = (server.clone(), call.has_codec());
-    Ok(promise(server, commit, call, move |outcome| {
-        end_nonce(&at, nonce, outcome.is_ok() && held != Some(false));
+    let has_codec = call.has_codec();
+    Changed::Answered(promise(server, commit, call, move |outcome| {
+        running.end(outcome.is_ok() && held != Some(false));
         outcome.map(|()| changed(held, result, has_codec))
     }))
 }
@@ -217,37 +229,31 @@ pub(crate) async fn written<T: Send + 'static>(
     Ok(value)
 }
 
-/// Begins the operation with `nonce`, waiting while an earlier try of it runs. False when it has succeeded before.
-pub(super) async fn begin_nonce(server: &RegionServer, nonce: Option<Nonce>) -> bool {
-    let Some(nonce) = nonce else { return true };
+/// Begins the operation with `nonce`, waiting while an earlier try of it runs. `None` when it has succeeded before.
+pub(super) async fn begin_nonce(server: &RegionServer, nonce: Option<Nonce>) -> Option<Running> {
+    let Some(nonce) = nonce else { return Some(Running::without_nonce()) };
     loop {
         match server.nonces.begin(nonce) {
-            Begin::Proceed => return true,
-            Begin::AlreadyDone => return false,
+            Begin::Proceed(running) => return Some(running),
+            Begin::AlreadyDone => return None,
             Begin::Wait(ended) => drop(ended.await),
         }
     }
 }
 
-/// Ends the operation with `nonce`.
-pub(super) fn end_nonce(server: &RegionServer, nonce: Option<Nonce>, succeeded: bool) {
-    if let Some(nonce) = nonce {
-        server.nonces.end(nonce, succeeded);
-    }
-}
-
-/// Increment or append: the new cells. A retry of one that succeeded answers with the cells that are there. `begun`: its
-/// nonce has begun already.
+/// Increment or append: the new cells. A retry of one that succeeded answers with the cells that are there. `begun`: it has begun
+/// already.
 pub(super) async fn count(
     server: &Arc<RegionServer>,
     region: Arc<Region>,
     mutation: Mutation,
-    begun: bool,
+    begun: Option<Running>,
 ) -> Result<CellBuffer, Exception> {
-    let nonce = mutation.nonce;
-    if !begun && !begin_nonce(server, nonce).await {
-        return reread(server, region, &mutation).await;
-    }
+    let begun = match begun {
+        Some(running) => Some(running),
+        None => begin_nonce(server, mutation.nonce).await,
+    };
+    let Some(running) = begun else { return reread(server, region, &mutation).await };
     let write = move |region: &Arc<Region>| {
         let Written { result, commit } = match mutation.kind {
             MutationKind::Increment => region.increment(&mutation)?,
@@ -256,7 +262,7 @@ pub(super) async fn count(
         Ok((result, commit))
     };
     let result = written(server, &region, write).await;
-    end_nonce(server, nonce, result.is_ok());
+    running.end(result.is_ok());
     result
 }
 
@@ -285,19 +291,21 @@ pub(super) async fn check(
     region: Arc<Region>,
     condition: Condition,
     mutations: Vec<Mutation>,
-    begun: bool,
+    begun: Option<Running>,
 ) -> Result<(bool, Option<CellBuffer>), Exception> {
     let nonce = mutations.iter().rev().find_map(|mutation| mutation.nonce);
-    if !begun && !begin_nonce(server, nonce).await {
-        return Ok((true, None));
-    }
+    let begun = match begun {
+        Some(running) => Some(running),
+        None => begin_nonce(server, nonce).await,
+    };
+    let Some(running) = begun else { return Ok((true, None)) };
     let write = move |region: &Arc<Region>| {
         let checked = region.check_and_mutate(&condition, &mutations, nonce)?;
         Ok(((checked.processed, checked.result), checked.commit))
     };
     let result = written(server, &region, write).await;
     // Where the condition did not hold nothing was done: a repetition is to look for itself.
-    end_nonce(server, nonce, matches!(result, Ok((true, _))));
+    running.end(matches!(result, Ok((true, _))));
     result
 }
 
