@@ -32,9 +32,6 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// Threads for administration, the master and status pages. What users read and write has threads of its own.
 const ADMINISTRATION_THREADS: usize = 64;
 
-/// Bytes of requests that may wait however little memory there is.
-const LEAST_QUEUE_BYTES: u64 = 16 << 20;
-
 /// Why the process ends.
 enum End {
     /// A signal, or a client's wish: stop cleanly.
@@ -185,13 +182,14 @@ async fn serve(
         .map_err(|error| port_error("the ZooKeeper endpoint", zk_key, zk_address, &error))?;
     let services = Arc::new(Services::default());
     let descriptors = raise_descriptor_limit();
+    let ledger = regionserver::ledger(budget_bytes, config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE));
     let limits = || {
         let mut limits = rpc::Limits::from_config(&config);
         // Two ports with a quarter each; the other half is for files and what else is opened.
         let share = usize::try_from(descriptors / 4).unwrap_or(usize::MAX).max(16);
         limits.max_connections = limits.max_connections.min(share);
-        // Requests that wait are memory, too.
-        limits.max_queued_bytes = limits.max_queued_bytes.min((budget_bytes / 2).max(LEAST_QUEUE_BYTES));
+        // Requests and replies are memory, too: one account for both ports.
+        limits.within(&ledger);
         limits
     };
     let master_address = address(&config, "hbase.master.ipc.address", config.get(&settings::MASTER_PORT))?;
@@ -273,7 +271,7 @@ async fn serve(
         env,
         meta_env,
         config: config.clone(),
-        memory_budget_bytes: budget_bytes,
+        ledger: ledger.clone(),
         on_fatal: Arc::new(move |why| drop(fatal_ends.send(End::Fatal(why)))),
         on_stop_request: Arc::new(move |why| drop(asked_ends.send(End::Asked(why)))),
     });

@@ -156,12 +156,14 @@ impl Ledger {
         self.try_add(holder, bytes).then(|| Charge { ledger: self.clone(), holder, bytes })
     }
 
-    fn add(&self, holder: Holder, bytes: u64) {
+    /// Counts bytes, whatever the cap says, for those who give them back by a guard of their own ([`Ledger::take`]). What the holder has then.
+    pub fn add(&self, holder: Holder, bytes: u64) -> u64 {
         let account = self.account(holder);
         let held = account.held_bytes.fetch_add(bytes, Relaxed) + bytes;
         if held > account.highest_bytes.load(Relaxed) {
             account.highest_bytes.fetch_max(held, Relaxed);
         }
+        held
     }
 
     fn try_add(&self, holder: Holder, bytes: u64) -> bool {
@@ -176,7 +178,8 @@ impl Ledger {
         added.is_ok()
     }
 
-    fn take(&self, holder: Holder, bytes: u64) {
+    /// Gives back what [`Ledger::add`] counted. May call whoever waits for room: not to be called under a lock that this one takes.
+    pub fn take(&self, holder: Holder, bytes: u64) {
         if bytes == 0 {
             return;
         }

@@ -41,10 +41,13 @@ pub(crate) fn read_on_lane(
     work: impl FnOnce(&dyn PausePoint) -> CallResult + Send + 'static,
 ) -> Outcome {
     let cancellation = call.cancellation();
+    // A peer that does not take its replies gets no more of them made.
+    let peer = call.cancellation();
     let info = JobInfo {
         priority: call.priority.min(MOST_ORDINARY_PRIORITY),
         deadline_us: call.deadline_us,
         is_cancelled: Box::new(move || cancellation.is_cancelled()),
+        admit: Some(Box::new(move || !peer.is_backlogged())),
         ..JobInfo::of_client(call.conn.id)
     };
     let (responder, name) = (call.responder(), server.name().to_string());

@@ -28,5 +28,6 @@ mod work_queue;
 pub use bulk_load::BulkLoadDoor;
 pub use errors::exception_of;
 pub use handlers::RegionService;
+pub use memory::ledger;
 pub use server::{RegionServer, RegionServerParts, ServerError, SplitRequests};
 pub use status::ServerStatus;

@@ -55,8 +55,8 @@ pub struct RegionServerParts {
     pub meta_env: Arc<RegionEnv>,
     /// Settings.
     pub config: Config,
-    /// Bytes of memory for memstores and caches together.
-    pub memory_budget_bytes: u64,
+    /// The memory budget, and who holds how much of it ([`crate::ledger`]).
+    pub ledger: Arc<Ledger>,
     /// Told when the log or a region can no longer be trusted; the process must end then.
     pub on_fatal: Arc<dyn Fn(String) + Send + Sync>,
     /// Told when a client asks the server to stop.
@@ -168,22 +168,31 @@ impl RegionServer {
     }
 
     fn without_threads(parts: RegionServerParts, stepped: bool) -> Arc<RegionServer> {
-        let RegionServerParts { name, env, meta_env, config, memory_budget_bytes, on_fatal, on_stop_request } = parts;
+        let RegionServerParts { name, env, meta_env, config, ledger, on_fatal, on_stop_request } = parts;
         let clock = env.clock.clone();
         let started_ms = clock.now_ms().0;
-        let ledger = crate::memory::ledger(memory_budget_bytes);
+        let memory_budget_bytes = ledger.budget_bytes();
         let marks = MemoryMarks::new(&config, memory_budget_bytes);
         // Flushed memory waits for the next memstores, within what memstores may have. Where there is little, others need it meanwhile.
         let kept = if memory_budget_bytes < FEW_BYTES { 0 } else { marks.limit_bytes };
         region::keep_spare_memory(usize::try_from(kept).unwrap_or(usize::MAX));
         // Ids of two lives of a server do not meet: the start code is in their upper half.
         let first_scanner_id = (name.start_code & 0x7FFF_FFFF) << 32 | 1;
+        let scheduler =
+            if stepped { Scheduler::stepped(clock.clone()) } else { Scheduler::new(clock.clone(), &config) };
+        let lanes = Arc::downgrade(&scheduler);
+        // Calls that wait for room are looked at again.
+        ledger.set_on_release(move || {
+            if let Some(lanes) = lanes.upgrade() {
+                lanes.kick();
+            }
+        });
         Arc::new(RegionServer {
             marks,
             memory_budget_bytes,
             scanned_row_bytes: AtomicUsize::new(0),
             scanners: Scanners::new(clock.clone(), config.get(&settings::SCANNER_TIMEOUT_MS), first_scanner_id),
-            scheduler: if stepped { Scheduler::stepped(clock.clone()) } else { Scheduler::new(clock.clone(), &config) },
+            scheduler,
             nonces: Nonces::new(clock, config.get(&settings::NONCE_TIMEOUT_MS), &ledger),
             ledger,
             flushes: WorkQueue::default(),
@@ -229,7 +238,7 @@ impl RegionServer {
     /// Bytes of cells in one reply of a scan or multi at most: as set, and with little memory a part of it, for a reply is held
     /// whole until it is sent. Never less than what HBase's client asks for by itself.
     pub(crate) fn most_reply_bytes(&self) -> u64 {
-        let of_memory = (self.memory_budget_bytes / 16).max(LEAST_REPLY_BYTES);
+        let of_memory = (self.memory_budget_bytes / 128).max(LEAST_REPLY_BYTES);
         self.config.get(&settings::SCANNER_MAX_RESULT_SIZE).min(of_memory)
     }
 

@@ -73,6 +73,8 @@ pub struct Call {
     pub conn: Arc<ConnInfo>,
     /// Bytes of the whole request.
     pub size_bytes: usize,
+    /// What it takes in memory until it is answered: the request, and what it is decoded and inflated to.
+    pub(crate) held_bytes: usize,
     /// What the client attached to this call.
     pub attributes: Vec<pb::NameBytesPair>,
     pub(crate) inbox: Arc<Inbox>,
@@ -92,6 +94,7 @@ impl Call {
             service: conn.service,
             method,
             size_bytes: param.len(),
+            held_bytes: param.len(),
             param,
             cells: CellBlock::from_specs([]),
             deadline_us: None,
@@ -107,7 +110,7 @@ impl Call {
 
     /// Takes it on to answer this call later, from any thread; the handler then returns [`Outcome::Promised`]. At most once.
     pub fn responder(&self) -> Responder {
-        self.inbox.responder(self.id, self.size_bytes)
+        self.inbox.responder(self.id, self.held_bytes)
     }
 
     /// Says, also after the call is gone, whether its client is.
@@ -139,6 +142,12 @@ impl Cancellation {
     /// Whether the connection that the call came over is closed.
     pub fn is_cancelled(&self) -> bool {
         self.0.is_closed()
+    }
+
+    /// Whether the peer of that connection has so many bytes of replies to take that no more is to be made for it. Takes no lock. After a
+    /// true the ledger tells when bytes leave ([`base::Ledger::set_on_release`]).
+    pub fn is_backlogged(&self) -> bool {
+        self.0.is_backlogged()
     }
 }
 

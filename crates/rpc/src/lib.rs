@@ -29,4 +29,4 @@ pub mod to_proto;
 pub use call::{Call, CallResult, Cancellation, ConnInfo, Handler, Later, Outcome, Reply};
 pub use cell_block::{CellCodec, Compressor};
 pub use exception::{Exception, Kind};
-pub use server::{Direct, Limits, Responder, Server, answer_together};
+pub use server::{Direct, Limits, Responder, Server, answer_together, capped_ledger};

@@ -5,7 +5,8 @@ mod common;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use basalt_rpc::Limits;
+use basalt_rpc::{Limits, capped_ledger};
+use base::Holder;
 use common::{Raw, Toy, get_request, header, limits, request, start, until};
 use proto::{Message, pb};
 use tokio::io::AsyncReadExt;
@@ -310,7 +311,7 @@ async fn random_bytes_after_the_handshake_never_stop_the_server() {
 /// Once only whole requests counted: each connection could hold as much of an unfinished one as a request may have.
 #[tokio::test]
 async fn requests_that_never_end_count_as_queued() {
-    let server = start(Toy::default(), Limits { max_queued_bytes: 4 << 20, ..limits() });
+    let server = start(Toy::default(), Limits { ledger: capped_ledger(4 << 20), ..limits() });
     let mut slow = Vec::new();
     let unfinished = {
         let mut request = get_request(7, &vec![b'r'; 900_000]);
@@ -324,7 +325,7 @@ async fn requests_that_never_end_count_as_queued() {
         slow.push(raw);
     }
     until("what is held has been counted", || server.counters().exceptions.load(Ordering::Relaxed) >= 17).await;
-    let queued = server.counters().queued_bytes.load(Ordering::Relaxed);
+    let queued = server.ledger().held_bytes(Holder::Requests);
     assert!((500_000..4 << 20).contains(&queued), "{queued} bytes");
     let mut refused = 0;
     for raw in &mut slow {
@@ -342,7 +343,7 @@ async fn requests_that_never_end_count_as_queued() {
     // Ordinary calls go on meanwhile, and all of it is given back.
     Raw::ready(&server).await.assert_alive().await;
     drop(slow);
-    until("what was held is free", || server.counters().queued_bytes.load(Ordering::Relaxed) == 0).await;
+    until("what was held is free", || server.ledger().held_bytes(Holder::Requests) == 0).await;
 }
 
 /// A peer that asks for much and takes a byte now and then.
@@ -364,7 +365,7 @@ async fn a_peer_that_sips_its_replies_is_dropped() {
     };
     tokio::time::timeout(Duration::from_secs(20), sip).await.expect("it is dropped");
     until("it is dropped", || server.counters().connections.load(Ordering::Relaxed) == 0).await;
-    assert_eq!(server.counters().unsent_bytes.load(Ordering::Relaxed), 0);
+    assert_eq!(server.ledger().held_bytes(Holder::Replies), 0);
     // One who takes them, if not fast, is not.
     let mut raw = Raw::ready(&server).await;
     raw.send(&request(1, "Scan", &scan, b"")).await;
@@ -381,7 +382,7 @@ async fn a_peer_that_sips_its_replies_is_dropped() {
 /// Replies that nobody takes, over many connections: together they are held to the queue's bound.
 #[tokio::test]
 async fn unsent_replies_are_bounded_over_all_connections() {
-    let server = start(Toy::default(), Limits { max_queued_bytes: 4 << 20, ..limits() });
+    let server = start(Toy::default(), Limits { ledger: capped_ledger(4 << 20), ..limits() });
     let scan = pb::ScanRequest { number_of_rows: Some(1_000_000), ..Default::default() }.encode_to_vec();
     let mut deaf = Vec::new();
     for _ in 0..12 {
@@ -400,7 +401,7 @@ async fn unsent_replies_are_bounded_over_all_connections() {
             break;
         }
     }
-    let unsent = server.counters().unsent_bytes.load(Ordering::Relaxed);
+    let unsent = server.ledger().held_bytes(Holder::Replies);
     // Each may be given one reply more when others have filled the bound.
     assert!((1 << 20..18 << 20).contains(&unsent), "{unsent} bytes");
     Raw::ready(&server).await.assert_alive().await;
@@ -410,7 +411,7 @@ async fn unsent_replies_are_bounded_over_all_connections() {
         assert_eq!(one.reply().await.0.exception, None);
     }
     drop((deaf, one));
-    until("all is free", || server.counters().unsent_bytes.load(Ordering::Relaxed) == 0).await;
+    until("all is free", || server.ledger().held_bytes(Holder::Replies) == 0).await;
 }
 
 #[tokio::test]

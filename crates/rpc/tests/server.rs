@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use basalt_rpc::client::{Client, ClientOptions};
-use basalt_rpc::{CellCodec, Compressor, Limits, answer_together};
+use basalt_rpc::{CellCodec, Compressor, Limits, answer_together, capped_ledger};
+use base::Holder;
 use bytes::{Bytes, BytesMut};
 use cell::{CellBlock, CellSpec};
 use common::{Raw, Toy, answer_waiting, get_request, limits, request, start, until, waiting_request};
@@ -68,7 +69,7 @@ async fn promises_are_kept_once_from_whichever_thread() {
     for call in calls {
         call.await.unwrap();
     }
-    assert_eq!(server.counters().queued_bytes.load(Ordering::Relaxed), 0);
+    assert_eq!(server.ledger().held_bytes(Holder::Requests), 0);
 }
 
 #[tokio::test]
@@ -115,7 +116,7 @@ async fn a_later_reply_does_not_hold_up_others() {
     gate.add_permits(1);
     let (header, _) = raw.reply().await;
     assert_eq!((header.call_id(), header.exception), (1, None));
-    assert_eq!(server.counters().queued_bytes.load(Ordering::Relaxed), 0);
+    assert_eq!(server.ledger().held_bytes(Holder::Requests), 0);
 }
 
 #[tokio::test]
@@ -155,7 +156,7 @@ async fn who_answers_a_group_sends_it_in_one_write_while_the_connection_sleeps()
         }
         raw.assert_alive().await;
     }
-    assert_eq!(server.counters().queued_bytes.load(Ordering::Relaxed), 0);
+    assert_eq!(server.ledger().held_bytes(Holder::Requests), 0);
 }
 
 #[tokio::test]
@@ -233,7 +234,7 @@ async fn a_connection_with_too_many_calls_in_flight_is_not_read_from() {
 async fn beyond_the_queue_s_size_calls_are_refused_as_overload() {
     let toy = Toy::default();
     let gate = toy.gate.clone();
-    let server = start(toy, Limits { max_queued_bytes: 1024, ..limits() });
+    let server = start(toy, Limits { ledger: capped_ledger(1024), ..limits() });
     let mut raw = Raw::ready(&server).await;
     raw.send(&request(1, "BulkLoadHFile", &[0x7A; 900], b"")).await;
     raw.send(&request(2, "BulkLoadHFile", &[0x7A; 900], b"")).await;
@@ -289,7 +290,7 @@ async fn a_call_goes_on_when_its_client_is_gone() {
     drop(raw);
     gate.add_permits(1);
     until("the call has ended", || running.load(Ordering::SeqCst) == 0).await;
-    until("its bytes are given back", || server.counters().queued_bytes.load(Ordering::Relaxed) == 0).await;
+    until("its bytes are given back", || server.ledger().held_bytes(Holder::Requests) == 0).await;
 }
 
 #[tokio::test]

@@ -127,15 +127,18 @@ impl Queue {
         self.jobs.len()
     }
 
-    /// Adds a job. Gives one back that will not run, and why: this one when the queue is full, or one that nobody waits for any more and
-    /// that has made room for it.
+    /// Adds a job. Gives one back that will not run, and why: one that nobody waits for any more and that makes room for this one; or,
+    /// when the queue is full, the newest of the client that has the most jobs in it, be it this one.
     pub(crate) fn push(&mut self, info: JobInfo, job: Job, now_us: u64) -> Result<(), (Job, Dropped)> {
         // One that nobody waits for any more makes room.
         let mut dead = None;
         if self.jobs.len() >= self.max_len {
             match self.take_dead(now_us) {
                 Some(found) => dead = Some(found),
-                None => return Err((job, Dropped::QueueFull { max_queued: self.max_len })),
+                None => match self.take_newest_of_largest(info.client) {
+                    Some(newest) => dead = Some((newest, Dropped::QueueFull { max_queued: self.max_len })),
+                    None => return Err((job, Dropped::QueueFull { max_queued: self.max_len })),
+                },
             }
         }
         let bonus_us = u64::from(info.priority) * PRIORITY_POINT_US;
@@ -160,6 +163,20 @@ impl Queue {
         let dead = |(at, waiting): (usize, &Waiting)| waiting.info.verdict(now_us).err().map(|why| (at, why));
         let (at, why) = self.jobs.iter().enumerate().find_map(dead)?;
         Some((self.remove(at).job, Dropped::Interrupted(why)))
+    }
+
+    /// Takes out the newest job of the client with the most jobs; `None` when that is `client`, or has no more than it.
+    fn take_newest_of_largest(&mut self, client: u64) -> Option<Job> {
+        let mut counts: FxHashMap<u64, usize> = FxHashMap::default();
+        self.jobs.iter().for_each(|waiting| *counts.entry(waiting.info.client).or_insert(0) += 1);
+        let own = counts.get(&client).copied().unwrap_or(0);
+        let (largest, count) = counts.into_iter().max_by_key(|(client, count)| (*count, *client))?;
+        if largest == client || count <= own + 1 {
+            return None;
+        }
+        let of_largest = self.jobs.iter().enumerate().filter(|(_, waiting)| waiting.info.client == largest);
+        let (at, _) = of_largest.max_by_key(|(_, waiting)| waiting.arrival)?;
+        Some(self.remove(at).job)
     }
 
     /// What is next, among the jobs of clients that `may_start`.

@@ -231,3 +231,34 @@ mod order {
         assert!(late.iter().skip(1).all(|(_, ran)| !*ran), "{late:?}");
     }
 }
+
+#[test]
+fn whoever_fills_the_queue_makes_room_for_others() {
+    let scheduler =
+        scheduler(&[("hbase.regionserver.handler.count", "1"), ("hbase.ipc.server.max.callqueue.length", "3")]);
+    let gate = Arc::new(Gate::default());
+    let (told, ends) = mpsc::channel();
+    let (begun, begins) = mpsc::channel();
+    for (number, client) in [1, 1, 1, 1, 2, 2].into_iter().enumerate() {
+        let (gate, told, begun) = (gate.clone(), told.clone(), begun.clone());
+        let job: Job = Box::new(move |run| {
+            let is_run = run.is_ok();
+            if is_run {
+                begun.send(()).expect("somebody listens");
+                gate.pass();
+            }
+            told.send((number, is_run)).expect("somebody listens");
+        });
+        scheduler.submit(LaneName::Read, JobInfo::of_client(client), job);
+        if number == 0 {
+            begins.recv().expect("the first one runs at once");
+        }
+    }
+    // One waits for the first client after that, and one for the second, whose next finds no client with more.
+    assert_eq!(ends.recv(), Ok((3, false)), "the newest of the client that has the most");
+    assert_eq!(ends.recv(), Ok((5, false)), "one more would be as many as the other has");
+    gate.open();
+    let mut run: Vec<_> = (0..4).map(|_| ends.recv_timeout(Duration::from_secs(20)).expect("it runs")).collect();
+    run.sort_unstable();
+    assert_eq!(run, [(0, true), (1, true), (2, true), (4, true)]);
+}

@@ -185,7 +185,7 @@ impl World {
             env,
             meta_env,
             config: self.config.clone(),
-            memory_budget_bytes: MEMORY_BUDGET_BYTES,
+            ledger: regionserver::ledger(MEMORY_BUDGET_BYTES, u64::MAX),
             on_fatal: Arc::new(move |why| _ = told.lock().get_or_insert(why)),
             on_stop_request: Arc::new(|_| ()),
         });

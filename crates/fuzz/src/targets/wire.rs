@@ -92,7 +92,7 @@ fn converse(mut data: &[u8]) -> Option<Arc<rpc::ConnInfo>> {
     };
     let limits = Limits {
         max_request_bytes: 2000,
-        max_queued_bytes: 1 << 20,
+        ledger: rpc::capped_ledger(1 << 20),
         max_calls: 10,
         max_unsent_bytes: 1 << 20,
         max_decompressed_bytes: 256 << 10,

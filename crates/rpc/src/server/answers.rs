@@ -8,10 +8,11 @@ use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::task::{Context, Poll, Waker};
 
 use base::sync::Mutex;
+use base::{Holder, Ledger};
 
 use super::Counters;
 use super::output::Output;
@@ -21,6 +22,17 @@ use crate::{CallResult, Exception, Outcome};
 /// More connections than this are woken rather than served by a thread that answers a group: on it the next group waits.
 const SERVED_AT_ONCE: usize = 4;
 
+/// Answers smaller than this are not counted: there are never more of them than calls in flight.
+const LEAST_COUNTED_BYTES: u64 = 4 * 1024;
+/// A connection may always have so much of replies.
+const UNCOUNTED_BYTES: usize = 64 * 1024;
+
+/// What of an answer counts.
+fn reply_bytes(result: &CallResult) -> u64 {
+    let bytes = result.as_ref().map_or(0, |reply| (reply.message.len() + reply.cells.len()) as u64);
+    if bytes < LEAST_COUNTED_BYTES { 0 } else { bytes }
+}
+
 /// An answer and the number of the call it belongs to.
 pub(super) type Answered = (u32, CallResult);
 
@@ -28,7 +40,14 @@ pub(super) type Answered = (u32, CallResult);
 #[derive(Debug)]
 pub(crate) struct Inbox {
     counters: Arc<Counters>,
+    ledger: Arc<Ledger>,
     state: Mutex<State>,
+    /// Bytes of answers that wait here.
+    waiting_bytes: AtomicU64,
+    /// Bytes of replies that the connection's socket has not taken.
+    unsent_bytes: AtomicU64,
+    /// Of these the connection may have, before no more is made for it.
+    max_unsent_bytes: u64,
     /// Answers promised so far, by [`Inbox::responder`].
     promised: AtomicU64,
     /// Here while the connection's task sleeps and lets others send. Before `state`, where both are locked.
@@ -93,14 +112,23 @@ pub fn answer_together(answer: impl FnOnce()) {
 }
 
 impl Inbox {
-    pub(super) fn new(counters: Arc<Counters>) -> Arc<Inbox> {
-        Arc::new(Inbox { counters, state: Mutex::default(), promised: AtomicU64::new(0), desk: Mutex::default() })
+    pub(super) fn new(counters: Arc<Counters>, ledger: Arc<Ledger>, max_unsent_bytes: usize) -> Arc<Inbox> {
+        Arc::new(Inbox {
+            counters,
+            ledger,
+            state: Mutex::default(),
+            waiting_bytes: AtomicU64::new(0),
+            unsent_bytes: AtomicU64::new(0),
+            max_unsent_bytes: max_unsent_bytes as u64,
+            promised: AtomicU64::new(0),
+            desk: Mutex::default(),
+        })
     }
 
     /// The right, and the duty, to answer call `id`.
     pub(crate) fn responder(self: &Arc<Self>, id: u32, size_bytes: usize) -> Responder {
         self.promised.fetch_add(1, Relaxed);
-        self.counters.queued_bytes.fetch_add(size_bytes as u64, Relaxed);
+        self.ledger.add(Holder::Requests, size_bytes as u64);
         Responder { inbox: Some(self.clone()), id, size_bytes }
     }
 
@@ -115,6 +143,44 @@ impl Inbox {
         state.sleeper = None;
         state.unsent = false;
         std::mem::swap(&mut state.answers, into);
+        drop(state);
+        self.forget_waiting(into);
+    }
+
+    /// The answers are the connection's from now on: as far as they cannot be sent at once it counts them.
+    fn forget_waiting(&self, answers: &[Answered]) {
+        let bytes = answers.iter().map(|(_, result)| reply_bytes(result)).sum();
+        if bytes > 0 {
+            self.waiting_bytes.fetch_sub(bytes, Relaxed);
+            self.ledger.take(Holder::Replies, bytes);
+        }
+    }
+
+    /// So much of the connection's output is unsent.
+    pub(super) fn set_unsent(&self, bytes: usize) {
+        self.unsent_bytes.store(bytes as u64, Relaxed);
+    }
+
+    /// Bytes of answers that wait here.
+    pub(super) fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes.load(Relaxed)
+    }
+
+    /// Whether the peer has so much to take that nothing more is to be made for it: its share, which is half of what nobody else holds. Takes
+    /// no lock.
+    pub(crate) fn is_backlogged(&self) -> bool {
+        let held = self.waiting_bytes.load(Relaxed) + self.unsent_bytes.load(Relaxed);
+        if held <= UNCOUNTED_BYTES as u64 {
+            return false;
+        }
+        let (cap, all) = (self.ledger.cap_bytes(Holder::Replies), self.ledger.held_bytes(Holder::Replies));
+        if held < self.max_unsent_bytes.min(cap.saturating_sub(all) / 2) {
+            return false;
+        }
+        // Whoever asked is told of the next bytes that leave; perhaps they have left just now.
+        self.ledger.await_release();
+        let held = self.waiting_bytes.load(SeqCst) + self.unsent_bytes.load(SeqCst);
+        held > UNCOUNTED_BYTES as u64
     }
 
     /// The connection's task is about to sleep, and others may send at its desk.
@@ -135,6 +201,7 @@ impl Inbox {
         if answers.is_empty() {
             return true;
         }
+        self.forget_waiting(&answers);
         for (id, result) in answers.drain(..) {
             desk.in_flight -= 1;
             desk.output.answer(id, result, &desk.conn, &self.counters);
@@ -178,6 +245,7 @@ impl Inbox {
         state.sleeper = None;
         let forgotten = std::mem::take(&mut state.answers);
         drop(state);
+        self.forget_waiting(&forgotten);
         drop(forgotten);
         drop(self.desk.lock().take());
     }
@@ -192,6 +260,11 @@ impl Inbox {
         let mut state = self.state.lock();
         if state.closed {
             return;
+        }
+        let bytes = reply_bytes(&answered.1);
+        if bytes > 0 {
+            self.waiting_bytes.fetch_add(bytes, Relaxed);
+            self.ledger.add(Holder::Replies, bytes);
         }
         state.answers.push(answered);
         let sleeper = if is_served_soon { None } else { state.sleeper.take() };
@@ -220,7 +293,7 @@ pub struct Direct(Arc<Inbox>);
 
 impl Direct {
     pub(crate) fn new() -> (Direct, Arc<Inbox>) {
-        let inbox = Inbox::new(Arc::default());
+        let inbox = Inbox::new(Arc::default(), super::capped_ledger(u64::MAX), usize::MAX);
         (Direct(inbox.clone()), inbox)
     }
 
@@ -257,7 +330,7 @@ impl Responder {
 
     fn give(&mut self, result: CallResult) {
         if let Some(inbox) = self.inbox.take() {
-            inbox.counters.queued_bytes.fetch_sub(self.size_bytes as u64, Relaxed);
+            inbox.ledger.take(Holder::Requests, self.size_bytes as u64);
             inbox.put((self.id, result));
         }
     }
@@ -291,7 +364,7 @@ mod schedules {
     #[test]
     fn every_answer_wakes_a_connection_that_sleeps() {
         explore(|| {
-            let inbox = Inbox::new(Arc::default());
+            let inbox = Inbox::new(Arc::default(), super::super::capped_ledger(u64::MAX), usize::MAX);
             let answering: Vec<_> = (0..2_u32)
                 .map(|thread_number| {
                     let responders: Vec<_> = (0..2).map(|n| inbox.responder(thread_number * 2 + n, 10)).collect();
@@ -323,7 +396,7 @@ mod schedules {
             got.sort_unstable();
             assert_eq!(got, [(0, true), (1, false), (2, true), (3, false)]);
             answering.into_iter().for_each(|thread| thread.join().expect("answered"));
-            assert_eq!(inbox.counters.queued_bytes.load(Relaxed), 0);
+            assert_eq!(inbox.ledger.total_bytes(), 0);
         });
     }
 
@@ -343,7 +416,7 @@ mod schedules {
     #[test]
     fn every_answer_is_sent_by_whoever_is_at_the_desk() {
         explore(|| {
-            let inbox = Inbox::new(Arc::default());
+            let inbox = Inbox::new(Arc::default(), super::super::capped_ledger(u64::MAX), usize::MAX);
             let conn = Arc::new(crate::ConnInfo {
                 id: 1,
                 peer: ([127, 0, 0, 1], 1).into(),
@@ -396,14 +469,14 @@ mod schedules {
                 desk = inbox.come_back().expect("nobody else takes it");
             }
             answering.into_iter().for_each(|thread| thread.join().expect("answered"));
-            assert_eq!(inbox.counters.queued_bytes.load(Relaxed), 0);
+            assert_eq!(inbox.ledger.total_bytes(), 0);
         });
     }
 
     #[test]
     fn an_answer_to_a_connection_that_ends_is_forgotten_once() {
         explore(|| {
-            let inbox = Inbox::new(Arc::default());
+            let inbox = Inbox::new(Arc::default(), super::super::capped_ledger(u64::MAX), usize::MAX);
             let responder = inbox.responder(1, 10);
             let answering = thread::spawn(move || responder.answer(Ok(Reply::default())));
             inbox.close();
@@ -411,7 +484,7 @@ mod schedules {
             let mut left = Vec::new();
             inbox.take(&mut left);
             assert!(left.is_empty());
-            assert_eq!(inbox.counters.queued_bytes.load(Relaxed), 0);
+            assert_eq!(inbox.ledger.total_bytes(), 0);
         });
     }
 }

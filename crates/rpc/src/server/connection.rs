@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use base::{Holder, Ledger};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -18,10 +18,10 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::Shared;
 use super::answers::{Answered, Desk, Inbox, Socket};
 use super::handshake::{Stage, Step, step};
 use super::output::Output;
+use super::{Shared, estimate};
 use crate::call::{Call, CallResult, ConnInfo, Later, Outcome};
 use crate::frame::{Body, FrameError, Front, RequestHead, split_body, take_delimited, take_frame};
 use crate::{Exception, Kind};
@@ -167,7 +167,7 @@ impl Connection {
             read_bytes: READ_BYTES,
             output: Output::default(),
             in_flight: 0,
-            inbox: Inbox::new(shared.counters.clone()),
+            inbox: Inbox::new(shared.counters.clone(), shared.limits.ledger.clone(), shared.limits.max_unsent_bytes),
             answers: Vec::new(),
             gathering: false,
             closing: false,
@@ -200,6 +200,7 @@ impl Connection {
                 self.take_answers();
             }
             let written = if self.output.is_empty() { 0 } else { writer.send(&mut self.output, &shared.counters)? };
+            self.owes_too_much();
             if written > 0 {
                 last_progress = Instant::now();
                 taken += written;
@@ -314,7 +315,8 @@ impl Connection {
             if self.output.len() >= unsent + SEND_BYTES {
                 return Ok(Input::Later);
             }
-            if self.in_flight >= max_calls || self.output.len() >= max_unsent || self.owes_too_much() {
+            let owed = self.output.len() + self.inbox.waiting_bytes() as usize;
+            if self.in_flight >= max_calls || owed >= max_unsent || self.owes_too_much() {
                 return Ok(Input::Held);
             }
             match take_frame(&mut self.input, max_request) {
@@ -327,7 +329,7 @@ impl Connection {
                     }
                 }
                 Front::Frame(frame) => {
-                    count(&self.shared.counters.queued_bytes, &mut self.held_bytes, 0);
+                    count(&self.shared.limits.ledger, Holder::Requests, &mut self.held_bytes, 0);
                     self.request(frame).map_err(malformed)?;
                 }
                 Front::TooLong { len } => {
@@ -344,15 +346,20 @@ impl Connection {
     /// may be queued is kept for those that have come. The last piece of one may always come.
     fn may_hold(&mut self, missing: usize) -> bool {
         let held = self.input.len().saturating_sub(UNCOUNTED_BYTES);
-        let queued = count(&self.shared.counters.queued_bytes, &mut self.held_bytes, held);
-        held == 0 || missing <= READ_BYTES || queued <= self.shared.limits.max_queued_bytes / 2
+        let ledger = &self.shared.limits.ledger;
+        let queued = count(ledger, Holder::Requests, &mut self.held_bytes, held);
+        held == 0 || missing <= READ_BYTES || queued <= ledger.cap_bytes(Holder::Requests) / 2
     }
 
     /// Whether so much is unsent over all connections that this one, which has not taken what there is for it, gets no more.
     fn owes_too_much(&mut self) -> bool {
         let owed = self.output.len().saturating_sub(UNCOUNTED_BYTES);
-        let unsent = count(&self.shared.counters.unsent_bytes, &mut self.owed_bytes, owed);
-        owed > 0 && unsent >= self.shared.limits.max_queued_bytes
+        let ledger = &self.shared.limits.ledger;
+        if owed > 0 || self.owed_bytes > 0 {
+            self.inbox.set_unsent(self.output.len());
+        }
+        let unsent = count(ledger, Holder::Replies, &mut self.owed_bytes, owed);
+        owed > 0 && unsent >= ledger.cap_bytes(Holder::Replies)
     }
 
     /// Room for what is missing, but no more than has already been earned by bytes that came.
@@ -397,8 +404,10 @@ impl Connection {
         let head = RequestHead::decode(take_delimited(&mut frame)?)?;
         let id = head.call_id;
         let promised = self.inbox.promised();
+        let mut held_bytes = size_bytes;
         let outcome = match self.prepare(head, frame, size_bytes) {
             Ok(call) => {
+                held_bytes = call.held_bytes;
                 let method = call.method.name;
                 catch_unwind(AssertUnwindSafe(|| self.shared.handler.call(call)))
                     .unwrap_or_else(|panic| Err(panicked(method, panic.as_ref())).into())
@@ -413,7 +422,7 @@ impl Connection {
         }
         match outcome {
             Outcome::Ready(result) => self.put(id, result),
-            Outcome::Later(later) => self.spawn(id, later, size_bytes),
+            Outcome::Later(later) => self.spawn(id, later, held_bytes),
             Outcome::Promised => self.put(id, Err(Exception::io("internal error: a promise that nobody made"))),
         }
         Ok(())
@@ -421,9 +430,6 @@ impl Connection {
 
     fn prepare(&self, head: RequestHead, rest: Bytes, size_bytes: usize) -> Result<Call, Exception> {
         let (shared, conn) = (&self.shared, &self.conn);
-        if shared.counters.queued_bytes.load(Relaxed) + size_bytes as u64 > shared.limits.max_queued_bytes {
-            return Err(self.queue_is_full());
-        }
         let unreadable = |what: String| {
             let (here, peer) = (shared.address, conn.peer.ip());
             Exception::bare(
@@ -443,14 +449,21 @@ impl Connection {
         };
         let Body { message, cell_block } =
             split_body(rest, true, head.cell_block_len).map_err(|e| unreadable(e.to_string()))?;
-        let cells = if cell_block.is_empty() {
+        let decoded_bytes = estimate::decoded_bytes(method.method, &message);
+        self.admit(size_bytes as u64 + decoded_bytes)?;
+        let mut held_bytes = size_bytes + decoded_bytes as usize;
+        let cells = if cell_block.is_empty() || !estimate::takes_cells(method.method) {
             cell::CellBlock::default()
         } else {
             let codec = conn.codec.ok_or_else(|| unreadable("a cell block without a cell codec".to_owned()))?;
             let plain = match conn.compressor {
                 Some(compressor) => compressor
                     .decompress(&cell_block, shared.limits.max_decompressed_bytes)
-                    .map_err(|e| unreadable(e.to_string()))?,
+                    .map_err(|e| unreadable(e.to_string()))
+                    .and_then(|plain| {
+                        held_bytes += plain.len();
+                        self.admit(held_bytes as u64).map(|()| plain)
+                    })?,
                 None => cell_block,
             };
             codec.decode(plain).map_err(|e| unreadable(e.to_string()))?
@@ -469,14 +482,15 @@ impl Connection {
             user: conn.user.clone(),
             conn: conn.clone(),
             size_bytes,
+            held_bytes,
             attributes: head.attributes,
             inbox: self.inbox.clone(),
         })
     }
 
-    fn spawn(&mut self, id: u32, later: Later, size_bytes: usize) {
+    fn spawn(&mut self, id: u32, later: Later, held_bytes: usize) {
         self.in_flight += 1;
-        let responder = self.inbox.responder(id, size_bytes);
+        let responder = self.inbox.responder(id, held_bytes);
         tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
     }
 
@@ -491,9 +505,25 @@ impl Connection {
         self.put(head.call_id, Err(why(self)));
         self.input = BytesMut::new();
         // At once, not when the peer has gone: else those that were refused would have others refused.
-        count(&self.shared.counters.queued_bytes, &mut self.held_bytes, 0);
+        count(&self.shared.limits.ledger, Holder::Requests, &mut self.held_bytes, 0);
         self.closing = true;
         Ok(true)
+    }
+
+    /// Whether a request that takes so many bytes, decoded and inflated, may be held until it is answered.
+    fn admit(&self, bytes: u64) -> Result<(), Exception> {
+        let ledger = &self.shared.limits.ledger;
+        let cap = ledger.cap_bytes(Holder::Requests);
+        if bytes > cap {
+            let message = format!(
+                "a request of {} takes {bytes} bytes of memory; all requests together may have {cap}, a part of basalt.memory.size and at \
+                 most hbase.ipc.server.max.callqueue.size: send smaller batches, or raise what is set",
+                self.conn.peer.ip(),
+            );
+            let kind = if self.conn.has_version(1, 3) { Kind::RequestTooBig } else { Kind::DoNotRetry };
+            return Err(Exception::bare(kind, message));
+        }
+        if ledger.held_bytes(Holder::Requests) + bytes > cap { Err(self.queue_is_full()) } else { Ok(()) }
     }
 
     fn too_long(&self, len: u64) -> Exception {
@@ -516,15 +546,19 @@ impl Connection {
     }
 }
 
-/// Makes `counted` count as `now` in a counter that others count in, too; what that says then.
-fn count(counter: &AtomicU64, counted: &mut usize, now: usize) -> u64 {
+/// Makes `counted` count as `now` on the ledger; what the holder has then.
+fn count(ledger: &Ledger, holder: Holder, counted: &mut usize, now: usize) -> u64 {
     let before = std::mem::replace(counted, now);
     if now == before {
         // Mostly: nothing before, nothing now.
-        return if now == 0 { 0 } else { counter.load(Relaxed) };
+        return if now == 0 { 0 } else { ledger.held_bytes(holder) };
     }
     let (added, taken) = (now.saturating_sub(before) as u64, before.saturating_sub(now) as u64);
-    if added > 0 { counter.fetch_add(added, Relaxed) + added } else { counter.fetch_sub(taken, Relaxed) - taken }
+    if added > 0 {
+        return ledger.add(holder, added);
+    }
+    ledger.take(holder, taken);
+    ledger.held_bytes(holder)
 }
 
 /// Gives a connection `input`, `chunk` bytes at a time, and throws its replies away. Answers its header, if it came so far.
@@ -559,9 +593,10 @@ pub(super) fn converse(shared: &Arc<Shared>, mut input: &[u8], chunk: usize) -> 
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        count(&self.shared.counters.queued_bytes, &mut self.held_bytes, 0);
-        count(&self.shared.counters.unsent_bytes, &mut self.owed_bytes, 0);
         self.inbox.close();
+        self.inbox.set_unsent(0);
+        count(&self.shared.limits.ledger, Holder::Requests, &mut self.held_bytes, 0);
+        count(&self.shared.limits.ledger, Holder::Replies, &mut self.owed_bytes, 0);
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod answers;
 mod connection;
+mod estimate;
 mod handshake;
 mod output;
 
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use base::{Clock, Config};
+use base::{Clock, Config, Holder, Ledger};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -33,8 +34,9 @@ use crate::{Handler, settings, socket};
 pub struct Limits {
     /// Largest request frame.
     pub max_request_bytes: u64,
-    /// Bytes of requests waiting for an answer, over all connections; and as many of replies waiting to be sent.
-    pub max_queued_bytes: u64,
+    /// Where requests are counted from their first bytes to their answers, with what they are decoded and inflated to, and replies until the
+    /// socket has them. Its caps bound both over all connections, and over all servers that share it.
+    pub ledger: Arc<Ledger>,
     /// Calls in flight per connection.
     pub max_calls: usize,
     /// Reply bytes unsent per connection.
@@ -56,7 +58,7 @@ impl Limits {
     pub fn from_config(config: &Config) -> Self {
         Self {
             max_request_bytes: config.get(&settings::MAX_REQUEST_SIZE),
-            max_queued_bytes: config.get(&settings::MAX_CALL_QUEUE_SIZE),
+            ledger: capped_ledger(config.get(&settings::MAX_CALL_QUEUE_SIZE)),
             max_calls: config.get(&settings::MAX_CALLS_PER_CONNECTION) as usize,
             max_unsent_bytes: usize::try_from(config.get(&settings::MAX_UNSENT_PER_CONNECTION)).unwrap_or(usize::MAX),
             max_decompressed_bytes: config.get(&settings::MAX_DECOMPRESSED_SIZE),
@@ -69,19 +71,31 @@ impl Limits {
             idle_timeout: Duration::from_millis(config.get(&settings::IDLE_TIMEOUT)),
         }
     }
+
+    /// Counts on `ledger`, which may be shared, and lets no request be larger than what its cap leaves room for beside others.
+    pub fn within(&mut self, ledger: &Arc<Ledger>) {
+        let half = ledger.cap_bytes(Holder::Requests) / 2;
+        self.max_request_bytes = self.max_request_bytes.min(half);
+        self.max_decompressed_bytes = self.max_decompressed_bytes.min(half);
+        self.ledger = ledger.clone();
+    }
 }
 
-/// What a server counts. All since its start, but for the two gauges.
+/// A ledger that knows no budget, with `cap_bytes` for requests and as many for replies.
+pub fn capped_ledger(cap_bytes: u64) -> Arc<Ledger> {
+    let ledger = Ledger::new(u64::MAX);
+    ledger.set_cap(Holder::Requests, cap_bytes);
+    ledger.set_cap(Holder::Replies, cap_bytes);
+    ledger
+}
+
+/// What a server counts. All since its start, but for the gauge.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Gauge: connections open.
     pub connections: AtomicUsize,
     /// Connections closed at once because there were too many.
     pub refused_connections: AtomicU64,
-    /// Gauge: bytes of requests waiting for an answer, and of large ones that have not come wholly.
-    pub queued_bytes: AtomicU64,
-    /// Gauge: bytes of replies that their peers have not taken, what is beyond some KiB for each.
-    pub unsent_bytes: AtomicU64,
     /// Calls received.
     pub calls: base::Adder,
     /// Calls that ended in an exception.
@@ -162,6 +176,11 @@ impl Server {
     /// Where it listens; the port is a real one even when 0 was asked for.
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.address
+    }
+
+    /// Where its requests and replies are counted.
+    pub fn ledger(&self) -> &Arc<Ledger> {
+        &self.shared.limits.ledger
     }
 
     /// What it has counted.
