@@ -1,12 +1,14 @@
 //! Where work goes that reads or writes files: away from Tokio's workers. What users ask for runs on the lanes of the scheduler;
 //! administration, which they cannot hold up there, on Tokio's blocking pool.
 
+use crate::handlers::Answer;
 use crate::server::RegionServer;
 use base::{Interrupted, PausePoint};
 use region::Region;
 use rpc::exception::{Exception, Kind};
-use rpc::{Call, CallResult, Outcome};
+use rpc::{Call, CallResult, Outcome, Responder};
 use scheduler::{Dropped, JobInfo, LaneName};
+use std::sync::Arc;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 use tokio::task::JoinError;
@@ -33,24 +35,83 @@ fn lane_of(region: &Region, priority: u32, ordinary: LaneName) -> LaneName {
     if region.info().table.is_system() || priority > MOST_ORDINARY_PRIORITY { LaneName::Meta } else { ordinary }
 }
 
-/// Answers `call`, a read of `region`, on a lane. It is not begun when its client waits no longer, and learns of that where it pauses.
-pub(crate) fn read_on_lane(
-    server: &RegionServer,
-    region: &Region,
-    call: &Call,
-    work: impl FnOnce(&dyn PausePoint) -> CallResult + Send + 'static,
-) -> Outcome {
-    let cancellation = call.cancellation();
-    // A peer that does not take its replies gets no more of them made.
-    let peer = call.cancellation();
-    let info = JobInfo {
+/// A request with more bytes is decoded and carried out on a lane: a network thread would be held up by it.
+pub(crate) const LARGE_REQUEST_BYTES: usize = 128 * 1024;
+
+/// A call that is answered now or promised an answer, on a network thread or where somebody has taken it on already.
+pub(crate) struct Promiser<'a> {
+    pub call: &'a Call,
+    /// Taken on before.
+    taken: Option<Responder>,
+}
+
+impl<'a> Promiser<'a> {
+    /// Nobody has taken the call on yet.
+    pub(crate) fn new(call: &'a Call) -> Promiser<'a> {
+        Promiser { call, taken: None }
+    }
+
+    /// Takes the call on. At most once.
+    pub(crate) fn responder(&mut self) -> Responder {
+        self.taken.take().unwrap_or_else(|| self.call.responder())
+    }
+}
+
+/// What a lane is told of a call.
+fn info_of(call: &Call) -> JobInfo {
+    let (cancellation, peer) = (call.cancellation(), call.cancellation());
+    JobInfo {
         priority: call.priority.min(MOST_ORDINARY_PRIORITY),
         deadline_us: call.deadline_us,
         is_cancelled: Box::new(move || cancellation.is_cancelled()),
+        // A peer that does not take its replies gets no more of them made.
         admit: Some(Box::new(move || !peer.is_backlogged())),
         ..JobInfo::of_client(call.conn.id)
-    };
-    let (responder, name) = (call.responder(), server.name().to_string());
+    }
+}
+
+/// Has a large request decoded and carried out on the lane of writes by `work`, as it would be on a network thread.
+pub(crate) fn large_on_lane(
+    server: &Arc<RegionServer>,
+    call: Call,
+    work: impl FnOnce(&Arc<RegionServer>, &mut Promiser<'_>) -> Answer + Send + 'static,
+) -> Outcome {
+    let (at, info, runtime) = (server.clone(), info_of(&call), Handle::current());
+    let responder = call.responder();
+    let lane = if call.priority > MOST_ORDINARY_PRIORITY { LaneName::Meta } else { LaneName::Write };
+    let job: scheduler::Job = Box::new(move |run| {
+        if let Err(dropped) = run {
+            return responder.answer(Err(exception_of(dropped, &at.name().to_string())));
+        }
+        // What asks for the runtime's timers finds them.
+        let _entered = runtime.enter();
+        let mut promiser = Promiser { call: &call, taken: Some(responder) };
+        let outcome = work(&at, &mut promiser).unwrap_or_else(Outcome::from);
+        // What it put into the log waits for nobody else's calls.
+        at.logs().into_iter().for_each(|log| log.push());
+        match outcome {
+            Outcome::Promised => {}
+            Outcome::Ready(result) => promiser.responder().answer(result),
+            Outcome::Later(later) => {
+                let responder = promiser.responder();
+                runtime.spawn(async move { responder.answer(later.await) });
+            }
+        }
+    });
+    server.scheduler.submit(lane, info, job);
+    Outcome::Promised
+}
+
+/// Answers the call, a read of `region`, on a lane. It is not begun when its client waits no longer, and learns of that where it pauses.
+pub(crate) fn read_on_lane(
+    server: &RegionServer,
+    region: &Region,
+    promiser: &mut Promiser<'_>,
+    work: impl FnOnce(&dyn PausePoint) -> CallResult + Send + 'static,
+) -> Outcome {
+    let call = promiser.call;
+    let info = info_of(call);
+    let (responder, name) = (promiser.responder(), server.name().to_string());
     let lane = lane_of(region, call.priority, LaneName::Read);
     server.scheduler.submit(
         lane,

@@ -4,15 +4,16 @@ use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use base::{Charge, Holder};
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer};
 use proto::methods::{MethodInfo, Service};
 use proto::pb;
 
 use crate::server::Inbox;
-use crate::{CellCodec, Compressor, Direct, Exception, Responder};
+use crate::{CellCodec, Compressor, Direct, Exception, Kind, Responder};
 
 /// What a connection said about itself. One per connection.
 #[derive(Debug, Clone)]
@@ -59,8 +60,7 @@ pub struct Call {
     pub method: &'static MethodInfo,
     /// The encoded message; see [`Call::decode`].
     pub param: Bytes,
-    /// The cells that came with it, checked.
-    pub cells: CellBlock,
+    pub(crate) cells: IncomingCells,
     /// When the client stops waiting, on [`base::Clock::monotonic_us`]; `None` when it did not say.
     pub deadline_us: Option<u64>,
     /// When it came, on [`base::Clock::monotonic_us`].
@@ -96,7 +96,7 @@ impl Call {
             size_bytes: param.len(),
             held_bytes: param.len(),
             param,
-            cells: CellBlock::from_specs([]),
+            cells: IncomingCells::default(),
             deadline_us: None,
             received_at_us,
             priority: 0,
@@ -118,6 +118,41 @@ impl Call {
         Cancellation(self.inbox.clone())
     }
 
+    /// Gives a call that came over no connection its cells.
+    pub fn set_cells(&mut self, cells: CellBlock) {
+        self.cells = IncomingCells { plain: Some(cells), ..IncomingCells::default() };
+    }
+
+    /// The cells that came with it: inflated where they are compressed, and checked. What they are inflated to counts until the call is gone.
+    /// Cost: one pass over them, each time; large ones are better asked for away from the network threads.
+    ///
+    /// # Errors
+    /// They are damaged, or are no cells, or there is no room for them now.
+    pub fn cells(&self) -> Result<CellBlock, Exception> {
+        if let Some(plain) = &self.cells.plain {
+            return Ok(plain.clone());
+        }
+        if self.cells.bytes.is_empty() {
+            return Ok(CellBlock::default());
+        }
+        let unreadable = |what: String| unreadable(self.cells.address, &self.conn, &what);
+        let codec = self.conn.codec.ok_or_else(|| unreadable("a cell block without a cell codec".to_owned()))?;
+        let plain = match self.conn.compressor {
+            Some(compressor) => {
+                let plain = compressor
+                    .decompress(&self.cells.bytes, self.cells.max_inflated_bytes)
+                    .map_err(|error| unreadable(error.to_string()))?;
+                let charge = self.inbox.ledger().try_charge(Holder::Requests, plain.len() as u64);
+                let charge = charge.ok_or_else(|| queue_is_full(self.cells.address))?;
+                // Asked for twice they are counted once: nobody keeps both.
+                let _ = self.cells.inflated.set(charge);
+                plain
+            }
+            None => self.cells.bytes.clone(),
+        };
+        codec.decode(plain).map_err(|error| unreadable(error.to_string()))
+    }
+
     /// The message as the type that belongs to the method.
     ///
     /// # Errors
@@ -132,6 +167,36 @@ impl Call {
     pub fn has_codec(&self) -> bool {
         self.conn.codec.is_some()
     }
+}
+
+/// The cells of a call as they came.
+#[derive(Debug, Default)]
+pub(crate) struct IncomingCells {
+    pub bytes: Bytes,
+    /// The server's address, for messages.
+    pub address: Option<SocketAddr>,
+    pub max_inflated_bytes: u64,
+    /// What they are inflated to, once that was done.
+    pub inflated: OnceLock<Charge>,
+    /// Of a call over no connection.
+    pub plain: Option<CellBlock>,
+}
+
+/// The exception for a request that cannot be read.
+pub(crate) fn unreadable(address: Option<SocketAddr>, conn: &ConnInfo, what: &str) -> Exception {
+    let message = format!("{} is unable to read call parameter from client {}; {what}", shown(address), conn.peer.ip());
+    Exception::bare(Kind::DoNotRetry, message)
+}
+
+fn shown(address: Option<SocketAddr>) -> String {
+    address.map_or_else(|| "this server".to_owned(), |address| address.to_string())
+}
+
+/// The exception for a request for which there is no room now.
+pub(crate) fn queue_is_full(address: Option<SocketAddr>) -> Exception {
+    let address = shown(address);
+    let message = format!("Call queue is full on {address}, is hbase.ipc.server.max.callqueue.size too small?");
+    Exception::bare(Kind::CallQueueTooBig, message)
 }
 
 /// Whether anybody still waits for the answer to a call. Cheap to clone.

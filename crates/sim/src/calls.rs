@@ -60,7 +60,7 @@ pub async fn send(
     };
     let param = Bytes::from(message.encode_to_vec());
     let (mut call, direct) = Call::direct(Arc::new(conn), method.info(), param, life.clock.monotonic_us());
-    call.cells = cells;
+    call.set_cells(cells);
     let outcome = life.service.call(call)?;
     // What the call put into the log is written when the schedule says so, as at the end of what came over a connection.
     Some(direct.answer(outcome).await)

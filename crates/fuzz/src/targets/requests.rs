@@ -102,7 +102,7 @@ impl Server {
         let (mut call, direct) = Call::direct(Arc::new(conn), info, param, 5);
         if let Some(codec) = codec {
             let Ok(cells) = codec.decode(shared(cells)) else { return };
-            call.cells = cells;
+            call.set_cells(cells);
         }
         runtime.block_on(async {
             let outcome = match info.service {

@@ -61,7 +61,11 @@ struct Echo;
 
 impl Handler for Echo {
     fn call(&self, call: Call) -> Outcome {
-        let answer = Ok(Reply { message: call.param.clone(), cells: call.cells.bytes().clone(), may_have_tags: true });
+        let answer = call.cells().map(|cells| Reply {
+            message: call.param.clone(),
+            cells: cells.bytes().clone(),
+            may_have_tags: true,
+        });
         match call.id % 3 {
             0 if call.has_codec() => Outcome::Ready(answer),
             1 => {

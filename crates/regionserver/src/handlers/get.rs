@@ -1,7 +1,7 @@
 //! Get: answered at once from memory, or on the blocking pool when a file must be read.
 
 use super::{Answer, find_region};
-use crate::blocking::read_on_lane;
+use crate::blocking::{Promiser, read_on_lane};
 use crate::errors::exception_of;
 use crate::server::RegionServer;
 use base::{EffortBudget, ReadMode};
@@ -32,7 +32,7 @@ pub(super) fn get(server: &Arc<RegionServer>, call: Call) -> Answer {
         }
     }
     let (at, target) = (server.clone(), region.clone());
-    Ok(read_on_lane(server, &region, &call, move |pause| {
+    Ok(read_on_lane(server, &region, &mut Promiser::new(&call), move |pause| {
         answer(&at, read(&target, &get, has_codec, ReadMode::MayRead(pause)))
     }))
 }

@@ -9,7 +9,7 @@ use super::get::{is_costly, read_result, refuse_closest_row_before};
 use super::multi_answer::{RegionAnswer, encode};
 use super::mutate::{begin_nonce, check, count, promise, reads_files, settle, settled, written};
 use super::{Answer, admission, find_region};
-use crate::blocking::{on_lane, read_on_lane};
+use crate::blocking::{LARGE_REQUEST_BYTES, Promiser, large_on_lane, on_lane, read_on_lane};
 use crate::endpoints;
 use crate::errors::exception_of;
 use crate::server::RegionServer;
@@ -94,9 +94,17 @@ fn succeeded(index: u32) -> pb::ResultOrException {
 }
 
 pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
+    if call.size_bytes > LARGE_REQUEST_BYTES {
+        return Ok(large_on_lane(server, call, multi_at_once));
+    }
+    multi_at_once(server, &mut Promiser::new(&call))
+}
+
+fn multi_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Answer {
+    let call = promiser.call;
     let request: pb::MultiRequest = call.decode()?;
     refuse_large(server, &request)?;
-    let mut cells = Cells::new(call.cells.clone());
+    let mut cells = Cells::new(call.cells()?);
     let nonce_group = request.nonce_group;
     let old_condition = request.condition.as_ref().map(from_proto::condition).transpose()?;
     let conditional_at_top = old_condition.is_some();
@@ -116,7 +124,7 @@ pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
     let size_limit = server.most_reply_bytes() as usize;
     let answering = Answering { has_codec: call.has_codec(), cells: CellBuffer::new(), inline_bytes: 0, size_limit };
     if delay.is_none() && work.iter().all(is_plain_writes) {
-        return Ok(puts(server, work, &call));
+        return Ok(puts(server, work, promiser));
     }
     if delay.is_none() && work.iter().all(is_gets) {
         if !work.iter().any(has_costly_get) {
@@ -131,7 +139,7 @@ pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
         });
         if let Some(region) = region {
             let (at, has_codec) = (server.clone(), call.has_codec());
-            return Ok(read_on_lane(server, &region, &call, move |pause| {
+            return Ok(read_on_lane(server, &region, promiser, move |pause| {
                 let answering = Answering { has_codec, cells: CellBuffer::new(), inline_bytes: 0, size_limit };
                 gets(&at, &work, answering, ReadMode::MayRead(pause))?
                     .ok_or_else(|| Exception::io("a read that may block said that it would"))
@@ -335,7 +343,7 @@ fn apply(
 }
 
 /// A batch of writes that need only memory: applied at once, one wait for the log at the end.
-fn puts(server: &Arc<RegionServer>, work: Vec<Work>, call: &Call) -> Outcome {
+fn puts(server: &Arc<RegionServer>, work: Vec<Work>, promiser: &mut Promiser<'_>) -> Outcome {
     let mut regions = Vec::with_capacity(work.len());
     let mut commits: Vec<(Commit, usize)> = Vec::new();
     for one in work {
@@ -352,7 +360,7 @@ fn puts(server: &Arc<RegionServer>, work: Vec<Work>, call: &Call) -> Outcome {
     // A batch mostly belongs to one region; its wait is the whole wait.
     if commits.len() <= 1 {
         let Some((commit, at)) = commits.pop() else { return Outcome::Ready(Ok(encode(&regions))) };
-        return promise(server, commit, call, move |outcome| {
+        return promise(server, commit, promiser, move |outcome| {
             if let Err(exception) = outcome {
                 regions[at].fail(&exception);
             }

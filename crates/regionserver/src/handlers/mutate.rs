@@ -2,7 +2,7 @@
 
 use super::get::place_result;
 use super::{Answer, admission, find_region};
-use crate::blocking::on_lane;
+use crate::blocking::{LARGE_REQUEST_BYTES, Promiser, large_on_lane, on_lane};
 use crate::errors::exception_of;
 use crate::nonces::{Begin, Running};
 use crate::server::RegionServer;
@@ -25,9 +25,17 @@ use tokio::sync::oneshot;
 const PROCESSED: &[u8] = b"\x10\x01";
 
 pub(super) fn mutate(server: &Arc<RegionServer>, call: Call) -> Answer {
+    if call.size_bytes > LARGE_REQUEST_BYTES {
+        return Ok(large_on_lane(server, call, mutate_at_once));
+    }
+    mutate_at_once(server, &mut Promiser::new(&call))
+}
+
+fn mutate_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Answer {
+    let call = promiser.call;
     let request: pb::MutateRequest = call.decode()?;
     let region = find_region(server, &request.region)?;
-    let mut cells = Cells::new(call.cells.clone());
+    let mut cells = Cells::new(call.cells()?);
     let condition = request.condition.as_ref().map(from_proto::condition).transpose()?;
     let mutation = from_proto::mutation(request.mutation, &mut cells, request.nonce_group).map_err(|error| {
         // HBase makes a mutation under a condition where it expects illegal arguments
@@ -45,7 +53,7 @@ pub(super) fn mutate(server: &Arc<RegionServer>, call: Call) -> Answer {
     let mut begun = None;
     if delay.is_none() {
         if condition.is_none() && !reads_files(&mutation) {
-            return put(server, &region, &mutation, &call);
+            return put(server, &region, &mutation, promiser);
         }
         if condition.is_some() || counts {
             begun = match mutation.nonce.map(|nonce| server.nonces.begin(nonce)) {
@@ -54,7 +62,7 @@ pub(super) fn mutate(server: &Arc<RegionServer>, call: Call) -> Answer {
                 Some(Begin::AlreadyDone | Begin::Wait(_)) => None,
             };
             if let Some(running) = begun.take() {
-                match change_in_memory(server, &region, condition.as_ref(), &mutation, &call, running) {
+                match change_in_memory(server, &region, condition.as_ref(), &mutation, promiser, running) {
                     Changed::Answered(outcome) => return Ok(outcome),
                     Changed::Failed(error) => return Err(exception_of(&server.judge(error))),
                     Changed::WouldBlock(running) => begun = Some(running),
@@ -97,14 +105,14 @@ fn changed(held: impl Into<Option<bool>>, result: Option<CellBuffer>, has_codec:
     }
 }
 
-fn put(server: &Arc<RegionServer>, region: &Arc<Region>, mutation: &Mutation, call: &Call) -> Answer {
+fn put(server: &Arc<RegionServer>, region: &Arc<Region>, mutation: &Mutation, promiser: &mut Promiser<'_>) -> Answer {
     let applied = region.apply(std::slice::from_ref(mutation)).map_err(|error| exception_of(&server.judge(error)))?;
     let only = applied.results.into_iter().next();
     server.consider_flush(region);
     if let Some(Err(error)) = only {
         return Err(exception_of(&error));
     }
-    Ok(promise(server, applied.commit, call, |result| result.map(|()| processed())))
+    Ok(promise(server, applied.commit, promiser, |result| result.map(|()| processed())))
 }
 
 /// Answers `call` when `commit` is settled: made visible when the log has done what its durability asks. The log goes on
@@ -112,14 +120,14 @@ fn put(server: &Arc<RegionServer>, region: &Arc<Region>, mutation: &Mutation, ca
 pub(super) fn promise(
     server: &Arc<RegionServer>,
     commit: Commit,
-    call: &Call,
+    promiser: &mut Promiser<'_>,
     reply: impl FnOnce(Result<(), Exception>) -> CallResult + Send + 'static,
 ) -> Outcome {
     if commit.is_durable() {
         commit.complete();
         return Outcome::Ready(reply(Ok(())));
     }
-    let (server, responder) = (server.clone(), call.responder());
+    let (server, responder) = (server.clone(), promiser.responder());
     commit.on_done_quietly(move |result| {
         responder.answer(reply(result.map_err(|error| exception_of(&server.judge(error)))));
     });
@@ -140,7 +148,7 @@ fn change_in_memory(
     region: &Arc<Region>,
     condition: Option<&Condition>,
     mutation: &Mutation,
-    call: &Call,
+    promiser: &mut Promiser<'_>,
     running: Running,
 ) -> Changed {
     let (mutations, nonce) = (std::slice::from_ref(mutation), mutation.nonce);
@@ -158,8 +166,8 @@ fn change_in_memory(
         Err(error) => return Changed::Failed(error),
     };
     server.consider_flush(region);
-    let has_codec = call.has_codec();
-    Changed::Answered(promise(server, commit, call, move |outcome| {
+    let has_codec = promiser.call.has_codec();
+    Changed::Answered(promise(server, commit, promiser, move |outcome| {
         running.end(outcome.is_ok() && held != Some(false));
         outcome.map(|()| changed(held, result, has_codec))
     }))

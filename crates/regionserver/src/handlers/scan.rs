@@ -2,7 +2,7 @@
 //! memory. Follows: `RSRpcServices#scan`.
 
 use super::{Answer, find_region, is_overdue};
-use crate::blocking::read_on_lane;
+use crate::blocking::{Promiser, read_on_lane};
 use crate::errors::exception_of;
 use crate::scanners::ScannerError;
 use crate::server::RegionServer;
@@ -111,7 +111,7 @@ pub(super) fn scan(server: &Arc<RegionServer>, call: Call) -> Answer {
     let region = find_region(server, specifier)?;
     let (at, call) = (server.clone(), Arc::new(call));
     let kept = call.clone();
-    Ok(read_on_lane(server, &region, &call, move |pause| {
+    Ok(read_on_lane(server, &region, &mut Promiser::new(&call), move |pause| {
         let result = begin(&at, &kept, &request, Some(pause));
         result.unwrap_or_else(|| Err(Exception::io("a scan that may block said that it would")))
     }))
@@ -134,7 +134,7 @@ fn go_on(server: &Arc<RegionServer>, id: u64, call: Call, request: pb::ScanReque
     let region = scanner.region.clone();
     let (call, checked_out) = (Arc::new(call), CheckedOut { server: server.clone(), id });
     let kept = call.clone();
-    Ok(read_on_lane(server, &region, &call, move |pause| {
+    Ok(read_on_lane(server, &region, &mut Promiser::new(&call), move |pause| {
         let filled = match begins_again.then(|| scanner.begin_again()) {
             Some(Err(error)) => Err(error),
             _ => rows(&checked_out.server, &kept, &request, &scanner, response, Some(pause)),

@@ -132,6 +132,11 @@ impl Inbox {
         Responder { inbox: Some(self.clone()), id, size_bytes }
     }
 
+    /// Where the bytes of calls are counted.
+    pub(crate) fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
+    }
+
     /// How many answers were promised so far.
     pub(super) fn promised(&self) -> u64 {
         self.promised.load(Relaxed)

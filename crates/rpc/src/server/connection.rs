@@ -22,7 +22,7 @@ use super::answers::{Answered, Desk, Inbox, Socket};
 use super::handshake::{Stage, Step, step};
 use super::output::Output;
 use super::{Shared, estimate};
-use crate::call::{Call, CallResult, ConnInfo, Later, Outcome};
+use crate::call::{Call, CallResult, ConnInfo, IncomingCells, Later, Outcome, queue_is_full, unreadable};
 use crate::frame::{Body, FrameError, Front, RequestHead, split_body, take_delimited, take_frame};
 use crate::{Exception, Kind};
 
@@ -430,13 +430,8 @@ impl Connection {
 
     fn prepare(&self, head: RequestHead, rest: Bytes, size_bytes: usize) -> Result<Call, Exception> {
         let (shared, conn) = (&self.shared, &self.conn);
-        let unreadable = |what: String| {
-            let (here, peer) = (shared.address, conn.peer.ip());
-            Exception::bare(
-                Kind::DoNotRetry,
-                format!("{here} is unable to read call parameter from client {peer}; {what}"),
-            )
-        };
+        let address = Some(shared.address);
+        let unreadable = |what: String| unreadable(address, conn, &what);
         if !head.request_param {
             return Err(unreadable(format!(
                 "Invalid request header: call_id: {}, should have param set in it",
@@ -451,22 +446,16 @@ impl Connection {
             split_body(rest, true, head.cell_block_len).map_err(|e| unreadable(e.to_string()))?;
         let decoded_bytes = estimate::decoded_bytes(method.method, &message);
         self.admit(size_bytes as u64 + decoded_bytes)?;
-        let mut held_bytes = size_bytes + decoded_bytes as usize;
-        let cells = if cell_block.is_empty() || !estimate::takes_cells(method.method) {
-            cell::CellBlock::default()
-        } else {
-            let codec = conn.codec.ok_or_else(|| unreadable("a cell block without a cell codec".to_owned()))?;
-            let plain = match conn.compressor {
-                Some(compressor) => compressor
-                    .decompress(&cell_block, shared.limits.max_decompressed_bytes)
-                    .map_err(|e| unreadable(e.to_string()))
-                    .and_then(|plain| {
-                        held_bytes += plain.len();
-                        self.admit(held_bytes as u64).map(|()| plain)
-                    })?,
-                None => cell_block,
-            };
-            codec.decode(plain).map_err(|e| unreadable(e.to_string()))?
+        let held_bytes = size_bytes + decoded_bytes as usize;
+        let cells = match (cell_block.is_empty(), conn.codec) {
+            (true, _) => IncomingCells::default(),
+            (false, None) => return Err(unreadable("a cell block without a cell codec".to_owned())),
+            (false, Some(_)) => IncomingCells {
+                bytes: cell_block,
+                address,
+                max_inflated_bytes: shared.limits.max_decompressed_bytes,
+                ..IncomingCells::default()
+            },
         };
         let received_at_us = shared.clock.monotonic_us();
         let timeout_us = u64::from(head.timeout_ms.max(MIN_TIMEOUT_MS)) * 1000;
@@ -540,9 +529,7 @@ impl Connection {
     }
 
     fn queue_is_full(&self) -> Exception {
-        let address = self.shared.address;
-        let message = format!("Call queue is full on {address}, is hbase.ipc.server.max.callqueue.size too small?");
-        Exception::bare(Kind::CallQueueTooBig, message)
+        queue_is_full(Some(self.shared.address))
     }
 }
 

@@ -10,11 +10,6 @@ const SMALL_BYTES: usize = 8 * 1024;
 /// The columns and attributes of a Get or Scan grow by about this; values do not grow.
 const GROWTH: u64 = 8;
 
-/// Whether a request of `method` may come with cells that somebody looks at.
-pub(super) fn takes_cells(method: Method) -> bool {
-    !matches!(method, Method::ClientGet | Method::ClientScan | Method::ClientExecService)
-}
-
 /// Bytes that `message`, of a call to `method`, takes when decoded, beyond its own. Cost: one pass over the tags of a large Multi.
 pub(super) fn decoded_bytes(method: Method, message: &[u8]) -> u64 {
     if message.len() <= SMALL_BYTES {

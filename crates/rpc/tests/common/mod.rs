@@ -65,9 +65,9 @@ impl Handler for Toy {
                 }),
                 Err(exception) => exception.into(),
             },
-            Method::ClientMulti => Outcome::Ready(Ok(Reply {
+            Method::ClientMulti => Outcome::Ready(call.cells().map(|cells| Reply {
                 message: Bytes::new(),
-                cells: call.cells.bytes().clone(),
+                cells: cells.bytes().clone(),
                 may_have_tags: true,
             })),
             Method::ClientScan => match call.decode::<pb::ScanRequest>() {
