@@ -3,8 +3,8 @@
 mod common;
 
 use basalt_region::{
-    CloseMode, CompactionKind, ErrorKind, FlushReason, FlushRequest, Limits, Region, RegionError, Remedy, Unthrottled,
-    layout, split,
+    CloseMode, CompactionKind, ErrorKind, FlushReason, FlushRequest, Limits, Region, RegionEnv, RegionError,
+    RegionSettings, Remedy, Unthrottled, layout, split,
 };
 use base::Config;
 use bytes::Bytes;
@@ -565,6 +565,44 @@ fn a_row_larger_than_a_row_may_be_is_read_in_pieces() {
     let get = Get::new("r");
     assert!(region.get(&get, &mut out, Residency::MayRead).is_err());
     assert!(region.exists(&get, Residency::MayRead).expect("one cell is enough to know"));
+}
+
+/// However a row is read whole, it may take a part of the memory budget only; in pieces it may have any size.
+#[test]
+fn a_row_read_whole_keeps_to_the_memory_budget() {
+    let mut server = Server::new(NOW);
+    let settings = RegionSettings::from_config(&Config::default()).within_budget(16 << 20);
+    let env = RegionEnv { settings: Arc::new(settings), ..(*server.env).clone() };
+    server.env = Arc::new(env);
+    let region = server.table([family("f"), family("g")]);
+    let value = "x".repeat(100_000);
+    for i in 0..6 {
+        write(&region, &[put("r", "f", &format!("q{i}"), 1, &value), put("r", "g", &format!("q{i}"), 1, &value)]);
+    }
+    for _ in 0..2 {
+        let refused = |error: RegionError| {
+            assert_eq!(error.kind(), ErrorKind::RowTooBig);
+            let text = error.to_string();
+            for part in ["1048576", "hbase.table.max.rowsize", "basalt.memory.size"] {
+                assert!(text.contains(part), "{text}");
+            }
+        };
+        let mut out = CellBuffer::new();
+        refused(region.get(&Get::new("r"), &mut out, Residency::MayRead).expect_err("a Get"));
+        assert!(out.is_empty());
+        let mut scanner = region.scanner(&Scan::default()).expect("opened");
+        refused(scanner.next(&mut Limits::NONE.clone(), &mut out).expect_err("a whole row of a scan"));
+        let cells: Vec<Cell<'_>> = ["q0", "q1", "q2", "q3", "q4", "q5"]
+            .into_iter()
+            .flat_map(|q| ["f", "g"].map(|family| (family, q, LATEST, CellType::Put, "y")))
+            .collect();
+        let append = mutation(MutationKind::Append, "r", &cells);
+        let applied = region.apply(&[append]).expect("applied");
+        refused(applied.results.into_iter().next().expect("one").expect_err("an Append"));
+        let batches = scan(&region, &Scan { batch: Some(4), ..Scan::default() }, 0);
+        assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [4; 3]);
+        flush(&region);
+    }
 }
 
 /// A reference file has no checksum: each bit of one turned over, the region shows what it showed, or stays closed and names it.
