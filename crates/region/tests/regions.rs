@@ -118,6 +118,31 @@ fn memory_counts_do_not_drift_with_flushes() {
     }
 }
 
+/// What is flushed while somebody reads it is still in memory: it counts, though not as what a flush could take away.
+#[test]
+fn flushed_memory_counts_until_its_last_reader_is_gone() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f"), family("g")]);
+    let memory = &server.env.memory;
+    write(&region, &[put("a", "f", "q", 1, "1"), put("a", "g", "q", 1, "1"), put("b", "f", "q", 1, "2")]);
+    let held = memory.memstore_bytes();
+    assert_eq!(memory.pinned_bytes(), 0);
+    let mut first = region.scanner(&Scan::default()).expect("opened");
+    let second = region.scanner(&Scan::default()).expect("opened");
+    flush(&region);
+    assert_eq!((memory.memstore_bytes(), memory.pinned_bytes()), (0, held));
+    let mut out = CellBuffer::new();
+    first.next(&mut Limits::NONE.clone(), &mut out).expect("read");
+    assert_eq!(show_all(&out, 0), ["a/f:q/1/Put=1", "a/g:q/1/Put=1"]);
+    drop(second);
+    assert_eq!(memory.pinned_bytes(), held, "one of them is left");
+    drop(first);
+    assert_eq!(memory.pinned_bytes(), 0);
+    write(&region, &[put("a", "f", "q", 1, "1")]);
+    flush(&region);
+    assert_eq!((memory.memstore_bytes(), memory.pinned_bytes()), (0, 0), "nobody read it");
+}
+
 #[test]
 fn closing_refuses_work_and_keeps_everything() {
     let server = Server::new(NOW);
