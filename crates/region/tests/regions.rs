@@ -592,6 +592,25 @@ fn a_row_larger_than_a_row_may_be_is_read_in_pieces() {
     assert!(region.exists(&get, Residency::MayRead).expect("one cell is enough to know"));
 }
 
+/// Several deletes of a column's latest version in one mutation each take the next older one, whatever stands between them.
+#[test]
+fn repeated_deletes_of_the_latest_version_take_one_version_each() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f").with("VERSIONS", "5")]);
+    for timestamp in 1..=4 {
+        for qualifier in ["p", "q"] {
+            write(&region, &[put("r", "f", qualifier, timestamp, "v")]);
+        }
+    }
+    let latest = |qualifier| ("f", qualifier, LATEST, CellType::Delete, "");
+    let cells = [latest("q"), latest("p"), latest("q"), ("f", "q", 1, CellType::Delete, "")];
+    write(&region, &[mutation(MutationKind::Delete, "r", &cells)]);
+    let mut all = Get::new("r");
+    all.max_versions = 5;
+    let left = ["r/f:p/3/Put=v", "r/f:p/2/Put=v", "r/f:p/1/Put=v", "r/f:q/2/Put=v"];
+    assert_eq!(get(&region, &all, 0), left);
+}
+
 /// However a row is read whole, it may take a part of the memory budget only; in pieces it may have any size.
 #[test]
 fn a_row_read_whole_keeps_to_the_memory_budget() {
