@@ -64,8 +64,8 @@ impl MemoryMeter {
         self.heap_bytes.load(Ordering::Relaxed).max(0) as u64
     }
 
-    /// Memory of segments that are in files but that readers still hold: no flush takes it away, the last of their readers
-    /// does. Whether a write may come in depends on this and [`MemoryMeter::memstore_bytes`] together.
+    /// Memory of segments that are in files but that readers still hold: no flush takes it away, the last of their
+    /// readers does. Whether a write may come in depends on this and [`MemoryMeter::memstore_bytes`] together.
     pub fn pinned_bytes(&self) -> u64 {
         if self.pinned_segments.load(Ordering::Acquire) == 0 {
             return 0;

@@ -418,9 +418,9 @@ impl RegionSettings {
         RegionSettings::read(Arc::new(config.clone()), u64::MAX)
     }
 
-    /// These settings on a server that has `budget_bytes` of memory for everything (`basalt.memory.size`): a row that is
-    /// read whole may take a sixteenth of it, not less than 1 MiB, if [`MAX_ROW_SIZE`] does not say less. Holds for tables
-    /// and families with a CONFIGURATION of their own, too.
+    /// These settings on a server that has `budget_bytes` of memory for everything (`basalt.memory.size`): a row that
+    /// is read whole may take a sixteenth of it, not less than 1 MiB, if [`MAX_ROW_SIZE`] does not say less. Holds for
+    /// tables and families with a CONFIGURATION of their own, too.
     #[must_use]
     pub fn within_budget(self, budget_bytes: u64) -> RegionSettings {
         let cap = (budget_bytes / ROW_PART_OF_BUDGET).max(ROW_SIZE_CAP_MIN_BYTES);

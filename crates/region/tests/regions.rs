@@ -592,7 +592,8 @@ fn a_row_larger_than_a_row_may_be_is_read_in_pieces() {
     assert!(region.exists(&get, Residency::MayRead).expect("one cell is enough to know"));
 }
 
-/// Several deletes of a column's latest version in one mutation each take the next older one, whatever stands between them.
+/// Several deletes of a column's latest version in one mutation each take the next older one, whatever stands between
+/// them.
 #[test]
 fn repeated_deletes_of_the_latest_version_take_one_version_each() {
     let server = Server::new(NOW);

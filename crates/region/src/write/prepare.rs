@@ -89,8 +89,8 @@ fn column_of(cell: CellRef<'_>) -> Column<'_> {
     (cell.family(), cell.qualifier())
 }
 
-/// Cells of a row as a Get answers them, in the order of families and columns, asked for in that order: so each is passed
-/// once, however many columns a mutation changes.
+/// Cells of a row as a Get answers them, in the order of families and columns, asked for in that order: so each is
+/// passed once, however many columns a mutation changes.
 struct OldCells<'a, I: Iterator<Item = CellRef<'a>>> {
     cells: std::iter::Peekable<I>,
     #[cfg(test)]
@@ -217,8 +217,8 @@ impl Region {
         }
     }
 
-    /// For each column of which the mutation deletes the latest version, the timestamps of its newest versions: as many as
-    /// it deletes, the second delete of a column being meant for the second version. Each column is read once.
+    /// For each column of which the mutation deletes the latest version, the timestamps of its newest versions: as many
+    /// as it deletes, the second delete of a column being meant for the second version. Each column is read once.
     fn newest_versions<'m>(
         &self,
         mutation: &'m Mutation,
@@ -359,7 +359,8 @@ fn describe(cell: CellRef<'_>) -> String {
 mod tests {
     use super::*;
 
-    /// An increment of a whole wide row passes each old cell once; columns that are new or named twice cost nothing more.
+    /// An increment of a whole wide row passes each old cell once; columns that are new or named twice cost nothing
+    /// more.
     #[test]
     fn the_old_cells_of_a_wide_row_are_passed_once() {
         const COLUMNS: usize = 5000;
