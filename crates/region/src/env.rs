@@ -4,8 +4,10 @@ use crate::RegionSettings;
 use base::{Clock, Dice};
 use fs::Volume;
 use hfile::BlockCache;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use memstore::Segment;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 /// Shared by all regions of a server.
 #[derive(Clone)]
@@ -39,6 +41,16 @@ impl std::fmt::Debug for RegionEnv {
 pub struct MemoryMeter {
     heap_bytes: AtomicI64,
     data_bytes: AtomicI64,
+    /// Number of `pinned`, so that whoever asks in vain takes no lock.
+    pinned_segments: AtomicUsize,
+    pinned: Mutex<Vec<Pinned>>,
+}
+
+/// A flushed segment that readers may still hold. Nothing but its own readers keeps it.
+#[derive(Debug)]
+struct Pinned {
+    segment: Weak<Segment>,
+    bytes: u64,
 }
 
 impl MemoryMeter {
@@ -47,14 +59,35 @@ impl MemoryMeter {
         Arc::default()
     }
 
-    /// Memory held by all memstores.
+    /// Memory held by all memstores: what a flush can take away.
     pub fn memstore_bytes(&self) -> u64 {
         self.heap_bytes.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    /// Memory of segments that are in files but that readers still hold: no flush takes it away, the last of their
+    /// readers does. Whether a write may come in depends on this and [`MemoryMeter::memstore_bytes`] together.
+    pub fn pinned_bytes(&self) -> u64 {
+        if self.pinned_segments.load(Ordering::Acquire) == 0 {
+            return 0;
+        }
+        let mut pinned = self.pinned.lock();
+        pinned.retain(|pinned| pinned.segment.strong_count() > 0);
+        self.pinned_segments.store(pinned.len(), Ordering::Release);
+        pinned.iter().map(|pinned| pinned.bytes).sum()
     }
 
     /// Bytes of the cells alone.
     pub fn data_bytes(&self) -> u64 {
         self.data_bytes.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    /// The segment is flushed: its bytes count as pinned until nobody holds it.
+    pub(crate) fn pin(&self, segment: &Arc<Segment>) {
+        let mut pinned = self.pinned.lock();
+        // Also when nobody asks the list stays as short as what is held.
+        pinned.retain(|pinned| pinned.segment.strong_count() > 0);
+        pinned.push(Pinned { segment: Arc::downgrade(segment), bytes: segment.grown_bytes() as u64 });
+        self.pinned_segments.store(pinned.len(), Ordering::Release);
     }
 
     pub(crate) fn add(&self, heap: i64, data: i64) {

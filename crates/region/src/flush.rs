@@ -306,6 +306,8 @@ impl Region {
             view.whole_from = view.whole_from.max(read_point);
         });
         store.snapshot_seq_id.store(0, Ordering::Release);
+        // Before it is given back: what is somewhere between the two must not look free.
+        self.env().memory.pin(segment);
         self.grew(-(segment.grown_bytes() as i64), -(segment.data_bytes() as i64));
         outcome.files += 1;
         outcome.bytes += pending.len_bytes();

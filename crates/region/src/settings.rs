@@ -402,16 +402,36 @@ pub struct RegionSettings {
     pub compact_after_bulk_load: bool,
     /// What [`hfile::settings`] say of new files; what a family says of them is not in it.
     pub new_files: WriterOptions,
+    /// Bytes that a row read whole may have at most, whatever is set.
+    row_size_cap_bytes: u64,
     source: Arc<Config>,
 }
+
+/// A row that is read whole may take this part of the memory budget, and at least [`ROW_SIZE_CAP_MIN_BYTES`].
+const ROW_PART_OF_BUDGET: u64 = 16;
+/// What the memory budget leaves to a row at least.
+const ROW_SIZE_CAP_MIN_BYTES: u64 = 1 << 20;
 
 impl RegionSettings {
     /// What `config` says.
     pub fn from_config(config: &Config) -> RegionSettings {
-        RegionSettings::read(Arc::new(config.clone()))
+        RegionSettings::read(Arc::new(config.clone()), u64::MAX)
     }
 
-    fn read(config: Arc<Config>) -> RegionSettings {
+    /// These settings on a server that has `budget_bytes` of memory for everything (`basalt.memory.size`): a row that
+    /// is read whole may take a sixteenth of it, not less than 1 MiB, if [`MAX_ROW_SIZE`] does not say less. Holds for
+    /// tables and families with a CONFIGURATION of their own, too.
+    #[must_use]
+    pub fn within_budget(self, budget_bytes: u64) -> RegionSettings {
+        let cap = (budget_bytes / ROW_PART_OF_BUDGET).max(ROW_SIZE_CAP_MIN_BYTES);
+        RegionSettings {
+            max_row_size_bytes: self.max_row_size_bytes.min(cap),
+            row_size_cap_bytes: self.row_size_cap_bytes.min(cap),
+            ..self
+        }
+    }
+
+    fn read(config: Arc<Config>, row_size_cap_bytes: u64) -> RegionSettings {
         let flush_size_bytes = config.get(&FLUSH_SIZE);
         let compaction_min = if !config.is_set(COMPACTION_MIN.key) && config.is_set(COMPACTION_THRESHOLD.key) {
             config.get(&COMPACTION_THRESHOLD)
@@ -445,7 +465,7 @@ impl RegionSettings {
             compaction_throttle_point_bytes,
             max_cell_size_bytes: config.get(&MAX_CELL_SIZE).max(0) as u64,
             timestamp_slop_ms: config.get(&TIMESTAMP_SLOP),
-            max_row_size_bytes: config.get(&MAX_ROW_SIZE),
+            max_row_size_bytes: config.get(&MAX_ROW_SIZE).min(row_size_cap_bytes),
             cells_per_heartbeat_check: config.get(&CELLS_PER_HEARTBEAT_CHECK),
             on_demand_families: config.get(&ON_DEMAND_FAMILIES),
             delete_expired_files: config.get(&DELETE_EXPIRED_FILES),
@@ -461,6 +481,7 @@ impl RegionSettings {
             verify_bulk_load: config.get(&VERIFY_BULK_LOAD),
             compact_after_bulk_load: config.get(&COMPACT_AFTER_BULK_LOAD),
             new_files: WriterOptions::from_config(&config),
+            row_size_cap_bytes,
             source: config,
         }
     }
@@ -483,7 +504,7 @@ impl RegionSettings {
                 Err(error) => warn(error.given_elsewhere()),
             }
         }
-        Arc::new(RegionSettings::read(Arc::new(config)))
+        Arc::new(RegionSettings::read(Arc::new(config), self.row_size_cap_bytes))
     }
 }
 
@@ -537,5 +558,21 @@ mod tests {
         assert_eq!((table.compaction_min_files, table.flush_size_bytes), (5, 1000));
         let told = told.into_inner();
         assert!(told.len() == 1 && told[0].contains("hbase.hregion.memstore.flush.size = \"plenty\""), "{told:?}");
+    }
+
+    #[test]
+    fn a_row_may_take_a_part_of_the_memory_budget_only() {
+        let mut config = Config::default();
+        let limit =
+            |config: &Config, budget| RegionSettings::from_config(config).within_budget(budget).max_row_size_bytes;
+        assert_eq!(limit(&config, 1 << 40), GIB);
+        assert_eq!(limit(&config, 1 << 30), 64 << 20);
+        assert_eq!(limit(&config, 4 << 20), 1 << 20);
+        config.set(MAX_ROW_SIZE.key, "2000");
+        assert_eq!(limit(&config, 1 << 30), 2000);
+        let server = Arc::new(RegionSettings::from_config(&config).within_budget(1 << 30));
+        let overrides = BTreeMap::from([(MAX_ROW_SIZE.key.to_owned(), GIB.to_string())]);
+        let table = server.with_overrides(&overrides, |text| panic!("{text}"));
+        assert_eq!(table.max_row_size_bytes, 64 << 20, "a table cannot have more than the server");
     }
 }

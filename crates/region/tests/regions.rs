@@ -3,8 +3,8 @@
 mod common;
 
 use basalt_region::{
-    CloseMode, CompactionKind, ErrorKind, FlushReason, FlushRequest, Limits, Region, RegionError, Remedy, Unthrottled,
-    layout, split,
+    CloseMode, CompactionKind, ErrorKind, FlushReason, FlushRequest, Limits, Region, RegionEnv, RegionError,
+    RegionSettings, Remedy, Unthrottled, layout, split,
 };
 use base::Config;
 use bytes::Bytes;
@@ -116,6 +116,31 @@ fn memory_counts_do_not_drift_with_flushes() {
     for round in 0..30 {
         assert_eq!(held(), first, "after {round} more flushes");
     }
+}
+
+/// What is flushed while somebody reads it is still in memory: it counts, though not as what a flush could take away.
+#[test]
+fn flushed_memory_counts_until_its_last_reader_is_gone() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f"), family("g")]);
+    let memory = &server.env.memory;
+    write(&region, &[put("a", "f", "q", 1, "1"), put("a", "g", "q", 1, "1"), put("b", "f", "q", 1, "2")]);
+    let held = memory.memstore_bytes();
+    assert_eq!(memory.pinned_bytes(), 0);
+    let mut first = region.scanner(&Scan::default()).expect("opened");
+    let second = region.scanner(&Scan::default()).expect("opened");
+    flush(&region);
+    assert_eq!((memory.memstore_bytes(), memory.pinned_bytes()), (0, held));
+    let mut out = CellBuffer::new();
+    first.next(&mut Limits::NONE.clone(), &mut out).expect("read");
+    assert_eq!(show_all(&out, 0), ["a/f:q/1/Put=1", "a/g:q/1/Put=1"]);
+    drop(second);
+    assert_eq!(memory.pinned_bytes(), held, "one of them is left");
+    drop(first);
+    assert_eq!(memory.pinned_bytes(), 0);
+    write(&region, &[put("a", "f", "q", 1, "1")]);
+    flush(&region);
+    assert_eq!((memory.memstore_bytes(), memory.pinned_bytes()), (0, 0), "nobody read it");
 }
 
 #[test]
@@ -565,6 +590,64 @@ fn a_row_larger_than_a_row_may_be_is_read_in_pieces() {
     let get = Get::new("r");
     assert!(region.get(&get, &mut out, Residency::MayRead).is_err());
     assert!(region.exists(&get, Residency::MayRead).expect("one cell is enough to know"));
+}
+
+/// Several deletes of a column's latest version in one mutation each take the next older one, whatever stands between
+/// them.
+#[test]
+fn repeated_deletes_of_the_latest_version_take_one_version_each() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f").with("VERSIONS", "5")]);
+    for timestamp in 1..=4 {
+        for qualifier in ["p", "q"] {
+            write(&region, &[put("r", "f", qualifier, timestamp, "v")]);
+        }
+    }
+    let latest = |qualifier| ("f", qualifier, LATEST, CellType::Delete, "");
+    let cells = [latest("q"), latest("p"), latest("q"), ("f", "q", 1, CellType::Delete, "")];
+    write(&region, &[mutation(MutationKind::Delete, "r", &cells)]);
+    let mut all = Get::new("r");
+    all.max_versions = 5;
+    let left = ["r/f:p/3/Put=v", "r/f:p/2/Put=v", "r/f:p/1/Put=v", "r/f:q/2/Put=v"];
+    assert_eq!(get(&region, &all, 0), left);
+}
+
+/// However a row is read whole, it may take a part of the memory budget only; in pieces it may have any size.
+#[test]
+fn a_row_read_whole_keeps_to_the_memory_budget() {
+    let mut server = Server::new(NOW);
+    let settings = RegionSettings::from_config(&Config::default()).within_budget(16 << 20);
+    let env = RegionEnv { settings: Arc::new(settings), ..(*server.env).clone() };
+    server.env = Arc::new(env);
+    let region = server.table([family("f"), family("g")]);
+    let value = "x".repeat(100_000);
+    for i in 0..6 {
+        write(&region, &[put("r", "f", &format!("q{i}"), 1, &value), put("r", "g", &format!("q{i}"), 1, &value)]);
+    }
+    for _ in 0..2 {
+        let refused = |error: RegionError| {
+            assert_eq!(error.kind(), ErrorKind::RowTooBig);
+            let text = error.to_string();
+            for part in ["1048576", "hbase.table.max.rowsize", "basalt.memory.size"] {
+                assert!(text.contains(part), "{text}");
+            }
+        };
+        let mut out = CellBuffer::new();
+        refused(region.get(&Get::new("r"), &mut out, Residency::MayRead).expect_err("a Get"));
+        assert!(out.is_empty());
+        let mut scanner = region.scanner(&Scan::default()).expect("opened");
+        refused(scanner.next(&mut Limits::NONE.clone(), &mut out).expect_err("a whole row of a scan"));
+        let cells: Vec<Cell<'_>> = ["q0", "q1", "q2", "q3", "q4", "q5"]
+            .into_iter()
+            .flat_map(|q| ["f", "g"].map(|family| (family, q, LATEST, CellType::Put, "y")))
+            .collect();
+        let append = mutation(MutationKind::Append, "r", &cells);
+        let applied = region.apply(&[append]).expect("applied");
+        refused(applied.results.into_iter().next().expect("one").expect_err("an Append"));
+        let batches = scan(&region, &Scan { batch: Some(4), ..Scan::default() }, 0);
+        assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [4; 3]);
+        flush(&region);
+    }
 }
 
 /// A reference file has no checksum: each bit of one turned over, the region shows what it showed, or stays closed and names it.

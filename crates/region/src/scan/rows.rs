@@ -511,9 +511,11 @@ impl RowReader {
 
     fn row_too_big(&self, cells: usize) -> RegionError {
         RegionError::RowTooBig(format!(
-            "Max row size allowed: {}, but the row is bigger than that, the row info: {}, already have process row \
-             cells = {cells}, it belong to region = {}",
+            "Max row size allowed: {}, but the row is bigger than that ({} bytes so far; the limit is \
+             hbase.table.max.rowsize, or a sixteenth of basalt.memory.size where that is less), the row info: {}, \
+             already have process row cells = {cells}, it belong to region = {}",
             self.max_row_bytes,
+            self.row_bytes,
             cell::print::to_string_binary(&self.row),
             self.region_name
         ))

@@ -20,6 +20,8 @@ enum Cursor {
 /// A run and a position in it.
 pub(crate) struct Source {
     cursor: Cursor,
+    /// The segment of a cursor in memory, which itself keeps only the cells: the memory meter asks who holds it.
+    _pinned: Option<Arc<Segment>>,
     read_point: u64,
     /// Whether there may be cells newer than the read point.
     checks_read_point: bool,
@@ -121,7 +123,9 @@ pub(crate) fn write_last_on_row(out: &mut Vec<u8>, row: &[u8]) {
 
 impl Source {
     pub(crate) fn memory(segment: &Arc<Segment>, read_point: ReadPoint, rank: u32) -> Source {
-        Source::new(Cursor::Memory(segment.iter()), read_point, read_point != ReadPoint::ALL, rank, i64::MAX)
+        let checks = read_point != ReadPoint::ALL;
+        let source = Source::new(Cursor::Memory(segment.iter()), read_point, checks, rank, i64::MAX);
+        Source { _pinned: Some(segment.clone()), ..source }
     }
 
     pub(crate) fn file(reader: &Arc<Reader>, options: ScanOptions, read_point: ReadPoint, rank: u32) -> Source {
@@ -134,6 +138,7 @@ impl Source {
     fn new(cursor: Cursor, read_point: ReadPoint, checks: bool, rank: u32, max_timestamp: i64) -> Source {
         Source {
             cursor,
+            _pinned: None,
             read_point: read_point.0,
             checks_read_point: checks,
             rank,

@@ -8,6 +8,7 @@ use cell::print::Binary;
 use cell::{CellBuffer, CellRef, CellSpec, CellType, tag};
 use hfile::Residency;
 use model::{Get, Mutation, MutationKind};
+use std::collections::BTreeMap;
 
 const LATEST: i64 = i64::MAX;
 
@@ -79,6 +80,42 @@ impl Prepared {
 /// Whether the cell deletes "the latest version", whichever that is.
 pub(super) fn deletes_latest_version(cell: CellRef<'_>) -> bool {
     cell.type_code() == CellType::Delete.code() && cell.timestamp() == LATEST
+}
+
+/// Family and qualifier.
+type Column<'a> = (&'a [u8], &'a [u8]);
+
+fn column_of(cell: CellRef<'_>) -> Column<'_> {
+    (cell.family(), cell.qualifier())
+}
+
+/// Cells of a row as a Get answers them, in the order of families and columns, asked for in that order: so each is
+/// passed once, however many columns a mutation changes.
+struct OldCells<'a, I: Iterator<Item = CellRef<'a>>> {
+    cells: std::iter::Peekable<I>,
+    #[cfg(test)]
+    passed: usize,
+}
+
+impl<'a, I: Iterator<Item = CellRef<'a>>> OldCells<'a, I> {
+    fn new(cells: I) -> Self {
+        OldCells {
+            cells: cells.peekable(),
+            #[cfg(test)]
+            passed: 0,
+        }
+    }
+
+    /// The column's first cell. It may be asked for again, but no column before it.
+    fn of_column(&mut self, column: Column<'_>) -> Option<CellRef<'a>> {
+        while self.cells.next_if(|cell| column_of(*cell) < column).is_some() {
+            #[cfg(test)]
+            {
+                self.passed += 1;
+            }
+        }
+        self.cells.peek().copied().filter(|cell| column_of(*cell) == column)
+    }
 }
 
 impl Region {
@@ -165,20 +202,14 @@ impl Region {
                 Ok(None)
             }
             MutationKind::Delete => {
-                for (i, cell) in mutation.cells.iter().enumerate() {
+                let mut newest = self.newest_versions(mutation, residency)?;
+                for cell in &mutation.cells {
                     prepared.touch(self.store_index(cell.family()));
-                    let timestamp = if deletes_latest_version(cell) {
-                        let same_column = |earlier: &CellRef<'_>| {
-                            deletes_latest_version(*earlier)
-                                && earlier.family() == cell.family()
-                                && earlier.qualifier() == cell.qualifier()
-                        };
-                        let nth = 1 + mutation.cells.iter().take(i).filter(same_column).count();
-                        self.nth_version(cell, nth, residency)?.unwrap_or(prepared.now)
-                    } else {
-                        prepared.now
+                    let version = match deletes_latest_version(cell) {
+                        true => newest.get_mut(&column_of(cell)).and_then(Iterator::next),
+                        false => None,
                     };
-                    prepared.push(cell, timestamp);
+                    prepared.push(cell, version.unwrap_or(prepared.now));
                 }
                 Ok(None)
             }
@@ -186,17 +217,31 @@ impl Region {
         }
     }
 
-    /// Timestamp of the `nth` newest version of the cell's column.
-    fn nth_version(&self, cell: CellRef<'_>, nth: usize, residency: Residency) -> Result<Option<i64>> {
-        let mut get = Get::new(bytes::Bytes::copy_from_slice(cell.row()));
-        get.columns.insert(
-            bytes::Bytes::copy_from_slice(cell.family()),
-            vec![bytes::Bytes::copy_from_slice(cell.qualifier())],
-        );
-        get.max_versions = nth as u32;
+    /// For each column of which the mutation deletes the latest version, the timestamps of its newest versions: as many
+    /// as it deletes, the second delete of a column being meant for the second version. Each column is read once.
+    fn newest_versions<'m>(
+        &self,
+        mutation: &'m Mutation,
+        residency: Residency,
+    ) -> Result<BTreeMap<Column<'m>, std::vec::IntoIter<i64>>> {
+        let mut wanted: BTreeMap<Column<'m>, u32> = BTreeMap::new();
+        for cell in mutation.cells.iter().filter(|cell| deletes_latest_version(*cell)) {
+            *wanted.entry(column_of(cell)).or_default() += 1;
+        }
+        let mut newest = BTreeMap::new();
         let mut found = CellBuffer::new();
-        self.read_row(&get, ReadPoint::ALL, residency, &mut found)?;
-        Ok((found.len() >= nth).then(|| found.get(nth - 1).timestamp()))
+        for (column, count) in wanted {
+            let mut get = Get::new(mutation.row.clone());
+            let (family, qualifier) =
+                (bytes::Bytes::copy_from_slice(column.0), bytes::Bytes::copy_from_slice(column.1));
+            get.columns.insert(family, vec![qualifier]);
+            get.max_versions = count;
+            found.clear();
+            self.read_row(&get, ReadPoint::ALL, residency, &mut found)?;
+            let timestamps: Vec<i64> = found.iter_from(0).map(|cell| cell.timestamp()).collect();
+            newest.insert(column, timestamps.into_iter());
+        }
+        Ok(newest)
     }
 
     fn prepare_change(
@@ -220,11 +265,12 @@ impl Region {
 
         // HBase answers in the order of families and columns.
         let mut deltas: Vec<CellRef<'_>> = mutation.cells.iter().collect();
-        deltas.sort_by(|a, b| (a.family(), a.qualifier()).cmp(&(b.family(), b.qualifier())));
+        deltas.sort_by(|a, b| column_of(*a).cmp(&column_of(*b)));
         let mut result = mutation.return_results.then(CellBuffer::new);
         let (mut value, mut tags) = (Vec::new(), Vec::new());
+        let mut before = OldCells::new(old.iter_from(0));
         for delta in deltas {
-            let current = old.iter_from(0).find(|c| c.family() == delta.family() && c.qualifier() == delta.qualifier());
+            let current = before.of_column(column_of(delta));
             value.clear();
             if mutation.kind == MutationKind::Increment {
                 let amount = long_value(delta)?;
@@ -307,4 +353,44 @@ fn describe(cell: CellRef<'_>) -> String {
         cell.value().len(),
         cell.seq_id()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An increment of a whole wide row passes each old cell once; columns that are new or named twice cost nothing
+    /// more.
+    #[test]
+    fn the_old_cells_of_a_wide_row_are_passed_once() {
+        const COLUMNS: usize = 5000;
+        let name = |i: usize| format!("q{i:05}");
+        let mut old = CellBuffer::new();
+        for family in [&b"f"[..], b"g"] {
+            for i in (0..COLUMNS).step_by(2) {
+                let name = name(i);
+                let spec = CellSpec {
+                    row: b"r",
+                    family,
+                    qualifier: name.as_bytes(),
+                    timestamp: 1,
+                    type_code: CellType::Put.code(),
+                    value: b"v",
+                    tags: b"",
+                };
+                old.push_spec(&spec, SeqId(1));
+            }
+        }
+        let mut before = OldCells::new(old.iter_from(0));
+        for family in [&b"f"[..], b"g"] {
+            for i in 0..COLUMNS {
+                let name = name(i);
+                for _ in 0..2 {
+                    let found = before.of_column((family, name.as_bytes()));
+                    assert_eq!(found.map(column_of), (i % 2 == 0).then_some((family, name.as_bytes())));
+                }
+            }
+        }
+        assert!(before.passed <= old.len(), "{} steps for {} cells", before.passed, old.len());
+    }
 }
