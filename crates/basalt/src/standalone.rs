@@ -260,7 +260,7 @@ async fn serve(
         clock: clock.clone(),
         dice: dice.clone(),
         cache: BlockCache::new(cache_bytes),
-        settings: Arc::new(RegionSettings::from_config(&config)),
+        settings: Arc::new(RegionSettings::from_config(&config).within_budget(budget_bytes)),
         memory: MemoryMeter::new(),
         server_name: Arc::from(server_name.to_string()),
     });

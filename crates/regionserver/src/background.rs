@@ -2,7 +2,7 @@
 
 use crate::server::{CompactionRequest, RegionServer};
 use crate::settings;
-use base::Clock;
+use base::{Clock, Holder};
 use parking_lot::Mutex;
 use region::{CompactionKind, FlushRequest, Region, Throttle};
 use std::sync::Arc;
@@ -288,8 +288,23 @@ fn clean_mob_files(server: &Arc<RegionServer>) {
     }
 }
 
-/// Above the low mark: flushes the regions that hold the most.
+/// Flushed memstores that readers still hold may be one part in so many of what memstores may have.
+const MOST_PINNED_PART: u64 = 8;
+/// A scanner that nobody has used for so long is given up where memory is short.
+const IDLE_SCANNER_MS: u64 = 1000;
+
+/// Has scanners let go of memory that is in files already. Above the low mark: flushes the regions that hold the most.
 fn relieve_memory(server: &Arc<RegionServer>) {
+    let memory = &server.env.memory;
+    let most_pinned = server.marks.limit_bytes / MOST_PINNED_PART;
+    if memory.pinned_bytes() > most_pinned {
+        let closed = server.scanners.close_idle(IDLE_SCANNER_MS, || memory.pinned_bytes() > most_pinned);
+        if closed > 0 {
+            tracing::info!("{closed} idle scanners were closed: they held memstores that are in files already");
+        }
+    }
+    server.ledger.report(Holder::Memstores, memory.memstore_bytes() + memory.pinned_bytes());
+    server.ledger.report(Holder::BlockCache, server.env.cache.stats().used_bytes);
     let held = server.env.memory.memstore_bytes();
     if held < server.marks.low_bytes {
         return;

@@ -41,15 +41,20 @@ struct Entry<S> {
     checked_out: bool,
 }
 
-struct Closed {
-    id: u64,
-    next_call_seq: u64,
-    forget_us: u64,
-}
-
 struct State<S> {
     open: FxHashMap<u64, Entry<S>>,
-    closed: VecDeque<Closed>,
+    /// Of those that closed themselves, which call would have been next.
+    closed: FxHashMap<u64, u64>,
+    /// The same by the time at which they are forgotten.
+    closed_order: VecDeque<(u64, u64)>,
+}
+
+impl<S> State<S> {
+    fn forget_oldest(&mut self) {
+        if let Some((_, id)) = self.closed_order.pop_front() {
+            self.closed.remove(&id);
+        }
+    }
 }
 
 /// The open scanners of a server.
@@ -64,7 +69,7 @@ impl<S> Scanners<S> {
     /// None open. Ids begin at `first_id`, which should differ from one life of the server to the next, so that a
     /// client's old id is unknown rather than somebody else's.
     pub fn new(clock: Arc<dyn Clock>, lease_ms: u64, first_id: u64) -> Scanners<S> {
-        let state = State { open: FxHashMap::default(), closed: VecDeque::new() };
+        let state = State { open: FxHashMap::default(), closed: FxHashMap::default(), closed_order: VecDeque::new() };
         Scanners { state: Mutex::new(state), clock, lease_us: lease_ms * 1000, next_id: first_id.into() }
     }
 
@@ -88,11 +93,11 @@ impl<S> Scanners<S> {
     pub fn check_out(&self, id: u64, call_seq: Option<u64>) -> Result<Arc<S>, ScannerError> {
         let mut state = self.state.lock();
         let Some(entry) = state.open.get_mut(&id) else {
-            return Err(match state.closed.iter().find(|closed| closed.id == id) {
-                Some(closed) => match call_seq {
+            return Err(match state.closed.get(&id) {
+                Some(next_call_seq) => match call_seq {
                     // One more than was next when it closed: so HBase counts.
-                    Some(got) if got != closed.next_call_seq + 1 => {
-                        ScannerError::OutOfOrder { expected: closed.next_call_seq + 1, got }
+                    Some(got) if got != next_call_seq + 1 => {
+                        ScannerError::OutOfOrder { expected: next_call_seq + 1, got }
                     }
                     _ => ScannerError::AlreadyClosed,
                 },
@@ -138,9 +143,10 @@ impl<S> Scanners<S> {
         let Some(entry) = state.open.remove(&id) else { return };
         if remember {
             let forget_us = self.clock.monotonic_us() + self.lease_us;
-            state.closed.push_back(Closed { id, next_call_seq: entry.next_call_seq, forget_us });
-            if state.closed.len() > CLOSED_REMEMBERED {
-                state.closed.pop_front();
+            state.closed.insert(id, entry.next_call_seq);
+            state.closed_order.push_back((forget_us, id));
+            if state.closed_order.len() > CLOSED_REMEMBERED {
+                state.forget_oldest();
             }
         }
         drop(state);
@@ -160,8 +166,8 @@ impl<S> Scanners<S> {
     pub fn expire(&self) -> usize {
         let now_us = self.clock.monotonic_us();
         let mut state = self.state.lock();
-        while state.closed.front().is_some_and(|closed| closed.forget_us <= now_us) {
-            state.closed.pop_front();
+        while state.closed_order.front().is_some_and(|(forget_us, _)| *forget_us <= now_us) {
+            state.forget_oldest();
         }
         let expired: Vec<u64> =
             state.open.iter().filter(|(_, e)| !e.checked_out && e.expires_us <= now_us).map(|(id, _)| *id).collect();
@@ -178,6 +184,31 @@ impl<S> Scanners<S> {
         let entries: Vec<_> = ids.iter().filter_map(|id| state.open.remove(id)).collect();
         drop(state);
         drop(entries);
+    }
+
+    /// Closes scanners that no call has used for `idle_ms`, the longest unused first, as long as `go_on`; returns how many. Their clients
+    /// open new ones where they were.
+    pub fn close_idle(&self, idle_ms: u64, go_on: impl Fn() -> bool) -> usize {
+        let used_before_us = (self.clock.monotonic_us() + self.lease_us).saturating_sub(idle_ms * 1000);
+        let mut idle: Vec<(u64, u64)> = {
+            let state = self.state.lock();
+            let unused = state.open.iter().filter(|(_, e)| !e.checked_out && e.expires_us <= used_before_us);
+            unused.map(|(id, e)| (e.expires_us, *id)).collect()
+        };
+        idle.sort_unstable();
+        let mut closed = 0;
+        for (expires_us, id) in idle {
+            if !go_on() {
+                break;
+            }
+            let mut state = self.state.lock();
+            let is_unused = state.open.get(&id).is_some_and(|e| !e.checked_out && e.expires_us == expires_us);
+            let entry = if is_unused { state.open.remove(&id) } else { None };
+            drop(state);
+            closed += usize::from(entry.is_some());
+            drop(entry);
+        }
+        closed
     }
 
     /// Number of open scanners.
@@ -236,5 +267,21 @@ mod tests {
         assert_eq!(scanners.check_out(a, Some(1)).err(), Some(ScannerError::Unknown(a)));
         scanners.check_in(b);
         assert_eq!(scanners.len(), 1);
+    }
+
+    #[test]
+    fn the_longest_unused_scanners_are_closed_first_and_no_more_than_need_be() {
+        let (clock, scanners) = scanners();
+        let ids: Vec<u64> = ["a", "b", "c", "d"].map(|name| scanners.open(Arc::new(name))).to_vec();
+        for id in &ids[..3] {
+            scanners.check_in(*id);
+            clock.advance_ms(1000);
+        }
+        scanners.renew(ids[0], None).expect("it is there");
+        assert_eq!(scanners.close_idle(500, || scanners.len() > 3), 1);
+        assert_eq!(scanners.check_out(ids[1], None).err(), Some(ScannerError::Unknown(ids[1])));
+        clock.advance_ms(400);
+        assert_eq!(scanners.close_idle(500, || true), 1, "a was used lately, and d is in a call");
+        assert_eq!(scanners.len(), 2);
     }
 }

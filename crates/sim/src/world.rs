@@ -173,7 +173,7 @@ impl World {
             clock: clock.clone(),
             dice: self.dice.clone(),
             cache: BlockCache::new(256 << 10),
-            settings: Arc::new(RegionSettings::from_config(&self.config)),
+            settings: Arc::new(RegionSettings::from_config(&self.config).within_budget(MEMORY_BUDGET_BYTES)),
             memory: MemoryMeter::new(),
             server_name: Arc::from(name.to_string()),
         });

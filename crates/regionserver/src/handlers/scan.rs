@@ -6,7 +6,7 @@ use crate::blocking::{Promiser, read_on_lane};
 use crate::errors::exception_of;
 use crate::scanners::ScannerError;
 use crate::server::RegionServer;
-use base::PausePoint;
+use base::{Charge, Holder, PausePoint};
 use bytes::Bytes;
 use cell::CellBuffer;
 use hfile::Residency;
@@ -41,7 +41,11 @@ pub(crate) struct OpenScanner {
     /// Length of the reply before.
     last_reply_bytes: AtomicUsize,
     state: Mutex<State>,
+    _charge: Charge,
 }
+
+/// What an open scanner is taken to need: its places in files and memstores, and a part of the block that it is in.
+const SCANNER_BYTES: u64 = 4 * 1024;
 
 struct State {
     scanner: RegionScanner,
@@ -354,7 +358,15 @@ fn open(
     };
     response.mvcc_read_point = Some(scanner.read_point().0);
     response.ttl = Some(u32::try_from(server.scanners.lease_ms()).unwrap_or(u32::MAX));
+    let charge = server.ledger.try_charge(Holder::Scanners, SCANNER_BYTES).ok_or_else(|| {
+        Exception::region_too_busy(format!(
+            "{} scanners are open on {}, as many as there is memory for: close some, or raise basalt.memory.size",
+            server.scanners.len(),
+            server.name
+        ))
+    })?;
     let open = Arc::new(OpenScanner {
+        _charge: charge,
         region,
         need_cursor: scan.need_cursor,
         max_result_size: scan.max_result_size,
