@@ -43,15 +43,23 @@ pub const BLOCK_CACHE_FRACTION: Setting<f64> = Setting {
     doc: "Share of the memory budget for cached blocks.",
 };
 
+/// Key of the address that everything listens on.
+pub const BIND_KEY: &str = "basalt.bind";
+
 /// Keys with text values, which have no bounds to check.
 pub const TEXT_KEYS: &[(&str, &str, &str)] = &[
     ("hbase.rootdir", "./basalt-data", "Where the data is: a directory, or a file: URL of one."),
-    ("hbase.master.ipc.address", "0.0.0.0", "Address that the master listens on."),
-    ("hbase.regionserver.ipc.address", "0.0.0.0", "Address that the region server listens on."),
-    ("hbase.zookeeper.property.clientPortAddress", "0.0.0.0", "Address that the ZooKeeper endpoint listens on."),
-    ("hbase.master.hostname", "localhost", "Host name of the master that clients are told."),
-    ("hbase.unsafe.regionserver.hostname", "localhost", "Host name of the region server that clients are told."),
-    ("hbase.master.info.bindAddress", "0.0.0.0", "Address that the status pages listen on."),
+    (
+        BIND_KEY,
+        "localhost",
+        "Address that everything listens on: by default clients on this machine alone are let in. 0.0.0.0 opens it to all, without authentication.",
+    ),
+    ("hbase.master.ipc.address", "basalt.bind", "Address that the master listens on."),
+    ("hbase.regionserver.ipc.address", "basalt.bind", "Address that the region server listens on."),
+    ("hbase.zookeeper.property.clientPortAddress", "basalt.bind", "Address that the ZooKeeper endpoint listens on."),
+    ("hbase.master.hostname", "by basalt.bind", "Host name of the master that clients are told."),
+    ("hbase.unsafe.regionserver.hostname", "by basalt.bind", "Host name of the region server that clients are told."),
+    ("hbase.master.info.bindAddress", "basalt.bind", "Address that the status pages listen on."),
     ("hbase.cluster.distributed", "false", "Only false is served by this version."),
     ("zookeeper.znode.parent", "/hbase", "Root of HBase's nodes in the ZooKeeper endpoint."),
     ("hbase.zookeeper.quorum", "localhost", "Read by clients; the standalone server is its own quorum."),

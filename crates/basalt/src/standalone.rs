@@ -27,9 +27,15 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 /// How long open calls may take to end when the server stops.
-const DRAIN: Duration = Duration::from_secs(5);
+const DRAIN: Duration = Duration::from_secs(2);
 
-/// Threads for administration, the master and status pages. What users read and write has threads of its own.
+/// For so much of that time long calls go on as if nothing were.
+const LONG_CALLS_DRAIN: Duration = Duration::from_secs(1);
+
+/// How long a stop waits for the disk beyond the time for flushes: then the process ends as if it were killed, which loses nothing.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+
+/// Threads for administration and the master. What users read and write has threads of its own, and so have the status pages.
 const ADMINISTRATION_THREADS: usize = 64;
 
 /// Why the process ends.
@@ -140,13 +146,40 @@ fn raise_descriptor_limit() -> u64 {
     }
 }
 
+/// Where to listen: as `key` says, else as `basalt.bind` does, else for this machine alone.
 fn address(config: &Config, key: &str, port: u16) -> Result<SocketAddr> {
-    let text = config.text(key).unwrap_or("0.0.0.0").trim();
+    let (key, text) = match (config.text(key), config.text(settings::BIND_KEY)) {
+        (Some(text), _) => (key, text.trim()),
+        (None, Some(text)) => (settings::BIND_KEY, text.trim()),
+        (None, None) => (settings::BIND_KEY, "localhost"),
+    };
     let ip: IpAddr = match text {
         "localhost" => IpAddr::from([127, 0, 0, 1]),
         other => other.parse().map_err(|_| anyhow!("{key} = {other} is not an IP address"))?,
     };
     Ok(SocketAddr::new(ip, port))
+}
+
+/// The name under which clients find what listens on `ip`.
+fn advertised_host(ip: IpAddr) -> String {
+    if ip.is_loopback() {
+        return "localhost".to_owned();
+    }
+    if !ip.is_unspecified() {
+        return ip.to_string();
+    }
+    let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    // A name that nobody can look up, here at least, is of no use elsewhere.
+    let is_known =
+        std::net::ToSocketAddrs::to_socket_addrs(&(own.as_str(), 0)).is_ok_and(|mut all| all.next().is_some());
+    if is_known {
+        return own;
+    }
+    tracing::warn!(
+        "the name of this machine, {own}, has no address: clients elsewhere need hbase.master.hostname and \
+         hbase.unsafe.regionserver.hostname"
+    );
+    "localhost".to_owned()
 }
 
 fn port_error(what: &str, key: &str, address: SocketAddr, error: &std::io::Error) -> anyhow::Error {
@@ -216,10 +249,15 @@ async fn serve(
     let info_port = info_server.as_ref().map(|server| server.local_addr().port());
 
     let start_code = u64::try_from(clock.now_ms().0).unwrap_or_default();
-    let host = |key: &str| config.text(key).unwrap_or("localhost").trim().to_owned();
-    let master_name = ServerName::new(&host("hbase.master.hostname"), master_port.local_addr().port(), start_code);
-    let server_name =
-        ServerName::new(&host("hbase.unsafe.regionserver.hostname"), region_port.local_addr().port(), start_code);
+    let host = |key: &str, bound: SocketAddr| match config.text(key) {
+        Some(name) => name.trim().to_owned(),
+        None => advertised_host(bound.ip()),
+    };
+    let master_bound = master_port.local_addr();
+    let master_name = ServerName::new(&host("hbase.master.hostname", master_bound), master_bound.port(), start_code);
+    let region_bound = region_port.local_addr();
+    let region_host = host("hbase.unsafe.regionserver.hostname", region_bound);
+    let server_name = ServerName::new(&region_host, region_bound.port(), start_code);
 
     // The directory, and what an earlier life left in its logs.
     let (volume_, dice_, config_, clock_, name) =
@@ -318,12 +356,13 @@ async fn serve(
     publish(&znodes, &cluster_id, &master_name, &server_name, info_port)?;
     let listening = [("ZooKeeper", zk_port), ("master", master_name.port), ("region server", server_name.port)];
     pages.set_ready(&server, &master, &listening, info_port);
-    let info_task = info_server.map(|server| {
+    let info_thread = info_server.map(|server| {
         let mut stop = stop.clone();
-        tokio::spawn(server.run(async move { drop(stop.wait_for(|stop| *stop).await) }))
+        status_pages_thread(server, async move { drop(stop.wait_for(|stop| *stop).await) })
     });
+    let info_thread = info_thread.transpose().context("cannot start a thread for the status pages")?;
     serves.store(true, Ordering::SeqCst);
-    announce(&root, &listening, info_port, &server_name);
+    announce(&root, &listening, info_port, &server_name, region_bound.ip());
 
     let end = tokio::select! {
         end = ended.recv() => end.unwrap_or_else(|| End::Fatal("every part of the server is gone".into())),
@@ -343,12 +382,23 @@ async fn serve(
     master.stop();
     znodes.clear_running(true)?;
     let _ = stop_sender.send(true);
-    tokio::join!(region_port.shutdown(DRAIN), master_port.shutdown(DRAIN));
-    let closing = server.clone();
-    let closed = tokio::task::spawn_blocking(move || {
-        let closed = closing.stop(CloseMode::Flush);
+    let (closing, calls) = (server.clone(), server.clone());
+    let end_calls = async move {
+        tokio::time::sleep(LONG_CALLS_DRAIN).await;
+        calls.stop_calls();
+    };
+    let drained = async { tokio::join!(region_port.shutdown(DRAIN), master_port.shutdown(DRAIN)) };
+    tokio::select! {
+        _ = drained => {}
+        () = async { end_calls.await; std::future::pending().await } => {}
+    }
+    let flush_for = Duration::from_millis(config.get(&regionserver::settings::STOP_FLUSH_TIMEOUT_MS));
+    // A thread of its own: the pool for administration may be full of calls that wait for the disk.
+    let (closed_sender, closed) = tokio::sync::oneshot::channel();
+    let close = move || {
+        let closed = closing.stop_within(CloseMode::Flush, Some(flush_for));
         let mut log_closed = log.close().and(meta_log.close());
-        if closed.is_ok() && log_closed.is_ok() {
+        if matches!(closed, Ok(0)) && log_closed.is_ok() {
             // hbase:meta is in its files: the next start has nothing of it to replay. Everybody's log stays for that start: clients
             // whose answers were lost come back with nonces that only the log knows.
             log_closed = meta_log.archive_flushed().map(drop);
@@ -356,17 +406,46 @@ async fn serve(
         for syncer in syncers {
             let _ = syncer.join();
         }
-        (closed, log_closed)
-    })
-    .await?;
-    let _ = endpoint_task.await;
-    if let Some(task) = info_task {
-        let _ = task.await;
+        let _ = closed_sender.send((closed, log_closed));
+    };
+    std::thread::Builder::new().name("stop".into()).spawn(close).context("cannot start a thread to stop")?;
+    let Ok(closed) = tokio::time::timeout(flush_for + STOP_GRACE, closed).await else {
+        tracing::warn!("stopped while regions were being flushed: the next start replays what they hold from the log");
+        return Ok(());
+    };
+    let (closed, log_closed) = closed.context("the stop failed; the next start recovers from the log")?;
+    let _ = tokio::time::timeout(STOP_GRACE, endpoint_task).await;
+    drop(info_thread);
+    let left_to_log = closed.context("not every region could be closed; the next start recovers from the log")?;
+    log_closed.context("the log could not be closed; the next start recovers from it")?;
+    if left_to_log == 0 {
+        tracing::info!("stopped");
+    } else {
+        tracing::warn!(
+            "stopped; {left_to_log} regions were not flushed within {} = {} ms: the next start replays what they hold from the log",
+            regionserver::settings::STOP_FLUSH_TIMEOUT_MS.key,
+            flush_for.as_millis()
+        );
     }
-    closed.0.context("not every region could be closed; the next start recovers from the log")?;
-    closed.1.context("the log could not be closed; the next start recovers from it")?;
-    tracing::info!("stopped");
     Ok(())
+}
+
+/// Serves the status pages on threads that nothing else uses: one for the connections, two that draw.
+fn status_pages_thread(
+    server: web::Server,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<std::thread::JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .thread_name("status-pages")
+        .max_blocking_threads(2)
+        .build()?;
+    std::thread::Builder::new().name("status-pages".into()).spawn(move || {
+        if let Err(error) = runtime.block_on(server.run(shutdown)) {
+            tracing::warn!("the status pages have ended: {error}");
+        }
+        runtime.shutdown_background();
+    })
 }
 
 fn publish(
@@ -384,13 +463,14 @@ fn publish(
     Ok(())
 }
 
-fn announce(root: &Path, listening: &[(&str, u16)], info_port: Option<u16>, server: &ServerName) {
+fn announce(root: &Path, listening: &[(&str, u16)], info_port: Option<u16>, server: &ServerName, bound: IpAddr) {
     let mut ports: Vec<String> = listening.iter().map(|(name, port)| format!("{name} {port}")).collect();
     ports.extend(info_port.map(|port| format!("status pages {port}")));
     let zk_port = listening[0].1;
     println!("Basalt {} is ready.", env!("CARGO_PKG_VERSION"));
     println!("  data       {}", root.display());
-    println!("  listening  {}", ports.join(", "));
+    let reach = if bound.is_loopback() { " (this machine alone; -D basalt.bind=0.0.0.0 opens it)" } else { "" };
+    println!("  listening  {}{reach}", ports.join(", "));
     println!("  connect    hbase.zookeeper.quorum={}  hbase.zookeeper.property.clientPort={zk_port}", server.host);
     println!("  stop       Ctrl-C, or kill {}", std::process::id());
 }

@@ -5,6 +5,7 @@ mod common;
 
 use common::{Scratch, Server, Tester, start_refused};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
 
 /// Every file below a directory with its bytes.
@@ -64,6 +65,46 @@ async fn it_starts_serves_stops_and_comes_back() {
     assert_eq!(tester.get(&regions[1], "x").await.expect("get"), Some(b"2".to_vec()));
     assert_eq!(tester.get(&regions[0], "b").await.expect("get"), Some(b"3".to_vec()), "acknowledged before the kill");
     assert_eq!(server.terminate().code(), Some(0));
+}
+
+/// A stop has no time to flush: everything is in the log, hbase:meta included, and comes back.
+#[tokio::test]
+async fn what_a_stop_does_not_flush_is_replayed() {
+    let scratch = Scratch::new("left-to-log");
+    let root = scratch.join("data");
+    let server = Server::start(&root, &["basalt.stop.flush.timeout=0"]);
+    let tester = Tester::connect(&server).await;
+    tester.create_table("t", &["m"]).await;
+    let regions = tester.regions("t").await;
+    tester.put(&regions[0], "a", "1").await.expect("put");
+    tester.put(&regions[1], "x", "2").await.expect("put");
+    assert_eq!(server.terminate().code(), Some(0));
+    let of_meta = contents(&root).into_keys().any(|path| path.contains("/WALs/") && path.ends_with(".meta"));
+    assert!(of_meta, "the log of hbase:meta is needed still");
+
+    let server = Server::start(&root, &[]);
+    let tester = Tester::connect(&server).await;
+    assert_eq!(tester.get(&regions[0], "a").await.expect("get"), Some(b"1".to_vec()));
+    assert_eq!(tester.get(&regions[1], "x").await.expect("get"), Some(b"2".to_vec()));
+    assert_eq!(server.terminate().code(), Some(0));
+}
+
+/// Nobody is let in from elsewhere unless somebody said so.
+#[tokio::test]
+async fn it_listens_for_its_own_machine_unless_it_is_opened() {
+    let scratch = Scratch::new("bind");
+    let server = Server::start(&scratch.join("closed"), &[]);
+    let line = |server: &Server| server.announcement.iter().find(|line| line.contains("listening")).cloned();
+    assert!(line(&server).is_some_and(|line| line.contains("basalt.bind=0.0.0.0 opens it")));
+    // All of 127/8 is this machine's, and only one address of it is bound.
+    let elsewhere = SocketAddr::from(([127, 0, 0, 2], server.region_port));
+    assert!(std::net::TcpStream::connect(elsewhere).is_err());
+    drop(server);
+    let server = Server::start(&scratch.join("open"), &["basalt.bind=0.0.0.0", "hbase.master.ipc.address=127.0.0.1"]);
+    assert!(line(&server).is_some_and(|line| !line.contains("opens it")));
+    let elsewhere = |port| std::net::TcpStream::connect(SocketAddr::from(([127, 0, 0, 2], port)));
+    assert!(elsewhere(server.region_port).is_ok() && elsewhere(server.zk_port).is_ok());
+    assert!(elsewhere(server.master_port).is_err(), "an address of its own wins");
 }
 
 #[tokio::test]

@@ -521,6 +521,31 @@ impl RegionServer {
     /// # Errors
     /// [`ServerError`] of the first region that did not close.
     pub fn stop(&self, mode: CloseMode) -> Result<(), ServerError> {
+        self.stop_within(mode, None).map(drop)
+    }
+
+    /// Ends calls that wait in the lanes, and those that run at their next pause point.
+    pub fn stop_calls(&self) {
+        self.scheduler.stop();
+    }
+
+    /// As [`RegionServer::stop`]; regions whose closing begins when `flush_for` has passed are not flushed: what they hold is in the log.
+    /// Returns how many of them there are.
+    ///
+    /// # Errors
+    /// As [`RegionServer::stop`].
+    pub fn stop_within(&self, mode: CloseMode, flush_for: Option<std::time::Duration>) -> Result<usize, ServerError> {
+        let clock = &self.env.clock;
+        let flush_until_us = flush_for.map(|time| clock.monotonic_us() + time.as_micros() as u64);
+        let left_to_log = AtomicUsize::new(0);
+        let mode_of = |region: &Region| {
+            let is_late = flush_until_us.is_some_and(|until_us| clock.monotonic_us() >= until_us);
+            if mode == CloseMode::Flush && is_late && region.memstore_bytes() > 0 {
+                left_to_log.fetch_add(1, Ordering::Relaxed);
+                return CloseMode::Abort;
+            }
+            mode
+        };
         self.stop.set();
         self.scheduler.stop();
         region::wake_memory_makers();
@@ -535,7 +560,7 @@ impl RegionServer {
         let close_all = |waiting: &Mutex<Vec<Arc<Region>>>| {
             loop {
                 let Some(region) = waiting.lock().pop() else { return };
-                if let Err(error) = self.close_and_forget(&region, mode) {
+                if let Err(error) = self.close_and_forget(&region, mode_of(&region)) {
                     tracing::warn!("closing {}: {error}", region.info().name_string());
                     first_error.lock().get_or_insert(error);
                 }
@@ -554,7 +579,7 @@ impl RegionServer {
                 tracing::error!("a background thread had panicked");
             }
         }
-        first_error.into_inner().map_or(Ok(()), Err)
+        first_error.into_inner().map_or(Ok(left_to_log.into_inner()), Err)
     }
 }
 

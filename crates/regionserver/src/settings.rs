@@ -165,6 +165,16 @@ pub const MOB_MIN_AGE_TO_ARCHIVE_MS: Setting<u64> = Setting {
     doc: "A MOB file that nothing refers to is archived only when it is at least this old.",
 };
 
+/// Time for flushes at a stop.
+pub const STOP_FLUSH_TIMEOUT_MS: Setting<u64> = Setting {
+    key: "basalt.stop.flush.timeout",
+    default: 5_000,
+    min: 0,
+    max: 3_600_000,
+    unit: "ms",
+    doc: "How long a stop may flush memstores to files. What is not flushed by then stays in the log, and the next start replays it.",
+};
+
 /// Every row of this crate.
 pub const ALL: &[&dyn SettingRow] = &[
     &SCANNER_TIMEOUT_MS,
@@ -183,4 +193,5 @@ pub const ALL: &[&dyn SettingRow] = &[
     &REJECT_LARGE_BATCHES,
     &MOB_CLEANER_PERIOD,
     &MOB_MIN_AGE_TO_ARCHIVE_MS,
+    &STOP_FLUSH_TIMEOUT_MS,
 ];
