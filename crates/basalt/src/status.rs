@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use web::status::{
-    BlockCache, InTransition, Log, Memory, Port, Property, Queues, Region, Requests, Rpc, Status, Table,
+    BlockCache, Holder, InTransition, Log, Memory, Port, Property, Queues, Region, Requests, Rpc, Status, Table,
 };
 
 /// The source of the pages. Knows little until the servers are ready.
@@ -73,6 +73,7 @@ impl web::StatusSource for Pages {
             memory: Memory { resident_bytes: crate::memory::resident_bytes(), ..Memory::default() },
             block_cache: BlockCache::default(),
             log: Log::default(),
+            holders: Vec::new(),
             queues: Queues::default(),
             rpc: Rpc::default(),
             tables: Vec::new(),
@@ -161,6 +162,17 @@ fn fill(status: &mut Status, ready: &Ready) {
         splits: 0,
     };
     status.rpc.open_scanners = now.open_scanners as u64;
+    status.rpc.queued_calls = now.queued_calls as u64;
+    status.rpc.active_calls = now.running_calls as u64;
+    let ledger = server.ledger();
+    status.rpc.queued_bytes = ledger.held_bytes(base::Holder::Requests);
+    let entries = ledger.entries().into_iter().map(|entry| Holder {
+        name: entry.holder.name(),
+        held_bytes: entry.held_bytes,
+        highest_bytes: entry.highest_bytes,
+        cap_bytes: (entry.cap_bytes != u64::MAX).then_some(entry.cap_bytes),
+    });
+    status.holders = entries.collect();
     let cluster = master.cluster();
     status.tables = cluster
         .tables()

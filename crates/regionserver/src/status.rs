@@ -29,6 +29,10 @@ pub struct ServerStatus {
     pub compaction_queues: (usize, usize),
     /// Scanners between two calls.
     pub open_scanners: usize,
+    /// Calls that wait in the lanes.
+    pub queued_calls: usize,
+    /// Calls that run in the lanes.
+    pub running_calls: usize,
     /// Every online region.
     pub regions: Vec<RegionLoad>,
 }
@@ -47,6 +51,7 @@ impl RegionServer {
 
     /// The server's status now. Cost: proportional to the number of regions; no I/O.
     pub fn status(&self) -> ServerStatus {
+        let lanes = self.scheduler.stats();
         ServerStatus {
             started_ms: self.started_ms,
             requests: self.counts.total.sum(),
@@ -58,6 +63,8 @@ impl RegionServer {
             flush_queue: self.flushes.len(),
             compaction_queues: (self.small_compactions.len(), self.large_compactions.len()),
             open_scanners: self.scanners.len(),
+            queued_calls: lanes.iter().map(|(_, lane)| lane.queued).sum(),
+            running_calls: lanes.iter().map(|(_, lane)| lane.running).sum(),
             regions: self.regions().iter().map(|region| region_load(region)).collect(),
         }
     }

@@ -88,6 +88,12 @@ impl StatusSource for Invented {
                 waiting_bytes: 18_200,
                 stalled: false,
             },
+            holders: vec![Holder {
+                name: "requests",
+                held_bytes: 9000,
+                highest_bytes: 2_000_000,
+                cap_bytes: Some(64 << 20),
+            }],
             queues: Queues { flushes: 1, small_compactions: 4, large_compactions: 1, splits: 0 },
             rpc: Rpc { connections: 24, queued_calls: 3, queued_bytes: 9000, active_calls: 2, open_scanners: 5 },
             tables: names

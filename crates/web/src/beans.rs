@@ -332,5 +332,12 @@ fn memory(status: &Status) -> Bean {
     let mut bean = Bean::new("RegionServer,sub=Memory", "Memory", context(status, "regionserver"));
     bean.gauge("memStoreSize", status.memory.memstore_bytes);
     bean.gauge("blockCacheSize", status.block_cache.used_bytes);
+    for holder in &status.holders {
+        bean.gauge(format!("{}_heldBytes", holder.name), holder.held_bytes);
+        bean.gauge(format!("{}_highestBytes", holder.name), holder.highest_bytes);
+        if let Some(cap_bytes) = holder.cap_bytes {
+            bean.gauge(format!("{}_capBytes", holder.name), cap_bytes);
+        }
+    }
     bean
 }

@@ -57,6 +57,8 @@ pub struct Status {
     pub histograms: Vec<Histogram>,
     /// Memory.
     pub memory: Memory,
+    /// Who holds how much of the memory budget.
+    pub holders: Vec<Holder>,
     /// The block cache.
     pub block_cache: BlockCache,
     /// The write-ahead log.
@@ -125,6 +127,19 @@ pub struct Memory {
     pub memstore_limit_bytes: u64,
     /// Of the whole process, as the operating system sees it; 0 when not known.
     pub resident_bytes: u64,
+}
+
+/// A line of the memory ledger.
+#[derive(Clone, Copy, Debug)]
+pub struct Holder {
+    /// Who, as in metrics: small letters and underscores.
+    pub name: &'static str,
+    /// Held now.
+    pub held_bytes: u64,
+    /// Most held at any moment.
+    pub highest_bytes: u64,
+    /// May be held; `None` where another limit holds.
+    pub cap_bytes: Option<u64>,
 }
 
 /// The block cache.

@@ -97,6 +97,11 @@ fn cards(page: &mut Markup, status: &Status, rates: &RequestRates) {
     if memory.resident_bytes > 0 {
         page.raw("<p>").text(Bytes(memory.resident_bytes)).raw(" resident</p>");
     }
+    // Memstores and cache stand above.
+    for holder in status.holders.iter().filter(|holder| holder.cap_bytes.is_some()) {
+        page.raw("<p>").text(Bytes(holder.held_bytes)).raw(" ").text(holder.name);
+        page.raw(", highest ").text(Bytes(holder.highest_bytes)).raw("</p>");
+    }
     page.raw("</div>");
 
     page.raw("<div class=card><h3>Block cache hits</h3><b>");

@@ -59,6 +59,12 @@ impl StatusSource for Fake {
             memory: Memory { budget_bytes: 1 << 30, memstore_bytes: 1 << 20, ..Memory::default() },
             block_cache: BlockCache { hits: 3, misses: 1, ..BlockCache::default() },
             log: Log { syncs: 10, sync_us: 5000, ..Log::default() },
+            holders: vec![Holder {
+                name: "requests",
+                held_bytes: 4711,
+                highest_bytes: 9000,
+                cap_bytes: Some(16 << 20),
+            }],
             queues: Queues::default(),
             rpc: Rpc { connections: 2, ..Rpc::default() },
             tables: vec![Table { name: table.clone(), state: "ENABLED", families: vec![evil("f")] }],
