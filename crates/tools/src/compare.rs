@@ -14,11 +14,11 @@ mod disk;
 mod drive;
 pub mod figures;
 mod html;
-mod jars;
+pub(crate) mod jars;
 mod limits;
 mod pass;
 mod published;
-mod server;
+pub(crate) mod server;
 mod table;
 pub mod targets;
 mod workers;
@@ -130,11 +130,14 @@ struct Arguments {
 /// A sentence that says what is wrong and what to do.
 pub fn run(_config: &base::Config, arguments: &[String]) -> anyhow::Result<ExitCode> {
     let Some((command, rest)) = arguments.split_first() else {
-        println!("usage: basalt bench compare [OPTIONS]; --help explains them");
+        println!("usage: basalt bench compare [OPTIONS], or basalt bench neighbours [OPTIONS]; --help explains them");
         return Ok(ExitCode::SUCCESS);
     };
+    if command == "neighbours" {
+        return crate::neighbours::run(rest);
+    }
     if command != "compare" {
-        bail!("unknown benchmark {command}: there is compare");
+        bail!("unknown benchmark {command}: there are compare and neighbours");
     }
     let words = std::iter::once("basalt bench compare").chain(rest.iter().map(String::as_str));
     let arguments = match Arguments::try_parse_from(words) {

@@ -1,5 +1,5 @@
 //! HBase's load generators as native programs: PerformanceEvaluation ([`pe`]), LoadTestTool ([`ltt`]), YCSB ([`ycsb`]),
-//! and a comparison of servers built on them ([`compare`]).
+//! a comparison of servers built on them ([`compare`]), and what one client waits for beside noisy ones ([`neighbours`]).
 //!
 //! Always true: a tool writes what HBase's tool of that name writes, byte for byte where the other one reads it, and
 //! takes the same words on its command line. Must not know: how a server is made. Each works against anything that
@@ -9,6 +9,7 @@
 pub mod compare;
 pub mod log;
 pub mod ltt;
+pub mod neighbours;
 pub mod pe;
 pub mod stats;
 pub mod ycsb;

@@ -162,6 +162,24 @@ impl Site {
         self.table_dir(table).map(|dir| store_files(&dir).into_iter().map(newest).sum())
     }
 
+    /// Makes clients of it, also when it is gone from here.
+    pub fn connector(&self) -> impl Fn() -> Connection + Send + 'static {
+        let (zookeeper, connections_per_server) = (self.zookeeper(), self.connections);
+        move || Connection::open(Options { connections_per_server, ..Options::zookeeper(&zookeeper) })
+    }
+
+    /// Asks it to end (SIGTERM) and waits until it has.
+    ///
+    /// # Errors
+    /// It is not ours.
+    pub fn terminate(&mut self) -> anyhow::Result<()> {
+        let Some(mut child) = self.child.take() else { bail!("{} was not started here", self.contender.name) };
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        child.wait()?;
+        Ok(())
+    }
+
     /// Starts it; returns as soon as the process is there. A server that runs already is left alone.
     pub fn spawn(&mut self) -> anyhow::Result<()> {
         self.starts += 1;
