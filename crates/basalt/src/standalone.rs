@@ -216,10 +216,10 @@ async fn serve(
     let services = Arc::new(Services::default());
     let descriptors = raise_descriptor_limit();
     let ledger = regionserver::ledger(budget_bytes, config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE));
-    let limits = || {
+    let limits = |eighths: u64| {
         let mut limits = rpc::Limits::from_config(&config);
-        // Two ports with a quarter each; the other half is for files and what else is opened.
-        let share = usize::try_from(descriptors / 4).unwrap_or(usize::MAX).max(16);
+        // One half of the descriptors is for the two ports, mostly for that of data; the other for files and what else is opened.
+        let share = usize::try_from(descriptors / 8 * eighths).unwrap_or(usize::MAX).max(16);
         limits.max_connections = limits.max_connections.min(share);
         // Requests and replies are memory, too: one account for both ports.
         limits.within(&ledger);
@@ -227,11 +227,11 @@ async fn serve(
     };
     let master_address = address(&config, "hbase.master.ipc.address", config.get(&settings::MASTER_PORT))?;
     let master_port =
-        rpc::Server::bind(master_address, Arc::new(MasterPort(services.clone())), clock.clone(), limits())
+        rpc::Server::bind(master_address, Arc::new(MasterPort(services.clone())), clock.clone(), limits(1))
             .map_err(|error| port_error("the master", "hbase.master.port", master_address, &error))?;
     let region_address = address(&config, "hbase.regionserver.ipc.address", config.get(&settings::REGION_SERVER_PORT))?;
     let region_port =
-        rpc::Server::bind(region_address, Arc::new(RegionServerPort(services.clone())), clock.clone(), limits())
+        rpc::Server::bind(region_address, Arc::new(RegionServerPort(services.clone())), clock.clone(), limits(3))
             .map_err(|error| port_error("the region server", "hbase.regionserver.port", region_address, &error))?;
 
     let info_port = config.get(&web::settings::INFO_PORT);

@@ -54,7 +54,8 @@ pub const MAX_CONNECTIONS: Setting<u32> = Setting {
     max: 1 << 24,
     unit: "count",
     doc: "Connections that each RPC port holds at once; one more is closed as soon as it is made, and its client tries again \
-          later. 0 takes a quarter of the descriptors that the process may have open, so that files can always be opened.",
+          later. 0 takes three eighths of the descriptors that the process may have open for the region server's port, and one \
+          eighth for the master's, so that files can always be opened.",
 };
 
 /// `basalt.ipc.connection.handshake.timeout`.
