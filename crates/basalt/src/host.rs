@@ -1,6 +1,6 @@
 //! What the process gives its master: the blocking pool for the region server's work, and a mirror of what it knows.
 
-use local::Runner;
+use assembly::Runner;
 use master::{HostError, Later};
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 
 /// The root of the tree.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).map(Path::to_path_buf).unwrap_or_default()
 }
 
 /// Where interop keeps compiled classes, data and logs: under the target directory, so that `cargo clean` clears it.

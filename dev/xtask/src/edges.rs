@@ -32,7 +32,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     // hfile: it writes the store that HBase's master reads
     ("master", &["base", "cell", "model", "filter", "fs", "hfile", "rpc", "proto"], &[]),
     // a master and a region server in one process: for the binary and for the model world
-    ("local", &["base", "cell", "fs", "master", "model", "region", "regionserver", "wal"], &[]),
+    ("assembly", &["base", "cell", "fs", "master", "model", "region", "regionserver", "wal"], &[]),
     ("web", &["base", "cell", "model"], &[]),
     // load generators: clients with a face
     ("tools", &["base", "cell", "model", "filter", "proto", "rpc", "client"], &[]),
@@ -54,7 +54,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "proto",
             "regionserver",
             "master",
-            "local",
+            "assembly",
         ],
         &[],
     ),
@@ -74,7 +74,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "coordination",
             "regionserver",
             "master",
-            "local",
+            "assembly",
             "scheduler",
             "web",
             "tools",

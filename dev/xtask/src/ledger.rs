@@ -1,4 +1,4 @@
-//! How long each fuzzer has run: `crates/fuzz/time.csv`, and the table of `docs/reliability.md` that is drawn from it.
+//! How long each fuzzer has run: `dev/fuzz/time.csv`, and the table of `docs/reliability.md` that is drawn from it.
 //!
 //! A run adds to `target/fuzz/time` only; [`record`] moves what is there into the tree, so that a test run leaves the tree clean and hours
 //! outlive a clone. Times are seconds of a core (user and system), not of the wall's clock: a fuzzer is nice to others.
@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 
 use crate::run;
 
-const LEDGER: &str = "crates/fuzz/time.csv";
+const LEDGER: &str = "dev/fuzz/time.csv";
 const HEADER: &str = "target,cpu_seconds,inputs,edges,findings";
 const PAGE: &str = "docs/reliability.md";
 /// The head of the table on the page.

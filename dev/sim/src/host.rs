@@ -2,8 +2,8 @@
 //! takes time.
 
 use crate::trace::Trace;
+use assembly::Runner;
 use base::Dice;
-use local::Runner;
 use master::{HostError, Later};
 use std::sync::Arc;
 use std::time::Duration;

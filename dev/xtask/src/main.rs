@@ -57,7 +57,7 @@ usage: cargo xtask <command>
                             random runs of the whole server in the model world; every crash state of every step list
   fuzz [--seconds N] [--only PART-OF-A-NAME] [--jobs N] [--record] | fuzz --replay TARGET FILE | fuzz --keep [PART-OF-A-NAME]
                             every decoder of foreign bytes under libFuzzer, 60 s each; what was found is in target/fuzz;
-                            record adds the time to crates/fuzz/time.csv, keep does so and puts inputs into the tree
+                            record adds the time to dev/fuzz/time.csv, keep does so and puts inputs into the tree
   schedules [N]             the hand-made concurrent parts under N (1000) orders of their threads' operations each
   sanitize [address|thread] the tests of crates with unsafe code under the nightly compiler's sanitizers
   planted [NAME]            plants known defects in a copy of the tree and wants the model world to notice each

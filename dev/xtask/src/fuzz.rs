@@ -170,7 +170,7 @@ impl Lab {
 
 /// What is kept in the tree because it reaches what no seed does.
 fn kept_folder(target: &str) -> PathBuf {
-    run::root().join("crates/fuzz/corpus").join(target)
+    run::root().join("dev/fuzz/corpus").join(target)
 }
 
 fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {

@@ -1,6 +1,6 @@
 //! What a start finds in the logs of several servers that were killed.
 
-use basalt_local::{Recovery, recover_logs};
+use basalt_assembly::{Recovery, recover_logs};
 use base::{ManualClock, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
 use fs::{FilePath, MemVolume, Volume};

@@ -5,7 +5,7 @@ use anyhow::bail;
 use crate::run;
 
 /// Files whose bytes were made elsewhere and are data here.
-const DATA: &[&str] = &["tests/golden/", "tests/inventory/", "crates/fuzz/corpus/", "Cargo.lock"];
+const DATA: &[&str] = &["tests/golden/", "tests/inventory/", "dev/fuzz/corpus/", "Cargo.lock"];
 
 /// Looks at every file that git knows or would take up.
 pub fn check() -> anyhow::Result<()> {

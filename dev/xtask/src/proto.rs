@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use prost_build::Config;
 
 /// Writes the generated files, or with `check` only says (as an error) which of them are stale.
 pub fn generate(check: bool) -> anyhow::Result<()> {
-    let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has a parent")?.join("crates/proto");
+    let crate_dir = crate::run::root().join("crates/proto");
     let proto_dir = crate_dir.join("proto");
     let gen_dir = crate_dir.join("src/gen");
 

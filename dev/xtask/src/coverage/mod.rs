@@ -13,7 +13,7 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
@@ -90,7 +90,7 @@ impl Tree {
 
 /// Writes `docs/coverage.md`, or with `check` only says (as an error) that it is stale.
 pub fn run(check: bool) -> anyhow::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has a parent")?.to_path_buf();
+    let root = crate::run::root();
     let sources = source::read_all(&root)?;
     let text = page(&surfaces(&Tree { root: root.clone(), sources })?)?;
     let path = root.join("docs/coverage.md");

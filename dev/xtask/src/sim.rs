@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use std::path::Path;
 use std::process::Command;
 
-/// Hands `args` on to the program of `crates/sim`, built as a release.
+/// Hands `args` on to the program of `dev/sim`, built as a release.
 pub fn run(args: &[&str]) -> anyhow::Result<()> {
     let mut cargo = run::cargo();
     cargo.args(["run", "--release", "-p", "basalt-sim", "--bin", "sim", "--"]).args(args);

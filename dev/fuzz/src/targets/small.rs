@@ -12,7 +12,7 @@ use rpc::{from_proto, to_proto};
 use std::path::Path;
 
 /// The binary has no library; what reads its settings file is taken in by its source.
-#[path = "../../../basalt/src/config.rs"]
+#[path = "../../../../crates/basalt/src/config.rs"]
 #[allow(dead_code, reason = "only the reading of the file is used")]
 mod config;
 

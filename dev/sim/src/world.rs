@@ -2,11 +2,11 @@
 
 use crate::host::Paced;
 use crate::trace::Trace;
+use assembly::LocalHost;
 use base::{Clock, Config, Dice, ManualClock};
 use fs::mem::Op;
 use fs::{CrashPolicy, FilePath, MemVolume, Volume};
 use hfile::BlockCache;
-use local::LocalHost;
 use master::{Caller, Master, MasterEnv, Unobserved};
 use model::{RegionInfo, ServerName};
 use parking_lot::Mutex;
@@ -152,13 +152,13 @@ impl World {
         let volume: Arc<dyn Volume> = Arc::new(self.volume.clone());
         let clock: Arc<dyn Clock> = self.clock.clone();
         let cluster_id = master::rootdir::prepare(&*volume, &self.dice).map_err(|e| format!("root directory: {e}"))?;
-        let recovery = local::Recovery {
+        let recovery = assembly::Recovery {
             worker: &name.to_string(),
             hold_bytes: RegionServer::recovery_hold_bytes(&self.config, MEMORY_BUDGET_BYTES),
             nonces_since: RegionServer::nonces_since(&self.config, &*clock),
             for_each: &|count, work| (0..count).for_each(work),
         };
-        let recovered = local::recover_logs(&*volume, &recovery).map_err(|e| format!("recovery: {e}"))?;
+        let recovered = assembly::recover_logs(&*volume, &recovery).map_err(|e| format!("recovery: {e}"))?;
         let dir = FilePath::new("WALs").join(name.to_string());
         let log = |options: wal::LogOptions| {
             wal::Log::create(volume.clone(), dir.clone(), &name.to_string(), options, clock.clone())

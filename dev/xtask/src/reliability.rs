@@ -14,7 +14,9 @@ pub fn check() -> anyhow::Result<()> {
     let page = std::fs::read_to_string(run::root().join(PAGE)).with_context(|| PAGE.to_owned())?;
     let mut functions = BTreeSet::new();
     let mut sources = Vec::new();
-    rust_files(&run::root().join("crates"), &mut sources)?;
+    for dir in ["crates", "dev/sim", "dev/faults", "dev/fuzz"] {
+        rust_files(&run::root().join(dir), &mut sources)?;
+    }
     for source in sources {
         functions.extend(functions_of(&std::fs::read_to_string(&source)?));
     }
