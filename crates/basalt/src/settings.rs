@@ -29,18 +29,8 @@ pub const MEMORY_SIZE: Setting<u64> = Setting {
     min: 0,
     max: 1 << 46,
     unit: "bytes",
-    doc: "The one memory budget, shared by memstores and block cache. 0 takes 40 % of what the machine, or the \
+    doc: "The one memory budget, shared by memstores, block cache, requests, replies, scanners and nonces. 0 takes 40 % of what the machine, or the \
           cgroup's limit where that is less, leaves beyond 64 MiB for the process itself.",
-};
-
-/// Share of the budget for the block cache.
-pub const BLOCK_CACHE_FRACTION: Setting<f64> = Setting {
-    key: "hfile.block.cache.size",
-    default: 0.4,
-    min: 0.0,
-    max: 0.8,
-    unit: "fraction",
-    doc: "Share of the memory budget for cached blocks.",
 };
 
 /// Key of the address that everything listens on.
@@ -67,7 +57,7 @@ pub const TEXT_KEYS: &[(&str, &str, &str)] = &[
 
 /// Every row of the process, with those of the crates that it is made of.
 pub fn rows() -> Vec<&'static dyn SettingRow> {
-    let own: [&'static dyn SettingRow; 4] = [&MASTER_PORT, &REGION_SERVER_PORT, &MEMORY_SIZE, &BLOCK_CACHE_FRACTION];
+    let own: [&'static dyn SettingRow; 3] = [&MASTER_PORT, &REGION_SERVER_PORT, &MEMORY_SIZE];
     let mut rows: Vec<&'static dyn SettingRow> = own.to_vec();
     let parts = [
         coordination::settings::ALL,

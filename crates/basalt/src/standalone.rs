@@ -215,7 +215,7 @@ async fn serve(
         .map_err(|error| port_error("the ZooKeeper endpoint", zk_key, zk_address, &error))?;
     let services = Arc::new(Services::default());
     let descriptors = raise_descriptor_limit();
-    let ledger = regionserver::ledger(budget_bytes, config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE));
+    let ledger = regionserver::ledger(&config, budget_bytes, config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE));
     let limits = |eighths: u64| {
         let mut limits = rpc::Limits::from_config(&config);
         // One half of the descriptors is for the two ports, mostly for that of data; the other for files and what else is opened.
@@ -291,13 +291,12 @@ async fn serve(
     }
 
     // The region server.
-    let cache_bytes = (budget_bytes as f64 * config.get(&settings::BLOCK_CACHE_FRACTION)) as u64;
     let env = Arc::new(RegionEnv {
         volume: volume.clone(),
         log: log.clone(),
         clock: clock.clone(),
         dice: dice.clone(),
-        cache: BlockCache::new(cache_bytes),
+        cache: BlockCache::new(ledger.cap_bytes(base::Holder::BlockCache)),
         settings: Arc::new(RegionSettings::from_config(&config).within_budget(budget_bytes)),
         memory: MemoryMeter::new(),
         server_name: Arc::from(server_name.to_string()),

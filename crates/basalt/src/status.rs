@@ -170,7 +170,7 @@ fn fill(status: &mut Status, ready: &Ready) {
         name: entry.holder.name(),
         held_bytes: entry.held_bytes,
         highest_bytes: entry.highest_bytes,
-        cap_bytes: (entry.cap_bytes != u64::MAX).then_some(entry.cap_bytes),
+        cap_bytes: (entry.granted_bytes != u64::MAX).then_some(entry.granted_bytes),
     });
     status.holders = entries.collect();
     let cluster = master.cluster();

@@ -1,12 +1,19 @@
 //! The memory ledger: who holds how much of the one budget, and who may have more.
 //!
+//! A holder has a floor, which it may always take, a cap, and between the two what it is granted now. What somebody needs beyond its grant
+//! comes out of the block cache's, at once, as long as that is above its floor ([`Ledger::allows`]); what is not needed any more goes
+//! back there, and memstores and cache move room between them with the load ([`Ledger::rebalance`]).
+//!
 //! Always true:
 //!  1. Every [`Charge`] is given back exactly once, when it is dropped; what a holder is said to hold is the sum of its charges (or the
 //!     last reading, for holders that count themselves).
-//!  2. A charge that was asked for with [`Ledger::try_charge`] never takes a holder over its cap.
+//!  2. A charge that was asked for with [`Ledger::try_charge`] never takes a holder over its grant, nor that over its cap.
+//!  3. The grants come to no more than the budget, if the floors do. Who holds more than its grant (a cache that has not shrunk yet, memory
+//!     that was counted without being asked for) gets no more; such memory takes room from the others as if it had been granted.
 //!
 //! Knows numbers only: who waits for room, and what is said to a client for whom there is none, is for others to decide.
 
+use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
@@ -32,6 +39,8 @@ impl Holder {
     /// All of them.
     pub const ALL: [Holder; 6] =
         [Holder::Memstores, Holder::BlockCache, Holder::Requests, Holder::Replies, Holder::Scanners, Holder::Nonces];
+    /// Those whose memory comes and goes with calls: what they are granted follows what they hold.
+    pub const PASSING: [Holder; 4] = [Holder::Requests, Holder::Replies, Holder::Scanners, Holder::Nonces];
 
     /// Name in metrics and on the status page.
     pub const fn name(self) -> &'static str {
@@ -51,7 +60,36 @@ impl Holder {
 struct Account {
     held_bytes: AtomicU64,
     highest_bytes: AtomicU64,
+    floor_bytes: AtomicU64,
+    granted_bytes: AtomicU64,
     cap_bytes: AtomicU64,
+}
+
+/// How much a holder may have, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// It may always have so much.
+    pub floor_bytes: u64,
+    /// What it is granted at first; of the block cache: the most that it is granted at first.
+    pub start_bytes: u64,
+    /// It never has more.
+    pub cap_bytes: u64,
+}
+
+impl Share {
+    /// One that does not move.
+    pub fn fixed(bytes: u64) -> Share {
+        Share { floor_bytes: bytes, start_bytes: bytes, cap_bytes: bytes }
+    }
+}
+
+/// Who could make good use of more memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Demand {
+    /// Memstores were flushed for want of memory, or writes were held up.
+    pub memstores: bool,
+    /// Blocks were read again that had been pushed out of the cache shortly before.
+    pub block_cache: bool,
 }
 
 /// What the ledger says of one holder.
@@ -63,7 +101,9 @@ pub struct Entry {
     pub held_bytes: u64,
     /// Most bytes held at any moment.
     pub highest_bytes: u64,
-    /// Most bytes that the holder may have.
+    /// Bytes that the holder may have now.
+    pub granted_bytes: u64,
+    /// Most bytes that the holder is ever granted.
     pub cap_bytes: u64,
 }
 
@@ -74,6 +114,10 @@ type OnRelease = Box<dyn Fn() + Send + Sync>;
 pub struct Ledger {
     budget_bytes: u64,
     accounts: [Account; Holder::ALL.len()],
+    /// Held while grants move.
+    moves: Mutex<()>,
+    /// Memstores' grant at the start: where both want more, they move towards it.
+    memstores_start_bytes: AtomicU64,
     /// Somebody waits for room.
     is_awaited: AtomicBool,
     on_release: OnceLock<OnRelease>,
@@ -86,11 +130,21 @@ impl std::fmt::Debug for Ledger {
 }
 
 impl Ledger {
-    /// A ledger for `budget_bytes` in all. Caps begin without a limit.
+    /// A ledger for `budget_bytes` in all. Grants begin without a limit.
     pub fn new(budget_bytes: u64) -> Arc<Ledger> {
         let accounts: [Account; Holder::ALL.len()] = Default::default();
-        accounts.iter().for_each(|account| account.cap_bytes.store(u64::MAX, Relaxed));
-        Arc::new(Ledger { budget_bytes, accounts, is_awaited: AtomicBool::new(false), on_release: OnceLock::new() })
+        for account in &accounts {
+            account.granted_bytes.store(u64::MAX, Relaxed);
+            account.cap_bytes.store(u64::MAX, Relaxed);
+        }
+        Arc::new(Ledger {
+            budget_bytes,
+            accounts,
+            moves: Mutex::new(()),
+            memstores_start_bytes: AtomicU64::new(0),
+            is_awaited: AtomicBool::new(false),
+            on_release: OnceLock::new(),
+        })
     }
 
     /// The whole budget in bytes.
@@ -102,14 +156,127 @@ impl Ledger {
         &self.accounts[holder as usize]
     }
 
-    /// Sets the most that a holder may have. One that has more keeps it, and gets no more.
-    pub fn set_cap(&self, holder: Holder, bytes: u64) {
-        self.account(holder).cap_bytes.store(bytes, Relaxed);
+    /// Sets what a holder may have, from its start on. To be called for all before anybody holds anything, the block cache last: of what is
+    /// left for it at first.
+    pub fn set_share(&self, holder: Holder, share: Share) {
+        let _alone = self.moves.lock();
+        let account = self.account(holder);
+        account.floor_bytes.store(share.floor_bytes, Relaxed);
+        account.cap_bytes.store(share.cap_bytes, Relaxed);
+        account.granted_bytes.store(share.start_bytes, Relaxed);
+        match holder {
+            Holder::Memstores => self.memstores_start_bytes.store(share.start_bytes, Relaxed),
+            Holder::BlockCache => {
+                let left = self.budget_bytes.saturating_sub(self.taken_beside_cache());
+                account.granted_bytes.store(left.min(share.start_bytes).max(share.floor_bytes), Relaxed);
+            }
+            _ => {}
+        }
     }
 
-    /// The most that a holder may have.
+    /// The most that a holder is ever granted.
     pub fn cap_bytes(&self, holder: Holder) -> u64 {
         self.account(holder).cap_bytes.load(Relaxed)
+    }
+
+    /// The most that a holder may have now.
+    pub fn granted_bytes(&self, holder: Holder) -> u64 {
+        self.account(holder).granted_bytes.load(Relaxed)
+    }
+
+    /// Whether a holder may have so much in all: it is granted that, or the block cache can give what is missing. Cost: a load, or a lock
+    /// where room has to move.
+    #[inline]
+    pub fn allows(&self, holder: Holder, total_bytes: u64) -> bool {
+        total_bytes <= self.granted_bytes(holder) || self.take_room(holder, total_bytes)
+    }
+
+    /// Moves room to a holder until it may have `total_bytes`; false, and nothing is changed, when there is not enough that can move.
+    #[cold]
+    fn take_room(&self, holder: Holder, total_bytes: u64) -> bool {
+        let account = self.account(holder);
+        let cap = account.cap_bytes.load(Relaxed);
+        if holder == Holder::BlockCache || total_bytes > cap {
+            return false;
+        }
+        let _alone = self.moves.lock();
+        let granted = account.granted_bytes.load(Relaxed);
+        let missing = total_bytes.saturating_sub(granted);
+        let cache = self.account(Holder::BlockCache);
+        let of_cache = cache.granted_bytes.load(Relaxed);
+        let room = self.free_bytes().saturating_add(of_cache.saturating_sub(cache.floor_bytes.load(Relaxed)));
+        if missing > room {
+            return false;
+        }
+        // Somewhat more, so that the next need not ask again.
+        let moved = missing.max((cap - granted) / 4).min(room).min(cap - granted);
+        cache.granted_bytes.store(of_cache - moved.saturating_sub(self.free_bytes()), Relaxed);
+        account.granted_bytes.store(granted + moved, Relaxed);
+        true
+    }
+
+    /// What nobody is granted, or holds without being granted it. The block cache counts with its grant: it gives back what it has beyond.
+    fn free_bytes(&self) -> u64 {
+        let taken = Holder::ALL.iter().map(|holder| match (self.granted_bytes(*holder), holder) {
+            (granted, Holder::BlockCache) => granted,
+            (granted, holder) => granted.max(self.held_bytes(*holder)),
+        });
+        self.budget_bytes.saturating_sub(taken.fold(0, u64::saturating_add))
+    }
+
+    /// Moves room with the load, a little at a time; to be called every some hundred milliseconds. What calls do not need any more goes
+    /// back to the block cache. Memstores that want more get `step_bytes` out of the cache, and the reverse; where both do, they move
+    /// towards where they began. The cache is granted what is left, within its bounds.
+    pub fn rebalance(&self, demand: Demand, step_bytes: u64) {
+        let _alone = self.moves.lock();
+        for holder in Holder::PASSING {
+            let account = self.account(holder);
+            let granted = account.granted_bytes.load(Relaxed);
+            // Half as much again as it holds stays with it; the rest goes back by halves.
+            let held = account.held_bytes.load(Relaxed);
+            let kept = (held + held / 2).max(account.floor_bytes.load(Relaxed));
+            if granted > kept && granted != u64::MAX {
+                account.granted_bytes.store(granted - (granted - kept).div_ceil(2), Relaxed);
+            }
+        }
+        self.move_memstores(demand, step_bytes);
+        let cache = self.account(Holder::BlockCache);
+        let (floor, cap) = (cache.floor_bytes.load(Relaxed), cache.cap_bytes.load(Relaxed));
+        let left = self.budget_bytes.saturating_sub(self.taken_beside_cache());
+        cache.granted_bytes.store(left.clamp(floor, cap.max(floor)), Relaxed);
+    }
+
+    /// Granted to, or held by, all but the block cache.
+    fn taken_beside_cache(&self) -> u64 {
+        let others = Holder::ALL.iter().filter(|holder| **holder != Holder::BlockCache);
+        others.map(|holder| self.granted_bytes(*holder).max(self.held_bytes(*holder))).fold(0, u64::saturating_add)
+    }
+
+    fn move_memstores(&self, demand: Demand, step_bytes: u64) {
+        let memstores = self.account(Holder::Memstores);
+        let granted = memstores.granted_bytes.load(Relaxed);
+        if granted == u64::MAX {
+            return;
+        }
+        let start = self.memstores_start_bytes.load(Relaxed);
+        let (more, less) = match demand {
+            Demand { memstores: true, block_cache: true } => (start > granted, start < granted),
+            Demand { memstores, block_cache } => (memstores, block_cache),
+        };
+        let towards = if demand.memstores && demand.block_cache { start.abs_diff(granted) } else { u64::MAX };
+        let step = step_bytes.min(towards);
+        let moved = if more {
+            let floor_of_cache = self.account(Holder::BlockCache).floor_bytes.load(Relaxed);
+            let most = self.budget_bytes.saturating_sub(self.taken_beside_cache().saturating_add(floor_of_cache));
+            (granted + step.min(most)).min(memstores.cap_bytes.load(Relaxed).max(granted))
+        } else if less {
+            // What cells lie in is not taken: for that they would have to be flushed.
+            let least = memstores.floor_bytes.load(Relaxed).max(memstores.held_bytes.load(Relaxed));
+            granted.saturating_sub(step).max(least.min(granted))
+        } else {
+            granted
+        };
+        memstores.granted_bytes.store(moved, Relaxed);
     }
 
     /// What a holder has.
@@ -132,6 +299,7 @@ impl Ledger {
                     holder,
                     held_bytes: account.held_bytes.load(Relaxed),
                     highest_bytes: account.highest_bytes.load(Relaxed),
+                    granted_bytes: account.granted_bytes.load(Relaxed),
                     cap_bytes: account.cap_bytes.load(Relaxed),
                 }
             })
@@ -145,7 +313,7 @@ impl Ledger {
         account.highest_bytes.fetch_max(bytes, Relaxed);
     }
 
-    /// Counts bytes that are held already, whatever the cap says.
+    /// Counts bytes that are held already, whatever is granted.
     pub fn charge(self: &Arc<Self>, holder: Holder, bytes: u64) -> Charge {
         self.add(holder, bytes);
         Charge { ledger: self.clone(), holder, bytes }
@@ -156,7 +324,7 @@ impl Ledger {
         self.try_add(holder, bytes).then(|| Charge { ledger: self.clone(), holder, bytes })
     }
 
-    /// Counts bytes, whatever the cap says, for those who give them back by a guard of their own ([`Ledger::take`]). What the holder has then.
+    /// Counts bytes, whatever is granted, for those who give them back by a guard of their own ([`Ledger::take`]). What the holder has then.
     pub fn add(&self, holder: Holder, bytes: u64) -> u64 {
         let account = self.account(holder);
         let held = account.held_bytes.fetch_add(bytes, Relaxed) + bytes;
@@ -168,10 +336,9 @@ impl Ledger {
 
     fn try_add(&self, holder: Holder, bytes: u64) -> bool {
         let account = self.account(holder);
-        let cap = account.cap_bytes.load(Relaxed);
         let added = account
             .held_bytes
-            .fetch_update(SeqCst, Relaxed, |held| held.checked_add(bytes).filter(|held| *held <= cap));
+            .fetch_update(SeqCst, Relaxed, |held| held.checked_add(bytes).filter(|all| self.allows(holder, *all)));
         if let Ok(before) = added {
             account.highest_bytes.fetch_max(before + bytes, Relaxed);
         }
@@ -224,7 +391,7 @@ impl Charge {
         self.bytes
     }
 
-    /// Makes it count `bytes`, more or less than before, whatever the cap says.
+    /// Makes it count `bytes`, more or less than before, whatever is granted.
     pub fn resize(&mut self, bytes: u64) {
         if bytes > self.bytes {
             self.ledger.add(self.holder, bytes - self.bytes);
@@ -260,7 +427,7 @@ mod tests {
     #[test]
     fn a_charge_is_given_back_once_and_a_cap_holds() {
         let ledger = Ledger::new(1000);
-        ledger.set_cap(Holder::Replies, 100);
+        ledger.set_share(Holder::Replies, Share::fixed(100));
         let mut first = ledger.try_charge(Holder::Replies, 60).expect("there is room");
         assert!(ledger.try_charge(Holder::Replies, 41).is_none());
         assert!(first.try_grow(100) && !first.try_grow(101));
@@ -271,6 +438,104 @@ mod tests {
         drop((first, second));
         let entry = ledger.entries()[Holder::Replies as usize];
         assert_eq!((entry.held_bytes, entry.highest_bytes, entry.cap_bytes), (0, 230, 100));
+    }
+
+    /// A server's shares of 1,000: what calls hold is granted 190 at first, memstores 400, the cache the rest.
+    fn server() -> Arc<Ledger> {
+        let ledger = Ledger::new(1000);
+        let share = |floor_bytes, start_bytes, cap_bytes| Share { floor_bytes, start_bytes, cap_bytes };
+        ledger.set_share(Holder::Requests, share(60, 60, 250));
+        ledger.set_share(Holder::Replies, share(60, 60, 125));
+        ledger.set_share(Holder::Scanners, share(35, 35, 60));
+        ledger.set_share(Holder::Nonces, share(35, 35, 60));
+        ledger.set_share(Holder::Memstores, share(100, 400, 600));
+        ledger.set_share(Holder::BlockCache, share(100, 700, 700));
+        ledger
+    }
+
+    fn granted(ledger: &Ledger) -> [u64; 6] {
+        Holder::ALL.map(|holder| ledger.granted_bytes(holder))
+    }
+
+    #[test]
+    fn what_calls_need_comes_out_of_the_cache_and_goes_back() {
+        let ledger = server();
+        assert_eq!(granted(&ledger), [400, 410, 60, 60, 35, 35]);
+        let requests = ledger.try_charge(Holder::Requests, 240).expect("the cache gives it");
+        assert_eq!(granted(&ledger), [400, 230, 240, 60, 35, 35]);
+        assert!(!ledger.allows(Holder::Requests, 251), "over the cap");
+        assert!(ledger.allows(Holder::Replies, 125) && ledger.allows(Holder::Nonces, 60));
+        assert_eq!(granted(&ledger), [400, 140, 240, 125, 35, 60]);
+        assert!(ledger.allows(Holder::Scanners, 60));
+        assert_eq!(ledger.granted_bytes(Holder::BlockCache), 115);
+        ledger.rebalance(Demand::default(), 10);
+        assert!(ledger.granted_bytes(Holder::BlockCache) > 115, "replies, scanners and nonces were not taken");
+        drop(requests);
+        (0..10).for_each(|_| ledger.rebalance(Demand::default(), 10));
+        assert_eq!(granted(&ledger), [400, 410, 60, 60, 35, 35]);
+    }
+
+    #[test]
+    fn memstores_and_cache_move_room_with_the_load_step_by_step() {
+        let ledger = server();
+        let rounds = |memstores, block_cache, count| {
+            (0..count).for_each(|_| ledger.rebalance(Demand { memstores, block_cache }, 10));
+            (ledger.granted_bytes(Holder::Memstores), ledger.granted_bytes(Holder::BlockCache))
+        };
+        assert_eq!(rounds(true, false, 1), (410, 400), "a write-heavy server");
+        assert_eq!(rounds(true, false, 100), (600, 210));
+        assert_eq!(rounds(false, false, 100), (600, 210), "nobody wants anything");
+        assert_eq!(rounds(true, true, 5), (550, 260));
+        assert_eq!(rounds(true, true, 100), (400, 410), "both: as at the start");
+        ledger.report(Holder::Memstores, 300);
+        assert_eq!(rounds(false, true, 100), (300, 510), "cells that are there stay");
+        ledger.report(Holder::Memstores, 0);
+        assert_eq!(rounds(false, true, 100), (110 - 10, 700), "a server that is read");
+        assert_eq!(rounds(true, true, 100), (400, 410));
+        // A cache that is at its floor has nothing to give.
+        let _held = [(Holder::Requests, 250), (Holder::Replies, 125), (Holder::Nonces, 60)].map(|(holder, bytes)| {
+            assert!(ledger.allows(holder, bytes));
+            ledger.charge(holder, bytes)
+        });
+        assert_eq!(rounds(true, false, 100), (430, 100));
+        assert!(!ledger.allows(Holder::Scanners, 60));
+    }
+
+    /// Anybody asks for and gives back anything, in any order. Replay: BASALT_SEED=<seed> cargo test -p base --lib ledger.
+    #[test]
+    fn grants_never_come_to_more_than_the_budget() {
+        let seed = std::env::var("BASALT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20);
+        println!("BASALT_SEED={seed}");
+        let dice = crate::Dice::seeded(seed);
+        let ledger = server();
+        let mut charges: Vec<Charge> = Vec::new();
+        for _ in 0..20_000 {
+            match dice.below(8) {
+                0..3 => {
+                    let holder = Holder::PASSING[dice.below(4) as usize];
+                    charges.extend(ledger.try_charge(holder, dice.below(120)));
+                }
+                3..6 if !charges.is_empty() => {
+                    let charge = charges.swap_remove(dice.below(charges.len() as u64) as usize);
+                    drop(charge);
+                }
+                6 => ledger.report(Holder::Memstores, dice.below(ledger.granted_bytes(Holder::Memstores) + 1)),
+                _ => {
+                    let demand = Demand { memstores: dice.below(2) == 0, block_cache: dice.below(2) == 0 };
+                    ledger.rebalance(demand, 1 + dice.below(40));
+                    ledger.report(Holder::BlockCache, ledger.granted_bytes(Holder::BlockCache));
+                }
+            }
+            let entries = ledger.entries();
+            let all: u64 = entries.iter().map(|entry| entry.granted_bytes).sum();
+            assert!(all <= 1000, "{entries:?}");
+            for (entry, account) in entries.iter().zip(&ledger.accounts) {
+                let floor = account.floor_bytes.load(Relaxed);
+                assert!((floor..=entry.cap_bytes).contains(&entry.granted_bytes), "{entry:?}");
+                assert!(entry.holder == Holder::BlockCache || entry.held_bytes <= entry.granted_bytes, "{entry:?}");
+            }
+        }
+        assert!(charges.len() > 1, "some of it was held at the end");
     }
 
     #[test]

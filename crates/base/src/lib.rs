@@ -18,5 +18,5 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use dice::Dice;
 pub use effort::{EffortBudget, Interrupted, PausePoint, ReadMode, Unpaced};
 pub use ids::{ReadPoint, SeqId, TimestampMs};
-pub use ledger::{Charge, Holder, Ledger};
+pub use ledger::{Charge, Demand, Holder, Ledger, Share};
 pub use setting::{Config, Setting, SettingError, SettingRow, Value};

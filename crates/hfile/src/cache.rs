@@ -1,7 +1,8 @@
 //! The block cache: decoded blocks of all files of a server, by file number and offset.
 //!
 //! Always true: a block in the cache was checked when it was loaded; what is in the cache is never changed. A hit takes a
-//! shard's lock shared and touches one counter. No lock is held while a block is read.
+//! shard's lock shared and touches one counter. No lock is held while a block is read. Blocks of a file that no reader has open any more
+//! leave with the next [`BlockCache::sweep`]: a file that is opened again has another number, so nobody could find them.
 //!
 //! Blocks come in through a small queue and stay only if they are asked for again (S3-FIFO): a scan over a large table
 //! flows through the small queue and leaves the working set alone. Blocks of IN_MEMORY families enter the main queue at
@@ -10,8 +11,8 @@
 
 use crate::data_block::DataBlock;
 use crate::index::IndexBlock;
-use base::sync::RwLock;
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use base::sync::{Mutex, RwLock};
 use bytes::Bytes;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -84,13 +85,19 @@ struct Slot {
     misses: AtomicU64,
 }
 
+/// Blocks pushed out under one hold of a shard's lock when the capacity shrinks.
+const PUSHED_OUT_AT_ONCE: u64 = 64;
+
 /// The cache of decoded blocks, shared by all files of a server. Sharded; scan-resistant; a hit takes a shared lock.
 pub struct BlockCache {
     shards: Box<[Slot]>,
+    /// Files that nobody reads any more and whose blocks may still be here.
+    forgotten: Mutex<FxHashSet<u64>>,
     capacity: AtomicU64,
     next_file_id: AtomicU64,
     inserted: AtomicU64,
     evicted: AtomicU64,
+    returned: AtomicU64,
 }
 
 /// Counts of a [`BlockCache`] since it was made.
@@ -104,6 +111,8 @@ pub struct CacheStats {
     pub inserted: u64,
     /// Blocks pushed out by others.
     pub evicted: u64,
+    /// Blocks put in again soon after they were pushed out: a larger cache would have had them.
+    pub returned: u64,
     /// Bytes held now.
     pub used_bytes: u64,
     /// Bytes that may be held.
@@ -124,21 +133,29 @@ impl BlockCache {
         let shards = (capacity_bytes / MIN_SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two().min(MAX_SHARDS);
         Arc::new(BlockCache {
             shards: (0..shards).map(|_| Slot::default()).collect(),
+            forgotten: Mutex::new(FxHashSet::default()),
             capacity: AtomicU64::new(capacity_bytes),
             next_file_id: AtomicU64::new(1),
             inserted: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
+            returned: AtomicU64::new(0),
         })
     }
 
-    /// Changes the capacity; shrinking pushes blocks out.
+    /// Changes the capacity; shrinking pushes blocks out, a few at a time, so that nobody waits long for a shard.
     pub fn set_capacity(&self, capacity_bytes: u64) {
-        self.capacity.store(capacity_bytes, Ordering::Relaxed);
-        let mut evicted = 0;
-        for slot in &self.shards {
-            evicted += slot.shard.write().make_room(self.shard_capacity());
+        if self.capacity.swap(capacity_bytes, Ordering::Relaxed) <= capacity_bytes {
+            return;
         }
-        self.evicted.fetch_add(evicted, Ordering::Relaxed);
+        for slot in &self.shards {
+            loop {
+                let evicted = slot.shard.write().make_room(self.shard_capacity(), PUSHED_OUT_AT_ONCE);
+                self.evicted.fetch_add(evicted, Ordering::Relaxed);
+                if evicted < PUSHED_OUT_AT_ONCE {
+                    break;
+                }
+            }
+        }
     }
 
     /// Counts.
@@ -146,6 +163,7 @@ impl BlockCache {
         let mut stats = CacheStats {
             inserted: self.inserted.load(Ordering::Relaxed),
             evicted: self.evicted.load(Ordering::Relaxed),
+            returned: self.returned.load(Ordering::Relaxed),
             capacity_bytes: self.capacity.load(Ordering::Relaxed),
             ..CacheStats::default()
         };
@@ -166,7 +184,28 @@ impl BlockCache {
 
     /// Forgets all blocks of a file; returns how many there were. Looks at every block held.
     pub fn evict_file(&self, file_id: u64) -> usize {
-        self.shards.iter().map(|slot| slot.shard.write().remove_file(file_id)).sum()
+        self.remove_where(|id| id == file_id)
+    }
+
+    /// Nobody reads the file any more: its blocks are forgotten with the next [`BlockCache::sweep`]. Cheap; looks at no block.
+    pub fn forget_file(&self, file_id: u64) {
+        self.forgotten.lock().insert(file_id);
+    }
+
+    /// Forgets all blocks of files that nobody reads any more; returns how many there were. To be called now and then; looks at every block
+    /// held if there are such files, once for all of them.
+    pub fn sweep(&self) -> usize {
+        let files = std::mem::take(&mut *self.forgotten.lock());
+        if files.is_empty() { 0 } else { self.remove_where(|id| files.contains(&id)) }
+    }
+
+    fn remove_where(&self, goes: impl Fn(u64) -> bool) -> usize {
+        let removed = self.shards.iter().map(|slot| {
+            // Dropped when the lock is free again: what it costs to give their memory back nobody waits for.
+            let removed = slot.shard.write().remove_where(&goes);
+            removed.len()
+        });
+        removed.sum()
     }
 
     fn shard_capacity(&self) -> u64 {
@@ -221,8 +260,9 @@ impl BlockCache {
         if shard.blocks.contains_key(&key) {
             return;
         }
-        let evicted = shard.make_room(capacity - weight);
-        let to_main = to_main || shard.ghost_set.remove(&key);
+        let evicted = shard.make_room(capacity - weight, u64::MAX);
+        let has_returned = shard.ghost_set.remove(&key);
+        let to_main = to_main || has_returned;
         shard.blocks.insert(key, Entry { block, weight, hits: AtomicU8::new(hits) });
         if to_main {
             shard.main.push_back(key);
@@ -234,14 +274,17 @@ impl BlockCache {
         drop(shard);
         self.inserted.fetch_add(1, Ordering::Relaxed);
         self.evicted.fetch_add(evicted, Ordering::Relaxed);
+        if has_returned {
+            self.returned.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
 impl Shard {
-    /// Pushes blocks out until at most `room` bytes are held; returns how many.
-    fn make_room(&mut self, room: u64) -> u64 {
+    /// Pushes blocks out, no more than `most`, until at most `room` bytes are held; returns how many.
+    fn make_room(&mut self, room: u64, most: u64) -> u64 {
         let mut evicted = 0;
-        while self.small_bytes + self.main_bytes > room {
+        while self.small_bytes + self.main_bytes > room && evicted < most {
             let small_share = (self.small_bytes + self.main_bytes) * SMALL_PERCENT / 100;
             let from_small = !self.small.is_empty() && (self.small_bytes > small_share || self.main.is_empty());
             evicted += u64::from(if from_small { self.pass_small() } else { self.pass_main() });
@@ -290,18 +333,20 @@ impl Shard {
         true
     }
 
-    fn remove_file(&mut self, file_id: u64) -> usize {
-        let before = self.blocks.len();
+    /// Takes out the blocks of all files for which `goes` says so.
+    fn remove_where(&mut self, goes: impl Fn(u64) -> bool) -> Vec<Entry> {
+        let mut removed = Vec::new();
         for (queue, bytes) in [(&mut self.small, &mut self.small_bytes), (&mut self.main, &mut self.main_bytes)] {
             queue.retain(|key| {
-                let stays = key.0 != file_id;
+                let stays = !goes(key.0);
                 if !stays && let Some(entry) = self.blocks.remove(key) {
                     *bytes -= entry.weight;
+                    removed.push(entry);
                 }
                 stays
             });
         }
-        before - self.blocks.len()
+        removed
     }
 }
 

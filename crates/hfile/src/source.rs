@@ -37,6 +37,15 @@ pub(crate) struct Source {
     pub in_memory: bool,
 }
 
+/// Nobody can find the blocks of a file again that is closed: they leave the cache.
+impl Drop for Source {
+    fn drop(&mut self) {
+        if let Some(cache) = &self.cache {
+            cache.forget_file(self.file_id);
+        }
+    }
+}
+
 /// How one block is to be got.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fetch {

@@ -77,6 +77,45 @@ fn the_capacity_holds_and_follows_the_setting() {
 }
 
 #[test]
+fn blocks_of_closed_files_leave_with_the_next_sweep() {
+    let (volume, cache) = (MemVolume::new(), BlockCache::new(16 << 20));
+    let cells = random_cells(&Dice::seeded(7), 2000, false);
+    let [stays, goes, goes_too] = ["stays", "goes", "goes-too"].map(|name| {
+        file(&volume, name, &cells, WriterOptions::default());
+        open(&volume, name, &cache, false)
+    });
+    for reader in [&stays, &goes, &goes_too] {
+        all_cells(reader, ScanOptions::default()).expect("scan");
+    }
+    let all = cache.stats();
+    assert_eq!(cache.sweep(), 0, "all are open");
+    let scanner = goes_too.scanner(ScanOptions::default());
+    drop((goes, goes_too));
+    assert_eq!(cache.sweep() as u64, all.blocks / 3, "one has a scanner still");
+    drop(scanner);
+    assert_eq!(cache.sweep() as u64, all.blocks / 3);
+    assert_eq!((cache.stats().blocks, cache.stats().used_bytes), (all.blocks / 3, all.used_bytes / 3));
+    assert_eq!(cache.sweep(), 0);
+}
+
+#[test]
+fn blocks_that_would_have_been_found_in_a_larger_cache_are_counted() {
+    let (volume, cache) = (MemVolume::new(), BlockCache::new(64 << 10));
+    let cells = random_cells(&Dice::seeded(8), 1000, false);
+    file(&volume, "file", &cells, WriterOptions::default());
+    let reader = open(&volume, "file", &cache, false);
+    for (capacity_bytes, returns) in [(64 << 10, true), (16 << 20, false)] {
+        cache.set_capacity(capacity_bytes);
+        all_cells(&reader, ScanOptions::default()).expect("scan");
+        let before = cache.stats().returned;
+        for _ in 0..3 {
+            all_cells(&reader, ScanOptions::default()).expect("scan");
+        }
+        assert_eq!(cache.stats().returned > before, returns, "{:?}", cache.stats());
+    }
+}
+
+#[test]
 fn a_scan_does_not_push_out_what_is_asked_for_again() {
     let (volume, cache) = (MemVolume::new(), BlockCache::new(256 << 10));
     let hot = random_cells(&Dice::seeded(4), 500, false);

@@ -295,8 +295,8 @@ const IDLE_SCANNER_MS: u64 = 1000;
 
 /// Has scanners let go of memory that is in files already. Above the low mark: flushes the regions that hold the most.
 fn relieve_memory(server: &Arc<RegionServer>) {
-    let memory = &server.env.memory;
-    let most_pinned = server.marks.limit_bytes / MOST_PINNED_PART;
+    let (memory, marks) = (&server.env.memory, server.marks());
+    let most_pinned = marks.limit_bytes / MOST_PINNED_PART;
     if memory.pinned_bytes() > most_pinned {
         let closed = server.scanners.close_idle(IDLE_SCANNER_MS, || memory.pinned_bytes() > most_pinned);
         if closed > 0 {
@@ -304,14 +304,18 @@ fn relieve_memory(server: &Arc<RegionServer>) {
         }
     }
     server.ledger.report(Holder::Memstores, memory.memstore_bytes() + memory.pinned_bytes());
-    server.ledger.report(Holder::BlockCache, server.env.cache.stats().used_bytes);
-    let held = server.env.memory.memstore_bytes();
-    if held < server.marks.low_bytes {
+    server.env.cache.sweep();
+    let cache = server.env.cache.stats();
+    server.ledger.report(Holder::BlockCache, cache.used_bytes);
+    let held = memory.memstore_bytes();
+    server.memory_watch.lock().look(&server.ledger, cache, held >= marks.low_bytes);
+    server.apply_grants();
+    if held < marks.low_bytes {
         return;
     }
     let mut regions: Vec<_> = server.regions().into_iter().map(|region| (region.memstore_bytes(), region)).collect();
     regions.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
-    let mut to_free = held - server.marks.low_bytes + server.marks.low_bytes / 10;
+    let mut to_free = held - marks.low_bytes + marks.low_bytes / 10;
     for (bytes, region) in regions {
         if bytes == 0 || to_free == 0 {
             break;

@@ -210,7 +210,7 @@ mod tests {
 
     fn nonces(clock: &Arc<ManualClock>, remember_ms: u64, cap_bytes: u64) -> (Arc<Nonces>, Arc<Ledger>) {
         let ledger = Ledger::new(cap_bytes * 16);
-        ledger.set_cap(Holder::Nonces, cap_bytes);
+        ledger.set_share(Holder::Nonces, base::Share::fixed(cap_bytes));
         (Nonces::new(clock.clone(), remember_ms, &ledger), ledger)
     }
 

@@ -3,8 +3,6 @@
 //! Smooth by design: below the low mark nothing; between the marks a delay that grows from nothing to
 //! [`MAX_DELAY_MS`]; above the limit RegionTooBusyException, which clients retry. Follows: `MemStoreFlusher`.
 
-use crate::settings;
-use base::Config;
 use std::time::Duration;
 
 /// Longest delay of one write near the limit.
@@ -31,10 +29,9 @@ pub enum Admission {
 }
 
 impl MemoryMarks {
-    /// The marks for a server with `budget_bytes` in all.
-    pub fn new(config: &Config, budget_bytes: u64) -> MemoryMarks {
-        let limit_bytes = (budget_bytes as f64 * config.get(&settings::GLOBAL_MEMSTORE_FRACTION)) as u64;
-        let low_bytes = (limit_bytes as f64 * config.get(&settings::GLOBAL_MEMSTORE_LOWER_FRACTION)) as u64;
+    /// The marks where memstores may have `limit_bytes`, and flushes begin at `lower_fraction` of it.
+    pub fn new(limit_bytes: u64, lower_fraction: f64) -> MemoryMarks {
+        let low_bytes = (limit_bytes as f64 * lower_fraction) as u64;
         MemoryMarks { low_bytes: low_bytes.min(limit_bytes), limit_bytes: limit_bytes.max(1) }
     }
 

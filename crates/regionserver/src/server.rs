@@ -4,12 +4,13 @@
 
 use crate::bulk_load::BulkLoadDoor;
 use crate::handlers::scan::OpenScanner;
+use crate::memory::{Division, MemoryWatch};
 use crate::nonces::Nonces;
 use crate::pressure::MemoryMarks;
 use crate::scanners::Scanners;
 use crate::settings;
 use crate::work_queue::WorkQueue;
-use base::{Adder, Clock, Config, Ledger, TimestampMs};
+use base::{Adder, Clock, Config, Holder, Ledger, TimestampMs};
 use bytes::Bytes;
 use cell::CellBuffer;
 use model::{Durability, Mutation, Nonce, RegionInfo, Scan, ServerName, TableDescriptor};
@@ -80,7 +81,9 @@ pub struct RegionServer {
     pub(crate) env: Arc<RegionEnv>,
     meta_env: Arc<RegionEnv>,
     pub(crate) config: Config,
-    pub(crate) marks: MemoryMarks,
+    /// Share of what memstores may have at which flushes begin.
+    lower_fraction: f64,
+    pub(crate) memory_watch: Mutex<MemoryWatch>,
     pub(crate) memory_budget_bytes: u64,
     pub(crate) scanners: Scanners<OpenScanner>,
     /// Bytes of a row in the last scan's reply: what room to make for the next.
@@ -172,10 +175,7 @@ impl RegionServer {
         let clock = env.clock.clone();
         let started_ms = clock.now_ms().0;
         let memory_budget_bytes = ledger.budget_bytes();
-        let marks = MemoryMarks::new(&config, memory_budget_bytes);
-        // Flushed memory waits for the next memstores, within what memstores may have. Where there is little, others need it meanwhile.
-        let kept = if memory_budget_bytes < FEW_BYTES { 0 } else { marks.limit_bytes };
-        region::keep_spare_memory(usize::try_from(kept).unwrap_or(usize::MAX));
+        let lower_fraction = config.get(&settings::GLOBAL_MEMSTORE_LOWER_FRACTION);
         // Ids of two lives of a server do not meet: the start code is in their upper half.
         let first_scanner_id = (name.start_code & 0x7FFF_FFFF) << 32 | 1;
         let scheduler =
@@ -187,8 +187,9 @@ impl RegionServer {
                 lanes.kick();
             }
         });
-        Arc::new(RegionServer {
-            marks,
+        let server = Arc::new(RegionServer {
+            lower_fraction,
+            memory_watch: Mutex::new(MemoryWatch::default()),
             memory_budget_bytes,
             scanned_row_bytes: AtomicUsize::new(0),
             scanners: Scanners::new(clock.clone(), config.get(&settings::SCANNER_TIMEOUT_MS), first_scanner_id),
@@ -217,7 +218,22 @@ impl RegionServer {
             meta_env,
             config,
             stepped,
-        })
+        });
+        server.apply_grants();
+        server
+    }
+
+    /// Has block cache and spare memory keep to what the ledger grants now.
+    pub(crate) fn apply_grants(&self) {
+        self.env.cache.set_capacity(self.ledger.granted_bytes(Holder::BlockCache));
+        // Flushed memory waits for the next memstores, within what memstores may have. Where there is little, others need it meanwhile.
+        let kept = if self.memory_budget_bytes < FEW_BYTES { 0 } else { self.ledger.granted_bytes(Holder::Memstores) };
+        region::keep_spare_memory(usize::try_from(kept).unwrap_or(usize::MAX));
+    }
+
+    /// What memstores may hold together now.
+    pub(crate) fn marks(&self) -> MemoryMarks {
+        MemoryMarks::new(self.ledger.granted_bytes(Holder::Memstores), self.lower_fraction)
     }
 
     /// Waits so long, or until the server stops; returns whether it does. Without threads nobody waits.
@@ -244,7 +260,8 @@ impl RegionServer {
 
     /// Bytes of edits that recovery may hold in memory, for a server with `budget_bytes` in all.
     pub fn recovery_hold_bytes(config: &Config, budget_bytes: u64) -> u64 {
-        let low_bytes = MemoryMarks::new(config, budget_bytes).low_bytes;
+        let limit_bytes = Division::new(config, budget_bytes, u64::MAX).memstores_start_bytes();
+        let low_bytes = MemoryMarks::new(limit_bytes, config.get(&settings::GLOBAL_MEMSTORE_LOWER_FRACTION)).low_bytes;
         (low_bytes as f64 * config.get(&settings::RECOVERY_MEMORY_FRACTION)) as u64
     }
 

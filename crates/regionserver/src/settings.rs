@@ -30,7 +30,62 @@ pub const GLOBAL_MEMSTORE_FRACTION: Setting<f64> = Setting {
     min: 0.01,
     max: 0.8,
     unit: "fraction",
-    doc: "Share of the memory budget for all memstores together. Above it writes are delayed, then refused.",
+    doc: "Share of the memory budget for all memstores together. Above it writes are delayed, then refused. Where it is not set, or has a \
+          range, it moves with the load within that range.",
+};
+
+/// Least share that the load may leave to memstores.
+pub const GLOBAL_MEMSTORE_MIN_FRACTION: Setting<f64> = Setting {
+    key: "hbase.regionserver.global.memstore.size.min.range",
+    default: 0.1,
+    min: 0.01,
+    max: 0.8,
+    unit: "fraction",
+    doc: "Memstores give room to a block cache that could use more down to this share. Where hbase.regionserver.global.memstore.size is set and \
+          this is not, they give none.",
+};
+
+/// Most that the load may give to memstores.
+pub const GLOBAL_MEMSTORE_MAX_FRACTION: Setting<f64> = Setting {
+    key: "hbase.regionserver.global.memstore.size.max.range",
+    default: 0.6,
+    min: 0.01,
+    max: 0.8,
+    unit: "fraction",
+    doc: "Memstores that are flushed for want of memory are given room of the block cache up to this share. Where \
+          hbase.regionserver.global.memstore.size is set and this is not, they are given none.",
+};
+
+/// Share of the budget for the block cache.
+pub const BLOCK_CACHE_FRACTION: Setting<f64> = Setting {
+    key: "hfile.block.cache.size",
+    default: 0.4,
+    min: 0.0,
+    max: 0.8,
+    unit: "fraction",
+    doc: "Share of the memory budget for cached blocks. Where it is not set, or has a range, the cache has what memstores, requests, replies, \
+          scanners and nonces do not need, within that range.",
+};
+
+/// Least share that the load may leave to the block cache.
+pub const BLOCK_CACHE_MIN_FRACTION: Setting<f64> = Setting {
+    key: "hfile.block.cache.size.min.range",
+    default: 0.1,
+    min: 0.0,
+    max: 0.8,
+    unit: "fraction",
+    doc: "The block cache gives room to others down to this share. Where hfile.block.cache.size is set and this is not, it gives none.",
+};
+
+/// Most that the block cache may have.
+pub const BLOCK_CACHE_MAX_FRACTION: Setting<f64> = Setting {
+    key: "hfile.block.cache.size.max.range",
+    default: 0.7,
+    min: 0.0,
+    max: 0.8,
+    unit: "fraction",
+    doc: "The block cache is given room that others do not need up to this share. Where hfile.block.cache.size is set and this is not, it is \
+          given none.",
 };
 
 /// Share of the memstores' share at which flushes begin.
@@ -180,6 +235,11 @@ pub const ALL: &[&dyn SettingRow] = &[
     &SCANNER_TIMEOUT_MS,
     &SCANNER_MAX_RESULT_SIZE,
     &GLOBAL_MEMSTORE_FRACTION,
+    &GLOBAL_MEMSTORE_MIN_FRACTION,
+    &GLOBAL_MEMSTORE_MAX_FRACTION,
+    &BLOCK_CACHE_FRACTION,
+    &BLOCK_CACHE_MIN_FRACTION,
+    &BLOCK_CACHE_MAX_FRACTION,
     &GLOBAL_MEMSTORE_LOWER_FRACTION,
     &RECOVERY_MEMORY_FRACTION,
     &FLUSHER_COUNT,

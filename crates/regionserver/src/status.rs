@@ -59,7 +59,7 @@ impl RegionServer {
             writes: self.counts.writes.load(Ordering::Relaxed),
             memstore_bytes: self.env.memory.memstore_bytes(),
             memory_budget_bytes: self.memory_budget_bytes,
-            memstore_limit_bytes: self.marks.limit_bytes,
+            memstore_limit_bytes: self.marks().limit_bytes,
             flush_queue: self.flushes.len(),
             compaction_queues: (self.small_compactions.len(), self.large_compactions.len()),
             open_scanners: self.scanners.len(),

@@ -138,7 +138,7 @@ pub struct Holder {
     pub held_bytes: u64,
     /// Most held at any moment.
     pub highest_bytes: u64,
-    /// May be held; `None` where another limit holds.
+    /// May be held now; `None` without a limit.
     pub cap_bytes: Option<u64>,
 }
 

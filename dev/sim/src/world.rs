@@ -90,6 +90,8 @@ pub fn small_settings(dice: &Dice) -> Config {
     set("hbase.master.logcleaner.ttl", [0, 60_000][dice.below(2) as usize]);
     set("basalt.master.failed.open.retry", 20);
     config.set("hbase.table.sanity.checks", "false");
+    // 256 KiB: blocks are pushed out, and read again.
+    config.set("hfile.block.cache.size", "0.00390625");
     config
 }
 
@@ -185,7 +187,7 @@ impl World {
             env,
             meta_env,
             config: self.config.clone(),
-            ledger: regionserver::ledger(MEMORY_BUDGET_BYTES, u64::MAX),
+            ledger: regionserver::ledger(&self.config, MEMORY_BUDGET_BYTES, u64::MAX),
             on_fatal: Arc::new(move |why| _ = told.lock().get_or_insert(why)),
             on_stop_request: Arc::new(|_| ()),
         });

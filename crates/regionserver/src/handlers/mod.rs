@@ -100,13 +100,14 @@ pub(crate) fn admission(server: &RegionServer, region: &Region) -> Result<Option
     }
     // What readers still hold of flushed memstores is memory, too.
     let held_bytes = server.env.memory.memstore_bytes() + server.env.memory.pinned_bytes();
-    match server.marks.admit(held_bytes) {
+    let marks = server.marks();
+    match marks.admit(held_bytes) {
         Admission::Free => Ok(None),
         Admission::Delay(delay) => Ok(Some(delay)),
         Admission::TooBusy => Err(Exception::region_too_busy(format!(
             "Over memstore limit of the server: {} of {} bytes are held; flushes are on their way. region={}, server={}",
             held_bytes,
-            server.marks.limit_bytes,
+            marks.limit_bytes,
             region.info().name_string(),
             server.name
         ))),

@@ -171,15 +171,15 @@ impl Inbox {
         self.waiting_bytes.load(Relaxed)
     }
 
-    /// Whether the peer has so much to take that nothing more is to be made for it: its share, which is half of what nobody else holds. Takes
-    /// no lock.
+    /// Whether the peer has so much to take that nothing more is to be made for it: its share, which is half of what nobody else holds.
     pub(crate) fn is_backlogged(&self) -> bool {
         let held = self.waiting_bytes.load(Relaxed) + self.unsent_bytes.load(Relaxed);
         if held <= UNCOUNTED_BYTES as u64 {
             return false;
         }
-        let (cap, all) = (self.ledger.cap_bytes(Holder::Replies), self.ledger.held_bytes(Holder::Replies));
-        if held < self.max_unsent_bytes.min(cap.saturating_sub(all) / 2) {
+        let all = self.ledger.held_bytes(Holder::Replies);
+        // As much again must be free for others.
+        if held < self.max_unsent_bytes && self.ledger.allows(Holder::Replies, all + 2 * held + 1) {
             return false;
         }
         // Whoever asked is told of the next bytes that leave; perhaps they have left just now.

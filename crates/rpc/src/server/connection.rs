@@ -348,7 +348,7 @@ impl Connection {
         let held = self.input.len().saturating_sub(UNCOUNTED_BYTES);
         let ledger = &self.shared.limits.ledger;
         let queued = count(ledger, Holder::Requests, &mut self.held_bytes, held);
-        held == 0 || missing <= READ_BYTES || queued <= ledger.cap_bytes(Holder::Requests) / 2
+        held == 0 || missing <= READ_BYTES || ledger.allows(Holder::Requests, queued * 2)
     }
 
     /// Whether so much is unsent over all connections that this one, which has not taken what there is for it, gets no more.
@@ -359,7 +359,7 @@ impl Connection {
             self.inbox.set_unsent(self.output.len());
         }
         let unsent = count(ledger, Holder::Replies, &mut self.owed_bytes, owed);
-        owed > 0 && unsent >= ledger.cap_bytes(Holder::Replies)
+        owed > 0 && !ledger.allows(Holder::Replies, unsent + 1)
     }
 
     /// Room for what is missing, but no more than has already been earned by bytes that came.
@@ -512,7 +512,8 @@ impl Connection {
             let kind = if self.conn.has_version(1, 3) { Kind::RequestTooBig } else { Kind::DoNotRetry };
             return Err(Exception::bare(kind, message));
         }
-        if ledger.held_bytes(Holder::Requests) + bytes > cap { Err(self.queue_is_full()) } else { Ok(()) }
+        let held = ledger.held_bytes(Holder::Requests);
+        if ledger.allows(Holder::Requests, held + bytes) { Ok(()) } else { Err(self.queue_is_full()) }
     }
 
     fn too_long(&self, len: u64) -> Exception {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use base::{Clock, Config, Holder, Ledger};
+use base::{Clock, Config, Holder, Ledger, Share};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -84,8 +84,8 @@ impl Limits {
 /// A ledger that knows no budget, with `cap_bytes` for requests and as many for replies.
 pub fn capped_ledger(cap_bytes: u64) -> Arc<Ledger> {
     let ledger = Ledger::new(u64::MAX);
-    ledger.set_cap(Holder::Requests, cap_bytes);
-    ledger.set_cap(Holder::Replies, cap_bytes);
+    ledger.set_share(Holder::Requests, Share::fixed(cap_bytes));
+    ledger.set_share(Holder::Replies, Share::fixed(cap_bytes));
     ledger
 }
 

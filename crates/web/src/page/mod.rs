@@ -98,7 +98,7 @@ fn cards(page: &mut Markup, status: &Status, rates: &RequestRates) {
         page.raw("<p>").text(Bytes(memory.resident_bytes)).raw(" resident</p>");
     }
     // Memstores and cache stand above.
-    for holder in status.holders.iter().filter(|holder| holder.cap_bytes.is_some()) {
+    for holder in status.holders.iter().filter(|holder| !["memstores", "block_cache"].contains(&holder.name)) {
         page.raw("<p>").text(Bytes(holder.held_bytes)).raw(" ").text(holder.name);
         page.raw(", highest ").text(Bytes(holder.highest_bytes)).raw("</p>");
     }
