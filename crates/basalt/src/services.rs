@@ -47,10 +47,7 @@ impl Services {
         };
         match call.service {
             Service::Client | Service::Admin => match self.region.get() {
-                Some(service) => {
-                    let method = call.method;
-                    service.call(call).unwrap_or_else(|| Exception::unsupported(method).into())
-                }
+                Some(service) => service.call(call),
                 None => not_yet(),
             },
             _ => match self.master.get() {

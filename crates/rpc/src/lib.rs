@@ -1,7 +1,8 @@
 //! HBase's RPC: frames, cell blocks, exceptions, and both ends of a connection.
 //!
 //! A server implements [`Handler`] and gives it to [`Server::bind`]; a [`Call`] comes in with its message still
-//! encoded and its cells checked, and a [`Reply`] or an [`Exception`] goes out. [`from_proto`] and [`to_proto`] turn
+//! encoded and its cells checked, and a [`Reply`] or an [`Exception`] goes out. [`service`] has a trait for each of HBase's
+//! services, whose methods take the decoded request. [`from_proto`] and [`to_proto`] turn
 //! messages into `model`'s values and back. [`client`] is the other end, as small as tests need it; load tools and programs
 //! use `basalt-client`.
 //!
@@ -22,6 +23,7 @@ pub mod exception;
 pub mod frame;
 pub mod from_proto;
 pub mod server;
+pub mod service;
 pub mod settings;
 pub mod socket;
 pub mod to_proto;

@@ -40,14 +40,13 @@ impl Failure {
 pub type RowCells = Vec<(String, i64, Vec<u8>)>;
 
 /// Sends a message, and cells beside it, to the region server as over a connection with `codec`, and waits for the reply.
-/// `None`: there is no such method.
 pub async fn send(
     life: &Life,
     codec: Option<CellCodec>,
     method: Method,
     message: &impl Message,
     cells: CellBlock,
-) -> Option<CallResult> {
+) -> CallResult {
     let conn = ConnInfo {
         id: 1,
         peer: std::net::SocketAddr::from(([127, 0, 0, 1], 1)),
@@ -61,9 +60,9 @@ pub async fn send(
     let param = Bytes::from(message.encode_to_vec());
     let (mut call, direct) = Call::direct(Arc::new(conn), method.info(), param, life.clock.monotonic_us());
     call.set_cells(cells);
-    let outcome = life.service.call(call)?;
+    let outcome = life.service.call(call);
     // What the call put into the log is written when the schedule says so, as at the end of what came over a connection.
-    Some(direct.answer(outcome).await)
+    direct.answer(outcome).await
 }
 
 /// Sends a message to the region server and waits for the reply.
@@ -71,8 +70,7 @@ pub async fn send(
 /// # Errors
 /// The exception that a client would see.
 pub async fn call<M: Message + Default>(life: &Life, method: Method, message: &impl Message) -> Result<M, Failure> {
-    let answered = send(life, None, method, message, CellBlock::default()).await;
-    let Some(result) = answered else { return Err(Failure::No("no such method".into())) };
+    let result = send(life, None, method, message, CellBlock::default()).await;
     let reply = result.map_err(|e| Failure::of(e.class(), e.message()))?;
     M::decode(reply.message).map_err(|e| Failure::Maybe(format!("a reply that is none: {e}")))
 }

@@ -30,7 +30,7 @@ fn name() -> TableName {
 
 /// A call over a connection with the usual codec.
 async fn send(life: &Life, method: Method, message: &impl Message, cells: CellBlock) -> CallResult {
-    calls::send(life, Some(CellCodec::KeyValue), method, message, cells).await.expect("a method")
+    calls::send(life, Some(CellCodec::KeyValue), method, message, cells).await
 }
 
 async fn write(life: &Life, region: &RegionInfo, row: &str, cells: &[(String, Vec<u8>)]) {

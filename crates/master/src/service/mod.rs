@@ -1,11 +1,15 @@
-//! The master's services: each request decoded, done, answered. What only looks is answered at once; what changes
-//! something, or asks the region server, later. Follows: `MasterRpcServices`.
+//! The master's services: each request done and answered. What only reads is answered at once; what changes something, or
+//! asks a region server, later. [`methods`] says which function answers which RPC. Follows: `MasterRpcServices`.
 
-mod ddl;
-mod look;
-mod operate;
+mod cluster;
+mod maintenance;
+mod methods;
+mod namespaces;
+mod procedures;
+mod regions;
 mod registry;
-mod status;
+mod switches;
+mod tables;
 
 use crate::master::Master;
 use crate::procedure::Caller;
@@ -16,7 +20,11 @@ use parking_lot::Mutex;
 use proto::Message;
 use proto::methods::{Method, Service};
 use proto::pb;
-use rpc::{Call, Exception, Handler, Outcome, Reply};
+use rpc::service::{
+    Answer, BootstrapNodeService, ClientMetaService, HbckService, LockService, MasterService,
+    RegionServerStatusService, Response,
+};
+use rpc::{Call, Exception, Handler, Outcome};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -29,7 +37,7 @@ pub struct MasterHandler {
     master: Arc<Master>,
     /// Flushes that were asked for in the old way (`flush-table-proc`), by table.
     old_flushes: Arc<Mutex<HashMap<String, u64>>>,
-    rate: Mutex<status::RequestRate>,
+    rate: Mutex<cluster::RequestRate>,
 }
 
 /// Who asks.
@@ -41,20 +49,9 @@ fn caller(call: &Call, nonce_group: Option<u64>, nonce: Option<u64>) -> Caller {
     Caller { user: call.user.to_string(), nonce }
 }
 
-fn ready<M: Message>(result: Result<M>) -> Outcome {
-    Outcome::Ready(match result {
-        Ok(message) => Ok(Reply::new(&message)),
-        Err(error) => Err(error.into()),
-    })
-}
-
-fn later<M: Message + 'static>(work: impl Future<Output = Result<M>> + Send + 'static) -> Outcome {
-    Outcome::later(async move {
-        match work.await {
-            Ok(message) => Ok(Reply::new(&message)),
-            Err(error) => Err(error.into()),
-        }
-    })
+/// An answer to come.
+fn later<M: Message>(work: impl Future<Output = Result<M>> + Send + 'static) -> Answer<M> {
+    Ok(Response::future(work))
 }
 
 /// The region that a request names: by its full name, or by its encoded name.
@@ -67,52 +64,19 @@ fn region_of(master: &Master, region: &pb::RegionSpecifier) -> Result<RegionInfo
         .ok_or_else(|| MasterError::new(ErrorKind::UnknownRegion, cell::print::to_string_binary(&region.value)))
 }
 
-/// The names that a request's pattern picks, as Java's `Pattern#matches` would: the whole name must match.
-fn pattern(regex: &str) -> Result<regex::Regex> {
-    regex::RegexBuilder::new(&format!(r"\A(?:{regex})\z"))
-        .size_limit(1 << 20)
-        .build()
-        .map_err(|error| MasterError::do_not_retry(format!("the pattern {regex:?} cannot be used: {error}")))
-}
-
 fn table_of(message: &pb::TableName) -> Result<TableName> {
     convert::table_name(message)
+}
+
+/// A copy, so that what lives on does not keep the whole request alive.
+fn own(bytes: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(bytes)
 }
 
 impl MasterHandler {
     /// The services of `master`.
     pub fn new(master: Arc<Master>) -> MasterHandler {
         MasterHandler { master, old_flushes: Arc::default(), rate: Mutex::default() }
-    }
-
-    /// Answers a call of ClientMetaService or BootstrapNodeService; for the region server's port too.
-    pub fn registry(&self, call: &Call) -> Option<Outcome> {
-        registry::answer(&self.master, call)
-    }
-
-    fn master_service(&self, call: &Call) -> std::result::Result<Option<Outcome>, Exception> {
-        // One after the other; each knows its own methods.
-        if let Some(outcome) = self.look(call)? {
-            return Ok(Some(outcome));
-        }
-        if let Some(outcome) = self.ddl(call)? {
-            return Ok(Some(outcome));
-        }
-        self.operate(call)
-    }
-
-    fn answer(&self, call: &Call) -> std::result::Result<Outcome, Exception> {
-        let answered = match call.service {
-            Service::Master => {
-                if !self.may_ask_before_start(call.method.method) && !self.master.is_initialized() {
-                    return Err(MasterError::new(ErrorKind::PleaseHold, "Master is initializing").into());
-                }
-                self.master_service(call)?
-            }
-            Service::ClientMeta | Service::BootstrapNode => self.registry(call),
-            _ => None,
-        };
-        Ok(answered.unwrap_or_else(|| Exception::unsupported(call.method).into()))
     }
 
     fn may_ask_before_start(&self, method: Method) -> bool {
@@ -122,7 +86,18 @@ impl MasterHandler {
 
 impl Handler for MasterHandler {
     fn call(&self, call: Call) -> Outcome {
-        self.answer(&call).unwrap_or_else(Outcome::from)
+        match call.service {
+            Service::Master if !self.may_ask_before_start(call.method.method) && !self.master.is_initialized() => {
+                Exception::please_hold().into()
+            }
+            Service::Master => MasterService::dispatch(self, call),
+            Service::ClientMeta => ClientMetaService::dispatch(self, call),
+            Service::BootstrapNode => BootstrapNodeService::dispatch(self, call),
+            Service::Lock => LockService::dispatch(self, call),
+            Service::Hbck => HbckService::dispatch(self, call),
+            Service::RegionServerStatus => RegionServerStatusService::dispatch(self, call),
+            _ => Exception::unsupported(call.method).into(),
+        }
     }
 
     fn cluster_id(&self) -> Option<String> {
@@ -135,8 +110,4 @@ impl Master {
     pub fn handler(self: &Arc<Self>) -> Arc<MasterHandler> {
         Arc::new(MasterHandler::new(Arc::clone(self)))
     }
-}
-
-fn bytes_of(text: &str) -> Bytes {
-    Bytes::copy_from_slice(text.as_bytes())
 }

@@ -1,39 +1,65 @@
 //! What a client asks before anything else: the cluster's id, its masters, where hbase:meta is.
 //! Follows: `RSRpcServices`/`HBaseRpcServicesBase` as `ClientMetaService`.
 
-use super::ready;
+use super::MasterHandler;
 use crate::convert::{region_info_message, server_name_message};
-use crate::master::Master;
 use model::RegionInfo;
-use proto::methods::Method;
 use proto::pb;
-use rpc::{Call, Outcome};
+use rpc::Call;
+use rpc::service::Answer;
 
-/// `None` for methods of other services.
-pub(super) fn answer(master: &Master, call: &Call) -> Option<Outcome> {
-    let own = || server_name_message(master.server_name());
-    let region_server = || server_name_message(&master.host.server_name());
-    Some(match call.method.method {
-        Method::ClientMetaGetClusterId => {
-            ready(Ok(pb::GetClusterIdResponse { cluster_id: Some(master.cluster_id().to_owned()) }))
-        }
-        Method::ClientMetaGetActiveMaster => ready(Ok(pb::GetActiveMasterResponse { server_name: Some(own()) })),
-        Method::ClientMetaGetMasters => ready(Ok(pb::GetMastersResponse {
-            master_servers: vec![pb::GetMastersResponseEntry { server_name: own(), is_active: true }],
-        })),
-        Method::ClientMetaGetMetaRegionLocations => ready(Ok(pb::GetMetaRegionLocationsResponse {
-            meta_locations: vec![pb::RegionLocation {
-                region_info: region_info_message(&RegionInfo::meta()),
-                server_name: Some(region_server()),
-                seq_num: 0,
-            }],
-        })),
-        Method::ClientMetaGetBootstrapNodes => {
-            ready(Ok(pb::GetBootstrapNodesResponse { server_name: vec![region_server()] }))
-        }
-        Method::BootstrapNodeGetAllBootstrapNodes => {
-            ready(Ok(pb::GetAllBootstrapNodesResponse { node: vec![region_server()] }))
-        }
-        _ => return None,
-    })
+type Handler = MasterHandler;
+
+fn own_name(handler: &Handler) -> pb::ServerName {
+    server_name_message(handler.master.server_name())
+}
+
+fn region_server(handler: &Handler) -> pb::ServerName {
+    server_name_message(&handler.master.host.server_name())
+}
+
+pub(super) fn cluster_id(handler: &Handler, _: &Call, _: pb::GetClusterIdRequest) -> Answer<pb::GetClusterIdResponse> {
+    Ok(pb::GetClusterIdResponse { cluster_id: Some(handler.master.cluster_id().to_owned()) }.into())
+}
+
+pub(super) fn active_master(
+    handler: &Handler,
+    _: &Call,
+    _: pb::GetActiveMasterRequest,
+) -> Answer<pb::GetActiveMasterResponse> {
+    Ok(pb::GetActiveMasterResponse { server_name: Some(own_name(handler)) }.into())
+}
+
+pub(super) fn masters(handler: &Handler, _: &Call, _: pb::GetMastersRequest) -> Answer<pb::GetMastersResponse> {
+    let entry = pb::GetMastersResponseEntry { server_name: own_name(handler), is_active: true };
+    Ok(pb::GetMastersResponse { master_servers: vec![entry] }.into())
+}
+
+pub(super) fn meta_locations(
+    handler: &Handler,
+    _: &Call,
+    _: pb::GetMetaRegionLocationsRequest,
+) -> Answer<pb::GetMetaRegionLocationsResponse> {
+    let location = pb::RegionLocation {
+        region_info: region_info_message(&RegionInfo::meta()),
+        server_name: Some(region_server(handler)),
+        seq_num: 0,
+    };
+    Ok(pb::GetMetaRegionLocationsResponse { meta_locations: vec![location] }.into())
+}
+
+pub(super) fn bootstrap_nodes(
+    handler: &Handler,
+    _: &Call,
+    _: pb::GetBootstrapNodesRequest,
+) -> Answer<pb::GetBootstrapNodesResponse> {
+    Ok(pb::GetBootstrapNodesResponse { server_name: vec![region_server(handler)] }.into())
+}
+
+pub(super) fn all_bootstrap_nodes(
+    handler: &Handler,
+    _: &Call,
+    _: pb::GetAllBootstrapNodesRequest,
+) -> Answer<pb::GetAllBootstrapNodesResponse> {
+    Ok(pb::GetAllBootstrapNodesResponse { node: vec![region_server(handler)] }.into())
 }

@@ -13,15 +13,16 @@ mod multi_row;
 mod row_count;
 mod walk;
 
-use crate::handlers::{Answer, find_region};
+use crate::handlers::{RegionService, find_region};
 use crate::server::RegionServer;
 use bytes::Bytes;
 use model::Endpoint;
 use proto::methods::{Method, Service};
 use proto::{Message, pb};
 use region::Region;
+use rpc::Call;
 use rpc::exception::{Exception, Kind};
-use rpc::{Call, Outcome, Reply};
+use rpc::service::{Answer, Response};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -31,33 +32,34 @@ const REGION_CLASSES_KEY: &str = "hbase.coprocessor.region.classes";
 const USER_REGION_CLASSES_KEY: &str = "hbase.coprocessor.user.region.classes";
 
 /// ClientService.ExecService.
-pub(crate) fn exec_service(server: &Arc<RegionServer>, call: Call) -> Answer {
-    let request: pb::CoprocessorServiceRequest = call.decode()?;
+pub(crate) fn exec_service(
+    RegionService { server }: &RegionService,
+    call: &Call,
+    request: pb::CoprocessorServiceRequest,
+) -> Answer<pb::CoprocessorServiceResponse> {
     let region = find_region(server, &request.region)?;
     // What is refused is refused at once.
     find_method(server, &region, &request.call)?;
     let server = server.clone();
     let deadline_us = call.deadline_us;
-    Ok(Outcome::later(async move {
+    Ok(Response::future(async move {
         let value = run(&server, &region, request.call, deadline_us).await?;
         let specifier = pb::RegionSpecifier {
             r#type: pb::region_specifier::RegionSpecifierType::RegionName as i32,
             value: region.info().name().clone(),
         };
-        Ok(Reply::new(&pb::CoprocessorServiceResponse { region: specifier, value }))
+        Ok::<_, Exception>(pb::CoprocessorServiceResponse { region: specifier, value })
     }))
 }
 
-/// What ClientService.ExecRegionServerService answers: HBase ships no endpoint that a region server registers by itself.
-pub(crate) fn unknown_server_service(call: &Call) -> Exception {
-    match call.decode::<pb::CoprocessorServiceRequest>() {
-        Ok(request) => {
-            let service = request.call.service_name;
-            let message = format!("No registered coprocessor executorService found for {service}");
-            Exception::new(Kind::UnknownProtocol, message)
-        }
-        Err(malformed) => malformed,
-    }
+/// ClientService.ExecRegionServerService: HBase ships no endpoint that a region server registers by itself.
+pub(crate) fn no_server_service(
+    _: &RegionService,
+    _: &Call,
+    request: pb::CoprocessorServiceRequest,
+) -> Answer<pb::CoprocessorServiceResponse> {
+    let service = request.call.service_name;
+    Err(Exception::new(Kind::UnknownProtocol, format!("No registered coprocessor executorService found for {service}")))
 }
 
 /// Runs an endpoint's method on a region; its result under the name of HBase's class for it.

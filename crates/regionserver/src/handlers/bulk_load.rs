@@ -1,14 +1,15 @@
 //! PrepareBulkLoad, BulkLoadHFile, CleanupBulkLoad. Follows: `RSRpcServices`, `SecureBulkLoadManager`.
 
-use super::{Answer, blocking, find_region, required};
+use super::{RegionService, blocking, find_region, required};
 use crate::bulk_load::BulkLoadDoor;
 use crate::errors::exception_of;
 use crate::server::RegionServer;
 use fs::FilePath;
 use proto::pb;
 use region::{BulkLoad, BulkLoaded, LoadFile, Region, RegionError};
+use rpc::Call;
 use rpc::exception::{Exception, Kind};
-use rpc::{Call, Outcome, Reply};
+use rpc::service::Answer;
 use std::sync::Arc;
 
 fn door(server: &RegionServer) -> Result<&BulkLoadDoor, Exception> {
@@ -16,21 +17,27 @@ fn door(server: &RegionServer) -> Result<&BulkLoadDoor, Exception> {
 }
 
 /// Makes a staging directory and names it.
-pub(super) fn prepare(server: &Arc<RegionServer>, call: &Call) -> Answer {
-    let request: pb::PrepareBulkLoadRequest = call.decode()?;
+pub(super) fn prepare(
+    RegionService { server }: &RegionService,
+    call: &Call,
+    request: pb::PrepareBulkLoadRequest,
+) -> Answer<pb::PrepareBulkLoadResponse> {
     let region = find_region(server, &required(request.region, "PrepareBulkLoadRequest", "region")?)?;
     let (dir, bulk_token) = door(server)?.new_staging_dir(&call.user, &region.info().table, &server.env.dice);
     let server = server.clone();
-    Ok(blocking(move || {
+    blocking(move || {
         server.env.volume.create_dir_all_durable(&dir).map_err(|e| Exception::io(e.to_string()))?;
-        Ok(Reply::new(&pb::PrepareBulkLoadResponse { bulk_token }))
-    }))
+        Ok(pb::PrepareBulkLoadResponse { bulk_token })
+    })
 }
 
 /// Removes a staging directory; one that is gone was removed before. Not when the server is about to stop: the next one may have to finish
 /// what it could not take back.
-pub(super) fn cleanup(server: &Arc<RegionServer>, call: &Call) -> Answer {
-    let request: pb::CleanupBulkLoadRequest = call.decode()?;
+pub(super) fn cleanup(
+    RegionService { server }: &RegionService,
+    _: &Call,
+    request: pb::CleanupBulkLoadRequest,
+) -> Answer<pb::CleanupBulkLoadResponse> {
     find_region(server, &required(request.region, "CleanupBulkLoadRequest", "region")?)?;
     if server.has_failed() {
         return Err(Exception::server_aborted(&server.name.to_string()));
@@ -38,28 +45,31 @@ pub(super) fn cleanup(server: &Arc<RegionServer>, call: &Call) -> Answer {
     let token = request.bulk_token;
     let dir = door(server)?.staging_dir(&token).ok_or_else(|| Exception::io(format!("Failed to clean up {token}")))?;
     let server = server.clone();
-    Ok(blocking(move || {
+    blocking(move || {
         server
             .env
             .volume
             .remove_dir_all(&dir)
             .map_err(|e| Exception::io(format!("Failed to clean up {token}: {e}")))?;
-        Ok(Reply::new(&pb::CleanupBulkLoadResponse {}))
-    }))
+        Ok(pb::CleanupBulkLoadResponse {})
+    })
 }
 
 /// Loads files. With a token, as HBase: whatever goes wrong with the files is "not loaded", and the client looks at the
 /// regions again. Without one, it is an exception.
-pub(super) fn load(server: &Arc<RegionServer>, call: &Call) -> Answer {
-    let request: pb::BulkLoadHFileRequest = call.decode()?;
+pub(super) fn load(
+    RegionService { server }: &RegionService,
+    call: &Call,
+    request: pb::BulkLoadHFileRequest,
+) -> Answer<pb::BulkLoadHFileResponse> {
     let cluster_id = door(server)?.cluster_id.clone();
     if request.cluster_ids.contains(&cluster_id) {
         // It went around the clusters and is back.
-        return Ok(Outcome::reply(&pb::BulkLoadHFileResponse { loaded: true }));
+        return Ok(pb::BulkLoadHFileResponse { loaded: true }.into());
     }
     let region = find_region(server, &request.region)?;
     let (server, user) = (server.clone(), call.user.clone());
-    Ok(blocking(move || {
+    blocking(move || {
         let has_token = request.bulk_token.is_some();
         let loaded = match load_files(&server, &region, request, cluster_id, &user) {
             Ok(loaded) => loaded,
@@ -69,8 +79,8 @@ pub(super) fn load(server: &Arc<RegionServer>, call: &Call) -> Answer {
             }
             Err(exception) => return Err(exception),
         };
-        Ok(Reply::new(&pb::BulkLoadHFileResponse { loaded }))
-    }))
+        Ok(pb::BulkLoadHFileResponse { loaded })
+    })
 }
 
 fn load_files(

@@ -12,11 +12,12 @@ use crate::endpoints;
 use crate::pressure::Admission;
 use crate::server::RegionServer;
 use bytes::Bytes;
-use proto::methods::Method;
-use proto::pb;
+use proto::methods::Service;
+use proto::{Message, pb};
 use region::Region;
 use rpc::exception::{Exception, Kind};
-use rpc::{Call, CallResult, Outcome, from_proto};
+use rpc::service::{self, AdminService, ClientService, Response};
+use rpc::{Call, Outcome, from_proto};
 use std::sync::Arc;
 
 /// ClientService and AdminService of one region server.
@@ -36,22 +37,40 @@ impl RegionService {
         self.server.logs().into_iter().for_each(|log| log.push());
     }
 
-    /// Answers a call to ClientService or AdminService; `None` for methods of other services.
-    pub fn call(&self, call: Call) -> Option<Outcome> {
+    /// Answers a call to ClientService or AdminService; methods of other services are unsupported.
+    pub fn call(&self, call: Call) -> Outcome {
         self.server.counts.total.add(1);
-        let answer = match call.method.method {
-            Method::ClientGet => get::get(&self.server, call),
-            Method::ClientMutate => mutate::mutate(&self.server, call),
-            Method::ClientMulti => multi::multi(&self.server, call),
-            Method::ClientScan => scan::scan(&self.server, call),
-            Method::ClientExecService => endpoints::exec_service(&self.server, call),
-            Method::ClientExecRegionServerService => Err(endpoints::unknown_server_service(&call)),
-            Method::ClientBulkLoadHFile => bulk_load::load(&self.server, &call),
-            Method::ClientPrepareBulkLoad => bulk_load::prepare(&self.server, &call),
-            Method::ClientCleanupBulkLoad => bulk_load::cleanup(&self.server, &call),
-            _ => return admin::call(&self.server, call),
-        };
-        Some(answer.unwrap_or_else(Outcome::from))
+        match call.method.service {
+            Service::Client => ClientService::dispatch(self, call),
+            Service::Admin => AdminService::dispatch(self, call),
+            _ => Exception::unsupported(call.method).into(),
+        }
+    }
+}
+
+impl ClientService for RegionService {
+    fn get(&self, call: Call) -> Answer {
+        get::get(&self.server, call)
+    }
+
+    fn mutate(&self, call: Call) -> Answer {
+        mutate::mutate(&self.server, call)
+    }
+
+    fn multi(&self, call: Call) -> Answer {
+        multi::multi(&self.server, call)
+    }
+
+    fn scan(&self, call: Call) -> Answer {
+        scan::scan(&self.server, call)
+    }
+
+    rpc::answered_by! {
+        exec_service(CoprocessorServiceRequest) -> CoprocessorServiceResponse = endpoints::exec_service;
+        exec_region_server_service(CoprocessorServiceRequest) -> CoprocessorServiceResponse = endpoints::no_server_service;
+        prepare_bulk_load(PrepareBulkLoadRequest) -> PrepareBulkLoadResponse = bulk_load::prepare;
+        bulk_load_hfile(BulkLoadHFileRequest) -> BulkLoadHFileResponse = bulk_load::load;
+        cleanup_bulk_load(CleanupBulkLoadRequest) -> CleanupBulkLoadResponse = bulk_load::cleanup;
     }
 }
 
@@ -82,11 +101,13 @@ fn required<T>(field: Option<T>, message: &str, name: &str) -> Result<T, Excepti
 }
 
 /// Runs `work`, which may read and write files, on the blocking pool.
-fn blocking(work: impl FnOnce() -> CallResult + Send + 'static) -> Outcome {
-    Outcome::later(run_blocking(work))
+fn blocking<M: Message + 'static>(work: impl FnOnce() -> Result<M, Exception> + Send + 'static) -> service::Answer<M> {
+    Ok(Response::future(run_blocking(work)))
 }
 
-async fn run_blocking(work: impl FnOnce() -> CallResult + Send + 'static) -> CallResult {
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Exception> + Send + 'static,
+) -> Result<T, Exception> {
     match crate::blocking::off_worker(work).await {
         Ok(result) => result,
         Err(error) => Err(Exception::io(format!("the call failed inside the server: {error}"))),

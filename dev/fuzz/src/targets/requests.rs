@@ -106,10 +106,7 @@ impl Server {
         }
         runtime.block_on(async {
             let outcome = match info.service {
-                Service::Client | Service::Admin => match life.service.call(call) {
-                    Some(outcome) => outcome,
-                    None => return,
-                },
+                Service::Client | Service::Admin => life.service.call(call),
                 _ => master.call(call),
             };
             let answering = tokio::spawn(direct.answer(outcome));

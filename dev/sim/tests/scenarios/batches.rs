@@ -56,7 +56,7 @@ fn a_condition_that_is_not_understood_takes_its_cells_with_it() {
                 desk.life.settle().await;
                 desk.life.logs[0].sync_once().expect("synced");
             }
-            let reply = sent.await.expect("no panic").expect("a method").expect("answered");
+            let reply = sent.await.expect("no panic").expect("answered");
             let response = pb::MultiResponse::decode(reply.message).expect("a reply");
             let [refused, done] = &response.region_action_result[..] else { panic!("{response:?}") };
             assert!(refused.exception.is_some() && done.exception.is_none(), "{response:?}");

@@ -21,15 +21,9 @@ pub struct Source {
 pub struct Function<'a> {
     /// Its name.
     pub name: &'a str,
+    /// What stands before its body, from the parenthesis on.
+    pub signature: &'a str,
     /// What stands between its braces; empty for a declaration.
-    pub body: &'a str,
-}
-
-/// An arm of a match on the variants of one enum.
-pub struct Arm<'a> {
-    /// The variants before the arrow.
-    pub variants: Vec<&'a str>,
-    /// What stands behind it.
     pub body: &'a str,
 }
 
@@ -71,7 +65,7 @@ impl Source {
             }
             let name = word_at(&self.plain, at + 3);
             let signature = &self.plain[at..];
-            let Some(open) = signature.find('{') else { continue };
+            let Some(open) = body_start(signature) else { continue };
             // A `;` inside brackets is an array's, not the end of a declaration.
             let declaration = signature[..open].char_indices().scan(0i32, |depth, (i, c)| {
                 *depth += i32::from(c == '[') - i32::from(c == ']');
@@ -81,69 +75,45 @@ impl Source {
                 continue;
             }
             if let Some(close) = closing(&self.plain, at + open) {
-                functions.push(Function { name, body: &self.text[at + open + 1..close] });
+                let signature = self.plain[at + 3 + name.len()..at + open].trim();
+                functions.push(Function { name, signature, body: &self.text[at + open + 1..close] });
             }
         }
         functions
     }
 
-    /// Every match arm whose pattern is made of variants of `enum_name` (and perhaps a guard).
-    pub fn arms(&self, enum_name: &str) -> Vec<Arm<'_>> {
-        let prefix = format!("{enum_name}::");
-        let mut arms = Vec::new();
-        let mut at = 0;
-        while let Some(found) = self.plain[at..].find(&prefix) {
-            let start = at + found;
-            at = start + prefix.len();
-            if start > 0 && is_word(self.plain.as_bytes()[start - 1]) {
+    /// Every `impl TRAIT for TYPE` block of a trait whose name ends with `suffix`: the trait's name and what stands between the braces.
+    pub fn impls(&self, suffix: &str) -> Vec<(&str, &str)> {
+        let mut impls = Vec::new();
+        for (at, found) in self.plain.match_indices("\nimpl ") {
+            let name = word_at(&self.plain, at + found.len());
+            let rest = &self.plain[at + found.len() + name.len()..];
+            if !name.ends_with(suffix) || !rest.starts_with(" for ") {
                 continue;
             }
-            let mut variants = vec![word_at(&self.text, at)];
-            at += variants[0].len();
-            // More variants, then a guard or the arrow.
-            let body_at = loop {
-                let rest = self.plain[at..].trim_start();
-                at = self.plain.len() - rest.len();
-                if let Some(next) = rest.strip_prefix('|').map(str::trim_start)
-                    && let Some(name) = next.strip_prefix(&prefix)
-                {
-                    at = self.plain.len() - name.len();
-                    variants.push(word_at(&self.text, at));
-                    at += variants[variants.len() - 1].len();
-                } else if rest.starts_with("=>") {
-                    break Some(at + 2);
-                } else if rest.starts_with("if ") {
-                    break rest.find("=>").map(|arrow| at + arrow + 2);
-                } else {
-                    break None;
-                }
-            };
-            if let Some(body_at) = body_at {
-                let body = self.arm_body(body_at);
-                arms.push(Arm { variants, body });
+            let Some(open) = rest.find('{').map(|open| self.plain.len() - rest.len() + open) else { continue };
+            if let Some(close) = closing(&self.plain, open) {
+                impls.push((name, &self.plain[open + 1..close]));
             }
         }
-        arms
+        impls
     }
 
-    fn arm_body(&self, at: usize) -> &str {
-        let mut depth = 0i32;
-        for (i, c) in self.plain[at..].char_indices() {
-            match c {
-                '(' | '[' | '{' => depth += 1,
-                ')' | ']' | '}' if depth == 0 => return self.text[at..at + i].trim(),
-                ')' | ']' => depth -= 1,
-                '}' => {
-                    depth -= 1;
-                    if depth == 0 && self.plain[at..].trim_start().starts_with('{') {
-                        return self.text[at..=at + i].trim();
-                    }
-                }
-                ',' if depth == 0 => return self.text[at..at + i].trim(),
-                _ => {}
+    /// The variants of `enum_name` that a match arm names before its arrow.
+    pub fn matched(&self, enum_name: &str) -> Vec<&str> {
+        let prefix = format!("{enum_name}::");
+        let mut matched = Vec::new();
+        for (at, _) in self.plain.match_indices(&prefix) {
+            if at > 0 && is_word(self.plain.as_bytes()[at - 1]) {
+                continue;
+            }
+            let variant = word_at(&self.text, at + prefix.len());
+            let rest = self.plain[at + prefix.len() + variant.len()..].trim_start();
+            if ["=>", "|", "if "].iter().any(|next| rest.starts_with(next)) {
+                matched.push(variant);
             }
         }
-        self.text[at..].trim()
+        matched
     }
 
     /// The string literals, as written between their quotes.
@@ -179,6 +149,15 @@ pub fn literals_of(text: &str) -> Vec<&str> {
         rest = &inside[close + 1..];
     }
     out
+}
+
+/// Where the body of a function begins; a brace among its parameters is a pattern's.
+fn body_start(signature: &str) -> Option<usize> {
+    let mut depth = 0i32;
+    signature.char_indices().find_map(|(at, c)| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        (c == '{' && depth == 0).then_some(at)
+    })
 }
 
 fn is_word(byte: u8) -> bool {
@@ -330,16 +309,12 @@ mod tests {
     "##;
 
     #[test]
-    fn arms_are_found_and_comments_strings_and_tests_are_not() {
+    fn matched_variants_are_found_and_comments_strings_and_tests_are_not() {
         let source = Source::new("crates/x/src/y.rs", CODE);
-        let arms: Vec<_> = source.arms("Method").into_iter().map(|arm| (arm.variants, arm.body)).collect();
-        assert_eq!(arms.len(), 3, "{arms:?}");
-        assert_eq!(arms[0], (vec!["A"], "get::a(&call, 1)"));
-        assert_eq!(arms[1].0, ["B", "C"]);
-        assert!(arms[1].1.starts_with('{') && arms[1].1.ends_with('}'), "{}", arms[1].1);
-        assert_eq!(arms[2], (vec!["D"], "d()"));
+        assert_eq!(source.matched("Method"), ["A", "B", "C", "D"]);
         assert!(source.calls("a") && !source.calls("f"));
         let functions = source.functions();
+        assert_eq!(functions[0].signature, "(x: [u8; 2]) -> Answer");
         assert_eq!(functions.iter().map(|f| f.name).collect::<Vec<_>>(), ["call"]);
         assert_eq!(literals_of(functions[0].body)[0], "Method::InString => no()");
     }

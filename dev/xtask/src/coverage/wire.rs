@@ -4,57 +4,62 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prost_types::DescriptorProto;
 
-use super::source::{Function, word_at};
+use super::source::{Function, Source, word_at};
 use super::{Item, Listing, Standing, Surface, Tree};
+use crate::proto::{method_name, method_variant};
 
-/// The variant of `proto::methods::Method` for a method.
-fn variant(service: &str, method: &str) -> String {
-    let mut chars = method.chars();
-    let first = chars.next().map(|c| c.to_ascii_uppercase()).into_iter();
-    format!("{}{}", service.strip_suffix("Service").unwrap_or(service), first.chain(chars).collect::<String>())
+/// What a function that answers an RPC does with a call, as far as its text tells.
+fn standing_of(function: &Function<'_>) -> Standing {
+    let answers = ["Ok(", "later(", "blocking("].iter().any(|word| function.body.contains(word));
+    if !answers && function.body.contains("Err(") {
+        // Always an error, whatever is asked.
+        return Standing::Missing;
+    }
+    // An unused parameter is named `_`, or the compiler complains. Nothing that is asked and nothing that the server knows
+    // goes into such an answer.
+    let uses = function.signature.split("->").next().unwrap_or("").matches(": ").count();
+    let ignores = function.signature.matches("_: ").count();
+    if uses == ignores { Standing::Part } else { Standing::There }
 }
 
-/// What the arm of a method does with a call, as far as its text tells.
-fn standing_of_arm(body: &str, functions: &BTreeMap<&str, Function<'_>>) -> Standing {
-    let refuses = |text: &str| {
-        let text = text.trim().trim_start_matches('{').trim_start().trim_start_matches("return ");
-        let text = text.strip_prefix("Some(").unwrap_or(text);
-        let text = text.strip_prefix("Err(").or_else(|| text.strip_prefix("Outcome::from(")).unwrap_or(text);
-        text.starts_with("Exception::unsupported(") || text.starts_with("unsupported(")
-    };
-    if refuses(body) || matches!(body, "true" | "false") {
-        return Standing::Missing;
+/// The RPCs that an `impl` block of a service's trait answers: written out as functions, or as a line
+/// `method(Request) -> Response = module::function;` of `answered_by!`.
+fn answered<'a>(block: &'a str, file: &Source, files: &[&'a Source]) -> BTreeMap<&'a str, Standing> {
+    let mut found = BTreeMap::new();
+    for (at, _) in block.match_indices("fn ") {
+        found.insert(word_at(block, at + 3), Standing::There);
     }
-    let callee = body.trim_start_matches("Ok(").split('(').next().unwrap_or("").rsplit("::").next().unwrap_or("");
-    if functions.get(callee.trim()).is_some_and(|function| refuses(function.body)) {
-        return Standing::Missing;
+    for line in block.split(';') {
+        let Some((declared, function)) = line.rsplit_once(" = ") else { continue };
+        let declared = declared.rsplit_once("answered_by! {").map_or(declared, |(_, declared)| declared).trim();
+        let (module, function) = function.rsplit_once("::").map_or((None, function), |(m, f)| (Some(m), f));
+        let is_there = |candidate: &&&Source| match module {
+            None => candidate.path == file.path,
+            Some(module) => {
+                let ends = |suffix: &str| candidate.path.ends_with(&format!("/{module}{suffix}"));
+                ends(".rs") || ends("/mod.rs")
+            }
+        };
+        let functions = files.iter().filter(is_there).flat_map(|candidate| candidate.functions());
+        let standing = functions.filter(|f| f.name == function).map(|f| standing_of(&f)).next();
+        found.insert(word_at(declared, 0), standing.unwrap_or(Standing::Missing));
     }
-    // Always an error, whatever is asked.
-    if body.contains("Err(") && !body.contains("Ok(") && !body.contains("reply(") {
-        return Standing::Missing;
-    }
-    // Nothing that is asked and nothing that the server knows goes into the answer.
-    let words: BTreeSet<&str> = body.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-    let asks = ["call", "self", "master", "switches", "server", "region_server", "own"]
-        .iter()
-        .any(|word| words.contains(word));
-    if asks { Standing::There } else { Standing::Part }
+    found
 }
 
 /// Methods of every service.
 pub fn rpc_methods(tree: &Tree) -> anyhow::Result<Surface> {
-    let mut standing: BTreeMap<String, Standing> = BTreeMap::new();
-    for krate in ["regionserver", "master", "basalt"] {
-        let files: Vec<_> = tree.of_crate(krate).collect();
-        let functions = files.iter().flat_map(|file| file.functions()).map(|f| (f.name, f)).collect();
-        for arm in files.iter().flat_map(|file| file.arms("Method")) {
-            let found = standing_of_arm(arm.body, &functions);
-            for name in arm.variants {
-                // A method may be named in several matches; one that answers it is enough.
-                let entry = standing.entry(name.to_owned()).or_insert(found);
-                if found == Standing::There || *entry == Standing::Missing {
-                    *entry = found;
-                }
+    let mut direct: BTreeMap<(&str, &str), Standing> = BTreeMap::new();
+    let mut endpoints: BTreeSet<&str> = BTreeSet::new();
+    for krate in ["regionserver", "master"] {
+        let files: Vec<&Source> = tree.of_crate(krate).collect();
+        for file in &files {
+            for (service, block) in file.impls("Service") {
+                let found = answered(block, file, &files);
+                direct.extend(found.into_iter().map(|(method, standing)| ((service, method), standing)));
+            }
+            if file.path.contains("/endpoints/") {
+                endpoints.extend(file.matched("Method"));
             }
         }
     }
@@ -65,15 +70,16 @@ pub fn rpc_methods(tree: &Tree) -> anyhow::Result<Surface> {
         let (service, method) = (row.get("service"), row.get("method"));
         let found = match row.get("transport") {
             "connection preamble" if preamble => Standing::There,
-            _ => standing.get(&variant(service, method)).copied().unwrap_or(Standing::Missing),
+            _ if endpoints.contains(method_variant(service, method).as_str()) => Standing::There,
+            _ => direct.get(&(service, method_name(method).as_str())).copied().unwrap_or(Standing::Missing),
         };
         Item::new(row, service, method, found)
     });
     Ok(Surface {
         title: "RPC methods",
-        rule: "A method counts when a `match` on `Method` in the servers has an arm for it that does something. An arm that \
-               only answers with an error does not count; one that gives everybody the same answer (none, off, empty) is there \
-               *in part*. \
+        rule: "A method counts when a server's implementation of its service's trait has it, or a region answers it as an endpoint. \
+               One that only answers with an error does not count; one that gives everybody the same answer (none, off, \
+               empty) is there *in part*. \
                Every other method of a served service is answered with a `DoNotRetryIOException` that names it."
             .into(),
         items: items.collect(),
@@ -247,30 +253,38 @@ pub fn filters(tree: &Tree) -> anyhow::Result<Surface> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::Source;
     use super::*;
 
     #[test]
-    fn an_arm_counts_when_it_answers_what_was_asked() {
-        let none = BTreeMap::new();
-        let of = |body: &str| standing_of_arm(body, &none);
-        assert_eq!(of("get::get(&self.server, call)"), Standing::There);
-        assert_eq!(of("{ let request: pb::X = call.decode()?; ready(Ok(answer(request))) }"), Standing::There);
-        assert_eq!(of("Err(Exception::unsupported(call.method))"), Standing::Missing);
-        assert_eq!(of("{ let r = call.decode()?; ready::<pb::Y>(Err(MasterError::new(kind, r))) }"), Standing::Missing);
-        assert_eq!(of("true"), Standing::Missing);
-        assert_eq!(of("ready(Ok(pb::NormalizeResponse { normalizer_ran: false }))"), Standing::Part);
-        assert_eq!(of("Ok(Outcome::reply(&pb::GetSpaceQuotaSnapshotsResponse::default()))"), Standing::Part);
-        assert_eq!(variant("MasterService", "getProcedureResult"), "MasterGetProcedureResult");
+    fn a_method_counts_when_its_function_answers_what_was_asked() {
+        let file = Source::new(
+            "crates/x/src/service/methods.rs",
+            "
+impl XService for Handler {
+    fn get(&self, call: Call) -> Answer { get::get(call) }
+    rpc::answered_by! {
+        balance(BalanceRequest) -> BalanceResponse = regions::balance;
+        normalize(NormalizeRequest)
+            -> NormalizeResponse = regions::normalize;
+        exec(ExecRequest) -> ExecResponse = refuse;
     }
-
-    #[test]
-    fn an_arm_that_calls_a_refusal_is_one() {
-        let source = Source::new(
-            "crates/x/src/y.rs",
-            "fn no(call: &Call) -> Answer { Err(Exception::unsupported(call.method)) }",
+}
+fn refuse(_: &Handler, _: &Call, r: pb::ExecRequest) -> Answer<pb::ExecResponse> { Err(no(r)) }",
         );
-        let functions = source.functions().into_iter().map(|f| (f.name, f)).collect();
-        assert_eq!(standing_of_arm("no(&call)", &functions), Standing::Missing);
+        let regions = Source::new(
+            "crates/x/src/service/regions.rs",
+            "fn balance(H { server }: &H, _: &Call, _: pb::Q) -> Answer<pb::R> { Ok(server.balance()) }
+             fn normalize(_: &H, _: &Call, _: pb::Q) -> Answer<pb::R> { Ok(pb::R::default().into()) }",
+        );
+        let impls = file.impls("Service");
+        assert_eq!(impls[0].0, "XService");
+        let found = answered(impls[0].1, &file, &[&file, &regions]);
+        let expected = [
+            ("balance", Standing::There),
+            ("exec", Standing::Missing),
+            ("get", Standing::There),
+            ("normalize", Standing::Part),
+        ];
+        assert_eq!(found, BTreeMap::from(expected));
     }
 }

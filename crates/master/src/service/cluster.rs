@@ -1,4 +1,4 @@
-//! The state of the cluster, as `status` and the tools read it. Follows: `HMaster#getClusterMetrics`,
+//! The state of the cluster, as `status` and the tools read it; and what a cluster of one server never has. Follows: `HMaster#getClusterMetrics`,
 //! `HRegionServer#buildServerLoad`.
 
 use super::{HBASE_VERSION, MasterHandler};
@@ -7,6 +7,90 @@ use crate::convert::{region_info_message, server_name_message, table_name_messag
 use proto::pb;
 use proto::pb::Option as Wanted;
 use proto::pb::region_specifier::RegionSpecifierType;
+use rpc::Call;
+use rpc::service::Answer;
+
+type Handler = MasterHandler;
+
+pub(super) fn is_running(
+    handler: &Handler,
+    _: &Call,
+    _: pb::IsMasterRunningRequest,
+) -> Answer<pb::IsMasterRunningResponse> {
+    Ok(pb::IsMasterRunningResponse { is_master_running: !handler.master.is_stopping() }.into())
+}
+
+pub(super) fn status(
+    handler: &Handler,
+    _: &Call,
+    request: pb::GetClusterStatusRequest,
+) -> Answer<pb::GetClusterStatusResponse> {
+    Ok(pb::GetClusterStatusResponse { cluster_status: handler.cluster_status(&request.options) }.into())
+}
+
+pub(super) fn no_maintenance(
+    _: &Handler,
+    _: &Call,
+    _: pb::IsInMaintenanceModeRequest,
+) -> Answer<pb::IsInMaintenanceModeResponse> {
+    Ok(pb::IsInMaintenanceModeResponse { in_maintenance_mode: false }.into())
+}
+
+pub(super) fn capabilities(
+    _: &Handler,
+    _: &Call,
+    _: pb::SecurityCapabilitiesRequest,
+) -> Answer<pb::SecurityCapabilitiesResponse> {
+    let simple = pb::security_capabilities_response::Capability::SimpleAuthentication;
+    Ok(pb::SecurityCapabilitiesResponse { capabilities: vec![simple as i32] }.into())
+}
+
+/// No server is known as dead, so none of these could be cleared.
+pub(super) fn clear_dead_servers(
+    _: &Handler,
+    _: &Call,
+    request: pb::ClearDeadServersRequest,
+) -> Answer<pb::ClearDeadServersResponse> {
+    Ok(pb::ClearDeadServersResponse { server_name: request.server_name }.into())
+}
+
+// None of these can have been made here, so there are none.
+
+pub(super) fn no_decommissioned(
+    _: &Handler,
+    _: &Call,
+    _: pb::ListDecommissionedRegionServersRequest,
+) -> Answer<pb::ListDecommissionedRegionServersResponse> {
+    Ok(pb::ListDecommissionedRegionServersResponse::default().into())
+}
+
+pub(super) fn no_peers(
+    _: &Handler,
+    _: &Call,
+    _: pb::ListReplicationPeersRequest,
+) -> Answer<pb::ListReplicationPeersResponse> {
+    Ok(pb::ListReplicationPeersResponse::default().into())
+}
+
+pub(super) fn no_peer_procedures(
+    _: &Handler,
+    _: &Call,
+    _: pb::GetReplicationPeerModificationProceduresRequest,
+) -> Answer<pb::GetReplicationPeerModificationProceduresResponse> {
+    Ok(pb::GetReplicationPeerModificationProceduresResponse::default().into())
+}
+
+pub(super) fn no_quotas(_: &Handler, _: &Call, _: pb::GetQuotaStatesRequest) -> Answer<pb::GetQuotaStatesResponse> {
+    Ok(pb::GetQuotaStatesResponse::default().into())
+}
+
+pub(super) fn no_quota_sizes(
+    _: &Handler,
+    _: &Call,
+    _: pb::GetSpaceQuotaRegionSizesRequest,
+) -> Answer<pb::GetSpaceQuotaRegionSizesResponse> {
+    Ok(pb::GetSpaceQuotaRegionSizesResponse::default().into())
+}
 
 /// Requests per second, between two looks.
 #[derive(Debug, Default)]

@@ -1,0 +1,126 @@
+//! Which function answers which RPC of the master's port, by topic. An RPC that is not listed is answered as unsupported.
+
+use super::{MasterHandler, cluster, maintenance, namespaces, procedures, regions, registry, switches, tables};
+use rpc::service::{
+    BootstrapNodeService, ClientMetaService, HbckService, LockService, MasterService, RegionServerStatusService,
+};
+
+impl MasterService for MasterHandler {
+    rpc::answered_by! {
+        get_table_descriptors(GetTableDescriptorsRequest) -> GetTableDescriptorsResponse = tables::descriptors;
+        get_table_names(GetTableNamesRequest) -> GetTableNamesResponse = tables::names;
+        list_table_descriptors_by_namespace(ListTableDescriptorsByNamespaceRequest)
+            -> ListTableDescriptorsByNamespaceResponse = tables::descriptors_by_namespace;
+        list_table_names_by_namespace(ListTableNamesByNamespaceRequest)
+            -> ListTableNamesByNamespaceResponse = tables::names_by_namespace;
+        list_table_descriptors_by_state(ListTableDescriptorsByStateRequest)
+            -> ListTableDescriptorsByStateResponse = tables::descriptors_by_state;
+        list_table_names_by_state(ListTableNamesByStateRequest) -> ListTableNamesByStateResponse = tables::names_by_state;
+        get_table_state(GetTableStateRequest) -> GetTableStateResponse = tables::state;
+        get_schema_alter_status(GetSchemaAlterStatusRequest) -> GetSchemaAlterStatusResponse = tables::alter_status;
+        create_table(CreateTableRequest) -> CreateTableResponse = tables::create;
+        delete_table(DeleteTableRequest) -> DeleteTableResponse = tables::delete;
+        truncate_table(TruncateTableRequest) -> TruncateTableResponse = tables::truncate;
+        enable_table(EnableTableRequest) -> EnableTableResponse = tables::enable;
+        disable_table(DisableTableRequest) -> DisableTableResponse = tables::disable;
+        modify_table(ModifyTableRequest) -> ModifyTableResponse = tables::modify;
+        add_column(AddColumnRequest) -> AddColumnResponse = tables::add_family;
+        modify_column(ModifyColumnRequest) -> ModifyColumnResponse = tables::modify_family;
+        delete_column(DeleteColumnRequest) -> DeleteColumnResponse = tables::delete_family;
+        flush_table(FlushTableRequest) -> FlushTableResponse = tables::flush;
+
+        list_namespace_descriptors(ListNamespaceDescriptorsRequest)
+            -> ListNamespaceDescriptorsResponse = namespaces::descriptors;
+        list_namespaces(ListNamespacesRequest) -> ListNamespacesResponse = namespaces::names;
+        get_namespace_descriptor(GetNamespaceDescriptorRequest)
+            -> GetNamespaceDescriptorResponse = namespaces::descriptor;
+        create_namespace(CreateNamespaceRequest) -> CreateNamespaceResponse = namespaces::create;
+        modify_namespace(ModifyNamespaceRequest) -> ModifyNamespaceResponse = namespaces::modify;
+        delete_namespace(DeleteNamespaceRequest) -> DeleteNamespaceResponse = namespaces::delete;
+
+        assign_region(AssignRegionRequest) -> AssignRegionResponse = regions::assign;
+        unassign_region(UnassignRegionRequest) -> UnassignRegionResponse = regions::unassign;
+        move_region(MoveRegionRequest) -> MoveRegionResponse = regions::move_region;
+        offline_region(OfflineRegionRequest) -> OfflineRegionResponse = regions::offline;
+        split_region(SplitTableRegionRequest) -> SplitTableRegionResponse = regions::split;
+        merge_table_regions(MergeTableRegionsRequest) -> MergeTableRegionsResponse = regions::merge;
+        get_last_major_compaction_timestamp(MajorCompactionTimestampRequest)
+            -> MajorCompactionTimestampResponse = regions::last_major_compaction_of_table;
+        get_last_major_compaction_timestamp_for_region(MajorCompactionTimestampForRegionRequest)
+            -> MajorCompactionTimestampResponse = regions::last_major_compaction;
+        balance(BalanceRequest) -> BalanceResponse = regions::balance;
+        normalize(NormalizeRequest) -> NormalizeResponse = regions::normalize;
+
+        get_procedure_result(GetProcedureResultRequest) -> GetProcedureResultResponse = procedures::result;
+        get_procedures(GetProceduresRequest) -> GetProceduresResponse = procedures::list;
+        get_locks(GetLocksRequest) -> GetLocksResponse = procedures::locks;
+        abort_procedure(AbortProcedureRequest) -> AbortProcedureResponse = procedures::abort;
+        exec_procedure(ExecProcedureRequest) -> ExecProcedureResponse = procedures::start_old;
+        is_procedure_done(IsProcedureDoneRequest) -> IsProcedureDoneResponse = procedures::is_old_done;
+
+        set_balancer_running(SetBalancerRunningRequest) -> SetBalancerRunningResponse = switches::set_balancer;
+        is_balancer_enabled(IsBalancerEnabledRequest) -> IsBalancerEnabledResponse = switches::balancer;
+        set_normalizer_running(SetNormalizerRunningRequest) -> SetNormalizerRunningResponse = switches::set_normalizer;
+        is_normalizer_enabled(IsNormalizerEnabledRequest) -> IsNormalizerEnabledResponse = switches::normalizer;
+        set_split_or_merge_enabled(SetSplitOrMergeEnabledRequest)
+            -> SetSplitOrMergeEnabledResponse = switches::set_split_or_merge;
+        is_split_or_merge_enabled(IsSplitOrMergeEnabledRequest)
+            -> IsSplitOrMergeEnabledResponse = switches::split_or_merge;
+        enable_catalog_janitor(EnableCatalogJanitorRequest) -> EnableCatalogJanitorResponse = switches::set_janitor;
+        is_catalog_janitor_enabled(IsCatalogJanitorEnabledRequest) -> IsCatalogJanitorEnabledResponse = switches::janitor;
+        set_cleaner_chore_running(SetCleanerChoreRunningRequest) -> SetCleanerChoreRunningResponse = switches::set_cleaner;
+        is_cleaner_chore_enabled(IsCleanerChoreEnabledRequest) -> IsCleanerChoreEnabledResponse = switches::cleaner;
+        switch_snapshot_cleanup(SetSnapshotCleanupRequest) -> SetSnapshotCleanupResponse = switches::set_snapshot_cleanup;
+        is_snapshot_cleanup_enabled(IsSnapshotCleanupEnabledRequest)
+            -> IsSnapshotCleanupEnabledResponse = switches::snapshot_cleanup;
+        switch_rpc_throttle(SwitchRpcThrottleRequest) -> SwitchRpcThrottleResponse = switches::set_rpc_throttle;
+        is_rpc_throttle_enabled(IsRpcThrottleEnabledRequest) -> IsRpcThrottleEnabledResponse = switches::rpc_throttle;
+        switch_exceed_throttle_quota(SwitchExceedThrottleQuotaRequest)
+            -> SwitchExceedThrottleQuotaResponse = switches::set_exceed_throttle;
+
+        run_catalog_scan(RunCatalogScanRequest) -> RunCatalogScanResponse = maintenance::run_janitor;
+        run_cleaner_chore(RunCleanerChoreRequest) -> RunCleanerChoreResponse = maintenance::run_cleaners;
+        flush_master_store(FlushMasterStoreRequest) -> FlushMasterStoreResponse = maintenance::flush_store;
+        exec_master_service(CoprocessorServiceRequest) -> CoprocessorServiceResponse = maintenance::no_endpoint;
+        shutdown(ShutdownRequest) -> ShutdownResponse = maintenance::shutdown;
+        stop_master(StopMasterRequest) -> StopMasterResponse = maintenance::stop_master;
+
+        is_master_running(IsMasterRunningRequest) -> IsMasterRunningResponse = cluster::is_running;
+        get_cluster_status(GetClusterStatusRequest) -> GetClusterStatusResponse = cluster::status;
+        is_master_in_maintenance_mode(IsInMaintenanceModeRequest) -> IsInMaintenanceModeResponse = cluster::no_maintenance;
+        get_security_capabilities(SecurityCapabilitiesRequest) -> SecurityCapabilitiesResponse = cluster::capabilities;
+        list_decommissioned_region_servers(ListDecommissionedRegionServersRequest)
+            -> ListDecommissionedRegionServersResponse = cluster::no_decommissioned;
+        clear_dead_servers(ClearDeadServersRequest) -> ClearDeadServersResponse = cluster::clear_dead_servers;
+        list_replication_peers(ListReplicationPeersRequest) -> ListReplicationPeersResponse = cluster::no_peers;
+        get_replication_peer_modification_procedures(GetReplicationPeerModificationProceduresRequest)
+            -> GetReplicationPeerModificationProceduresResponse = cluster::no_peer_procedures;
+        get_quota_states(GetQuotaStatesRequest) -> GetQuotaStatesResponse = cluster::no_quotas;
+        get_space_quota_region_sizes(GetSpaceQuotaRegionSizesRequest)
+            -> GetSpaceQuotaRegionSizesResponse = cluster::no_quota_sizes;
+    }
+}
+
+impl ClientMetaService for MasterHandler {
+    rpc::answered_by! {
+        get_cluster_id(GetClusterIdRequest) -> GetClusterIdResponse = registry::cluster_id;
+        get_active_master(GetActiveMasterRequest) -> GetActiveMasterResponse = registry::active_master;
+        get_masters(GetMastersRequest) -> GetMastersResponse = registry::masters;
+        get_meta_region_locations(GetMetaRegionLocationsRequest)
+            -> GetMetaRegionLocationsResponse = registry::meta_locations;
+        get_bootstrap_nodes(GetBootstrapNodesRequest) -> GetBootstrapNodesResponse = registry::bootstrap_nodes;
+    }
+}
+
+impl BootstrapNodeService for MasterHandler {
+    rpc::answered_by! {
+        get_all_bootstrap_nodes(GetAllBootstrapNodesRequest)
+            -> GetAllBootstrapNodesResponse = registry::all_bootstrap_nodes;
+    }
+}
+
+impl LockService for MasterHandler {}
+
+impl HbckService for MasterHandler {}
+
+impl RegionServerStatusService for MasterHandler {}

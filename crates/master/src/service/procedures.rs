@@ -1,0 +1,133 @@
+//! Procedures: what became of them, what they hold; and the older kind (`ExecProcedure`) that clients before 2.6 flush tables by.
+
+use super::{MasterHandler, caller, later};
+use crate::locks::{Mode, Resource};
+use crate::{ErrorKind, MasterError};
+use bytes::Bytes;
+use model::TableName;
+use proto::pb;
+use proto::pb::get_procedure_result_response::State;
+use rpc::Call;
+use rpc::service::Answer;
+use std::sync::Arc;
+
+type Handler = MasterHandler;
+
+/// The old way to flush a table.
+const FLUSH_SIGNATURE: &str = "flush-table-proc";
+/// Milliseconds that a client is told to wait for it at most.
+const OLD_PROCEDURE_TIMEOUT_MS: i64 = 300_000;
+
+fn not_registered(signature: &str) -> MasterError {
+    MasterError::do_not_retry(format!("The procedure is not registered: {signature}"))
+}
+
+pub(super) fn result(
+    handler: &Handler,
+    _: &Call,
+    request: pb::GetProcedureResultRequest,
+) -> Answer<pb::GetProcedureResultResponse> {
+    let Some(known) = handler.master.procedures().get(request.proc_id) else {
+        let unknown = pb::GetProcedureResultResponse { state: State::NotFound as i32, ..Default::default() };
+        return Ok(unknown.into());
+    };
+    let ms = |time: base::TimestampMs| Some(u64::try_from(time.0).unwrap_or(0));
+    let (state, result, exception) = match known.outcome {
+        None => (State::Running, None, None),
+        Some(Ok(result)) => (State::Finished, result, None),
+        Some(Err(error)) => (State::Finished, None, Some(error.to_foreign())),
+    };
+    let response = pb::GetProcedureResultResponse {
+        state: state as i32,
+        submitted_time: ms(known.submitted),
+        last_update: ms(known.updated),
+        result,
+        exception,
+    };
+    Ok(response.into())
+}
+
+pub(super) fn list(handler: &Handler, _: &Call, _: pb::GetProceduresRequest) -> Answer<pb::GetProceduresResponse> {
+    let records = handler.master.procedures().records();
+    let procedure = records.iter().map(|record| record.to_message()).collect();
+    Ok(pb::GetProceduresResponse { procedure }.into())
+}
+
+pub(super) fn locks(handler: &Handler, _: &Call, _: pb::GetLocksRequest) -> Answer<pb::GetLocksResponse> {
+    let lock = handler.master.locks.held().into_iter().map(|(resource, mode)| {
+        let (resource_type, name) = match resource {
+            Resource::Namespace(name) => (pb::LockedResourceType::Namespace, name),
+            Resource::Table(table) => (pb::LockedResourceType::Table, table.to_string()),
+            Resource::Region(name) => (pb::LockedResourceType::Region, name.to_string()),
+        };
+        let lock_type = match mode {
+            Mode::Shared => pb::LockType::Shared,
+            Mode::Exclusive => pb::LockType::Exclusive,
+        };
+        pb::LockedResource {
+            resource_type: resource_type as i32,
+            resource_name: Some(name),
+            lock_type: lock_type as i32,
+            shared_lock_count: Some(i32::from(mode == Mode::Shared)),
+            ..Default::default()
+        }
+    });
+    Ok(pb::GetLocksResponse { lock: lock.collect() }.into())
+}
+
+/// A procedure here ends by itself; none is broken off in its middle.
+pub(super) fn abort(_: &Handler, _: &Call, _: pb::AbortProcedureRequest) -> Answer<pb::AbortProcedureResponse> {
+    Ok(pb::AbortProcedureResponse { is_procedure_aborted: false }.into())
+}
+
+pub(super) fn start_old(
+    handler: &Handler,
+    call: &Call,
+    request: pb::ExecProcedureRequest,
+) -> Answer<pb::ExecProcedureResponse> {
+    let procedure = request.procedure;
+    if procedure.signature != FLUSH_SIGNATURE {
+        return Err(not_registered(&procedure.signature).into());
+    }
+    let table = procedure.instance.unwrap_or_default();
+    let families: Vec<Bytes> = procedure
+        .configuration
+        .iter()
+        .filter(|pair| pair.name == "family")
+        .flat_map(|pair| pair.value.split(','))
+        .map(|family| Bytes::copy_from_slice(family.trim().as_bytes()))
+        .collect();
+    let (master, caller) = (Arc::clone(&handler.master), caller(call, None, None));
+    let flushes = Arc::clone(&handler.old_flushes);
+    later(async move {
+        let name = TableName::parse(&table).map_err(|error| MasterError::new(ErrorKind::IllegalArgument, error))?;
+        let id = master.flush_table(&name, families, &caller).await?;
+        flushes.lock().insert(table, id);
+        Ok(pb::ExecProcedureResponse { expected_timeout: Some(OLD_PROCEDURE_TIMEOUT_MS), return_data: None })
+    })
+}
+
+pub(super) fn is_old_done(
+    handler: &Handler,
+    _: &Call,
+    request: pb::IsProcedureDoneRequest,
+) -> Answer<pb::IsProcedureDoneResponse> {
+    let procedure = request.procedure.as_ref();
+    let signature = procedure.map(|procedure| procedure.signature.as_str()).unwrap_or_default();
+    if signature != FLUSH_SIGNATURE {
+        return Err(not_registered(signature).into());
+    }
+    let table = procedure.and_then(|procedure| procedure.instance.as_deref()).unwrap_or_default();
+    let mut flushes = handler.old_flushes.lock();
+    let known = flushes.get(table).and_then(|id| handler.master.procedures().get(*id));
+    let done = match known.map(|known| known.outcome) {
+        Some(None) => false,
+        Some(Some(outcome)) => {
+            flushes.remove(table);
+            outcome?;
+            true
+        }
+        None => true,
+    };
+    Ok(pb::IsProcedureDoneResponse { done: Some(done), snapshot: None }.into())
+}
