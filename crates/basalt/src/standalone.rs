@@ -354,7 +354,10 @@ async fn serve(
     services.set_master(master.handler());
     publish(&znodes, &cluster_id, &master_name, &server_name, info_port)?;
     let listening = [("ZooKeeper", zk_port), ("master", master_name.port), ("region server", server_name.port)];
-    pages.set_ready(&server, &master, &listening, info_port);
+    region_port.register_metrics(pages.registry(), base::metrics::IPC);
+    master_port.register_metrics(pages.registry(), base::metrics::MASTER_IPC);
+    let counters = vec![region_port.counters().clone(), master_port.counters().clone()];
+    pages.set_ready(&server, &master, &listening, info_port, counters);
     let info_thread = info_server.map(|server| {
         let mut stop = stop.clone();
         status_pages_thread(server, async move { drop(stop.wait_for(|stop| *stop).await) })

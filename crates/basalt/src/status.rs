@@ -1,12 +1,14 @@
 //! What the status pages show, gathered from the parts of the process.
 
 use crate::settings;
+use base::metrics::{MASTER, Registry, Sample};
 use base::{Clock, Config};
 use master::Master;
 use master::cluster::TableState;
 use regionserver::RegionServer;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use web::status::{
     BlockCache, Holder, InTransition, Log, Memory, Port, Property, Queues, Region, Requests, Rpc, Status, Table,
@@ -19,6 +21,8 @@ pub struct Pages {
     data_directory: String,
     started_ms: i64,
     ready: OnceLock<Ready>,
+    /// Where every part of the process has put its metrics.
+    registry: Arc<Registry>,
 }
 
 struct Ready {
@@ -26,13 +30,27 @@ struct Ready {
     master: Arc<Master>,
     ports: Vec<Port>,
     initialized_ms: i64,
+    /// What the RPC ports count.
+    rpc: Vec<Arc<rpc::Counters>>,
 }
 
 impl Pages {
     /// Pages of a process that is starting.
     pub fn new(config: Config, clock: Arc<dyn Clock>, root: &Path) -> Pages {
         let started_ms = clock.now_ms().0;
-        Pages { config, clock, data_directory: root.display().to_string(), started_ms, ready: OnceLock::new() }
+        Pages {
+            config,
+            clock,
+            data_directory: root.display().to_string(),
+            started_ms,
+            ready: OnceLock::new(),
+            registry: Registry::new(),
+        }
+    }
+
+    /// Where parts of the process put their metrics.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// The servers serve from now on.
@@ -42,13 +60,25 @@ impl Pages {
         master: &Arc<Master>,
         listening: &[(&'static str, u16)],
         info_port: Option<u16>,
+        rpc: Vec<Arc<rpc::Counters>>,
     ) {
         let host = &server.name().host;
         let pages = info_port.map(|port| ("status pages", port));
         let ports = listening.iter().copied().chain(pages);
         let ports = ports.map(|(name, port)| Port { name, address: format!("{host}:{port}") }).collect();
         let initialized_ms = self.clock.now_ms().0;
-        let _ = self.ready.set(Ready { server: server.clone(), master: master.clone(), ports, initialized_ms });
+        server.register_metrics(&self.registry);
+        master.register_metrics(&self.registry);
+        let (started_ms, requests) = (self.started_ms, Arc::downgrade(server));
+        self.registry.collect(move |sink, _| {
+            let of = |ms: i64| u64::try_from(ms).unwrap_or(0);
+            sink.bean(MASTER)
+                .gauge("masterActiveTime", of(started_ms))
+                .gauge("masterStartTime", of(started_ms))
+                .gauge("masterFinishedInitializationTime", of(initialized_ms))
+                .counter("clusterRequests", requests.upgrade().map_or(0, |server| server.request_counts().0));
+        });
+        let _ = self.ready.set(Ready { server: server.clone(), master: master.clone(), ports, initialized_ms, rpc });
     }
 }
 
@@ -69,7 +99,6 @@ impl web::StatusSource for Pages {
             data_directory: self.data_directory.clone(),
             ports: Vec::new(),
             requests: Requests::default(),
-            histograms: Vec::new(),
             memory: Memory { resident_bytes: crate::memory::resident_bytes(), ..Memory::default() },
             block_cache: BlockCache::default(),
             log: Log::default(),
@@ -85,6 +114,10 @@ impl web::StatusSource for Pages {
             fill(&mut status, ready);
         }
         status
+    }
+
+    fn metrics(&self, now_ms: i64) -> Vec<Sample> {
+        self.registry.read(now_ms)
     }
 
     fn requests(&self) -> Requests {
@@ -116,7 +149,7 @@ impl web::StatusSource for Pages {
 }
 
 fn fill(status: &mut Status, ready: &Ready) {
-    let Ready { server, master, ports, initialized_ms } = ready;
+    let Ready { server, master, ports, initialized_ms, rpc } = ready;
     let now = server.status();
     status.master = master.server_name().clone();
     status.region_server = server.name().clone();
@@ -161,6 +194,7 @@ fn fill(status: &mut Status, ready: &Ready) {
         large_compactions: now.compaction_queues.1 as u64,
         splits: 0,
     };
+    status.rpc.connections = rpc.iter().map(|port| port.connections.load(Ordering::Relaxed) as u64).sum();
     status.rpc.open_scanners = now.open_scanners as u64;
     status.rpc.queued_calls = now.queued_calls as u64;
     status.rpc.active_calls = now.running_calls as u64;

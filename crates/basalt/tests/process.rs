@@ -170,3 +170,41 @@ fn an_unwritable_place_and_a_bad_setting_are_named() {
     assert_one_sentence(&said, "hbase.regionserver.handler.count");
     assert!(!scratch.join("data").exists(), "nothing was made");
 }
+
+/// The body of a status page.
+fn page(port: u16, path: &str) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).expect("the status port");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[tokio::test]
+async fn metrics_are_measured_and_not_constants() {
+    let scratch = Scratch::new("metrics");
+    let server = Server::start(&scratch.join("data"), &["hbase.master.info.port=0"]);
+    let port = server.announcement.iter().find_map(|line| {
+        let (_, rest) = line.split_once("status pages ")?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    });
+    let port: u16 = port.expect("the announcement names the port of the status pages");
+    let tester = Tester::connect(&server).await;
+    tester.create_table("t", &[]).await;
+    let regions = tester.regions("t").await;
+    tester.put(&regions[0], "row", "value").await.expect("put");
+    let metrics = page(port, "/prometheus");
+    let value = |name: &str| -> f64 {
+        let line = metrics.lines().find(|line| line.starts_with(&format!("{name}{{")));
+        let line = line.unwrap_or_else(|| panic!("no {name} in\n{metrics}"));
+        line.rsplit(' ').next().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{line}"))
+    };
+    assert!(value("region_server_num_open_connections") >= 1.0);
+    assert!(value("region_server_received_bytes") > 0.0);
+    assert!(value("server_write_request_count") >= 1.0);
+    assert!(value("wal_sync_time_num_ops") >= 1.0, "the put was synced");
+    assert!(value("wal_sync_time_max") > 0.0, "in milliseconds with their fractions");
+    assert!((value("server_num_region_servers") - 1.0).abs() < f64::EPSILON);
+    assert!(page(port, "/master-status").contains("connections"));
+}

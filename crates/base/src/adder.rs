@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Threads that add without disturbing each other: about the cores there are; more share.
-const STRIPES: usize = 4;
+pub(crate) const STRIPES: usize = 4;
 
 /// A sum kept in pieces, each on a cache line of its own, so that cores which count for every call do not wait for each other's line.
 /// 512 bytes. Follows: `LongAdder`.
@@ -23,12 +23,17 @@ std::thread_local! {
     static STRIPE: usize = THREADS.fetch_add(1, Relaxed) % STRIPES;
 }
 
+/// The stripe of this thread, below [`STRIPES`].
+#[inline]
+pub(crate) fn stripe() -> usize {
+    STRIPE.try_with(|stripe| *stripe).unwrap_or(0)
+}
+
 impl Adder {
     /// Adds.
     #[inline]
     pub fn add(&self, number: u64) {
-        let stripe = STRIPE.try_with(|stripe| *stripe).unwrap_or(0);
-        self.stripes[stripe].0.fetch_add(number, Relaxed);
+        self.stripes[stripe()].0.fetch_add(number, Relaxed);
     }
 
     /// What was added, as far as it can be seen.

@@ -9,6 +9,7 @@ pub mod dice;
 pub mod effort;
 pub mod ids;
 pub mod ledger;
+pub mod metrics;
 pub mod setting;
 pub mod size;
 pub mod sync;

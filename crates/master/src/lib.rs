@@ -28,6 +28,7 @@ mod master;
 mod master_store;
 pub mod meta;
 mod meta_writer;
+mod metrics;
 mod procedure;
 pub mod rootdir;
 mod service;

@@ -1,6 +1,8 @@
 //! What servers tell of themselves: plain numbers for status pages, `status` in the shell, and the master.
 
+use crate::TableName;
 use bytes::Bytes;
+use std::collections::BTreeMap;
 
 /// What one open region holds and does. Counts are since it opened.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,4 +43,72 @@ pub struct RegionLoad {
     pub store_complete_sequence_ids: Vec<(Bytes, u64)>,
     /// Milliseconds of the oldest last major compaction; 0 when there was none.
     pub last_major_compaction_ms: u64,
+}
+
+/// Sums over regions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadTotals {
+    /// Regions.
+    pub regions: u64,
+    /// Stores.
+    pub stores: u64,
+    /// Store files.
+    pub store_files: u64,
+    /// Most store files in one region.
+    pub max_store_files: u64,
+    /// Bytes of store files.
+    pub store_file_bytes: u64,
+    /// Bytes of memstores.
+    pub memstore_bytes: u64,
+    /// Bytes of root indexes.
+    pub root_index_bytes: u64,
+    /// Bytes of all index levels.
+    pub index_bytes: u64,
+    /// Bytes of Bloom filters.
+    pub bloom_bytes: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Reads that a filter dropped.
+    pub filtered_reads: u64,
+    /// Writes.
+    pub writes: u64,
+}
+
+impl LoadTotals {
+    /// Adds a region.
+    pub fn add(&mut self, load: &RegionLoad) {
+        self.regions += 1;
+        self.stores += u64::from(load.stores);
+        self.store_files += u64::from(load.store_files);
+        self.max_store_files = self.max_store_files.max(u64::from(load.store_files));
+        self.store_file_bytes += load.store_file_size_bytes;
+        self.memstore_bytes += load.memstore_size_bytes;
+        self.root_index_bytes += load.root_index_size_bytes;
+        self.index_bytes += load.index_size_bytes;
+        self.bloom_bytes += load.bloom_size_bytes;
+        self.reads += load.read_requests;
+        self.filtered_reads += load.filtered_read_requests;
+        self.writes += load.write_requests;
+    }
+
+    /// Over all of `loads`.
+    pub fn of<'a>(loads: impl IntoIterator<Item = &'a RegionLoad>) -> LoadTotals {
+        let mut totals = LoadTotals::default();
+        loads.into_iter().for_each(|load| totals.add(load));
+        totals
+    }
+
+    /// Over the regions of each table.
+    pub fn by_table<'a>(
+        loads: impl IntoIterator<Item = (&'a TableName, &'a RegionLoad)>,
+    ) -> BTreeMap<&'a TableName, LoadTotals> {
+        let mut tables: BTreeMap<&TableName, LoadTotals> = BTreeMap::new();
+        loads.into_iter().for_each(|(table, load)| tables.entry(table).or_default().add(load));
+        tables
+    }
+
+    /// Bytes of a region in the mean, memstores included; 0 without regions.
+    pub fn mean_region_bytes(&self) -> u64 {
+        (self.store_file_bytes + self.memstore_bytes) / self.regions.max(1)
+    }
 }

@@ -17,6 +17,7 @@ mod endpoints;
 mod errors;
 mod handlers;
 mod memory;
+mod metrics;
 mod nonces;
 mod pressure;
 mod scanners;

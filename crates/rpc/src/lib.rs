@@ -31,4 +31,4 @@ pub mod to_proto;
 pub use call::{Call, CallResult, Cancellation, ConnInfo, Handler, Later, Outcome, Reply};
 pub use cell_block::{CellCodec, Compressor};
 pub use exception::{Exception, Kind};
-pub use server::{Direct, Limits, Responder, Server, answer_together, capped_ledger};
+pub use server::{Counters, Direct, Limits, Responder, Server, answer_together, capped_ledger};

@@ -15,6 +15,7 @@ use crate::key::{EntryKey, KeyParts, encode};
 use crate::seal::Follows;
 use crate::ticket::Done;
 use crate::{Error, Level, LogOptions, Result, SequenceIdAccounting, SyncFailed, SyncMode, Ticket, header, seal};
+use base::metrics::{Histogram, Unit};
 use base::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use base::sync::{Condvar, Mutex, MutexGuard};
 use base::{Clock, SeqId};
@@ -49,6 +50,8 @@ pub struct Log {
     disk: Mutex<Disk>,
     roll: Mutex<()>,
     last_file_ms: AtomicI64,
+    /// How long syncs take.
+    sync_times: Histogram,
     /// Edits of servers that are no more, for regions that were not opened yet. Before every other lock.
     inherited: Mutex<inherited::Waiting>,
     /// The highest id of each region in what was taken over, or that an opening used which failed.
@@ -238,6 +241,7 @@ impl Log {
             work: Condvar::new(),
             roll_wanted: Condvar::new(),
             disk: Mutex::new(disk),
+            sync_times: Histogram::new(Unit::Micros),
             roll: Mutex::new(()),
             last_file_ms: AtomicI64::new(0),
             inherited: Mutex::default(),
@@ -431,6 +435,11 @@ impl Log {
     /// The log's directory.
     pub fn dir(&self) -> &FilePath {
         &self.dir
+    }
+
+    /// How long the syncs of its files took.
+    pub fn sync_times(&self) -> &Histogram {
+        &self.sync_times
     }
 
     /// Counters.

@@ -21,6 +21,10 @@ const TABLES: &[(&str, &[&str])] = &[
 ];
 
 impl StatusSource for Invented {
+    fn metrics(&self, _now_ms: i64) -> Vec<base::metrics::Sample> {
+        Vec::new()
+    }
+
     fn status(&self) -> Status {
         let up_ms = (self.clock.now_ms().0 - self.started_ms).max(0) as u64;
         let server = |port| ServerName::new("basalt.example.org", port, self.started_ms as u64);
@@ -60,7 +64,6 @@ impl StatusSource for Invented {
                 .map(|(name, port)| Port { name, address: format!("0.0.0.0:{port}") })
                 .to_vec(),
             requests: self.requests(),
-            histograms: Vec::new(),
             memory: Memory {
                 budget_bytes: 8 << 30,
                 memstore_bytes: 1_914_000_000,

@@ -2,9 +2,10 @@
 //!
 //! Unlike there, a question that is no question is answered with 400 as documented (HBase means to, and answers 200).
 
-use crate::beans::{Bean, Metric, Number};
+use crate::beans::Bean;
 use crate::object_name::Pattern;
 use crate::query::Query;
+use base::metrics::{Number, Sample};
 use regex::{Regex, RegexBuilder};
 use std::fmt::Write;
 
@@ -83,7 +84,7 @@ fn body(beans: &[Bean], query: &Query) -> Result<String, &'static str> {
     let mut out = String::from("{\n  \"beans\": [");
     let mut first = true;
     for bean in beans {
-        let name = bean.name();
+        let name = bean.full_name();
         if !names.selects(&name) || excluded.as_ref().is_some_and(|pattern| pattern.selects(&name)) {
             continue;
         }
@@ -92,7 +93,7 @@ fn body(beans: &[Bean], query: &Query) -> Result<String, &'static str> {
         out.push_str("\n      \"name\": ");
         string(&mut out, &name);
         out.push_str(",\n      \"modelerType\": ");
-        string(&mut out, bean.tail);
+        string(&mut out, bean.name.tail);
         let keep = |name: &str| match &wanted {
             Wanted::All => true,
             Wanted::One(one) => *one == name,
@@ -107,7 +108,7 @@ fn body(beans: &[Bean], query: &Query) -> Result<String, &'static str> {
                 any = true;
             }
         }
-        for Metric { name, number, .. } in bean.metrics.iter().filter(|metric| keep(&metric.name)) {
+        for Sample { name, number, .. } in bean.metrics.iter().filter(|metric| keep(&metric.name)) {
             member(&mut out, name);
             match number {
                 Number::Long(value) => write!(out, "{value}"),

@@ -6,9 +6,9 @@
 //!  2. Text that comes from outside (table names, keys, settings) is escaped by the type that writes it.
 //!  3. A slow or hostile peer costs one bounded connection for a bounded time.
 //!
-//! Must not know: where the numbers come from. It sees a [`StatusSource`] and the plain values of [`status`].
-//! Follows: `InfoServer`, `JMXJsonServlet`, `PrometheusHadoopServlet`, `ConfServlet`, and the names of
-//! `MetricsRegionServerSource` and `MetricsMasterSource`.
+//! Must not know: where the numbers come from. It sees a [`StatusSource`], the plain values of [`status`], and samples of metrics that are
+//! registered where they arise ([`base::metrics`]).
+//! Follows: `InfoServer`, `JMXJsonServlet`, `PrometheusHadoopServlet`, `ConfServlet`.
 
 mod beans;
 mod conf;

@@ -3,7 +3,8 @@
 //! Unlike there, label values are escaped, and of two names that become one only the first is written: Prometheus
 //! refuses a page with the same series twice.
 
-use crate::beans::{Bean, Kind, Number};
+use crate::beans::Bean;
+use base::metrics::{Kind, Number};
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -17,7 +18,7 @@ pub fn write(beans: &[Bean], wanted: &str) -> String {
     for bean in beans {
         let labels = labels(bean);
         for metric in &bean.metrics {
-            let name = metric_name(bean.record, &metric.name);
+            let name = metric_name(bean.name.record, &metric.name);
             // The two `sub=Server` beans share a record name; their numbers have different names.
             if !name.contains(wanted) || !written.insert(name.clone()) {
                 continue;

@@ -129,7 +129,7 @@ impl Site {
             };
             return respond(StatusCode::OK, HTML, page::draw(&status, &rates, &request));
         }
-        let beans = beans::all(&status, &rates, now_ms);
+        let beans = beans::all(self.source.metrics(now_ms), &status, &rates);
         if place == Place::Prometheus {
             let text = prometheus::write(&beans, query.get("qry").unwrap_or(""));
             return respond(StatusCode::OK, prometheus::MEDIA_TYPE, text);

@@ -13,6 +13,9 @@ pub trait StatusSource: Send + Sync + 'static {
         self.status().requests
     }
 
+    /// Every metric now; `now_ms` is the wall clock. May walk over all regions.
+    fn metrics(&self, now_ms: i64) -> Vec<base::metrics::Sample>;
+
     /// Settings in force, in any order.
     fn configuration(&self) -> Vec<Property> {
         Vec::new()
@@ -53,8 +56,6 @@ pub struct Status {
     pub ports: Vec<Port>,
     /// Calls since the start.
     pub requests: Requests,
-    /// Times and sizes of operations; may be empty.
-    pub histograms: Vec<Histogram>,
     /// Memory.
     pub memory: Memory,
     /// Who holds how much of the memory budget.
@@ -97,23 +98,6 @@ pub struct Requests {
     pub filtered_reads: u64,
     /// Rows written.
     pub writes: u64,
-}
-
-/// The spread of one measured thing, as HBase's histograms show it.
-#[derive(Clone, Debug, Default)]
-pub struct Histogram {
-    /// HBase's name of it with its first letter large: `Get`, `Put`, `ScanTime`.
-    pub name: &'static str,
-    /// How many were measured.
-    pub count: u64,
-    /// Smallest.
-    pub min: u64,
-    /// Largest.
-    pub max: u64,
-    /// Mean.
-    pub mean: u64,
-    /// The 25th, 50th, 75th, 90th, 95th, 98th, 99th and 99.9th percentile.
-    pub percentiles: [u64; 8],
 }
 
 /// The one memory budget and who uses it.

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use base::metrics::{Bean, Registry};
 use base::{Clock, Config, Holder, Ledger, Share};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -27,7 +28,7 @@ use tokio::sync::watch;
 pub(crate) use answers::Inbox;
 pub use answers::{Direct, Responder, answer_together};
 
-use crate::{Handler, settings, socket};
+use crate::{Handler, Kind, settings, socket};
 
 /// Limits of a server, read from its settings.
 #[derive(Debug, Clone)]
@@ -100,12 +101,49 @@ pub struct Counters {
     pub calls: base::Adder,
     /// Calls that ended in an exception.
     pub exceptions: AtomicU64,
+    /// The same by class.
+    pub exceptions_by_kind: ByKind,
     /// Bytes of requests.
     pub received_bytes: AtomicU64,
     /// Bytes of replies.
     pub sent_bytes: AtomicU64,
     /// Writes to sockets; replies per write is what gathering is worth.
     pub writes: AtomicU64,
+}
+
+/// A count for each class of exceptions, in the order of [`Kind::ALL`].
+#[derive(Debug)]
+pub struct ByKind([AtomicU64; Kind::ALL.len()]);
+
+impl Default for ByKind {
+    fn default() -> ByKind {
+        ByKind(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+impl ByKind {
+    /// Counts one.
+    pub fn count(&self, kind: Kind) {
+        self.0[kind as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The metric that counts a class; `None`: HBase counts it among others.
+fn metric_name(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::NotServingRegion => "exceptions.NotServingRegionException",
+        Kind::RegionTooBusy => "exceptions.RegionTooBusyException",
+        Kind::RegionMoved => "exceptions.RegionMovedException",
+        Kind::OutOfOrderScannerNext => "exceptions.OutOfOrderScannerNextException",
+        Kind::UnknownScanner => "exceptions.UnknownScannerException",
+        Kind::ScannerReset => "exceptions.ScannerResetException",
+        Kind::FailedSanityCheck => "exceptions.FailedSanityCheckException",
+        Kind::MultiActionResultTooLarge => "exceptions.multiResponseTooLarge",
+        Kind::CallQueueTooBig => "exceptions.callQueueTooBig",
+        Kind::CallDropped => "exceptions.callDropped",
+        Kind::RequestTooBig => "exceptions.requestTooBig",
+        _ => return None,
+    })
 }
 
 /// What all connections of a server share.
@@ -184,8 +222,31 @@ impl Server {
     }
 
     /// What it has counted.
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &Arc<Counters> {
         &self.shared.counters
+    }
+
+    /// Puts what the port counts into `registry` as metrics of `bean`. Follows: `MetricsHBaseServerSource`, `ExceptionTrackingSource`.
+    pub fn register_metrics(&self, registry: &Registry, bean: Bean) {
+        let counters = self.shared.counters.clone();
+        registry.collect(move |sink, _| {
+            let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+            sink.bean(bean)
+                .gauge("numOpenConnections", counters.connections.load(Ordering::Relaxed) as u64)
+                .counter("refusedConnections", count(&counters.refused_connections))
+                .counter("receivedBytes", count(&counters.received_bytes))
+                .counter("sentBytes", count(&counters.sent_bytes))
+                .counter("exceptions", count(&counters.exceptions));
+            let mut others = 0;
+            for kind in Kind::ALL {
+                let thrown = count(&counters.exceptions_by_kind.0[*kind as usize]);
+                match metric_name(*kind) {
+                    Some(name) => drop(sink.counter(name, thrown)),
+                    None => others += thrown,
+                }
+            }
+            sink.counter("exceptions.otherExceptions", others);
+        });
     }
 
     /// Stops listening, answers what has been received, and closes every connection. Waits at most `patience`;

@@ -41,8 +41,9 @@ impl Output {
 
     /// Adds and counts the reply to a call.
     pub(super) fn answer(&mut self, call_id: u32, result: CallResult, conn: &ConnInfo, counters: &Counters) {
-        if result.is_err() {
+        if let Err(exception) = &result {
             counters.exceptions.fetch_add(1, Relaxed);
+            counters.exceptions_by_kind.count(exception.kind());
         }
         self.put(call_id, result, conn);
     }

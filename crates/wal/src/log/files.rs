@@ -242,6 +242,7 @@ impl Log {
         let (outcome, ready) = match outcome {
             Ok(()) => {
                 state.stats.count_sync(took_us);
+                self.sync_times.record(took_us);
                 state.synced = position;
                 state.follows = None;
                 self.synced.store(position, Ordering::Release);

@@ -348,6 +348,7 @@ impl Log {
             let mut state = self.state.lock();
             self.leave_to_syncer(&mut state, &mut behind);
             state.stats.count_sync(took_us);
+            self.sync_times.record(took_us);
             // Under shuttle there is no time; it gathers all the same.
             state.gathering.sync_us = if cfg!(shuttle) { 1 } else { took_us };
         }

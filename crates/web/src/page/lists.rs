@@ -1,11 +1,11 @@
 //! The lists of the page: problems, regions in transition, tables, regions. Each is bounded.
 
 use super::PageRequest;
-use crate::beans::Sums;
 use crate::markup::{Bytes, Count, Markup, Moment, Span};
 use crate::query;
 use crate::status::{Region, Status};
 use cell::print::Binary;
+use model::status::LoadTotals;
 
 /// Rows of a list that goes on elsewhere.
 pub const PER_PAGE: usize = 500;
@@ -45,8 +45,8 @@ pub fn in_transition(page: &mut Markup, status: &Status, now_ms: i64) {
 
 /// Tables with the sums over their regions here.
 pub fn tables(page: &mut Markup, status: &Status) {
-    let sums = Sums::by_table(&status.regions);
-    let none = Sums::default();
+    let sums = LoadTotals::by_table(status.regions.iter().map(|region| (&region.info.table, &region.load)));
+    let none = LoadTotals::default();
     page.raw("<h2>Tables <span>");
     if status.tables.len() > PER_PAGE {
         page.raw("first ").text(PER_PAGE).raw(" of ");

@@ -1,6 +1,7 @@
 //! A server with made-up numbers, and a client that sends bytes.
 
 use basalt_web::status::*;
+use base::metrics::{IPC, MASTER, REGION_SERVER, Registry, Sample, Unit, WAL};
 use base::{Clock, ManualClock};
 use bytes::Bytes;
 use model::status::RegionLoad;
@@ -21,6 +22,8 @@ pub struct Fake {
     pub regions: usize,
     pub serving: AtomicBool,
     pub evil: bool,
+    /// Metrics as the parts of a process register them.
+    pub registry: Arc<Registry>,
 }
 
 impl StatusSource for Fake {
@@ -55,7 +58,6 @@ impl StatusSource for Fake {
             data_directory: evil("/data"),
             ports: vec![Port { name: "master", address: "127.0.0.1:16000".to_owned() }],
             requests: self.requests(),
-            histograms: vec![Histogram { name: "Get", count: 4, max: 9, percentiles: [1; 8], ..Histogram::default() }],
             memory: Memory { budget_bytes: 1 << 30, memstore_bytes: 1 << 20, ..Memory::default() },
             block_cache: BlockCache { hits: 3, misses: 1, ..BlockCache::default() },
             log: Log { syncs: 10, sync_us: 5000, ..Log::default() },
@@ -78,6 +80,10 @@ impl StatusSource for Fake {
         }
     }
 
+    fn metrics(&self, now_ms: i64) -> Vec<Sample> {
+        self.registry.read(now_ms)
+    }
+
     fn requests(&self) -> Requests {
         let total = self.requests.load(Ordering::SeqCst);
         Requests { total, reads: total / 2, filtered_reads: 0, writes: total / 4 }
@@ -95,6 +101,21 @@ impl StatusSource for Fake {
     fn is_serving(&self) -> bool {
         self.serving.load(Ordering::SeqCst)
     }
+}
+
+/// A few metrics of each kind.
+fn registry(regions: usize) -> Arc<Registry> {
+    let registry = Registry::new();
+    registry.collect(move |sink, _| {
+        sink.bean(MASTER).gauge("numRegionServers", 1).real("averageLoad", regions as f64);
+        sink.bean(REGION_SERVER).gauge("regionCount", regions as u64).gauge("memStoreSize", 1 << 20);
+        sink.bean(IPC).gauge("numOpenConnections", 2);
+        sink.bean(WAL).counter("appendCount", 10);
+    });
+    let get = registry.histogram(REGION_SERVER, "get", Unit::Micros);
+    [1000, 1000, 1000, 9000].into_iter().for_each(|us| get.record(us));
+    registry.counter(REGION_SERVER, "blockCacheHitCount").add(3);
+    registry
 }
 
 fn key(i: usize) -> Bytes {
@@ -116,7 +137,9 @@ impl Running {
     }
 
     pub fn with_timeouts(regions: usize, evil: bool, head: Duration, connection: Duration) -> Running {
-        let fake = Arc::new(Fake { requests: AtomicU64::new(0), regions, serving: AtomicBool::new(true), evil });
+        let registry = registry(regions);
+        let fake =
+            Arc::new(Fake { requests: AtomicU64::new(0), regions, serving: AtomicBool::new(true), evil, registry });
         let clock = Arc::new(ManualClock::new(STARTED_MS + 60_000));
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = basalt_web::Server::bind(any, fake.clone(), clock.clone() as Arc<dyn Clock>).expect("bind");

@@ -71,9 +71,11 @@ fn web_pages(tree: &Tree) -> anyhow::Result<Surface> {
     ))
 }
 
-/// Names of metrics.
+/// Names of metrics: literals of the files that register some, and of the server of pages.
 fn metrics(tree: &Tree) -> anyhow::Result<Surface> {
-    let words = page_words(tree);
+    let mut words = page_words(tree);
+    let registering = tree.sources.iter().filter(|source| source.plain.contains("base::metrics"));
+    words.extend(registering.flat_map(Source::literals));
     let inventory = tree.table("metrics")?;
     let items = inventory.rows().map(|row| {
         let name = row.get("metric_name");
@@ -82,7 +84,7 @@ fn metrics(tree: &Tree) -> anyhow::Result<Surface> {
     });
     Ok(surface_of_pages(
         "Metrics",
-        "A metric counts when the server of pages writes one of that name and the binary starts that server.",
+        "A metric counts when a file that registers metrics has a literal of that name, or the server of pages writes it.",
         items.collect(),
     ))
 }
