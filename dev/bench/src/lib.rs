@@ -2,7 +2,7 @@
 //!
 //! A [`Group`] shares its setting up and measures some names in a [`Session`]; [`groups::ALL`] is the list. Storage is
 //! measured from inside, in this process; the server is measured from outside, as a process of its own behind its
-//! socket. docs/operations/benchmarks.md says how to run it and what each name measures.
+//! socket. docs/internals/benchmarks.md says how to run it and what each name measures.
 //!
 //! Always true:
 //!  1. Only the work is timed: what it needs is made before, what it leaves is dropped after.

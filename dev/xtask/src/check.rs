@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::report::{Outcome, Report};
-use crate::{coverage, edges, ledger, proto, reliability, run, sim, tidy};
+use crate::{coverage, edges, ledger, pages, proto, reliability, run, sim, tidy};
 
 /// The most outside and inside crates that `cargo build` may compile for the server.
 const CRATES_MAX: usize = 250;
@@ -47,6 +47,7 @@ pub fn run_quick(report: &mut Report) {
     report.step("coverage", || coverage::run(true));
     report.step("tidy", tidy::check);
     report.step("tests of the scenarios", reliability::check);
+    report.step("pages for people", pages::check);
     report.step("places of the planted defects", sim::check_places);
     report.step("table of the fuzzers", ledger::check);
     report.step("crate edges", || edges::check(&metadata(&["--no-deps"])?));

@@ -1,4 +1,4 @@
-//! How long each fuzzer has run: `dev/fuzz/time.csv`, and the table of `docs/reliability.md` that is drawn from it.
+//! How long each fuzzer has run: `dev/fuzz/time.csv`, and the table of `docs/internals/test-log.md` that is drawn from it.
 //!
 //! A run adds to `target/fuzz/time` only; [`record`] moves what is there into the tree, so that a test run leaves the tree clean and hours
 //! outlive a clone. Times are seconds of a core (user and system), not of the wall's clock: a fuzzer is nice to others.
@@ -12,7 +12,7 @@ use crate::run;
 
 const LEDGER: &str = "dev/fuzz/time.csv";
 const HEADER: &str = "target,cpu_seconds,inputs,edges,findings";
-const PAGE: &str = "docs/reliability.md";
+const PAGE: &str = "docs/internals/test-log.md";
 /// The head of the table on the page.
 const TABLE: &str = "| target | what it reads | core time | inputs | edges reached | inputs that went wrong |";
 

@@ -19,6 +19,7 @@ mod jvm;
 mod kill;
 mod ledger;
 mod native_tools;
+mod pages;
 mod profile;
 mod proto;
 mod reliability;

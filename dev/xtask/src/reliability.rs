@@ -34,7 +34,7 @@ pub fn check() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn rust_files(dir: &Path, into: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+pub(crate) fn rust_files(dir: &Path, into: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for entry in std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))? {
         let path = entry?.path();
         if path.is_dir() {

@@ -1,7 +1,7 @@
 //! The engine in process beside embedded RocksDB: the same keys and values, the same guarantees, one thread, turn by turn.
 //!
 //! `cargo run --release --manifest-path tests/versus/Cargo.toml [ROWS] [DIR]`; needs librocksdb-dev. What is compared and how it may be
-//! read: docs/operations/benchmarks.md.
+//! read: docs/internals/benchmarks.md.
 
 mod rocks;
 

@@ -1,4 +1,4 @@
-//! The micro-benchmarks' command line; see the crate and docs/operations/benchmarks.md.
+//! The micro-benchmarks' command line; see the crate and docs/internals/benchmarks.md.
 #![allow(clippy::disallowed_methods, reason = "a tool: it works on the machine's own files and clocks")]
 
 use anyhow::{Context, bail};
