@@ -2,12 +2,15 @@
 //!
 //! The server asks which files ([`Region::select_compaction`]) and then has them rewritten ([`Region::compact`]). The new
 //! file names the ones it replaces, so that a crash between its publication and their archiving leaves no doubt.
-//! Replaced files stay where they are until no reader holds them ([`Region::discharge`]). Follows: `HStore#compact`,
-//! `Compactor`, `CompactedHFilesDischarger`.
+//! Replaced files stay where they are until no reader holds them and the log's marker is on the disk
+//! ([`Region::archive_compacted_files`]). Follows: `HStore#compact`, `Compactor`.
 
+mod archive;
 mod policy;
 
-use crate::error::{RegionError, Result};
+pub(crate) use archive::Retired;
+
+use crate::error::{RegionError, Remedy, Result};
 use crate::layout;
 use crate::mob::write::MobWork;
 use crate::new_file::{Caching, NewFile};
@@ -229,9 +232,8 @@ impl Region {
         }
         let _gate = self.flushing.lock();
         self.check_open()?;
-        self.replace_files(store, &expired, None, ReadPoint(0));
-        self.append_marker(&self.compaction_marker(store, &expired, None))?;
-        self.archive_retired(false)?;
+        self.replace_files(store, &expired, None, ReadPoint(0))?;
+        // They are archived with the next compaction, or by whoever does so now and then.
         Ok(())
     }
 
@@ -258,7 +260,12 @@ impl Region {
         }
         drop(job);
         if outcome.as_ref().is_ok_and(|outcome| outcome.completed) {
-            self.archive_retired(false)?;
+            match self.sync_compaction_markers() {
+                Ok(()) => self.archive_retired(false).map(|_| ())?,
+                Err(error) if error.remedy() == Remedy::StopServer => return Err(error),
+                // The log has no room: the replaced files stay until it has.
+                Err(error) => tracing::debug!(%error, "compacted files are not archived yet"),
+            }
         }
         outcome
     }
@@ -322,9 +329,7 @@ impl Region {
             return Ok(CompactionOutcome::default());
         }
         let output = self.commit_file(store, &pending)?;
-        self.replace_files(store, &job.files, Some(&output), read_point);
-        let marker = self.compaction_marker(store, &job.files, Some(&output));
-        self.append_marker(&marker)?;
+        self.replace_files(store, &job.files, Some(&output), read_point)?;
         if job.all_files {
             store.last_major_compaction_ms.store(now, Ordering::Relaxed);
         }
@@ -336,14 +341,14 @@ impl Region {
         })
     }
 
-    /// `read_point`: the output is whole for readers from there on.
+    /// Shows readers the output in place of the inputs, and tells the log. `read_point`: the output is whole for readers from there on.
     fn replace_files(
         &self,
         store: &Store,
         inputs: &[Arc<StoreFile>],
         output: Option<&Arc<StoreFile>>,
         read_point: ReadPoint,
-    ) {
+    ) -> Result<()> {
         store.change(|view: &mut StoreView| {
             let mut files: Vec<Arc<StoreFile>> = view
                 .files
@@ -357,7 +362,7 @@ impl Region {
             view.whole_from = view.whole_from.max(read_point);
         });
         inputs.iter().for_each(|file| file.set_replaced());
-        store.work.lock().retired.extend(inputs.iter().cloned());
+        self.retire(store, inputs, self.compaction_marker(store, inputs, output))
     }
 
     fn compaction_marker(&self, store: &Store, inputs: &[Arc<StoreFile>], output: Option<&Arc<StoreFile>>) -> Marker {
@@ -370,60 +375,6 @@ impl Region {
             store_home_dir: layout::family_name(&store.name),
             region_name: Some(self.info().name().clone()),
         })
-    }
-
-    /// Archives the files that compactions have replaced and no reader holds any more; returns how many. To be called
-    /// now and then. Does not wait for a flush: then there are none, until the next call.
-    ///
-    /// # Errors
-    /// When the volume fails; the rest stays for the next call.
-    pub fn discharge(&self) -> Result<usize> {
-        let Some(_gate) = self.flushing.try_lock() else { return Ok(0) };
-        self.check_open()?;
-        self.archive_retired(false)
-    }
-
-    /// `held_too`: also files that readers hold (their handles outlive the move).
-    pub(crate) fn archive_retired(&self, held_too: bool) -> Result<usize> {
-        let volume = &*self.env().volume;
-        let wrap = |e| RegionError::volume(self.name(), e);
-        let mut archived = 0;
-        for store in &*self.stores {
-            let mut ready: Vec<Arc<StoreFile>> = Vec::new();
-            store.work.lock().retired.retain(|file| {
-                // A reader holds the file's handle; whoever looks at a picture of the store holds the file.
-                let free = held_too || (Arc::strong_count(file) == 1 && Arc::strong_count(&file.reader) == 1);
-                if free {
-                    ready.push(file.clone());
-                }
-                !free
-            });
-            if ready.is_empty() {
-                continue;
-            }
-            let (own, foreign): (Vec<&Arc<StoreFile>>, Vec<&Arc<StoreFile>>) =
-                ready.iter().partition(|file| !file.is_reference() && file.parsed.link.is_none());
-            let names: Vec<&str> = own.iter().map(|file| file.name.as_str()).collect();
-            let mut moved = layout::archive_files(volume, &store.dir, &names);
-            for file in &foreign {
-                // References and links hold no cells of their own.
-                moved = moved.and_then(|()| match volume.remove_file(&store.dir.join(&file.name)) {
-                    Err(error) if !error.is_not_found() => Err(error),
-                    _ => Ok(()),
-                });
-            }
-            if !foreign.is_empty() {
-                // What they refer to may be archived and deleted next: a reference that came back would find nothing.
-                moved = moved.and_then(|()| volume.sync_dir(&store.dir));
-            }
-            if let Err(error) = moved {
-                store.work.lock().retired.append(&mut ready);
-                return Err(wrap(error));
-            }
-            ready.iter().for_each(|file| file.reader.retire());
-            archived += ready.len();
-        }
-        Ok(archived)
     }
 }
 
@@ -442,7 +393,7 @@ fn forgettable(store: &Store, job: &CompactionJob, read_point: ReadPoint, now: i
 /// Names for the new file to remember: its inputs, and what they replaced that is not archived yet. Follows:
 /// `StoreFileWriter#toCompactionEventTrackerBytes`.
 fn replaced_names(store: &Store, inputs: &[Arc<StoreFile>]) -> Vec<String> {
-    let retired: BTreeSet<String> = store.work.lock().retired.iter().map(|file| file.name.clone()).collect();
+    let retired: BTreeSet<String> = store.work.lock().retired.iter().map(|retired| retired.file.name.clone()).collect();
     let mut names = BTreeSet::new();
     for file in inputs {
         names.insert(file.name.clone());

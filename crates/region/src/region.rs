@@ -449,6 +449,7 @@ impl Region {
             let (seq_id, _) = self.append_marker(&self.event_marker(event))?;
             self.write_seq_id_file(seq_id)?;
             self.env.log.region_closed(self.name());
+            self.sync_compaction_markers()?;
             self.archive_retired(true)?;
         }
         self.state.store(CLOSED, Ordering::Release);

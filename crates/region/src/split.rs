@@ -46,7 +46,7 @@ impl Region {
     /// Whether some file is a reference to another region's.
     pub fn has_references(&self) -> bool {
         self.stores.iter().any(|store| {
-            let retired = store.work.lock().retired.iter().any(|file| file.is_reference());
+            let retired = store.work.lock().retired.iter().any(|retired| retired.file.is_reference());
             retired || store.peek().files.iter().any(|file| file.is_reference())
         })
     }

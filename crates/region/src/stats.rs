@@ -1,7 +1,8 @@
 //! Numbers about a region for load reports, metrics and status pages.
 
 use crate::region::Region;
-use base::Adder;
+use crate::store::Store;
+use base::{Adder, SeqId};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counted since the region was opened.
@@ -39,8 +40,8 @@ pub struct StoreStats {
     pub files_uncompressed_bytes: u64,
     /// Memory of the memstore.
     pub memstore_bytes: u64,
-    /// Sequence id up to which everything is in files.
-    pub max_flushed_seq_id: u64,
+    /// No edit of the family up to this id is needed from a log.
+    pub flushed_seq_id: u64,
 }
 
 /// A region's numbers at one moment. Counts are since the region was opened.
@@ -100,8 +101,8 @@ pub struct RegionStats {
     pub current_compacted_cells: u64,
     /// Highest sequence id given out.
     pub max_seq_id: u64,
-    /// Highest sequence id below which everything is in files, over all families.
-    pub max_flushed_seq_id: u64,
+    /// No edit of any family up to this id is needed from a log.
+    pub flushed_seq_id: u64,
     /// Milliseconds of the last flush (of the opening when there was none).
     pub last_flush_ms: i64,
     /// Milliseconds of the oldest file's last major compaction; 0 when some file never had one.
@@ -110,7 +111,31 @@ pub struct RegionStats {
     pub oldest_edit_ms: Option<i64>,
 }
 
+/// Up to where what the log has is in files.
+struct FlushedSeqIds {
+    /// Of all families.
+    region: u64,
+    /// Of each, in the order of the region's stores.
+    stores: Vec<u64>,
+}
+
 impl Region {
+    /// What a master that splits the log of this server may leave out: edits up to these ids. One id too high loses writes, so every
+    /// doubt makes it lower. Follows: `HRegion#setRegionStoresSequenceIds`, `getMaxFlushedSeqId`.
+    fn flushed_seq_ids(&self) -> FlushedSeqIds {
+        let log = &self.env().log;
+        // The files first. A flush that ends in between is not counted, and an edit that comes in between has a higher id: all edits up to
+        // a flush's id are appended when it begins.
+        let in_files: Vec<u64> = self.stores.iter().map(|store| store.max_flushed().0).collect();
+        let highest = in_files.iter().copied().max().unwrap_or(0);
+        let below = |lowest: Option<SeqId>| lowest.map_or(highest, |lowest| lowest.0.saturating_sub(1));
+        let region = below(log.lowest_unflushed(self.name()));
+        // A family whose edits are all in files has none up to the newest flush of another.
+        let of_store =
+            |(store, in_files): (&Store, u64)| below(log.lowest_unflushed_of(self.name(), &store.name)).max(in_files);
+        FlushedSeqIds { region, stores: self.stores.iter().zip(in_files).map(of_store).collect() }
+    }
+
     /// Paths of a family's store files, relative to the root directory. `None` for a family that the table does not have.
     pub fn store_file_paths(&self, family: &[u8]) -> Option<Vec<String>> {
         let store = self.store(family)?;
@@ -156,14 +181,16 @@ impl Region {
             oldest_edit_ms: self.oldest_edit_ms(),
             ..RegionStats::default()
         };
+        let flushed = self.flushed_seq_ids();
+        stats.flushed_seq_id = flushed.region;
         let mut oldest_major = i64::MAX;
-        for store in &*self.stores {
+        for (store, flushed_seq_id) in self.stores.iter().zip(flushed.stores) {
             let view = store.view();
             let mut own = StoreStats {
                 family: store.name.to_vec(),
                 files: view.files.len(),
                 memstore_bytes: view.memory.sizes().heap_bytes as u64,
-                max_flushed_seq_id: store.max_flushed().0,
+                flushed_seq_id,
                 ..StoreStats::default()
             };
             for file in view.files.iter() {
@@ -181,7 +208,6 @@ impl Region {
             stats.max_store_files = stats.max_store_files.max(own.files);
             stats.files_bytes += own.files_bytes;
             stats.files_uncompressed_bytes += own.files_uncompressed_bytes;
-            stats.max_flushed_seq_id = stats.max_flushed_seq_id.max(own.max_flushed_seq_id);
             stats.stores.push(own);
         }
         stats.last_major_compaction_ms = if oldest_major == i64::MAX { 0 } else { oldest_major };

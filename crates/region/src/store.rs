@@ -5,6 +5,7 @@
 //! keeps reading it, whatever happens to the store. Follows: `HStore`, `StoreFileManager`.
 
 use crate::RegionSettings;
+use crate::compact::Retired;
 use crate::error::{RegionError, Result};
 use crate::layout::{family_dir, family_name, region_dir};
 use crate::mob::MobStore;
@@ -40,8 +41,8 @@ pub(crate) struct StoreView {
 pub(crate) struct FileWork {
     /// Names of files in a running compaction.
     pub compacting: BTreeSet<String>,
-    /// Replaced files that some reader may still hold.
-    pub retired: Vec<Arc<StoreFile>>,
+    /// Replaced files that some reader may still hold, or of which the log does not tell durably yet.
+    pub retired: Vec<Retired>,
     /// The next selection is a major compaction.
     pub force_major: bool,
     /// And it comes without being asked for: there were files when somebody asked.

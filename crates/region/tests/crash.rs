@@ -175,7 +175,7 @@ impl Life {
                 4 => self.roll()?,
                 5 => self.reopen()?,
                 _ => {
-                    self.region.discharge()?;
+                    self.region.archive_compacted_files()?;
                 }
             }
             self.writes(1)?;
@@ -342,7 +342,7 @@ fn a_split_stopped_anywhere_can_be_repeated() {
                     assert!(region.compact(job, &Unthrottled).expect("compacted").completed);
                 }
             }
-            region.discharge().expect("archived");
+            region.archive_compacted_files().expect("archived");
             assert!(!region.has_references(), "{what}");
             assert!(!split::has_references(&*server.env.volume, daughter, &table).expect("listed"), "{what}");
         }

@@ -233,14 +233,14 @@ fn daughters_read_their_parents_files() {
     assert_eq!(clean_mob_files(&server.env, region.table(), &daughters, 0).expect("cleaned"), 0, "still referred to");
     for daughter in &daughters {
         minor_compact(daughter);
-        daughter.discharge().expect("discharged");
+        daughter.archive_compacted_files().expect("archived");
     }
     assert_eq!(all(&daughters), expected);
     basalt_region::layout::archive_region(&server.volume, region.info(), region.table()).expect("archived");
     assert_eq!(clean_mob_files(&server.env, region.table(), &daughters, 0).expect("cleaned"), 0, "still referred to");
     daughters.iter().for_each(major_compact);
     daughters.iter().for_each(|daughter| {
-        daughter.discharge().expect("discharged");
+        daughter.archive_compacted_files().expect("archived");
     });
     server.clock.advance_ms(10);
     assert_eq!(clean_mob_files(&server.env, region.table(), &daughters, 1).expect("cleaned"), 1);
@@ -292,7 +292,7 @@ fn live(server: &Server, region: &Arc<Region>, seed: u64, promises: &mut Promise
                 if let Some(job) = region.select_compaction(Some(b"f"), kind)? {
                     region.compact(job, &Unthrottled)?;
                 }
-                region.discharge()?;
+                region.archive_compacted_files()?;
                 server.clock.advance_ms(1);
                 clean_mob_files(&server.env, region.table(), std::slice::from_ref(region), 1)?;
             }
@@ -324,7 +324,7 @@ fn recover(after: MemVolume, promises: &Promises, what: &str) {
     // What was left half done goes; what is used stays.
     flush(&region);
     major_compact(&region);
-    region.discharge().unwrap_or_else(|e| panic!("{what}: {e}"));
+    region.archive_compacted_files().unwrap_or_else(|e| panic!("{what}: {e}"));
     server.clock.advance_ms(10);
     clean_mob_files(&server.env, region.table(), std::slice::from_ref(&region), 1)
         .unwrap_or_else(|e| panic!("{what}: {e}"));

@@ -93,7 +93,7 @@ impl Table {
                 region.compact(job, &Unthrottled).expect("compacted");
             }
         }
-        region.discharge().expect("archived");
+        region.archive_compacted_files().expect("archived");
         !region.has_references()
     }
 
@@ -253,7 +253,7 @@ fn a_scan_of_a_moving_table_misses_and_repeats_nothing() {
                     } else if let Ok(Some(job)) = region.select_compaction(None, CompactionKind::Minor) {
                         let _ = region.compact(job, &Unthrottled);
                     }
-                    let _ = region.discharge();
+                    let _ = region.archive_compacted_files();
                     std::thread::yield_now();
                 }
             });

@@ -316,14 +316,14 @@ fn an_open_scan_keeps_the_files_it_reads() {
     scanner.next(&mut Limits::NONE.clone(), &mut out).expect("read");
     let before = region.store_file_paths(b"f").expect("known");
     major_compact(&region);
-    assert_eq!(region.discharge().expect("looked"), 0, "the scan reads all three");
+    assert_eq!(region.archive_compacted_files().expect("looked"), 0, "the scan reads all three");
     for path in &before {
         assert!(server.volume.exists(&fs::FilePath::new(path)).expect("memory"), "{path}");
     }
     while scanner.next(&mut Limits::NONE.clone(), &mut out).expect("read").more {}
     assert_eq!(out.len(), 60);
     drop(scanner);
-    assert_eq!(region.discharge().expect("archived"), 3);
+    assert_eq!(region.archive_compacted_files().expect("archived"), 3);
     for path in &before {
         assert!(!server.volume.exists(&fs::FilePath::new(path)).expect("memory"), "{path}");
         assert!(server.volume.exists(&fs::FilePath::new(format!("archive/{path}"))).expect("memory"), "{path}");
@@ -549,7 +549,7 @@ fn two_regions_become_one() {
     while let Some(job) = region.select_compaction(None, CompactionKind::Minor).expect("open") {
         region.compact(job, &Unthrottled).expect("compacted");
     }
-    region.discharge().expect("archived");
+    region.archive_compacted_files().expect("archived");
     assert!(!region.has_references());
     for parent in &parents {
         layout::archive_region(&*server.env.volume, parent, &table).expect("archived");
@@ -670,7 +670,7 @@ fn f47_flipped_split_key_is_named() {
     for info in [&low, &high] {
         let region = server.open(info, &table).expect("whole");
         major_compact(&region);
-        region.discharge().expect("archived");
+        region.archive_compacted_files().expect("archived");
         region.close(CloseMode::Flush).expect("closed");
     }
     let merged = daughter("", "", 2);
@@ -731,7 +731,7 @@ fn what_readers_have_in_the_cache_stays_there_through_a_compaction() {
         (0..200).for_each(|n| one(n, Residency::MayRead).expect("read"));
     }
     major_compact(&region);
-    region.discharge().expect("discharged");
+    region.archive_compacted_files().expect("archived");
     assert!((10..180).all(is_cached), "asked for again and again");
     let others: Vec<usize> = (250..400).filter(|n| is_cached(*n)).collect();
     assert_eq!(others, [], "never asked for");

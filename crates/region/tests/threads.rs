@@ -1,4 +1,4 @@
-//! Many threads at once: writers, counters, readers, scanners, and one that flushes, compacts and discharges. Rows are
+//! Many threads at once: writers, counters, readers, scanners, and one that flushes, compacts and archives. Rows are
 //! whole to every reader, counters count, nobody waits for ever.
 
 mod common;
@@ -128,7 +128,7 @@ fn rows_stay_whole_and_counters_count() {
                 if let Some(job) = region.select_compaction(None, kind).expect("open") {
                     region.compact(job, &Unthrottled).expect("compacted");
                 }
-                region.discharge().expect("archived");
+                region.archive_compacted_files().expect("archived");
                 server.env.log.roll().expect("rolled");
                 server.env.log.archive_flushed().expect("archived");
             }

@@ -17,7 +17,7 @@ const CHORE_PERIOD: Duration = Duration::from_millis(250);
 /// How long a flusher rests after a flush that failed.
 const FAILED_FLUSH_PAUSE: Duration = Duration::from_secs(1);
 
-/// How often every region is looked at for old edits, compactions that are due, and files to discharge.
+/// How often every region is looked at for old edits, compactions that are due, and compacted files to archive.
 const SURVEY_EVERY_CHORES: u64 = 40;
 
 /// How soon a message that stays true is repeated.
@@ -113,7 +113,7 @@ fn compact(server: &Arc<RegionServer>, name: &Arc<str>, asked: Option<Compaction
     for family in families {
         compact_family(server, &region, &family, asked.kind);
     }
-    if let Err(error) = region.discharge() {
+    if let Err(error) = region.archive_compacted_files() {
         tracing::warn!("archiving compacted files of {}: {error}", region.info().name_string());
     }
     request_split(server, &region);
@@ -393,7 +393,7 @@ fn survey(server: &Arc<RegionServer>) {
         if region.needs_compaction() {
             server.small_compactions.push(region.info().encoded_name(), None);
         }
-        if let Err(error) = region.discharge() {
+        if let Err(error) = region.archive_compacted_files() {
             tracing::warn!("archiving compacted files of {}: {error}", region.info().name_string());
         }
     }

@@ -89,11 +89,11 @@ pub(crate) fn region_load(region: &Region) -> RegionLoad {
         write_requests: stats.write_requests,
         compacting_cells: stats.total_compacting_cells,
         compacted_cells: stats.current_compacted_cells,
-        complete_sequence_id: stats.max_flushed_seq_id,
+        complete_sequence_id: stats.flushed_seq_id,
         store_complete_sequence_ids: stats
             .stores
             .into_iter()
-            .map(|store| (Bytes::from(store.family), store.max_flushed_seq_id))
+            .map(|store| (Bytes::from(store.family), store.flushed_seq_id))
             .collect(),
         last_major_compaction_ms: u64::try_from(stats.last_major_compaction_ms).unwrap_or_default(),
     }

@@ -143,7 +143,7 @@ impl World {
         match self.dice.below(20) {
             0..8 => self.flush(at),
             8..16 => self.compact(at),
-            16 => self.discharge(at),
+            16 => self.archive(at),
             17 => self.reopen(at),
             18 => self.split(at),
             _ => self.merge(),
@@ -168,8 +168,8 @@ impl World {
         self.regions[at].compact(name, kind, now);
     }
 
-    fn discharge(&mut self, at: usize) {
-        self.regions[at].region.discharge().expect("archived");
+    fn archive(&mut self, at: usize) {
+        self.regions[at].region.archive_compacted_files().expect("archived");
     }
 
     fn close(&mut self, at: usize) {
@@ -199,7 +199,7 @@ impl World {
         for name in FAMILIES {
             self.regions[at].compact(name, CompactionKind::Major, now);
         }
-        self.discharge(at);
+        self.archive(at);
     }
 
     pub fn split(&mut self, at: usize) {
