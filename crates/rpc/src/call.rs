@@ -204,9 +204,9 @@ pub(crate) fn queue_is_full(address: Option<SocketAddr>) -> Exception {
 pub struct Cancellation(Arc<Inbox>);
 
 impl Cancellation {
-    /// Whether the connection that the call came over is closed.
+    /// Whether the connection that the call came over is closed, by either side.
     pub fn is_cancelled(&self) -> bool {
-        self.0.is_closed()
+        self.0.is_abandoned()
     }
 
     /// Whether the peer of that connection has so many bytes of replies to take that no more is to be made for it. Takes no lock. After a

@@ -280,6 +280,21 @@ async fn a_half_closed_connection_still_gets_its_replies() {
 }
 
 #[tokio::test]
+async fn a_call_whose_client_has_closed_its_side_is_cancelled() {
+    let toy = Toy::default();
+    let (gate, running, cancellation) = (toy.gate.clone(), toy.running.clone(), toy.cancellation.clone());
+    let server = start(toy, limits());
+    let mut raw = Raw::ready(&server).await;
+    raw.send(&request(1, "BulkLoadHFile", b"", b"")).await;
+    until("the call runs", || running.load(Ordering::SeqCst) == 1).await;
+    let cancellation = cancellation.lock().unwrap().take().unwrap();
+    assert!(!cancellation.is_cancelled(), "somebody waits");
+    drop(raw);
+    until("the call learns that nobody waits", || cancellation.is_cancelled()).await;
+    gate.add_permits(1);
+}
+
+#[tokio::test]
 async fn a_call_goes_on_when_its_client_is_gone() {
     let toy = Toy::default();
     let (gate, running) = (toy.gate.clone(), toy.running.clone());

@@ -55,6 +55,38 @@ impl Lab {
         Ok(site)
     }
 
+    /// An empty site with this budget and status pages, for what is held against [`Lab::expect_bounded`].
+    pub fn bounded_site(&self, budget_mib: u64) -> anyhow::Result<Site> {
+        let mut site = Site::new(&self.binary, &self.dir, "site")?;
+        site.define("basalt.memory.size", budget_mib << 20);
+        site.define("hbase.master.info.port", 0);
+        Ok(site)
+    }
+
+    /// Notes it if the process ever had more in memory than its budget, a quarter of that, and 64 MiB.
+    pub fn expect_bounded(&mut self, server: &Server, budget_mib: u64) {
+        let (peak_mib, most_mib) = (server.peak_mib(), budget_mib + budget_mib / 4 + 64);
+        println!("    at most {peak_mib} MiB resident, {most_mib} are allowed with a budget of {budget_mib}");
+        self.expect(peak_mib > 0, || "the process ended".to_owned());
+        self.expect(peak_mib <= most_mib, || format!("{peak_mib} MiB resident with a budget of {budget_mib}"));
+    }
+
+    /// Notes it if the process still works for somebody: a second of little to do must come within ten.
+    pub async fn expect_idle(&mut self, server: &Server) {
+        let mut used = Duration::ZERO;
+        for _ in 0..10 {
+            let before = server.cpu();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            used = server.cpu().saturating_sub(before);
+            if used < Duration::from_millis(200) {
+                return;
+            }
+        }
+        self.expect(false, || {
+            format!("10 s after its clients left it still uses {} ms of CPU a second", used.as_millis())
+        });
+    }
+
     /// A running server with a table, and clients that wait for the word.
     pub async fn start(&self, site: &mut Site, shape: Shape) -> anyhow::Result<(Server, Load)> {
         let server = site.start()?;

@@ -9,6 +9,7 @@
 //! is kept. Must not know: how the server is built inside; it speaks to it over sockets, signals and files only.
 #![allow(clippy::disallowed_methods, reason = "the harness works on real files, clocks and processes")]
 
+mod bystander;
 mod lab;
 mod linear;
 mod load;
@@ -17,6 +18,7 @@ mod remote;
 mod scenarios;
 mod site;
 mod tools;
+mod wire;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};

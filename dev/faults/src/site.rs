@@ -33,6 +33,8 @@ pub struct Site {
     pub master: Address,
     /// Where its coordination endpoint is now.
     pub coordination: Address,
+    /// Where its status pages are now, if it has any.
+    pub page: Address,
     starts: u32,
 }
 
@@ -64,6 +66,7 @@ impl Site {
             region: Address::default(),
             master: Address::default(),
             coordination: Address::default(),
+            page: Address::default(),
             starts: 0,
         })
     }
@@ -145,6 +148,9 @@ impl Site {
         self.master.set(SocketAddr::from(([127, 0, 0, 1], port("master")?)));
         self.region.set(SocketAddr::from(([127, 0, 0, 1], port("region server")?)));
         self.coordination.set(SocketAddr::from(([127, 0, 0, 1], port("ZooKeeper")?)));
+        if let Ok(port) = port("status pages") {
+            self.page.set(SocketAddr::from(([127, 0, 0, 1], port)));
+        }
         server.start_took = started.elapsed();
         Ok(server)
     }
@@ -196,12 +202,18 @@ impl Server {
     }
 
     /// SIGTERM; an error if it does not end well.
-    pub fn stop(mut self) -> anyhow::Result<()> {
+    pub fn stop(self) -> anyhow::Result<()> {
+        self.stop_within(Duration::from_secs(60)).map(|_| ())
+    }
+
+    /// SIGTERM; an error if it does not end well in this time. Returns how long it took.
+    pub fn stop_within(mut self, limit: Duration) -> anyhow::Result<Duration> {
+        let asked = Instant::now();
         self.signal(Signal::TERM)?;
-        match self.wait(Duration::from_secs(60)) {
-            Some(status) if status.success() => Ok(()),
+        match self.wait(limit) {
+            Some(status) if status.success() => Ok(asked.elapsed()),
             Some(status) => bail!("after SIGTERM it ended with {status}: {}", self.last_words()),
-            None => bail!("still running 60 s after SIGTERM"),
+            None => bail!("still running {} s after SIGTERM", limit.as_secs()),
         }
     }
 
@@ -232,9 +244,27 @@ impl Server {
 
     /// MiB in memory.
     pub fn resident_mib(&self) -> u64 {
+        self.status_mib("VmRSS:")
+    }
+
+    /// The most MiB that were ever in memory.
+    pub fn peak_mib(&self) -> u64 {
+        self.status_mib("VmHWM:")
+    }
+
+    fn status_mib(&self, name: &str) -> u64 {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
-        let line = text.lines().find(|line| line.starts_with("VmRSS:"));
+        let line = text.lines().find(|line| line.starts_with(name));
         line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).unwrap_or(0) / 1024
+    }
+
+    /// CPU time of the process so far.
+    pub fn cpu(&self) -> Duration {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        // Behind the program's name, which may hold blanks, the 12th and 13th numbers are user's and system's ticks.
+        let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+        Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second().max(1))
     }
 
     /// Open descriptors.

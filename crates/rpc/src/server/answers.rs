@@ -7,8 +7,8 @@
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::task::{Context, Poll, Waker};
 
 use base::sync::Mutex;
@@ -52,6 +52,7 @@ pub(crate) struct Inbox {
     promised: AtomicU64,
     /// Here while the connection's task sleeps and lets others send. Before `state`, where both are locked.
     desk: Mutex<Option<Desk>>,
+    peer_has_left: AtomicBool,
 }
 
 /// Where a connection's replies are made and sent. Nothing is unsent when the connection leaves it at the inbox.
@@ -122,6 +123,7 @@ impl Inbox {
             max_unsent_bytes: max_unsent_bytes as u64,
             promised: AtomicU64::new(0),
             desk: Mutex::default(),
+            peer_has_left: AtomicBool::new(false),
         })
     }
 
@@ -255,9 +257,14 @@ impl Inbox {
         drop(self.desk.lock().take());
     }
 
-    /// Whether the connection is over.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.state.lock().closed
+    /// The peer has closed its side of the connection: what it still waits for is not worth beginning, nor going on with for long.
+    pub(super) fn peer_has_left(&self) {
+        self.peer_has_left.store(true, Relaxed);
+    }
+
+    /// Whether the connection is over, or its peer has left.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.peer_has_left.load(Relaxed) || self.state.lock().closed
     }
 
     fn put(self: &Arc<Self>, answered: Answered) {

@@ -240,6 +240,10 @@ impl Connection {
                 read = reader.read_buf(&mut self.input), if reading => {
                     let read = read?;
                     eof = read == 0;
+                    if eof {
+                        // Quick calls that it waits for are still answered; as in HBase, nobody works for it for long.
+                        inbox.peer_has_left();
+                    }
                     shared.counters.received_bytes.fetch_add(read as u64, Relaxed);
                     last_progress = Instant::now();
                     if self.input.len() == self.input.capacity() {

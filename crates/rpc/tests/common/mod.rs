@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use basalt_rpc::frame::{Front, put_frame, take_delimited, take_frame};
-use basalt_rpc::{Call, Exception, Handler, Limits, Outcome, Reply, Responder, Server};
+use basalt_rpc::{Call, Cancellation, Exception, Handler, Limits, Outcome, Reply, Responder, Server};
 use base::{Config, ManualClock};
 use bytes::{Bytes, BytesMut};
 use proto::methods::Method;
@@ -29,6 +29,8 @@ pub struct Toy {
     pub says_yes: bool,
     /// Scans that close, and how long their answers shall be.
     pub waiting: Waiting,
+    /// Whether anybody still waits for the last BulkLoadHFile.
+    pub cancellation: Arc<Mutex<Option<Cancellation>>>,
 }
 
 pub type Waiting = Arc<Mutex<Vec<(Responder, usize)>>>;
@@ -49,6 +51,7 @@ impl Default for Toy {
             running: Arc::default(),
             says_yes: false,
             waiting: Arc::default(),
+            cancellation: Arc::default(),
         }
     }
 }
@@ -83,6 +86,7 @@ impl Handler for Toy {
             },
             Method::ClientBulkLoadHFile => {
                 let (gate, running) = (self.gate.clone(), self.running.clone());
+                *self.cancellation.lock().unwrap() = Some(call.cancellation());
                 Outcome::later(async move {
                     running.fetch_add(1, Ordering::SeqCst);
                     gate.acquire().await.expect("the gate is never closed").forget();

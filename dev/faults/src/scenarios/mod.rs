@@ -1,5 +1,6 @@
 //! The scenarios, each a function named after its row in `docs/reliability.md`.
 
+mod busy;
 mod crash;
 mod disk;
 mod files;
@@ -56,4 +57,9 @@ scenarios!(
     hostile::f50_coordination_flood,
     hostile::f50_connection_flood,
     hostile::f50_descriptors_run_out,
+    busy::f56_filtered_gets_of_a_wide_row,
+    busy::f57_large_batches,
+    busy::f58_saturated_by_scans_and_stopped,
+    busy::f59_clients_that_leave,
+    busy::f61_increments_of_many_columns,
 );
