@@ -6,17 +6,21 @@
 //!     rename, removal) by [`Volume::sync_dir`]. The memory volume forgets the rest at a crash, and tests live on that.
 //!  3. After a failed [`Appender::sync`] nobody knows which bytes are on the disk; the appender refuses to go on.
 //!  4. Every error names the operation and the path.
+//!  5. What differs between volumes is data ([`Capabilities`]) or a hint that may be left out ([`hints`]): there is one way through the
+//!     storage crates.
 //!
 //! Must not know: HBase. What the files mean is the business of `hfile`, `wal` and `region`.
 
 mod error;
+pub mod hints;
 pub mod local;
 pub mod mem;
 mod path;
 mod volume;
 
 pub use error::{Error, Result};
+pub use hints::{AppendHints, Behind, ReadHints, VolumeHints};
 pub use local::{DirectoryLock, LocalVolume};
 pub use mem::{CrashPolicy, FaultKind, MemVolume};
 pub use path::FilePath;
-pub use volume::{Appender, Behind, DirEntry, ReadAt, Volume};
+pub use volume::{Appender, Capabilities, DirEntry, ReadAt, Settled, TEMPORARY_PREFIX, Volume};

@@ -7,13 +7,18 @@
 
 mod direct;
 
-use crate::{Appender, Behind, DirEntry, Error, FilePath, ReadAt, Result, Volume};
-use rustix::fs::{Advice, FallocateFlags, FlockOperation};
+use crate::volume::TEMPORARY_PREFIX;
+use crate::{
+    AppendHints, Appender, Behind, Capabilities, DirEntry, Error, FilePath, ReadAt, ReadHints, Result, Volume,
+    VolumeHints,
+};
+use rustix::fs::{Advice, CWD, FallocateFlags, FlockOperation, RenameFlags};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is gathered goes out in pieces that end where the file's length is a multiple of this: of a piece that is written at a round place the
 /// kernel makes one large page, else a dozen, and each costs those who write, read and drop it the same. In turns, 256 MB in pieces of 128 KiB instead of 66
@@ -31,6 +36,8 @@ const LOCK_NAME: &str = ".basalt.lock";
 #[derive(Debug)]
 pub struct LocalVolume {
     root: PathBuf,
+    /// Temporary names given out so far.
+    temporary_names: AtomicU64,
 }
 
 /// Keeps other processes out of a volume while it lives. The kernel gives it up when the process dies.
@@ -48,7 +55,7 @@ impl LocalVolume {
         let error = |source| Error::new(format!("open the volume {}:", root.display()), &FilePath::root(), source);
         fs::create_dir_all(root).map_err(error)?;
         let root = fs::canonicalize(root).map_err(error)?;
-        Ok(LocalVolume { root })
+        Ok(LocalVolume { root, temporary_names: AtomicU64::new(0) })
     }
 
     /// Where the volume is.
@@ -120,13 +127,22 @@ impl Volume for LocalVolume {
         }))
     }
 
-    fn create_past_cache(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
-        let file = self.create_new(path)?;
-        Ok(Box::new(direct::DirectAppender::new(file, path.clone())))
-    }
-
     fn rename(&self, from: &FilePath, to: &FilePath) -> Result<()> {
         fs::rename(self.place(from), self.place(to)).map_err(|e| Error::new(format!("rename to {to} from"), from, e))
+    }
+
+    fn rename_new(&self, from: &FilePath, to: &FilePath) -> Result<()> {
+        let error = |e| Error::new(format!("rename to {to}, which must not exist, from"), from, e);
+        match rustix::fs::renameat_with(CWD, self.place(from), CWD, self.place(to), RenameFlags::NOREPLACE) {
+            // A file system that cannot do it in one step; nobody else writes to the volume.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
+                if fs::symlink_metadata(self.place(to)).is_ok() {
+                    return Err(error(io::ErrorKind::AlreadyExists.into()));
+                }
+                fs::rename(self.place(from), self.place(to)).map_err(error)
+            }
+            outcome => outcome.map_err(|errno| error(errno.into())),
+        }
     }
 
     fn remove_file(&self, path: &FilePath) -> Result<()> {
@@ -181,6 +197,31 @@ impl Volume for LocalVolume {
         File::open(self.place(path)).and_then(|file| file.sync_all()).map_err(|e| Error::new("sync", path, e))
     }
 
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::LOCAL_DISK
+    }
+
+    fn hints(&self) -> Option<&dyn VolumeHints> {
+        Some(self)
+    }
+
+    fn temporary_name(&self, name: &str) -> String {
+        // Two processes of one machine at most: the root has an owner, and tools that read and write beside it have another pid.
+        let number = self.temporary_names.fetch_add(1, Ordering::Relaxed);
+        format!("{TEMPORARY_PREFIX}{name}-{}-{number}", std::process::id())
+    }
+
+    fn read(&self, path: &FilePath) -> Result<Vec<u8>> {
+        fs::read(self.place(path)).map_err(|e| Error::new("read", path, e))
+    }
+}
+
+impl VolumeHints for LocalVolume {
+    fn create_past_cache(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
+        let file = self.create_new(path)?;
+        Ok(Box::new(direct::DirectAppender::new(file, path.clone())))
+    }
+
     fn free_bytes(&self) -> Result<Option<u64>> {
         let stat = rustix::fs::statvfs(&self.root)
             .map_err(|e| Error::new("ask for the free space of", &FilePath::root(), e.into()))?;
@@ -194,10 +235,6 @@ impl Volume for LocalVolume {
             .open(self.place(path))
             .and_then(|file| file.set_len(file.metadata()?.len()))
             .map_err(|e| Error::new("give back the room reserved for", path, e))
-    }
-
-    fn read(&self, path: &FilePath) -> Result<Vec<u8>> {
-        fs::read(self.place(path)).map_err(|e| Error::new("read", path, e))
     }
 }
 
@@ -221,6 +258,12 @@ impl ReadAt for LocalFile {
         self.file.metadata().map(|m| m.len()).map_err(|e| Error::new("stat", &self.path, e))
     }
 
+    fn hints(&self) -> Option<&dyn ReadHints> {
+        Some(self)
+    }
+}
+
+impl ReadHints for LocalFile {
     fn forget(&self) {
         let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::DontNeed);
     }
@@ -304,19 +347,6 @@ impl Appender for LocalAppender {
         outcome
     }
 
-    fn straight_bytes(&self) -> usize {
-        BUFFER_BYTES
-    }
-
-    fn append_straight(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.check("append to")?;
-        self.flush()?;
-        let end = self.written + bytes.len() as u64;
-        let round = end / BUFFER_BYTES as u64 * BUFFER_BYTES as u64;
-        let (now, _) = bytes.split_at(round.saturating_sub(self.written) as usize);
-        self.write(now).1.map(|()| now.len())
-    }
-
     fn flush(&mut self) -> Result<()> {
         self.check("write to")?;
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -336,6 +366,25 @@ impl Appender for LocalAppender {
 
     fn position(&self) -> u64 {
         self.written + self.buffer.len() as u64
+    }
+
+    fn hints(&mut self) -> Option<&mut dyn AppendHints> {
+        Some(self)
+    }
+}
+
+impl AppendHints for LocalAppender {
+    fn straight_bytes(&self) -> usize {
+        BUFFER_BYTES
+    }
+
+    fn append_straight(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.check("append to")?;
+        self.flush()?;
+        let end = self.written + bytes.len() as u64;
+        let round = end / BUFFER_BYTES as u64 * BUFFER_BYTES as u64;
+        let (now, _) = bytes.split_at(round.saturating_sub(self.written) as usize);
+        self.write(now).1.map(|()| now.len())
     }
 
     fn preallocate(&mut self, len: u64) {

@@ -17,7 +17,8 @@ mod tree;
 pub use crash::CrashPolicy;
 pub use fault::{Fault, FaultKind, Op, OpRecord};
 
-use crate::{Appender, DirEntry, Error, FilePath, ReadAt, Result, Volume};
+use crate::volume::TEMPORARY_PREFIX;
+use crate::{Appender, Capabilities, DirEntry, Error, FilePath, ReadAt, Result, Volume, VolumeHints};
 use fault::Faults;
 use handle::{MemAppender, MemFile};
 use parking_lot::Mutex;
@@ -40,6 +41,10 @@ struct State {
     faults: Faults,
     capacity_bytes: Option<u64>,
     watcher: Option<Watcher>,
+    /// Others may be writing to it, say.
+    shared: bool,
+    /// Temporary names given out so far.
+    temporary_names: u64,
 }
 
 impl MemVolume {
@@ -133,6 +138,11 @@ impl MemVolume {
         self.state.lock().capacity_bytes = capacity_bytes;
     }
 
+    /// Whether the volume says of itself that other processes may be writing to it ([`Capabilities::shared`]).
+    pub fn set_shared(&self, shared: bool) {
+        self.state.lock().shared = shared;
+    }
+
     /// Inverts a bit of a file, as a bad disk does.
     ///
     /// # Panics
@@ -203,6 +213,13 @@ impl Volume for MemVolume {
         self.call(Op::Rename, from, |state| state.tree.rename(from, to))
     }
 
+    fn rename_new(&self, from: &FilePath, to: &FilePath) -> Result<()> {
+        self.call(Op::Rename, from, |state| match state.tree.find(to) {
+            Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            None => state.tree.rename(from, to),
+        })
+    }
+
     fn remove_file(&self, path: &FilePath) -> Result<()> {
         self.call(Op::RemoveFile, path, |state| state.tree.remove_file(path))
     }
@@ -244,6 +261,22 @@ impl Volume for MemVolume {
         })
     }
 
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { shared: self.state.lock().shared, ..Capabilities::LOCAL_DISK }
+    }
+
+    fn hints(&self) -> Option<&dyn VolumeHints> {
+        Some(self)
+    }
+
+    fn temporary_name(&self, name: &str) -> String {
+        let mut state = self.state.lock();
+        state.temporary_names += 1;
+        format!("{TEMPORARY_PREFIX}{name}-{}", state.temporary_names)
+    }
+}
+
+impl VolumeHints for MemVolume {
     fn free_bytes(&self) -> Result<Option<u64>> {
         let state = self.state.lock();
         Ok(state.capacity_bytes.map(|capacity| capacity.saturating_sub(state.tree.used_bytes())))

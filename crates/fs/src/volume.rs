@@ -1,6 +1,9 @@
-//! The traits: a volume, a file being read, a file being appended to.
+//! The contract: a volume, a file being read, a file being appended to. What only some volumes can be told beside it is in
+//! [`crate::hints`].
 
-use crate::{FilePath, Result};
+use crate::hints::{AppendHints, ReadHints, VolumeHints};
+use crate::{Error, FilePath, Result};
+use std::io;
 use std::sync::Arc;
 
 /// An entry of a directory.
@@ -21,14 +24,10 @@ pub trait Volume: Send + Sync + 'static {
     /// Creates a file to append to; fails when it exists. Its directory must exist. The file's name is not durable
     /// before [`Volume::sync_dir`] of its directory.
     fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>>;
-    /// As [`Volume::create`] for a large file that is written in one go and not read at once: as far as the volume can, its bytes do
-    /// not pass through the operating system's memory, and reads find it on the disk. A write that fails is not to be repeated: the file
-    /// is to be given up.
-    fn create_past_cache(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
-        self.create(path)
-    }
     /// Renames a file or directory; an existing file at `to` is replaced. Not durable before both directories are synced.
     fn rename(&self, from: &FilePath, to: &FilePath) -> Result<()>;
+    /// As [`Volume::rename`], where nothing may be lost: fails with `AlreadyExists` when something is at `to`, and changes nothing then.
+    fn rename_new(&self, from: &FilePath, to: &FilePath) -> Result<()>;
     /// Removes a file.
     fn remove_file(&self, path: &FilePath) -> Result<()>;
     /// Removes a directory and all below it; nothing happens when it does not exist.
@@ -42,23 +41,35 @@ pub trait Volume: Send + Sync + 'static {
     /// Makes the entries of a directory durable.
     fn sync_dir(&self, path: &FilePath) -> Result<()>;
 
+    /// What the volume is like, where its users must know.
+    fn capabilities(&self) -> Capabilities;
+
+    /// What the volume can be told or asked beside this contract; none by default.
+    fn hints(&self) -> Option<&dyn VolumeHints> {
+        None
+    }
+
+    /// Ends what a process that is no more has begun with a file, before its bytes are relied on. After [`Settled::Final`] no appender that was
+    /// opened before, in any process, adds a byte, and all that a `flush` or `sync` of theirs acknowledged is in the file. Does not wait:
+    /// whoever hears [`Settled::Pending`] asks again a little later. Makes nothing durable that was not. On a volume which one process
+    /// has to itself, as by default, dead appenders write nothing, and there is nothing to do.
+    fn settle(&self, path: &FilePath) -> Result<Settled> {
+        match self.stat(path)? {
+            Some(entry) if !entry.is_dir => Ok(Settled::Final { len_bytes: entry.len }),
+            Some(_) => Err(Error::new("settle", path, io::ErrorKind::IsADirectory.into())),
+            None => Err(Error::new("settle", path, io::ErrorKind::NotFound.into())),
+        }
+    }
+
+    /// A name for a file that is to be renamed to `name` when it is whole; no other call gets it, in no process that may be writing to the
+    /// volume now. It begins with [`TEMPORARY_PREFIX`].
+    fn temporary_name(&self, name: &str) -> String;
+
     /// Makes the contents of a finished file durable, whoever wrote it; its name is [`Volume::sync_dir`]'s business.
     /// Unless the volume knows better, by writing it anew.
     fn sync_file(&self, path: &FilePath) -> Result<()> {
         let bytes = self.read(path)?;
         self.publish(path, &bytes)
-    }
-
-    /// Bytes that can still be written before the volume is full; `None` when there is no telling.
-    fn free_bytes(&self) -> Result<Option<u64>> {
-        Ok(None)
-    }
-
-    /// Gives back room that was reserved for a file beyond its end by an appender that did not live to do it itself; nothing else
-    /// changes. Volumes that reserve nothing have nothing to do.
-    fn release_reserved(&self, path: &FilePath) -> Result<()> {
-        let _ = path;
-        Ok(())
     }
 
     /// Makes a directory and those above it, and makes every name that was missing durable. One that is there already is
@@ -93,20 +104,72 @@ pub trait Volume: Send + Sync + 'static {
         Ok(bytes)
     }
 
-    /// Publishes a small file at once and durably: writes it beside its place as `.tmp-NAME`, syncs, renames, syncs
-    /// the directory. Readers see the old file or the whole new one, after a crash too.
+    /// Publishes a small file at once and durably: writes it beside its place under a [`Volume::temporary_name`], syncs, renames, syncs
+    /// the directory. Readers see the old file or the whole new one, after a crash too. Of two who publish the same file at once one wins.
     fn publish(&self, path: &FilePath, bytes: &[u8]) -> Result<()> {
-        let temporary = path.parent().join(format!(".tmp-{}", path.name()));
-        if self.exists(&temporary)? {
-            self.remove_file(&temporary)?;
+        let (temporary, mut file) = loop {
+            let temporary = path.parent().join(self.temporary_name(path.name()));
+            match self.create(&temporary) {
+                // Left by a process that died.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => break (temporary, created?),
+            }
+        };
+        let mut write = || -> Result<()> {
+            file.append(bytes)?;
+            file.sync()
+        };
+        if let Err(error) = write() {
+            drop(file);
+            // What stays is a name that nobody reads.
+            let _ = self.remove_file(&temporary);
+            return Err(error);
         }
-        let mut file = self.create(&temporary)?;
-        file.append(bytes)?;
-        file.sync()?;
         drop(file);
         self.rename(&temporary, path)?;
         self.sync_dir(&path.parent())
     }
+}
+
+/// What names of files begin with that are not whole yet.
+pub const TEMPORARY_PREFIX: &str = ".tmp-";
+
+/// What a volume is like. The contract is the same for all; these tell what it costs and what it protects from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// A name is durable when the call that changed it returns: [`Volume::sync_dir`] has nothing to do.
+    pub names_durable_at_once: bool,
+    /// Calls cross a network: milliseconds, and they may end in doubt.
+    pub remote: bool,
+    /// Other processes may be writing to it, among them one that does not know yet that its work was given to others.
+    pub shared: bool,
+    /// What [`Appender::flush`] acknowledged is not lost with the appender or its machine.
+    pub flushed_survives_appender: bool,
+    /// A file that is open for reading stays readable when it is removed.
+    pub handle_outlives_removal: bool,
+}
+
+impl Capabilities {
+    /// Those of a disk that one process has to itself.
+    pub const LOCAL_DISK: Capabilities = Capabilities {
+        names_durable_at_once: false,
+        remote: false,
+        shared: false,
+        flushed_survives_appender: false,
+        handle_outlives_removal: true,
+    };
+}
+
+/// What came of [`Volume::settle`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// The file has so many bytes and gets no more.
+    Final {
+        /// Its length.
+        len_bytes: u64,
+    },
+    /// Somebody sees to it; to be asked again.
+    Pending,
 }
 
 /// A file open for reading. Shared between threads.
@@ -119,12 +182,10 @@ pub trait ReadAt: Send + Sync {
     fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
-    /// A hint that `len` bytes from `offset` on will be read soon.
-    fn will_need(&self, _offset: u64, _len: u64) {}
-    /// A hint that the file will hardly be read again: its place in the operating system's memory may go to others.
-    fn forget(&self) {}
-    /// As [`ReadAt::forget`] for `len` bytes from `offset` on.
-    fn forget_range(&self, _offset: u64, _len: u64) {}
+    /// What the file can be told beside this contract; none by default.
+    fn hints(&self) -> Option<&dyn ReadHints> {
+        None
+    }
 }
 
 /// A file being written from its start to its end by one writer.
@@ -132,15 +193,6 @@ pub trait Appender: Send {
     /// Writes all of `bytes` at the end, through a buffer of the appender's own: readers and the operating system see
     /// them after [`Appender::flush`] or when the buffer is full. Dropping an appender forgets what it still holds.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
-    /// For who gathers bytes in memory of their own: so many at a time are best handed to [`Appender::append_straight`]. 0: none, [`Appender::append`] is as good.
-    fn straight_bytes(&self) -> usize {
-        0
-    }
-    /// Appends the first of `bytes`, as many as go out whole, without a copy if they lie at a multiple of 4096 in memory and nothing waits in the appender's buffer;
-    /// says how many they were. The rest is still to be appended. After a failure the file is to be given up.
-    fn append_straight(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.append(bytes).map(|()| bytes.len())
-    }
     /// Hands what was appended to the operating system (`write`): it survives the process, not the machine.
     /// After a failure (a full disk) the rest is kept and the call may be repeated.
     fn flush(&mut self) -> Result<()>;
@@ -148,21 +200,8 @@ pub trait Appender: Send {
     fn sync(&mut self) -> Result<()>;
     /// Bytes appended so far.
     fn position(&self) -> u64;
-    /// A hint that the file will grow to about `len` bytes. What is not used is given back when the appender goes.
-    fn preallocate(&mut self, _len: u64) {}
-    /// A hint that what was flushed since the last such call may go to the disk now, so that a later sync finds little to do, and
-    /// that nobody is going to read the file soon: what was written long ago need not stay in memory. Does not wait.
-    fn write_behind(&mut self) {
-        if let Some(work) = self.behind() {
-            work();
-        }
-    }
-    /// What [`Appender::write_behind`] would do, to be done by another thread and without the appender: on a busy disk even asking takes
-    /// milliseconds. `None`: there is nothing to do.
-    fn behind(&mut self) -> Option<Behind> {
+    /// What the appender can be told beside this contract; none by default.
+    fn hints(&mut self) -> Option<&mut dyn AppendHints> {
         None
     }
 }
-
-/// See [`Appender::behind`].
-pub type Behind = Box<dyn FnOnce() + Send>;

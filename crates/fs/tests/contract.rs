@@ -1,6 +1,6 @@
 //! What every volume does, held against each of them.
 
-use basalt_fs::{FilePath, LocalVolume, MemVolume, Volume};
+use basalt_fs::{FaultKind, FilePath, LocalVolume, MemVolume, Settled, TEMPORARY_PREFIX, Volume};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -64,7 +64,26 @@ fn contract(volume: &dyn Volume) {
     volume.remove_file(&path("a/old")).expect("remove");
     reader.read_exact_at(&mut five, 0).expect("the handle outlives the removal");
 
+    volume.create(&path("a/one")).expect("create");
+    volume.create(&path("a/two")).expect("create");
+    let error = volume.rename_new(&path("a/one"), &path("a/two")).expect_err("there is one");
+    assert_eq!(error.kind(), ErrorKind::AlreadyExists, "{error}");
+    assert!(volume.exists(&path("a/one")).expect("stat") && volume.exists(&path("a/two")).expect("stat"));
+    let error = volume.rename_new(&path("a/one"), &path("a/b")).expect_err("there is a directory");
+    assert_eq!(error.kind(), ErrorKind::AlreadyExists, "{error}");
+    volume.rename_new(&path("a/one"), &path("a/three")).expect("there is none");
+    assert!(volume.rename_new(&path("a/one"), &path("a/four")).expect_err("missing").is_not_found());
+    volume.rename_new(&path("a/b"), &path("a/e")).expect("directories move too");
+    volume.rename_new(&path("a/e"), &path("a/b")).expect("and back");
+    for name in ["a/two", "a/three"] {
+        volume.remove_file(&path(name)).expect("remove");
+    }
+
+    settling(volume);
+
     volume.publish(&path("a/id"), b"one").expect("publish");
+    let names = [volume.temporary_name("id"), volume.temporary_name("id")];
+    assert!(names[0] != names[1] && names.iter().all(|name| name.starts_with(TEMPORARY_PREFIX)), "{names:?}");
     volume.publish(&path("a/id"), b"two").expect("publish");
     assert_eq!(volume.read(&path("a/id")).expect("read"), b"two");
     assert!(volume.open(&path("a/none")).err().expect("missing").is_not_found());
@@ -80,6 +99,52 @@ fn contract(volume: &dyn Volume) {
     assert_eq!(volume.list(&FilePath::root()).expect("list").len(), 1);
 }
 
+/// What a writer was told is in the file lies below its settled length.
+fn settling(volume: &dyn Volume) {
+    let settled = || match volume.settle(&path("a/log")).expect("settled") {
+        Settled::Final { len_bytes } => len_bytes,
+        Settled::Pending => panic!("no other process writes to it"),
+    };
+    let mut file = volume.create(&path("a/log")).expect("create");
+    assert_eq!(settled(), 0);
+    file.append(b"flushed").expect("append");
+    file.flush().expect("flush");
+    file.append(b", forgotten").expect("append");
+    drop(file);
+    assert_eq!(settled(), 7);
+    assert_eq!(volume.read(&path("a/log")).expect("read"), b"flushed");
+    volume.remove_file(&path("a/log")).expect("remove");
+    assert!(volume.settle(&path("a/log")).expect_err("missing").is_not_found());
+    assert_eq!(volume.settle(&path("a")).expect_err("a directory").kind(), ErrorKind::IsADirectory);
+}
+
+/// A file left by a process that died while it published is in nobody's way, and one that is being written now is not touched.
+#[test]
+fn publishing_passes_over_the_temporary_file_of_another() {
+    let volume = MemVolume::new();
+    let taken = volume.temporary_name("id");
+    let next = taken.replace("-1", "-2");
+    for name in [&taken, &next] {
+        volume.put_file(&path(name), b"of another");
+    }
+    volume.publish(&path("id"), b"mine").expect("published");
+    assert_eq!(volume.read(&path("id")).expect("read"), b"mine");
+    for name in [&taken, &next] {
+        assert_eq!(volume.read(&path(name)).expect("read"), b"of another");
+    }
+}
+
+/// A file that could not be written leaves neither a name that readers know nor one that they do not.
+#[test]
+fn publishing_that_fails_leaves_nothing() {
+    let volume = MemVolume::new();
+    volume.publish(&path("id"), b"old").expect("published");
+    volume.fail_sync(1, FaultKind::Io);
+    volume.publish(&path("id"), b"new").expect_err("the disk fails");
+    assert_eq!(volume.read(&path("id")).expect("read"), b"old");
+    assert_eq!(volume.all_files(), [path("id")]);
+}
+
 #[test]
 fn memory_keeps_the_contract() {
     contract(&MemVolume::new());
@@ -89,7 +154,7 @@ fn memory_keeps_the_contract() {
 fn the_local_disk_keeps_the_contract() {
     let scratch = Scratch::new("contract");
     let volume = LocalVolume::open(&scratch.0).expect("open");
-    assert!(volume.free_bytes().expect("free").is_some_and(|free| free > 0));
+    assert!((&volume as &dyn Volume).free_bytes().expect("free").is_some_and(|free| free > 0));
     contract(&volume);
 }
 
@@ -118,7 +183,7 @@ fn room_reserved_by_a_killed_process_is_given_back() {
     std::mem::forget(file);
     let held_bytes = || std::fs::metadata(scratch.0.join("log")).expect("the file").blocks() * 512;
     println!("{} bytes held", held_bytes());
-    volume.release_reserved(&path("log")).expect("released");
+    (&volume as &dyn Volume).release_reserved(&path("log")).expect("released");
     assert!(held_bytes() < 1 << 20, "{} bytes held for 12", held_bytes());
     assert_eq!(volume.read(&path("log")).expect("read"), b"all there is");
 }
@@ -267,7 +332,7 @@ fn pages_of_a_file_written_past_the_page_cache_are_not_taken() {
         bytes
     };
     let usual = write("usual", volume.create(&path("usual")).expect("created"));
-    let past = write("past", volume.create_past_cache(&path("past")).expect("created"));
+    let past = write("past", (&volume as &dyn Volume).create_past_cache(&path("past")).expect("created"));
     // Without the tool, or where the file system refuses, there is nothing to compare.
     let (Some(usual), Some(past)) = (usual, past) else { return };
     println!("{usual} and {past} bytes in the page cache");

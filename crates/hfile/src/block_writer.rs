@@ -6,7 +6,7 @@ use crate::index::BlockAt;
 use crate::{ChecksumType, Compression, Result, WriterOptions, checksum};
 use fs::Appender;
 
-/// What [`Appender::append_straight`] wants of the place of bytes in memory.
+/// What [`fs::AppendHints::append_straight`] wants of the place of bytes in memory.
 const ALIGN_BYTES: usize = 4096;
 /// Blocks may make what is gathered so much longer than it need be before it is handed over; more costs a copy.
 const SLACK_BYTES: usize = 512 << 10;
@@ -34,7 +34,7 @@ pub(crate) struct BlockWriter {
 }
 
 impl BlockWriter {
-    pub fn new(out: Box<dyn Appender>, options: &WriterOptions) -> BlockWriter {
+    pub fn new(mut out: Box<dyn Appender>, options: &WriterOptions) -> BlockWriter {
         let bytes_per_checksum = options.bytes_per_checksum as usize;
         assert!(bytes_per_checksum >= HEADER_LEN, "{bytes_per_checksum} bytes per checksum");
         let mut writer = BlockWriter {
@@ -162,7 +162,7 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// Gathers where [`Appender::append_straight`] needs no copy.
+    /// Gathers where [`fs::AppendHints::append_straight`] needs no copy.
     fn align(&mut self) {
         if self.gather_bytes == 0 {
             return;

@@ -323,6 +323,12 @@ mod tests {
         fn len(&self) -> fs::Result<u64> {
             Ok(FILE_LEN)
         }
+        fn hints(&self) -> Option<&dyn fs::ReadHints> {
+            Some(self)
+        }
+    }
+
+    impl fs::ReadHints for Pattern {
         fn forget_range(&self, offset: u64, len: u64) {
             self.forgotten.lock().push((offset, offset + len));
         }

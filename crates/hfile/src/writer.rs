@@ -61,7 +61,7 @@ pub struct WriterOptions {
     pub create_time_ms: TimestampMs,
     /// What becomes of finished blocks in the cache.
     pub cache_on_write: CacheOnWrite,
-    /// Write the file past the operating system's memory ([`Volume::create_past_cache`]).
+    /// Write the file past the operating system's memory ([`fs::VolumeHints::create_past_cache`]).
     pub past_cache: bool,
 }
 

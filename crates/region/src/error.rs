@@ -199,6 +199,7 @@ impl RegionError {
                 wal::Error::Full { .. } | wal::Error::Busy { .. } => ErrorKind::RegionTooBusy,
                 // What waits for room is not lost, but may come yet: not to be told as refused.
                 source if source.is_full() => ErrorKind::Io,
+                wal::Error::Unsettled { .. } => ErrorKind::Io,
                 _ => ErrorKind::ServerStopped,
             },
             RegionError::Poisoned { .. } | RegionError::NotTakenBack { .. } => ErrorKind::ServerStopped,

@@ -3,7 +3,7 @@
 //! ```text
 //! data/<ns>/<table>/<region>/.regioninfo                       PBUF + length + RegionInfo
 //! data/<ns>/<table>/<region>/<family>/<store file>
-//! data/<ns>/<table>/<region>/.tmp/<family>/<file being written>
+//! data/<ns>/<table>/<region>/.tmp/<opening>/<family>/<file being written>
 //! data/<ns>/<table>/<region>/recovered.edits/<19 digits>       edits split from a dead server's log
 //! data/<ns>/<table>/<region>/recovered.edits/<n>.seqid         empty: ids up to n are used
 //! data/<ns>/<table>/<region>/recovered.edits/<family>.deleted  a note: see model::recovered_edits
@@ -20,7 +20,7 @@ use proto::{Message, magic, pb};
 
 /// Name of the file that says which region a directory is.
 pub const REGION_INFO_FILE: &str = ".regioninfo";
-/// Directory of files being written.
+/// Directory of files being written: one directory below it for each opening of the region.
 pub const TEMP_DIR: &str = ".tmp";
 /// Directory of edits split from logs.
 pub const RECOVERED_EDITS_DIR: &str = model::recovered_edits::DIR;
@@ -33,6 +33,13 @@ pub fn table_dir(table: &TableName) -> FilePath {
 /// The directory of a region.
 pub fn region_dir(info: &RegionInfo) -> FilePath {
     table_dir(&info.table).join(&**info.encoded_name())
+}
+
+/// Where one opening of a region writes its files before they are moved into place. No other opening has the same: `server` is
+/// `host,port,startcode`, and the ids of a server's openings grow.
+pub fn temp_dir(info: &RegionInfo, server: &str, open_seq_id: SeqId) -> FilePath {
+    let start_code = server.rsplit(',').next().unwrap_or(server);
+    region_dir(info).join(TEMP_DIR).join(format!("{start_code}-{open_seq_id}"))
 }
 
 /// The name of a family's directory. Families are checked to be legal names when the table is made.

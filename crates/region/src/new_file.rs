@@ -1,7 +1,8 @@
-//! Writes a new store file: into the region's `.tmp`, synced, moved into the family's directory, that synced too. Only
+//! Writes a new store file: into the opening's own directory below `.tmp`, synced, moved into the family's directory, that synced too. Only
 //! then does anybody hear of it; a crash before leaves at most a file that nobody knows.
 
 use crate::error::{RegionError, Result};
+use crate::layout::family_name;
 use crate::mob::write::{MobSink, MobWork};
 use crate::region::Region;
 use crate::scan::store_scanner::{Step, StoreScanner};
@@ -69,8 +70,7 @@ impl Region {
         let region = self.name();
         let volume_error = |e| RegionError::volume(region, e);
         let file_error = |e| RegionError::file(region, e);
-        let temp_dir = store.temp_dir(self.info());
-        volume.create_dir_all(&temp_dir).map_err(volume_error)?;
+        let temp_dir = self.temp_dir(store).map_err(volume_error)?;
         let name = self.env().dice.uuid_hex();
         let temp = temp_dir.join(&name);
         let new = match &store.mob {
@@ -134,6 +134,23 @@ impl Region {
         }
     }
 
+    /// Makes the directories of this opening for files being written. Not durable: what is in them is of no use after a crash.
+    pub(crate) fn create_temp_dirs(&self) -> fs::Result<()> {
+        let of = |store: &Store| self.temp_dir.join(family_name(&store.name));
+        self.stores.iter().try_for_each(|store| self.env().volume.create_dir_all(&of(store)))
+    }
+
+    /// Where files of a family are written. On a shared volume it is never made here: the next owner removes it before it looks at the
+    /// families' directories, and from then on an owner that does not know of it yet can neither write nor publish a file.
+    fn temp_dir(&self, store: &Store) -> fs::Result<FilePath> {
+        let dir = self.temp_dir.join(family_name(&store.name));
+        let volume = &*self.env().volume;
+        if !volume.capabilities().shared {
+            volume.create_dir_all(&dir)?;
+        }
+        Ok(dir)
+    }
+
     /// Reads a written file as a whole where that is asked for (HBASE-29131): what was damaged on its way to the disk is found while the
     /// cells are still elsewhere. Follows: `StoreEngine#validateStoreFile`.
     fn read_back(&self, store: &Store, pending: &Pending) -> Result<()> {
@@ -166,7 +183,7 @@ impl Region {
         let volume = &*self.env().volume;
         let volume_error = |e| RegionError::volume(self.name(), e);
         let target = store.dir.join(&pending.name);
-        match volume.rename(&pending.temp, &target) {
+        match volume.rename_new(&pending.temp, &target) {
             Err(error) if error.is_not_found() => {
                 // A family that was added to the table has no directory yet.
                 if let Err(error) = volume.create_dir_all_durable(&store.dir) {
@@ -174,7 +191,7 @@ impl Region {
                     let _ = volume.remove_dir_all(&store.dir);
                     return Err(volume_error(error));
                 }
-                volume.rename(&pending.temp, &target).map_err(volume_error)?;
+                volume.rename_new(&pending.temp, &target).map_err(volume_error)?;
             }
             other => other.map_err(volume_error)?,
         }

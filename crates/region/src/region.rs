@@ -13,6 +13,7 @@ use crate::store::Store;
 use crate::{RegionEnv, RegionSettings};
 use base::{ReadPoint, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType, Order};
+use fs::FilePath;
 use model::{Durability, Nonce, RegionInfo, TableDescriptor};
 use parking_lot::{Mutex, RwLock};
 use proto::pb;
@@ -74,6 +75,8 @@ pub struct Region {
     state: AtomicU8,
     pub(crate) table_durability: Durability,
     open_seq_id: SeqId,
+    /// Of this opening alone; see [`layout::temp_dir`].
+    pub(crate) temp_dir: FilePath,
     recovered_nonces: Mutex<Vec<RecoveredNonce>>,
     /// No LATEST is stamped earlier, though the clock may step back.
     last_stamp: AtomicI64,
@@ -139,6 +142,7 @@ impl Region {
         let edits = RecoveredEdits::find(&env, &info, has_edits)?;
         let last = max_in_files.max(edits.max_seq_id);
         let poison = Arc::new(Poison::new(name.clone()));
+        let open_seq_id = SeqId(last.0 + 1);
         let region = Arc::new(Region {
             table_durability: table.durability(),
             settings,
@@ -150,7 +154,8 @@ impl Region {
             updates: RwLock::new(()),
             flushing: Mutex::new(()),
             state: AtomicU8::new(OPEN),
-            open_seq_id: SeqId(last.0 + 1),
+            open_seq_id,
+            temp_dir: layout::temp_dir(&info, &env.server_name, open_seq_id),
             recovered_nonces: Mutex::new(Vec::new()),
             last_stamp: AtomicI64::new(0),
             memstore_heap: AtomicI64::new(0),
@@ -163,6 +168,9 @@ impl Region {
             table,
             env,
         });
+        if region.env.volume.capabilities().shared {
+            region.create_temp_dirs().map_err(volume_error)?;
+        }
         let event = pb::region_event_descriptor::EventType::RegionOpen;
         let replayed = region.replay(edits).and_then(|replayed| {
             region.append_marker(&region.event_marker(event))?;

@@ -7,7 +7,7 @@
 use crate::RegionSettings;
 use crate::compact::Retired;
 use crate::error::{RegionError, Result};
-use crate::layout::{family_dir, family_name, region_dir};
+use crate::layout::family_dir;
 use crate::mob::MobStore;
 use crate::scan::matcher::FamilyRules;
 use crate::store_file::{Opening, StoreFile, list_store_files};
@@ -193,11 +193,6 @@ impl Store {
             family: &self.name,
             in_memory: self.family().in_memory(),
         }
-    }
-
-    /// Where files of this family are written before they are moved into place.
-    pub(crate) fn temp_dir(&self, info: &RegionInfo) -> FilePath {
-        region_dir(info).join(layout::TEMP_DIR).join(family_name(&self.name))
     }
 }
 

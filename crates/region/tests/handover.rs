@@ -8,7 +8,7 @@ use base::Config;
 use bytes::Bytes;
 use common::*;
 use fs::mem::{Fault, Op};
-use fs::{FaultKind, MemVolume};
+use fs::{FaultKind, MemVolume, Volume};
 use model::Scan;
 use std::sync::Arc;
 
@@ -133,4 +133,49 @@ fn a_compaction_whose_marker_finds_no_room_is_archived_later() {
     let _ = region.archive_compacted_files().expect("archived");
     assert_eq!(archived(&server.volume), 2);
     assert_eq!(scan(&region, &Scan::default(), 0), shown);
+}
+
+/// The temporary directories of a region, below its `.tmp`.
+fn openings(server: &Server, region: &Region) -> Vec<String> {
+    let dir = basalt_region::layout::region_dir(region.info()).join(basalt_region::layout::TEMP_DIR);
+    let entries = server.volume.list(&dir).unwrap_or_default();
+    entries.into_iter().map(|entry| entry.name).collect()
+}
+
+/// Where a region may be open twice, for a moment: the owner before cannot publish a file any more once the next one has opened it.
+#[test]
+fn an_owner_that_was_replaced_can_neither_flush_nor_compact() {
+    let server = Server::new(NOW);
+    server.volume.set_shared(true);
+    let (old, shown) = two_files(&server);
+    let job = old.select_compaction(Some(b"f"), CompactionKind::Major).expect("open").expect("two files");
+    write(&old, &[put("c", "f", "q", 1, "v")]);
+    let before = openings(&server, &old);
+    // Its log does not know of another owner: that is the log's fence, and another test.
+    let new = server.open(old.info(), old.table()).expect("opened");
+    let after = openings(&server, &new);
+    assert!(after.len() == 1 && after != before, "{before:?} {after:?}");
+    let files = server.volume.all_files();
+    old.compact(job, &Unthrottled).expect_err("its directory is gone");
+    old.flush(&FlushRequest { all: true, ..FlushRequest::default() }).expect_err("its directory is gone");
+    let of_region = |path: &fs::FilePath| path.as_str().starts_with("data/") || path.as_str().starts_with("archive/");
+    let of_region = |paths: Vec<fs::FilePath>| paths.into_iter().filter(of_region).collect::<Vec<_>>();
+    assert_eq!(of_region(server.volume.all_files()), of_region(files));
+    assert_eq!(scan(&new, &Scan::default(), 0), shown);
+    // The new one works.
+    write(&new, &[put("d", "f", "q", 1, "v")]);
+    flush(&new);
+    major_compact(&new);
+    assert_eq!(scan(&new, &Scan::default(), 0).len(), 3);
+}
+
+/// Where nobody else can have it open, no directory is made before there is something to write.
+#[test]
+fn a_region_on_a_disk_of_its_own_makes_no_directory_when_it_opens() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    assert_eq!(openings(&server, &region), Vec::<String>::new());
+    write(&region, &[put("d", "f", "q", 1, "v")]);
+    flush(&region);
+    assert_eq!(openings(&server, &region).len(), 1);
 }

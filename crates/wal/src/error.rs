@@ -51,6 +51,12 @@ pub enum Error {
     /// The log has failed for good; the server must stop.
     #[error(transparent)]
     Failed(#[from] SyncFailed),
+    /// The file may still be written to by the process that is said to be dead; to be tried again in a while.
+    #[error("{path} is not settled yet: its last writer has not been shut out; try again")]
+    Unsettled {
+        /// The file.
+        path: FilePath,
+    },
     /// The log was closed.
     #[error("the log in {dir} is closed")]
     Closed {

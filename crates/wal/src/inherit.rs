@@ -6,7 +6,7 @@
 //! answers for the files. Where there is more in the logs than memory allows, or where a region is not opened, edits go
 //! to files as [`crate::split_directory`] makes them.
 
-use crate::split::{Doubtful, SplitDestination, SplitTarget, Unpromised};
+use crate::split::{Doubtful, SplitDestination, SplitTarget, Unpromised, settle};
 use crate::{Entry, Reader, Result};
 use base::{SeqId, TimestampMs};
 use cell::CellBlock;
@@ -83,6 +83,7 @@ impl ReadLog {
         nonces_since: TimestampMs,
         needed: &dyn Fn(&Entry) -> bool,
     ) -> Result<Option<ReadLog>> {
+        settle(volume, path)?;
         // The process that wrote it may have been killed before its last sync. What is read is served, and must not go any more. After a failed
         // sync a second one proves nothing: then only a copy helps.
         if volume.sync_file(path).is_err() {

@@ -13,7 +13,7 @@ use crate::order::set_unfounded_aside;
 use crate::{Entry, Error, FileWriter, Key, Reader, Result};
 use base::{SeqId, TimestampMs};
 use cell::CellBlock;
-use fs::{FilePath, Volume};
+use fs::{FilePath, Settled, Volume};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -200,6 +200,17 @@ pub fn split_file(
     split_one(volume, wal, target, options, &mut HashSet::new())
 }
 
+/// Sees to it that nobody writes to a dead server's log any more: what is read from it is all there is.
+///
+/// # Errors
+/// [`Error::Unsettled`]: to be tried again.
+pub(crate) fn settle(volume: &dyn Volume, path: &FilePath) -> Result<()> {
+    match volume.settle(path)? {
+        Settled::Final { .. } => Ok(()),
+        Settled::Pending => Err(Error::Unsettled { path: path.clone() }),
+    }
+}
+
 /// (region, id) of entries that may also be in a later file, to which a failed sync has moved them.
 pub(crate) type Doubtful = HashSet<(Arc<str>, SeqId)>;
 
@@ -232,6 +243,7 @@ pub(crate) fn split_one(
     options: &SplitOptions,
     doubtful: &mut Doubtful,
 ) -> Result<SplitReport> {
+    settle(volume, wal)?;
     let mut reader = match Reader::open(volume, wal) {
         Err(error @ Error::Corrupt { .. }) if options.skip_errors => {
             return Ok(SplitReport { damaged: vec![(wal.clone(), error.to_string())], ..SplitReport::default() });

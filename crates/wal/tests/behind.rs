@@ -39,6 +39,15 @@ impl Volume for Noting {
     fn rename(&self, from: &FilePath, to: &FilePath) -> fs::Result<()> {
         self.inner.rename(from, to)
     }
+    fn rename_new(&self, from: &FilePath, to: &FilePath) -> fs::Result<()> {
+        self.inner.rename_new(from, to)
+    }
+    fn capabilities(&self) -> fs::Capabilities {
+        self.inner.capabilities()
+    }
+    fn temporary_name(&self, name: &str) -> String {
+        self.inner.temporary_name(name)
+    }
     fn remove_file(&self, path: &FilePath) -> fs::Result<()> {
         self.inner.remove_file(path)
     }
@@ -101,6 +110,12 @@ impl Appender for NotingAppender {
     fn position(&self) -> u64 {
         self.inner.position()
     }
+    fn hints(&mut self) -> Option<&mut dyn fs::AppendHints> {
+        Some(self)
+    }
+}
+
+impl fs::AppendHints for NotingAppender {
     fn behind(&mut self) -> Option<Behind> {
         let volume = self.volume.clone();
         Some(Box::new(move || {

@@ -38,8 +38,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         name: "a small file gets its name before its bytes are synced",
         file: "crates/fs/src/volume.rs",
-        right: "        file.sync()?;\n        drop(file);\n        self.rename(&temporary, path)?;\n",
-        planted: "        if !PLANTED { file.sync()?; }\n        self.rename(&temporary, path)?;\n        if PLANTED { file.sync()?; }\n        drop(file);\n",
+        right: "            file.append(bytes)?;\n            file.sync()\n",
+        planted: "            file.append(bytes)?;\n            if PLANTED { file.flush() } else { file.sync() }\n",
         suite: STATES,
     },
     Defect {

@@ -4,7 +4,7 @@
 //! long. The rest at the end, which is not, goes through the page cache. A file system that refuses (`EINVAL`, as some
 //! in memory do) is written in the usual way from there on, and nobody hears of it.
 
-use super::{Appender, Error, FilePath, Result, fs, io};
+use super::{AppendHints, Appender, Error, FilePath, Result, fs, io};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::io::Write;
 
@@ -128,21 +128,6 @@ impl Appender for DirectAppender {
         Ok(())
     }
 
-    fn straight_bytes(&self) -> usize {
-        BUFFER_BYTES
-    }
-
-    fn append_straight(&mut self, bytes: &[u8]) -> Result<usize> {
-        let place = bytes.as_ptr().align_offset(ALIGN_BYTES);
-        if self.buffer.len > 0 || place > 0 || !self.written.is_multiple_of(ALIGN_BYTES as u64) {
-            return self.append(bytes).map(|()| bytes.len());
-        }
-        self.check("append to")?;
-        let whole = bytes.len() / ALIGN_BYTES * ALIGN_BYTES;
-        self.write_all(&bytes[..whole])?;
-        Ok(whole)
-    }
-
     fn flush(&mut self) -> Result<()> {
         self.check("write to")?;
         self.write_out()
@@ -158,5 +143,26 @@ impl Appender for DirectAppender {
 
     fn position(&self) -> u64 {
         self.written + self.buffer.len as u64
+    }
+
+    fn hints(&mut self) -> Option<&mut dyn AppendHints> {
+        Some(self)
+    }
+}
+
+impl AppendHints for DirectAppender {
+    fn straight_bytes(&self) -> usize {
+        BUFFER_BYTES
+    }
+
+    fn append_straight(&mut self, bytes: &[u8]) -> Result<usize> {
+        let place = bytes.as_ptr().align_offset(ALIGN_BYTES);
+        if self.buffer.len > 0 || place > 0 || !self.written.is_multiple_of(ALIGN_BYTES as u64) {
+            return self.append(bytes).map(|()| bytes.len());
+        }
+        self.check("append to")?;
+        let whole = bytes.len() / ALIGN_BYTES * ALIGN_BYTES;
+        self.write_all(&bytes[..whole])?;
+        Ok(whole)
     }
 }

@@ -136,7 +136,7 @@ impl Proof {
                     return Err(not_understood(&path, "is empty"));
                 }
                 self.add_region_manifest(&manifest);
-            } else if !matches!(&*name, ".snapshotinfo" | ".inprogress") && !name.starts_with(".tmp-") {
+            } else if !matches!(&*name, ".snapshotinfo" | ".inprogress") && !name.starts_with(fs::TEMPORARY_PREFIX) {
                 return Err(not_understood(&path, "is no part of a snapshot that this version can read"));
             }
         }

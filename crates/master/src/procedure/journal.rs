@@ -41,7 +41,7 @@ impl Journal {
         let mut records = Vec::new();
         for entry in list_if_exists(&*volume, &dir)? {
             let path = dir.join(&entry.name);
-            if entry.name.starts_with(".tmp-") {
+            if entry.name.starts_with(fs::TEMPORARY_PREFIX) {
                 volume.remove_file(&path)?;
                 continue;
             }

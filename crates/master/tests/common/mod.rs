@@ -88,6 +88,15 @@ impl Volume for MachineVolume {
     fn rename(&self, from: &FilePath, to: &FilePath) -> fs::Result<()> {
         self.call(from, |memory| memory.rename(from, to))
     }
+    fn rename_new(&self, from: &FilePath, to: &FilePath) -> fs::Result<()> {
+        self.call(from, |memory| memory.rename_new(from, to))
+    }
+    fn capabilities(&self) -> fs::Capabilities {
+        self.memory.capabilities()
+    }
+    fn temporary_name(&self, name: &str) -> String {
+        self.memory.temporary_name(name)
+    }
     fn remove_file(&self, path: &FilePath) -> fs::Result<()> {
         self.call(path, |memory| memory.remove_file(path))
     }

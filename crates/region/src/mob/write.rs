@@ -195,6 +195,6 @@ fn commit(store: &MobStore, mut file: NewMobFile, metadata: &StoreMetadata) -> R
         });
     }
     volume.create_dir_all_durable(&store.dir).map_err(of_volume)?;
-    volume.rename(&file.temp, &store.dir.join(&file.name)).map_err(of_volume)?;
+    volume.rename_new(&file.temp, &store.dir.join(&file.name)).map_err(of_volume)?;
     volume.sync_dir(&store.dir).map_err(of_volume)
 }

@@ -1,0 +1,140 @@
+//! What a volume, a reader or an appender may be told beside the contract: where bytes come from and go to in the memory and on the disk of one
+//! machine. A volume that knows none of it is as right, and perhaps slower: every hint has a default.
+//!
+//! Callers ask the trait objects ([`Volume`], [`ReadAt`], [`Appender`]), which do the plain thing where there are no hints.
+
+use crate::{Appender, FilePath, ReadAt, Result, Volume};
+
+/// Hints of a volume.
+pub trait VolumeHints: Volume {
+    /// As [`Volume::create`] for a large file that is written in one go and not read at once: as far as the volume can, its bytes do
+    /// not pass through the operating system's memory, and reads find it on the disk. A write that fails is not to be repeated: the file
+    /// is to be given up.
+    fn create_past_cache(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
+        self.create(path)
+    }
+
+    /// Gives back room that was reserved for a file beyond its end by an appender that did not live to do it itself; nothing else
+    /// changes. Volumes that reserve nothing have nothing to do.
+    fn release_reserved(&self, path: &FilePath) -> Result<()> {
+        let _ = path;
+        Ok(())
+    }
+
+    /// Bytes that can still be written before the volume is full; `None` when there is no telling.
+    fn free_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+}
+
+/// Hints of a file that is read.
+pub trait ReadHints: ReadAt {
+    /// `len` bytes from `offset` on will be read soon.
+    fn will_need(&self, _offset: u64, _len: u64) {}
+    /// The file will hardly be read again: its place in the operating system's memory may go to others.
+    fn forget(&self) {}
+    /// As [`ReadHints::forget`] for `len` bytes from `offset` on.
+    fn forget_range(&self, _offset: u64, _len: u64) {}
+}
+
+/// Hints of a file that is written.
+pub trait AppendHints: Appender {
+    /// For who gathers bytes in memory of their own: so many at a time are best handed to [`AppendHints::append_straight`]. 0: none,
+    /// [`Appender::append`] is as good.
+    fn straight_bytes(&self) -> usize {
+        0
+    }
+
+    /// Appends the first of `bytes`, as many as go out whole, without a copy if they lie at a multiple of 4096 in memory and nothing waits in
+    /// the appender's buffer; says how many they were. The rest is still to be appended. After a failure the file is to be given up.
+    fn append_straight(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.append(bytes).map(|()| bytes.len())
+    }
+
+    /// The file will grow to about `len` bytes. What is not used is given back when the appender goes.
+    fn preallocate(&mut self, _len: u64) {}
+
+    /// What was flushed since the last such call may go to the disk now, so that a later sync finds little to do, and nobody is going to
+    /// read the file soon: what was written long ago need not stay in memory. Returns the work of saying so, for another thread and without
+    /// the appender: on a busy disk even asking takes milliseconds. `None`: there is nothing to do.
+    fn behind(&mut self) -> Option<Behind> {
+        None
+    }
+}
+
+/// See [`AppendHints::behind`].
+pub type Behind = Box<dyn FnOnce() + Send>;
+
+impl dyn Volume + '_ {
+    /// [`VolumeHints::create_past_cache`], else [`Volume::create`].
+    pub fn create_past_cache(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
+        self.hints().map_or_else(|| self.create(path), |hints| hints.create_past_cache(path))
+    }
+
+    /// [`VolumeHints::release_reserved`].
+    pub fn release_reserved(&self, path: &FilePath) -> Result<()> {
+        self.hints().map_or(Ok(()), |hints| hints.release_reserved(path))
+    }
+
+    /// [`VolumeHints::free_bytes`].
+    pub fn free_bytes(&self) -> Result<Option<u64>> {
+        self.hints().map_or(Ok(None), |hints| hints.free_bytes())
+    }
+}
+
+impl dyn ReadAt + '_ {
+    /// [`ReadHints::will_need`].
+    pub fn will_need(&self, offset: u64, len: u64) {
+        if let Some(hints) = self.hints() {
+            hints.will_need(offset, len);
+        }
+    }
+
+    /// [`ReadHints::forget`].
+    pub fn forget(&self) {
+        if let Some(hints) = self.hints() {
+            hints.forget();
+        }
+    }
+
+    /// [`ReadHints::forget_range`].
+    pub fn forget_range(&self, offset: u64, len: u64) {
+        if let Some(hints) = self.hints() {
+            hints.forget_range(offset, len);
+        }
+    }
+}
+
+impl dyn Appender + '_ {
+    /// [`AppendHints::straight_bytes`].
+    pub fn straight_bytes(&mut self) -> usize {
+        self.hints().map_or(0, |hints| hints.straight_bytes())
+    }
+
+    /// [`AppendHints::append_straight`], else [`Appender::append`].
+    pub fn append_straight(&mut self, bytes: &[u8]) -> Result<usize> {
+        if let Some(hints) = self.hints() {
+            return hints.append_straight(bytes);
+        }
+        self.append(bytes).map(|()| bytes.len())
+    }
+
+    /// [`AppendHints::preallocate`].
+    pub fn preallocate(&mut self, len: u64) {
+        if let Some(hints) = self.hints() {
+            hints.preallocate(len);
+        }
+    }
+
+    /// [`AppendHints::behind`].
+    pub fn behind(&mut self) -> Option<Behind> {
+        self.hints().and_then(|hints| hints.behind())
+    }
+
+    /// Does at once what [`AppendHints::behind`] returns.
+    pub fn write_behind(&mut self) {
+        if let Some(work) = self.behind() {
+            work();
+        }
+    }
+}
