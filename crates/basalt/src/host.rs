@@ -53,7 +53,7 @@ impl master::Observer for Mirror {
         report(self.znodes.set_table_state(table, node));
     }
 
-    fn namespace(&self, name: &str, configuration: Option<&[(String, String)]>) {
+    fn namespace(&self, name: &str, configuration: Option<&master::cluster::NamespaceConfiguration>) {
         report(match configuration {
             Some(configuration) => self.znodes.set_namespace(name, configuration),
             None => self.znodes.remove_namespace(name),

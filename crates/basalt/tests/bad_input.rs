@@ -218,7 +218,7 @@ async fn tables_that_cannot_be_made() {
             table_name: Some(pb::TableName { namespace: Bytes::from_static(b"default"), qualifier }),
             column_families: families
                 .iter()
-                .map(|family| rpc::to_proto::family(&model::FamilyDescriptor::new(*family)))
+                .map(|family| convert::to_proto::family(&model::FamilyDescriptor::new(*family)))
                 .collect(),
             ..pb::TableSchema::default()
         };

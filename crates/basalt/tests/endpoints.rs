@@ -35,7 +35,7 @@ async fn create(tester: &Tester, name: &str, splits: &[&str], coprocessors: &[&s
         table.attributes.insert(Bytes::from("hbase.table.sanity.checks"), Bytes::from("false"));
     }
     let request = pb::CreateTableRequest {
-        table_schema: rpc::to_proto::table(&table),
+        table_schema: convert::to_proto::table(&table),
         split_keys: splits.iter().map(|key| bytes(key)).collect(),
         ..pb::CreateTableRequest::default()
     };

@@ -197,6 +197,28 @@ pub struct CellSpec<'a> {
 }
 
 impl CellSpec<'_> {
+    /// Whether a cell of these parts may be written: HBase's limits of a row, a family, tags and the whole.
+    ///
+    /// # Errors
+    /// The part that is too long.
+    pub fn check_lengths(&self) -> Result<(), CellError> {
+        if self.row.len() > MAX_ROW_LENGTH {
+            return Err(CellError::new("the row is longer than 32767 bytes", self.row.len()));
+        }
+        if self.family.len() > MAX_FAMILY_LENGTH {
+            return Err(CellError::new("the family is longer than 127 bytes", self.family.len()));
+        }
+        if self.tags.len() > usize::from(u16::MAX) {
+            return Err(CellError::new("the tags are longer than 65535 bytes", self.tags.len()));
+        }
+        // Java's arrays end at 2 GiB, and so does a KeyValue.
+        let whole = self.row.len() + self.qualifier.len() + self.value.len();
+        if whole > i32::MAX as usize - 256 * 1024 {
+            return Err(CellError::new("the cell is larger than 2 GiB", whole));
+        }
+        Ok(())
+    }
+
     /// Whether row, family and tags fit into the fields that hold their lengths.
     pub fn has_room(&self) -> bool {
         self.row.len() <= MAX_ROW_LENGTH && self.family.len() <= 255 && self.tags.len() <= usize::from(u16::MAX)

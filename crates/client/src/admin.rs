@@ -94,7 +94,7 @@ impl Admin {
     pub async fn create_table(&self, table: &TableDescriptor, splits: &[Bytes]) -> Result<()> {
         let (nonce_group, nonce) = self.nonce();
         let request = pb::CreateTableRequest {
-            table_schema: rpc::to_proto::table(table),
+            table_schema: convert::to_proto::table(table),
             split_keys: splits.to_vec(),
             nonce_group,
             nonce,
@@ -110,8 +110,8 @@ impl Admin {
     pub async fn modify_table(&self, table: &TableDescriptor) -> Result<()> {
         let (nonce_group, nonce) = self.nonce();
         let request = pb::ModifyTableRequest {
-            table_name: rpc::to_proto::table_name(&table.name),
-            table_schema: rpc::to_proto::table(table),
+            table_name: convert::to_proto::table_name(&table.name),
+            table_schema: convert::to_proto::table(table),
             nonce_group,
             nonce,
             ..pb::ModifyTableRequest::default()
@@ -126,7 +126,7 @@ impl Admin {
     /// `TableNotDisabledException` and what else the master refuses.
     pub async fn enable_table(&self, name: &TableName) -> Result<()> {
         let (nonce_group, nonce) = self.nonce();
-        let request = pb::EnableTableRequest { table_name: rpc::to_proto::table_name(name), nonce_group, nonce };
+        let request = pb::EnableTableRequest { table_name: convert::to_proto::table_name(name), nonce_group, nonce };
         let reply: pb::EnableTableResponse = self.master(Method::MasterEnableTable, &request).await?;
         self.finish(&format!("enable table {name}"), reply.proc_id).await
     }
@@ -137,7 +137,7 @@ impl Admin {
     /// `TableNotEnabledException` and what else the master refuses.
     pub async fn disable_table(&self, name: &TableName) -> Result<()> {
         let (nonce_group, nonce) = self.nonce();
-        let request = pb::DisableTableRequest { table_name: rpc::to_proto::table_name(name), nonce_group, nonce };
+        let request = pb::DisableTableRequest { table_name: convert::to_proto::table_name(name), nonce_group, nonce };
         let reply: pb::DisableTableResponse = self.master(Method::MasterDisableTable, &request).await?;
         self.finish(&format!("disable table {name}"), reply.proc_id).await
     }
@@ -148,7 +148,7 @@ impl Admin {
     /// `TableNotDisabledException` and what else the master refuses.
     pub async fn delete_table(&self, name: &TableName) -> Result<()> {
         let (nonce_group, nonce) = self.nonce();
-        let request = pb::DeleteTableRequest { table_name: rpc::to_proto::table_name(name), nonce_group, nonce };
+        let request = pb::DeleteTableRequest { table_name: convert::to_proto::table_name(name), nonce_group, nonce };
         let reply: pb::DeleteTableResponse = self.master(Method::MasterDeleteTable, &request).await?;
         self.finish(&format!("delete table {name}"), reply.proc_id).await?;
         self.connection.cluster.cache(name).forget_all();
@@ -162,7 +162,7 @@ impl Admin {
     pub async fn truncate_table(&self, name: &TableName, preserve_splits: bool) -> Result<()> {
         let (nonce_group, nonce) = self.nonce();
         let request = pb::TruncateTableRequest {
-            table_name: rpc::to_proto::table_name(name),
+            table_name: convert::to_proto::table_name(name),
             preserve_splits: Some(preserve_splits),
             nonce_group,
             nonce,
@@ -186,7 +186,7 @@ impl Admin {
     /// # Errors
     /// `TableNotFoundException`, or the master cannot be reached.
     pub async fn is_enabled(&self, name: &TableName) -> Result<bool> {
-        let request = pb::GetTableStateRequest { table_name: rpc::to_proto::table_name(name) };
+        let request = pb::GetTableStateRequest { table_name: convert::to_proto::table_name(name) };
         let reply: pb::GetTableStateResponse = self.master(Method::MasterGetTableState, &request).await?;
         Ok(reply.table_state.state() == pb::table_state::State::Enabled)
     }
@@ -197,7 +197,7 @@ impl Admin {
     /// The master cannot be reached, or what it says is not a legal table.
     pub async fn describe(&self, name: &TableName) -> Result<Option<TableDescriptor>> {
         let request = pb::GetTableDescriptorsRequest {
-            table_names: vec![rpc::to_proto::table_name(name)],
+            table_names: vec![convert::to_proto::table_name(name)],
             include_sys_tables: Some(true),
             ..pb::GetTableDescriptorsRequest::default()
         };
@@ -218,7 +218,7 @@ impl Admin {
 
     async fn descriptors(&self, request: &pb::GetTableDescriptorsRequest) -> Result<Vec<TableDescriptor>> {
         let reply: pb::GetTableDescriptorsResponse = self.master(Method::MasterGetTableDescriptors, request).await?;
-        reply.table_schema.iter().map(|schema| rpc::from_proto::table(schema).map_err(Error::malformed)).collect()
+        reply.table_schema.iter().map(|schema| convert::from_proto::table(schema).map_err(Error::malformed)).collect()
     }
 
     /// The table's regions in order.
@@ -236,7 +236,7 @@ impl Admin {
     pub async fn flush(&self, name: &TableName) -> Result<()> {
         let (nonce_group, nonce) = self.nonce();
         let request = pb::FlushTableRequest {
-            table_name: rpc::to_proto::table_name(name),
+            table_name: convert::to_proto::table_name(name),
             nonce_group,
             nonce,
             ..pb::FlushTableRequest::default()
@@ -264,7 +264,7 @@ impl Admin {
     async fn ask_compaction(&self, name: &TableName, major: bool) -> Result<()> {
         for location in self.regions(name).await? {
             let request = pb::CompactRegionRequest {
-                region: rpc::to_proto::region_specifier(&location.region),
+                region: convert::to_proto::region_specifier(&location.region),
                 major: Some(major),
                 family: None,
             };
@@ -296,7 +296,7 @@ impl Admin {
         best_split_row: bool,
     ) -> Result<pb::GetRegionInfoResponse> {
         let request = pb::GetRegionInfoRequest {
-            region: rpc::to_proto::region_specifier(&location.region),
+            region: convert::to_proto::region_specifier(&location.region),
             compaction_state: Some(compaction_state),
             best_split_row: Some(best_split_row),
         };
@@ -345,7 +345,7 @@ impl Admin {
             };
             let (nonce_group, nonce) = self.nonce();
             let request = pb::SplitTableRegionRequest {
-                region_info: rpc::to_proto::region_info(&location.region),
+                region_info: convert::to_proto::region_info(&location.region),
                 split_row: Some(at),
                 nonce_group,
                 nonce,
@@ -374,7 +374,7 @@ impl Admin {
     pub async fn servers(&self) -> Result<Vec<ServerName>> {
         let status = self.cluster_status().await?;
         let names = status.live_servers.iter().map(|live| &live.server);
-        names.map(|name| rpc::from_proto::server_name(name).map_err(Error::malformed)).collect()
+        names.map(|name| convert::from_proto::server_name(name).map_err(Error::malformed)).collect()
     }
 
     /// Makes a namespace.
@@ -383,7 +383,7 @@ impl Admin {
     /// `NamespaceExistException` and what else the master refuses.
     pub async fn create_namespace(&self, name: &str, configuration: &BTreeMap<String, String>) -> Result<()> {
         let (nonce_group, nonce) = self.nonce();
-        let namespace_descriptor = rpc::to_proto::namespace(name, configuration);
+        let namespace_descriptor = convert::to_proto::namespace(name, configuration);
         let request = pb::CreateNamespaceRequest { namespace_descriptor, nonce_group, nonce };
         let reply: pb::CreateNamespaceResponse = self.master(Method::MasterCreateNamespace, &request).await?;
         self.finish(&format!("create namespace {name}"), reply.proc_id).await

@@ -240,14 +240,14 @@ impl Table {
             let index = Some(plain_items.len() as u32);
             match items[item] {
                 Item::Get(get) => {
-                    let get = Some(rpc::to_proto::get(get));
+                    let get = Some(convert::to_proto::get(get));
                     plain.action.push(pb::Action { index, get, ..pb::Action::default() });
                     plain_items.push(item);
                 }
                 Item::Mutate(mutation) => {
                     let mut wire = match marked.mutations.get(&item) {
                         Some(wire) => wire.clone(),
-                        None => rpc::to_proto::mutation_without_cells(mutation),
+                        None => convert::to_proto::mutation_without_cells(mutation),
                     };
                     if wire.nonce.is_none()
                         && let Some(group) = self.mark(mutation, &mut wire)

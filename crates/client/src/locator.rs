@@ -41,7 +41,7 @@ pub(crate) struct Located {
 impl Located {
     fn new(cluster: &Cluster, region: RegionInfo, server_name: ServerName) -> Arc<Located> {
         let server = cluster.server(&server_name.address());
-        let specifier = rpc::to_proto::region_specifier(&region);
+        let specifier = convert::to_proto::region_specifier(&region);
         Arc::new(Located { region, server_name, server, specifier })
     }
 
@@ -264,7 +264,7 @@ impl Cluster {
     async fn scan_meta(&self, meta: &Located, scan: &Scan) -> Result<Vec<Row>> {
         let request = pb::ScanRequest {
             region: Some(meta.specifier.clone()),
-            scan: Some(rpc::to_proto::scan(scan)),
+            scan: Some(convert::to_proto::scan(scan)),
             number_of_rows: Some(LOOKUP_ROWS),
             limit_of_rows: Some(LOOKUP_ROWS),
             close_scanner: Some(true),
@@ -311,7 +311,7 @@ pub(crate) fn inline_row(result: &pb::Result) -> Result<Row> {
 pub(crate) fn region_of(row: &Row) -> Option<RegionInfo> {
     let value = Bytes::copy_from_slice(row.value(b"info", b"regioninfo")?);
     let info = pb::RegionInfo::decode(magic::strip(&value)?).ok()?;
-    rpc::from_proto::region_info(&info).ok()
+    convert::from_proto::region_info(&info).ok()
 }
 
 /// The server of a row of hbase:meta.

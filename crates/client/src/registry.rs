@@ -96,7 +96,7 @@ async fn ask_zookeeper(member: &str, parent: &str, question: Question) -> std::r
 
 fn from_node(question: Question, data: &Bytes) -> Option<Answer> {
     let payload = magic::strip(data)?;
-    let server = |name: &pb::ServerName| rpc::from_proto::server_name(name).ok().map(Answer::Server);
+    let server = |name: &pb::ServerName| convert::from_proto::server_name(name).ok().map(Answer::Server);
     match question {
         Question::Meta => server(&pb::MetaRegionServer::decode(payload).ok()?.server),
         Question::Master => server(&pb::Master::decode(payload).ok()?.master),
@@ -109,7 +109,7 @@ async fn ask_server(options: &Options, member: &str, question: Question) -> std:
     let channel = Channel::connect(address, "ClientMetaService", options).await.map_err(|e| e.to_string())?;
     let server = |name: Option<pb::ServerName>| {
         let name = name.ok_or("the server does not know")?;
-        rpc::from_proto::server_name(&name).map(Answer::Server).map_err(|e| e.to_string())
+        convert::from_proto::server_name(&name).map(Answer::Server).map_err(|e| e.to_string())
     };
     let text = |e: Error| e.to_string();
     match question {

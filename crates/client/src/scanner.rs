@@ -204,7 +204,7 @@ impl Scanner {
                 return Err(e);
             }
         };
-        let scan = Some(rpc::to_proto::scan(&self.scan));
+        let scan = Some(convert::to_proto::scan(&self.scan));
         let request = pb::ScanRequest { region: Some(located.specifier.clone()), scan, ..common };
         let pending = channel.start(Request::new(Method::ClientScan, &request).priority(located.priority()));
         self.open = Some(Open { located, channel, scanner_id: None, next_call_seq: 0 });

@@ -68,7 +68,7 @@ impl Table {
     /// # Errors
     /// What the server refuses, or that it could not be reached in time.
     pub async fn get(&self, get: &Get) -> Result<Row> {
-        let mut message = pb::GetRequest { get: rpc::to_proto::get(get), ..pb::GetRequest::default() };
+        let mut message = pb::GetRequest { get: convert::to_proto::get(get), ..pb::GetRequest::default() };
         let reply = self.on_region(&get.row, Method::ClientGet, &mut message, &[]).await?;
         let response: pb::GetResponse = reply.decode()?;
         response.result.map_or_else(|| Ok(Row::default()), |result| row_of(&result, &reply))
@@ -151,11 +151,11 @@ impl Table {
     }
 
     async fn mutate_if(&self, mutation: &Mutation, condition: Option<&Condition>) -> Result<(bool, Row)> {
-        let mut wire = rpc::to_proto::mutation_without_cells(mutation);
+        let mut wire = convert::to_proto::mutation_without_cells(mutation);
         let nonce_group = self.mark(mutation, &mut wire);
         let mut message = pb::MutateRequest {
             mutation: wire,
-            condition: condition.map(rpc::to_proto::condition),
+            condition: condition.map(convert::to_proto::condition),
             nonce_group,
             ..pb::MutateRequest::default()
         };
@@ -187,12 +187,12 @@ impl Table {
         let mut nonce_group = None;
         let mut action = Vec::with_capacity(mutations.len());
         for (index, mutation) in mutations.iter().enumerate() {
-            let mut wire = rpc::to_proto::mutation_without_cells(mutation);
+            let mut wire = convert::to_proto::mutation_without_cells(mutation);
             nonce_group = self.mark(mutation, &mut wire).or(nonce_group);
             cells.push(self.wire_cells(mutation));
             action.push(pb::Action { index: Some(index as u32), mutation: Some(wire), ..pb::Action::default() });
         }
-        let condition = condition.map(rpc::to_proto::condition);
+        let condition = condition.map(convert::to_proto::condition);
         (pb::RegionAction { atomic: Some(true), action, condition, ..pb::RegionAction::default() }, nonce_group)
     }
 

@@ -8,8 +8,10 @@ use crate::state::TreeHandle;
 use crate::tree::TreeError;
 use base::Dice;
 use bytes::{BufMut, Bytes, BytesMut};
+use convert::to_proto;
 use model::{ServerName, TableName};
 use proto::{Message, magic, pb};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// First byte of a value that has a prefix.
@@ -51,14 +53,6 @@ pub fn strip_prefix(value: &Bytes) -> Option<Bytes> {
     let id_len = u32::from_be_bytes(*value.get(1..)?.first_chunk::<4>()?) as usize;
     let start = id_len.checked_add(5)?;
     (start <= value.len()).then(|| value.slice(start..))
-}
-
-fn server_name(server: &ServerName) -> pb::ServerName {
-    pb::ServerName {
-        host_name: server.host.to_string(),
-        port: Some(u32::from(server.port)),
-        start_code: Some(server.start_code),
-    }
 }
 
 impl HBaseZnodes {
@@ -119,7 +113,7 @@ impl HBaseZnodes {
     /// `master`: the active master; `info_port` `None` when it has no pages.
     pub fn set_master(&self, master: &ServerName, info_port: Option<u16>) -> Result<(), TreeError> {
         let node = pb::Master {
-            master: server_name(master),
+            master: to_proto::server_name(master),
             rpc_version: Some(0),
             info_port: Some(info_port.map_or(u32::MAX, u32::from)),
         };
@@ -128,8 +122,11 @@ impl HBaseZnodes {
 
     /// `meta-region-server`: where the region of hbase:meta is, or is going to be.
     pub fn set_meta_location(&self, server: &ServerName, state: RegionState) -> Result<(), TreeError> {
-        let node =
-            pb::MetaRegionServer { server: server_name(server), rpc_version: Some(0), state: Some(state as i32) };
+        let node = pb::MetaRegionServer {
+            server: to_proto::server_name(server),
+            rpc_version: Some(0),
+            state: Some(state as i32),
+        };
         self.put(&self.writer, "meta-region-server", &magic::encode(&node), false)
     }
 
@@ -162,11 +159,9 @@ impl HBaseZnodes {
     }
 
     /// `namespace/<name>`: a copy of the namespace.
-    pub fn set_namespace(&self, name: &str, configuration: &[(String, String)]) -> Result<(), TreeError> {
-        let pairs = configuration.iter().map(|(k, v)| pb::NameStringPair { name: k.clone(), value: v.clone() });
-        let node =
-            pb::NamespaceDescriptor { name: Bytes::copy_from_slice(name.as_bytes()), configuration: pairs.collect() };
-        self.put(&self.writer, &format!("namespace/{name}"), &node.encode_to_vec(), false)
+    pub fn set_namespace(&self, name: &str, configuration: &BTreeMap<String, String>) -> Result<(), TreeError> {
+        let node = to_proto::namespace(name, configuration).encode_to_vec();
+        self.put(&self.writer, &format!("namespace/{name}"), &node, false)
     }
 
     /// The namespace is gone.

@@ -11,6 +11,7 @@ use common::{Client, start};
 use model::{ServerName, TableName};
 use proto::{Message, pb};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -41,9 +42,9 @@ fn captured_cluster(tree: &TreeHandle) -> Vec<(String, Bytes)> {
     nodes.set_master(&master, None).expect("master");
     nodes.set_meta_location(&server, RegionState::Opening).expect("meta");
     nodes.set_meta_location(&server, RegionState::Open).expect("meta");
-    nodes.set_namespace("default", &[]).expect("namespace");
-    nodes.set_namespace("hbase", &[]).expect("namespace");
-    nodes.set_namespace("ns1", &[("k".into(), "v".into())]).expect("namespace");
+    nodes.set_namespace("default", &BTreeMap::new()).expect("namespace");
+    nodes.set_namespace("hbase", &BTreeMap::new()).expect("namespace");
+    nodes.set_namespace("ns1", &BTreeMap::from([("k".into(), "v".into())])).expect("namespace");
     let captured = lines("cluster/znodes.jsonl");
     for node in &captured {
         if let Some(table) = text(node, "path").strip_prefix("/hbase/table/") {

@@ -1,12 +1,14 @@
 //! What the master holds in memory: tables, regions, namespaces. A picture of hbase:meta, hbase:namespace and the
 //! descriptor files, changed only after they have changed.
 
-use crate::convert::NamespaceConfiguration;
 use base::TimestampMs;
 use bytes::Bytes;
 use model::{RegionInfo, TableDescriptor, TableName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// A namespace's configuration.
+pub type NamespaceConfiguration = BTreeMap<String, String>;
 
 /// State of a region, as hbase:meta has it.
 pub use proto::pb::region_state::State as RegionState;

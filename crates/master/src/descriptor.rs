@@ -1,8 +1,9 @@
 //! Table descriptors on disk: `.tabledesc/.tableinfo.<10-digit number>.<length>`, the highest number wins.
 //! Follows: `FSTableDescriptors`.
 
-use crate::{convert, layout};
+use crate::layout;
 use bytes::Bytes;
+use convert::{from_proto, to_proto};
 use fs::{FilePath, Volume};
 use model::{TableDescriptor, TableName};
 use proto::{magic, pb};
@@ -48,7 +49,7 @@ fn files(volume: &dyn Volume, table: &TableName) -> fs::Result<Vec<(u32, String)
 
 /// The bytes of a descriptor's file.
 pub fn to_bytes(table: &TableDescriptor) -> Bytes {
-    magic::encode(&convert::table_message(table))
+    magic::encode(&to_proto::table(table))
 }
 
 /// A table's descriptor; `None` when it has none.
@@ -65,7 +66,7 @@ pub fn read(volume: &dyn Volume, table: &TableName) -> Result<Option<TableDescri
         Some(Err(error)) => return Err(damaged(error.to_string())),
         Some(Ok(message)) => message,
     };
-    let descriptor = convert::table(&message).map_err(|error| damaged(error.to_string()))?;
+    let descriptor = from_proto::table(&message).map_err(|error| damaged(error.to_string()))?;
     if descriptor.name != *table {
         return Err(damaged(format!("it is of table {}", descriptor.name)));
     }

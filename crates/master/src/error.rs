@@ -88,6 +88,13 @@ impl From<fs::Error> for MasterError {
     }
 }
 
+impl From<convert::ConvertError> for MasterError {
+    /// The sentence alone: the field is for whoever reads a file.
+    fn from(error: convert::ConvertError) -> MasterError {
+        MasterError::new(ErrorKind::IllegalArgument, error.message())
+    }
+}
+
 impl From<HostError> for MasterError {
     fn from(error: HostError) -> MasterError {
         let kind = match error {

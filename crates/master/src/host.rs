@@ -2,7 +2,7 @@
 //! knows nothing of their insides.
 
 use crate::HostError;
-use crate::cluster::TableState;
+use crate::cluster::{NamespaceConfiguration, TableState};
 use bytes::Bytes;
 use cell::CellBuffer;
 use model::status::RegionLoad;
@@ -67,7 +67,7 @@ pub trait Observer: Send + Sync + 'static {
     /// A table has this state now; `None` when it is gone.
     fn table_state(&self, _table: &TableName, _state: Option<TableState>) {}
     /// A namespace has this configuration now; `None` when it is gone.
-    fn namespace(&self, _name: &str, _configuration: Option<&[(String, String)]>) {}
+    fn namespace(&self, _name: &str, _configuration: Option<&NamespaceConfiguration>) {}
     /// A client asked to stop the master, or the whole cluster.
     fn stop_requested(&self, _whole_cluster: bool) {}
 }

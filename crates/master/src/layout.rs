@@ -3,7 +3,7 @@
 //! Always true: every function here may be repeated after a crash or an error in its middle, and what it did is durable once it has
 //! succeeded, whichever attempt did it; a file leaves `data` only by arriving in `archive`. Follows: `CommonFSUtils`, `HFileArchiver`.
 
-use crate::convert::region_info_message;
+use convert::to_proto;
 use fs::{DirEntry, FilePath, Result, Volume};
 use model::recovered_edits::{self, DeletedFamily};
 use model::{RegionInfo, TableDescriptor, TableName};
@@ -53,7 +53,7 @@ pub fn create_region_dir(volume: &dyn Volume, info: &RegionInfo, table: &TableDe
         volume.create_dir_all(&dir.join(String::from_utf8_lossy(family)))?;
     }
     let file = dir.join(".regioninfo");
-    let bytes = magic::encode_delimited(&region_info_message(info));
+    let bytes = magic::encode_delimited(&to_proto::region_info(info));
     if volume.stat(&file)?.is_some_and(|entry| entry.len == bytes.len() as u64) && volume.read(&file)? == bytes {
         // The names beside it may be those of an attempt that could not sync them.
         return volume.sync_dir(&dir);

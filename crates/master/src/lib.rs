@@ -17,7 +17,6 @@ mod assign;
 mod check;
 mod cleaner;
 pub mod cluster;
-pub mod convert;
 pub mod descriptor;
 mod error;
 mod host;

@@ -276,7 +276,7 @@ impl Master {
             self.run_to_end(record.clone()).await;
             drop(locks);
         } else if !self.cluster.read().exists(&table) {
-            self.cluster.write().put_namespace(table.namespace().to_owned(), Vec::new());
+            self.cluster.write().put_namespace(table.namespace().to_owned(), Default::default());
             let caller = crate::Caller { user: "basalt".into(), nonce: None };
             let id = self.create_table(TableDescriptor::namespace_table(), &[], &caller).await?;
             self.wait_for(id).await?;

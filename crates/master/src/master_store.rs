@@ -13,13 +13,13 @@
 //!
 //! Follows: `MasterRegion`, `MasterRegionFactory`, `MasterRegionServerList`, `HMaster#tryMigrateMetaLocationsFromZooKeeper`.
 
-use crate::convert::region_info_message;
 use crate::descriptor::DescriptorError;
 use crate::layout::{create_dir_durably, list_if_exists, remove_dir_durably};
 use crate::{descriptor, rootdir};
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;
 use cell::{CellBuffer, CellSpec, CellType};
+use convert::to_proto;
 use fs::{FilePath, Volume};
 use hfile::{BloomType, Encoding, StoreMetadata, Writer, WriterOptions};
 use model::{FamilyDescriptor, NameError, RegionInfo, ServerName, TableDescriptor, TableName};
@@ -70,7 +70,7 @@ fn cell(cells: &mut CellBuffer, row: &[u8], family: &[u8], qualifier: &[u8], sta
 /// The location of hbase:meta; qualifiers in their order.
 fn location(server: &ServerName, stamp: TimestampMs) -> CellBuffer {
     let meta = RegionInfo::meta();
-    let (info, address, name) = (magic::encode(&region_info_message(&meta)), server.address(), server.to_string());
+    let (info, address, name) = (magic::encode(&to_proto::region_info(&meta)), server.address(), server.to_string());
     let mut cells = CellBuffer::new();
     let columns: [(&[u8], &[u8]); 6] = [
         (b"regioninfo", &info),
@@ -174,7 +174,7 @@ pub fn write(
         // It may be that of an attempt that could not sync its name.
         volume.sync_dir(&dir)?;
     } else {
-        volume.publish(&info_file, &magic::encode_delimited(&region_info_message(&region)))?;
+        volume.publish(&info_file, &magic::encode_delimited(&to_proto::region_info(&region)))?;
     }
     let unfinished = dir.join(".tmp");
     if volume.exists(&unfinished)? {

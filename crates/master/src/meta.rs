@@ -9,11 +9,12 @@
 //!
 //! Follows: `MetaTableAccessor`, `CatalogFamilyFormat`, `RegionStateStore`, `TableStateManager`.
 
+use crate::cluster::NamespaceConfiguration;
 use crate::cluster::{RegionState, TableState};
-use crate::convert::{self, NamespaceConfiguration};
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellRef, CellSpec, CellType};
+use convert::{from_proto, to_proto};
 use model::{Mutation, MutationKind, RegionInfo, Scan, ServerName, TableName};
 use proto::{Message, magic, pb};
 use std::collections::BTreeSet;
@@ -73,7 +74,7 @@ impl From<RowPut<'_>> for CellBlock {
 }
 
 fn region_info_value(info: &RegionInfo) -> Bytes {
-    magic::encode(&convert::region_info_message(info))
+    magic::encode(&to_proto::region_info(info))
 }
 
 fn region_put(info: &RegionInfo, state: RegionState, stamp: TimestampMs) -> RowPut<'_> {
@@ -158,8 +159,8 @@ pub fn delete_table_state(table: &TableName, stamp: TimestampMs) -> Mutation {
 }
 
 /// A namespace's row in hbase:namespace.
-pub fn put_namespace(name: &str, configuration: &[(String, String)], stamp: TimestampMs) -> Mutation {
-    let value = convert::namespace_message(name, configuration).encode_to_vec();
+pub fn put_namespace(name: &str, configuration: &NamespaceConfiguration, stamp: TimestampMs) -> Mutation {
+    let value = to_proto::namespace(name, configuration).encode_to_vec();
     RowPut::new(&name_row(name), stamp).put(INFO, NAMESPACE_COLUMN, &value).finish(MutationKind::Put)
 }
 
@@ -206,7 +207,7 @@ pub struct MetaContent {
 
 fn parse_region_info(value: &[u8]) -> Option<RegionInfo> {
     let message = magic::decode::<pb::RegionInfo>(&Bytes::copy_from_slice(value))?.ok()?;
-    convert::region_info(&message).ok()
+    from_proto::region_info(&message).ok()
 }
 
 /// Runs of cells with the same row.
@@ -294,6 +295,6 @@ pub fn parse_namespaces(cells: &CellBuffer) -> Vec<(String, NamespaceConfigurati
         .iter_from(0)
         .filter(column)
         .filter_map(|cell| pb::NamespaceDescriptor::decode(cell.value()).ok())
-        .filter_map(|message| convert::namespace(&message).ok())
+        .filter_map(|message| from_proto::namespace(&message).ok())
         .collect()
 }

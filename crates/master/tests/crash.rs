@@ -273,11 +273,15 @@ async fn janitor() {
 #[tokio::test]
 async fn namespaces() {
     at_every_call("create namespace", nothing, |life| {
-        Box::pin(async { finish(life, life.master.create_namespace("ns".into(), vec![], &caller()).await).await })
+        Box::pin(async {
+            finish(life, life.master.create_namespace("ns".into(), Default::default(), &caller()).await).await
+        })
     })
     .await;
     fn made(life: &Life) -> Steps<'_> {
-        Box::pin(async { finish(life, life.master.create_namespace("ns".into(), vec![], &caller()).await).await })
+        Box::pin(async {
+            finish(life, life.master.create_namespace("ns".into(), Default::default(), &caller()).await).await
+        })
     }
     at_every_call("delete namespace", made, |life| {
         Box::pin(async { finish(life, life.master.delete_namespace("ns", &caller()).await).await })

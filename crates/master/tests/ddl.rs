@@ -8,6 +8,7 @@ use base::Config;
 use bytes::Bytes;
 use common::{Life, bytes, caller, fresh, table, table_name};
 use model::{FamilyDescriptor, Nonce, RegionInfo, TableDescriptor};
+use std::collections::BTreeMap;
 
 fn state(life: &Life, name: &str) -> Option<TableState> {
     life.master.cluster().state(&table_name(name))
@@ -123,14 +124,18 @@ async fn families_come_change_and_go() {
     assert!(refused.message.contains("won't reopen regions"), "{refused}");
 }
 
+fn one(key: &str, value: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(key.to_owned(), value.to_owned())])
+}
+
 #[tokio::test]
 async fn namespaces() {
     let life = fresh().await;
-    let created = life.master.create_namespace("ns".into(), vec![("k".into(), "v".into())], &caller()).await;
+    let created = life.master.create_namespace("ns".into(), one("k", "v"), &caller()).await;
     done(&life, created).await;
     let life = life.restart().await;
-    assert_eq!(life.master.cluster().namespace("ns"), Some(&vec![("k".into(), "v".into())]));
-    let again = life.master.create_namespace("ns".into(), vec![], &caller()).await.expect_err("is there");
+    assert_eq!(life.master.cluster().namespace("ns"), Some(&one("k", "v")));
+    let again = life.master.create_namespace("ns".into(), BTreeMap::new(), &caller()).await.expect_err("is there");
     assert_eq!((again.kind, again.message.as_str()), (ErrorKind::NamespaceExists, "Namespace ns already exists"));
     life.create("ns:t", &["f"], &[]).await;
     let full = life.master.delete_namespace("ns", &caller()).await.expect_err("not empty");
@@ -138,7 +143,7 @@ async fn namespaces() {
     assert_eq!((full.kind, full.message.as_str()), (ErrorKind::Constraint, sentence));
     life.disable("ns:t").await;
     done(&life, life.master.delete_table(&table_name("ns:t"), &caller()).await).await;
-    let limited = vec![("hbase.namespace.quota.maxtables".to_owned(), "1".to_owned())];
+    let limited = one("hbase.namespace.quota.maxtables", "1");
     done(&life, life.master.modify_namespace("ns".into(), limited, &caller()).await).await;
     life.create("ns:a", &["f"], &[]).await;
     let over = life.master.create_table(table("ns:b", &["f"]), &[], &caller()).await.expect_err("over the limit");
@@ -551,12 +556,18 @@ async fn bad_input() {
         ),
         (master.flush_table(&no, vec![], &who).await, ErrorKind::TableNotFound, "no"),
         (master.flush_table(&t, vec![bytes("z")], &who).await, k, "Column family z does not exist in table t"),
-        (master.create_namespace("a b".into(), vec![], &who).await, ErrorKind::IllegalArgument, "Illegal character"),
-        (master.create_namespace(String::new(), vec![], &who).await, ErrorKind::IllegalArgument, "must not be empty"),
         (
-            master
-                .create_namespace("q".into(), vec![("hbase.namespace.quota.maxtables".into(), "0".into())], &who)
-                .await,
+            master.create_namespace("a b".into(), BTreeMap::new(), &who).await,
+            ErrorKind::IllegalArgument,
+            "Illegal character",
+        ),
+        (
+            master.create_namespace(String::new(), BTreeMap::new(), &who).await,
+            ErrorKind::IllegalArgument,
+            "must not be empty",
+        ),
+        (
+            master.create_namespace("q".into(), one("hbase.namespace.quota.maxtables", "0"), &who).await,
             ErrorKind::Constraint,
             "The max tables quota for q is less than or equal to zero.",
         ),

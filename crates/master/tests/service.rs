@@ -2,10 +2,10 @@
 
 mod common;
 
-use basalt_master::convert;
 use base::{Config, SystemClock};
 use bytes::Bytes;
 use common::{Life, bytes, table, table_name};
+use convert::{from_proto, to_proto};
 use fs::FaultKind;
 use pb::get_procedure_result_response::State as ResultState;
 use proto::methods::Method;
@@ -63,7 +63,7 @@ async fn a_client_makes_and_drops_a_table() {
         c.call(Method::MasterIsMasterRunning, &pb::IsMasterRunningRequest {}).await.expect("answered");
     assert!(running.is_master_running);
     let create = pb::CreateTableRequest {
-        table_schema: convert::table_message(&table("s1", &["f"])),
+        table_schema: to_proto::table(&table("s1", &["f"])),
         split_keys: vec![bytes("m")],
         nonce_group: Some(1),
         nonce: Some(2),
@@ -79,7 +79,7 @@ async fn a_client_makes_and_drops_a_table() {
     let tables: pb::GetTableDescriptorsResponse =
         c.call(Method::MasterGetTableDescriptors, &list).await.expect("listed");
     assert_eq!(tables.table_schema.len(), 1);
-    assert_eq!(convert::table(&tables.table_schema[0]).expect("legal").name, table_name("s1"));
+    assert_eq!(from_proto::table(&tables.table_schema[0]).expect("legal").name, table_name("s1"));
     let tracker = tables.table_schema[0].attributes.iter().find(|pair| pair.first == "hbase.store.file-tracker.impl");
     assert_eq!(tracker.expect("as HBase 2.6").second, "DEFAULT");
     for (regex, namespace, system, expected) in [
@@ -97,10 +97,10 @@ async fn a_client_makes_and_drops_a_table() {
         };
         let names: pb::GetTableNamesResponse = c.call(Method::MasterGetTableNames, &request).await.expect("listed");
         let names: Vec<String> =
-            names.table_names.iter().map(|name| convert::table_name(name).expect("legal").to_string()).collect();
+            names.table_names.iter().map(|name| from_proto::table_name(name).expect("legal").to_string()).collect();
         assert_eq!(names, expected, "{regex:?} {namespace:?}");
     }
-    let name = convert::table_name_message(&table_name("s1"));
+    let name = to_proto::table_name(&table_name("s1"));
     let state: pb::GetTableStateResponse = c
         .call(Method::MasterGetTableState, &pb::GetTableStateRequest { table_name: name.clone() })
         .await
@@ -198,7 +198,7 @@ async fn switches_are_kept_and_answered() {
     c.life.create("t", &["f"], &[]).await;
     let region = c.life.regions("t").remove(0);
     let request = pb::SplitTableRegionRequest {
-        region_info: convert::region_info_message(&region),
+        region_info: to_proto::region_info(&region),
         split_row: Some(bytes("m")),
         ..Default::default()
     };
@@ -293,7 +293,7 @@ async fn what_is_not_there_says_so_and_garbage_harms_nobody() {
     let illegal = pb::CreateTableRequest {
         table_schema: pb::TableSchema {
             table_name: Some(pb::TableName { namespace: bytes("default"), qualifier: bytes("a b") }),
-            ..convert::table_message(&table("x", &["f"]))
+            ..to_proto::table(&table("x", &["f"]))
         },
         ..Default::default()
     };
@@ -301,7 +301,7 @@ async fn what_is_not_there_says_so_and_garbage_harms_nobody() {
     assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException");
     assert!(text.contains("User-space table qualifiers may only contain"), "{text}");
     let family = pb::AddColumnRequest {
-        table_name: convert::table_name_message(&table_name("x")),
+        table_name: to_proto::table_name(&table_name("x")),
         column_families: pb::ColumnFamilySchema { name: bytes("a:b"), ..Default::default() },
         ..Default::default()
     };

@@ -72,7 +72,10 @@ async fn a_root_directory_of_hbase_is_served() {
                 assert_eq!(parent.daughters.len(), 2);
                 assert!(!life.host.open.lock().contains_key(&**parent.info.encoded_name()));
             }
-            assert_eq!(cluster.namespace("ns1"), Some(&vec![("k".to_owned(), "v".to_owned())]));
+            assert_eq!(
+                cluster.namespace("ns1"),
+                Some(&std::collections::BTreeMap::from([("k".to_owned(), "v".to_owned())]))
+            );
         }
         // Nothing that was there is gone, but for the store of HBase's master, which is made anew at each start.
         let now = life.memory.all_files();

@@ -2,7 +2,7 @@
 //!
 //! Always true: a value that was built is legal by HBase's rules of names and limits, or carries what its caller
 //! asked for and is checked where it is used (the docs say which). Must not know: I/O, protobuf (conversions are in
-//! `rpc::from_proto`, `rpc::to_proto` and `master`'s descriptor files).
+//! `convert`).
 
 pub mod coprocessor;
 pub mod mutation;

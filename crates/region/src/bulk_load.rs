@@ -255,7 +255,7 @@ impl Region {
             });
         }
         Marker::BulkLoad(pb::BulkLoadDescriptor {
-            table_name: layout::region_info_message(self.info()).table_name,
+            table_name: convert::to_proto::table_name(&self.info().table),
             encoded_region_name: Bytes::copy_from_slice(self.name().as_bytes()),
             stores,
             bulkload_seq_num: seq_id.map_or(-1, |seq_id| seq_id.0 as i64),

@@ -14,6 +14,7 @@
 
 use base::SeqId;
 use bytes::Bytes;
+use convert::{from_proto, to_proto};
 use fs::{FilePath, Volume};
 use model::{RegionInfo, TableDescriptor, TableName};
 use proto::{Message, magic, pb};
@@ -62,41 +63,9 @@ pub fn archive_region_dir(info: &RegionInfo) -> FilePath {
     archive_dir(&region_dir(info))
 }
 
-/// The message that `.regioninfo` holds. Every field is written out, as HBase 2.6 does.
-pub fn region_info_message(info: &RegionInfo) -> pb::RegionInfo {
-    pb::RegionInfo {
-        region_id: info.region_id,
-        table_name: pb::TableName {
-            namespace: Bytes::copy_from_slice(info.table.namespace().as_bytes()),
-            qualifier: Bytes::copy_from_slice(info.table.qualifier().as_bytes()),
-        },
-        start_key: Some(info.start_key.clone()),
-        end_key: Some(info.end_key.clone()),
-        offline: Some(info.offline),
-        split: Some(info.split),
-        replica_id: Some(i32::try_from(info.replica_id).unwrap_or(0)),
-    }
-}
-
-/// The region that a message tells of; `None` when the table's name is not legal.
-pub fn region_info_from_message(message: &pb::RegionInfo) -> Option<RegionInfo> {
-    let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).ok();
-    let table = TableName::of(&text(&message.table_name.namespace)?, &text(&message.table_name.qualifier)?).ok()?;
-    let mut info = RegionInfo::with_replica(
-        table,
-        message.start_key.clone().unwrap_or_default(),
-        message.end_key.clone().unwrap_or_default(),
-        message.region_id,
-        u32::try_from(message.replica_id.unwrap_or(0)).ok()?,
-    );
-    info.offline = message.offline.unwrap_or(false);
-    info.split = message.split.unwrap_or(false);
-    Some(info)
-}
-
-/// The bytes of `.regioninfo`.
+/// The bytes of `.regioninfo`. Every field is written out, as HBase 2.6 does.
 pub fn region_info_bytes(info: &RegionInfo) -> Bytes {
-    magic::encode_delimited(&region_info_message(info))
+    magic::encode_delimited(&to_proto::region_info(info))
 }
 
 /// Writes `.regioninfo` into the region's directory, durably.
@@ -114,7 +83,7 @@ pub fn read_region_info(volume: &dyn Volume, region_dir: &FilePath) -> fs::Resul
         Err(error) => return Err(error),
     };
     let message = magic::strip(&bytes).and_then(|rest| pb::RegionInfo::decode_length_delimited(rest).ok());
-    Ok(message.as_ref().and_then(region_info_from_message))
+    Ok(message.as_ref().and_then(|message| from_proto::region_info(message).ok()))
 }
 
 /// Writes a region's directory: itself, one per family, `.regioninfo`. Durable; may be repeated.

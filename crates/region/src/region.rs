@@ -420,11 +420,7 @@ impl Region {
             encoded_region_name: self.name().as_bytes().to_vec().into(),
             log_sequence_number: Some(self.mvcc.last_seq_id().0 + 1),
             stores,
-            server: server.map(|server| pb::ServerName {
-                host_name: server.host.to_string(),
-                port: Some(u32::from(server.port)),
-                start_code: Some(server.start_code),
-            }),
+            server: server.as_ref().map(convert::to_proto::server_name),
             region_name: Some(self.info.name().clone()),
         })
     }

@@ -2,9 +2,8 @@
 //!
 //! A server implements [`Handler`] and gives it to [`Server::bind`]; a [`Call`] comes in with its message still
 //! encoded and its cells checked, and a [`Reply`] or an [`Exception`] goes out. [`service`] has a trait for each of HBase's
-//! services, whose methods take the decoded request. [`from_proto`] and [`to_proto`] turn
-//! messages into `model`'s values and back. [`client`] is the other end, as small as tests need it; load tools and programs
-//! use `basalt-client`.
+//! services, whose methods take the decoded request; `convert` turns messages into values and back, and its errors become
+//! exceptions here. [`client`] is the other end, as small as tests need it; load tools and programs use `basalt-client`.
 //!
 //! Always true:
 //!  1. Bytes from outside never panic and are never believed: a length is checked before anything is allocated by it.
@@ -14,19 +13,17 @@
 //!  4. Class names of Java exceptions come from one table ([`Kind`]).
 //!
 //! Must not know: what a call means, regions, files. Follows `NettyRpcServer`, `ServerRpcConnection`, `ServerCall`,
-//! `IPCUtil`, `ProtobufUtil`, `RequestConverter`, `ResponseConverter`.
+//! `IPCUtil`.
 
 pub mod call;
 pub mod cell_block;
 pub mod client;
 pub mod exception;
 pub mod frame;
-pub mod from_proto;
 pub mod server;
 pub mod service;
 pub mod settings;
 pub mod socket;
-pub mod to_proto;
 
 pub use call::{Call, CallResult, Cancellation, ConnInfo, Handler, Later, Outcome, Reply};
 pub use cell_block::{CellCodec, Compressor};

@@ -77,8 +77,10 @@ impl Server {
     pub async fn create_table(&self, name: &str) -> anyhow::Result<Bytes> {
         let master = self.connect("MasterService").await?;
         let table = TableDescriptor::new(TableName::parse(name)?, [FamilyDescriptor::new(FAMILY)]);
-        let request =
-            pb::CreateTableRequest { table_schema: rpc::to_proto::table(&table), ..pb::CreateTableRequest::default() };
+        let request = pb::CreateTableRequest {
+            table_schema: convert::to_proto::table(&table),
+            ..pb::CreateTableRequest::default()
+        };
         let reply = master.call(Method::MasterCreateTable.info(), &request, None).await?;
         let proc_id = reply.decode::<pb::CreateTableResponse>()?.proc_id.context("no procedure was started")?;
         loop {

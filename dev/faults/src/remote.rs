@@ -520,7 +520,7 @@ impl Admin {
             [family("f"), family("g")],
         );
         let request = pb::CreateTableRequest {
-            table_schema: rpc::to_proto::table(&table),
+            table_schema: convert::to_proto::table(&table),
             split_keys: splits.iter().map(|key| Bytes::copy_from_slice(key.as_bytes())).collect(),
             ..pb::CreateTableRequest::default()
         };

@@ -4,11 +4,12 @@ use crate::world::Life;
 use base::Clock;
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
+use convert::to_proto;
 use model::{Condition, Get, Mutation, MutationKind, RegionInfo, Scan, TableName};
 use prost::Message;
 use proto::methods::{Method, Service};
 use proto::pb;
-use rpc::{Call, CallResult, CellCodec, ConnInfo, to_proto};
+use rpc::{Call, CallResult, CellCodec, ConnInfo};
 use std::sync::Arc;
 
 /// How a call went wrong.

@@ -7,12 +7,12 @@ use crate::work::{self, Desk};
 use crate::world::ROOT;
 use bytes::Bytes;
 use cell::{CellSpec, CellType, Order};
+use convert::to_proto;
 use fs::{FilePath, Volume};
 use hfile::{StoreMetadata, Writer, WriterOptions};
 use model::Durability;
 use proto::methods::Method;
 use proto::pb;
-use rpc::to_proto;
 
 const OUTSIDE: &str = "out";
 const NAME: &str = "0123456789abcdef0123456789abcdef";

@@ -6,13 +6,14 @@ use basalt_sim::stage::calm_settings;
 use basalt_sim::world::{Life, World};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
+use convert::to_proto;
 use master::Caller;
 use model::{FamilyDescriptor, RegionInfo, TableDescriptor, TableName};
 use peak_alloc::PeakAlloc;
 use prost::Message;
 use proto::methods::Method;
 use proto::pb;
-use rpc::{CallResult, CellCodec, to_proto};
+use rpc::{CallResult, CellCodec};
 
 /// The heap, with the most that was ever taken from it.
 #[global_allocator]

@@ -16,28 +16,34 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("cell", &["base"], &[]),
     ("filter", &["base", "cell"], &["proto"]),
     ("model", &["base", "cell", "filter"], &[]),
+    // protobuf messages <-> values, for the network, files and znodes alike
+    ("convert", &["base", "cell", "model", "filter", "proto"], &[]),
     ("fs", &["base"], &[]),
     ("hfile", &["base", "cell", "proto", "fs"], &[]),
     ("memstore", &["base", "cell"], &[]),
     ("wal", &["base", "cell", "proto", "fs"], &[]),
-    ("region", &["base", "cell", "model", "filter", "fs", "hfile", "memstore", "wal", "proto"], &[]),
-    ("rpc", &["base", "cell", "model", "filter", "proto"], &[]),
-    ("coordination", &["base", "model", "proto"], &[]),
-    ("client", &["base", "cell", "model", "filter", "proto", "rpc", "coordination"], &[]),
+    ("region", &["base", "cell", "model", "filter", "convert", "fs", "hfile", "memstore", "wal", "proto"], &[]),
+    ("rpc", &["base", "cell", "proto", "convert"], &[]),
+    ("coordination", &["base", "model", "proto", "convert"], &[]),
+    ("client", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "coordination"], &[]),
     (
         "regionserver",
-        &["base", "cell", "model", "filter", "fs", "hfile", "wal", "region", "rpc", "proto", "scheduler"],
+        &["base", "cell", "model", "filter", "fs", "hfile", "wal", "region", "rpc", "proto", "convert", "scheduler"],
         &[],
     ),
     // hfile: it writes the store that HBase's master reads
-    ("master", &["base", "cell", "model", "filter", "fs", "hfile", "rpc", "proto"], &[]),
+    ("master", &["base", "cell", "model", "filter", "fs", "hfile", "rpc", "proto", "convert"], &[]),
     // a master and a region server in one process: for the binary and for the model world
     ("assembly", &["base", "cell", "fs", "master", "model", "region", "regionserver", "wal"], &[]),
     ("web", &["base", "cell", "model"], &[]),
     // load generators: clients with a face
-    ("tools", &["base", "cell", "model", "filter", "proto", "rpc", "client"], &[]),
+    ("tools", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client"], &[]),
     // measures the storage crates from the inside, and the server through its socket
-    ("bench", &["base", "cell", "model", "filter", "fs", "hfile", "memstore", "wal", "region", "rpc", "proto"], &[]),
+    (
+        "bench",
+        &["base", "cell", "model", "filter", "fs", "hfile", "memstore", "wal", "region", "rpc", "proto", "convert"],
+        &[],
+    ),
     // the model world: the whole server on one thread, for tests
     (
         "sim",
@@ -52,6 +58,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "region",
             "rpc",
             "proto",
+            "convert",
             "regionserver",
             "master",
             "assembly",
@@ -79,10 +86,10 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "web",
             "tools",
         ],
-        &["client", "filter"],
+        &["client", "convert", "filter"],
     ),
     // drives the server as a process: sockets, signals, files
-    ("faults", &["base", "cell", "model", "rpc", "proto"], &[]),
+    ("faults", &["base", "cell", "model", "rpc", "proto", "convert"], &[]),
     // every decoder, driven by made-up bytes; the server of the model world
     (
         "fuzz",
@@ -98,6 +105,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "rpc",
             "client",
             "proto",
+            "convert",
             "coordination",
             "regionserver",
             "master",
@@ -110,6 +118,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
 
 /// `(crate, what it must not reach by any chain of edges)`.
 const NEVER: &[(&str, &[&str])] = &[
+    ("convert", &["fs", "rpc", "hfile", "wal", "memstore", "region"]),
     ("region", &["rpc", "coordination", "client", "regionserver", "master"]),
     ("rpc", &["fs", "hfile", "wal", "memstore", "region"]),
     ("coordination", &["fs", "hfile", "wal", "memstore", "region", "rpc"]),
@@ -119,7 +128,7 @@ const NEVER: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that hold the engine: synchronous, so no runtime.
-const NO_RUNTIME: &[&str] = &["base", "cell", "model", "filter", "fs", "hfile", "memstore", "wal", "region"];
+const NO_RUNTIME: &[&str] = &["base", "cell", "model", "filter", "convert", "fs", "hfile", "memstore", "wal", "region"];
 
 /// Holds the manifests (`cargo metadata`) against the table; every violation is one line.
 pub fn check(metadata: &Value) -> anyhow::Result<()> {

@@ -189,7 +189,7 @@ impl Tester {
             [model::FamilyDescriptor::new("f")],
         );
         let request = pb::CreateTableRequest {
-            table_schema: rpc::to_proto::table(&table),
+            table_schema: convert::to_proto::table(&table),
             split_keys: splits.iter().map(|key| Bytes::copy_from_slice(key.as_bytes())).collect(),
             ..pb::CreateTableRequest::default()
         };

@@ -170,9 +170,7 @@ impl Master {
         let cluster = self.cluster.read();
         let namespace = table.namespace();
         let Some(configuration) = cluster.namespace(namespace) else { return Ok(()) };
-        let limit = |key: &str| {
-            configuration.iter().find(|(k, _)| k == key).and_then(|(_, value)| value.trim().parse::<usize>().ok())
-        };
+        let limit = |key: &str| configuration.get(key).and_then(|value| value.trim().parse::<usize>().ok());
         let mut tables = 0;
         let mut total_regions = regions;
         for (other, _) in cluster.tables().filter(|(other, _)| other.name.namespace() == namespace) {

@@ -33,10 +33,11 @@ pub fn read_record(bytes: &Bytes) -> Result<Bytes> {
     Ok(proto::magic::encode(&Record::from_message(&message)?.to_message()))
 }
 
-use crate::convert::{self, NamespaceConfiguration};
+use crate::cluster::NamespaceConfiguration;
 use crate::locks::{Mode, Resource};
 use crate::{ErrorKind, MasterError, Result};
 use bytes::Bytes;
+use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor, TableName};
 use proto::{Any, Message, pb};
 use std::sync::Arc;
@@ -106,14 +107,14 @@ impl Work {
 
     fn state_data(&self) -> Any {
         let user_info = pb::UserInformation::default();
-        let infos = |regions: &[RegionInfo]| regions.iter().map(convert::region_info_message).collect::<Vec<_>>();
-        let name = convert::table_name_message;
+        let infos = |regions: &[RegionInfo]| regions.iter().map(to_proto::region_info).collect::<Vec<_>>();
+        let name = to_proto::table_name;
         match self {
             Work::CreateTable { table, regions } => any(
                 "CreateTableStateData",
                 &pb::CreateTableStateData {
                     user_info,
-                    table_schema: convert::table_message(table),
+                    table_schema: to_proto::table(table),
                     region_info: infos(regions),
                 },
             ),
@@ -133,7 +134,7 @@ impl Work {
                     user_info,
                     preserve_splits: *preserve_splits,
                     table_name: Some(name(&table.name)),
-                    table_schema: Some(convert::table_message(table)),
+                    table_schema: Some(to_proto::table(table)),
                     region_info: infos(&[old.as_slice(), new].concat()),
                     snapshot_name: Some(old.len().to_string()),
                 },
@@ -150,8 +151,8 @@ impl Work {
                 "ModifyTableStateData",
                 &pb::ModifyTableStateData {
                     user_info,
-                    unmodified_table_schema: Some(convert::table_message(old)),
-                    modified_table_schema: convert::table_message(new),
+                    unmodified_table_schema: Some(to_proto::table(old)),
+                    modified_table_schema: to_proto::table(new),
                     delete_column_family_in_modify: old.families.keys().any(|f| !new.families.contains_key(f)),
                     reopen_regions: Some(*reopen),
                     ..Default::default()
@@ -159,12 +160,12 @@ impl Work {
             ),
             Work::CreateNamespace { name, configuration } => any(
                 "CreateNamespaceStateData",
-                &pb::CreateNamespaceStateData { namespace_descriptor: convert::namespace_message(name, configuration) },
+                &pb::CreateNamespaceStateData { namespace_descriptor: to_proto::namespace(name, configuration) },
             ),
             Work::ModifyNamespace { name, configuration } => any(
                 "ModifyNamespaceStateData",
                 &pb::ModifyNamespaceStateData {
-                    namespace_descriptor: convert::namespace_message(name, configuration),
+                    namespace_descriptor: to_proto::namespace(name, configuration),
                     unmodified_namespace_descriptor: None,
                 },
             ),
@@ -176,7 +177,7 @@ impl Work {
                 "SplitTableRegionStateData",
                 &pb::SplitTableRegionStateData {
                     user_info,
-                    parent_region_info: convert::region_info_message(parent),
+                    parent_region_info: to_proto::region_info(parent),
                     child_region_info: infos(&**daughters),
                 },
             ),
@@ -185,7 +186,7 @@ impl Work {
                 &pb::MergeTableRegionsStateData {
                     user_info,
                     region_info: infos(parents),
-                    merged_region_info: Some(convert::region_info_message(child)),
+                    merged_region_info: Some(to_proto::region_info(child)),
                     forcible: Some(false),
                 },
             ),
@@ -198,14 +199,14 @@ impl Work {
 
     fn from_state_data(data: &Any) -> Result<Work> {
         let infos = |messages: &[pb::RegionInfo]| -> Result<Vec<RegionInfo>> {
-            messages.iter().map(convert::region_info).collect()
+            messages.iter().map(|message| Ok(from_proto::region_info(message)?)).collect()
         };
-        let name = convert::table_name;
+        let name = from_proto::table_name;
         let short = data.type_url.rsplit(['/', '.']).next().unwrap_or_default();
         Ok(match short {
             "CreateTableStateData" => {
                 let state: pb::CreateTableStateData = unpack(data)?;
-                let table = Arc::new(convert::table(&state.table_schema)?);
+                let table = Arc::new(from_proto::table(&state.table_schema)?);
                 Work::CreateTable { table, regions: infos(&state.region_info)? }
             }
             "DeleteTableStateData" => {
@@ -221,7 +222,7 @@ impl Work {
                     return Err(strange("fewer regions than it says"));
                 }
                 let new = old.split_off(old_len);
-                let table = Arc::new(convert::table(schema)?);
+                let table = Arc::new(from_proto::table(schema)?);
                 Work::TruncateTable { table, preserve_splits: state.preserve_splits, old, new }
             }
             "EnableTableStateData" => {
@@ -234,19 +235,19 @@ impl Work {
                 let state: pb::ModifyTableStateData = unpack(data)?;
                 let old = state.unmodified_table_schema.as_ref().ok_or_else(|| strange("no former table"))?;
                 Work::ModifyTable {
-                    old: Arc::new(convert::table(old)?),
-                    new: Arc::new(convert::table(&state.modified_table_schema)?),
+                    old: Arc::new(from_proto::table(old)?),
+                    new: Arc::new(from_proto::table(&state.modified_table_schema)?),
                     reopen: state.reopen_regions.unwrap_or(true),
                 }
             }
             "CreateNamespaceStateData" => {
                 let state: pb::CreateNamespaceStateData = unpack(data)?;
-                let (name, configuration) = convert::namespace(&state.namespace_descriptor)?;
+                let (name, configuration) = from_proto::namespace(&state.namespace_descriptor)?;
                 Work::CreateNamespace { name, configuration }
             }
             "ModifyNamespaceStateData" => {
                 let state: pb::ModifyNamespaceStateData = unpack(data)?;
-                let (name, configuration) = convert::namespace(&state.namespace_descriptor)?;
+                let (name, configuration) = from_proto::namespace(&state.namespace_descriptor)?;
                 Work::ModifyNamespace { name, configuration }
             }
             "DeleteNamespaceStateData" => {
@@ -256,13 +257,13 @@ impl Work {
                 let state: pb::SplitTableRegionStateData = unpack(data)?;
                 let daughters = infos(&state.child_region_info)?;
                 let daughters: [RegionInfo; 2] = daughters.try_into().map_err(|_| strange("not two daughters"))?;
-                let parent = convert::region_info(&state.parent_region_info)?;
+                let parent = from_proto::region_info(&state.parent_region_info)?;
                 Work::SplitRegion { parent, daughters: Box::new(daughters) }
             }
             "MergeTableRegionsStateData" => {
                 let state: pb::MergeTableRegionsStateData = unpack(data)?;
                 let child = state.merged_region_info.as_ref().ok_or_else(|| strange("no merged region"))?;
-                Work::MergeRegions { parents: infos(&state.region_info)?, child: convert::region_info(child)? }
+                Work::MergeRegions { parents: infos(&state.region_info)?, child: from_proto::region_info(child)? }
             }
             "FlushTableProcedureStateData" => {
                 let state: pb::FlushTableProcedureStateData = unpack(data)?;

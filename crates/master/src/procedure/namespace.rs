@@ -3,7 +3,7 @@
 
 use super::ddl::Caller;
 use super::{Work, namespace_locks};
-use crate::convert::NamespaceConfiguration;
+use crate::cluster::NamespaceConfiguration;
 use crate::master::Master;
 use crate::rootdir::check_namespace_name;
 use crate::{ErrorKind, MasterError, Result, layout, meta};
@@ -12,9 +12,9 @@ use model::name::{DEFAULT_NAMESPACE, SYSTEM_NAMESPACE};
 use std::sync::Arc;
 
 /// Limits in a namespace's configuration must be positive numbers.
-fn check_configuration(name: &str, configuration: &[(String, String)]) -> Result<()> {
+fn check_configuration(name: &str, configuration: &NamespaceConfiguration) -> Result<()> {
     for (key, what) in [("hbase.namespace.quota.maxregions", "region"), ("hbase.namespace.quota.maxtables", "tables")] {
-        let Some((_, value)) = configuration.iter().find(|(k, v)| k == key && !v.is_empty()) else { continue };
+        let Some(value) = configuration.get(key).filter(|value| !value.is_empty()) else { continue };
         match value.parse::<i64>() {
             Ok(limit) if limit > 0 => {}
             Ok(_) => {
@@ -152,7 +152,7 @@ impl Master {
         }
         for name in [DEFAULT_NAMESPACE, SYSTEM_NAMESPACE] {
             if self.namespace_exists(name).is_err() {
-                self.put_namespace_steps(name.to_owned(), Vec::new()).await?;
+                self.put_namespace_steps(name.to_owned(), NamespaceConfiguration::new()).await?;
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use super::{HBASE_VERSION, MasterHandler};
 use crate::cluster::RegionState;
-use crate::convert::{region_info_message, server_name_message, table_name_message};
+use convert::to_proto;
 use proto::pb;
 use proto::pb::Option as Wanted;
 use proto::pb::region_specifier::RegionSpecifierType;
@@ -129,16 +129,16 @@ impl MasterHandler {
             status.cluster_id = Some(pb::ClusterId { cluster_id: master.cluster_id().to_owned() });
         }
         if wants(Wanted::Master) {
-            status.master = Some(server_name_message(master.server_name()));
+            status.master = Some(to_proto::server_name(master.server_name()));
         }
         if wants(Wanted::LiveServers) || wants(Wanted::Tasks) {
             status.live_servers = vec![pb::LiveServerInfo {
-                server: server_name_message(&master.host.server_name()),
+                server: to_proto::server_name(&master.host.server_name()),
                 server_load: self.server_load(),
             }];
         }
         if wants(Wanted::ServersName) {
-            status.servers_name = vec![server_name_message(&master.host.server_name())];
+            status.servers_name = vec![to_proto::server_name(&master.host.server_name())];
         }
         if wants(Wanted::BalancerOn) {
             status.balancer_on = Some(master.switches.balancer());
@@ -161,7 +161,7 @@ impl MasterHandler {
                         value: node.info.name().clone(),
                     },
                     region_state: pb::RegionState {
-                        region_info: region_info_message(&node.info),
+                        region_info: to_proto::region_info(&node.info),
                         state: node.state as i32,
                         stamp: Some(u64::try_from(node.since.0).unwrap_or(0)),
                     },
@@ -172,7 +172,7 @@ impl MasterHandler {
             let counts = cluster.tables().map(|(table, _)| {
                 let counts = cluster.region_counts(&table.name);
                 pb::TableRegionStatesCount {
-                    table_name: table_name_message(&table.name),
+                    table_name: to_proto::table_name(&table.name),
                     region_states_count: pb::RegionStatesCount {
                         open_regions: counts.open,
                         split_regions: counts.split,
@@ -199,7 +199,7 @@ impl MasterHandler {
             total_number_of_requests: Some(total),
             used_heap_mb: mib(memory.used_bytes),
             max_heap_mb: mib(memory.max_bytes),
-            region_loads: loads.iter().map(rpc::to_proto::region_load).collect(),
+            region_loads: loads.iter().map(to_proto::region_load).collect(),
             report_start_time: ms(master.started_at),
             report_end_time: ms(master.clock.now_ms()),
             info_server_port: master.info_port().map(u32::from),

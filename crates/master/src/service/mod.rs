@@ -13,8 +13,9 @@ mod tables;
 
 use crate::master::Master;
 use crate::procedure::Caller;
-use crate::{ErrorKind, MasterError, Result, convert};
+use crate::{ErrorKind, MasterError, Result};
 use bytes::Bytes;
+use convert::from_proto;
 use model::{Nonce, RegionInfo, TableName};
 use parking_lot::Mutex;
 use proto::Message;
@@ -65,7 +66,7 @@ fn region_of(master: &Master, region: &pb::RegionSpecifier) -> Result<RegionInfo
 }
 
 fn table_of(message: &pb::TableName) -> Result<TableName> {
-    convert::table_name(message)
+    Ok(from_proto::table_name(message)?)
 }
 
 /// A copy, so that what lives on does not keep the whole request alive.

@@ -1,7 +1,7 @@
 //! Namespaces: listed, made, changed, deleted.
 
 use super::{MasterHandler, caller, later};
-use crate::convert;
+use convert::{from_proto, to_proto};
 use proto::pb;
 use rpc::Call;
 use rpc::service::Answer;
@@ -15,7 +15,7 @@ pub(super) fn descriptors(
     _: pb::ListNamespaceDescriptorsRequest,
 ) -> Answer<pb::ListNamespaceDescriptorsResponse> {
     let cluster = handler.master.cluster();
-    let all = cluster.namespaces().map(|(name, pairs)| convert::namespace_message(name, pairs));
+    let all = cluster.namespaces().map(|(name, pairs)| to_proto::namespace(name, pairs));
     Ok(pb::ListNamespaceDescriptorsResponse { namespace_descriptor: all.collect() }.into())
 }
 
@@ -30,7 +30,7 @@ pub(super) fn descriptor(
     request: pb::GetNamespaceDescriptorRequest,
 ) -> Answer<pb::GetNamespaceDescriptorResponse> {
     let configuration = handler.master.namespace_exists(&request.namespace_name)?;
-    let namespace_descriptor = convert::namespace_message(&request.namespace_name, &configuration);
+    let namespace_descriptor = to_proto::namespace(&request.namespace_name, &configuration);
     Ok(pb::GetNamespaceDescriptorResponse { namespace_descriptor }.into())
 }
 
@@ -42,7 +42,7 @@ pub(super) fn create(
     let caller = caller(call, request.nonce_group, request.nonce);
     let master = Arc::clone(&handler.master);
     later(async move {
-        let (name, configuration) = convert::namespace(&request.namespace_descriptor)?;
+        let (name, configuration) = from_proto::namespace(&request.namespace_descriptor)?;
         let id = master.create_namespace(name, configuration, &caller).await?;
         Ok(pb::CreateNamespaceResponse { proc_id: Some(id) })
     })
@@ -56,7 +56,7 @@ pub(super) fn modify(
     let caller = caller(call, request.nonce_group, request.nonce);
     let master = Arc::clone(&handler.master);
     later(async move {
-        let (name, configuration) = convert::namespace(&request.namespace_descriptor)?;
+        let (name, configuration) = from_proto::namespace(&request.namespace_descriptor)?;
         let id = master.modify_namespace(name, configuration, &caller).await?;
         Ok(pb::ModifyNamespaceResponse { proc_id: Some(id) })
     })

@@ -1,9 +1,10 @@
 //! Regions: opened and closed by hand, split, merged, spread over the servers.
 
 use super::{MasterHandler, caller, later, own, region_of, table_of};
+use crate::MasterError;
 use crate::procedure::region_locks;
-use crate::{MasterError, convert};
 use bytes::Bytes;
+use convert::from_proto;
 use model::RegionInfo;
 use model::status::RegionLoad;
 use proto::pb;
@@ -72,7 +73,7 @@ pub(super) fn split(
     let caller = caller(call, request.nonce_group, request.nonce);
     let master = Arc::clone(&handler.master);
     later(async move {
-        let info = convert::region_info(&request.region_info)?;
+        let info = from_proto::region_info(&request.region_info)?;
         let row = request.split_row.as_ref().map(own);
         let id = master.split_region(info.encoded_name(), row, &caller).await?;
         Ok(pb::SplitTableRegionResponse { proc_id: Some(id) })

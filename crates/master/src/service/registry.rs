@@ -2,7 +2,7 @@
 //! Follows: `RSRpcServices`/`HBaseRpcServicesBase` as `ClientMetaService`.
 
 use super::MasterHandler;
-use crate::convert::{region_info_message, server_name_message};
+use convert::to_proto;
 use model::RegionInfo;
 use proto::pb;
 use rpc::Call;
@@ -11,11 +11,11 @@ use rpc::service::Answer;
 type Handler = MasterHandler;
 
 fn own_name(handler: &Handler) -> pb::ServerName {
-    server_name_message(handler.master.server_name())
+    to_proto::server_name(handler.master.server_name())
 }
 
 fn region_server(handler: &Handler) -> pb::ServerName {
-    server_name_message(&handler.master.host.server_name())
+    to_proto::server_name(&handler.master.host.server_name())
 }
 
 pub(super) fn cluster_id(handler: &Handler, _: &Call, _: pb::GetClusterIdRequest) -> Answer<pb::GetClusterIdResponse> {
@@ -41,7 +41,7 @@ pub(super) fn meta_locations(
     _: pb::GetMetaRegionLocationsRequest,
 ) -> Answer<pb::GetMetaRegionLocationsResponse> {
     let location = pb::RegionLocation {
-        region_info: region_info_message(&RegionInfo::meta()),
+        region_info: to_proto::region_info(&RegionInfo::meta()),
         server_name: Some(region_server(handler)),
         seq_num: 0,
     };

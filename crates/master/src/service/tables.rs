@@ -2,8 +2,9 @@
 
 use super::{MasterHandler, caller, later, own, table_of};
 use crate::cluster::{RegionState, TableState};
-use crate::{ErrorKind, MasterError, Result, convert};
+use crate::{ErrorKind, MasterError, Result};
 use bytes::Bytes;
+use convert::{from_proto, to_proto};
 use model::{TableDescriptor, TableName};
 use proto::pb;
 use rpc::Call;
@@ -67,11 +68,11 @@ fn list_by_state(handler: &Handler, enabled: bool) -> Result<Descriptors> {
 }
 
 fn schemas(tables: &Descriptors) -> Vec<pb::TableSchema> {
-    tables.iter().map(|(table, _)| convert::table_message(table)).collect()
+    tables.iter().map(|(table, _)| to_proto::table(table)).collect()
 }
 
 fn names_of(tables: &Descriptors) -> Vec<pb::TableName> {
-    tables.iter().map(|(table, _)| convert::table_name_message(&table.name)).collect()
+    tables.iter().map(|(table, _)| to_proto::table_name(&table.name)).collect()
 }
 
 pub(super) fn descriptors(
@@ -172,7 +173,7 @@ pub(super) fn create(
     let caller = caller(call, request.nonce_group, request.nonce);
     let master = Arc::clone(&handler.master);
     later(async move {
-        let table = convert::table(&request.table_schema)?;
+        let table = from_proto::table(&request.table_schema)?;
         let split_keys: Vec<Bytes> = request.split_keys.iter().map(own).collect();
         let id = master.create_table(table, &split_keys, &caller).await?;
         Ok(pb::CreateTableResponse { proc_id: Some(id) })
@@ -240,7 +241,7 @@ pub(super) fn modify(
     let caller = caller(call, request.nonce_group, request.nonce);
     let master = Arc::clone(&handler.master);
     later(async move {
-        let table = convert::table(&request.table_schema)?;
+        let table = from_proto::table(&request.table_schema)?;
         let reopen = request.reopen_regions.unwrap_or(true);
         let id = master.modify_table(&table_of(&request.table_name)?, table, reopen, &caller).await?;
         Ok(pb::ModifyTableResponse { proc_id: Some(id) })
@@ -255,7 +256,7 @@ pub(super) fn add_family(
     let caller = caller(call, request.nonce_group, request.nonce);
     let master = Arc::clone(&handler.master);
     later(async move {
-        let family = convert::family(&request.column_families)?;
+        let family = from_proto::family(&request.column_families)?;
         let id = master.add_family(&table_of(&request.table_name)?, family, &caller).await?;
         Ok(pb::AddColumnResponse { proc_id: Some(id) })
     })
@@ -269,7 +270,7 @@ pub(super) fn modify_family(
     let caller = caller(call, request.nonce_group, request.nonce);
     let master = Arc::clone(&handler.master);
     later(async move {
-        let family = convert::family(&request.column_families)?;
+        let family = from_proto::family(&request.column_families)?;
         let id = master.modify_family(&table_of(&request.table_name)?, family, &caller).await?;
         Ok(pb::ModifyColumnResponse { proc_id: Some(id) })
     })

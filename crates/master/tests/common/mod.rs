@@ -1,9 +1,9 @@
 //! A region server made of maps, a machine that can be switched off at any call, and what must hold after a start.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use basalt_master::cluster::{RegionState, TableState};
+use basalt_master::cluster::{NamespaceConfiguration, RegionState, TableState};
 use basalt_master::{
-    Caller, HostError, Later, Master, MasterEnv, Observer, RegionHost, StartError, convert, layout, meta, rootdir,
+    Caller, HostError, Later, Master, MasterEnv, Observer, RegionHost, StartError, layout, meta, rootdir,
 };
 use base::{Config, Dice, ManualClock, SeqId};
 use bytes::Bytes;
@@ -365,7 +365,7 @@ impl Observer for Notes {
     fn table_state(&self, table: &TableName, state: Option<TableState>) {
         self.tables.lock().insert(table.to_string(), state);
     }
-    fn namespace(&self, name: &str, configuration: Option<&[(String, String)]>) {
+    fn namespace(&self, name: &str, configuration: Option<&NamespaceConfiguration>) {
         self.namespaces.lock().insert(name.to_owned(), configuration.is_some());
     }
     fn stop_requested(&self, whole_cluster: bool) {
@@ -628,8 +628,8 @@ pub fn captured_catalog() -> Catalog {
         let stamp = cell["ts"].as_i64().expect("ts");
         put_cell(&catalog, "1588230740", &unprint(text("row")), text("column"), stamp, &unhex(text("value_hex")));
     }
-    for (name, pairs) in [("default", vec![]), ("hbase", vec![]), ("ns1", vec![("k".to_owned(), "v".to_owned())])] {
-        let value = convert::namespace_message(name, &pairs).encode_to_vec();
+    for (name, pairs) in [("default", None), ("hbase", None), ("ns1", Some(("k".to_owned(), "v".to_owned())))] {
+        let value = convert::to_proto::namespace(name, &pairs.into_iter().collect()).encode_to_vec();
         put_cell(&catalog, "a734b296b56ad33b7d6bd72a952ae175", name.as_bytes(), "info:d", 1, &value);
     }
     catalog

@@ -9,13 +9,13 @@ use super::walk::{self, Fold};
 use crate::server::RegionServer;
 use bytes::Bytes;
 use cell::CellRef;
+use convert::from_proto;
 use filter::Filter;
 use model::Scan;
 use proto::methods::Method;
 use proto::pb;
 use region::Region;
 use rpc::exception::Exception;
-use rpc::from_proto;
 use std::cmp::Ordering;
 use std::sync::Arc;
 

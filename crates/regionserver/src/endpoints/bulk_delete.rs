@@ -7,13 +7,13 @@ use crate::handlers::{admission, mutate};
 use crate::server::RegionServer;
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellRef, CellSpec, CellType};
+use convert::from_proto;
 use filter::Filter;
 use model::{Mutation, MutationKind};
 use proto::pb;
 use proto::pb::bulk_delete_request::DeleteType;
 use region::{Commit, Limits, Region, RegionScanner};
 use rpc::exception::Exception;
-use rpc::from_proto;
 use scheduler::LaneName;
 use std::sync::Arc;
 

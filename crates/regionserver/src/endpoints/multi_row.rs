@@ -4,13 +4,13 @@
 use crate::handlers::{admission, mutate};
 use crate::server::RegionServer;
 use cell::print::to_string_binary;
+use convert::from_proto::{self, Cells};
 use filter::CompareOp;
 use model::mutation::ConditionTest;
 use model::{Condition, Mutation, Nonce};
 use proto::pb;
 use region::Region;
 use rpc::exception::Exception;
-use rpc::from_proto::{self, Cells};
 use std::sync::Arc;
 
 /// Writes all or nothing; whether the conditions held.

@@ -3,11 +3,12 @@
 use super::{RegionService, blocking, encoded, find_region};
 use crate::errors::exception_of;
 use crate::server::{RegionServer, ServerError};
+use convert::{from_proto, to_proto};
 use proto::pb;
 use region::Region;
+use rpc::Call;
 use rpc::exception::{Exception, Kind};
 use rpc::service::{AdminService, Answer};
-use rpc::{Call, from_proto, to_proto};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

@@ -7,11 +7,12 @@ use crate::server::RegionServer;
 use base::{EffortBudget, ReadMode};
 use bytes::Bytes;
 use cell::CellBuffer;
+use convert::{from_proto, to_proto};
 use model::Get;
 use proto::pb;
 use region::{Region, RegionError};
 use rpc::exception::{Exception, Kind};
-use rpc::{Call, CallResult, Outcome, Reply, from_proto, to_proto};
+use rpc::{Call, CallResult, Outcome, Reply};
 use std::sync::Arc;
 
 /// Room made for a row: most fit, and what is too much is given back when the reply has been copied. Bytes, and cells.

@@ -12,12 +12,13 @@ use crate::endpoints;
 use crate::pressure::Admission;
 use crate::server::RegionServer;
 use bytes::Bytes;
+use convert::from_proto;
 use proto::methods::Service;
 use proto::{Message, pb};
 use region::Region;
 use rpc::exception::{Exception, Kind};
 use rpc::service::{self, AdminService, ClientService, Response};
-use rpc::{Call, Outcome, from_proto};
+use rpc::{Call, Outcome};
 use std::sync::Arc;
 
 /// ClientService and AdminService of one region server.

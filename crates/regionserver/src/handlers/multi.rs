@@ -16,14 +16,15 @@ use crate::server::RegionServer;
 use crate::settings;
 use base::{EffortBudget, PausePoint, ReadMode};
 use cell::CellBuffer;
+use convert::from_proto::{self, Cells, Filters};
+use convert::to_proto;
 use model::{Get, Mutation, MutationKind};
 use prost::Message as _;
 use proto::pb;
 use proto::pb::mutation_proto::MutationType;
 use region::{Commit, Region, RegionError};
 use rpc::exception::{Exception, Kind};
-use rpc::from_proto::{self, Cells, Filters};
-use rpc::{Call, CallResult, Outcome, Reply, to_proto};
+use rpc::{Call, CallResult, Outcome, Reply};
 use scheduler::LaneName;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -202,7 +203,7 @@ fn prepare(
         let mut first_error = None;
         for one in action.action {
             let decoded = match (one.mutation, one.get) {
-                (Some(mutation), _) => from_proto::mutation(mutation, cells, nonce_group),
+                (Some(mutation), _) => from_proto::mutation(mutation, cells, nonce_group).map_err(Exception::from),
                 (None, Some(_)) => Err(Exception::do_not_retry("Atomic put and/or delete only, not a Get")),
                 (None, None) => Err(Exception::do_not_retry("Unexpected Action type")),
             };
@@ -227,7 +228,7 @@ fn prepare(
         let decoded = if let Some(mutation) = one.mutation {
             server.counts.writes.fetch_add(1, Ordering::Relaxed);
             let applied = matches!(mutation.mutate_type(), MutationType::Put | MutationType::Delete);
-            let decoded = from_proto::mutation(mutation, cells, nonce_group);
+            let decoded = from_proto::mutation(mutation, cells, nonce_group).map_err(Exception::from);
             if applied {
                 together.0.push(actions.len());
                 if let Err(error) = &decoded {
@@ -239,7 +240,7 @@ fn prepare(
             decoded.map(Action::Write)
         } else if let Some(get) = one.get {
             server.counts.reads.add(1);
-            let get = refuse_closest_row_before(&get).and_then(|()| from_proto::get_of(get, filters));
+            let get = refuse_closest_row_before(&get).and_then(|()| Ok(from_proto::get_of(get, filters)?));
             get.map(|get| Action::Get(Box::new(get)))
         } else if let Some(service_call) = one.service_call {
             Ok(Action::Service(service_call))

@@ -9,12 +9,12 @@ use crate::server::RegionServer;
 use base::{PausePoint, ReadMode};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
+use convert::from_proto::{self, Cells};
 use hfile::Residency;
 use model::{Condition, Get, Mutation, MutationKind, Nonce};
 use proto::pb;
 use region::{Commit, Region, RegionError, Written};
 use rpc::exception::Exception;
-use rpc::from_proto::{self, Cells};
 use rpc::{Call, CallResult, Outcome, Reply};
 use scheduler::LaneName;
 use std::sync::Arc;
@@ -38,6 +38,7 @@ fn mutate_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> An
     let mut cells = Cells::new(call.cells()?);
     let condition = request.condition.as_ref().map(from_proto::condition).transpose()?;
     let mutation = from_proto::mutation(request.mutation, &mut cells, request.nonce_group).map_err(|error| {
+        let error = Exception::from(error);
         // HBase makes a mutation under a condition where it expects illegal arguments
         if condition.is_some() && error.is_unchecked() {
             Exception::do_not_retry(error.message().to_owned())

@@ -9,12 +9,13 @@ use crate::server::RegionServer;
 use base::{Charge, Holder, PausePoint};
 use bytes::Bytes;
 use cell::CellBuffer;
+use convert::{from_proto, to_proto};
 use hfile::Residency;
 use parking_lot::Mutex;
 use proto::{Message, pb};
 use region::{ErrorKind, Limits, Reason, Region, RegionError, RegionScanner};
 use rpc::exception::{Exception, Kind};
-use rpc::{Call, CallResult, Outcome, Reply, from_proto, to_proto};
+use rpc::{Call, CallResult, Outcome, Reply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

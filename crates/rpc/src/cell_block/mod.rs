@@ -179,33 +179,11 @@ fn decode_fields(bytes: &[u8], with_tags: bool) -> Result<CellBlock, CellBlockEr
     let mut out = CellBuffer::new();
     while !rest.is_empty() {
         let spec = spec(&mut rest, with_tags).ok_or(CellBlockError::Truncated { cell_number: out.len() })?;
-        check_lengths(&spec)?;
+        spec.check_lengths()?;
         out.push_spec(&spec, base::SeqId(0));
     }
     // The lengths agree now; type, timestamp and tags are judged as in every other codec.
     Ok(CellBlock::parse(Bytes::from(out.into_bytes()))?)
-}
-
-/// Refuses parts too long for a KeyValue, which a [`CellSpec`] may not have when it is written.
-///
-/// # Errors
-/// The part that is too long.
-pub fn check_lengths(spec: &CellSpec<'_>) -> Result<(), CellError> {
-    if spec.row.len() > cell::MAX_ROW_LENGTH {
-        return Err(CellError::new("the row is longer than 32767 bytes", spec.row.len()));
-    }
-    if spec.family.len() > cell::MAX_FAMILY_LENGTH {
-        return Err(CellError::new("the family is longer than 127 bytes", spec.family.len()));
-    }
-    if spec.tags.len() > usize::from(u16::MAX) {
-        return Err(CellError::new("the tags are longer than 65535 bytes", spec.tags.len()));
-    }
-    // Java's arrays end at 2 GiB, and so does a KeyValue.
-    let whole = spec.row.len() + spec.qualifier.len() + spec.value.len();
-    if whole > i32::MAX as usize - 256 * 1024 {
-        return Err(CellError::new("the cell is larger than 2 GiB", whole));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -12,9 +12,12 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
+use convert::{ConvertError, ConvertErrorKind};
 use proto::pb;
 
 pub use kind::Kind;
+
+const DESERIALIZATION: &str = "org.apache.hadoop.hbase.exceptions.DeserializationException";
 
 /// A call that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -290,10 +293,28 @@ impl From<cell::CellError> for Exception {
     }
 }
 
-impl From<model::NameError> for Exception {
-    /// HBase's `IllegalArgumentException`, which reaches clients as a failure that no retry mends.
-    fn from(error: model::NameError) -> Self {
-        Self::do_not_retry(error.to_string())
+impl From<ConvertError> for Exception {
+    /// What HBase throws for such a message, in its words. Where it throws an unchecked exception the call fails as a whole with a
+    /// plain `IOException`: [`Exception::thrown`].
+    fn from(error: ConvertError) -> Self {
+        let message = error.message().to_owned();
+        match error.kind() {
+            ConvertErrorKind::Malformed | ConvertErrorKind::IllegalName => Self::do_not_retry(message),
+            ConvertErrorKind::IllegalArgument => Self::thrown("java.lang.IllegalArgumentException", message),
+            ConvertErrorKind::NullArgument => Self::thrown("java.lang.NullPointerException", message),
+            ConvertErrorKind::UnknownClass => {
+                Self::do_not_retry(format!("java.lang.ClassNotFoundException: {message}"))
+            }
+            ConvertErrorKind::Undecodable => Self::do_not_retry(format!("{DESERIALIZATION}: {message}")),
+            ConvertErrorKind::IllegalComparator => Self::thrown(DESERIALIZATION, message),
+            ConvertErrorKind::IncompatibleFilter => {
+                Self::thrown("org.apache.hadoop.hbase.filter.IncompatibleFilterException", message)
+            }
+            ConvertErrorKind::IllegalVersions => Self::io(message),
+            ConvertErrorKind::WrongRow => Self::new(Kind::WrongRow, message),
+            ConvertErrorKind::RemovedOperation => Self::new(Kind::UnknownProtocol, message),
+            ConvertErrorKind::TooLarge => Self::multi_too_large(message),
+        }
     }
 }
 

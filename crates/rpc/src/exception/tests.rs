@@ -49,3 +49,26 @@ fn the_stack_text_begins_with_class_and_message_unless_bare() {
     assert_eq!((overloaded.server_overloaded, overloaded.do_not_retry), (Some(true), Some(false)));
     assert_eq!(Exception::io("x").to_response().server_overloaded, None);
 }
+
+#[test]
+fn what_is_wrong_with_a_message_becomes_what_hbase_throws() {
+    use convert::{ConvertError, ConvertErrorKind as Wrong};
+    let of = |kind| Exception::from(ConvertError::new(kind, "Message.field", "so"));
+    for (kind, class, message, unchecked) in [
+        (Wrong::Malformed, Kind::DoNotRetry, "so", false),
+        (Wrong::IllegalName, Kind::DoNotRetry, "so", false),
+        (Wrong::IllegalArgument, Kind::Io, "java.lang.IllegalArgumentException: so", true),
+        (Wrong::NullArgument, Kind::Io, "java.lang.NullPointerException: so", true),
+        (Wrong::UnknownClass, Kind::DoNotRetry, "java.lang.ClassNotFoundException: so", false),
+        (Wrong::IllegalVersions, Kind::Io, "so", false),
+        (Wrong::WrongRow, Kind::WrongRow, "so", false),
+        (Wrong::RemovedOperation, Kind::UnknownProtocol, "so", false),
+        (Wrong::TooLarge, Kind::MultiActionResultTooLarge, "so", false),
+    ] {
+        let exception = of(kind);
+        assert_eq!((exception.kind(), exception.message(), exception.is_unchecked()), (class, message, unchecked));
+    }
+    assert!(of(Wrong::Undecodable).message().ends_with("DeserializationException: so"));
+    assert!(of(Wrong::IllegalComparator).is_unchecked() && !of(Wrong::Undecodable).is_unchecked());
+    assert!(of(Wrong::IncompatibleFilter).message().ends_with("IncompatibleFilterException: so"));
+}

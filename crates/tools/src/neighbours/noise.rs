@@ -250,7 +250,7 @@ async fn large_scan(table: &Table) -> anyhow::Result<Vec<u8>> {
     let regions = table.regions().await?;
     let region = &regions.first().context("a table has regions")?.region;
     Ok(proto::Message::encode_to_vec(&pb::ScanRequest {
-        region: Some(rpc::to_proto::region_specifier(region)),
+        region: Some(convert::to_proto::region_specifier(region)),
         scan: Some(pb::Scan::default()),
         number_of_rows: Some(i32::MAX as u32),
         client_handles_partials: Some(true),

@@ -426,5 +426,5 @@ fn sorted(qualifiers: &[Bytes]) -> Vec<Bytes> {
 
 /// A region as hbase:meta holds it.
 fn region_info_bytes(region: &RegionInfo) -> Bytes {
-    proto::magic::encode(&rpc::to_proto::region_info(region))
+    proto::magic::encode(&convert::to_proto::region_info(region))
 }

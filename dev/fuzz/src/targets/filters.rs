@@ -4,9 +4,9 @@ use super::{put_part, shared, take_part};
 use crate::{Target, golden};
 use base::{Dice, SeqId};
 use cell::{CellBuffer, CellRef, CellSpec, CellType};
+use convert::{from_proto, to_proto};
 use filter::{Filter, Verdict};
 use proto::{Message, pb};
-use rpc::{from_proto, to_proto};
 use std::sync::{Arc, LazyLock};
 
 const PACKAGE: &str = "org.apache.hadoop.hbase.filter.";

@@ -4,11 +4,11 @@ use super::{put_part, shared, take_byte, take_part, volume_with};
 use crate::{Target, golden};
 use base::{SeqId, SettingRow};
 use cell::{CellBuffer, CellSpec, CellType};
+use convert::{from_proto, to_proto};
 use fs::FilePath;
 use model::{RegionInfo, TableName};
 use proto::{Message, magic, pb};
 use region::layout::FileName;
-use rpc::{from_proto, to_proto};
 use std::path::Path;
 
 /// The binary has no library; what reads its settings file is taken in by its source.
@@ -118,7 +118,7 @@ fn table(data: &[u8]) {
     let name = TableName::parse("plain").expect("legal");
     let path = FilePath::new("data/default/plain/.tabledesc/.tableinfo.0000000001.5");
     if let Ok(Some(table)) = master::descriptor::read(&volume_with(&path, data), &name) {
-        let again = master::convert::table(&master::convert::table_message(&table)).expect("what we write we read");
+        let again = from_proto::table(&to_proto::table(&table)).expect("what we write we read");
         assert_eq!(again, table);
         look_at_table(&table);
     }
@@ -155,8 +155,8 @@ fn region_info(data: &[u8]) {
         if let Ok(info) = from_proto::region_info(&message) {
             assert_eq!(from_proto::region_info(&to_proto::region_info(&info)).expect("what we write we read"), info);
         }
-        if let Ok(info) = master::convert::region_info(&message) {
-            let again = master::convert::region_info(&master::convert::region_info_message(&info));
+        if let Ok(info) = from_proto::region_info(&message) {
+            let again = from_proto::region_info(&to_proto::region_info(&info));
             assert_eq!(again.expect("what we write we read"), info);
         }
     }

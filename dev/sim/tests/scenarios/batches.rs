@@ -5,11 +5,12 @@ use basalt_sim::calls;
 use basalt_sim::stage::Stage;
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
+use convert::to_proto;
 use model::{FamilyDescriptor, TableDescriptor};
 use prost::Message;
 use proto::methods::Method;
 use proto::pb;
-use rpc::{CellCodec, to_proto};
+use rpc::CellCodec;
 
 /// Cells lie beside a request, one action's after the other's: those of an action that is refused for its condition are nobody else's.
 #[test]

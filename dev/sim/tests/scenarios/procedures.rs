@@ -177,7 +177,7 @@ fn f48_a_namespace_is_what_it_was_told_last_though_the_clock_went_back() {
     for deletes in [false, true] {
         let mut stage = Stage::new(48);
         let clock = stage.world.clock.clone();
-        let told = |text: &str| vec![("told".to_owned(), text.to_owned())];
+        let told = |text: &str| std::collections::BTreeMap::from([("told".to_owned(), text.to_owned())]);
         let start = clock.now_ms().0;
         stage
             .act(async |desk| {

@@ -8,6 +8,7 @@ use basalt_sim::work::Desk;
 use basalt_sim::world::POLICIES;
 use bytes::Bytes;
 use cell::CellType;
+use convert::to_proto;
 use filter::{Comparator, CompareOp};
 use fs::mem::Op;
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
@@ -16,7 +17,6 @@ use model::mutation::ConditionTest;
 use model::{Condition, FamilyDescriptor, Mutation, MutationKind, Nonce, Scan, TableDescriptor, TableName, TimeRange};
 use proto::methods::Method;
 use proto::pb;
-use rpc::to_proto;
 use std::sync::Arc;
 
 #[test]

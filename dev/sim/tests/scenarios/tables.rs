@@ -400,7 +400,7 @@ fn f02_a_namespace_outlives_a_power_failure_on_a_relaxed_log() {
         stage
             .act(async |desk| {
                 let (master, nobody) = (&desk.life.master, Caller::default());
-                let configuration = vec![("owner".to_owned(), "somebody".to_owned())];
+                let configuration = std::collections::BTreeMap::from([("owner".to_owned(), "somebody".to_owned())]);
                 let id = master.create_namespace("apart".to_owned(), configuration, &nobody).await.expect("accepted");
                 master.wait_for(id).await.expect("made");
                 make(desk, TableDescriptor::new(own("apart:t"), [FamilyDescriptor::new("f")])).await;

@@ -226,7 +226,7 @@ pub fn exceptions(tree: &Tree) -> anyhow::Result<Surface> {
 
 /// Filters and comparators.
 pub fn filters(tree: &Tree) -> anyhow::Result<Surface> {
-    let decoder = tree.source("crates/rpc/src/from_proto/filters.rs");
+    let decoder = tree.source("crates/convert/src/from_proto/filters.rs");
     let decoded: BTreeSet<&str> = decoder.map(|file| file.literals().into_iter().collect()).unwrap_or_default();
     let parses = tree.of_crate("filter").any(|s| s.path.contains("/parse") && s.text.contains("pub fn parse"));
     let table = tree.table("filters")?;

@@ -1,7 +1,4 @@
 //! Messages from outside as values: everything is checked here, and what HBase refuses is refused in its words.
-//!
-//! Where HBase throws an unchecked exception it goes over as a plain `IOException`, as there: [`Exception::thrown`].
-//!
 //! Follows `ProtobufUtil`.
 
 mod filters;
@@ -20,9 +17,8 @@ pub use mutation::{Cells, condition, mutation};
 pub use read::{check_row, get, get_of, scan};
 pub use schema::{family, namespace, table};
 
-use crate::Exception;
-
-type Result<T> = std::result::Result<T, Exception>;
+use crate::error::Result;
+use crate::{ConvertError, ConvertErrorKind};
 
 /// A time range.
 ///
@@ -31,35 +27,38 @@ type Result<T> = std::result::Result<T, Exception>;
 pub fn time_range(range: &pb::TimeRange) -> Result<TimeRange> {
     let (min, max) = (range.from.unwrap_or(0) as i64, range.to.map_or(i64::MAX, |t| t as i64));
     if min < 0 || max < 0 {
-        return Err(illegal(format!("Timestamp cannot be negative. minStamp:{min}, maxStamp:{max}")));
+        let message = format!("Timestamp cannot be negative. minStamp:{min}, maxStamp:{max}");
+        return Err(ConvertError::illegal("TimeRange", message));
     }
     if max < min {
-        return Err(illegal("maxStamp is smaller than minStamp"));
+        return Err(ConvertError::illegal("TimeRange", "maxStamp is smaller than minStamp"));
     }
     Ok(TimeRange { min, max })
 }
 
 /// A timestamp, which travels unsigned.
 pub(crate) fn timestamp(value: u64) -> Result<i64> {
-    i64::try_from(value).map_err(|_| illegal(format!("Timestamp cannot be negative. ts={}", value as i64)))
-}
-
-/// An argument that HBase's constructors do not take.
-pub(crate) fn illegal(message: impl std::fmt::Display) -> Exception {
-    Exception::thrown("java.lang.IllegalArgumentException", message)
+    i64::try_from(value).map_err(|_| {
+        ConvertError::illegal("MutationProto.timestamp", format!("Timestamp cannot be negative. ts={}", value as i64))
+    })
 }
 
 /// Text that the protocol carries as bytes.
-pub(crate) fn utf8<'a>(bytes: &'a Bytes, what: &str) -> Result<&'a str> {
+pub(crate) fn utf8<'a>(bytes: &'a Bytes, at: &'static str, what: &str) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|_| {
         let shown = cell::print::Binary(bytes);
-        Exception::do_not_retry(format!("{what} is not UTF-8: {shown}"))
+        ConvertError::malformed(at, format!("{what} is not UTF-8: {shown}"))
     })
 }
 
 /// A required part of a message.
-pub(crate) fn required<T>(part: Option<T>, what: &str) -> Result<T> {
-    part.ok_or_else(|| Exception::do_not_retry(format!("Missing required field: {what}")))
+pub(crate) fn required<T>(part: Option<T>, at: &'static str, what: &str) -> Result<T> {
+    part.ok_or_else(|| ConvertError::malformed(at, format!("Missing required field: {what}")))
+}
+
+/// A name that HBase refuses.
+pub(crate) fn illegal_name(at: &'static str) -> impl FnOnce(model::NameError) -> ConvertError {
+    move |error| ConvertError::new(ConvertErrorKind::IllegalName, at, error.0)
 }
 
 /// A table's name.
@@ -67,8 +66,9 @@ pub(crate) fn required<T>(part: Option<T>, what: &str) -> Result<T> {
 /// # Errors
 /// A name that HBase would refuse.
 pub fn table_name(name: &pb::TableName) -> Result<TableName> {
-    let (namespace, qualifier) = (utf8(&name.namespace, "the namespace")?, utf8(&name.qualifier, "the table's name")?);
-    Ok(TableName::of(namespace, qualifier)?)
+    let namespace = utf8(&name.namespace, "TableName.namespace", "the namespace")?;
+    let qualifier = utf8(&name.qualifier, "TableName.qualifier", "the table's name")?;
+    TableName::of(namespace, qualifier).map_err(illegal_name("TableName"))
 }
 
 /// A server's name.
@@ -76,7 +76,8 @@ pub fn table_name(name: &pb::TableName) -> Result<TableName> {
 /// # Errors
 /// A port that is none.
 pub fn server_name(name: &pb::ServerName) -> Result<ServerName> {
-    let port = u16::try_from(name.port()).map_err(|_| Exception::do_not_retry(format!("no port: {}", name.port())))?;
+    let no_port = |_| ConvertError::malformed("ServerName.port", format!("no port: {}", name.port()));
+    let port = u16::try_from(name.port()).map_err(no_port)?;
     Ok(ServerName::new(&name.host_name, port, name.start_code()))
 }
 
@@ -86,10 +87,9 @@ pub fn server_name(name: &pb::ServerName) -> Result<ServerName> {
 /// An illegal table name or replica id.
 pub fn region_info(info: &pb::RegionInfo) -> Result<RegionInfo> {
     let table = table_name(&info.table_name)?;
-    let replica = u32::try_from(info.replica_id())
-        .ok()
-        .filter(|r| *r <= 0xFFFF)
-        .ok_or_else(|| Exception::do_not_retry(format!("no replica id: {}", info.replica_id())))?;
+    let replica = u32::try_from(info.replica_id()).ok().filter(|r| *r <= 0xFFFF).ok_or_else(|| {
+        ConvertError::malformed("RegionInfo.replica_id", format!("no replica id: {}", info.replica_id()))
+    })?;
     if table.is_meta() {
         // There is one hbase:meta, whatever the other fields say.
         return Ok(RegionInfo::with_replica(table, Bytes::new(), Bytes::new(), 1, replica));
@@ -108,7 +108,7 @@ pub fn region_info(info: &pb::RegionInfo) -> Result<RegionInfo> {
 pub fn region_encoded_name(region: &pb::RegionSpecifier) -> Result<Cow<'_, str>> {
     match region.r#type() {
         pb::region_specifier::RegionSpecifierType::EncodedRegionName => {
-            Ok(Cow::Borrowed(utf8(&region.value, "the region's encoded name")?))
+            Ok(Cow::Borrowed(utf8(&region.value, "RegionSpecifier.value", "the region's encoded name")?))
         }
         pb::region_specifier::RegionSpecifierType::RegionName => Ok(RegionInfo::encoded_from_name(&region.value)),
     }

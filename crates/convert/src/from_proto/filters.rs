@@ -10,22 +10,22 @@ use filter::{
 };
 use proto::{Message, pb};
 
-use super::Result;
-use crate::{Exception, Kind};
+use crate::error::Result;
+use crate::{ConvertError, ConvertErrorKind};
 
 const PACKAGE: &str = "org.apache.hadoop.hbase.filter.";
 
-impl From<filter::Error> for Exception {
-    fn from(error: filter::Error) -> Self {
-        Self::do_not_retry(error.to_string())
-    }
+/// Where errors of filters are: the class is in the message.
+const FILTER: &str = "Filter";
+const COMPARATOR: &str = "Comparator";
+
+fn refused(at: &'static str) -> impl FnOnce(filter::Error) -> ConvertError {
+    move |error| ConvertError::malformed(at, error.to_string())
 }
 
 fn message<M: Message + Default>(class: &str, bytes: Option<&Bytes>) -> Result<M> {
-    M::decode(bytes.cloned().unwrap_or_default()).map_err(|error| {
-        let class_name = "org.apache.hadoop.hbase.exceptions.DeserializationException";
-        Exception::do_not_retry(format!("{class_name}: {class}: {error}"))
-    })
+    M::decode(bytes.cloned().unwrap_or_default())
+        .map_err(|error| ConvertError::new(ConvertErrorKind::Undecodable, FILTER, format!("{class}: {error}")))
 }
 
 /// An operator.
@@ -48,7 +48,7 @@ pub fn compare_op(op: pb::CompareType) -> CompareOp {
 /// arguments that HBase refuses, or filters nested deeper than [`MAX_DEPTH`].
 pub fn filter(wire: &pb::Filter) -> Result<Filter> {
     let filter = nested(wire, MAX_DEPTH, &mut Room(MAX_COMPILED_BYTES))?;
-    filter.check()?;
+    filter.check().map_err(refused(FILTER))?;
     Ok(filter)
 }
 
@@ -101,8 +101,9 @@ impl Filters {
         let filter = Arc::new(filter(wire)?);
         let bytes = self.compiled_bytes + filter.compiled_bytes();
         if self.compiled_bytes > 0 && bytes > MAX_COMPILED_BYTES {
-            return Err(Exception::new(
-                Kind::MultiActionResultTooLarge,
+            return Err(ConvertError::new(
+                ConvertErrorKind::TooLarge,
+                FILTER,
                 format!("the regular expressions of the request need more than {MAX_COMPILED_BYTES} bytes compiled"),
             ));
         }
@@ -118,9 +119,9 @@ struct Room(usize);
 impl Room {
     fn take(&mut self, comparator: Comparator) -> Result<Comparator> {
         let left = self.0.checked_sub(comparator.compiled_bytes()).ok_or_else(|| {
-            Exception::do_not_retry(format!(
-                "the regular expressions of the filter need more than {MAX_COMPILED_BYTES} bytes compiled"
-            ))
+            let message =
+                format!("the regular expressions of the filter need more than {MAX_COMPILED_BYTES} bytes compiled");
+            ConvertError::malformed(FILTER, message)
         })?;
         self.0 = left;
         Ok(comparator)
@@ -130,11 +131,13 @@ impl Room {
 fn nested(wire: &pb::Filter, depth: usize, room: &mut Room) -> Result<Filter> {
     let class = wire.name.as_str();
     let Some(deeper) = depth.checked_sub(1) else {
-        return Err(Exception::do_not_retry(format!("filters are nested deeper than {MAX_DEPTH}")));
+        return Err(ConvertError::malformed(FILTER, format!("filters are nested deeper than {MAX_DEPTH}")));
     };
     let bytes = wire.serialized_filter.as_ref();
-    let unknown =
-        || Exception::do_not_retry(format!("java.lang.ClassNotFoundException: {class}: the server has no such filter"));
+    let unknown = || {
+        let message = format!("{class}: the server has no such filter");
+        ConvertError::new(ConvertErrorKind::UnknownClass, FILTER, message)
+    };
     Ok(match class.strip_prefix(PACKAGE).ok_or_else(unknown)? {
         "FilterAllFilter" => Filter::All,
         "FilterWrapper" => return nested(&message::<pb::FilterWrapper>(class, bytes)?.filter, deeper, room),
@@ -260,13 +263,15 @@ fn nested(wire: &pb::Filter, depth: usize, room: &mut Room) -> Result<Filter> {
 
 fn op(wire: i32) -> Result<CompareOp> {
     let op = pb::CompareType::try_from(wire);
-    op.map(compare_op).map_err(|_| Exception::do_not_retry(format!("unknown compare_op {wire}")))
+    op.map(compare_op)
+        .map_err(|_| ConvertError::malformed("CompareFilter.compare_op", format!("unknown compare_op {wire}")))
 }
 
 fn compare(wire: &pb::CompareFilter, room: &mut Room) -> Result<(CompareOp, Option<Comparator>)> {
     let op = op(wire.compare_op)?;
     if wire.comparator.is_none() && op != CompareOp::NoOp {
-        return Err(Exception::thrown("java.lang.NullPointerException", "the filter has no comparator"));
+        let message = "the filter has no comparator";
+        return Err(ConvertError::new(ConvertErrorKind::NullArgument, "CompareFilter.comparator", message));
     }
     let comparator = wire.comparator.as_ref().map(|wire| room.take(comparator(wire)?)).transpose()?;
     Ok((op, comparator))
@@ -292,11 +297,13 @@ pub fn comparator(wire: &pb::Comparator) -> Result<Comparator> {
     let bytes = wire.serialized_comparator.as_ref();
     let value = |comparable: pb::ByteArrayComparable| comparable.value.unwrap_or_default();
     let unknown = || {
-        Exception::do_not_retry(format!("java.lang.ClassNotFoundException: {class}: the server has no such comparator"))
+        let message = format!("{class}: the server has no such comparator");
+        ConvertError::new(ConvertErrorKind::UnknownClass, COMPARATOR, message)
     };
     Ok(match class.strip_prefix(PACKAGE).ok_or_else(unknown)? {
         "BigDecimalComparator" => {
-            Comparator::big_decimal_from_bytes(&value(message::<pb::BigDecimalComparator>(class, bytes)?.comparable))?
+            Comparator::big_decimal_from_bytes(&value(message::<pb::BigDecimalComparator>(class, bytes)?.comparable))
+                .map_err(refused(COMPARATOR))?
         }
         "BinaryComparator" => {
             Comparator::Binary { value: value(message::<pb::BinaryComparator>(class, bytes)?.comparable) }
@@ -318,13 +325,15 @@ pub fn comparator(wire: &pb::Comparator) -> Result<Comparator> {
             Comparator::Bit { value: value(m.comparable), op }
         }
         "LongComparator" => {
-            Comparator::long_from_bytes(&value(message::<pb::LongComparator>(class, bytes)?.comparable))?
+            Comparator::long_from_bytes(&value(message::<pb::LongComparator>(class, bytes)?.comparable))
+                .map_err(refused(COMPARATOR))?
         }
         "NullComparator" => Comparator::Null,
         "RegexStringComparator" => {
             let m: pb::RegexStringComparator = message(class, bytes)?;
-            let engine = m.engine.as_deref().map_or(Ok(RegexEngine::Java), RegexEngine::from_name)?;
-            Comparator::Regex(RegexSpec::new(&m.pattern, m.pattern_flags, &m.charset, engine)?)
+            let engine = m.engine.as_deref().map_or(Ok(RegexEngine::Java), RegexEngine::from_name);
+            let regex = engine.and_then(|engine| RegexSpec::new(&m.pattern, m.pattern_flags, &m.charset, engine));
+            Comparator::Regex(regex.map_err(refused(COMPARATOR))?)
         }
         "SubstringComparator" => Comparator::substring(&message::<pb::SubstringComparator>(class, bytes)?.substr),
         _ => return Err(unknown()),

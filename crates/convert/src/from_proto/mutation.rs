@@ -11,10 +11,9 @@ use proto::pb;
 use proto::pb::mutation_proto::{self as wire, DeleteType, MutationType};
 
 use super::read::{attribute, check_row};
-use super::{Result, comparator, compare_op, filter, illegal, required, time_range, timestamp};
-use crate::Exception;
-use crate::cell_block::check_lengths;
-use crate::exception::Kind;
+use super::{comparator, compare_op, filter, required, time_range, timestamp};
+use crate::error::Result;
+use crate::{ConvertError, ConvertErrorKind};
 
 const TTL: &str = "_ttl";
 const RETURN_RESULTS: &str = "_rr_";
@@ -39,7 +38,8 @@ impl Cells {
     pub fn take(&mut self, count: usize) -> Result<CellBlock> {
         let Some((taken, rest)) = self.0.split(count) else {
             let left = std::mem::take(&mut self.0).len();
-            return Err(Exception::do_not_retry(format!("Cell count of {count} but at index {left} no cell returned")));
+            let message = format!("Cell count of {count} but at index {left} no cell returned");
+            return Err(ConvertError::malformed("MutationProto.associated_cell_count", message));
         };
         self.0 = rest;
         Ok(taken)
@@ -83,9 +83,9 @@ pub fn mutation(mutation: pb::MutationProto, cells: &mut Cells, nonce_group: Opt
         (Some(row), _) => row.clone(),
         (None, Some(cells)) => {
             let first = cells.iter().next().map(|c| cells.bytes().slice_ref(c.row()));
-            required(first, "row")?
+            required(first, "MutationProto.row", "row")?
         }
-        (None, None) => return Err(illegal("row cannot be null")),
+        (None, None) => return Err(ConvertError::illegal("MutationProto.row", "row cannot be null")),
     };
     check_row(&row)?;
     let own_timestamp = mutation.timestamp.map_or(Ok(i64::MAX), timestamp)?;
@@ -94,7 +94,7 @@ pub fn mutation(mutation: pb::MutationProto, cells: &mut Cells, nonce_group: Opt
             if let Some(other) = cells.iter().find(|cell| cell.row() != &row[..]) {
                 let (theirs, ours) = (cell::print::Binary(other.row()), cell::print::Binary(&row));
                 let message = format!("The row in {theirs} doesn't match the original one {ours}");
-                return Err(Exception::new(Kind::WrongRow, message));
+                return Err(ConvertError::new(ConvertErrorKind::WrongRow, "MutationProto.row", message));
             }
             cells
         }
@@ -104,7 +104,8 @@ pub fn mutation(mutation: pb::MutationProto, cells: &mut Cells, nonce_group: Opt
         None => None,
         Some(bytes) => {
             let bytes = bytes.first_chunk::<8>().copied();
-            let bytes = bytes.ok_or_else(|| illegal("offset (0) + length (8) exceed the capacity of the array"))?;
+            let too_short = "offset (0) + length (8) exceed the capacity of the array";
+            let bytes = bytes.ok_or_else(|| ConvertError::illegal("MutationProto.attribute", too_short))?;
             Some(i64::from_be_bytes(bytes)).filter(|ttl| *ttl != i64::MAX)
         }
     };
@@ -171,18 +172,22 @@ fn inline_cells(
                     specs.retain(|s| s.family != spec.family);
                 }
             } else {
-                required(qv.value.as_ref(), "qualifier value")?;
+                required(qv.value.as_ref(), "QualifierValue.value", "qualifier value")?;
                 if kind == MutationKind::Put && qv.delete_type.is_some() {
                     spec.type_code = delete_type(qv.delete_type());
                     spec.value = &[];
                 }
             }
-            check_lengths(&spec)?;
-            cell::tag::check(spec.tags)?;
+            spec.check_lengths().map_err(illegal_cell)?;
+            cell::tag::check(spec.tags).map_err(illegal_cell)?;
             specs.push(spec);
         }
     }
     Ok(CellBlock::from_specs(specs))
+}
+
+fn illegal_cell(error: cell::CellError) -> ConvertError {
+    ConvertError::malformed("MutationProto.column_value", error.to_string())
 }
 
 fn delete_type(delete_type: DeleteType) -> u8 {
@@ -214,7 +219,7 @@ fn with_ttl(cells: &CellBlock, ttl_ms: i64) -> Result<CellBlock> {
             value: cell.value(),
             tags: &tags,
         };
-        check_lengths(&spec)?;
+        spec.check_lengths().map_err(illegal_cell)?;
         out.push_spec(&spec, SeqId(0));
     }
     Ok(out.into_block())
@@ -229,12 +234,10 @@ pub fn condition(condition: &pb::Condition) -> Result<Condition> {
         Some(wire_filter) => ConditionTest::Filter(Arc::new(filter(wire_filter)?)),
         None => {
             let op = condition.compare_type.map_or(Ok(pb::CompareType::Less), pb::CompareType::try_from);
-            let op = op.map_err(|_| Exception::do_not_retry("unknown compare_type"))?;
-            let null = || Exception::thrown("java.lang.NullPointerException", "no comparator");
+            let op = op.map_err(|_| ConvertError::malformed("Condition.compare_type", "unknown compare_type"))?;
+            let null = || ConvertError::new(ConvertErrorKind::NullArgument, "Condition.comparator", "no comparator");
             let value = comparator(condition.comparator.as_ref().ok_or_else(null)?)
-                .map_err(|error| {
-                    Exception::thrown("org.apache.hadoop.hbase.exceptions.DeserializationException", error)
-                })?
+                .map_err(|error| error.with_kind(ConvertErrorKind::IllegalComparator))?
                 .value_bytes();
             ConditionTest::Value {
                 family: condition.family.clone().unwrap_or_default(),

@@ -9,8 +9,9 @@ use model::read::Columns;
 use model::{Get, MobRead, Scan, TimeRange};
 use proto::pb;
 
-use super::{Filters, Result, filter, illegal, required, time_range};
-use crate::{Exception, Kind};
+use super::{Filters, filter, time_range};
+use crate::error::Result;
+use crate::{ConvertError, ConvertErrorKind};
 
 const ISOLATION_LEVEL: &str = "_isolationlevel_";
 const RAW: &str = "_raw_";
@@ -30,8 +31,9 @@ pub fn get(get: pb::Get) -> Result<Get> {
 pub fn get_of(get: pb::Get, filters: &mut Filters) -> Result<Get> {
     if get.closest_row_before() {
         // asynchbase knows a server without this operation by the class.
-        return Err(Exception::new(
-            Kind::UnknownProtocol,
+        return Err(ConvertError::new(
+            ConvertErrorKind::RemovedOperation,
+            "Get.closest_row_before",
             "Is this a pre-hbase-1.0.0 or asynchbase client? Client is invoking getClosestRowBefore removed in \
              hbase-2.0.0 replaced by reverse Scan.",
         ));
@@ -62,9 +64,10 @@ pub fn get_of(get: pb::Get, filters: &mut Filters) -> Result<Get> {
 pub fn scan(scan: pb::Scan) -> Result<Scan> {
     let start_row = scan.start_row.clone().unwrap_or_default();
     let stop_row = scan.stop_row.clone().unwrap_or_default();
-    for (row, what) in [(&start_row, "startRow"), (&stop_row, "stopRow")] {
+    for (row, at, what) in [(&start_row, "Scan.start_row", "startRow"), (&stop_row, "Scan.stop_row", "stopRow")] {
         if row.len() > cell::MAX_ROW_LENGTH {
-            return Err(illegal(format!("{what}'s length must be less than or equal to {}", cell::MAX_ROW_LENGTH)));
+            let message = format!("{what}'s length must be less than or equal to {}", cell::MAX_ROW_LENGTH);
+            return Err(ConvertError::illegal(at, message));
         }
     }
     // Clients before 2.0 mean a Get by equal rows and do not say whether the last one is included.
@@ -72,8 +75,9 @@ pub fn scan(scan: pb::Scan) -> Result<Scan> {
     let filter = scan.filter.as_ref().map(filter).transpose()?;
     let batch = limit(scan.batch_size).filter(|b| *b > 0);
     if batch.is_some() && filter.as_ref().is_some_and(|f| has_filter_row(f, scan.reversed())) {
-        return Err(Exception::thrown(
-            "org.apache.hadoop.hbase.filter.IncompatibleFilterException",
+        return Err(ConvertError::new(
+            ConvertErrorKind::IncompatibleFilter,
+            "Scan.filter",
             "Cannot set batch on a scan using a filter that returns true for filter.hasFilterRow",
         ));
     }
@@ -119,11 +123,11 @@ fn has_filter_row(filter: &filter::Filter, reversed: bool) -> bool {
 /// It is empty or too long.
 pub fn check_row(row: &[u8]) -> Result<()> {
     if row.is_empty() {
-        return Err(illegal("Row length is 0"));
+        return Err(ConvertError::illegal("row", "Row length is 0"));
     }
     if row.len() > cell::MAX_ROW_LENGTH {
         let message = format!("Row length {} is > {}", row.len(), cell::MAX_ROW_LENGTH);
-        return Err(illegal(message));
+        return Err(ConvertError::illegal("row", message));
     }
     Ok(())
 }
@@ -150,7 +154,8 @@ fn read_uncommitted(attributes: &[pb::NameBytesPair]) -> bool {
 /// Versions travel unsigned, but HBase's are Java's `int`.
 fn versions(value: u32) -> Result<u32> {
     if value == 0 || value > i32::MAX as u32 {
-        return Err(Exception::io("maxVersions must be positive"));
+        let message = "maxVersions must be positive";
+        return Err(ConvertError::new(ConvertErrorKind::IllegalVersions, "Get.max_versions", message));
     }
     Ok(value)
 }
@@ -181,8 +186,5 @@ fn columns(columns: Vec<pb::Column>) -> Columns {
 }
 
 fn family_time_ranges(ranges: Vec<pb::ColumnFamilyTimeRange>) -> Result<BTreeMap<Bytes, TimeRange>> {
-    ranges
-        .into_iter()
-        .map(|r| Ok((required(Some(r.column_family), "column_family")?, time_range(&r.time_range)?)))
-        .collect()
+    ranges.into_iter().map(|r| Ok((r.column_family, time_range(&r.time_range)?))).collect()
 }
