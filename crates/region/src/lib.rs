@@ -59,4 +59,4 @@ pub use scan::region_scanner::RegionScanner;
 pub use settings::RegionSettings;
 pub use stats::{RegionStats, StoreStats};
 pub use store_file::{StoreFile, reference_bytes};
-pub use write::{Applied, Checked, Written};
+pub use write::{Applied, Checked, Written, effort_units};

@@ -11,9 +11,8 @@ use crate::commit::Commit;
 use crate::error::{ErrorKind, RegionError, Result};
 use crate::region::Region;
 use crate::row_lock::RowSet;
-use base::{SeqId, TimestampMs};
+use base::{EffortBudget, ReadMode, SeqId, TimestampMs};
 use cell::{CellBuffer, CellIter};
-use hfile::Residency;
 use memstore::{Growth, Segment};
 use model::{Condition, Durability, Mutation, MutationKind, Nonce};
 use prepare::Prepared;
@@ -81,7 +80,7 @@ impl Region {
                 }
                 results.push(verdict.map(|()| None));
             }
-            let outcome = self.write_group(group, set, &mut results[at..], None, Residency::MayRead, &mut commit);
+            let outcome = self.write_group(group, set, &mut results[at..], None, ReadMode::UNPACED, &mut commit);
             if let Err(error) = outcome {
                 // The log refused the entry: what was written before stays written, the rest was not tried.
                 for result in &mut results[at..] {
@@ -104,27 +103,28 @@ impl Region {
     /// # Errors
     /// The first mutation that is refused; nothing is written then.
     pub fn mutate_rows(&self, mutations: &[Mutation], nonce: Option<Nonce>) -> Result<Written> {
-        self.mutate_rows_with(mutations, nonce, Residency::MayRead)
+        self.mutate_rows_with(mutations, nonce, ReadMode::UNPACED)
     }
 
-    /// As [`Region::mutate_rows`]; with [`Residency::CachedOnly`] it never touches a file.
+    /// As [`Region::mutate_rows`]; from memory it never touches a file, and does no more than its budget allows.
     ///
     /// # Errors
-    /// [`RegionError::WouldBlock`]: nothing was written, the same call may be made again with [`Residency::MayRead`].
+    /// [`RegionError::WouldBlock`]: nothing was written, the same call may be made again where it may read.
     pub fn mutate_rows_with(
         &self,
         mutations: &[Mutation],
         nonce: Option<Nonce>,
-        residency: Residency,
+        mode: ReadMode<'_>,
     ) -> Result<Written> {
         self.check_writable()?;
+        afford(mutations, mode)?;
         let mut set = RowSet::default();
         for mutation in mutations {
             self.validate(mutation)?;
             set.add(&mutation.row);
         }
         let (result, commit) = self
-            .write_atomically(mutations, set, Atomic { nonce, ..Atomic::default() }, residency)?
+            .write_atomically(mutations, set, Atomic { nonce, ..Atomic::default() }, mode)?
             .expect("there is no condition");
         self.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);
         Ok(Written { result, commit })
@@ -156,21 +156,22 @@ impl Region {
         mutations: &[Mutation],
         nonce: Option<Nonce>,
     ) -> Result<Checked> {
-        self.check_and_mutate_with(condition, mutations, nonce, Residency::MayRead)
+        self.check_and_mutate_with(condition, mutations, nonce, ReadMode::UNPACED)
     }
 
-    /// As [`Region::check_and_mutate`]; with [`Residency::CachedOnly`] it never touches a file.
+    /// As [`Region::check_and_mutate`]; from memory it never touches a file, and does no more than its budget allows.
     ///
     /// # Errors
-    /// [`RegionError::WouldBlock`]: nothing was written, the same call may be made again with [`Residency::MayRead`].
+    /// [`RegionError::WouldBlock`]: nothing was written, the same call may be made again where it may read.
     pub fn check_and_mutate_with(
         &self,
         condition: &Condition,
         mutations: &[Mutation],
         nonce: Option<Nonce>,
-        residency: Residency,
+        mode: ReadMode<'_>,
     ) -> Result<Checked> {
         self.check_writable()?;
+        afford(mutations, mode)?;
         if mutations.iter().any(|mutation| mutation.row != condition.row) {
             return Err(RegionError::DoNotRetry("Action's getRow must match".into()));
         }
@@ -179,7 +180,7 @@ impl Region {
         set.add(&condition.row);
         let conditions = std::slice::from_ref(condition);
         let atomic = Atomic { nonce, conditions, stamp_after_seen: true };
-        let checked = self.write_checked(mutations, set, atomic, residency)?;
+        let checked = self.write_checked(mutations, set, atomic, mode)?;
         self.counters.writes.fetch_add(1, Ordering::Relaxed);
         Ok(checked)
     }
@@ -211,7 +212,7 @@ impl Region {
         }
         self.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);
         let atomic = Atomic { nonce, conditions, stamp_after_seen: false };
-        self.write_checked(mutations, set, atomic, Residency::MayRead)
+        self.write_checked(mutations, set, atomic, ReadMode::UNPACED)
     }
 
     fn write_checked(
@@ -219,9 +220,9 @@ impl Region {
         mutations: &[Mutation],
         set: RowSet,
         atomic: Atomic<'_>,
-        residency: Residency,
+        mode: ReadMode<'_>,
     ) -> Result<Checked> {
-        Ok(match self.write_atomically(mutations, set, atomic, residency)? {
+        Ok(match self.write_atomically(mutations, set, atomic, mode)? {
             Some((result, commit)) => {
                 self.counters.checks_passed.fetch_add(1, Ordering::Relaxed);
                 // Puts and deletes alone have no result, not even an empty one.
@@ -243,13 +244,13 @@ impl Region {
         mutations: &[Mutation],
         set: RowSet,
         atomic: Atomic<'_>,
-        residency: Residency,
+        mode: ReadMode<'_>,
     ) -> Result<Option<(CellBuffer, Commit)>> {
         let mut commit = Commit::new(self.mvcc(), self.poison());
         let mut results: Vec<Result<Option<CellBuffer>>> = mutations.iter().map(|_| Ok(None)).collect();
         let nonce = atomic.nonce.or_else(|| mutations.iter().find_map(|m| m.nonce));
         let atomic = Some(Atomic { nonce, ..atomic });
-        if !self.write_group(mutations, set, &mut results, atomic, residency, &mut commit)? {
+        if !self.write_group(mutations, set, &mut results, atomic, mode, &mut commit)? {
             return Ok(None);
         }
         let mut result = CellBuffer::new();
@@ -291,7 +292,7 @@ impl Region {
         set: RowSet,
         results: &mut [Result<Option<CellBuffer>>],
         atomic: Option<Atomic<'_>>,
-        allowed: Residency,
+        allowed: ReadMode<'_>,
         commit: &mut Commit,
     ) -> Result<bool> {
         let all_or_nothing = atomic.is_some();
@@ -300,19 +301,25 @@ impl Region {
             atomic.as_ref().is_some_and(|a| !a.conditions.is_empty()) || group.iter().any(reads_before_writing);
         loop {
             attempt += 1;
-            let residency = if needs_read && attempt <= MEMORY_ATTEMPTS { Residency::CachedOnly } else { allowed };
+            let unlimited = EffortBudget::new(u64::MAX);
+            let mode = match allowed {
+                ReadMode::MayRead(_) if needs_read && attempt <= MEMORY_ATTEMPTS => ReadMode::FromMemory(&unlimited),
+                // Row locks are held: nobody pauses.
+                ReadMode::MayRead(_) => ReadMode::UNPACED,
+                ReadMode::FromMemory(_) => allowed,
+            };
             let guards = self.locks.lock(set);
             let mut prepared = Prepared::new(self.now(), group);
-            let outcome = self.prepare_group(group, results, all_or_nothing, &atomic, residency, &mut prepared);
+            let outcome = self.prepare_group(group, results, all_or_nothing, &atomic, mode, &mut prepared);
             match outcome {
-                Err(RegionError::WouldBlock) if residency == Residency::CachedOnly => {
+                Err(RegionError::WouldBlock) if matches!(mode, ReadMode::FromMemory(_)) => {
                     drop(guards);
-                    if allowed == Residency::CachedOnly {
+                    if matches!(allowed, ReadMode::FromMemory(_)) {
                         return Err(RegionError::WouldBlock);
                     }
                     // Bring the blocks into memory without holding anybody up, then look again under the locks.
                     let mut dry = Prepared::new(self.now(), group);
-                    self.prepare_group(group, results, all_or_nothing, &atomic, Residency::MayRead, &mut dry)?;
+                    self.prepare_group(group, results, all_or_nothing, &atomic, allowed, &mut dry)?;
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -341,11 +348,11 @@ impl Region {
         results: &[Result<Option<CellBuffer>>],
         all_or_nothing: bool,
         atomic: &Option<Atomic<'_>>,
-        residency: Residency,
+        mode: ReadMode<'_>,
         prepared: &mut Prepared,
     ) -> Result<bool> {
         for condition in atomic.iter().flat_map(|atomic| atomic.conditions) {
-            let (holds, seen_timestamp) = self.check_condition(condition, residency)?;
+            let (holds, seen_timestamp) = self.check_condition(condition, mode)?;
             if !holds {
                 return Ok(false);
             }
@@ -368,7 +375,7 @@ impl Region {
                 continue;
             }
             let (run_len, cells) = (prepared.run.len(), prepared.cells);
-            match self.prepare(mutation, residency, prepared) {
+            match self.prepare(mutation, mode, prepared) {
                 Ok(result) => {
                     if let Some((logged, count)) = &mut prepared.logged
                         && !skips(mutation)
@@ -531,6 +538,27 @@ struct Atomic<'a> {
     /// Whether the write is stamped no earlier than what the conditions saw: checkAndMutate promises it, the endpoint
     /// for several rows does not.
     stamp_after_seen: bool,
+}
+
+/// What one written cell counts: its copies into log and memstore, its place there.
+const UNITS_OF_A_WRITTEN_CELL: u64 = 4;
+
+/// What writing `mutations` counts of an effort budget, without what they read.
+pub fn effort_units(mutations: &[Mutation]) -> u64 {
+    let of_one = |mutation: &Mutation| {
+        let cells = mutation.cells.len().max(1) as u64;
+        cells * UNITS_OF_A_WRITTEN_CELL + mutation.cells.bytes().len() as u64 / base::effort::BYTES_PER_UNIT
+    };
+    mutations.iter().map(of_one).sum()
+}
+
+/// # Errors
+/// Writing `mutations` alone is more than is left of the budget.
+fn afford(mutations: &[Mutation], mode: ReadMode<'_>) -> Result<()> {
+    match mode {
+        ReadMode::FromMemory(budget) if !budget.spend(effort_units(mutations)) => Err(RegionError::WouldBlock),
+        ReadMode::FromMemory(_) | ReadMode::MayRead(_) => Ok(()),
+    }
 }
 
 /// Whether the mutation's cells depend on what the row holds.

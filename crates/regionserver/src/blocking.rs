@@ -3,6 +3,7 @@
 
 use crate::handlers::Answer;
 use crate::server::RegionServer;
+use base::effort::NETWORK_THREAD_UNITS;
 use base::{Interrupted, PausePoint};
 use region::Region;
 use rpc::exception::{Exception, Kind};
@@ -37,18 +38,32 @@ fn lane_of(region: &Region, priority: u32, ordinary: LaneName) -> LaneName {
 
 /// A request with more bytes is decoded and carried out on a lane: a network thread would be held up by it.
 pub(crate) const LARGE_REQUEST_BYTES: usize = 128 * 1024;
+/// The same for one that takes so much when it is decoded, beyond its own bytes: some hundred actions.
+const LARGE_DECODED_BYTES: usize = 256 * 1024;
 
-/// A call that is answered now or promised an answer, on a network thread or where somebody has taken it on already.
+/// Whether decoding the request alone is too much for a network thread.
+pub(crate) fn is_large(call: &Call) -> bool {
+    call.size_bytes > LARGE_REQUEST_BYTES || call.decoded_bytes() > LARGE_DECODED_BYTES
+}
+
+/// A call that is answered now or promised an answer, on a network thread or on a lane, where it has been taken on already.
 pub(crate) struct Promiser<'a> {
     pub call: &'a Call,
     /// Taken on before.
     taken: Option<Responder>,
+    /// Where it pauses, on a lane.
+    pub pause: Option<&'a dyn PausePoint>,
 }
 
 impl<'a> Promiser<'a> {
     /// Nobody has taken the call on yet.
     pub(crate) fn new(call: &'a Call) -> Promiser<'a> {
-        Promiser { call, taken: None }
+        Promiser { call, taken: None, pause: None }
+    }
+
+    /// Whether work of `units` of effort may be done here.
+    pub(crate) fn affords(&self, units: u64) -> bool {
+        self.pause.is_some() || units <= NETWORK_THREAD_UNITS
     }
 
     /// Takes the call on. At most once.
@@ -70,22 +85,24 @@ fn info_of(call: &Call) -> JobInfo {
     }
 }
 
-/// Has a large request decoded and carried out on the lane of writes by `work`, as it would be on a network thread.
+/// Has a large request decoded and carried out by `work` on a lane for such calls, as it would be on a network thread.
 pub(crate) fn large_on_lane(
     server: &Arc<RegionServer>,
     call: Call,
+    ordinary: LaneName,
     work: impl FnOnce(&Arc<RegionServer>, &mut Promiser<'_>) -> Answer + Send + 'static,
 ) -> Outcome {
     let (at, info, runtime) = (server.clone(), info_of(&call), Handle::current());
     let responder = call.responder();
-    let lane = if call.priority > MOST_ORDINARY_PRIORITY { LaneName::Meta } else { LaneName::Write };
+    let lane = if call.priority > MOST_ORDINARY_PRIORITY { LaneName::Meta } else { ordinary };
     let job: scheduler::Job = Box::new(move |run| {
-        if let Err(dropped) = run {
-            return responder.answer(Err(exception_of(dropped, &at.name().to_string())));
-        }
+        let pause = match run {
+            Ok(pause) => pause,
+            Err(dropped) => return responder.answer(Err(exception_of(dropped, &at.name().to_string()))),
+        };
         // What asks for the runtime's timers finds them.
         let _entered = runtime.enter();
-        let mut promiser = Promiser { call: &call, taken: Some(responder) };
+        let mut promiser = Promiser { call: &call, taken: Some(responder), pause: Some(pause) };
         let outcome = work(&at, &mut promiser).unwrap_or_else(Outcome::from);
         // What it put into the log waits for nobody else's calls.
         at.logs().into_iter().for_each(|log| log.push());

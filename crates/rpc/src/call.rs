@@ -108,6 +108,11 @@ impl Call {
         (call, direct)
     }
 
+    /// What it is estimated to take when it is decoded, beyond its own bytes.
+    pub fn decoded_bytes(&self) -> usize {
+        self.held_bytes.saturating_sub(self.size_bytes)
+    }
+
     /// Takes it on to answer this call later, from any thread; the handler then returns [`Outcome::Promised`]. At most once.
     pub fn responder(&self) -> Responder {
         self.inbox.responder(self.id, self.held_bytes)

@@ -189,7 +189,7 @@ impl Region {
     }
 
     fn get_with(&self, get: &Get, from: usize, out: &mut CellBuffer, mode: ReadMode<'_>) -> Result<()> {
-        let result = self.read_row_with(get, None, mode, out);
+        let result = self.read_row(get, None, mode, out);
         match result {
             Ok(()) => self.counters.reads.add(1),
             Err(_) => out.truncate(from),
@@ -229,26 +229,15 @@ impl Region {
         Ok(!out.is_empty())
     }
 
-    /// Reads one row. `read_point` overrides what the Get asks for.
+    /// Reads one row in `mode`. `read_point` overrides what the Get asks for.
     pub(crate) fn read_row(
         &self,
         get: &Get,
         read_point: impl Into<Option<ReadPoint>>,
-        residency: Residency,
-        out: &mut CellBuffer,
-    ) -> Result<()> {
-        let budget = EffortBudget::of_network_thread();
-        self.read_row_with(get, read_point.into(), mode_of(residency, &budget), out)
-    }
-
-    /// As [`Region::read_row`], in `mode`.
-    fn read_row_with(
-        &self,
-        get: &Get,
-        read_point: Option<ReadPoint>,
         mode: ReadMode<'_>,
         out: &mut CellBuffer,
     ) -> Result<()> {
+        let read_point = read_point.into();
         let (residency, budget, pause) = parts_of(mode)?;
         let (from, from_bytes) = (out.len(), out.byte_len());
         if self.read_point_row(get, read_point, residency, out)? {

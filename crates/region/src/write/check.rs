@@ -2,16 +2,15 @@
 
 use crate::error::Result;
 use crate::region::Region;
-use base::ReadPoint;
+use base::{ReadMode, ReadPoint};
 use cell::CellBuffer;
 use filter::CompareOp;
-use hfile::Residency;
 use model::mutation::ConditionTest;
 use model::{Condition, Get};
 
 impl Region {
     /// Whether the condition holds, and the timestamp of the cell that was looked at (0 without one).
-    pub(super) fn check_condition(&self, condition: &Condition, residency: Residency) -> Result<(bool, i64)> {
+    pub(super) fn check_condition(&self, condition: &Condition, mode: ReadMode<'_>) -> Result<(bool, i64)> {
         let mut get = Get::new(condition.row.clone());
         get.time_range = condition.time_range;
         match &condition.test {
@@ -24,7 +23,7 @@ impl Region {
             ConditionTest::Filter(filter) => get.filter = Some(filter.clone()),
         }
         let mut found = CellBuffer::new();
-        self.read_row(&get, ReadPoint::ALL, residency, &mut found)?;
+        self.read_row(&get, ReadPoint::ALL, mode, &mut found)?;
         let first = (!found.is_empty()).then(|| found.get(0));
         let seen_timestamp = first.map_or(0, |cell| cell.timestamp());
         let ConditionTest::Value { op, comparator, .. } = &condition.test else {

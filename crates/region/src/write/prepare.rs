@@ -3,10 +3,9 @@
 
 use crate::error::{RegionError, Result};
 use crate::region::Region;
-use base::{ReadPoint, SeqId};
+use base::{ReadMode, ReadPoint, SeqId};
 use cell::print::Binary;
 use cell::{CellBuffer, CellRef, CellSpec, CellType, tag};
-use hfile::Residency;
 use model::{Get, Mutation, MutationKind};
 use std::collections::BTreeMap;
 
@@ -174,7 +173,7 @@ impl Region {
     pub(super) fn prepare(
         &self,
         mutation: &Mutation,
-        residency: Residency,
+        mode: ReadMode<'_>,
         prepared: &mut Prepared,
     ) -> Result<Option<CellBuffer>> {
         match mutation.kind {
@@ -202,7 +201,7 @@ impl Region {
                 Ok(None)
             }
             MutationKind::Delete => {
-                let mut newest = self.newest_versions(mutation, residency)?;
+                let mut newest = self.newest_versions(mutation, mode)?;
                 for cell in &mutation.cells {
                     prepared.touch(self.store_index(cell.family()));
                     let version = match deletes_latest_version(cell) {
@@ -213,7 +212,7 @@ impl Region {
                 }
                 Ok(None)
             }
-            MutationKind::Append | MutationKind::Increment => self.prepare_change(mutation, residency, prepared),
+            MutationKind::Append | MutationKind::Increment => self.prepare_change(mutation, mode, prepared),
         }
     }
 
@@ -222,7 +221,7 @@ impl Region {
     fn newest_versions<'m>(
         &self,
         mutation: &'m Mutation,
-        residency: Residency,
+        mode: ReadMode<'_>,
     ) -> Result<BTreeMap<Column<'m>, std::vec::IntoIter<i64>>> {
         let mut wanted: BTreeMap<Column<'m>, u32> = BTreeMap::new();
         for cell in mutation.cells.iter().filter(|cell| deletes_latest_version(*cell)) {
@@ -237,7 +236,7 @@ impl Region {
             get.columns.insert(family, vec![qualifier]);
             get.max_versions = count;
             found.clear();
-            self.read_row(&get, ReadPoint::ALL, residency, &mut found)?;
+            self.read_row(&get, ReadPoint::ALL, mode, &mut found)?;
             let timestamps: Vec<i64> = found.iter_from(0).map(|cell| cell.timestamp()).collect();
             newest.insert(column, timestamps.into_iter());
         }
@@ -247,7 +246,7 @@ impl Region {
     fn prepare_change(
         &self,
         mutation: &Mutation,
-        residency: Residency,
+        mode: ReadMode<'_>,
         prepared: &mut Prepared,
     ) -> Result<Option<CellBuffer>> {
         let mut get = Get::new(mutation.row.clone());
@@ -261,7 +260,7 @@ impl Region {
             columns.dedup();
         }
         let mut old = CellBuffer::new();
-        self.read_row(&get, ReadPoint::ALL, residency, &mut old)?;
+        self.read_row(&get, ReadPoint::ALL, mode, &mut old)?;
 
         // HBase answers in the order of families and columns.
         let mut deltas: Vec<CellRef<'_>> = mutation.cells.iter().collect();

@@ -13,6 +13,7 @@ mod multi_row;
 mod row_count;
 mod walk;
 
+use crate::blocking::{LARGE_REQUEST_BYTES, on_lane};
 use crate::handlers::{RegionService, find_region};
 use crate::server::RegionServer;
 use bytes::Bytes;
@@ -23,6 +24,7 @@ use region::Region;
 use rpc::Call;
 use rpc::exception::{Exception, Kind};
 use rpc::service::{Answer, Response};
+use scheduler::LaneName;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -77,11 +79,13 @@ pub(crate) async fn run(
     match method {
         Method::MultiRowMutationMutateRows => {
             server.counts.writes.fetch_add(1, Ordering::Relaxed);
-            named(&multi_row::mutate_rows(server, region, decode(method, request)?).await?)
+            let decoded = decoded(server, region, request, move |request| multi_row::decode(decode(method, request)?));
+            named(&multi_row::mutate_rows(server, region, decoded.await?).await?)
         }
         Method::BulkDeleteDelete => {
             server.counts.writes.fetch_add(1, Ordering::Relaxed);
-            named(&bulk_delete::delete(server, region, decode(method, request)?).await?)
+            let decoded = decoded(server, region, request, move |request| decode(method, request));
+            named(&bulk_delete::delete(server, region, decoded.await?).await?)
         }
         Method::RowCountGetRowCount | Method::RowCountGetKeyValueCount => {
             server.counts.reads.add(1);
@@ -97,10 +101,24 @@ pub(crate) async fn run(
         | Method::AggregateGetStd
         | Method::AggregateGetMedian => {
             server.counts.reads.add(1);
-            named(&aggregate::aggregate(server, region, method, decode(method, request)?, deadline_us).await?)
+            let decoded = decoded(server, region, request, move |request| decode(method, request));
+            named(&aggregate::aggregate(server, region, method, decoded.await?, deadline_us).await?)
         }
         _ => Err(Exception::unsupported(method.info())),
     }
+}
+
+/// What `decode` makes of a request: a large one on a lane, as it would hold up a network thread.
+async fn decoded<T: Send + 'static>(
+    server: &RegionServer,
+    region: &Region,
+    request: Bytes,
+    decode: impl FnOnce(Bytes) -> Result<T, Exception> + Send + 'static,
+) -> Result<T, Exception> {
+    if request.len() <= LARGE_REQUEST_BYTES {
+        return decode(request);
+    }
+    on_lane(server, region, LaneName::Write, None, move |_| decode(request)).await?
 }
 
 /// A message of an endpoint, and HBase's class of it, which is what the client reads first.

@@ -13,6 +13,27 @@ use region::Region;
 use rpc::exception::Exception;
 use std::sync::Arc;
 
+/// Rows to be written together, if all conditions hold.
+pub(super) struct Rows {
+    mutations: Vec<Mutation>,
+    conditions: Vec<Condition>,
+    nonce: Option<Nonce>,
+}
+
+/// # Errors
+/// What cannot be understood.
+pub(super) fn decode(request: pb::MutateRowsRequest) -> Result<Rows, Exception> {
+    let mut mutations = Vec::with_capacity(request.mutation_request.len());
+    for mutation in request.mutation_request {
+        mutations.push(from_proto::mutation(mutation, &mut Cells::default(), None)?);
+    }
+    let conditions = request.condition.iter().map(condition).collect::<Result<Vec<Condition>, Exception>>()?;
+    // Logged with the entry, as in HBase, which does not look for earlier tries of this call either.
+    let number = request.nonce.filter(|number| *number != 0);
+    let nonce = number.map(|number| Nonce { group: request.nonce_group.unwrap_or(0), number });
+    Ok(Rows { mutations, conditions, nonce })
+}
+
 /// Writes all or nothing; whether the conditions held.
 ///
 /// # Errors
@@ -21,20 +42,12 @@ use std::sync::Arc;
 pub(super) async fn mutate_rows(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
-    request: pb::MutateRowsRequest,
+    Rows { mutations, conditions, nonce }: Rows,
 ) -> Result<pb::MutateRowsResponse, Exception> {
-    let mut mutations = Vec::with_capacity(request.mutation_request.len());
-    for mutation in request.mutation_request {
-        mutations.push(from_proto::mutation(mutation, &mut Cells::default(), None)?);
-    }
     check_rows(region, &mutations)?;
-    let conditions = request.condition.iter().map(condition).collect::<Result<Vec<Condition>, Exception>>()?;
     if let Some(delay) = admission(server, region)? {
         tokio::time::sleep(delay).await;
     }
-    // Logged with the entry, as in HBase, which does not look for earlier tries of this call either.
-    let number = request.nonce.filter(|number| *number != 0);
-    let nonce = number.map(|number| Nonce { group: request.nonce_group.unwrap_or(0), number });
     let write = move |region: &Arc<Region>| {
         let checked = region.check_and_mutate_rows(&conditions, &mutations, nonce)?;
         Ok((checked.processed, checked.commit))

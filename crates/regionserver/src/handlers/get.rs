@@ -1,7 +1,7 @@
 //! Get: answered at once from memory, or on the blocking pool when a file must be read.
 
 use super::{Answer, find_region};
-use crate::blocking::{Promiser, read_on_lane};
+use crate::blocking::{Promiser, is_large, large_on_lane, read_on_lane};
 use crate::errors::exception_of;
 use crate::server::RegionServer;
 use base::{EffortBudget, ReadMode};
@@ -13,12 +13,21 @@ use proto::pb;
 use region::{Region, RegionError};
 use rpc::exception::{Exception, Kind};
 use rpc::{Call, CallResult, Outcome, Reply};
+use scheduler::LaneName;
 use std::sync::Arc;
 
 /// Room made for a row: most fit, and what is too much is given back when the reply has been copied. Bytes, and cells.
 const FORESEEN: (usize, usize) = (2048, 16);
 
 pub(super) fn get(server: &Arc<RegionServer>, call: Call) -> Answer {
+    if is_large(&call) {
+        return Ok(large_on_lane(server, call, LaneName::Read, get_at_once));
+    }
+    get_at_once(server, &mut Promiser::new(&call))
+}
+
+fn get_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Answer {
+    let call = promiser.call;
     let request: pb::GetRequest = call.decode()?;
     let region = find_region(server, &request.region)?;
     refuse_closest_row_before(&request.get)?;
@@ -33,7 +42,7 @@ pub(super) fn get(server: &Arc<RegionServer>, call: Call) -> Answer {
         }
     }
     let (at, target) = (server.clone(), region.clone());
-    Ok(read_on_lane(server, &region, &mut Promiser::new(&call), move |pause| {
+    Ok(read_on_lane(server, &region, promiser, move |pause| {
         answer(&at, read(&target, &get, has_codec, ReadMode::MayRead(pause)))
     }))
 }

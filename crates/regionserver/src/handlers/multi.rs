@@ -9,7 +9,7 @@ use super::get::{is_costly, read_result, refuse_closest_row_before};
 use super::multi_answer::{RegionAnswer, encode};
 use super::mutate::{begin_nonce, check, count, promise, reads_files, settle, settled, written};
 use super::{Answer, admission, find_region};
-use crate::blocking::{LARGE_REQUEST_BYTES, Promiser, large_on_lane, on_lane, read_on_lane};
+use crate::blocking::{Promiser, is_large, large_on_lane, on_lane, read_on_lane};
 use crate::endpoints;
 use crate::errors::exception_of;
 use crate::server::RegionServer;
@@ -95,8 +95,8 @@ fn succeeded(index: u32) -> pb::ResultOrException {
 }
 
 pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
-    if call.size_bytes > LARGE_REQUEST_BYTES {
-        return Ok(large_on_lane(server, call, multi_at_once));
+    if is_large(&call) {
+        return Ok(large_on_lane(server, call, LaneName::Write, multi_at_once));
     }
     multi_at_once(server, &mut Promiser::new(&call))
 }
@@ -124,7 +124,7 @@ fn multi_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Ans
     }
     let size_limit = server.most_reply_bytes() as usize;
     let answering = Answering { has_codec: call.has_codec(), cells: CellBuffer::new(), inline_bytes: 0, size_limit };
-    if delay.is_none() && work.iter().all(is_plain_writes) {
+    if delay.is_none() && work.iter().all(is_plain_writes) && promiser.affords(work.iter().map(effort_units).sum()) {
         return Ok(puts(server, work, promiser));
     }
     if delay.is_none() && work.iter().all(is_gets) {
@@ -275,6 +275,16 @@ fn is_plain_writes(work: &Work) -> bool {
         }),
         Work::Atomic { .. } => false,
     }
+}
+
+/// What applying plain writes costs.
+fn effort_units(work: &Work) -> u64 {
+    let Work::Batch(_, actions) = work else { return 0 };
+    let of_action = |(_, action): &(u32, Action)| match action {
+        Action::Write(mutation) => region::effort_units(std::slice::from_ref(mutation)),
+        Action::Get(_) | Action::Service(_) | Action::Bad(_) => 0,
+    };
+    actions.iter().map(of_action).sum()
 }
 
 fn is_gets(work: &Work) -> bool {

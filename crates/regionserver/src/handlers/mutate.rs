@@ -2,15 +2,15 @@
 
 use super::get::place_result;
 use super::{Answer, admission, find_region};
-use crate::blocking::{LARGE_REQUEST_BYTES, Promiser, large_on_lane, on_lane};
+use crate::blocking::{Promiser, is_large, large_on_lane, on_lane};
 use crate::errors::exception_of;
 use crate::nonces::{Begin, Running};
 use crate::server::RegionServer;
-use base::{PausePoint, ReadMode};
+use base::{EffortBudget, PausePoint, ReadMode};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
 use convert::from_proto::{self, Cells};
-use hfile::Residency;
+use model::mutation::ConditionTest;
 use model::{Condition, Get, Mutation, MutationKind, Nonce};
 use proto::pb;
 use region::{Commit, Region, RegionError, Written};
@@ -25,8 +25,8 @@ use tokio::sync::oneshot;
 const PROCESSED: &[u8] = b"\x10\x01";
 
 pub(super) fn mutate(server: &Arc<RegionServer>, call: Call) -> Answer {
-    if call.size_bytes > LARGE_REQUEST_BYTES {
-        return Ok(large_on_lane(server, call, mutate_at_once));
+    if is_large(&call) {
+        return Ok(large_on_lane(server, call, LaneName::Write, mutate_at_once));
     }
     mutate_at_once(server, &mut Promiser::new(&call))
 }
@@ -53,7 +53,8 @@ fn mutate_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> An
     // What needs nothing but memory is applied here, and only its log entry is waited for.
     let mut begun = None;
     if delay.is_none() {
-        if condition.is_none() && !reads_files(&mutation) {
+        let units = region::effort_units(std::slice::from_ref(&mutation));
+        if condition.is_none() && !reads_files(&mutation) && promiser.affords(units) {
             return put(server, &region, &mutation, promiser);
         }
         if condition.is_some() || counts {
@@ -143,7 +144,15 @@ enum Changed {
     WouldBlock(Running),
 }
 
-/// Increment, append, or a check with its write, whose nonce has begun: if what it reads is in memory.
+/// Whether one look at a cell may take any time, as in [`super::get::is_costly`].
+fn is_costly(condition: &Condition) -> bool {
+    match &condition.test {
+        ConditionTest::Value { comparator, .. } => comparator.compiled_bytes() > 0,
+        ConditionTest::Filter(filter) => filter.compiled_bytes() > 0,
+    }
+}
+
+/// Increment, append, or a check with its write, whose nonce has begun: if what it reads is in memory, and little.
 fn change_in_memory(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
@@ -153,13 +162,18 @@ fn change_in_memory(
     running: Running,
 ) -> Changed {
     let (mutations, nonce) = (std::slice::from_ref(mutation), mutation.nonce);
+    if condition.is_some_and(is_costly) {
+        return Changed::WouldBlock(running);
+    }
+    let budget = EffortBudget::of_network_thread();
+    let mode = ReadMode::FromMemory(&budget);
     let written = match condition {
         Some(condition) => region
-            .check_and_mutate_with(condition, mutations, nonce, Residency::CachedOnly)
+            .check_and_mutate_with(condition, mutations, nonce, mode)
             .map(|checked| (Some(checked.processed), checked.result, checked.commit)),
-        None => region
-            .mutate_rows_with(mutations, nonce, Residency::CachedOnly)
-            .map(|written| (None, Some(written.result), written.commit)),
+        None => {
+            region.mutate_rows_with(mutations, nonce, mode).map(|written| (None, Some(written.result), written.commit))
+        }
     };
     let (held, result, commit) = match written {
         Ok(written) => written,

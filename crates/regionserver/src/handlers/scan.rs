@@ -2,7 +2,7 @@
 //! memory. Follows: `RSRpcServices#scan`.
 
 use super::{Answer, find_region, is_overdue};
-use crate::blocking::{Promiser, read_on_lane};
+use crate::blocking::{Promiser, is_large, large_on_lane, read_on_lane};
 use crate::errors::exception_of;
 use crate::scanners::ScannerError;
 use crate::server::RegionServer;
@@ -16,6 +16,7 @@ use proto::{Message, pb};
 use region::{ErrorKind, Limits, Reason, Region, RegionError, RegionScanner};
 use rpc::exception::{Exception, Kind};
 use rpc::{Call, CallResult, Outcome, Reply};
+use scheduler::LaneName;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -89,19 +90,12 @@ struct Piece {
 }
 
 pub(super) fn scan(server: &Arc<RegionServer>, call: Call) -> Answer {
-    let request: pb::ScanRequest = call.decode()?;
-    if request.scanner_id.is_none() && request.scan.is_none() {
-        return Err(Exception::do_not_retry("Missing required input: scannerId or scan"));
+    if is_large(&call) {
+        return Ok(large_on_lane(server, call, LaneName::Read, scan_large));
     }
-    if let Some(rows) = request.number_of_rows.filter(|rows| *rows > i32::MAX as u32) {
-        let message = format!("Illegal Capacity: {}", rows as i32);
-        return Err(Exception::thrown("java.lang.IllegalArgumentException", message));
-    }
-    server.counts.reads.add(1);
+    let request = request_of(server, &call)?;
     // Calls that read nothing need no thread of their own.
-    if let Some(id) = request.scanner_id
-        && (request.renew() || (request.close_scanner() && request.number_of_rows == Some(0)))
-    {
+    if let Some(id) = request.scanner_id.filter(|_| reads_nothing(&request)) {
         return Ok(Outcome::Ready(without_reading(server, id, &request)));
     }
     if let Some(id) = request.scanner_id {
@@ -117,9 +111,55 @@ pub(super) fn scan(server: &Arc<RegionServer>, call: Call) -> Answer {
     let (at, call) = (server.clone(), Arc::new(call));
     let kept = call.clone();
     Ok(read_on_lane(server, &region, &mut Promiser::new(&call), move |pause| {
-        let result = begin(&at, &kept, &request, Some(pause));
-        result.unwrap_or_else(|| Err(Exception::io("a scan that may block said that it would")))
+        begin_on_lane(&at, &kept, &request, pause)
     }))
+}
+
+/// A scan whose message alone is too much for a network thread, a long list of filters mostly: on a lane from its beginning.
+fn scan_large(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Answer {
+    let call = promiser.call;
+    let pause = promiser.pause.unwrap_or(&base::effort::Unpaced);
+    let request = request_of(server, call)?;
+    let Some(id) = request.scanner_id else {
+        return Ok(Outcome::Ready(begin_on_lane(server, call, &request, pause)));
+    };
+    if reads_nothing(&request) {
+        return Ok(Outcome::Ready(without_reading(server, id, &request)));
+    }
+    let mut response = pb::ScanResponse::default();
+    let Some(scanner) = next_of(server, id, &request, &mut response)? else { return Ok(Outcome::reply(&over(id))) };
+    let _checked_out = CheckedOut { server: server.clone(), id };
+    let filled = rows(server, call, &request, &scanner, response, Some(pause));
+    Ok(Outcome::Ready(finish(server, call, &request, id, &scanner, filled)))
+}
+
+/// Decodes a request and refuses what cannot be one.
+fn request_of(server: &RegionServer, call: &Call) -> Result<pb::ScanRequest, Exception> {
+    let request: pb::ScanRequest = call.decode()?;
+    if request.scanner_id.is_none() && request.scan.is_none() {
+        return Err(Exception::do_not_retry("Missing required input: scannerId or scan"));
+    }
+    if let Some(rows) = request.number_of_rows.filter(|rows| *rows > i32::MAX as u32) {
+        let message = format!("Illegal Capacity: {}", rows as i32);
+        return Err(Exception::thrown("java.lang.IllegalArgumentException", message));
+    }
+    server.counts.reads.add(1);
+    Ok(request)
+}
+
+/// Whether the call only renews its scanner or closes it.
+fn reads_nothing(request: &pb::ScanRequest) -> bool {
+    request.renew() || (request.close_scanner() && request.number_of_rows == Some(0))
+}
+
+fn begin_on_lane(
+    server: &Arc<RegionServer>,
+    call: &Call,
+    request: &pb::ScanRequest,
+    pause: &dyn PausePoint,
+) -> CallResult {
+    let result = begin(server, call, request, Some(pause));
+    result.unwrap_or_else(|| Err(Exception::io("a scan that may block said that it would")))
 }
 
 /// The next call of an open scanner: for few rows it is tried from memory, as long as that goes well.
