@@ -310,6 +310,21 @@ async fn what_is_not_there_says_so_and_garbage_harms_nobody() {
     assert!(c.refused(Method::MasterGetTableNames, &bomb).await.1.contains("cannot be used"));
 }
 
+/// HBase's `TableDescriptorBuilder` refuses it; here the last of them won.
+#[tokio::test]
+async fn a_family_given_twice_is_refused() {
+    let c = connect(common::fresh().await, "MasterService").await;
+    let mut twice = to_proto::table(&table("twice", &["f"]));
+    twice.column_families.push(twice.column_families[0].clone());
+    let sentence = "Family 'f' already exists so cannot be added";
+    let create = pb::CreateTableRequest { table_schema: twice.clone(), ..Default::default() };
+    assert!(c.refused(Method::MasterCreateTable, &create).await.1.contains(sentence));
+    c.life.create("twice", &["f"], &[]).await;
+    let name = to_proto::table_name(&table_name("twice"));
+    let modify = pb::ModifyTableRequest { table_name: name, table_schema: twice, ..Default::default() };
+    assert!(c.refused(Method::MasterModifyTable, &modify).await.1.contains(sentence));
+}
+
 #[tokio::test]
 async fn the_registry_answers() {
     let c = connect(common::fresh().await, "ClientMetaService").await;

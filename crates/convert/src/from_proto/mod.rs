@@ -9,6 +9,7 @@ mod schema;
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use model::name::DEFAULT_NAMESPACE;
 use model::{RegionInfo, ServerName, TableName, TimeRange};
 use proto::pb;
 
@@ -68,6 +69,8 @@ pub(crate) fn illegal_name(at: &'static str) -> impl FnOnce(model::NameError) ->
 pub fn table_name(name: &pb::TableName) -> Result<TableName> {
     let namespace = utf8(&name.namespace, "TableName.namespace", "the namespace")?;
     let qualifier = utf8(&name.qualifier, "TableName.qualifier", "the table's name")?;
+    // An empty namespace is the default one, as in `TableName#valueOf(ByteBuffer, ByteBuffer)`.
+    let namespace = if namespace.is_empty() { DEFAULT_NAMESPACE } else { namespace };
     TableName::of(namespace, qualifier).map_err(illegal_name("TableName"))
 }
 
@@ -81,24 +84,34 @@ pub fn server_name(name: &pb::ServerName) -> Result<ServerName> {
     Ok(ServerName::new(&name.host_name, port, name.start_code()))
 }
 
+/// Highest id of a read replica. Follows: `MutableRegionInfo`.
+const MAX_REPLICA_ID: u32 = 0xFFFF;
+
 /// A region.
 ///
 /// # Errors
 /// An illegal table name or replica id.
 pub fn region_info(info: &pb::RegionInfo) -> Result<RegionInfo> {
     let table = table_name(&info.table_name)?;
-    let replica = u32::try_from(info.replica_id()).ok().filter(|r| *r <= 0xFFFF).ok_or_else(|| {
-        ConvertError::malformed("RegionInfo.replica_id", format!("no replica id: {}", info.replica_id()))
-    })?;
-    if table.is_meta() {
+    let replica = replica_id(info.replica_id())?;
+    if table.is_meta() && replica == 0 {
         // There is one hbase:meta, whatever the other fields say.
-        return Ok(RegionInfo::with_replica(table, Bytes::new(), Bytes::new(), 1, replica));
+        return Ok(RegionInfo::meta());
     }
     let (start, end) = (info.start_key.clone().unwrap_or_default(), info.end_key.clone().unwrap_or_default());
     let mut region = RegionInfo::with_replica(table, start, end, info.region_id, replica);
     region.offline = info.offline();
     region.split = info.split();
     Ok(region)
+}
+
+fn replica_id(id: i32) -> Result<u32> {
+    let illegal = |message| ConvertError::illegal("RegionInfo.replica_id", message);
+    let id = u32::try_from(id).map_err(|_| illegal(format!("ReplicaId cannot be negative: {id}")))?;
+    if id > MAX_REPLICA_ID {
+        return Err(illegal(format!("ReplicaId cannot be greater than {MAX_REPLICA_ID}")));
+    }
+    Ok(id)
 }
 
 /// Encoded name of the region that is meant. The specifier names it by its full or its encoded name.

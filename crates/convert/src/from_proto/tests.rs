@@ -5,7 +5,7 @@ use crate::to_proto;
 use ::filter::{Comparator, CompareOp};
 use cell::CellType;
 use model::mutation::ConditionTest;
-use model::{Durability, MutationKind, Nonce};
+use model::{Durability, FamilyDescriptor, MutationKind, Nonce};
 use proto::Message;
 use std::path::Path;
 use std::sync::Arc;
@@ -301,11 +301,77 @@ fn descriptors_names_and_regions_survive_the_way_out_and_in() {
     assert!(table_name(&bad).unwrap_err().message().starts_with("Illegal character"));
     let family_name =
         |name: &'static [u8]| pb::ColumnFamilySchema { name: Bytes::from_static(name), ..Default::default() };
-    assert!(family(&family_name(b"a:b")).is_err());
-    let twice = pb::TableSchema {
-        table_name: Some(to_proto::table_name(&info.table)),
-        column_families: vec![family_name(b"f"), family_name(b"f")],
-        ..Default::default()
+    assert_eq!(family(&family_name(b"a:b")).unwrap_err().kind(), ConvertErrorKind::IllegalName);
+}
+
+fn schema_of(families: Vec<pb::ColumnFamilySchema>) -> pb::TableSchema {
+    let name = to_proto::table_name(&TableName::parse("t").unwrap());
+    pb::TableSchema { table_name: Some(name), column_families: families, ..Default::default() }
+}
+
+fn family_schema(attributes: &[(&'static str, &'static str)]) -> pb::ColumnFamilySchema {
+    let pair = |(name, value): &(&'static str, &'static str)| pb::BytesBytesPair {
+        first: Bytes::from_static(name.as_bytes()),
+        second: Bytes::from_static(value.as_bytes()),
     };
-    assert!(table(&twice).is_err());
+    let attributes = attributes.iter().map(pair).collect();
+    pb::ColumnFamilySchema { name: Bytes::from_static(b"f"), attributes, ..Default::default() }
+}
+
+/// `TableDescriptorBuilder#setColumnFamily` refuses it; the last one would win otherwise.
+#[test]
+fn a_family_given_twice_is_refused() {
+    let refused = table(&schema_of(vec![family_schema(&[]), family_schema(&[("VERSIONS", "3")])])).unwrap_err();
+    assert_eq!(refused.kind(), ConvertErrorKind::IllegalArgument);
+    assert_eq!(refused.to_string(), "TableSchema.column_families: Family 'f' already exists so cannot be added");
+}
+
+/// A client may send only what it wants otherwise; HBase's builder starts from its defaults.
+#[test]
+fn a_descriptor_has_hbases_defaults_for_what_the_message_does_not_say() {
+    let f = family(&family_schema(&[("VERSIONS", "3"), ("OWN", "x")])).unwrap();
+    let defaults = FamilyDescriptor::new("f");
+    assert_eq!(f.attributes.len(), defaults.attributes.len() + 1);
+    assert_eq!((f.max_versions(), &f.attributes[&b"BLOCKSIZE"[..]][..]), (3, &b"65536"[..]));
+    let t = table(&schema_of(vec![family_schema(&[])])).unwrap();
+    assert_eq!(&t.attributes[&b"IS_META"[..]][..], b"false");
+}
+
+/// `setValue` and `setConfiguration` take an empty value for a removal.
+#[test]
+fn an_attribute_with_an_empty_value_has_its_default_or_none() {
+    let setting = |name: &str, value: &str| pb::NameStringPair { name: name.into(), value: value.into() };
+    let mut schema = family_schema(&[("VERSIONS", "3"), ("VERSIONS", ""), ("OWN", "")]);
+    schema.configuration = vec![setting("kept", "1"), setting("removed", "")];
+    let f = family(&schema).unwrap();
+    assert_eq!(f.attributes, FamilyDescriptor::new("f").attributes);
+    assert_eq!(f.configuration.keys().collect::<Vec<_>>(), ["kept"]);
+}
+
+#[test]
+fn a_table_without_a_namespace_is_in_the_default_one() {
+    let name = pb::TableName { namespace: Bytes::new(), qualifier: Bytes::from_static(b"t") };
+    assert_eq!(table_name(&name).unwrap(), TableName::parse("t").unwrap());
+}
+
+/// The conversions that servers, files and clients used took different ids for legal.
+#[test]
+fn a_replica_id_is_at_most_65535() {
+    let info = RegionInfo::new(TableName::parse("t").unwrap(), Bytes::new(), Bytes::new(), 7);
+    let with = |id| pb::RegionInfo { replica_id: Some(id), ..to_proto::region_info(&info) };
+    assert_eq!(region_info(&with(0xFFFF)).unwrap().replica_id, 0xFFFF);
+    let refused = |id| region_info(&with(id)).unwrap_err();
+    assert_eq!(refused(0x10000).message(), "ReplicaId cannot be greater than 65535");
+    assert_eq!(refused(-1).kind(), ConvertErrorKind::IllegalArgument);
+    let none = pb::RegionInfo { replica_id: None, ..with(0) };
+    assert_eq!(region_info(&none).unwrap(), info, "the primary by default");
+}
+
+/// Follows: `ProtobufUtil#toRegionInfo`.
+#[test]
+fn hbase_meta_is_one_region_whatever_the_message_says_and_its_replicas_are_as_said() {
+    let strange = pb::RegionInfo { region_id: 9, split: Some(true), ..to_proto::region_info(&RegionInfo::meta()) };
+    assert_eq!(region_info(&strange).unwrap(), RegionInfo::meta());
+    let replica = region_info(&pb::RegionInfo { replica_id: Some(1), ..strange }).unwrap();
+    assert_eq!((replica.region_id, replica.split, replica.replica_id), (9, true, 1));
 }

@@ -153,9 +153,6 @@ fn region_info(data: &[u8]) {
     }
     if let Ok(message) = pb::RegionInfo::decode(data) {
         if let Ok(info) = from_proto::region_info(&message) {
-            assert_eq!(from_proto::region_info(&to_proto::region_info(&info)).expect("what we write we read"), info);
-        }
-        if let Ok(info) = from_proto::region_info(&message) {
             let again = from_proto::region_info(&to_proto::region_info(&info));
             assert_eq!(again.expect("what we write we read"), info);
         }
