@@ -14,12 +14,12 @@ use cell::CellBlock;
 use parking_lot::Mutex;
 use proto::methods::MethodInfo;
 use proto::{Message, pb};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::oneshot;
 
 use crate::frame::{Front, put_frame, split_body, take_delimited, take_frame};
+use crate::transport::Transport;
 use crate::{CellCodec, Compressor};
 
 /// Replies longer than this end the connection.
@@ -119,7 +119,7 @@ pub struct Client {
     options: ClientOptions,
     next_id: AtomicU32,
     state: Arc<Mutex<State>>,
-    writer: tokio::sync::Mutex<OwnedWriteHalf>,
+    writer: tokio::sync::Mutex<Box<dyn AsyncWrite + Send + Unpin>>,
     reader: tokio::task::JoinHandle<()>,
 }
 
@@ -131,7 +131,15 @@ impl Client {
     pub async fn connect(address: SocketAddr, service: &str, options: ClientOptions) -> Result<Self, ClientError> {
         let stream = TcpStream::connect(address).await?;
         crate::socket::prepare(&stream);
-        let (read, mut write) = stream.into_split();
+        Self::over(stream, service, options).await
+    }
+
+    /// As [`Client::connect`], over a stream that is connected already.
+    ///
+    /// # Errors
+    /// The other end does not take the connection's header.
+    pub async fn over<T: Transport>(transport: T, service: &str, options: ClientOptions) -> Result<Self, ClientError> {
+        let (read, mut write) = transport.split();
         let header = pb::ConnectionHeader {
             user_info: Some(pb::UserInformation { effective_user: options.user.clone(), real_user: None }),
             service_name: Some(service.to_owned()),
@@ -151,7 +159,13 @@ impl Client {
         write.write_all(&hello).await?;
         let state = Arc::new(Mutex::new(State::Open(Waiting::new())));
         let reader = tokio::spawn(read_replies(read, state.clone()));
-        Ok(Self { options, next_id: AtomicU32::new(0), state, writer: tokio::sync::Mutex::new(write), reader })
+        Ok(Self {
+            options,
+            next_id: AtomicU32::new(0),
+            state,
+            writer: tokio::sync::Mutex::new(Box::new(write)),
+            reader,
+        })
     }
 
     /// Calls `method` and waits for its reply.
@@ -233,7 +247,7 @@ impl Drop for Client {
     }
 }
 
-async fn read_replies(mut read: OwnedReadHalf, state: Arc<Mutex<State>>) {
+async fn read_replies(mut read: impl AsyncRead + Unpin, state: Arc<Mutex<State>>) {
     let mut buffer = BytesMut::new();
     let reason = loop {
         match take_frame(&mut buffer, MAX_REPLY_BYTES) {

@@ -10,7 +10,8 @@
 //!  2. A peer that is slow, silent or hostile harms its own connection only; what it can hold of the server's memory
 //!     is bounded.
 //!  3. A request either gets exactly one reply, or its connection ends.
-//!  4. Class names of Java exceptions come from one table ([`Kind`]).
+//!  4. Both ends know a connection only as a [`transport::Transport`]: TCP, or a pipe in memory.
+//!  5. Class names of Java exceptions come from one table ([`Kind`]).
 //!
 //! Must not know: what a call means, regions, files. Follows `NettyRpcServer`, `ServerRpcConnection`, `ServerCall`,
 //! `IPCUtil`.
@@ -24,6 +25,7 @@ pub mod server;
 pub mod service;
 pub mod settings;
 pub mod socket;
+pub mod transport;
 
 pub use call::{Call, CallResult, Cancellation, ConnInfo, Handler, Later, Outcome, Reply};
 pub use cell_block::{CellCodec, Compressor};

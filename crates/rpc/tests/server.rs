@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use basalt_rpc::client::{Client, ClientOptions};
+use basalt_rpc::transport::pipe;
 use basalt_rpc::{CellCodec, Compressor, Limits, answer_together, capped_ledger};
 use base::Holder;
 use bytes::{Bytes, BytesMut};
@@ -43,6 +44,24 @@ async fn concurrent_calls_get_their_own_replies() {
     let unsupported = client.call(Method::ClientMutate.info(), &pb::MutateRequest::default(), None).await.unwrap_err();
     assert_eq!(unsupported.class(), Some("org.apache.hadoop.hbase.DoNotRetryIOException"));
     assert!(unsupported.to_string().contains("ClientService.Mutate is not supported"), "{unsupported}");
+}
+
+#[tokio::test]
+async fn a_connection_in_memory_is_served_like_one_of_a_socket() {
+    let server = start(Toy::default(), limits());
+    // Smaller than a request, so that both ends have to wait for each other.
+    let (ours, theirs) = pipe(100);
+    server.attach(theirs, ([127, 0, 0, 1], 1).into());
+    let options = ClientOptions { user: "ann".into(), ..Default::default() };
+    let client = Client::over(ours, "ClientService", options).await.unwrap();
+    for row in ["a".to_owned(), "b".repeat(10_000)] {
+        let reply = client.call(Method::ClientGet.info(), &get(&row), None).await.unwrap();
+        let value = reply.decode::<pb::CoprocessorServiceResult>().unwrap().value.unwrap();
+        assert_eq!((value.name, value.value.unwrap()), ("ann".to_owned(), Bytes::from(row)));
+    }
+    assert_eq!(server.counters().connections.load(Ordering::Relaxed), 1);
+    drop(client);
+    until("the connection ends", || server.counters().connections.load(Ordering::Relaxed) == 0).await;
 }
 
 #[tokio::test]

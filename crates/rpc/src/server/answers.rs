@@ -1,11 +1,11 @@
 //! Answers that are given later: from any thread into their connection's inbox, which wakes the connection's task if that
 //! sleeps. A whole group of writes so costs one wake and one write to the socket, and no task of its own per call.
 //!
-//! Or no wake at all: a connection's task that sleeps and wants nothing but requests and answers leaves its [`Desk`] at the inbox, and a
-//! thread that answers a group ([`answer_together`]) sits down there and sends the replies itself.
+//! Or no wake at all: a connection's task that sleeps and wants nothing but requests and answers parks its output and socket at the inbox
+//! ([`ParkedWriter`]), and a thread that answers a group ([`answer_together`]) sends the replies itself.
 
 use std::cell::RefCell;
-use std::io;
+use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -17,6 +17,7 @@ use base::{Holder, Ledger};
 use super::Counters;
 use super::output::Output;
 use crate::call::ConnInfo;
+use crate::transport::TransportWriter;
 use crate::{CallResult, Exception, Outcome};
 
 /// More connections than this are woken rather than served by a thread that answers a group: on it the next group waits.
@@ -51,29 +52,33 @@ pub(crate) struct Inbox {
     /// Answers promised so far, by [`Inbox::responder`].
     promised: AtomicU64,
     /// Here while the connection's task sleeps and lets others send. Before `state`, where both are locked.
-    desk: Mutex<Option<Desk>>,
+    parked: Mutex<Option<ParkedWriter>>,
+    /// The peer has closed its side.
     peer_has_left: AtomicBool,
 }
 
 /// Where a connection's replies are made and sent. Nothing is unsent when the connection leaves it at the inbox.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct ParkedWriter {
     pub(super) output: Output,
     /// Calls whose replies are to come.
     pub(super) in_flight: usize,
     /// Replies were sent here while the connection's task slept.
     pub(super) has_sent: bool,
     pub(super) conn: Arc<ConnInfo>,
-    pub(super) socket: Arc<dyn Socket>,
+    pub(super) socket: Arc<dyn Sink>,
 }
 
-/// A connection's way out.
-pub(super) trait Socket: Send + Sync + std::fmt::Debug {
-    /// Sends as much of `output` as goes now. Returns how many bytes went.
-    ///
-    /// # Errors
-    /// The connection is broken.
-    fn send(&self, output: &mut Output, counters: &Counters) -> io::Result<usize>;
+/// A connection's outgoing direction, whatever its transport.
+pub(super) trait Sink: Send + Sync + std::fmt::Debug {
+    /// As [`TransportWriter::try_write`].
+    fn try_write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize>;
+}
+
+impl<W: TransportWriter> Sink for W {
+    fn try_write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        TransportWriter::try_write(self, pieces)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -122,7 +127,7 @@ impl Inbox {
             unsent_bytes: AtomicU64::new(0),
             max_unsent_bytes: max_unsent_bytes as u64,
             promised: AtomicU64::new(0),
-            desk: Mutex::default(),
+            parked: Mutex::default(),
             peer_has_left: AtomicBool::new(false),
         })
     }
@@ -190,38 +195,38 @@ impl Inbox {
         held > UNCOUNTED_BYTES as u64
     }
 
-    /// The connection's task is about to sleep, and others may send at its desk.
-    pub(super) fn leave(&self, desk: Desk) {
-        *self.desk.lock() = Some(desk);
+    /// The connection's task is about to sleep, and others may send in its place.
+    pub(super) fn park(&self, parked: ParkedWriter) {
+        *self.parked.lock() = Some(parked);
     }
 
-    /// The desk comes back.
-    pub(super) fn come_back(&self) -> Option<Desk> {
-        self.desk.lock().take()
+    /// The task is awake and sends by itself again.
+    pub(super) fn unpark(&self) -> Option<ParkedWriter> {
+        self.parked.lock().take()
     }
 
     /// Sends the answers there are, in place of the connection's task; false when that has to be woken.
     fn serve(&self) -> bool {
-        let mut desk = self.desk.lock();
-        let Some(desk) = desk.as_mut().filter(|desk| desk.output.is_empty()) else { return false };
+        let mut parked = self.parked.lock();
+        let Some(parked) = parked.as_mut().filter(|parked| parked.output.is_empty()) else { return false };
         let mut answers = std::mem::take(&mut self.state.lock().answers);
         if answers.is_empty() {
             return true;
         }
         self.forget_waiting(&answers);
         for (id, result) in answers.drain(..) {
-            desk.in_flight -= 1;
-            desk.output.answer(id, result, &desk.conn, &self.counters);
+            parked.in_flight -= 1;
+            parked.output.answer(id, result, &parked.conn, &self.counters);
         }
         // A broken connection is found by its task, too, which has something to send then.
-        let _ = desk.socket.send(&mut desk.output, &self.counters);
-        desk.has_sent = true;
+        let _ = parked.output.send(&*parked.socket, &self.counters);
+        parked.has_sent = true;
         let mut state = self.state.lock();
         if state.answers.is_empty() {
             // For its memory.
             state.answers = answers;
         }
-        state.unsent = !desk.output.is_empty();
+        state.unsent = !parked.output.is_empty();
         !state.unsent
     }
 
@@ -254,7 +259,7 @@ impl Inbox {
         drop(state);
         self.forget_waiting(&forgotten);
         drop(forgotten);
-        drop(self.desk.lock().take());
+        drop(self.parked.lock().take());
     }
 
     /// The peer has closed its side of the connection: what it still waits for is not worth beginning, nor going on with for long.
@@ -412,21 +417,25 @@ mod schedules {
         });
     }
 
-    /// Takes half of what it is given, and from then on all.
+    /// Takes half of what it is given, then nothing once, and from then on all.
     #[derive(Debug, Default)]
     struct Narrow(AtomicU64);
 
-    impl Socket for Narrow {
-        fn send(&self, output: &mut Output, _: &Counters) -> io::Result<usize> {
-            let len = if self.0.fetch_add(1, SeqCst) == 0 { output.len() / 2 } else { output.len() };
-            output.discard(len);
-            Ok(len)
+    impl Sink for Narrow {
+        fn try_write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+            match self.0.fetch_add(1, SeqCst) {
+                1 => Err(io::ErrorKind::WouldBlock.into()),
+                turn => {
+                    let len = pieces.iter().map(|piece| piece.len()).sum::<usize>();
+                    Ok(if turn == 0 { len.div_ceil(2) } else { len })
+                }
+            }
         }
     }
 
     /// One thread answers groups and sends, another answers and wakes; the connection comes and goes.
     #[test]
-    fn every_answer_is_sent_by_whoever_is_at_the_desk() {
+    fn every_answer_is_sent_through_a_parked_writer_or_by_the_task() {
         explore(|| {
             let inbox = Inbox::new(Arc::default(), super::super::capped_ledger(u64::MAX), usize::MAX);
             let conn = Arc::new(crate::ConnInfo {
@@ -439,9 +448,9 @@ mod schedules {
                 version: None,
                 attributes: Vec::new(),
             });
-            let socket: Arc<dyn Socket> = Arc::new(Narrow::default());
-            let mut desk =
-                Desk { output: Output::default(), in_flight: 4, has_sent: false, conn: conn.clone(), socket };
+            let socket: Arc<dyn Sink> = Arc::new(Narrow::default());
+            let mut parked =
+                ParkedWriter { output: Output::default(), in_flight: 4, has_sent: false, conn: conn.clone(), socket };
             let mut responders: Vec<_> = (0..4).map(|n| inbox.responder(n, 10)).collect();
             let other = responders.pop();
             let last = responders.pop();
@@ -455,30 +464,30 @@ mod schedules {
             let bell = Arc::new(Bell(AtomicBool::new(false)));
             let waker = Waker::from(bell.clone());
             let mut answers = Vec::new();
-            while desk.in_flight > 0 || !desk.output.is_empty() {
+            while parked.in_flight > 0 || !parked.output.is_empty() {
                 inbox.take(&mut answers);
                 for (id, result) in answers.drain(..) {
-                    desk.in_flight -= 1;
-                    desk.output.answer(id, result, &conn, &inbox.counters);
+                    parked.in_flight -= 1;
+                    parked.output.answer(id, result, &conn, &inbox.counters);
                 }
-                if !desk.output.is_empty() {
-                    desk.socket.clone().send(&mut desk.output, &inbox.counters).expect("it never breaks");
+                if !parked.output.is_empty() {
+                    parked.output.send(&*parked.socket, &inbox.counters).expect("it never breaks");
                 }
-                if !desk.output.is_empty() || desk.in_flight == 0 {
+                if !parked.output.is_empty() || parked.in_flight == 0 {
                     continue;
                 }
-                inbox.leave(desk);
+                inbox.park(parked);
                 let mut turns = 0;
                 while inbox.poll_any(&mut Context::from_waker(&waker)).is_pending() && !bell.0.swap(false, SeqCst) {
                     thread::yield_now();
                     turns += 1;
-                    let is_done = |desk: &Desk| desk.in_flight == 0 && desk.output.is_empty();
-                    if inbox.desk.lock().as_ref().is_some_and(is_done) {
+                    let is_done = |parked: &ParkedWriter| parked.in_flight == 0 && parked.output.is_empty();
+                    if inbox.parked.lock().as_ref().is_some_and(is_done) {
                         break;
                     }
                     assert!(turns < 10_000, "nobody answers and nobody wakes the connection");
                 }
-                desk = inbox.come_back().expect("nobody else takes it");
+                parked = inbox.unpark().expect("nobody else takes it");
             }
             answering.into_iter().for_each(|thread| thread.join().expect("answered"));
             assert_eq!(inbox.ledger.total_bytes(), 0);

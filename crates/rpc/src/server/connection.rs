@@ -1,5 +1,7 @@
 //! One connection, from its first byte to its last.
 
+mod liveness;
+
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
@@ -13,17 +15,17 @@ use std::time::Duration;
 use base::{Holder, Ledger};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::answers::{Answered, Desk, Inbox, Socket};
+use self::liveness::{Liveness, Verdict, Waiting};
+use super::answers::{Answered, Inbox, ParkedWriter};
 use super::handshake::{Stage, Step, step};
 use super::output::Output;
 use super::{Shared, estimate};
 use crate::call::{Call, CallResult, ConnInfo, IncomingCells, Later, Outcome, queue_is_full, unreadable};
 use crate::frame::{Body, FrameError, Front, RequestHead, split_body, take_delimited, take_frame};
+use crate::transport::{Transport, TransportWriter};
 use crate::{Exception, Kind};
 
 /// First size of a connection's read buffer, and its size again when it has nothing to hold.
@@ -39,15 +41,16 @@ const UNCOUNTED_BYTES: usize = 64 * 1024;
 /// Replies of so many bytes are sent before more requests are answered: they are still in the processor's cache when they are copied, and the
 /// client can work on them meanwhile.
 const SEND_BYTES: usize = 64 * 1024;
-/// A peer that is owed more must take so much in a stall timeout.
-const LEAST_TAKEN_BYTES: usize = 16 * 1024;
-/// A frame must be whole after so many stall timeouts, however steadily it trickles.
-const TRICKLE_FACTOR: u32 = 10;
 /// How long a closed connection's peer may take to read the last reply.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Serves the connection until either side ends it.
-pub(super) async fn run(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, stopped: watch::Receiver<bool>) {
+pub(super) async fn run<T: Transport>(
+    mut stream: T,
+    peer: SocketAddr,
+    shared: &Arc<Shared>,
+    stopped: watch::Receiver<bool>,
+) {
     let mut input = BytesMut::with_capacity(READ_BYTES);
     let mut stop = stopped.clone();
     let shaken = tokio::select! {
@@ -67,12 +70,12 @@ pub(super) async fn run(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Sh
         }
     };
     let mut connection = Connection::new(shared, conn, input);
-    let (mut reader, writer) = stream.into_split();
+    let (mut reader, writer) = stream.split();
     let writer = Arc::new(writer);
-    let served = connection.serve(&mut reader, &writer, stopped).await;
+    let served = connection.serve::<T>(&mut reader, &writer, stopped).await;
     // Nobody sends any more, and the socket is one again.
     connection.inbox.close();
-    let stream = Arc::into_inner(writer).and_then(|writer| reader.reunite(writer).ok());
+    let stream = Arc::into_inner(writer).and_then(|writer| T::unsplit(reader, writer));
     match (served, stream) {
         (Ok(()), Some(stream)) if connection.closing => linger(stream).await,
         (Ok(()), _) => {}
@@ -86,8 +89,8 @@ async fn stop_asked(stopped: &mut watch::Receiver<bool>) {
 }
 
 /// Reads up to the connection header. `None`: a reply was sent that ends the connection.
-async fn shake_hands(
-    stream: &mut TcpStream,
+async fn shake_hands<T: Transport>(
+    stream: &mut T,
     input: &mut BytesMut,
     shared: &Shared,
     peer: SocketAddr,
@@ -114,7 +117,7 @@ async fn shake_hands(
 
 /// Ends a connection whose last reply matters: closing while bytes of the peer are unread would reset the connection,
 /// and the reply with it.
-async fn linger(mut stream: TcpStream) {
+async fn linger<T: Transport>(mut stream: T) {
     let drain = async {
         stream.shutdown().await?;
         let mut sink = [0; 4096];
@@ -155,7 +158,7 @@ enum Input {
     /// There may be a whole request, but too much is on its way already.
     Held,
     /// There may be a whole request; first the replies so far are sent.
-    Later,
+    SendFirst,
 }
 
 impl Connection {
@@ -176,79 +179,41 @@ impl Connection {
         }
     }
 
-    async fn serve(
+    async fn serve<T: Transport>(
         &mut self,
-        reader: &mut OwnedReadHalf,
-        writer: &Arc<OwnedWriteHalf>,
+        reader: &mut T::Reader,
+        writer: &Arc<T::Writer>,
         mut stopped: watch::Receiver<bool>,
     ) -> io::Result<()> {
-        let (shared, limits) = (self.shared.clone(), self.shared.limits.clone());
-        let inbox = self.inbox.clone();
-        let tick = (limits.stall_timeout.min(limits.idle_timeout) / 2).max(Duration::from_millis(5));
-        let mut timer = std::pin::pin!(tokio::time::sleep(tick));
-        let mut last_progress = Instant::now();
-        let mut partial_since: Option<Instant> = None;
-        let (mut owed_since, mut taken): (Option<Instant>, usize) = (None, 0);
+        let (shared, inbox) = (self.shared.clone(), self.inbox.clone());
+        let mut liveness = Liveness::new(&shared.limits, Instant::now());
+        let mut timer = std::pin::pin!(tokio::time::sleep(liveness.tick()));
         let (mut eof, mut stopping) = (false, false);
         loop {
-            if self.in_flight > 0 && self.take_answers() {
-                last_progress = Instant::now();
-            }
-            let input = self.take_requests()?;
-            if std::mem::take(&mut self.gathering) {
-                shared.handler.gathered();
-                self.take_answers();
-            }
-            let written = if self.output.is_empty() { 0 } else { writer.send(&mut self.output, &shared.counters)? };
-            self.owes_too_much();
-            if written > 0 {
-                last_progress = Instant::now();
-                taken += written;
-                if matches!(input, Input::Held) {
-                    continue;
-                }
-            }
-            if matches!(input, Input::Later) {
-                continue;
-            }
+            let input = match self.work(writer, &mut liveness)? {
+                Some(input) => input,
+                None => continue,
+            };
             let unsent = !self.output.is_empty();
-            if !unsent {
-                owed_since = None;
-            } else if owed_since.is_none() {
-                (owed_since, taken) = (Some(Instant::now()), 0);
-            }
             if !unsent && (self.closing || ((eof || stopping) && self.in_flight == 0)) {
                 return Ok(());
             }
             let reading = matches!(input, Input::Partial { .. }) && !eof && !stopping && !self.closing;
             let partial = reading && !self.input.is_empty();
-            if partial {
-                partial_since.get_or_insert_with(Instant::now);
-            } else {
-                partial_since = None;
-            }
+            liveness.waits_for(Waiting { partial, unsent, in_flight: self.in_flight }, Instant::now);
             if let (true, Input::Partial { missing }) = (reading, &input) {
                 self.make_room(*missing);
             }
             let waiting = self.in_flight;
-            let lets_send = waiting > 0 && reading && !unsent;
-            if lets_send {
-                self.leave_desk(writer);
+            let is_parked = waiting > 0 && reading && !unsent;
+            if is_parked {
+                self.park_writer(writer);
             }
 
             tokio::select! {
                 read = reader.read_buf(&mut self.input), if reading => {
-                    let read = read?;
-                    eof = read == 0;
-                    if eof {
-                        // Quick calls that it waits for are still answered; as in HBase, nobody works for it for long.
-                        inbox.peer_has_left();
-                    }
-                    shared.counters.received_bytes.fetch_add(read as u64, Relaxed);
-                    last_progress = Instant::now();
-                    if self.input.len() == self.input.capacity() {
-                        self.read_bytes = (self.read_bytes * 2).min(READ_BYTES_MAX);
-                    }
+                    eof = self.received(read?);
+                    liveness.progress(Instant::now());
                 }
                 () = poll_fn(|cx| inbox.poll_any(cx)), if waiting > 0 => {
                     if waiting > 1 {
@@ -260,40 +225,58 @@ impl Connection {
                 () = stop_asked(&mut stopped), if !stopping => stopping = true,
                 () = timer.as_mut() => {
                     let now = Instant::now();
-                    timer.as_mut().reset(now + tick);
-                    if lets_send && self.come_back_to_desk() {
-                        last_progress = now;
+                    timer.as_mut().reset(now + liveness.tick());
+                    if is_parked && self.unpark_writer() {
+                        liveness.progress(Instant::now());
                     }
-                    let quiet = now - last_progress;
-                    if quiet >= tick {
-                        self.shrink();
-                    }
-                    if (unsent || partial) && quiet >= limits.stall_timeout {
-                        return Err(timed_out("the peer neither sends nor receives"));
-                    }
-                    if partial_since.is_some_and(|since| now - since >= limits.stall_timeout * TRICKLE_FACTOR) {
-                        return Err(timed_out("a request is taking too long to arrive"));
-                    }
-                    if owed_since.is_some_and(|since| now - since >= limits.stall_timeout) {
-                        if taken < LEAST_TAKEN_BYTES {
-                            return Err(timed_out("the peer takes too long to receive its replies"));
-                        }
-                        (owed_since, taken) = (Some(now), 0);
-                    }
-                    if self.in_flight == 0 && quiet >= limits.idle_timeout {
-                        return Ok(());
+                    match liveness.check(now, Waiting { partial, unsent, in_flight: self.in_flight })? {
+                        Verdict::Idle => return Ok(()),
+                        Verdict::Quiet => self.shrink(),
+                        Verdict::Active => {}
                     }
                 }
             }
-            if lets_send && self.come_back_to_desk() {
-                last_progress = Instant::now();
+            if is_parked && self.unpark_writer() {
+                liveness.progress(Instant::now());
             }
         }
     }
 
+    /// Answers what there is and sends what goes. `None`: there is more to do at once.
+    fn work<W: TransportWriter>(&mut self, writer: &Arc<W>, liveness: &mut Liveness) -> io::Result<Option<Input>> {
+        if self.in_flight > 0 && self.take_answers() {
+            liveness.progress(Instant::now());
+        }
+        let input = self.take_requests()?;
+        if std::mem::take(&mut self.gathering) {
+            self.shared.handler.gathered();
+            self.take_answers();
+        }
+        let written = if self.output.is_empty() { 0 } else { self.output.send(&**writer, &self.shared.counters)? };
+        self.is_over_unsent_limit();
+        if written > 0 {
+            liveness.taken(written, Instant::now());
+        }
+        let again = matches!(input, Input::SendFirst) || (written > 0 && matches!(input, Input::Held));
+        Ok((!again).then_some(input))
+    }
+
+    /// So many bytes came; whether they were the last.
+    fn received(&mut self, bytes: usize) -> bool {
+        self.shared.counters.received_bytes.fetch_add(bytes as u64, Relaxed);
+        if self.input.len() == self.input.capacity() {
+            self.read_bytes = (self.read_bytes * 2).min(READ_BYTES_MAX);
+        }
+        if bytes == 0 {
+            // Quick calls that it waits for are still answered; as in HBase, nobody works for it for long.
+            self.inbox.peer_has_left();
+        }
+        bytes == 0
+    }
+
     /// Lets those who answer send while this task sleeps. Nothing is unsent, and whatever they do, this task would only wait on.
-    fn leave_desk(&mut self, socket: &Arc<OwnedWriteHalf>) {
-        self.inbox.leave(Desk {
+    fn park_writer<W: TransportWriter>(&mut self, socket: &Arc<W>) {
+        self.inbox.park(ParkedWriter {
             output: std::mem::take(&mut self.output),
             in_flight: self.in_flight,
             has_sent: false,
@@ -302,11 +285,11 @@ impl Connection {
         });
     }
 
-    /// Ends what [`Connection::leave_desk`] began; whether anything was sent meanwhile.
-    fn come_back_to_desk(&mut self) -> bool {
-        let Some(desk) = self.inbox.come_back() else { return false };
-        (self.output, self.in_flight) = (desk.output, desk.in_flight);
-        desk.has_sent
+    /// Ends what [`Connection::park_writer`] began; whether anything was sent meanwhile.
+    fn unpark_writer(&mut self) -> bool {
+        let Some(parked) = self.inbox.unpark() else { return false };
+        (self.output, self.in_flight) = (parked.output, parked.in_flight);
+        parked.has_sent
     }
 
     /// Answers the whole requests in the input, as far as the limits allow.
@@ -317,10 +300,10 @@ impl Connection {
         let unsent = self.output.len();
         while !self.closing {
             if self.output.len() >= unsent + SEND_BYTES {
-                return Ok(Input::Later);
+                return Ok(Input::SendFirst);
             }
             let owed = self.output.len() + self.inbox.waiting_bytes() as usize;
-            if self.in_flight >= max_calls || owed >= max_unsent || self.owes_too_much() {
+            if self.in_flight >= max_calls || owed >= max_unsent || self.is_over_unsent_limit() {
                 return Ok(Input::Held);
             }
             match take_frame(&mut self.input, max_request) {
@@ -356,7 +339,7 @@ impl Connection {
     }
 
     /// Whether so much is unsent over all connections that this one, which has not taken what there is for it, gets no more.
-    fn owes_too_much(&mut self) -> bool {
+    fn is_over_unsent_limit(&mut self) -> bool {
         let owed = self.output.len().saturating_sub(UNCOUNTED_BYTES);
         let ledger = &self.shared.limits.ledger;
         if owed > 0 || self.owed_bytes > 0 {
@@ -594,10 +577,6 @@ impl Drop for Connection {
 
 fn malformed(error: FrameError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
-}
-
-fn timed_out(what: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, what)
 }
 
 fn panicked(what: &str, panic: &(dyn std::any::Any + Send)) -> Exception {

@@ -28,6 +28,7 @@ use tokio::sync::watch;
 pub(crate) use answers::Inbox;
 pub use answers::{Direct, Responder, answer_together};
 
+use crate::transport::Transport;
 use crate::{Handler, Kind, settings, socket};
 
 /// Limits of a server, read from its settings.
@@ -221,6 +222,13 @@ impl Server {
         &self.shared.limits.ledger
     }
 
+    /// Serves a connection that came by another way than the listener, until either side ends it or the server stops. It counts among the
+    /// server's connections, but is never refused for their number.
+    pub fn attach(&self, transport: impl Transport, peer: SocketAddr) {
+        self.shared.counters.connections.fetch_add(1, Ordering::Relaxed);
+        spawn(self.shared.clone(), transport, peer, self.stop.subscribe());
+    }
+
     /// What it has counted.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.shared.counters
@@ -321,12 +329,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::
                     ));
                     continue;
                 }
-                let (shared, stopped) = (shared.clone(), stopped.clone());
-                tokio::spawn(async move {
-                    let _gone = Decrement(&shared.counters.connections);
-                    socket::prepare(&stream);
-                    connection::run(stream, peer, &shared, stopped).await;
-                });
+                socket::prepare(&stream);
+                spawn(shared.clone(), stream, peer, stopped.clone());
             }
             Err(error) => {
                 // Out of file descriptors, most likely: connections that end give some back.
@@ -335,6 +339,14 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::
             }
         }
     }
+}
+
+/// Serves a connection, which has been counted, in a task of its own.
+fn spawn(shared: Arc<Shared>, transport: impl Transport, peer: SocketAddr, stopped: watch::Receiver<bool>) {
+    tokio::spawn(async move {
+        let _gone = Decrement(&shared.counters.connections);
+        connection::run(transport, peer, &shared, stopped).await;
+    });
 }
 
 /// How soon a message about refused connections is repeated.

@@ -6,10 +6,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::{Buf, Bytes, BytesMut};
 use proto::pb;
-use tokio::net::tcp::OwnedWriteHalf;
 
 use super::Counters;
-use super::answers::Socket;
+use super::answers::Sink;
 use crate::call::ConnInfo;
 use crate::frame::{put_frame, put_reply};
 use crate::{CallResult, Exception, Reply};
@@ -86,12 +85,6 @@ impl Output {
         self.len += self.tail.len() - before;
     }
 
-    /// As if so many bytes had been sent.
-    #[cfg(all(test, shuttle))]
-    pub(super) fn discard(&mut self, bytes: usize) {
-        self.advance(bytes);
-    }
-
     fn advance(&mut self, mut written: usize) {
         self.len -= written;
         while let Some(first) = self.segments.front_mut() {
@@ -108,33 +101,35 @@ impl Output {
             self.tail.clear();
         }
     }
-}
 
-impl Socket for OwnedWriteHalf {
-    fn send(&self, output: &mut Output, counters: &Counters) -> io::Result<usize> {
+    /// Sends as much as goes now; how many bytes that was.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub(super) fn send(&mut self, sink: &dyn Sink, counters: &Counters) -> io::Result<usize> {
         let mut total = 0;
-        while output.len > 0 {
+        while self.len > 0 {
             let mut slices = [IoSlice::new(&[]); SEGMENTS];
             let mut used = 0;
-            for segment in output.segments.iter().map(|s| &s[..]).chain([&output.tail[..]]).take(SEGMENTS) {
+            for segment in self.segments.iter().map(|s| &s[..]).chain([&self.tail[..]]).take(SEGMENTS) {
                 slices[used] = IoSlice::new(segment);
                 used += 1;
             }
-            match self.try_write_vectored(&slices[..used]) {
+            match sink.try_write(&slices[..used]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => {
                     counters.writes.fetch_add(1, Relaxed);
                     counters.sent_bytes.fetch_add(written as u64, Relaxed);
                     total += written;
-                    output.advance(written);
+                    self.advance(written);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        if output.len == 0 && output.tail.capacity() > KEPT_BUFFER_BYTES {
-            output.tail = BytesMut::new();
+        if self.len == 0 && self.tail.capacity() > KEPT_BUFFER_BYTES {
+            self.tail = BytesMut::new();
         }
         Ok(total)
     }
