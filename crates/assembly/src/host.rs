@@ -21,12 +21,12 @@ pub trait Runner: Send + Sync + 'static {
 /// A region server in this process.
 pub struct LocalHost<R> {
     server: Arc<RegionServer>,
-    runner: R,
+    runner: Arc<R>,
 }
 
 impl<R: Runner> LocalHost<R> {
     /// The host over `server`, whose work is done by `runner`.
-    pub fn new(server: Arc<RegionServer>, runner: R) -> LocalHost<R> {
+    pub fn new(server: Arc<RegionServer>, runner: Arc<R>) -> LocalHost<R> {
         LocalHost { server, runner }
     }
 

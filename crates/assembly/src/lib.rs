@@ -1,10 +1,17 @@
-//! A master and a region server in one process: how the one calls the other, and how logs are recovered before both start. The
-//! binary and the model world share it, so that what is tested is what runs.
+//! The composition root: a master and a region server in one process, how they are started and stopped ([`Node`]), how the one calls the
+//! other, and how logs are recovered before both start. The binary and the simulator share it, so that what is tested is what runs.
 //!
-//! Must not know: threads, runtimes, sockets. Who runs the region server's work is handed in ([`Runner`]).
+//! Always true:
+//!  1. Regions open only when the logs of earlier servers were read.
+//!  2. The master keeps the region server, never the reverse: a node that was stopped and dropped is gone.
+//!
+//! Must not know: threads, sockets, signals. Who runs work that blocks ([`Runner`]), who syncs the logs ([`Syncer`]) and who is told of
+//! changes is handed in.
 
 mod host;
+mod node;
 mod recovery;
 
 pub use host::{LocalHost, Runner};
+pub use node::{Node, NodeError, OnRegionServer, Parts, StopError, Syncer};
 pub use recovery::{ForEach, Recovered, Recovery, recover_logs};

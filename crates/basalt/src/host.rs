@@ -1,8 +1,12 @@
-//! What the process gives its master: the blocking pool for the region server's work, and a mirror of what it knows.
+//! What the process gives its node: the blocking pool for work that blocks, threads that sync the logs, and a mirror of what the master
+//! knows.
 
-use assembly::Runner;
+use assembly::{Runner, Syncer};
 use master::{HostError, Later};
+use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
 
 /// Runs the region server's work, which blocks, away from the workers.
 pub struct BlockingPool;
@@ -18,6 +22,29 @@ impl Runner for BlockingPool {
                 Err(error) => Err(HostError::Failed(format!("the region server failed inside: {error}"))),
             }
         })
+    }
+}
+
+/// Syncs each log on a thread of its own, which also sends the answers of the calls that waited for it.
+#[derive(Default)]
+pub struct LogThreads(Mutex<Vec<JoinHandle<()>>>);
+
+impl Syncer for LogThreads {
+    fn attend(&self, log: &Arc<wal::Log>, name: &'static str) -> std::io::Result<()> {
+        let log = log.clone();
+        // Why a log failed is told to everybody who writes to it.
+        let attend = move || drop(log.run_syncer_answering(|answer| rpc::answer_together(answer)));
+        let thread = std::thread::Builder::new().name(name.into()).spawn(attend)?;
+        self.0.lock().push(thread);
+        Ok(())
+    }
+
+    fn join(&self) {
+        for thread in std::mem::take(&mut *self.0.lock()) {
+            if thread.join().is_err() {
+                tracing::error!("a thread that synced the log had panicked");
+            }
+        }
     }
 }
 
@@ -63,4 +90,18 @@ impl master::Observer for Mirror {
     fn stop_requested(&self, whole_cluster: bool) {
         (self.stop)(format!("asked to stop {} by a client", if whole_cluster { "the cluster" } else { "the master" }));
     }
+}
+
+/// Calls the function with 0, 1, ... up to `count`, on as many threads as there are cores.
+pub fn on_every_core(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(count);
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let indexes = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < count));
+        indexes.for_each(work);
+    };
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| drop(scope.spawn(take)));
+        take();
+    });
 }

@@ -5,6 +5,7 @@ mod config;
 mod explain;
 mod host;
 mod memory;
+mod ports;
 mod services;
 mod settings;
 mod standalone;

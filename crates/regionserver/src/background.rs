@@ -85,10 +85,9 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
 }
 
 fn request_split(server: &Arc<RegionServer>, region: &Arc<Region>) {
-    if region.should_split()
-        && let Some(requests) = server.split_requests.read().clone()
-    {
-        requests(region.info().clone(), None);
+    if region.should_split() {
+        // Without a master it is asked for again after the next flush or compaction.
+        let _asked = (server.split_requests)(region.info().clone(), None);
     }
 }
 

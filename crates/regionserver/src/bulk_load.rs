@@ -1,7 +1,7 @@
 //! Where the files of a bulk load are: a client's paths against this server's disk, and the staging directories.
 //!
 //! A client names files by Hadoop paths (`file:/a/b`, `/a/b`). Those below the root directory are in the volume; the
-//! rest is reached through the door that the binary hands in. A bulk token is the path of a directory below
+//! rest is reached through the volume that the binary hands in. A bulk token is the path of a directory below
 //! `<root>/staging`; nothing else is accepted as one. Follows: `SecureBulkLoadManager`.
 
 use base::Dice;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// The directory of the staging directories, below the root.
 const STAGING: &str = "staging";
 
-/// The way to files outside the root directory.
-pub struct BulkLoadDoor {
+/// Where the files of bulk loads are: inside the root directory, or outside.
+pub struct BulkLoadFiles {
     /// The machine's whole disk.
     pub outside: Arc<dyn Volume>,
     /// Where the root directory is on it: an absolute path.
@@ -23,7 +23,7 @@ pub struct BulkLoadDoor {
     pub cluster_id: String,
 }
 
-impl BulkLoadDoor {
+impl BulkLoadFiles {
     /// Where the file that a client calls `text` is; `None` when the text names no local file.
     pub(crate) fn place(&self, text: &str) -> Option<Place> {
         let path = local_path(text)?;
@@ -86,8 +86,8 @@ fn below(path: &FilePath, root: &FilePath) -> Option<FilePath> {
 mod tests {
     use super::*;
 
-    fn door() -> BulkLoadDoor {
-        BulkLoadDoor {
+    fn files() -> BulkLoadFiles {
+        BulkLoadFiles {
             outside: Arc::new(fs::MemVolume::new()),
             root: "/srv/basalt".to_owned(),
             cluster_id: "c".to_owned(),
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn paths_are_inside_outside_or_nothing() {
-        let place = |text: &str| door().place(text).map(|place| format!("{place:?}"));
+        let place = |text: &str| files().place(text).map(|place| format!("{place:?}"));
         for inside in ["/srv/basalt/a/b", "file:/srv/basalt/a/b", "file:///srv//basalt/./x/../a/b"] {
             assert_eq!(place(inside).as_deref(), Some(r#"Inside("a/b")"#), "{inside}");
         }
@@ -111,13 +111,13 @@ mod tests {
     #[test]
     fn only_staging_directories_are_tokens() {
         let (dir, token) =
-            door().new_staging_dir("a/../b@X", &TableName::parse("n:t").expect("legal"), &Dice::seeded(1));
+            files().new_staging_dir("a/../b@X", &TableName::parse("n:t").expect("legal"), &Dice::seeded(1));
         assert!(dir.as_str().starts_with("staging/a__n_t__") && dir.name().len() == 7 + 64 + 1, "{dir:?}");
-        assert_eq!(door().staging_dir(&token), Some(dir));
+        assert_eq!(files().staging_dir(&token), Some(dir));
         for bad in
             ["/srv/basalt/staging", "/srv/basalt/data/x", "/srv/basalt/staging/a/b", "/etc", "/srv/basalt/staging/../x"]
         {
-            assert_eq!(door().staging_dir(bad), None, "{bad}");
+            assert_eq!(files().staging_dir(bad), None, "{bad}");
         }
     }
 }

@@ -26,7 +26,7 @@ pub mod settings;
 mod status;
 mod work_queue;
 
-pub use bulk_load::BulkLoadDoor;
+pub use bulk_load::BulkLoadFiles;
 pub use errors::exception_of;
 pub use handlers::RegionService;
 pub use memory::ledger;

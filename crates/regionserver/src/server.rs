@@ -2,7 +2,7 @@
 //!
 //! Methods here block (they read and write files): callers on Tokio run them on the blocking pool.
 
-use crate::bulk_load::BulkLoadDoor;
+use crate::bulk_load::BulkLoadFiles;
 use crate::handlers::scan::OpenScanner;
 use crate::memory::{Division, MemoryWatch};
 use crate::nonces::Nonces;
@@ -20,8 +20,8 @@ use region::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use scheduler::Scheduler;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 /// Regions closed at the same time when the server stops.
 const CLOSERS: usize = 32;
@@ -43,14 +43,15 @@ pub enum ServerError {
     Region(#[from] RegionError),
 }
 
-/// How the server asks the master to split a region: `(region, split row)`; `None` lets the server choose the row.
-pub type SplitRequests = Arc<dyn Fn(RegionInfo, Option<Bytes>) + Send + Sync>;
+/// How the server asks the master to split a region: `(region, split row)`; `None` lets the server choose the row. Answers whether there
+/// is a master to ask.
+pub type SplitRequests = Arc<dyn Fn(RegionInfo, Option<Bytes>) -> bool + Send + Sync>;
 
 /// What a server is made of.
 pub struct RegionServerParts {
     /// Its name.
     pub name: ServerName,
-    /// Doors, log and caches, shared with its regions.
+    /// Volume, clock, log and caches, shared with its regions.
     pub env: Arc<RegionEnv>,
     /// The same for hbase:meta, whose log is its own: HBase reads that one, and opens hbase:meta, before any other.
     pub meta_env: Arc<RegionEnv>,
@@ -58,10 +59,19 @@ pub struct RegionServerParts {
     pub config: Config,
     /// The memory budget, and who holds how much of it ([`crate::ledger`]).
     pub ledger: Arc<Ledger>,
+    /// Files that clients may load in bulk.
+    pub bulk_load_files: BulkLoadFiles,
+    /// How to ask for a split.
+    pub split_requests: SplitRequests,
+    /// Operations that the logs of earlier servers show to have succeeded: a retry does not count.
+    pub recovered_nonces: Vec<Nonce>,
     /// Told when the log or a region can no longer be trusted; the process must end then.
     pub on_fatal: Arc<dyn Fn(String) + Send + Sync>,
     /// Told when a client asks the server to stop.
     pub on_stop_request: Arc<dyn Fn(String) + Send + Sync>,
+    /// Without threads: what they would do is done when [`RegionServer::step_chores`], [`RegionServer::step_flush`] and
+    /// [`RegionServer::step_compaction`] are called, and nothing waits for time to pass. So the simulator drives it.
+    pub stepped: bool,
 }
 
 /// Counters of calls, for the status.
@@ -99,8 +109,8 @@ pub struct RegionServer {
     pub(crate) counts: RequestCounts,
     pub(crate) compactions_enabled: AtomicBool,
     pub(crate) started_ms: i64,
-    bulk_loads: OnceLock<BulkLoadDoor>,
-    pub(crate) split_requests: RwLock<Option<SplitRequests>>,
+    pub(crate) bulk_load_files: BulkLoadFiles,
+    pub(crate) split_requests: SplitRequests,
     pub(crate) stop: StopSignal,
     /// Flushes that failed because the disk is full.
     pub(crate) full_flushes: crate::background::Seldom,
@@ -158,20 +168,19 @@ const LEAST_REPLY_BYTES: u64 = 2 << 20;
 impl RegionServer {
     /// A server without regions; its background threads run.
     pub fn start(parts: RegionServerParts) -> Arc<RegionServer> {
-        let server = Self::without_threads(parts, false);
-        *server.threads.lock() = crate::background::spawn(&server);
-        server
-    }
-
-    /// A server without regions and without threads: what they would do is done when [`RegionServer::step_chores`],
-    /// [`RegionServer::step_flush`] and [`RegionServer::step_compaction`] are called, and nothing waits for time to pass. The model
-    /// world runs it.
-    pub fn start_stepped(parts: RegionServerParts) -> Arc<RegionServer> {
-        Self::without_threads(parts, true)
-    }
-
-    fn without_threads(parts: RegionServerParts, stepped: bool) -> Arc<RegionServer> {
-        let RegionServerParts { name, env, meta_env, config, ledger, on_fatal, on_stop_request } = parts;
+        let RegionServerParts {
+            name,
+            env,
+            meta_env,
+            config,
+            ledger,
+            bulk_load_files,
+            split_requests,
+            recovered_nonces,
+            on_fatal,
+            on_stop_request,
+            stepped,
+        } = parts;
         let clock = env.clock.clone();
         let started_ms = clock.now_ms().0;
         let memory_budget_bytes = ledger.budget_bytes();
@@ -202,8 +211,8 @@ impl RegionServer {
             counts: RequestCounts::default(),
             compactions_enabled: AtomicBool::new(true),
             started_ms,
-            bulk_loads: OnceLock::new(),
-            split_requests: RwLock::new(None),
+            bulk_load_files,
+            split_requests,
             stop: StopSignal::default(),
             full_flushes: crate::background::Seldom::default(),
             forgotten_nonces: crate::background::Seldom::default(),
@@ -220,6 +229,10 @@ impl RegionServer {
             stepped,
         });
         server.apply_grants();
+        server.remember(recovered_nonces);
+        if !stepped {
+            *server.threads.lock() = crate::background::spawn(&server);
+        }
         server
     }
 
@@ -272,8 +285,8 @@ impl RegionServer {
         TimestampMs(clock.now_ms().0.saturating_sub(remember_ms))
     }
 
-    /// Operations that the logs of earlier lives show to have succeeded: a retry does not count.
-    pub fn remember(&self, nonces: impl IntoIterator<Item = Nonce>) {
+    /// Operations that were logged have succeeded: a retry does not count.
+    fn remember(&self, nonces: impl IntoIterator<Item = Nonce>) {
         nonces.into_iter().for_each(|nonce| self.nonces.recovered(nonce));
     }
 
@@ -301,20 +314,6 @@ impl RegionServer {
     /// Its logs: everybody's, and that of hbase:meta.
     pub(crate) fn logs(&self) -> [&Arc<wal::Log>; 2] {
         [&self.env.log, &self.meta_env.log]
-    }
-
-    /// Tells the server how to ask for a split.
-    pub fn set_split_requests(&self, requests: SplitRequests) {
-        *self.split_requests.write() = Some(requests);
-    }
-
-    /// Lets clients load files from anywhere on this machine. The first call counts.
-    pub fn set_bulk_load_door(&self, door: BulkLoadDoor) {
-        let _ = self.bulk_loads.set(door);
-    }
-
-    pub(crate) fn bulk_load_door(&self) -> Option<&BulkLoadDoor> {
-        self.bulk_loads.get()
     }
 
     /// The online region of that encoded name.

@@ -2,16 +2,14 @@
 
 use crate::host::Paced;
 use crate::trace::Trace;
-use assembly::LocalHost;
+use assembly::{Node, Parts, Syncer};
 use base::{Clock, Config, Dice, ManualClock};
 use fs::mem::Op;
 use fs::{CrashPolicy, FilePath, MemVolume, Volume};
-use hfile::BlockCache;
-use master::{Caller, Master, MasterEnv, Unobserved};
-use model::{RegionInfo, ServerName};
+use master::{Master, Unobserved};
+use model::ServerName;
 use parking_lot::Mutex;
-use region::{CloseMode, MemoryMeter, RegionEnv, RegionSettings};
-use regionserver::{BulkLoadDoor, RegionServer, RegionServerParts, RegionService};
+use regionserver::{RegionServer, RegionService};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
@@ -62,8 +60,24 @@ pub struct Life {
     pub logs: [Arc<wal::Log>; 2],
     /// Time.
     pub clock: Arc<ManualClock>,
+    node: Node<Logs>,
     fatal: Arc<Mutex<Option<String>>>,
     archived: Arc<AtomicU64>,
+}
+
+/// The logs of a node, which the schedule syncs.
+#[derive(Clone, Default)]
+struct Logs(Arc<Mutex<Vec<Arc<wal::Log>>>>);
+
+impl Syncer for Logs {
+    fn attend(&self, log: &Arc<wal::Log>, _: &'static str) -> std::io::Result<()> {
+        self.0.lock().push(log.clone());
+        Ok(())
+    }
+
+    fn join(&self) {
+        self.0.lock().clear();
+    }
 }
 
 /// When somebody mends a disk with which a start does not come to its end, for procedures go on.
@@ -141,7 +155,7 @@ impl World {
             .expect("a runtime of one thread asks nothing of the system")
     }
 
-    /// Starts a server as the binary does: recovers logs, opens everything. Inside a [`World::runtime`].
+    /// Starts a node as the binary does: recovers logs, opens everything. Inside a [`World::runtime`].
     ///
     /// # Errors
     /// The sentence with which the server would end.
@@ -150,109 +164,69 @@ impl World {
         self.trace.note(&format!("life {}", self.lives));
         // No two lives share a start code, whatever the clock was set to.
         let start_code = u64::try_from(self.clock.now_ms().0).unwrap_or_default() + self.lives;
-        let name = ServerName::new("localhost", 16020, start_code);
         let volume: Arc<dyn Volume> = Arc::new(self.volume.clone());
-        let clock: Arc<dyn Clock> = self.clock.clone();
-        let cluster_id = master::rootdir::prepare(&*volume, &self.dice).map_err(|e| format!("root directory: {e}"))?;
-        let recovery = assembly::Recovery {
-            worker: &name.to_string(),
-            hold_bytes: RegionServer::recovery_hold_bytes(&self.config, MEMORY_BUDGET_BYTES),
-            nonces_since: RegionServer::nonces_since(&self.config, &*clock),
-            for_each: &|count, work| (0..count).for_each(work),
-        };
-        let recovered = assembly::recover_logs(&*volume, &recovery).map_err(|e| format!("recovery: {e}"))?;
-        let dir = FilePath::new("WALs").join(name.to_string());
-        let log = |options: wal::LogOptions| {
-            wal::Log::create(volume.clone(), dir.clone(), &name.to_string(), options, clock.clone())
-                .map_err(|e| format!("new log: {e}"))
-        };
-        let logs = [log(wal::LogOptions::from_config(&self.config))?, log(wal::LogOptions::of_meta(&self.config))?];
-        logs[0].inherit(recovered.others);
-        logs[1].inherit(recovered.meta);
-        let env = Arc::new(RegionEnv {
-            volume: volume.clone(),
-            log: logs[0].clone(),
-            clock: clock.clone(),
-            dice: self.dice.clone(),
-            cache: BlockCache::new(256 << 10),
-            settings: Arc::new(RegionSettings::from_config(&self.config).within_budget(MEMORY_BUDGET_BYTES)),
-            memory: MemoryMeter::new(),
-            server_name: Arc::from(name.to_string()),
-        });
-        let meta_env = Arc::new(RegionEnv { log: logs[1].clone(), ..RegionEnv::clone(&env) });
         let fatal = Arc::new(Mutex::new(None));
         let told = fatal.clone();
-        let server = RegionServer::start_stepped(RegionServerParts {
-            name: name.clone(),
-            env,
-            meta_env,
-            config: self.config.clone(),
-            ledger: regionserver::ledger(&self.config, MEMORY_BUDGET_BYTES, u64::MAX),
-            on_fatal: Arc::new(move |why| _ = told.lock().get_or_insert(why)),
-            on_stop_request: Arc::new(|_| ()),
-        });
-        server.remember(recovered.nonces);
-        server.set_bulk_load_door(BulkLoadDoor {
+        let logs = Logs::default();
+        let parts = Parts {
             outside: volume.clone(),
             root: ROOT.to_owned(),
-            cluster_id: cluster_id.clone(),
-        });
-        let parts = MasterEnv {
             volume,
-            clock,
+            clock: self.clock.clone(),
+            dice: self.dice.clone(),
             config: self.config.clone(),
-            host: Arc::new(LocalHost::new(server.clone(), Paced::new(self.dice.clone(), self.trace.clone()))),
-            observer: Arc::new(Unobserved),
-            cluster_id,
-            server_name: ServerName::new("localhost", 16000, start_code),
+            ledger: regionserver::ledger(&self.config, MEMORY_BUDGET_BYTES, u64::MAX),
+            server_name: ServerName::new("localhost", 16020, start_code),
+            master_name: ServerName::new("localhost", 16000, start_code),
             info_port: None,
+            runner: Paced::new(self.dice.clone(), self.trace.clone()),
+            syncer: logs.clone(),
+            for_each: |count, work| (0..count).for_each(work),
+            stepped: true,
+            observer: Arc::new(Unobserved),
+            on_region_server: Box::new(|_, _| ()),
+            on_fatal: Arc::new(move |why| _ = told.lock().get_or_insert(why)),
+            on_stop_request: Arc::new(|_| ()),
         };
-        // A procedure that goes on after a restart tries again for ever on a machine that is off.
-        let at_start = logs.clone();
-        let off = async {
-            for round in 0.. {
-                if self.volume.is_stopped() {
-                    break;
-                }
-                if round == MENDED_AFTER_ROUNDS {
-                    self.volume.clear_faults();
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-                // As the server's own thread does: a log that found the disk full tries again now and then.
-                for log in at_start.iter().filter(|log| log.is_stalled()) {
-                    let _told_to_who_waits = log.sync_once();
-                }
-            }
-        };
-        let mut starting = Box::pin(Master::start(parts));
-        let mut off = Box::pin(off);
+        let mut starting = Box::pin(Node::start(parts));
+        let mut off = Box::pin(self.until_off(&logs));
         let started = std::future::poll_fn(|context| match starting.as_mut().poll(context) {
             Poll::Ready(started) => Poll::Ready(Some(started)),
             Poll::Pending => off.as_mut().poll(context).map(|()| None),
         });
-        let master = match started.await {
-            Some(started) => started.map_err(|e| format!("master: {e}"))?,
-            None => return Err("the machine went off while the master started".into()),
+        let node = match started.await {
+            Some(started) => started.map_err(|e| e.to_string())?,
+            None => return Err("the machine went off while the node started".into()),
         };
-        server.settle_inheritance();
-        let (splitter, runtime) = (Arc::downgrade(&master), tokio::runtime::Handle::current());
-        server.set_split_requests(Arc::new(move |region: RegionInfo, row| {
-            let Some(splitter) = splitter.upgrade() else { return };
-            runtime.spawn(async move {
-                // A region that cannot be split now will ask again.
-                let _refused = splitter.split_region(region.encoded_name(), row, &Caller::default()).await;
-            });
-        }));
-        let service = RegionService::new(server.clone());
+        node.recovered().await;
         Ok(Arc::new(Life {
-            server,
-            master,
-            service,
-            logs,
+            server: node.server().clone(),
+            master: node.master().clone(),
+            service: RegionService::new(node.server().clone()),
+            logs: node.logs().clone(),
+            node,
             clock: self.clock.clone(),
             fatal,
             archived: self.archived.clone(),
         }))
+    }
+
+    /// Ends when the machine is off: a procedure that goes on after a restart would try again for ever.
+    async fn until_off(&self, logs: &Logs) {
+        for round in 0.. {
+            if self.volume.is_stopped() {
+                break;
+            }
+            if round == MENDED_AFTER_ROUNDS {
+                self.volume.clear_faults();
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            // As the server's own thread does: a log that found the disk full tries again now and then.
+            let logs = logs.0.lock().clone();
+            for log in logs.iter().filter(|log| log.is_stalled()) {
+                let _told_to_who_waits = log.sync_once();
+            }
+        }
     }
 
     /// The volume after the machine lost its power. The life before must be gone with its runtime.
@@ -325,8 +299,6 @@ impl Life {
     pub async fn stop(&self) -> Result<(), String> {
         self.master.stop();
         self.settle().await;
-        self.server.stop(CloseMode::Flush).map_err(|e| e.to_string())?;
-        self.logs.iter().try_for_each(|log| log.close()).map_err(|e| e.to_string())?;
-        self.logs[1].archive_flushed().map(drop).map_err(|e| e.to_string())
+        self.node.stop(None).map(drop).map_err(|e| e.to_string())
     }
 }

@@ -33,8 +33,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ),
     // hfile: it writes the store that HBase's master reads
     ("master", &["base", "cell", "model", "filter", "fs", "hfile", "rpc", "proto", "convert"], &[]),
-    // a master and a region server in one process: for the binary and for the model world
-    ("assembly", &["base", "cell", "fs", "master", "model", "region", "regionserver", "wal"], &[]),
+    // the composition root, a master and a region server in one process: for the binary and for the simulator
+    ("assembly", &["base", "cell", "fs", "hfile", "master", "model", "region", "regionserver", "wal"], &[]),
     ("web", &["base", "cell", "model"], &[]),
     // load generators: clients with a face
     ("tools", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client"], &[]),

@@ -165,14 +165,14 @@ fn compact_region(
 
 fn split_region(
     RegionService { server }: &RegionService,
-    call: &Call,
+    _: &Call,
     request: pb::SplitRegionRequest,
 ) -> Answer<pb::SplitRegionResponse> {
     let region = find_region(server, &request.region)?;
-    let Some(requests) = server.split_requests.read().clone() else {
-        return Err(Exception::unsupported(call.method));
-    };
-    requests(region.info().clone(), request.split_point.clone().filter(|row| !row.is_empty()));
+    let split_row = request.split_point.clone().filter(|row| !row.is_empty());
+    if !(server.split_requests)(region.info().clone(), split_row) {
+        return Err(Exception::io("the master is not running: try again when it is"));
+    }
     Ok(pb::SplitRegionResponse::default().into())
 }
 

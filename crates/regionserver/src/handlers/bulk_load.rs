@@ -1,7 +1,6 @@
 //! PrepareBulkLoad, BulkLoadHFile, CleanupBulkLoad. Follows: `RSRpcServices`, `SecureBulkLoadManager`.
 
 use super::{RegionService, blocking, find_region, required};
-use crate::bulk_load::BulkLoadDoor;
 use crate::errors::exception_of;
 use crate::server::RegionServer;
 use fs::FilePath;
@@ -12,10 +11,6 @@ use rpc::exception::{Exception, Kind};
 use rpc::service::Answer;
 use std::sync::Arc;
 
-fn door(server: &RegionServer) -> Result<&BulkLoadDoor, Exception> {
-    server.bulk_load_door().ok_or_else(|| Exception::io("this server cannot load files"))
-}
-
 /// Makes a staging directory and names it.
 pub(super) fn prepare(
     RegionService { server }: &RegionService,
@@ -23,7 +18,7 @@ pub(super) fn prepare(
     request: pb::PrepareBulkLoadRequest,
 ) -> Answer<pb::PrepareBulkLoadResponse> {
     let region = find_region(server, &required(request.region, "PrepareBulkLoadRequest", "region")?)?;
-    let (dir, bulk_token) = door(server)?.new_staging_dir(&call.user, &region.info().table, &server.env.dice);
+    let (dir, bulk_token) = server.bulk_load_files.new_staging_dir(&call.user, &region.info().table, &server.env.dice);
     let server = server.clone();
     blocking(move || {
         server.env.volume.create_dir_all_durable(&dir).map_err(|e| Exception::io(e.to_string()))?;
@@ -43,7 +38,10 @@ pub(super) fn cleanup(
         return Err(Exception::server_aborted(&server.name.to_string()));
     }
     let token = request.bulk_token;
-    let dir = door(server)?.staging_dir(&token).ok_or_else(|| Exception::io(format!("Failed to clean up {token}")))?;
+    let dir = server
+        .bulk_load_files
+        .staging_dir(&token)
+        .ok_or_else(|| Exception::io(format!("Failed to clean up {token}")))?;
     let server = server.clone();
     blocking(move || {
         server
@@ -62,7 +60,7 @@ pub(super) fn load(
     call: &Call,
     request: pb::BulkLoadHFileRequest,
 ) -> Answer<pb::BulkLoadHFileResponse> {
-    let cluster_id = door(server)?.cluster_id.clone();
+    let cluster_id = server.bulk_load_files.cluster_id.clone();
     if request.cluster_ids.contains(&cluster_id) {
         // It went around the clusters and is back.
         return Ok(pb::BulkLoadHFileResponse { loaded: true }.into());
@@ -90,26 +88,27 @@ fn load_files(
     cluster_id: String,
     user: &str,
 ) -> Result<bool, Exception> {
-    let door = door(server)?;
-    let mut files = Vec::with_capacity(request.family_path.len());
+    let files = &server.bulk_load_files;
+    let mut load_files = Vec::with_capacity(request.family_path.len());
     for path in request.family_path {
-        let place = door.place(&path.path).ok_or_else(|| {
+        let place = files.place(&path.path).ok_or_else(|| {
             Exception::new(Kind::FileNotFound, format!("{} is not a path of this machine", path.path))
         })?;
-        files.push(LoadFile { family: path.family, name: path.path, place });
+        load_files.push(LoadFile { family: path.family, name: path.path, place });
     }
     let staging = match &request.bulk_token {
         Some(token) => Some(
-            door.staging_dir(token)
+            files
+                .staging_dir(token)
                 .ok_or_else(|| Exception::do_not_retry(format!("{token} is no bulk token of this server")))?,
         ),
         None => None,
     };
     let mut cluster_ids = request.cluster_ids;
     cluster_ids.push(cluster_id);
-    let own_dir = || door.new_staging_dir(user, &region.info().table, &server.env.dice).0;
+    let own_dir = || files.new_staging_dir(user, &region.info().table, &server.env.dice).0;
     let load = BulkLoad {
-        files,
+        files: load_files,
         // A load with a token always gets an id.
         assign_seq_id: staging.is_some() || request.assign_seq_num.unwrap_or(false),
         staging: staging.clone().unwrap_or_else(own_dir),

@@ -1,0 +1,186 @@
+//! The ports: ZooKeeper, master, region server and status pages. They are opened before a file is touched, so that one that is in use is
+//! noticed first.
+
+use crate::services::{MasterPort, RegionServerPort, Services};
+use crate::settings;
+use crate::status::Pages;
+use anyhow::{Result, anyhow};
+use base::{Clock, Config, Dice, Ledger};
+use coordination::{Endpoint, EndpointOptions};
+use model::ServerName;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Everything that listens.
+pub struct Ports {
+    /// Until it is run.
+    pub endpoint: Option<Endpoint>,
+    /// Port of the endpoint.
+    pub zk_port: u16,
+    /// What answers calls.
+    pub services: Arc<Services>,
+    /// Takes calls for the master.
+    pub master_port: rpc::Server,
+    /// Takes calls for the region server.
+    pub region_port: rpc::Server,
+    /// What the status pages show.
+    pub pages: Arc<Pages>,
+    /// Until it is run; `None` without pages, too.
+    pub info_server: Option<web::Server>,
+    /// The master as clients find it.
+    pub master_name: ServerName,
+    /// The region server as clients find it.
+    pub server_name: ServerName,
+    info_port: Option<u16>,
+}
+
+impl Ports {
+    /// Opens them all.
+    ///
+    /// # Errors
+    /// A sentence that names the port, and how to choose another.
+    pub async fn bind(
+        config: &Config,
+        root: &Path,
+        clock: &Arc<dyn Clock>,
+        dice: &Arc<Dice>,
+        ledger: &Arc<Ledger>,
+    ) -> Result<Ports> {
+        let zk_key = "hbase.zookeeper.property.clientPort";
+        let zk_address = address(
+            config,
+            "hbase.zookeeper.property.clientPortAddress",
+            config.get(&coordination::settings::CLIENT_PORT),
+        )?;
+        let options = EndpointOptions::from_config(config);
+        let endpoint = Endpoint::bind(zk_address, options, clock.clone(), dice.clone())
+            .await
+            .map_err(|error| port_error("the ZooKeeper endpoint", zk_key, zk_address, &error))?;
+        let zk_port = endpoint.local_addr()?.port();
+        let services = Arc::new(Services::default());
+        let descriptors = raise_descriptor_limit();
+        let limits = |eighths: u64| rpc_limits(config, ledger, descriptors / 8 * eighths);
+        let master_address = address(config, "hbase.master.ipc.address", config.get(&settings::MASTER_PORT))?;
+        let master_port =
+            rpc::Server::bind(master_address, Arc::new(MasterPort(services.clone())), clock.clone(), limits(1))
+                .map_err(|error| port_error("the master", "hbase.master.port", master_address, &error))?;
+        let region_address =
+            address(config, "hbase.regionserver.ipc.address", config.get(&settings::REGION_SERVER_PORT))?;
+        let region_port =
+            rpc::Server::bind(region_address, Arc::new(RegionServerPort(services.clone())), clock.clone(), limits(3))
+                .map_err(|error| port_error("the region server", "hbase.regionserver.port", region_address, &error))?;
+        let pages = Arc::new(Pages::new(config.clone(), clock.clone(), root));
+        let info_server = bind_info_server(config, clock, &pages)?;
+        let start_code = u64::try_from(clock.now_ms().0).unwrap_or_default();
+        let name = |key: &str, bound: SocketAddr| {
+            let set = config.text(key).map(|name| name.trim().to_owned());
+            let host = set.unwrap_or_else(|| advertised_host(bound.ip()));
+            ServerName::new(&host, bound.port(), start_code)
+        };
+        Ok(Ports {
+            endpoint: Some(endpoint),
+            zk_port,
+            services,
+            master_name: name("hbase.master.hostname", master_port.local_addr()),
+            server_name: name("hbase.unsafe.regionserver.hostname", region_port.local_addr()),
+            master_port,
+            region_port,
+            pages,
+            info_port: info_server.as_ref().map(|server| server.local_addr().port()),
+            info_server,
+        })
+    }
+
+    /// Port of the status pages, if there are any.
+    pub fn info_port(&self) -> Option<u16> {
+        self.info_port
+    }
+
+    /// What listens where, the status pages apart.
+    pub fn listening(&self) -> [(&'static str, u16); 3] {
+        [("ZooKeeper", self.zk_port), ("master", self.master_name.port), ("region server", self.server_name.port)]
+    }
+
+    /// From now on the status pages show `node`.
+    pub fn show_pages_of<S: assembly::Syncer>(&self, node: &assembly::Node<S>) {
+        self.region_port.register_metrics(self.pages.registry(), base::metrics::IPC);
+        self.master_port.register_metrics(self.pages.registry(), base::metrics::MASTER_IPC);
+        let counters = vec![self.region_port.counters().clone(), self.master_port.counters().clone()];
+        self.pages.set_ready(node.server(), node.master(), &self.listening(), self.info_port, counters);
+    }
+}
+
+/// One half of the descriptors is for the two RPC ports, mostly for that of data; the other for files and what else is opened.
+fn rpc_limits(config: &Config, ledger: &Arc<Ledger>, descriptors: u64) -> rpc::Limits {
+    let mut limits = rpc::Limits::from_config(config);
+    limits.max_connections = limits.max_connections.min(usize::try_from(descriptors).unwrap_or(usize::MAX).max(16));
+    // Requests and replies are memory, too: one account for both ports.
+    limits.within(ledger);
+    limits
+}
+
+fn bind_info_server(config: &Config, clock: &Arc<dyn Clock>, pages: &Arc<Pages>) -> Result<Option<web::Server>> {
+    let Ok(port) = u16::try_from(config.get(&web::settings::INFO_PORT)) else { return Ok(None) };
+    let address = address(config, web::settings::INFO_BIND_ADDRESS_KEY, port)?;
+    let source: Arc<dyn web::StatusSource> = pages.clone();
+    let server = web::Server::bind(address, source, clock.clone())
+        .map_err(|error| port_error("the status pages", "hbase.master.info.port", address, &error))?;
+    Ok(Some(server))
+}
+
+/// Raises the soft limit of open descriptors to the hard one, as the JVM does; returns what it is now.
+fn raise_descriptor_limit() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = Rlimit { current: maximum, maximum };
+    match (current, setrlimit(Resource::Nofile, wanted)) {
+        (_, Ok(())) => maximum.unwrap_or(u64::MAX),
+        // As it was: it serves with what it has.
+        (current, Err(_)) => current.unwrap_or(u64::MAX),
+    }
+}
+
+/// Where to listen: as `key` says, else as `basalt.bind` does, else for this machine alone.
+fn address(config: &Config, key: &str, port: u16) -> Result<SocketAddr> {
+    let (key, text) = match (config.text(key), config.text(settings::BIND_KEY)) {
+        (Some(text), _) => (key, text.trim()),
+        (None, Some(text)) => (settings::BIND_KEY, text.trim()),
+        (None, None) => (settings::BIND_KEY, "localhost"),
+    };
+    let ip: IpAddr = match text {
+        "localhost" => IpAddr::from([127, 0, 0, 1]),
+        other => other.parse().map_err(|_| anyhow!("{key} = {other} is not an IP address"))?,
+    };
+    Ok(SocketAddr::new(ip, port))
+}
+
+/// The name under which clients find what listens on `ip`.
+fn advertised_host(ip: IpAddr) -> String {
+    if ip.is_loopback() {
+        return "localhost".to_owned();
+    }
+    if !ip.is_unspecified() {
+        return ip.to_string();
+    }
+    let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    // A name that nobody can look up, here at least, is of no use elsewhere.
+    let is_known =
+        std::net::ToSocketAddrs::to_socket_addrs(&(own.as_str(), 0)).is_ok_and(|mut all| all.next().is_some());
+    if is_known {
+        return own;
+    }
+    tracing::warn!(
+        "the name of this machine, {own}, has no address: clients elsewhere need hbase.master.hostname and \
+         hbase.unsafe.regionserver.hostname"
+    );
+    "localhost".to_owned()
+}
+
+fn port_error(what: &str, key: &str, address: SocketAddr, error: &std::io::Error) -> anyhow::Error {
+    if error.kind() == std::io::ErrorKind::AddrInUse {
+        anyhow!("port {} for {what} is in use: stop what uses it, or choose another with -D {key}=PORT", address.port())
+    } else {
+        anyhow!("cannot listen on {address} for {what}: {error}")
+    }
+}
