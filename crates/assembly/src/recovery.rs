@@ -12,6 +12,9 @@ use wal::{
     SplitTarget,
 };
 
+/// What a split may always hold: with less it would write many small files.
+const LEAST_SPLIT_BYTES: usize = 4 << 20;
+
 /// Calls the function with 0, 1, ... up to the number, in any order, side by side if there are threads for it.
 pub type ForEach<'a> = &'a dyn Fn(usize, &(dyn Fn(usize) + Sync));
 
@@ -19,8 +22,8 @@ pub type ForEach<'a> = &'a dyn Fn(usize, &(dyn Fn(usize) + Sync));
 pub struct Recovery<'a> {
     /// The new server's name.
     pub worker: &'a str,
-    /// Bytes of edits that may be held in memory until their regions are open, the memstores to which they go not counted: with more in
-    /// the logs, edits go to files.
+    /// Bytes of edits that may be held in memory until their regions are open, the memstores to which they go not
+    /// counted: with more in the logs, edits go to files.
     pub hold_bytes: u64,
     /// Operations that were logged before are too old to be tried again ([`regionserver::RegionServer::nonces_since`]).
     pub nonces_since: TimestampMs,
@@ -35,13 +38,14 @@ pub struct Recovered {
     pub others: Inheritance,
     /// For the log of hbase:meta.
     pub meta: Inheritance,
-    /// Of operations that are done ([`regionserver::RegionServer::remember`]). A region tells of its own when it opens; nobody opens one that
-    /// was split or merged since.
+    /// Of operations that are done ([`regionserver::RegionServer::remember`]). A region tells of its own when it opens;
+    /// nobody opens one that was split or merged since.
     pub nonces: Vec<Nonce>,
 }
 
-/// Reads the logs of servers that are no more. What they hold is in what is returned, or, where that is too much, split into their
-/// regions' `recovered.edits` with the logs archived. Between `master::rootdir::prepare` and the start of a master.
+/// Reads the logs of servers that are no more. What they hold is in what is returned, or, where that is too much, split
+/// into their regions' `recovered.edits` with the logs archived. Between `master::rootdir::prepare` and the start of a
+/// master.
 ///
 /// # Errors
 /// A log that cannot be read or split: the start must end, for what it holds was promised.
@@ -162,10 +166,13 @@ fn archive() -> FilePath {
 }
 
 fn split(volume: &dyn Volume, dir: &FilePath, recovery: &Recovery<'_>) -> wal::Result<SplitReport> {
+    let most = SplitOptions::default();
     let options = SplitOptions {
+        buffer_bytes: usize::try_from(recovery.hold_bytes)
+            .map_or(most.buffer_bytes, |bytes| bytes.clamp(LEAST_SPLIT_BYTES, most.buffer_bytes)),
         worker: recovery.worker.to_owned(),
         nonces_since: recovery.nonces_since,
-        ..SplitOptions::default()
+        ..most
     };
     let report = wal::split_directory(volume, dir, &archive(), &mut directories(volume), &options)?;
     if report.entries > 0 {

@@ -515,10 +515,23 @@ impl Admin {
             let family = model::FamilyDescriptor::new(name.to_owned());
             if one_version { family } else { family.with("VERSIONS", "3") }
         };
-        let table = model::TableDescriptor::new(
-            model::TableName::parse(name).map_err(|e| anyhow::anyhow!("{e}"))?,
-            [family("f"), family("g")],
-        );
+        self.create_from(name, vec![family("f"), family("g")], splits).await
+    }
+
+    /// Makes a table of one region with these families.
+    pub async fn create_with_families(&self, name: &str, families: &[String]) -> anyhow::Result<()> {
+        let families = families.iter().map(|family| model::FamilyDescriptor::new(family.clone())).collect();
+        self.create_from(name, families, &[]).await
+    }
+
+    async fn create_from(
+        &self,
+        name: &str,
+        families: Vec<model::FamilyDescriptor>,
+        splits: &[&str],
+    ) -> anyhow::Result<()> {
+        let table =
+            model::TableDescriptor::new(model::TableName::parse(name).map_err(|e| anyhow::anyhow!("{e}"))?, families);
         let request = pb::CreateTableRequest {
             table_schema: convert::to_proto::table(&table),
             split_keys: splits.iter().map(|key| Bytes::copy_from_slice(key.as_bytes())).collect(),

@@ -30,7 +30,8 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// F16: log files of no bytes, and of every part of a header, beside whole ones: the start goes on, and nothing is lost.
+/// F16: log files of no bytes, and of every part of a header, beside whole ones: the start goes on, and nothing is
+/// lost.
 pub async fn f16_empty_and_headless_logs(lab: &mut Lab) -> anyhow::Result<()> {
     let mut site = lab.site()?;
     let (mut server, mut load) = lab.start(&mut site, Shape::default()).await?;
@@ -175,4 +176,63 @@ pub async fn f47_flipped_byte_is_named(lab: &mut Lab) -> anyhow::Result<()> {
     std::fs::write(&file, &good)?;
     let server = site.start()?;
     lab.verify(&mut load, &mut site, server).await
+}
+
+/// F67: a flush of a region fails once, because a file stands where its temporary files go, and is done the second
+/// time; then the region is idle. The logs that hold its edits are archived while another region goes on.
+pub async fn f67_flush_that_failed_once_beside_an_idle_region(lab: &mut Lab) -> anyhow::Result<()> {
+    let mut site = lab.bounded_site(256)?;
+    site.define("hbase.regionserver.logroll.period", 1000);
+    site.define("hbase.wal.hsync", false);
+    let server = site.start()?;
+    let admin = Admin::new(site.master.clone(), site.region.clone());
+    let said = |failure: crate::remote::Failure| anyhow::anyhow!("{}", failure.text().to_owned());
+    let remote = Arc::new(Remote::new(site.region.clone(), "ClientService", PATIENCE));
+    for table in ["idle", "busy"] {
+        admin.create(table, &[], true).await?;
+    }
+    let (idle, busy) = (Table::new("idle", remote.clone()), Table::new("busy", remote));
+    let idle_region = idle.regions().await.map_err(said)?[0].1.clone();
+    let busy_region = busy.regions().await.map_err(said)?[0].1.clone();
+    // The first log holds what the start wrote to system tables, which stays in memory for long.
+    let logs =
+        || files_below(&site.root.join("WALs")).into_iter().filter(|log| !log.to_string_lossy().ends_with("meta"));
+    let first = logs().collect::<Vec<_>>();
+    while logs().all(|log| first.contains(&log)) {
+        busy.put(b"row", &[("f", "q", &[2; 1000])]).await.map_err(said)?;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    idle.put(b"row", &[("f", "q", &[1; 1000])]).await.map_err(said)?;
+    let name = String::from_utf8_lossy(&idle_region).into_owned();
+    let encoded = name.trim_end_matches('.').rsplit('.').next().context("a region's name")?;
+    let temporary = site.root.join("data/default/idle").join(encoded).join(".tmp");
+    if temporary.is_dir() {
+        std::fs::remove_dir_all(&temporary)?;
+    }
+    std::fs::write(&temporary, b"")?;
+    let failed = admin.flush(&idle_region).await;
+    lab.expect(failed.is_err(), || "a flush into a directory that is a file was done".to_owned());
+    std::fs::remove_file(&temporary)?;
+    admin.flush(&idle_region).await.map_err(said)?;
+    let flushed_ms = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_millis();
+    lab.faults += 1;
+    // A log's name ends in the time at which it was begun.
+    let begun_before = |path: &PathBuf| {
+        let time = path.extension().and_then(|time| time.to_str()).and_then(|time| time.parse::<u128>().ok());
+        time.is_some_and(|begun_ms| begun_ms < flushed_ms) && !first.contains(path)
+    };
+    let old_logs = || logs().filter(begun_before).count();
+    let (at_first, begun) = (old_logs(), std::time::Instant::now());
+    while old_logs() > 0 && begun.elapsed() < Duration::from_secs(60) {
+        busy.put(b"row", &[("f", "q", &[2; 1000])]).await.map_err(said)?;
+        admin.flush(&busy_region).await.map_err(said)?;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        lab.rounds += 1;
+    }
+    println!("    {} old logs after {} ms, at first {at_first}", old_logs(), begun.elapsed().as_millis());
+    lab.expect(at_first > 0, || "the flushed edits were in no log".to_owned());
+    lab.expect(old_logs() == 0, || format!("{} logs of flushed edits are not archived", old_logs()));
+    let row = idle.get(b"row").await.map_err(said)?;
+    lab.expect(row.is_some(), || "the row of the region whose flush failed is gone".to_owned());
+    server.stop()
 }

@@ -1,5 +1,6 @@
 //! The scenarios, each a function named after its row in `docs/reliability.md`.
 
+mod bounds;
 mod busy;
 mod crash;
 mod disk;
@@ -57,9 +58,18 @@ scenarios!(
     hostile::f50_coordination_flood,
     hostile::f50_connection_flood,
     hostile::f50_descriptors_run_out,
+    bounds::f55_nonces_of_a_counter_load,
     busy::f56_filtered_gets_of_a_wide_row,
     busy::f57_large_batches,
     busy::f58_saturated_by_scans_and_stopped,
     busy::f59_clients_that_leave,
+    bounds::f60_replies_that_nobody_reads,
     busy::f61_increments_of_many_columns,
+    bounds::f62_a_batch_that_grows_when_it_is_decoded,
+    bounds::f63_scanners_that_pin_flushed_memory,
+    bounds::f64_scanners_without_number,
+    bounds::f65_cells_that_grow_when_they_are_inflated,
+    bounds::f66_gets_of_a_row_as_large_as_the_budget,
+    files::f67_flush_that_failed_once_beside_an_idle_region,
+    bounds::f68_many_regions_and_families,
 );
