@@ -8,6 +8,7 @@ pub mod clock;
 pub mod dice;
 pub mod effort;
 pub mod ids;
+pub mod inject;
 pub mod ledger;
 pub mod metrics;
 pub mod setting;

@@ -117,7 +117,7 @@ pub trait Volume: Send + Sync + 'static {
         };
         let mut write = || -> Result<()> {
             file.append(bytes)?;
-            file.sync()
+            if base::inject!("fs.publish.unsynced") { file.flush() } else { file.sync() }
         };
         if let Err(error) = write() {
             drop(file);

@@ -40,7 +40,7 @@ impl Master {
         self.blocking(move |volume| {
             for info in &regions {
                 if layout::refers_to(volume, info, Some(&parent))? {
-                    return Ok(true);
+                    return Ok(!base::inject!("master.janitor.references-overlooked"));
                 }
             }
             Ok(false)

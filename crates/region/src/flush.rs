@@ -199,7 +199,9 @@ impl Region {
             }
         };
         // Everything is in files up to here, of every family.
-        let flushed = stay_behind.map_or(seq_id, |lowest| SeqId((lowest.0 - 1).min(seq_id.0)));
+        let flushed = stay_behind.map_or(seq_id, |lowest| {
+            if base::inject!("region.flush.others-released") { seq_id } else { SeqId((lowest.0 - 1).min(seq_id.0)) }
+        });
         let marker = self.flush_marker(FlushAction::CommitFlush, &full, &files);
         match self.append_marker(&marker) {
             // The files are in place and say themselves up to where; without room for a marker none is needed.
@@ -266,7 +268,9 @@ impl Region {
         seq_id: SeqId,
         outcome: &mut FlushOutcome,
     ) -> Result<Vec<Arc<StoreFile>>> {
-        ticket.wait_for(Level::Synced).map_err(|failed| RegionError::log(self.name(), failed.into()))?;
+        let unsynced = base::inject!("region.flush.log-unsynced");
+        let level = if unsynced { ticket.default_level() } else { Level::Synced };
+        ticket.wait_for(level).map_err(|failed| RegionError::log(self.name(), failed.into()))?;
         snapshots.iter().map(|snapshot| self.flush_snapshot(snapshot, seq_id, outcome)).collect()
     }
 
@@ -293,7 +297,8 @@ impl Region {
             mob: MobWork { newest_ms: segment.time_range().map_or(0, |range| range.max_ms), rewrite: false },
             forget_seq_ids_to: SeqId(0),
         };
-        let metadata = StoreMetadata { max_seq_id: Some(seq_id), ..StoreMetadata::default() };
+        let claimed = if base::inject!("region.flush.id-too-high") { SeqId(seq_id.0 + 4) } else { seq_id };
+        let metadata = StoreMetadata { max_seq_id: Some(claimed), ..StoreMetadata::default() };
         let pending = self.write_file(store, scanner, new, &metadata, &mut |_| Ok(()))?;
         // Also one without a cell, when all have lived their time: what the log has up to here must not be brought back, should the clock go back.
         let file = self.commit_file(store, &pending)?;

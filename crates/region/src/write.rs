@@ -466,6 +466,7 @@ impl Region {
         drop(last);
         let wait = match durability {
             Durability::AsyncWal => self.wait_for_earlier(seq_id),
+            Durability::FsyncWal if base::inject!("region.write.fsync-acknowledged-early") => Some((ticket, level)),
             Durability::FsyncWal => Some((ticket, Level::Synced)),
             _ => Some((ticket, level)),
         };

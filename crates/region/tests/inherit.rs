@@ -168,7 +168,7 @@ fn a_store_file_whose_name_the_killed_server_had_not_synced_stays_when_its_log_g
     assert_eq!(rows(&heir(&volume, 3)), ["a"]);
 }
 
-/// Seed 400757 of the model world: a log that was taken over held only a compaction's marker of a region, whose id was used again. Both
+/// Seed 400757 of the simulator: a log that was taken over held only a compaction's marker of a region, whose id was used again. Both
 /// logs were then split, and what was written under that id was taken for the marker's file.
 #[test]
 fn ids_of_markers_in_what_was_taken_over_are_not_used_again() {

@@ -7,7 +7,7 @@
 //! Always true: whatever the bytes, a target returns: no panic, no loop, no memory by a length that was only claimed. Where
 //! a decoder has an encoder, what was read is written and read again, and must be the same.
 //!
-//! Must not know: processes, disks. Files are in memory, the server is the model world's. Sockets: only those of this machine that the client
+//! Must not know: processes, disks. Files are in memory, the server is the simulator's. Sockets: only those of this machine that the client
 //! under test is given.
 
 mod golden;

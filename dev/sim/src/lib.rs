@@ -1,4 +1,4 @@
-//! The model world: a whole server (logs, regions, region server, master) on one thread, over files in memory, a clock
+//! The simulator: a whole server (logs, regions, region server, master) on one thread, over files in memory, a clock
 //! that is moved by hand and seeded dice, with clients that remember what they were promised.
 //!
 //! Always true:

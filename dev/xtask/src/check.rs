@@ -48,7 +48,7 @@ pub fn run_quick(report: &mut Report) {
     report.step("tidy", tidy::check);
     report.step("tests of the scenarios", reliability::check);
     report.step("pages for people", pages::check);
-    report.step("places of the planted defects", sim::check_places);
+    report.step("places of the injected bugs", sim::check_places);
     report.step("table of the fuzzers", ledger::check);
     report.step("crate edges", || edges::check(&metadata(&["--no-deps"])?));
     report.step("licences", || licences(&metadata(&[])?));

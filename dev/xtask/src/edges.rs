@@ -44,7 +44,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         &["base", "cell", "model", "filter", "fs", "hfile", "memstore", "wal", "region", "rpc", "proto", "convert"],
         &[],
     ),
-    // the model world: the whole server on one thread, for tests
+    // the simulator: the whole server on one thread, for tests
     (
         "sim",
         &[
@@ -90,7 +90,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ),
     // drives the server as a process: sockets, signals, files
     ("faults", &["base", "cell", "model", "rpc", "proto", "convert"], &[]),
-    // every decoder, driven by made-up bytes; the server of the model world
+    // every decoder, driven by made-up bytes; the server of the simulator
     (
         "fuzz",
         &[

@@ -55,13 +55,13 @@ usage: cargo xtask <command>
   profile WORKLOAD [--seconds N] [-- ARGS...]
                             flame graph of the server under a workload of `basalt bench compare`, in target/profile
   sim [--runs N] [--seed S] [--steps N] [--speak] | sim --enumerate
-                            random runs of the whole server in the model world; every crash state of every step list
+                            random runs of the whole server in the simulator; every crash state of every step list
   fuzz [--seconds N] [--only PART-OF-A-NAME] [--jobs N] [--record] | fuzz --replay TARGET FILE | fuzz --keep [PART-OF-A-NAME]
                             every decoder of foreign bytes under libFuzzer, 60 s each; what was found is in target/fuzz;
                             record adds the time to dev/fuzz/time.csv, keep does so and puts inputs into the tree
   schedules [N]             the hand-made concurrent parts under N (1000) orders of their threads' operations each
   sanitize [address|thread] the tests of crates with unsafe code under the nightly compiler's sanitizers
-  planted [NAME]            plants known defects in a copy of the tree and wants the model world to notice each
+  injected [NAME]           builds the simulator with known bugs and wants it to notice each (also: planted)
   proto [--check]           generated protobuf code from crates/proto/proto
   coverage [--check]        docs/coverage.md: what is there, counted against the inventory";
 
@@ -158,9 +158,9 @@ fn command() -> anyhow::Result<()> {
             sanitize::run(&mut report, rest.first().copied())?;
             report.finish()
         }
-        "planted" => {
+        "injected" | "planted" => {
             let mut report = report::Report::default();
-            sim::planted(&mut report, rest.first().copied())?;
+            sim::injected(&mut report, rest.first().copied())?;
             report.finish()
         }
         "proto" => match rest.as_slice() {

@@ -235,7 +235,7 @@ impl Log {
     /// Makes durable what is in a file that gets no more entries, while the next one is written already; then syncs go on there.
     fn sync_old(&self, old: &mut OpenFile, position: u64) -> Result<()> {
         let start_us = self.clock.monotonic_us();
-        let outcome = old.appender.sync();
+        let outcome = if base::inject!("wal.roll.sync-skipped") { Ok(()) } else { old.appender.sync() };
         let took_us = self.clock.monotonic_us().saturating_sub(start_us);
         let mut state = self.state.lock();
         state.old_file_waits = false;

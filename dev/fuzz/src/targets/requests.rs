@@ -1,4 +1,4 @@
-//! Every request message, given to a whole server of the model world: region server and master, with a table.
+//! Every request message, given to a whole server of the simulator: region server and master, with a table.
 
 use super::{put_part, shared, take_byte, take_part};
 use crate::Target;

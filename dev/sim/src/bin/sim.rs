@@ -1,4 +1,4 @@
-//! Seeded runs and enumerations of the model world, from the command line: see `cargo xtask sim`.
+//! Seeded runs and enumerations of the simulator, from the command line: see `cargo xtask sim`.
 #![allow(clippy::disallowed_methods, reason = "a tool: it looks at the machine's clock for its own figures")]
 
 use basalt_sim::run::{Plan, Summary, run};
