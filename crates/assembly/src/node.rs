@@ -151,6 +151,7 @@ impl<S: Syncer> Node<S> {
             cache: BlockCache::new(parts.ledger.cap_bytes(Holder::BlockCache)),
             settings: Arc::new(RegionSettings::from_config(&parts.config).within_budget(parts.ledger.budget_bytes())),
             memory: MemoryMeter::new(),
+            ticks: Arc::default(),
             server_name: Arc::from(parts.server_name.to_string()),
         });
         let master_of_splits: Arc<OnceLock<Weak<Master>>> = Arc::default();

@@ -136,6 +136,7 @@ fn environment(volume: Arc<dyn Volume>) -> Arc<RegionEnv> {
         cache: hfile::BlockCache::new(1 << 30),
         settings: Arc::new(RegionSettings::from_config(&config)),
         memory: MemoryMeter::new(),
+        ticks: Arc::default(),
         server_name: Arc::from("localhost,1,1"),
     })
 }

@@ -1,6 +1,6 @@
 //! What a region is handed by its server: doors to files, log, time and dice, and the budget it shares.
 
-use crate::RegionSettings;
+use crate::{RecentTicks, RegionSettings};
 use base::{Clock, Dice};
 use fs::Volume;
 use hfile::BlockCache;
@@ -26,6 +26,8 @@ pub struct RegionEnv {
     pub settings: Arc<RegionSettings>,
     /// Memory of all memstores.
     pub memory: Arc<MemoryMeter>,
+    /// The ticks that rows used of late.
+    pub ticks: Arc<RecentTicks>,
     /// `host,port,startcode`, for markers and messages.
     pub server_name: Arc<str>,
 }

@@ -169,6 +169,15 @@ pub enum RegionError {
     /// It was to end where it paused: its client waits no longer, or the server stops. Nothing was changed.
     #[error(transparent)]
     Interrupted(#[from] base::Interrupted),
+    /// The write must have a tick to which the clock is still to come. Nothing was written; the same call may be made again after
+    /// so many milliseconds. Never sent.
+    #[error("regionName={region}: the clock is still to come to the tick of this write")]
+    AheadOfClock {
+        /// Encoded region name.
+        region: Arc<str>,
+        /// How long, in milliseconds.
+        wait_ms: u64,
+    },
     /// The answer needs the disk; run again with [`hfile::Residency::MayRead`].
     #[error("the answer is not in memory")]
     WouldBlock,
@@ -180,7 +189,7 @@ impl RegionError {
         match self {
             RegionError::NoSuchColumnFamily { .. } => ErrorKind::NoSuchColumnFamily,
             RegionError::WrongRegion { .. } => ErrorKind::WrongRegion,
-            RegionError::TooBusy(_) => ErrorKind::RegionTooBusy,
+            RegionError::TooBusy(_) | RegionError::AheadOfClock { .. } => ErrorKind::RegionTooBusy,
             RegionError::NotServing { .. } => ErrorKind::NotServingRegion,
             RegionError::FailedSanityCheck(_) => ErrorKind::FailedSanityCheck,
             RegionError::DoNotRetry(_) => ErrorKind::DoNotRetry,

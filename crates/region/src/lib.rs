@@ -41,6 +41,7 @@ pub mod split;
 mod stats;
 mod store;
 mod store_file;
+mod ticks;
 mod write;
 
 pub use bulk_load::{BulkLoad, BulkLoaded, LoadFile, Place};
@@ -59,4 +60,5 @@ pub use scan::region_scanner::RegionScanner;
 pub use settings::RegionSettings;
 pub use stats::{RegionStats, StoreStats};
 pub use store_file::{StoreFile, reference_bytes};
+pub use ticks::RecentTicks;
 pub use write::{Applied, Checked, Written, effort_units};

@@ -10,6 +10,7 @@ use crate::replay::{RecoveredEdits, Replayed};
 use crate::row_lock::RowLocks;
 use crate::stats::Counters;
 use crate::store::Store;
+use crate::ticks::{self, Moment};
 use crate::{RegionEnv, RegionSettings};
 use base::{ReadPoint, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType, Order};
@@ -80,6 +81,10 @@ pub struct Region {
     recovered_nonces: Mutex<Vec<RecoveredNonce>>,
     /// No LATEST is stamped earlier, though the clock may step back.
     last_stamp: AtomicI64,
+    /// No tick that a row of this region must look out for is later.
+    pub(crate) newest_tick: AtomicI64,
+    /// Of the table's name, for [`ticks::RowKey`].
+    pub(crate) table_hash: u64,
     memstore_heap: AtomicI64,
     memstore_data: AtomicI64,
     pub(crate) edits_since_flush: AtomicU64,
@@ -158,6 +163,8 @@ impl Region {
             temp_dir: layout::temp_dir(&info, &env.server_name, open_seq_id),
             recovered_nonces: Mutex::new(Vec::new()),
             last_stamp: AtomicI64::new(0),
+            newest_tick: AtomicI64::new(env.ticks.newest()),
+            table_hash: ticks::table_hash(info.table.as_str()),
             memstore_heap: AtomicI64::new(0),
             memstore_data: AtomicI64::new(0),
             edits_since_flush: AtomicU64::new(0),
@@ -264,10 +271,15 @@ impl Region {
         }
     }
 
-    /// Milliseconds for LATEST.
-    pub(crate) fn now(&self) -> i64 {
-        let now = self.env.clock.now_ms().0;
-        self.last_stamp.fetch_max(now, Ordering::Relaxed).max(now)
+    /// The moment of a write that begins now.
+    pub(crate) fn moment(&self) -> Moment {
+        let clock = self.env.clock.now_ms().0;
+        let mut moment = Moment::of(clock, self.last_stamp.fetch_max(clock, Ordering::Relaxed));
+        if self.info.table.is_system() {
+            // The server writes them itself, in its turn, and never often.
+            moment.limit = i64::MAX;
+        }
+        moment
     }
 
     /// Refuses work when the region is not serving or has lost a write.

@@ -13,6 +13,7 @@ use crate::error::{RegionError, Result};
 use crate::layout::{self, RECOVERED_EDITS_DIR, region_dir};
 use crate::notes;
 use crate::region::{RecoveredNonce, Region};
+use crate::ticks::MOST_AHEAD_MS;
 use base::SeqId;
 use fs::FilePath;
 use model::recovered_edits::{DeletedFamily, max_seq_id_file};
@@ -231,7 +232,7 @@ impl Region {
         if seq_id <= needless.closed_seq_id && !base::inject!("region.replay.deleted-family-returns") {
             return false;
         }
-        let mut inserted = 0;
+        let (mut inserted, now) = (0, self.env().clock.now_ms().0);
         let mut cells = edit.cells.iter().map(|cell| cell.with_seq_id(seq_id)).peekable();
         while let Some(first) = cells.next() {
             // Together, for places that are looked for side by side cost less.
@@ -252,6 +253,9 @@ impl Region {
             inserter.insert_all(&run);
             let growth = inserter.finish();
             self.grew(growth.heap_bytes as i64, growth.data_bytes as i64);
+            if edit.write_time.0 >= now - MOST_AHEAD_MS {
+                run.iter().for_each(|cell| self.enter_replayed(*cell, now));
+            }
             inserted += run.len() as u64;
             got(index);
         }

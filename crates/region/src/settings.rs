@@ -172,6 +172,17 @@ pub const MAX_CELL_SIZE: Setting<i64> = Setting {
     unit: "bytes",
     doc: "A cell larger than this is refused; 0 or less switches the check off.",
 };
+/// Whether a put may share the tick of a delete before it.
+pub const HBASE_TICK_SEMANTICS: Setting<bool> = Setting {
+    key: "basalt.hbase.tick.semantics",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "HBase stamps a put that follows a delete of its row within a millisecond so that the delete's marker hides it, and an increment or \
+          append one millisecond after what it changes, however far ahead of the clock. Off, such a put, increment or append takes the next \
+          millisecond and is seen, and none is stamped ahead for what was only incremented or appended to.",
+};
 /// How far in the future a cell's timestamp may lie.
 pub const TIMESTAMP_SLOP: Setting<i64> = Setting {
     key: "hbase.hregion.keyvalue.timestamp.slop.millisecs",
@@ -344,6 +355,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MAX_FILE_SIZE,
     &COMPACTION_THROTTLE_POINT,
     &MAX_CELL_SIZE,
+    &HBASE_TICK_SEMANTICS,
     &TIMESTAMP_SLOP,
     &MAX_ROW_SIZE,
     &CELLS_PER_HEARTBEAT_CHECK,
@@ -384,6 +396,7 @@ pub struct RegionSettings {
     pub compaction_throttle_point_bytes: u64,
     /// 0 when switched off.
     pub max_cell_size_bytes: u64,
+    pub hbase_tick_semantics: bool,
     pub timestamp_slop_ms: i64,
     pub max_row_size_bytes: u64,
     pub cells_per_heartbeat_check: u64,
@@ -464,6 +477,7 @@ impl RegionSettings {
             max_file_size_bytes: config.get(&MAX_FILE_SIZE),
             compaction_throttle_point_bytes,
             max_cell_size_bytes: config.get(&MAX_CELL_SIZE).max(0) as u64,
+            hbase_tick_semantics: config.get(&HBASE_TICK_SEMANTICS),
             timestamp_slop_ms: config.get(&TIMESTAMP_SLOP),
             max_row_size_bytes: config.get(&MAX_ROW_SIZE).min(row_size_cap_bytes),
             cells_per_heartbeat_check: config.get(&CELLS_PER_HEARTBEAT_CHECK),

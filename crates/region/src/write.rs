@@ -1,7 +1,7 @@
 //! The write path: validate, lock the rows, evaluate against the newest state, stamp, log, insert, unlock.
 //!
 //! A call's mutations are written in groups; a group is one log entry under one sequence id. A new group begins where
-//! an increment or append must read a row that the group has written, or where the nonce differs. Those of a group that
+//! an increment or append must read a row that the group has written, where a put follows a delete of its row, or where the nonce differs. Those of a group that
 //! skip the log are inserted with the others and left out of the entry. Atomic calls are one group or nothing. Follows: `HRegion#doMiniBatchMutate`, `MutationBatchOperation`.
 
 mod check;
@@ -11,11 +11,13 @@ use crate::commit::Commit;
 use crate::error::{ErrorKind, RegionError, Result};
 use crate::region::Region;
 use crate::row_lock::RowSet;
+use crate::ticks::{MOST_AHEAD_MS, Moment, RowKey, Stamps, Taken};
 use base::{EffortBudget, ReadMode, SeqId, TimestampMs};
-use cell::{CellBuffer, CellIter};
+use cell::{CellBuffer, CellIter, CellRef};
 use memstore::{Growth, Segment};
 use model::{Condition, Durability, Mutation, MutationKind, Nonce};
 use prepare::Prepared;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wal::{EntryKey, Level, ReplicationScope, Ticket};
@@ -23,10 +25,29 @@ use wal::{EntryKey, Level, ReplicationScope, Ticket};
 /// What became of [`Region::apply`].
 #[derive(Debug)]
 pub struct Applied {
-    /// One for each mutation: the new cells of an Increment or Append that wants them back, or why it was refused.
+    /// One for each mutation: the new cells of an Increment or Append that wants them back, or why it was refused. Of the first
+    /// ones only, with [`Applied::wait_ms`].
     pub results: Vec<Result<Option<CellBuffer>>>,
     /// The rest of the way.
     pub commit: Commit,
+    /// The mutations without a result must have ticks to which the clock is still to come: they are to be applied after so many
+    /// milliseconds.
+    pub wait_ms: Option<u64>,
+}
+
+impl Applied {
+    /// Of one mutation.
+    ///
+    /// # Errors
+    /// Why it was refused, or [`RegionError::AheadOfClock`].
+    pub fn only(self, region: &Region) -> Result<(Option<CellBuffer>, Commit)> {
+        match (self.results.into_iter().next(), self.wait_ms) {
+            (Some(result), _) => Ok((result?, self.commit)),
+            (None, wait_ms) => {
+                Err(RegionError::AheadOfClock { region: region.name().clone(), wait_ms: wait_ms.unwrap_or(0) })
+            }
+        }
+    }
 }
 
 /// What became of an atomic write.
@@ -64,7 +85,7 @@ impl Region {
         self.check_writable()?;
         let mut results: Vec<Result<Option<CellBuffer>>> = Vec::with_capacity(mutations.len());
         let mut commit = Commit::new(self.mvcc(), self.poison());
-        let mut at = 0;
+        let (mut at, mut wait_ms) = (0, None);
         while at < mutations.len() {
             let end = at + self.group_len(&mutations[at..]);
             let group = &mutations[at..end];
@@ -80,21 +101,30 @@ impl Region {
                 }
                 results.push(verdict.map(|()| None));
             }
-            let outcome = self.write_group(group, set, &mut results[at..], None, ReadMode::UNPACED, &mut commit);
-            if let Err(error) = outcome {
-                // The log refused the entry: what was written before stays written, the rest was not tried.
-                for result in &mut results[at..] {
-                    if result.is_ok() {
-                        *result = Err(error.clone());
-                    }
+            match self.write_group(group, set, &mut results[at..], None, ReadMode::UNPACED, &mut commit) {
+                Ok(written) => {
+                    at += written.unwrap_or(0);
+                    results.truncate(at);
                 }
-                results.resize_with(mutations.len(), || Err(error.clone()));
-                break;
+                Err(RegionError::AheadOfClock { wait_ms: ms, .. }) => {
+                    results.truncate(at);
+                    wait_ms = Some(ms);
+                    break;
+                }
+                Err(error) => {
+                    // The log refused the entry: what was written before stays written, the rest was not tried.
+                    for result in &mut results[at..] {
+                        if result.is_ok() {
+                            *result = Err(error.clone());
+                        }
+                    }
+                    results.resize_with(mutations.len(), || Err(error.clone()));
+                    break;
+                }
             }
-            at = end;
         }
-        self.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);
-        Ok(Applied { results, commit })
+        self.counters.writes.fetch_add(results.len() as u64, Ordering::Relaxed);
+        Ok(Applied { results, commit, wait_ms })
     }
 
     /// Writes all mutations or none, as one log entry under one sequence id. They may belong to several rows of the
@@ -250,7 +280,7 @@ impl Region {
         let mut results: Vec<Result<Option<CellBuffer>>> = mutations.iter().map(|_| Ok(None)).collect();
         let nonce = atomic.nonce.or_else(|| mutations.iter().find_map(|m| m.nonce));
         let atomic = Some(Atomic { nonce, ..atomic });
-        if !self.write_group(mutations, set, &mut results, atomic, mode, &mut commit)? {
+        if self.write_group(mutations, set, &mut results, atomic, mode, &mut commit)?.is_none() {
             return Ok(None);
         }
         let mut result = CellBuffer::new();
@@ -266,15 +296,68 @@ impl Region {
     /// column: it is meant for what was there before the call, as in HBase.
     fn group_len(&self, mutations: &[Mutation]) -> usize {
         let mut written = RowSet::default();
-        let Some(first) = mutations.first() else { return 0 };
+        // By their hashes: two rows for one only end the group early.
+        let mut deleted: FxHashSet<RowKey> = FxHashSet::default();
+        let Some(first) = mutations.first().filter(|_| mutations.len() > 1) else { return mutations.len() };
         for (i, mutation) in mutations.iter().enumerate() {
             let builds_on = matches!(mutation.kind, MutationKind::Increment | MutationKind::Append);
             if i > 0 && (mutation.nonce != first.nonce || (builds_on && written.overlaps(&mutation.row))) {
                 return i;
             }
+            if self.follows_delete(mutation, &mut deleted) {
+                return i;
+            }
             written.add(&mutation.row);
         }
         mutations.len()
+    }
+
+    /// Whether the server stamps a put where it has stamped a marker for the same row, one of `deleted`. To those it adds the
+    /// mutation's row if that is deleted.
+    fn follows_delete(&self, mutation: &Mutation, deleted: &mut FxHashSet<RowKey>) -> bool {
+        if self.settings.hbase_tick_semantics || (deleted.is_empty() && mutation.kind != MutationKind::Delete) {
+            return false;
+        }
+        let (stamps, row) = (Stamps::of(mutation), self.row_key(&mutation.row));
+        if stamps.puts && deleted.contains(&row) {
+            return true;
+        }
+        if stamps.marks {
+            deleted.insert(row);
+        }
+        false
+    }
+
+    fn row_key(&self, row: &[u8]) -> RowKey {
+        RowKey::of(self.table_hash, row)
+    }
+
+    /// The tick that the server's stamps in `mutation` must have. The caller holds the row's lock, or writes nothing.
+    fn tick_of(&self, mutation: &Mutation, moment: Moment) -> i64 {
+        if self.newest_tick.load(Ordering::Relaxed) < moment.now {
+            return moment.now;
+        }
+        match Stamps::of(mutation) {
+            Stamps { puts: false, marks: false } => moment.now,
+            Stamps { puts, .. } => self.env().ticks.next(self.row_key(&mutation.row), moment.now, puts),
+        }
+    }
+
+    /// Remembers the ticks that later writes of the same rows must look out for. The caller holds the rows' locks.
+    fn enter_ticks(&self, prepared: &Prepared) {
+        for taken in &prepared.taken {
+            self.env().ticks.enter(*taken, prepared.moment.now);
+            self.newest_tick.fetch_max(taken.tick, Ordering::Relaxed);
+        }
+    }
+
+    /// Remembers what the log brings back of a moment that the clock has not passed.
+    pub(crate) fn enter_replayed(&self, cell: CellRef<'_>, now: i64) {
+        let tick = cell.timestamp();
+        if !self.settings.hbase_tick_semantics && cell.is_delete() && (now..=now + MOST_AHEAD_MS).contains(&tick) {
+            self.env().ticks.enter(Taken { row: self.row_key(cell.row()), marker: Some(tick), tick }, now);
+            self.newest_tick.fetch_max(tick, Ordering::Relaxed);
+        }
     }
 
     fn durability_of(&self, mutation: &Mutation) -> Durability {
@@ -285,7 +368,8 @@ impl Region {
     }
 
     /// Writes one group, all or nothing if it is `atomic`: `results` says which of its mutations to pass over and takes what
-    /// comes of the others. False: the condition did not hold.
+    /// comes of the others. How many of its first mutations that were: a group that is not atomic ends before one that must
+    /// wait for the clock. `None`: the condition did not hold.
     fn write_group(
         &self,
         group: &[Mutation],
@@ -294,7 +378,7 @@ impl Region {
         atomic: Option<Atomic<'_>>,
         allowed: ReadMode<'_>,
         commit: &mut Commit,
-    ) -> Result<bool> {
+    ) -> Result<Option<usize>> {
         let all_or_nothing = atomic.is_some();
         let mut attempt = 0;
         let needs_read =
@@ -309,7 +393,7 @@ impl Region {
                 ReadMode::FromMemory(_) => allowed,
             };
             let guards = self.locks.lock(set);
-            let mut prepared = Prepared::new(self.now(), group);
+            let mut prepared = Prepared::new(self.moment(), group);
             let outcome = self.prepare_group(group, results, all_or_nothing, &atomic, mode, &mut prepared);
             match outcome {
                 Err(RegionError::WouldBlock) if matches!(mode, ReadMode::FromMemory(_)) => {
@@ -318,27 +402,29 @@ impl Region {
                         return Err(RegionError::WouldBlock);
                     }
                     // Bring the blocks into memory without holding anybody up, then look again under the locks.
-                    let mut dry = Prepared::new(self.now(), group);
+                    let mut dry = Prepared::new(self.moment(), group);
                     self.prepare_group(group, results, all_or_nothing, &atomic, allowed, &mut dry)?;
                     continue;
                 }
                 Err(error) => return Err(error),
-                Ok(false) => return Ok(false),
+                Ok(false) => return Ok(None),
                 Ok(true) => {}
             }
+            let written = prepared.outcomes.len();
             for (result, made) in results.iter_mut().zip(&mut prepared.outcomes) {
                 if result.is_ok() {
                     *result = made.take().unwrap_or(Ok(None));
                 }
             }
             if prepared.cells == 0 {
-                return Ok(true);
+                return Ok(Some(written));
             }
             let nonce = atomic.as_ref().map_or(group[0].nonce, |a| a.nonce);
-            let durability = group.iter().map(|m| self.durability_of(m)).max().unwrap_or_default();
+            let durability = group[..written].iter().map(|m| self.durability_of(m)).max().unwrap_or_default();
             self.log_and_insert(&prepared, nonce, durability, commit)?;
+            self.enter_ticks(&prepared);
             drop(guards);
-            return Ok(true);
+            return Ok(Some(written));
         }
     }
 
@@ -352,19 +438,23 @@ impl Region {
         prepared: &mut Prepared,
     ) -> Result<bool> {
         for condition in atomic.iter().flat_map(|atomic| atomic.conditions) {
-            let (holds, seen_timestamp) = self.check_condition(condition, mode)?;
+            let (holds, seen) = self.check_condition(condition, mode)?;
             if !holds {
                 return Ok(false);
             }
             if atomic.as_ref().is_some_and(|atomic| atomic.stamp_after_seen) {
                 // A put must not be eclipsed by what the check saw. HBase stamps nothing else so.
-                prepared.puts_now = prepared.puts_now.max(seen_timestamp);
+                prepared.seen = prepared.seen.max(seen);
             }
         }
         if atomic.as_ref().is_some_and(|atomic| !atomic.conditions.is_empty()) {
             // What would not be written is not looked at.
             group.iter().try_for_each(|mutation| self.validate(mutation))?;
         }
+        let tick_of_all = match all_or_nothing {
+            true => group.iter().map(|mutation| self.tick_of(mutation, prepared.moment)).max(),
+            false => None,
+        };
         let skips = |m: &Mutation| self.durability_of(m) == Durability::SkipWal;
         if !all_or_nothing && group.iter().any(skips) && !group.iter().all(skips) {
             prepared.logged = Some(Default::default());
@@ -374,6 +464,15 @@ impl Region {
                 prepared.outcomes.push(None);
                 continue;
             }
+            // Not before what the group did to the row already: what it took is entered at its end.
+            let tick = tick_of_all.unwrap_or_else(|| self.tick_of(mutation, prepared.moment).max(prepared.tick));
+            if let Some(wait_ms @ 1..) = tick.checked_sub(prepared.moment.limit) {
+                if !all_or_nothing && !prepared.outcomes.is_empty() {
+                    return Ok(true);
+                }
+                return Err(RegionError::AheadOfClock { region: self.name().clone(), wait_ms: wait_ms as u64 });
+            }
+            prepared.begin(tick);
             let (run_len, cells) = (prepared.run.len(), prepared.cells);
             match self.prepare(mutation, mode, prepared) {
                 Ok(result) => {
@@ -384,6 +483,7 @@ impl Region {
                         *count += prepared.cells - cells;
                     }
                     prepared.outcomes.push(Some(Ok(result)));
+                    self.note_taken(mutation, prepared);
                 }
                 Err(error) if all_or_nothing || error.is_would_block() => return Err(error),
                 Err(error) => {
@@ -394,6 +494,14 @@ impl Region {
             }
         }
         Ok(true)
+    }
+
+    /// The mutation that was prepared last took its tick.
+    fn note_taken(&self, mutation: &Mutation, prepared: &mut Prepared) {
+        let (tick, marker) = (prepared.tick, prepared.marker);
+        if !self.settings.hbase_tick_semantics && (marker.is_some() || tick > prepared.moment.now) {
+            prepared.taken.push(Taken { row: self.row_key(&mutation.row), marker, tick });
+        }
     }
 
     /// One entry into the log's buffer and its cells into the memstores.
@@ -415,7 +523,7 @@ impl Region {
         };
         self.insert(&prepared.run, seq_id);
         self.mvcc().inserted(seq_id);
-        self.note_edits(prepared.cells as u64, prepared.now);
+        self.note_edits(prepared.cells as u64, prepared.moment.now);
         commit.add(seq_id, wait);
         Ok(())
     }
@@ -442,7 +550,7 @@ impl Region {
         let key = EntryKey {
             nonce: nonce.map(|n| (n.group, n.number)),
             scopes: &scopes,
-            ..EntryKey::new(self.name(), self.info().table.as_str(), seq_id, TimestampMs(prepared.now), &families)
+            ..EntryKey::new(self.name(), self.info().table.as_str(), seq_id, TimestampMs(prepared.moment.now), &families)
         };
         let log = &self.env().log;
         // For all others there is a commit, which somebody waits for.

@@ -73,6 +73,9 @@ impl Table {
                         return;
                     }
                     Some(Err(error)) if is_gone(&error) => {}
+                    None => {
+                        self.server.clock.advance_ms(applied.wait_ms.expect("only that leaves it without a result"))
+                    }
                     other => panic!("{other:?}"),
                 },
                 Err(error) if is_gone(&error) => {}

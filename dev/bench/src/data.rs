@@ -92,6 +92,7 @@ impl Engine {
             cache: hfile::BlockCache::new(2 << 30),
             settings: Arc::new(RegionSettings::from_config(&config)),
             memory: MemoryMeter::new(),
+            ticks: Arc::default(),
             server_name: Arc::from(server_name.as_str()),
         });
         Ok(Engine { env, log_dir, syncer: Some(syncer), scratch: None })

@@ -129,6 +129,9 @@ impl Site {
         for (key, value) in self.settings() {
             command.arg("-D").arg(format!("{key}={value}"));
         }
+        for (key, value) in self.extra {
+            command.arg("-D").arg(format!("{key}={value}"));
+        }
         for key in ["hbase.master.info.port", "hbase.regionserver.info.port"] {
             command.arg("-D").arg(format!("{key}=-1"));
         }

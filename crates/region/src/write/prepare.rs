@@ -3,6 +3,7 @@
 
 use crate::error::{RegionError, Result};
 use crate::region::Region;
+use crate::ticks::{MOST_AHEAD_MS, Moment, Taken};
 use base::{ReadMode, ReadPoint, SeqId};
 use cell::print::Binary;
 use cell::{CellBuffer, CellRef, CellSpec, CellType, tag};
@@ -13,10 +14,16 @@ const LATEST: i64 = i64::MAX;
 
 /// A group's cells, ready for log and memstore.
 pub(super) struct Prepared {
-    /// Milliseconds that LATEST stands for.
-    pub now: i64,
-    /// The same in puts: after what a check saw, so that it does not eclipse them.
-    pub puts_now: i64,
+    /// When.
+    pub moment: Moment,
+    /// Milliseconds that LATEST stands for in the mutation that is prepared.
+    pub tick: i64,
+    /// Timestamp of what a check saw; puts are not stamped earlier, so that it does not eclipse them.
+    pub seen: i64,
+    /// The newest marker with a stamp of the server in the mutation that is prepared, if it hides what is stamped from now on.
+    pub marker: Option<i64>,
+    /// The ticks taken that later writes must look out for.
+    pub taken: Vec<Taken>,
     /// Cells in cell-block layout.
     pub run: Vec<u8>,
     /// Number of cells in `run`.
@@ -29,16 +36,32 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub(super) fn new(now: i64, group: &[Mutation]) -> Prepared {
+    pub(super) fn new(moment: Moment, group: &[Mutation]) -> Prepared {
         let bytes: usize = group.iter().map(|mutation| mutation.cells.bytes().len() + 64).sum();
         Prepared {
-            now,
-            puts_now: now,
+            moment,
+            tick: moment.now,
+            seen: 0,
+            marker: None,
+            taken: Vec::new(),
             run: Vec::with_capacity(bytes),
             cells: 0,
             logged: None,
             outcomes: Vec::with_capacity(group.len()),
             touched: 0,
+        }
+    }
+
+    /// A mutation comes with this tick.
+    pub(super) fn begin(&mut self, tick: i64) {
+        (self.tick, self.marker) = (tick, None);
+    }
+
+    /// The server has stamped a marker.
+    fn mark(&mut self, timestamp: i64) {
+        // What lies behind hides nothing that comes; what lies ahead of the tick was stamped by a client.
+        if (self.moment.now..=self.tick).contains(&timestamp) {
+            self.marker = self.marker.max(Some(timestamp));
         }
     }
 
@@ -178,14 +201,18 @@ impl Region {
     ) -> Result<Option<CellBuffer>> {
         match mutation.kind {
             MutationKind::Put => {
+                let timestamp = prepared.tick.max(prepared.seen);
                 for cell in &mutation.cells {
                     prepared.touch(self.store_index(cell.family()));
-                    prepared.push(cell, prepared.puts_now);
+                    prepared.push(cell, timestamp);
                 }
                 Ok(None)
             }
             MutationKind::Delete if mutation.cells.is_empty() => {
-                let timestamp = if mutation.timestamp == LATEST { prepared.now } else { mutation.timestamp };
+                let timestamp = if mutation.timestamp == LATEST { prepared.tick } else { mutation.timestamp };
+                if mutation.timestamp == LATEST {
+                    prepared.mark(timestamp);
+                }
                 for (i, store) in self.stores.iter().enumerate() {
                     prepared.touch(i);
                     prepared.push_spec(&CellSpec {
@@ -208,7 +235,11 @@ impl Region {
                         true => newest.get_mut(&column_of(cell)).and_then(Iterator::next),
                         false => None,
                     };
-                    prepared.push(cell, version.unwrap_or(prepared.now));
+                    let timestamp = version.unwrap_or(prepared.tick);
+                    if cell.timestamp() == LATEST {
+                        prepared.mark(timestamp);
+                    }
+                    prepared.push(cell, timestamp);
                 }
                 Ok(None)
             }
@@ -285,8 +316,8 @@ impl Region {
                 return Err(RegionError::DoNotRetry(format!("the tags of a cell come to {} bytes", tags.len())));
             }
             let timestamp = match current {
-                Some(current) => prepared.now.max(current.timestamp().saturating_add(1)),
-                None if delta.timestamp() == LATEST => prepared.now,
+                Some(current) => self.stamp_after(current.timestamp(), prepared),
+                None if delta.timestamp() == LATEST => prepared.tick,
                 None => delta.timestamp(),
             };
             let spec = CellSpec {
@@ -313,6 +344,17 @@ impl Region {
             }
         }
         Ok(result)
+    }
+}
+
+impl Region {
+    /// The stamp of what takes the place of a value. Of two cells of one tick the later write counts, so that a hot counter need not run
+    /// ahead of the clock, where deletes would not reach it. A stamp further ahead is a client's; HBase's rule is for those.
+    fn stamp_after(&self, current: i64, prepared: &Prepared) -> i64 {
+        if current > prepared.moment.now.saturating_add(MOST_AHEAD_MS) || self.settings.hbase_tick_semantics {
+            return prepared.tick.max(current.saturating_add(1));
+        }
+        prepared.tick.max(current)
     }
 }
 

@@ -76,6 +76,7 @@ impl Server {
             cache: hfile::BlockCache::new(16 << 20),
             settings: Arc::new(RegionSettings::from_config(config)),
             memory: MemoryMeter::new(),
+            ticks: Arc::default(),
             server_name: Arc::from(SERVER),
         });
         Ok(Server { volume, clock, dice, env })
@@ -152,6 +153,7 @@ pub fn delete(row: &str, family: &str, qualifier: &str, timestamp: i64, cell_typ
 /// Applies and makes visible; every mutation must succeed.
 pub fn write(region: &Region, mutations: &[Mutation]) {
     let applied = region.apply(mutations).expect("applied");
+    assert_eq!((applied.results.len(), applied.wait_ms), (mutations.len(), None), "the clock must be moved");
     for result in applied.results {
         result.expect("accepted");
     }

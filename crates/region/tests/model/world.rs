@@ -93,6 +93,8 @@ impl World {
             config.set("hbase.hstore.compaction.keep.seqId.period", "0");
         }
         config.set("hbase.cells.scanned.per.heartbeat.check", "3");
+        // The oracle is HBase; what else there is has tests of its own (`ticks.rs`).
+        config.set("basalt.hbase.tick.semantics", "true");
         let server = Server::try_on(MemVolume::new(), BASE, &config, seed).expect("a volume in memory");
         let table = Arc::new(TableDescriptor::new(table_name(), families));
         let info = whole_table();

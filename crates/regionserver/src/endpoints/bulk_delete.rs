@@ -32,6 +32,9 @@ struct Deleting {
     batch_rows: usize,
     batch_cells: u32,
     more: bool,
+    /// Deletes that wait for the clock, and how long.
+    early: Vec<Mutation>,
+    wait_ms: u64,
 }
 
 /// What a batch of deletes came to, if its log entries stay.
@@ -79,11 +82,16 @@ pub(super) async fn delete(
             batch_rows,
             batch_cells,
             more: true,
+            early: Vec::new(),
+            wait_ms: 0,
         })
     })
     .await??;
     let (mut rows_deleted, mut versions_deleted) = (0, 0);
-    while deleting.more {
+    while deleting.more || !deleting.early.is_empty() {
+        if deleting.wait_ms > 0 {
+            mutate::wait_for_clock(std::mem::take(&mut deleting.wait_ms)).await;
+        }
         if let Some(delay) = admission(server, region)? {
             tokio::time::sleep(delay).await;
         }
@@ -113,7 +121,8 @@ impl Deleting {
     /// Reads and deletes the next rows.
     fn batch(&mut self, server: &RegionServer) -> Result<Option<Batch>, Exception> {
         let failed = |error| exception_of(&server.judge(error));
-        let (mut deletes, mut bytes) = (Vec::new(), 0);
+        let mut deletes = std::mem::take(&mut self.early);
+        let mut bytes: usize = deletes.iter().map(|delete| delete.row.len() + delete.cells.bytes().len()).sum();
         while self.more && deletes.len() < self.batch_rows && bytes < MAX_BATCH_BYTES {
             self.cells.clear();
             let mut limits = Limits { batch_cells: self.batch_cells, ..Limits::default() };
@@ -128,6 +137,10 @@ impl Deleting {
             return Ok(None);
         }
         let applied = self.region.apply(&deletes).map_err(failed)?;
+        if let Some(wait_ms) = applied.wait_ms {
+            self.early = deletes.split_off(applied.results.len());
+            self.wait_ms = wait_ms;
+        }
         let done = applied.results.iter().take_while(|result| result.is_ok()).count();
         let versions = match self.delete_type {
             DeleteType::Version => deletes.iter().take(done).map(|delete| delete.cells.len() as u64).sum(),

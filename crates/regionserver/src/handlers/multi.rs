@@ -7,7 +7,7 @@
 
 use super::get::{is_costly, read_result, refuse_closest_row_before};
 use super::multi_answer::{RegionAnswer, encode};
-use super::mutate::{begin_nonce, check, count, promise, reads_files, settle, settled, written};
+use super::mutate::{begin_nonce, check, count, promise, reads_files, settle, settled, wait_for_clock, written};
 use super::{Answer, admission, find_region};
 use crate::blocking::{Promiser, is_large, large_on_lane, on_lane, read_on_lane};
 use crate::endpoints;
@@ -22,7 +22,7 @@ use model::{Get, Mutation, MutationKind};
 use prost::Message as _;
 use proto::pb;
 use proto::pb::mutation_proto::MutationType;
-use region::{Commit, Region, RegionError};
+use region::{Applied, Commit, Region, RegionError};
 use rpc::exception::{Exception, Kind};
 use rpc::{Call, CallResult, Outcome, Reply};
 use scheduler::LaneName;
@@ -86,7 +86,7 @@ pub(super) fn failed(index: u32, exception: &Exception) -> pb::ResultOrException
     pb::ResultOrException { index: Some(index), exception, ..pb::ResultOrException::default() }
 }
 
-fn succeeded(index: u32) -> pb::ResultOrException {
+pub(super) fn succeeded(index: u32) -> pb::ResultOrException {
     pb::ResultOrException {
         index: Some(index),
         result: Some(pb::Result::default()),
@@ -318,20 +318,33 @@ fn finish(regions: Vec<pb::RegionActionResult>, processed: Option<bool>, answeri
     if answering.cells.is_empty() { Reply::new(&response) } else { Reply::with_cells(&response, answering.cells) }
 }
 
-/// Applies the puts and deletes of one region; its answer so far, and what is to be waited for with the entries that
-/// depend on it.
+/// Writes of one region that wait for the clock.
+struct Early {
+    indexes: Vec<u32>,
+    mutations: Vec<Mutation>,
+    wait_ms: u64,
+}
+
+impl Early {
+    /// What `applied` left of the writes, which are taken from `indexes` and `mutations` then.
+    fn rest(applied: &Applied, indexes: &mut Vec<u32>, mutations: &mut Vec<Mutation>) -> Option<Early> {
+        let (wait_ms, done) = (applied.wait_ms?, applied.results.len());
+        Some(Early { indexes: indexes.split_off(done), mutations: mutations.split_off(done), wait_ms })
+    }
+}
+
+/// Applies puts and deletes of one region; its answer so far, what is to be waited for with the entries that depend on it, and what is left
+/// for later.
 fn apply(
     server: &RegionServer,
     region: &Arc<Region>,
-    writes: Vec<(u32, Mutation)>,
+    mut indexes: Vec<u32>,
+    mut mutations: Vec<Mutation>,
     into: &mut pb::RegionActionResult,
-) -> Option<(Commit, Vec<usize>)> {
-    if writes.is_empty() {
-        return None;
-    }
-    let (indexes, mutations): (Vec<u32>, Vec<Mutation>) = writes.into_iter().unzip();
+) -> (Option<(Commit, Vec<usize>)>, Option<Early>) {
     match region.apply(&mutations) {
         Ok(applied) => {
+            let early = Early::rest(&applied, &mut indexes, &mut mutations);
             let mut depending = Vec::with_capacity(indexes.len());
             for (index, result) in indexes.into_iter().zip(applied.results) {
                 match result {
@@ -343,12 +356,12 @@ fn apply(
                 }
             }
             server.consider_flush(region);
-            Some((applied.commit, depending))
+            (Some((applied.commit, depending)), early)
         }
         Err(error) => {
             let exception = exception_of(&server.judge(error));
             into.result_or_exception.extend(indexes.into_iter().map(|index| failed(index, &exception)));
-            None
+            (None, None)
         }
     }
 }
@@ -357,11 +370,13 @@ fn apply(
 fn puts(server: &Arc<RegionServer>, work: Vec<Work>, promiser: &mut Promiser<'_>) -> Outcome {
     let mut regions = Vec::with_capacity(work.len());
     let mut commits: Vec<(Commit, usize)> = Vec::new();
+    let mut late: Vec<(Arc<Region>, Early, usize)> = Vec::new();
     for one in work {
         match one {
             Work::Failed(exception) => regions.push(RegionAnswer::Told(region_failed(&exception))),
             Work::Batch(region, actions) => {
-                let (answer, commit) = put_all(server, &region, actions);
+                let (answer, commit, early) = put_all(server, &region, actions);
+                late.extend(early.map(|early| (region, early, regions.len())));
                 commits.extend(commit.map(|commit| (commit, regions.len())));
                 regions.push(answer);
             }
@@ -369,7 +384,7 @@ fn puts(server: &Arc<RegionServer>, work: Vec<Work>, promiser: &mut Promiser<'_>
         }
     }
     // A batch mostly belongs to one region; its wait is the whole wait.
-    if commits.len() <= 1 {
+    if commits.len() <= 1 && late.is_empty() {
         let Some((commit, at)) = commits.pop() else { return Outcome::Ready(Ok(encode(&regions))) };
         return promise(server, commit, promiser, move |outcome| {
             if let Err(exception) = outcome {
@@ -386,12 +401,22 @@ fn puts(server: &Arc<RegionServer>, work: Vec<Work>, promiser: &mut Promiser<'_>
                 regions[at].fail(&exception);
             }
         }
+        for (region, early, at) in late {
+            let mut part = pb::RegionActionResult::default();
+            wait_for_clock(early.wait_ms).await;
+            apply_and_wait(&server, &region, early.indexes, early.mutations, &mut part).await;
+            regions[at].extend(part);
+        }
         Ok(encode(&regions))
     })
 }
 
-/// Applies one region's puts and deletes; its answer if the log keeps them, and what to wait for.
-fn put_all(server: &RegionServer, region: &Arc<Region>, actions: Vec<(u32, Action)>) -> (RegionAnswer, Option<Commit>) {
+/// Applies one region's puts and deletes; its answer if the log keeps them, what to wait for, and what is left for later.
+fn put_all(
+    server: &RegionServer,
+    region: &Arc<Region>,
+    actions: Vec<(u32, Action)>,
+) -> (RegionAnswer, Option<Commit>, Option<Early>) {
     let (mut indexes, mut mutations) = (Vec::with_capacity(actions.len()), Vec::with_capacity(actions.len()));
     let mut told = Vec::new();
     for (index, action) in actions {
@@ -405,19 +430,20 @@ fn put_all(server: &RegionServer, region: &Arc<Region>, actions: Vec<(u32, Actio
         }
     }
     if mutations.is_empty() {
-        return (RegionAnswer::told(told), None);
+        return (RegionAnswer::told(told), None, None);
     }
     let applied = match region.apply(&mutations) {
         Ok(applied) => applied,
         Err(error) => {
             let exception = exception_of(&server.judge(error));
             told.extend(indexes.into_iter().map(|index| failed(index, &exception)));
-            return (RegionAnswer::told(told), None);
+            return (RegionAnswer::told(told), None, None);
         }
     };
+    let early = Early::rest(&applied, &mut indexes, &mut mutations);
     server.consider_flush(region);
     if told.is_empty() && applied.results.iter().all(Result::is_ok) {
-        return (RegionAnswer::Done(indexes), Some(applied.commit));
+        return (RegionAnswer::Done(indexes), Some(applied.commit), early);
     }
     for (index, result) in indexes.into_iter().zip(applied.results) {
         told.push(match result {
@@ -425,7 +451,7 @@ fn put_all(server: &RegionServer, region: &Arc<Region>, actions: Vec<(u32, Actio
             Err(error) => failed(index, &exception_of(&error)),
         });
     }
-    (RegionAnswer::told(told), Some(applied.commit))
+    (RegionAnswer::told(told), Some(applied.commit), early)
 }
 
 fn fail_entries(result: &mut pb::RegionActionResult, entries: &[usize], exception: &Exception) {
@@ -570,7 +596,7 @@ async fn batch(
     answering: &mut Answering,
 ) -> pb::RegionActionResult {
     let mut result = pb::RegionActionResult::default();
-    let mut writes = Vec::new();
+    let (mut indexes, mut mutations) = (Vec::new(), Vec::new());
     for (index, action) in actions {
         let entry = match action {
             Action::Bad(exception) => failed(index, &exception),
@@ -598,11 +624,13 @@ async fn batch(
                 Err(exception) => failed(index, &exception),
             },
             Action::Write(mutation) if matches!(mutation.kind, MutationKind::Put | MutationKind::Delete) => {
-                writes.push((index, mutation));
+                indexes.push(index);
+                mutations.push(mutation);
                 continue;
             }
             Action::Write(mutation) => {
-                apply_and_wait(server, &region, std::mem::take(&mut writes), &mut result).await;
+                let (indexes, mutations) = (std::mem::take(&mut indexes), std::mem::take(&mut mutations));
+                apply_and_wait(server, &region, indexes, mutations, &mut result).await;
                 match count(server, region.clone(), mutation, None).await {
                     Ok(cells) => answering.place(index, cells),
                     Err(exception) => failed(index, &exception),
@@ -611,7 +639,7 @@ async fn batch(
         };
         result.result_or_exception.push(entry);
     }
-    apply_and_wait(server, &region, writes, &mut result).await;
+    apply_and_wait(server, &region, indexes, mutations, &mut result).await;
     result
 }
 
@@ -619,32 +647,34 @@ async fn batch(
 async fn apply_and_wait(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
-    writes: Vec<(u32, Mutation)>,
+    mut indexes: Vec<u32>,
+    mut mutations: Vec<Mutation>,
     result: &mut pb::RegionActionResult,
 ) {
-    if writes.is_empty() {
-        return;
-    }
-    let (at, target) = (server.clone(), region.clone());
-    let indexes: Vec<u32> = writes.iter().map(|(index, _)| *index).collect();
-    let work = move |_: &dyn PausePoint| {
-        let mut part = pb::RegionActionResult::default();
-        let pending = apply(&at, &target, writes, &mut part);
-        (part, pending)
-    };
-    match on_lane(server, region, LaneName::Write, None, work).await {
-        Ok((mut part, pending)) => {
-            if let Some((commit, depending)) = pending {
-                if commit.ticket().is_none() {
-                    commit.complete();
-                } else if let Err(exception) = settle(server, settled(commit)).await {
-                    fail_entries(&mut part, &depending, &exception);
-                }
+    while !mutations.is_empty() {
+        let (at, target, these) = (server.clone(), region.clone(), indexes.clone());
+        let work = move |_: &dyn PausePoint| {
+            let mut part = pb::RegionActionResult::default();
+            let (pending, early) = apply(&at, &target, indexes, mutations, &mut part);
+            (part, pending, early)
+        };
+        let (mut part, pending, early) = match on_lane(server, region, LaneName::Write, None, work).await {
+            Ok(applied) => applied,
+            Err(exception) => {
+                result.result_or_exception.extend(these.into_iter().map(|index| failed(index, &exception)));
+                return;
             }
-            result.result_or_exception.append(&mut part.result_or_exception);
+        };
+        if let Some((commit, depending)) = pending {
+            if commit.ticket().is_none() {
+                commit.complete();
+            } else if let Err(exception) = settle(server, settled(commit)).await {
+                fail_entries(&mut part, &depending, &exception);
+            }
         }
-        Err(exception) => {
-            result.result_or_exception.extend(indexes.into_iter().map(|index| failed(index, &exception)));
-        }
+        result.result_or_exception.append(&mut part.result_or_exception);
+        let Some(early) = early else { return };
+        wait_for_clock(early.wait_ms).await;
+        (indexes, mutations) = (early.indexes, early.mutations);
     }
 }

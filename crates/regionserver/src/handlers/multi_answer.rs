@@ -3,7 +3,7 @@
 
 #![allow(deprecated, reason = "the messages have fields that HBase calls deprecated")]
 
-use super::multi::failed;
+use super::multi::{failed, succeeded};
 use bytes::Bytes;
 use prost::Message;
 use prost::encoding::{encode_varint, encoded_len_varint};
@@ -22,6 +22,16 @@ pub(super) enum RegionAnswer {
 impl RegionAnswer {
     pub(super) fn told(result_or_exception: Vec<pb::ResultOrException>) -> RegionAnswer {
         RegionAnswer::Told(pb::RegionActionResult { result_or_exception, ..pb::RegionActionResult::default() })
+    }
+
+    /// What became of the region's other writes.
+    pub(super) fn extend(&mut self, mut others: pb::RegionActionResult) {
+        if let RegionAnswer::Done(indexes) = self {
+            *self = RegionAnswer::told(indexes.iter().map(|index| succeeded(*index)).collect());
+        }
+        if let RegionAnswer::Told(result) = self {
+            result.result_or_exception.append(&mut others.result_or_exception);
+        }
     }
 
     /// The log has lost the writes that had succeeded.

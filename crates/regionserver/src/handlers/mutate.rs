@@ -19,6 +19,7 @@ use rpc::{Call, CallResult, Outcome, Reply};
 use scheduler::LaneName;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// `MutateResponse { processed: true }`, the answer to nearly every write.
@@ -51,11 +52,11 @@ fn mutate_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> An
     let has_codec = call.has_codec();
     let counts = matches!(mutation.kind, MutationKind::Increment | MutationKind::Append);
     // What needs nothing but memory is applied here, and only its log entry is waited for.
-    let mut begun = None;
+    let (mut begun, mut delay) = (None, delay);
     if delay.is_none() {
         let units = region::effort_units(std::slice::from_ref(&mutation));
         if condition.is_none() && !reads_files(&mutation) && promiser.affords(units) {
-            return put(server, &region, &mutation, promiser);
+            return put(server, region, mutation, promiser);
         }
         if condition.is_some() || counts {
             begun = match mutation.nonce.map(|nonce| server.nonces.begin(nonce)) {
@@ -68,6 +69,9 @@ fn mutate_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> An
                     Changed::Answered(outcome) => return Ok(outcome),
                     Changed::Failed(error) => return Err(exception_of(&server.judge(error))),
                     Changed::WouldBlock(running) => begun = Some(running),
+                    Changed::Early(running, wait_ms) => {
+                        (begun, delay) = (Some(running), Some(Duration::from_millis(wait_ms)));
+                    }
                 }
             }
         }
@@ -107,14 +111,23 @@ fn changed(held: impl Into<Option<bool>>, result: Option<CellBuffer>, has_codec:
     }
 }
 
-fn put(server: &Arc<RegionServer>, region: &Arc<Region>, mutation: &Mutation, promiser: &mut Promiser<'_>) -> Answer {
-    let applied = region.apply(std::slice::from_ref(mutation)).map_err(|error| exception_of(&server.judge(error)))?;
-    let only = applied.results.into_iter().next();
-    server.consider_flush(region);
-    if let Some(Err(error)) = only {
-        return Err(exception_of(&error));
+fn put(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation, promiser: &mut Promiser<'_>) -> Answer {
+    let applied = region.apply(std::slice::from_ref(&mutation)).map_err(|error| exception_of(&server.judge(error)))?;
+    if let Some(wait_ms) = applied.wait_ms {
+        let server = server.clone();
+        return Ok(Outcome::later(async move {
+            wait_for_clock(wait_ms).await;
+            plain(&server, region, mutation).await
+        }));
     }
-    Ok(promise(server, applied.commit, promiser, |result| result.map(|()| processed())))
+    server.consider_flush(&region);
+    let (_, commit) = applied.only(&region).map_err(|error| exception_of(&error))?;
+    Ok(promise(server, commit, promiser, |result| result.map(|()| processed())))
+}
+
+/// Until the clock has come to the tick of a write: the conflict of a row's writes within a millisecond is resolved by time.
+pub(crate) async fn wait_for_clock(wait_ms: u64) {
+    tokio::time::sleep(Duration::from_millis(wait_ms)).await;
 }
 
 /// Answers `call` when `commit` is settled: made visible when the log has done what its durability asks. The log goes on
@@ -142,6 +155,8 @@ enum Changed {
     Failed(RegionError),
     /// Nothing was done; it is to be done where it may wait.
     WouldBlock(Running),
+    /// Nothing was done; it is to be done after so many milliseconds.
+    Early(Running, u64),
 }
 
 /// Whether one look at a cell may take any time, as in [`super::get::is_costly`].
@@ -178,6 +193,7 @@ fn change_in_memory(
     let (held, result, commit) = match written {
         Ok(written) => written,
         Err(error) if error.is_would_block() => return Changed::WouldBlock(running),
+        Err(RegionError::AheadOfClock { wait_ms, .. }) => return Changed::Early(running, wait_ms),
         Err(error) => return Changed::Failed(error),
     };
     server.consider_flush(region);
@@ -191,11 +207,8 @@ fn change_in_memory(
 /// A put or delete, on the blocking pool: a delete of the newest version reads which one that is.
 async fn plain(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation) -> CallResult {
     let write = move |region: &Arc<Region>| {
-        let applied = region.apply(std::slice::from_ref(&mutation))?;
-        match applied.results.into_iter().next() {
-            Some(Err(error)) => Err(error),
-            _ => Ok(((), applied.commit)),
-        }
+        let (_, commit) = region.apply(std::slice::from_ref(&mutation))?.only(region)?;
+        Ok(((), commit))
     };
     written(server, &region, write).await?;
     Ok(processed())
@@ -234,15 +247,22 @@ pub(crate) async fn settle(
     }
 }
 
-/// Runs `write` on the blocking pool (it may read old values from files) and waits until it is settled.
+/// Runs `write` on the blocking pool (it may read old values from files) and waits until it is settled. Where the write must wait for the
+/// clock, `write` is run again then.
 pub(crate) async fn written<T: Send + 'static>(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
-    write: impl FnOnce(&Arc<Region>) -> Result<(T, Commit), RegionError> + Send + 'static,
+    write: impl Fn(&Arc<Region>) -> Result<(T, Commit), RegionError> + Send + Sync + 'static,
 ) -> Result<T, Exception> {
-    let target = region.clone();
-    let outcome = on_lane(server, region, LaneName::Write, None, move |_| write(&target)).await?;
-    let (value, commit) = outcome.map_err(|error| exception_of(&server.judge(error)))?;
+    let write = Arc::new(write);
+    let (value, commit) = loop {
+        let (target, write) = (region.clone(), write.clone());
+        match on_lane(server, region, LaneName::Write, None, move |_| write(&target)).await? {
+            Ok(outcome) => break outcome,
+            Err(RegionError::AheadOfClock { wait_ms, .. }) => wait_for_clock(wait_ms).await,
+            Err(error) => return Err(exception_of(&server.judge(error))),
+        }
+    };
     if commit.ticket().is_some() {
         settle(server, settled(commit)).await?;
     } else {
