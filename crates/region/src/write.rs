@@ -315,7 +315,12 @@ impl Region {
     /// Whether the server stamps a put where it has stamped a marker for the same row, one of `deleted`. To those it adds the
     /// mutation's row if that is deleted.
     fn follows_delete(&self, mutation: &Mutation, deleted: &mut FxHashSet<RowKey>) -> bool {
-        if self.settings.hbase_tick_semantics || (deleted.is_empty() && mutation.kind != MutationKind::Delete) {
+        let may_mark = match mutation.kind {
+            MutationKind::Delete => true,
+            MutationKind::Put => mutation.cells.iter().any(CellRef::is_delete),
+            MutationKind::Increment | MutationKind::Append => false,
+        };
+        if self.settings.hbase_tick_semantics || (deleted.is_empty() && !may_mark) {
             return false;
         }
         let (stamps, row) = (Stamps::of(mutation), self.row_key(&mutation.row));
@@ -550,7 +555,13 @@ impl Region {
         let key = EntryKey {
             nonce: nonce.map(|n| (n.group, n.number)),
             scopes: &scopes,
-            ..EntryKey::new(self.name(), self.info().table.as_str(), seq_id, TimestampMs(prepared.moment.now), &families)
+            ..EntryKey::new(
+                self.name(),
+                self.info().table.as_str(),
+                seq_id,
+                TimestampMs(prepared.moment.now),
+                &families,
+            )
         };
         let log = &self.env().log;
         // For all others there is a commit, which somebody waits for.

@@ -288,3 +288,42 @@ fn too_large_a_cell_is_refused_in_hbases_words() {
     write(&region, &[put("m", "f", "q", i64::MAX - 1, "future")]);
     assert_eq!(get(&region, &Get::new("m"), 0).len(), 1);
 }
+
+/// `Put.add(Cell)` takes any cell, a delete of any type too (Phoenix writes its rows so). HBase writes them with the put; what it stamps itself
+/// gets the moment of the call, a delete of one version too: no latest version is looked for.
+#[test]
+fn a_put_may_hold_delete_cells() {
+    const NOW: i64 = 1_700_000_000_000;
+    let server = Server::new(NOW);
+    let region = server.table([family("f").with("VERSIONS", "3"), family("g")]);
+    let types = [CellType::Delete, CellType::DeleteColumn, CellType::DeleteFamily, CellType::DeleteFamilyVersion];
+    for cell_type in types {
+        let row = format!("{cell_type:?}");
+        let of_family = matches!(cell_type, CellType::DeleteFamily | CellType::DeleteFamilyVersion);
+        let qualifier = if of_family { "" } else { "q" };
+        write(&region, &[put(&row, "f", "q", NOW - 10, "old"), put(&row, "f", "q", NOW - 5, "newer")]);
+        let cells = [("g", "q", LATEST, CellType::Put, "v"), ("f", qualifier, NOW - 5, cell_type, "")];
+        write(&region, &[mutation(MutationKind::Put, &row, &cells)]);
+        let covers = matches!(cell_type, CellType::DeleteColumn | CellType::DeleteFamily);
+        let mut expected = vec![format!("{row}/g:q/0/Put=v")];
+        if !covers {
+            expected.insert(0, format!("{row}/f:q/-10/Put=old"));
+        }
+        assert_eq!(get(&region, &Get::new(row.clone()), NOW), expected, "{cell_type:?}");
+    }
+    // Stamped by the server.
+    write(&region, &[put("now", "f", "q", NOW - 5, "old")]);
+    write(&region, &[mutation(MutationKind::Put, "now", &[("f", "q", LATEST, CellType::Delete, "")])]);
+    let raw = Scan { start_row: Bytes::from("now"), raw: true, max_versions: 9, ..Scan::default() };
+    assert_eq!(scan(&region, &raw, NOW), [["now/f:q/0/Delete=", "now/f:q/-5/Put=old"]]);
+    // With the put of a call goes its marker, and a put of a later call is seen behind it.
+    let both = [("g", "q", LATEST, CellType::DeleteColumn, ""), ("g", "p", LATEST, CellType::Put, "1")];
+    let behind = put("both", "g", "q", LATEST, "2");
+    write(&region, &[mutation(MutationKind::Put, "both", &both), behind]);
+    assert_eq!(get(&region, &Get::new("both"), NOW), ["both/g:p/0/Put=1", "both/g:q/1/Put=2"]);
+    // Over flush, compaction and all it stays so.
+    flush(&region);
+    major_compact(&region);
+    assert_eq!(get(&region, &Get::new("both"), NOW), ["both/g:p/0/Put=1", "both/g:q/1/Put=2"]);
+    assert_eq!(get(&region, &Get::new("DeleteColumn"), NOW), ["DeleteColumn/g:q/0/Put=v"]);
+}

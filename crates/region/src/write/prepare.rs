@@ -154,6 +154,7 @@ impl Region {
             self.env().clock.now_ms().0.saturating_add(settings.timestamp_slop_ms)
         };
         let deletes = mutation.kind == MutationKind::Delete;
+        let builds_on = matches!(mutation.kind, MutationKind::Increment | MutationKind::Append);
         for cell in &mutation.cells {
             let key = cell.key();
             if key.row() != &mutation.row[..] {
@@ -166,7 +167,9 @@ impl Region {
             if self.store(key.family()).is_none() {
                 return Err(self.no_such_family(key.family()));
             }
-            if deletes != cell.is_delete() || (!deletes && key.type_code() != CellType::Put.code()) {
+            // A put may hold markers, of any type.
+            let is_put = key.type_code() == CellType::Put.code();
+            if !cell.is_delete() && (deletes || !is_put) || cell.is_delete() && builds_on {
                 return Err(RegionError::DoNotRetry(format!(
                     "{:?} mutation holds a cell of type {}",
                     mutation.kind,
@@ -204,6 +207,10 @@ impl Region {
                 let timestamp = prepared.tick.max(prepared.seen);
                 for cell in &mutation.cells {
                     prepared.touch(self.store_index(cell.family()));
+                    // Of a marker, too, LATEST is the moment, even if it deletes one version: HBase looks for the latest in deletes alone.
+                    if cell.is_delete() && cell.timestamp() == LATEST {
+                        prepared.mark(timestamp);
+                    }
                     prepared.push(cell, timestamp);
                 }
                 Ok(None)
