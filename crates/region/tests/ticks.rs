@@ -316,7 +316,7 @@ fn random_write(dice: &Dice) -> (Mutation, &'static str, &'static str, Option<St
 /// With stamps of the server alone a table is what the writes say in their order, whatever the clock does.
 #[test]
 fn the_order_of_commits_is_the_order_of_what_is_read() {
-    let (seed, count) = programs(150);
+    let (seed, count) = programs(60);
     for seed in seed..seed + count {
         let dice = Dice::seeded(seed);
         let server = Server::new(NOW);
