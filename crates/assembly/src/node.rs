@@ -3,7 +3,7 @@
 use crate::host::{LocalHost, Runner};
 use crate::recovery::{ForEach, Recovered, Recovery, recover_logs};
 use base::{Clock, Config, Dice, Holder, Ledger};
-use fs::{FilePath, Volume};
+use fs::Volume;
 use hfile::BlockCache;
 use master::{Caller, HostError, Master, MasterEnv, Observer, StartError};
 use model::{RegionInfo, ServerName};
@@ -75,7 +75,7 @@ pub struct Parts<R, S> {
 pub enum NodeError {
     /// The root directory cannot be used.
     #[error(transparent)]
-    RootDirectory(#[from] master::rootdir::RootError),
+    RootDirectory(#[from] rootdir::root::RootError),
     /// A log of an earlier server cannot be read, or none can be made.
     #[error(transparent)]
     Log(#[from] wal::Error),
@@ -257,7 +257,7 @@ struct Preparation {
 impl Preparation {
     /// The root directory, what the logs of earlier servers hold, and the new server's logs.
     fn run(&self) -> Result<Prepared, NodeError> {
-        let cluster_id = master::rootdir::prepare(&*self.volume, &self.dice)?;
+        let cluster_id = rootdir::root::prepare(&*self.volume, &self.dice)?;
         let for_each: ForEach<'_> = &self.for_each;
         let recovery = Recovery {
             worker: &self.name,
@@ -266,7 +266,7 @@ impl Preparation {
             for_each,
         };
         let recovered = recover_logs(&*self.volume, &recovery)?;
-        let dir = FilePath::new("WALs").join(&self.name);
+        let dir = rootdir::server_wals_dir(&self.name);
         let create = |options| Log::create(self.volume.clone(), dir.clone(), &self.name, options, self.clock.clone());
         let logs = [create(LogOptions::from_config(&self.config))?, create(LogOptions::of_meta(&self.config))?];
         Ok(Prepared { cluster_id, logs, recovered })

@@ -4,12 +4,12 @@ use base::{SeqId, TimestampMs};
 use fs::{FilePath, Volume};
 use model::Nonce;
 use parking_lot::Mutex;
+use region::RegionDirectories;
 use std::collections::HashMap;
 use std::sync::Arc;
 use wal::marker::METAFAMILY;
 use wal::{
-    Entry, Gathered, HoldBudget, Inheritance, ReadLog, RegionDirectories, SplitDestination, SplitOptions, SplitReport,
-    SplitTarget,
+    Entry, Gathered, HoldBudget, Inheritance, ReadLog, SplitDestination, SplitOptions, SplitReport, SplitTarget,
 };
 
 /// What a split may always hold: with less it would write many small files.
@@ -44,14 +44,14 @@ pub struct Recovered {
 }
 
 /// Reads the logs of servers that are no more. What they hold is in what is returned, or, where that is too much, split
-/// into their regions' `recovered.edits` with the logs archived. Between `master::rootdir::prepare` and the start of a
+/// into their regions' `recovered.edits` with the logs archived. Between `rootdir::root::prepare` and the start of a
 /// master.
 ///
 /// # Errors
 /// A log that cannot be read or split: the start must end, for what it holds was promised.
 pub fn recover_logs(volume: &dyn Volume, recovery: &Recovery<'_>) -> wal::Result<Recovered> {
     let mut recovered = Recovered::default();
-    let wals = FilePath::new("WALs");
+    let wals = rootdir::wals_dir();
     if !volume.exists(&wals)? {
         return Ok(recovered);
     }
@@ -80,7 +80,7 @@ pub fn recover_logs(volume: &dyn Volume, recovery: &Recovery<'_>) -> wal::Result
 
 /// Which of a region's entries are in its files already is seen when it is opened, family by family.
 fn directories(volume: &dyn Volume) -> impl SplitTarget {
-    RegionDirectories { volume, root: FilePath::root(), flushed: |_: &str| None }
+    RegionDirectories { volume }
 }
 
 /// `None` when it is too much.
@@ -162,7 +162,7 @@ impl Regions<'_> {
 }
 
 fn archive() -> FilePath {
-    FilePath::new("oldWALs")
+    rootdir::old_wals_dir()
 }
 
 fn split(volume: &dyn Volume, dir: &FilePath, recovery: &Recovery<'_>) -> wal::Result<SplitReport> {

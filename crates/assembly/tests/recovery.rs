@@ -15,7 +15,7 @@ fn region_dir(region: &str) -> FilePath {
 fn killed(volume: &MemVolume, server: &str, region: &str, ids: std::ops::Range<u64>) {
     volume.create_dir_all(&region_dir(region)).expect("a directory");
     let clock = Arc::new(ManualClock::new(1_700_000_000_000));
-    let dir = FilePath::new("WALs").join(server);
+    let dir = rootdir::wals_dir().join(server);
     let log = Log::create(Arc::new(volume.clone()), dir, server, LogOptions::default(), clock).expect("a log");
     for id in ids {
         let mut cells = CellBuffer::new();
@@ -46,7 +46,8 @@ fn logs_that_do_not_fit_leave_their_room_to_the_next() {
         Recovery { worker: "new,1,3", hold_bytes: 10_000, nonces_since: base::TimestampMs(0), for_each: &one_by_one };
     let recovered = recover_logs(&volume, &recovery).expect("recovers");
     assert_eq!((recovered.others.files(), recovered.others.edits()), (1, 19));
-    let in_files = |region| wal::recovered_edits(&volume, &region_dir(region)).expect("listed").len();
+    let in_files =
+        |region| wal::recovered_edits(&volume, &region_dir(region).join("recovered.edits")).expect("listed").len();
     assert_eq!((in_files("large"), in_files("small")), (1, 0));
     assert!(!volume.exists(&FilePath::new("WALs/first,1,1")).expect("memory"), "its logs are in the archive");
 }

@@ -106,7 +106,7 @@ fn lock_error(root: &Path, error: fs::Error) -> anyhow::Error {
 
 fn inspect(root: &Path) -> Result<()> {
     let volume = LocalVolume::open(root).with_context(|| format!("cannot read {}", root.display()))?;
-    master::rootdir::inspect(&volume).with_context(|| format!("cannot serve {}", root.display()))?;
+    rootdir::root::inspect(&volume).with_context(|| format!("cannot serve {}", root.display()))?;
     Ok(())
 }
 

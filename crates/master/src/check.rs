@@ -82,12 +82,12 @@ fn must_hold(table: &TableDescriptor) -> Result<()> {
             table.name
         )));
     }
-    if text(&table.attributes, crate::rootdir::FILE_TRACKER_KEY)
+    if text(&table.attributes, rootdir::root::FILE_TRACKER_KEY)
         .is_some_and(|tracker| !tracker.eq_ignore_ascii_case("DEFAULT"))
     {
         return Err(MasterError::do_not_retry(format!(
             "{} of table {}: only the DEFAULT store file tracker is served yet.",
-            crate::rootdir::FILE_TRACKER_KEY,
+            rootdir::root::FILE_TRACKER_KEY,
             table.name
         )));
     }

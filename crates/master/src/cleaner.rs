@@ -23,13 +23,15 @@ mod proof;
 
 use crate::master::Master;
 use crate::procedure::{namespace_locks, table_locks};
-use crate::{Result, layout, settings};
+use crate::{Result, settings};
 use ages::Ages;
 use archive::Times;
 use base::Config;
 use fs::{FilePath, Volume};
 use logs::LogTimes;
+use model::name::SYSTEM_NAMESPACE;
 use proof::Proof;
+use rootdir::namespace_dir;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,12 +76,15 @@ pub struct Cleaned {
 /// Who keeps files that no name in the root directory speaks of, if there is anybody: replication queues and backups
 /// that HBase was told of.
 fn outside_holder(volume: &dyn Volume) -> Result<Option<&'static str>> {
-    for (dir, holder) in [("data/hbase/replication", "hbase:replication"), ("data/backup", "the tables of backups")] {
-        if volume.exists(&FilePath::new(dir))? {
+    for (dir, holder) in [
+        (namespace_dir(SYSTEM_NAMESPACE).join("replication"), "hbase:replication"),
+        (namespace_dir("backup"), "the tables of backups"),
+    ] {
+        if volume.exists(&dir)? {
             return Ok(Some(holder));
         }
     }
-    let peers = layout::list_if_exists(volume, &FilePath::new("peers"))?;
+    let peers = rootdir::list_if_exists(volume, &FilePath::new("peers"))?;
     Ok((!peers.is_empty()).then_some("a replication peer"))
 }
 
@@ -189,9 +194,9 @@ impl Master {
                 self.check_running()?;
                 let looked_at = table.clone();
                 let look = move |volume: &dyn Volume| {
-                    let dir = archive::archived_table(&looked_at);
+                    let dir = rootdir::archived_table_dir(&looked_at);
                     Ok(!archive::empty_regions(volume, &looked_at)?.is_empty()
-                        || layout::list_if_exists(volume, &dir)?.is_empty())
+                        || rootdir::list_if_exists(volume, &dir)?.is_empty())
                 };
                 if !self.blocking(look).await? {
                     continue;

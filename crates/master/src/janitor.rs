@@ -6,7 +6,7 @@
 use crate::cluster::RegionNode;
 use crate::master::Master;
 use crate::procedure::region_locks;
-use crate::{Result, layout, meta};
+use crate::{Result, meta};
 use model::RegionInfo;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Master {
         let (regions, parent) = (regions.to_vec(), Arc::clone(parent.encoded_name()));
         self.blocking(move |volume| {
             for info in &regions {
-                if layout::refers_to(volume, info, Some(&parent))? {
+                if rootdir::archive::refers_to(volume, info, Some(&parent))? {
                     return Ok(!base::inject!("master.janitor.references-overlooked"));
                 }
             }
@@ -49,8 +49,8 @@ impl Master {
     }
 
     async fn archive(&self, info: &RegionInfo) -> Result<()> {
-        let dir = layout::region_dir(info);
-        self.blocking(move |volume| Ok(layout::archive_region_dir(volume, &dir)?)).await
+        let dir = rootdir::region_dir(info);
+        self.blocking(move |volume| Ok(rootdir::archive_region_dir(volume, &dir)?)).await
     }
 
     async fn clean_split_parent(self: &Arc<Self>, parent: &RegionNode) -> Result<bool> {

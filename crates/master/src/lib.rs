@@ -9,7 +9,7 @@
 //!     only with proof that nobody needs it at all.
 //!
 //! It talks to its region server through [`RegionHost`] and to files through `fs::Volume`; it must not know what is
-//! inside a region. Not here: splitting the logs of earlier lives (the caller does it between [`rootdir::prepare`] and
+//! inside a region. Not here: splitting the logs of earlier lives (the caller does it between [`rootdir::root::prepare`] and
 //! [`Master::start`]), the coordination nodes (an [`Observer`] copies states there). Follows HBase's `HMaster`,
 //! `MasterRpcServices`, `AssignmentManager`.
 
@@ -17,11 +17,9 @@ mod assign;
 mod check;
 mod cleaner;
 pub mod cluster;
-pub mod descriptor;
 mod error;
 mod host;
 mod janitor;
-pub mod layout;
 mod locks;
 mod master;
 mod master_store;
@@ -29,7 +27,6 @@ pub mod meta;
 mod meta_writer;
 mod metrics;
 mod procedure;
-pub mod rootdir;
 mod service;
 pub mod settings;
 mod switches;

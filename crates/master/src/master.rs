@@ -3,7 +3,6 @@
 use crate::check::Limits;
 use crate::cleaner::Cleaner;
 use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
-use crate::descriptor::{self, DescriptorError};
 use crate::host::{Observer, RegionHost};
 use crate::locks::{LockSet, Locks};
 use crate::master_store::{self, StoreError};
@@ -16,6 +15,7 @@ use fs::Volume;
 use model::region_info::META_ENCODED_NAME;
 use model::{RegionInfo, ServerName, TableDescriptor, TableName};
 use parking_lot::{Mutex, RwLock};
+use rootdir::descriptor::{self, DescriptorError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 
 /// What a master is made with.
 pub struct MasterEnv {
-    /// The root directory, prepared by [`crate::rootdir::prepare`]; logs of earlier lives are split.
+    /// The root directory, prepared by [`rootdir::root::prepare`]; logs of earlier lives are split.
     pub volume: Arc<dyn Volume>,
     /// Time.
     pub clock: Arc<dyn Clock>,
@@ -35,7 +35,7 @@ pub struct MasterEnv {
     pub host: Arc<dyn RegionHost>,
     /// Told of changes.
     pub observer: Arc<dyn Observer>,
-    /// From [`crate::rootdir::prepare`].
+    /// From [`rootdir::root::prepare`].
     pub cluster_id: String,
     /// The master's own name.
     pub server_name: ServerName,

@@ -13,9 +13,6 @@
 //!
 //! Follows: `MasterRegion`, `MasterRegionFactory`, `MasterRegionServerList`, `HMaster#tryMigrateMetaLocationsFromZooKeeper`.
 
-use crate::descriptor::DescriptorError;
-use crate::layout::{create_dir_durably, list_if_exists, remove_dir_durably};
-use crate::{descriptor, rootdir};
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;
 use cell::{CellBuffer, CellSpec, CellType};
@@ -24,10 +21,12 @@ use fs::{FilePath, Volume};
 use hfile::{BloomType, Encoding, StoreMetadata, Writer, WriterOptions};
 use model::{FamilyDescriptor, NameError, RegionInfo, ServerName, TableDescriptor, TableName};
 use proto::magic;
+use rootdir::descriptor::{self, DescriptorError};
+use rootdir::list_if_exists;
+use rootdir::paths::{self, master_store_dir, master_wals_dir, remove_dir_durably};
+use rootdir::region_dir::REGION_INFO_FILE;
 use std::collections::BTreeSet;
 
-const HOME: &str = "MasterData/data/master/store";
-const LOGS: &str = "MasterData/WALs";
 /// A directory: HBase takes a store without it for one that an older version made.
 const INITIALIZED: &str = ".initialized";
 /// Ends the names of archived files: HBase's cleaners know them by it.
@@ -59,7 +58,7 @@ fn table() -> Result<TableDescriptor, NameError> {
         .with("BLOOMFILTER", "ROWCOL")
         .with("DATA_BLOCK_ENCODING", "ROW_INDEX_V1");
     let families = [info, FamilyDescriptor::new("proc"), FamilyDescriptor::new("rs"), FamilyDescriptor::new("state")];
-    Ok(rootdir::with_file_tracker(TableDescriptor::new(TableName::parse("master:store")?, families)))
+    Ok(rootdir::root::with_file_tracker(TableDescriptor::new(TableName::parse("master:store")?, families)))
 }
 
 fn cell(cells: &mut CellBuffer, row: &[u8], family: &[u8], qualifier: &[u8], stamp: TimestampMs, value: &[u8]) {
@@ -95,7 +94,7 @@ fn add_file(
     cells: &CellBuffer,
 ) -> Result<String, StoreError> {
     let dir = region.join(family);
-    create_dir_durably(volume, &dir)?;
+    volume.create_dir_all_durable(&dir)?;
     // HBase's names are of random digits; a clock that stands still must not make one twice.
     let mut number = 1;
     let mut name = format!("{:016x}{number:016x}", stamp.0);
@@ -103,7 +102,7 @@ fn add_file(
         number += 1;
         name = format!("{:016x}{number:016x}", stamp.0);
     }
-    let temp_dir = region.join(".tmp").join(family);
+    let temp_dir = region.join(paths::TEMP).join(family);
     volume.create_dir_all(&temp_dir)?;
     let temp = temp_dir.join(&name);
     let is_info = family == "info";
@@ -125,11 +124,11 @@ fn add_file(
 
 /// Moves a family's files to the archive, except the one that is to stay.
 fn archive_files(volume: &dyn Volume, region: &RegionInfo, family: &str, keep: Option<&str>) -> Result<(), StoreError> {
-    let dir = FilePath::new(HOME).join(&**region.encoded_name()).join(family);
-    let archive = FilePath::new("archive/data/master/store").join(&**region.encoded_name()).join(family);
+    let dir = master_store_dir().join(&**region.encoded_name()).join(family);
+    let archive = paths::archived_master_store_dir().join(&**region.encoded_name()).join(family);
     for entry in list_if_exists(volume, &dir)? {
         if !entry.is_dir && Some(entry.name.as_str()) != keep {
-            create_dir_durably(volume, &archive)?;
+            volume.create_dir_all_durable(&archive)?;
             volume.rename(&dir.join(&entry.name), &archive.join(format!("{}{FILE_SUFFIX}", entry.name)))?;
         }
     }
@@ -138,13 +137,13 @@ fn archive_files(volume: &dyn Volume, region: &RegionInfo, family: &str, keep: O
 
 /// Moves the logs of HBase's master to the old logs: what they hold would be replayed over this store.
 fn archive_logs(volume: &dyn Volume, region: &FilePath) -> Result<(), StoreError> {
-    let archive = FilePath::new("oldWALs");
+    let archive = rootdir::old_wals_dir();
     let mut dirs = vec![region.join("recovered.wals")];
-    let logs = FilePath::new(LOGS);
+    let logs = master_wals_dir();
     dirs.extend(list_if_exists(volume, &logs)?.into_iter().filter(|e| e.is_dir).map(|e| logs.join(&e.name)));
     for dir in dirs {
         for entry in list_if_exists(volume, &dir)? {
-            create_dir_durably(volume, &archive)?;
+            volume.create_dir_all_durable(&archive)?;
             volume.rename(&dir.join(&entry.name), &archive.join(format!("{}{LOG_SUFFIX}", entry.name)))?;
         }
         remove_dir_durably(volume, &dir)?;
@@ -164,19 +163,19 @@ pub fn write(
     stamp: TimestampMs,
 ) -> Result<(), StoreError> {
     let table = table()?;
-    let home = FilePath::new(HOME);
+    let home = master_store_dir();
     let region = RegionInfo::new(table.name.clone(), Bytes::new(), Bytes::new(), 1);
     let dir = home.join(&**region.encoded_name());
     // The region and its description first, the mark that all is there last.
-    create_dir_durably(volume, &dir)?;
-    let info_file = dir.join(".regioninfo");
+    volume.create_dir_all_durable(&dir)?;
+    let info_file = dir.join(REGION_INFO_FILE);
     if volume.exists(&info_file)? {
         // It may be that of an attempt that could not sync its name.
         volume.sync_dir(&dir)?;
     } else {
-        volume.publish(&info_file, &magic::encode_delimited(&to_proto::region_info(&region)))?;
+        volume.publish(&info_file, &rootdir::region_info_bytes(&region))?;
     }
-    let unfinished = dir.join(".tmp");
+    let unfinished = dir.join(paths::TEMP);
     if volume.exists(&unfinished)? {
         volume.remove_dir_all(&unfinished)?;
     }
@@ -191,16 +190,16 @@ pub fn write(
         cell(&mut alive, name.as_bytes(), b"rs", b"state", stamp, b"ONLINE");
     }
     let rs = add_file(volume, &dir, "rs", stamp, &alive)?;
-    let described = home.join(".tabledesc");
+    let described = home.join(descriptor::DIR);
     if list_if_exists(volume, &described)?.is_empty() {
-        create_dir_durably(volume, &described)?;
+        volume.create_dir_all_durable(&described)?;
         let bytes = descriptor::to_bytes(&table);
-        volume.publish(&described.join(format!(".tableinfo.{:010}.{}", 1, bytes.len())), &bytes)?;
+        volume.publish(&described.join(descriptor::file_name(1, bytes.len())), &bytes)?;
     } else {
         volume.sync_dir(&described)?;
     }
-    create_dir_durably(volume, &home.join(INITIALIZED))?;
-    volume.create_dir_all(&FilePath::new(LOGS))?;
+    volume.create_dir_all_durable(&home.join(INITIALIZED))?;
+    volume.create_dir_all(&master_wals_dir())?;
     archive_files(volume, &region, "info", Some(&info))?;
     archive_files(volume, &region, "rs", Some(&rs))?;
     archive_logs(volume, &dir)?;

@@ -7,10 +7,13 @@
 use crate::master::Master;
 use crate::{ErrorKind, MasterError, Result};
 use fs::{FilePath, Volume};
+use rootdir::paths::own_master_dir;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const FILE: &str = "MasterData/basalt/switches";
+fn file() -> FilePath {
+    own_master_dir().join("switches")
+}
 
 /// The file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -20,9 +23,11 @@ pub enum SwitchesError {
     Io(#[from] fs::Error),
     /// It says something else.
     #[error(
-        "{FILE} has the line {line:?}, which sets no switch; move the file away to start with all switches as in a new cluster"
+        "{path} has the line {line:?}, which sets no switch; move the file away to start with all switches as in a new cluster"
     )]
     Damaged {
+        /// The file.
+        path: FilePath,
         /// The line.
         line: String,
     },
@@ -91,13 +96,13 @@ impl Switches {
     /// # Errors
     /// A file that cannot be read or is something else.
     pub(crate) fn load(volume: &dyn Volume) -> std::result::Result<Switches, SwitchesError> {
-        let (switches, path) = (Switches::default(), FilePath::new(FILE));
+        let (switches, path) = (Switches::default(), file());
         if !volume.exists(&path)? {
             return Ok(switches);
         }
         let bytes = volume.read(&path)?;
         for line in String::from_utf8_lossy(&bytes).lines() {
-            let damaged = || SwitchesError::Damaged { line: line.to_owned() };
+            let damaged = || SwitchesError::Damaged { path: path.clone(), line: line.to_owned() };
             let (name, value) = line.split_once('=').ok_or_else(damaged)?;
             let value: bool = value.parse().map_err(|_| damaged())?;
             // One that is not known is of a later version.
@@ -127,7 +132,7 @@ impl Master {
         if new == old {
             return Ok(answer);
         }
-        let kept = self.blocking(move |volume| Ok(volume.publish(&FilePath::new(FILE), new.as_bytes())?)).await;
+        let kept = self.blocking(move |volume| Ok(volume.publish(&file(), new.as_bytes())?)).await;
         if let Err(error) = kept {
             self.switches.kept().zip(before).for_each(|((_, switch), was)| switch.store(was, Ordering::SeqCst));
             return Err(MasterError::new(
@@ -148,13 +153,13 @@ mod tests {
     fn what_is_no_switch_is_named() {
         let volume = MemVolume::new();
         assert!(Switches::load(&volume).expect("a new cluster").split());
-        volume.put_file(&FilePath::new(FILE), b"split=false\nof_a_later_version=true\n");
+        volume.put_file(&file(), b"split=false\nof_a_later_version=true\n");
         let switches = Switches::load(&volume).expect("a file");
         assert!(!switches.split() && switches.merge());
         for line in ["split", "split=maybe", "\u{0}"] {
-            volume.put_file(&FilePath::new(FILE), line.as_bytes());
+            volume.put_file(&file(), line.as_bytes());
             let error = Switches::load(&volume).expect_err("damaged").to_string();
-            assert!(error.contains(FILE) && error.contains(&format!("{line:?}")), "{error}");
+            assert!(error.contains(file().as_str()) && error.contains(&format!("{line:?}")), "{error}");
         }
     }
 }

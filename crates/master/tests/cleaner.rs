@@ -3,7 +3,7 @@
 
 mod common;
 
-use basalt_master::{Cleaned, layout, rootdir};
+use basalt_master::Cleaned;
 use base::{Config, Dice};
 use bytes::Bytes;
 use common::{Catalog, Life, captured_catalog, start, untar};
@@ -57,7 +57,7 @@ struct Region {
 
 impl Region {
     fn dir(&self) -> FilePath {
-        layout::table_dir(&self.table).join(&self.name).join("f")
+        rootdir::table_dir(&self.table).join(&self.name).join("f")
     }
 }
 
@@ -203,7 +203,7 @@ impl World {
                 let (of, of_region, file) = &entry.home;
                 let prefix = if of.namespace() == "default" { String::new() } else { format!("{}=", of.namespace()) };
                 let name = format!("{prefix}{}={of_region}-{file}", of.qualifier());
-                let back = path("archive").join(layout::table_dir(of).as_str()).join(of_region).join("f");
+                let back = path("archive").join(rootdir::table_dir(of).as_str()).join(of_region).join("f");
                 let back = back.join(format!(".links-{file}")).join(format!("{}.{}", region.name, table.qualifier()));
                 // The link keeps its file with or without what points back at it.
                 if !self.dice.one_in(3) {
@@ -247,7 +247,7 @@ impl World {
 
     fn check_needed(&self, seed: u64) {
         for (table, region, file) in self.needed() {
-            let home = layout::table_dir(&table).join(&region).join("f").join(&file);
+            let home = rootdir::table_dir(&table).join(&region).join("f").join(&file);
             let kept = path("archive").join(home.as_str());
             let there = self.memory.exists(&home).expect("memory") || self.memory.exists(&kept).expect("memory");
             assert!(there, "{home} is needed and gone; CLEANER_SEED={seed}");
@@ -327,7 +327,7 @@ async fn nothing_needed_goes_and_everything_else_does() {
 /// A world with something to delete and something to keep.
 fn small_world() -> World {
     let memory = MemVolume::new();
-    rootdir::prepare(&memory, &Dice::seeded(1)).expect("memory");
+    rootdir::root::prepare(&memory, &Dice::seeded(1)).expect("memory");
     let mut world = World::new(7, memory);
     for _ in 0..6 {
         world.create();
@@ -548,7 +548,7 @@ async fn empty_directories_go_when_nothing_can_come_to_them() {
     // Large values' files are archived beside the others.
     let mob = "mobdir/data/default/m/a99681ebcb9527f52bbf0c47f4bed766/f";
     memory.put_file(&path(format!("{mob}/x")), b"");
-    layout::archive_family_dir(&memory, &path(mob)).expect("memory");
+    rootdir::archive_family_dir(&memory, &path(mob)).expect("memory");
     assert!(there("archive/data/default/m/a99681ebcb9527f52bbf0c47f4bed766/f/x"));
 }
 

@@ -4,7 +4,6 @@
 mod common;
 
 use basalt_master::cluster::TableState;
-use basalt_master::layout;
 use base::{Config, Dice};
 use bytes::Bytes;
 use common::{Catalog, EVER, Life, bytes, caller, start, table, table_name};
@@ -257,7 +256,7 @@ async fn janitor() {
                 life.memory.remove_file(&path).expect("memory");
                 life.memory.sync_dir(&path.parent()).expect("memory");
             }
-            assert!(life.memory.exists(&layout::region_dir(&region)).expect("memory"));
+            assert!(life.memory.exists(&rootdir::region_dir(&region)).expect("memory"));
         })
     }
     at_every_call("janitor", split_and_compacted, |life| {

@@ -3,7 +3,7 @@
 mod common;
 
 use basalt_master::cluster::{RegionState, TableState};
-use basalt_master::{ErrorKind, MasterError, layout};
+use basalt_master::{ErrorKind, MasterError};
 use base::Config;
 use bytes::Bytes;
 use common::{Life, bytes, caller, fresh, table, table_name};
@@ -152,7 +152,7 @@ async fn namespaces() {
     done(&life, life.master.delete_table(&table_name("ns:a"), &caller()).await).await;
     done(&life, life.master.delete_namespace("ns", &caller()).await).await;
     assert_eq!(life.master.cluster().namespace("ns"), None);
-    assert!(!fs::Volume::exists(&life.memory, &layout::namespace_dir("ns")).expect("memory"));
+    assert!(!fs::Volume::exists(&life.memory, &rootdir::namespace_dir("ns")).expect("memory"));
     for (name, kind) in [("default", ErrorKind::Constraint), ("no", ErrorKind::NamespaceNotFound)] {
         assert_eq!(life.master.delete_namespace(name, &caller()).await.expect_err("refused").kind, kind);
     }
@@ -184,7 +184,7 @@ async fn a_region_splits_and_its_parent_is_cleaned_away() {
     // One daughter compacts: the parent stays. Both: it goes.
     let volume = &life.memory;
     for (daughter, cleaned) in daughters.iter().zip([0, 1]) {
-        let dir = layout::region_dir(daughter).join("f");
+        let dir = rootdir::region_dir(daughter).join("f");
         for file in fs::Volume::list(volume, &dir).expect("memory") {
             fs::Volume::remove_file(volume, &dir.join(&file.name)).expect("memory");
         }
@@ -256,14 +256,14 @@ async fn a_region_whose_name_is_too_long_for_a_row_is_refused() {
 
 /// Removes what a region refers to, as its compaction does.
 fn compacted(life: &Life, info: &RegionInfo) {
-    for file in life.files_below(layout::region_dir(info).join("f").as_str()) {
+    for file in life.files_below(rootdir::region_dir(info).join("f").as_str()) {
         fs::Volume::remove_file(&life.memory, &fs_path(&file)).expect("memory");
     }
 }
 
 /// Directories of regions that a table has.
 fn region_dirs(life: &Life, name: &str) -> Vec<String> {
-    let entries = fs::Volume::list(&life.memory, &layout::table_dir(&table_name(name))).expect("memory");
+    let entries = fs::Volume::list(&life.memory, &rootdir::table_dir(&table_name(name))).expect("memory");
     let mut dirs: Vec<String> =
         entries.into_iter().map(|entry| entry.name).filter(|name| !name.starts_with('.')).collect();
     dirs.sort();
@@ -323,7 +323,7 @@ async fn regions_merge() {
     done(&life, life.master.merge_regions(&names(&[1, 0]), false, &caller()).await).await;
     let new = life.regions("t");
     assert_eq!((new.len(), new[0].start_key.len(), &new[0].end_key[..]), (2, 0, &b"m"[..]));
-    let references: Vec<String> = life.files_below(layout::region_dir(&new[0]).join("f").as_str());
+    let references: Vec<String> = life.files_below(rootdir::region_dir(&new[0]).join("f").as_str());
     assert_eq!(references.len(), 2, "{references:?}");
     let life = life.restart().await;
     life.check();

@@ -2,45 +2,46 @@
 
 mod common;
 
+use basalt_master::ErrorKind;
 use basalt_master::cluster::{RegionState, TableState};
-use basalt_master::rootdir::{self, Found, RootError};
-use basalt_master::{ErrorKind, descriptor};
 use base::{Clock, Config, Dice, SystemClock};
 use bytes::Bytes;
 use common::{Catalog, Machine, MachineVolume, bytes, caller, captured_catalog, start, table, table_name, untar};
 use fs::{CrashPolicy, FilePath, MemVolume, Volume};
 use model::TableDescriptor;
 use proto::{magic, pb};
+use rootdir::root::{Found, RootError};
 use std::sync::atomic::Ordering;
 
 #[test]
 fn descriptors_that_hbase_wrote_are_read_and_written() {
     let volume = untar("rootdir/after-recovery-clean-stop.tar.gz");
-    let tables = descriptor::list_tables(&volume).expect("memory");
+    let tables = rootdir::descriptor::list_tables(&volume).expect("memory");
     assert!(tables.len() >= 14, "{tables:?}");
     for name in &tables {
         let dir = FilePath::new(format!("data/{}/{}/.tabledesc", name.namespace(), name.qualifier()));
         let file = volume.list(&dir).expect("a descriptor").remove(0);
         let captured = volume.read(&dir.join(&file.name)).expect("memory");
-        let read = descriptor::read(&volume, name).expect("whole").expect("there");
+        let read = rootdir::descriptor::read(&volume, name).expect("whole").expect("there");
         // The same fields; HBase's order of attributes is a hash map's, ours is the names'.
-        assert_eq!(descriptor::to_bytes(&read).len(), captured.len(), "{name}");
+        assert_eq!(rootdir::descriptor::to_bytes(&read).len(), captured.len(), "{name}");
         // Writing what is there changes nothing; a change gets the next number and its own length.
-        descriptor::write(&volume, &read).expect("memory");
+        rootdir::descriptor::write(&volume, &read).expect("memory");
         assert_eq!(volume.list(&dir).expect("memory").len(), 1);
         assert_eq!(volume.list(&dir).expect("memory")[0], file);
         let mut changed = read;
         changed.attributes.insert(bytes("OWNER"), bytes("me"));
-        descriptor::write(&volume, &changed).expect("memory");
-        let len = descriptor::to_bytes(&changed).len();
+        rootdir::descriptor::write(&volume, &changed).expect("memory");
+        let len = rootdir::descriptor::to_bytes(&changed).len();
         assert_eq!(volume.list(&dir).expect("memory")[0].name, format!(".tableinfo.0000000002.{len}"));
-        assert_eq!(descriptor::read(&volume, name).expect("whole"), Some(changed));
+        assert_eq!(rootdir::descriptor::read(&volume, name).expect("whole"), Some(changed));
     }
     // Our own catalog tables are HBase's.
     for (ours, dir) in [(TableDescriptor::meta(), "meta"), (TableDescriptor::namespace_table(), "namespace")] {
         let volume = untar("rootdir/after-recovery-clean-stop.tar.gz");
-        let theirs = descriptor::read(&volume, &table_name(&format!("hbase:{dir}"))).expect("whole").expect("there");
-        let ours = rootdir::with_file_tracker(ours);
+        let theirs =
+            rootdir::descriptor::read(&volume, &table_name(&format!("hbase:{dir}"))).expect("whole").expect("there");
+        let ours = rootdir::root::with_file_tracker(ours);
         assert_eq!(ours, theirs, "hbase:{dir}");
     }
 }
@@ -51,7 +52,7 @@ async fn a_root_directory_of_hbase_is_served() {
         let memory = untar(tarball);
         let files = memory.all_files();
         let cluster_id = "f2abdd6b-1e55-4f42-be84-8e8e614de13c";
-        assert_eq!(rootdir::inspect(&memory).expect("HBase's"), Found::HBase { cluster_id: cluster_id.into() });
+        assert_eq!(rootdir::root::inspect(&memory).expect("HBase's"), Found::HBase { cluster_id: cluster_id.into() });
         let catalog = captured_catalog();
         // The dump of hbase:meta and the directories are of different moments.
         let mut config = Config::default();
@@ -114,12 +115,12 @@ fn what_is_not_ours_is_refused_and_not_touched() {
             volume.put_file(&FilePath::new(path), &content);
         }
         let before = volume.all_files();
-        let error = rootdir::prepare(&volume, &Dice::seeded(1)).expect_err(name);
+        let error = rootdir::root::prepare(&volume, &Dice::seeded(1)).expect_err(name);
         assert!(error.to_string().contains(sentence), "{name}: {error}");
         assert_eq!(error.to_string().lines().count(), 1);
         assert_eq!(volume.all_files(), before, "{name}");
         assert!(matches!(
-            rootdir::inspect(&volume),
+            rootdir::root::inspect(&volume),
             Err(RootError::OtherVersion { .. } | RootError::Damaged { .. } | RootError::NotOurs { .. })
         ));
     }
@@ -127,7 +128,7 @@ fn what_is_not_ours_is_refused_and_not_touched() {
     let volume = MemVolume::new();
     volume.put_file(&FilePath::new(".basalt.lock"), b"77");
     volume.create_dir_all(&FilePath::new("lost+found")).expect("memory");
-    assert!(matches!(rootdir::inspect(&volume), Ok(Found::Empty)));
+    assert!(matches!(rootdir::root::inspect(&volume), Ok(Found::Empty)));
 }
 
 #[tokio::test]
@@ -136,7 +137,7 @@ async fn a_first_start_may_be_cut_off_anywhere() {
     for calls in 0.. {
         let memory = MemVolume::new();
         let volume = MachineVolume { memory: memory.clone(), machine: Machine::new(calls) };
-        finished = rootdir::prepare(&volume, &Dice::seeded(2)).is_ok();
+        finished = rootdir::root::prepare(&volume, &Dice::seeded(2)).is_ok();
         for policy in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn] {
             let crashed = memory.crash(&Dice::seeded(calls as u64), policy);
             let life = start(&crashed, &Catalog::default(), Config::default()).await;

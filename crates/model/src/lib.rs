@@ -8,7 +8,6 @@ pub mod coprocessor;
 pub mod mutation;
 pub mod name;
 pub mod read;
-pub mod recovered_edits;
 pub mod region_info;
 pub mod server_name;
 pub mod status;

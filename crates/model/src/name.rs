@@ -1,6 +1,5 @@
 //! Names of tables and namespaces, and what is legal in them. Follows: `TableName`, `ColumnFamilyDescriptorBuilder`.
 
-use crate::recovered_edits;
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,6 +19,8 @@ pub struct TableName {
 
 /// Name of the default namespace.
 pub const DEFAULT_NAMESPACE: &str = "default";
+/// Name of the directory of edits from logs beside a region's families: no family may have it.
+pub const RECOVERED_EDITS: &str = "recovered.edits";
 /// Name of HBase's own namespace.
 pub const SYSTEM_NAMESPACE: &str = "hbase";
 
@@ -159,7 +160,7 @@ pub fn check_family(name: &[u8]) -> Result<(), NameError> {
             "Illegal character <{c}>. Column Family names cannot contain control characters or colons: {shown}"
         )));
     }
-    if name == recovered_edits::DIR.as_bytes() {
+    if name == RECOVERED_EDITS.as_bytes() {
         return Err(NameError("Column Family name cannot be: recovered.edits".into()));
     }
     if name.len() > cell::MAX_FAMILY_LENGTH {

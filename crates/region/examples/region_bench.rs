@@ -106,7 +106,7 @@ fn empty_regions(count: u64, root: &str) {
         .collect();
     let start = clock.monotonic_us();
     for info in &infos {
-        if volume.stat(&basalt_region::layout::region_dir(info)).expect("a directory").is_none() {
+        if volume.stat(&rootdir::region_dir(info)).expect("a directory").is_none() {
             Region::create(&env, info, &table).expect("created");
         }
     }

@@ -14,7 +14,6 @@ mod validate;
 
 use crate::commit::Commit;
 use crate::error::{RegionError, Result};
-use crate::layout;
 use crate::region::Region;
 use crate::store::sort_files;
 use crate::store_file::StoreFile;
@@ -116,7 +115,7 @@ impl Region {
         let wrap = |e| RegionError::volume(self.name(), e);
         let mut dirs: Vec<FilePath> = Vec::new();
         for file in &load.files {
-            let dir = load.staging.join(layout::family_name(&file.family));
+            let dir = load.staging.join(rootdir::family_name(&file.family));
             if !dirs.contains(&dir) {
                 volume.create_dir_all_durable(&dir).map_err(wrap)?;
                 dirs.push(dir.clone());
@@ -156,7 +155,7 @@ impl Region {
         let moves: Vec<(FilePath, FilePath)> = staged
             .iter()
             .map(|s| {
-                let dir = layout::family_dir(self.info(), &s.file.family);
+                let dir = rootdir::family_dir(self.info(), &s.file.family);
                 (s.staged.clone(), dir.join(&s.target_name))
             })
             .collect();
@@ -248,7 +247,7 @@ impl Region {
             let Some(last) = mine.last() else { continue };
             stores.push(pb::StoreDescriptor {
                 family_name: store.name.clone(),
-                store_home_dir: layout::family_name(&store.name),
+                store_home_dir: rootdir::family_name(&store.name),
                 store_file: mine.iter().map(|file| file.name.clone()).collect(),
                 // As HBase: the size of the last one.
                 store_file_size_bytes: Some(last.reader.len_bytes()),

@@ -11,7 +11,6 @@ mod policy;
 pub(crate) use archive::Retired;
 
 use crate::error::{RegionError, Remedy, Result};
-use crate::layout;
 use crate::mob::write::MobWork;
 use crate::new_file::{Caching, NewFile};
 use crate::region::Region;
@@ -372,7 +371,7 @@ impl Region {
             family_name: store.name.clone(),
             compaction_input: inputs.iter().map(|file| file.name.clone()).collect(),
             compaction_output: output.into_iter().map(|file| file.name.clone()).collect(),
-            store_home_dir: layout::family_name(&store.name),
+            store_home_dir: rootdir::family_name(&store.name),
             region_name: Some(self.info().name().clone()),
         })
     }

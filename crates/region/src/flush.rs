@@ -325,7 +325,7 @@ impl Region {
             .enumerate()
             .map(|(i, store)| pb::flush_descriptor::StoreFlushDescriptor {
                 family_name: store.name.clone(),
-                store_home_dir: crate::layout::family_name(&store.name),
+                store_home_dir: rootdir::family_name(&store.name),
                 flush_output: files.get(i).into_iter().map(|file| file.name.clone()).collect(),
             })
             .collect();

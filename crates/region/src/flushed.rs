@@ -1,10 +1,10 @@
 //! What the store files of a region that is not open hold, seen from outside: so that recovery need not carry edits that are there.
 
-use crate::layout::{FileName, RECOVERED_EDITS_DIR};
 use crate::store_file::list_store_files;
 use base::SeqId;
 use fs::{FilePath, Volume};
 use hfile::{Reader, ReaderContext};
+use rootdir::{FileName, recovered_edits};
 use std::collections::HashMap;
 
 /// By family directory, the id up to which all edits are in store files. What cannot be said for certain is left out: files that stand for
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 pub fn flushed_seq_ids(volume: &dyn Volume, region_dir: &FilePath) -> HashMap<String, SeqId> {
     let mut flushed = HashMap::new();
     for entry in volume.list(region_dir).unwrap_or_default() {
-        if !entry.is_dir || entry.name.starts_with('.') || entry.name == RECOVERED_EDITS_DIR {
+        if !entry.is_dir || entry.name.starts_with('.') || entry.name == recovered_edits::DIR {
             continue;
         }
         let dir = region_dir.join(&entry.name);

@@ -26,7 +26,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) use names::{Refs, file_name};
-pub use names::{family_dir, region_name};
 
 /// Open files kept by one store.
 const OPEN_FILES: usize = 64;
@@ -90,7 +89,7 @@ impl MobStore {
             table: info.table.clone(),
             threshold_bytes: family.mob_threshold_bytes(),
             reference_tags,
-            dir: family_dir(&info.table, &family.name),
+            dir: rootdir::mob_family_dir(&info.table, &family.name),
             open: Mutex::default(),
             fresh: Mutex::default(),
         }))
@@ -111,8 +110,8 @@ impl MobStore {
         if residency == Residency::CachedOnly {
             return Err(RegionError::WouldBlock);
         }
-        let home = if *table == self.table { self.dir.clone() } else { family_dir(table, &self.family) };
-        for path in [home.join(name), names::archived(&home).join(name)] {
+        let home = if *table == self.table { self.dir.clone() } else { rootdir::mob_family_dir(table, &self.family) };
+        for path in [home.join(name), rootdir::archive_dir(&home).join(name)] {
             let context = ReaderContext { cache: Some(self.env.cache.clone()), ..ReaderContext::default() };
             match self.env.volume.open(&path) {
                 Ok(file) => {

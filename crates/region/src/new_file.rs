@@ -2,7 +2,6 @@
 //! then does anybody hear of it; a crash before leaves at most a file that nobody knows.
 
 use crate::error::{RegionError, Result};
-use crate::layout::family_name;
 use crate::mob::write::{MobSink, MobWork};
 use crate::region::Region;
 use crate::scan::store_scanner::{Step, StoreScanner};
@@ -12,6 +11,7 @@ use base::SeqId;
 use cell::CellRef;
 use fs::FilePath;
 use hfile::{CacheOnWrite, FinishedFile, Reader, ReaderContext, StoreMetadata, Writer, WriterOptions};
+use rootdir::family_name;
 use std::sync::Arc;
 
 /// What the cells of a new file come to.

@@ -1,13 +1,13 @@
-//! The notes of deleted families in a region's `recovered.edits`, whose format is [`model::recovered_edits`]'s.
+//! The notes of deleted families in a region's `recovered.edits`, whose format is [`rootdir::recovered_edits`]'s.
 
-use crate::layout::{RECOVERED_EDITS_DIR, region_dir};
 use fs::{DirEntry, FilePath, Volume};
 use model::RegionInfo;
-use model::recovered_edits::{DeletedFamily, max_seq_id_file};
+use rootdir::recovered_edits::{self, DeletedFamily, max_seq_id_file};
+use rootdir::region_dir;
 
 /// Those of a region that count.
 pub(crate) fn of_region(volume: &dyn Volume, info: &RegionInfo) -> fs::Result<Vec<DeletedFamily>> {
-    let dir = region_dir(info).join(RECOVERED_EDITS_DIR);
+    let dir = region_dir(info).join(recovered_edits::DIR);
     match volume.list(&dir) {
         Ok(entries) => that_count(volume, &dir, &entries),
         Err(error) if error.is_not_found() => Ok(Vec::new()),

@@ -4,7 +4,6 @@
 
 use crate::commit::{LastAppended, Poison};
 use crate::error::{RegionError, Result};
-use crate::layout;
 use crate::mvcc::Mvcc;
 use crate::replay::{RecoveredEdits, Replayed};
 use crate::row_lock::RowLocks;
@@ -76,7 +75,7 @@ pub struct Region {
     state: AtomicU8,
     pub(crate) table_durability: Durability,
     open_seq_id: SeqId,
-    /// Of this opening alone; see [`layout::temp_dir`].
+    /// Of this opening alone; see [`rootdir::temp_dir`].
     pub(crate) temp_dir: FilePath,
     recovered_nonces: Mutex<Vec<RecoveredNonce>>,
     /// No LATEST is stamped earlier, though the clock may step back.
@@ -100,7 +99,8 @@ impl Region {
     /// # Errors
     /// When the volume fails.
     pub fn create(env: &RegionEnv, info: &RegionInfo, table: &TableDescriptor) -> Result<()> {
-        layout::create_region_dir(&*env.volume, info, table).map_err(|e| RegionError::volume(info.encoded_name(), e))
+        rootdir::create_region_dir_durably(&*env.volume, info, table)
+            .map_err(|e| RegionError::volume(info.encoded_name(), e))
     }
 
     /// Opens a region: its files, then what recovered edits hold beyond them. An empty region costs a listing of its
@@ -112,17 +112,17 @@ impl Region {
         let OpenRegion { info, table, env } = open;
         let name = info.encoded_name().clone();
         let volume_error = |e| RegionError::volume(&name, e);
-        let dir = layout::region_dir(&info);
+        let dir = rootdir::region_dir(&info);
         let entries = match env.volume.list(&dir) {
             Ok(entries) => entries,
             Err(error) if error.is_not_found() => Vec::new(),
             Err(error) => return Err(volume_error(error)),
         };
-        if !entries.iter().any(|entry| entry.name == layout::REGION_INFO_FILE) {
-            layout::create_region_dir(&*env.volume, &info, &table).map_err(volume_error)?;
+        if !entries.iter().any(|entry| entry.name == rootdir::region_dir::REGION_INFO_FILE) {
+            rootdir::create_region_dir_durably(&*env.volume, &info, &table).map_err(volume_error)?;
         }
-        if entries.iter().any(|entry| entry.name == layout::TEMP_DIR) {
-            env.volume.remove_dir_all(&dir.join(layout::TEMP_DIR)).map_err(volume_error)?;
+        if entries.iter().any(|entry| entry.name == rootdir::paths::TEMP) {
+            env.volume.remove_dir_all(&dir.join(rootdir::paths::TEMP)).map_err(volume_error)?;
         }
         let names = entries.iter().map(|entry| entry.name.as_str());
         let loaded = crate::bulk_load::finish_interrupted(&*env.volume, &info, &table, names);
@@ -138,12 +138,12 @@ impl Region {
         });
         let mut stores = Vec::with_capacity(table.families.len());
         for family in table.families.keys() {
-            let family_dir = layout::family_name(family);
+            let family_dir = rootdir::family_name(family);
             let exists = entries.iter().any(|entry| entry.is_dir && entry.name == family_dir);
             stores.push(Store::open(&env, &info, &table, family, &settings, exists)?);
         }
         let max_in_files = stores.iter().map(Store::max_flushed).max().unwrap_or(SeqId(0));
-        let has_edits = entries.iter().any(|entry| entry.is_dir && entry.name == layout::RECOVERED_EDITS_DIR);
+        let has_edits = entries.iter().any(|entry| entry.is_dir && entry.name == rootdir::recovered_edits::DIR);
         let edits = RecoveredEdits::find(&env, &info, has_edits)?;
         let last = max_in_files.max(edits.max_seq_id);
         let poison = Arc::new(Poison::new(name.clone()));
@@ -160,7 +160,7 @@ impl Region {
             flushing: Mutex::new(()),
             state: AtomicU8::new(OPEN),
             open_seq_id,
-            temp_dir: layout::temp_dir(&info, &env.server_name, open_seq_id),
+            temp_dir: rootdir::temp_dir(&info, &env.server_name, open_seq_id),
             recovered_nonces: Mutex::new(Vec::new()),
             last_stamp: AtomicI64::new(0),
             newest_tick: AtomicI64::new(env.ticks.newest()),
@@ -420,7 +420,7 @@ impl Region {
             .iter()
             .map(|store| pb::StoreDescriptor {
                 family_name: store.name.clone(),
-                store_home_dir: layout::family_name(&store.name),
+                store_home_dir: rootdir::family_name(&store.name),
                 store_file: store.peek().files.iter().map(|file| file.name.clone()).collect(),
                 store_file_size_bytes: Some(store.files_len_bytes()),
             })
@@ -485,7 +485,7 @@ impl Region {
     pub(crate) fn write_seq_id_file(&self, seq_id: SeqId) -> Result<()> {
         let error = |e| RegionError::volume(self.name(), e);
         let volume = &*self.env.volume;
-        let dir = layout::region_dir(&self.info).join(layout::RECOVERED_EDITS_DIR);
+        let dir = rootdir::region_dir(&self.info).join(rootdir::recovered_edits::DIR);
         let old: Vec<String> = match volume.list(&dir) {
             Ok(entries) => entries.into_iter().map(|e| e.name).filter(|name| name.ends_with("seqid")).collect(),
             Err(_) => {

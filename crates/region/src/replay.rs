@@ -8,16 +8,17 @@
 //! log took over with the dead one's files stay in memory as if they had been written here: the log keeps the files until they are
 //! flushed. A crash at any point repeats the replay and changes nothing. Follows: `HRegion#replayRecoveredEditsIfAny`.
 
+use crate::RegionDirectories;
 use crate::RegionEnv;
 use crate::error::{RegionError, Result};
-use crate::layout::{self, RECOVERED_EDITS_DIR, region_dir};
 use crate::notes;
 use crate::region::{RecoveredNonce, Region};
 use crate::ticks::MOST_AHEAD_MS;
 use base::SeqId;
 use fs::FilePath;
-use model::recovered_edits::{DeletedFamily, max_seq_id_file};
 use model::{Nonce, RegionInfo};
+use rootdir::recovered_edits::{self, DeletedFamily, max_seq_id_file};
+use rootdir::region_dir;
 use wal::marker::METAFAMILY;
 use wal::{Inherited, InheritedEdit, Key};
 
@@ -44,7 +45,7 @@ struct Needless {
 
 impl Needless {
     fn has_deleted(&self, family: &[u8]) -> bool {
-        !self.deleted.is_empty() && self.deleted.iter().any(|note| note.dir == layout::family_name(family))
+        !self.deleted.is_empty() && self.deleted.iter().any(|note| note.dir == rootdir::family_name(family))
     }
 }
 
@@ -62,7 +63,8 @@ impl RecoveredEdits {
         let region = info.encoded_name();
         // Where there are files they are flushed at the end under the highest id: the rest must come with them.
         let to_files = !edits.files.is_empty();
-        match env.log.take_inherited(region, to_files).map_err(|e| RegionError::log(region, e))? {
+        let mut directories = RegionDirectories { volume: &*env.volume };
+        match env.log.take_inherited(region, to_files, &mut directories).map_err(|e| RegionError::log(region, e))? {
             Inherited::Nothing => {}
             Inherited::Written => edits = RecoveredEdits::list(env, info)?,
             Inherited::Edits(inherited) => {
@@ -77,10 +79,10 @@ impl RecoveredEdits {
 
     fn list(env: &RegionEnv, info: &RegionInfo) -> Result<RecoveredEdits> {
         let region = info.encoded_name();
-        let dir = region_dir(info).join(RECOVERED_EDITS_DIR);
+        let dir = region_dir(info).join(recovered_edits::DIR);
         let entries = env.volume.list(&dir).map_err(|e| RegionError::volume(region, e))?;
         let from_names = max_seq_id_file(entries.iter().map(|entry| entry.name.as_str()));
-        let files = wal::recovered_edits(&*env.volume, &region_dir(info)).map_err(|e| RegionError::log(region, e))?;
+        let files = wal::recovered_edits(&*env.volume, &dir).map_err(|e| RegionError::log(region, e))?;
         let from_files = files.iter().map(|(seq_id, _)| *seq_id).max();
         let closed_seq_id = from_names.unwrap_or(SeqId(0));
         let max_seq_id = closed_seq_id.max(from_files.unwrap_or(SeqId(0)));
@@ -127,7 +129,7 @@ impl Region {
         self.write_seq_id_file(self.skip_seq_id())?;
         let wrap = |e| RegionError::volume(self.name(), e);
         let volume = &*self.env().volume;
-        let dir = region_dir(self.info()).join(RECOVERED_EDITS_DIR);
+        let dir = region_dir(self.info()).join(recovered_edits::DIR);
         for note in notes {
             volume.remove_file(&dir.join(note.file_name())).map_err(wrap)?;
         }
@@ -163,7 +165,7 @@ impl Region {
         self.flush_all("replayed edits")?;
         self.save_nonces(&nonces)?;
         let wrap = |e| RegionError::volume(self.name(), e);
-        let dir = region_dir(self.info()).join(RECOVERED_EDITS_DIR);
+        let dir = region_dir(self.info()).join(recovered_edits::DIR);
         let used = files.iter().map(|(seq_id, _)| *seq_id).max().unwrap_or(SeqId(0));
         if needless.closed_seq_id < used && self.stores.iter().all(|store| store.max_flushed() < used) {
             // They held markers at their end, or nothing else: no store file says that these ids are used.

@@ -3,7 +3,6 @@
 
 use crate::RegionEnv;
 use crate::error::{RegionError, Result};
-use crate::layout::{self, FileName, RECOVERED_EDITS_DIR, region_dir};
 use crate::region::Region;
 use crate::store::Store;
 use crate::store_file::{Opening, StoreFile, list_store_files, reference_bytes};
@@ -13,6 +12,7 @@ use cell::KeyRef;
 use fs::Volume;
 use hfile::HalfSide;
 use model::{RegionInfo, TableDescriptor};
+use rootdir::{FileName, recovered_edits, region_dir};
 use std::cmp::Ordering;
 
 impl Region {
@@ -152,7 +152,7 @@ fn live_files<'a>(
     for (family, descriptor) in &table.families {
         let opening =
             Opening { volume: &*env.volume, cache: &env.cache, info, family, in_memory: descriptor.in_memory() };
-        let listed = list_store_files(opening.volume, &layout::family_dir(info, family));
+        let listed = list_store_files(opening.volume, &rootdir::family_dir(info, family));
         let mut files = Vec::new();
         for (name, _) in listed.map_err(|e| RegionError::volume(info.encoded_name(), e))? {
             files.push(StoreFile::open(opening, &name, None)?);
@@ -182,12 +182,12 @@ fn write_references(
     let volume = &*env.volume;
     for &target in targets {
         let wrap = |e| RegionError::volume(target.encoded_name(), e);
-        layout::create_region_dir(volume, target, table).map_err(wrap)?;
+        rootdir::create_region_dir_durably(volume, target, table).map_err(wrap)?;
         for plan in plans.iter().filter(|plan| std::ptr::eq(plan.target, target)) {
-            let path = layout::family_dir(target, plan.family).join(&plan.name);
+            let path = rootdir::family_dir(target, plan.family).join(&plan.name);
             volume.publish(&path, &reference_bytes(plan.row, plan.side)).map_err(wrap)?;
         }
-        let dir = region_dir(target).join(RECOVERED_EDITS_DIR);
+        let dir = region_dir(target).join(recovered_edits::DIR);
         volume.create_dir_all_durable(&dir).map_err(wrap)?;
         volume.publish(&dir.join(format!("{max_seq_id}.seqid")), b"").map_err(wrap)?;
     }
@@ -195,9 +195,10 @@ fn write_references(
 }
 
 fn used_seq_ids(volume: &dyn Volume, info: &RegionInfo) -> fs::Result<SeqId> {
-    match volume.list(&region_dir(info).join(RECOVERED_EDITS_DIR)) {
-        Ok(entries) => Ok(model::recovered_edits::max_seq_id_file(entries.iter().map(|entry| entry.name.as_str()))
-            .unwrap_or(SeqId(0))),
+    match volume.list(&region_dir(info).join(recovered_edits::DIR)) {
+        Ok(entries) => {
+            Ok(recovered_edits::max_seq_id_file(entries.iter().map(|entry| entry.name.as_str())).unwrap_or(SeqId(0)))
+        }
         Err(error) if error.is_not_found() => Ok(SeqId(0)),
         Err(error) => Err(error),
     }
@@ -209,7 +210,7 @@ fn used_seq_ids(volume: &dyn Volume, info: &RegionInfo) -> fs::Result<SeqId> {
 /// When a directory cannot be listed: then nobody knows, and the parent must stay.
 pub fn has_references(volume: &dyn Volume, info: &RegionInfo, table: &TableDescriptor) -> Result<bool> {
     for family in table.families.keys() {
-        let dir = layout::family_dir(info, family);
+        let dir = rootdir::family_dir(info, family);
         let files = list_store_files(volume, &dir).map_err(|e| RegionError::volume(info.encoded_name(), e))?;
         if files.iter().any(|(name, _)| FileName::parse(name).is_some_and(|name| name.parent.is_some())) {
             return Ok(true);

@@ -4,14 +4,13 @@
 //! change (a flush that begins or ends, a compaction) publishes a new picture in one step; whoever holds an old one
 //! keeps reading it, whatever happens to the store. Follows: `HStore`, `StoreFileManager`.
 
+use crate::RegionEnv;
 use crate::RegionSettings;
 use crate::compact::Retired;
 use crate::error::{RegionError, Result};
-use crate::layout::family_dir;
 use crate::mob::MobStore;
 use crate::scan::matcher::FamilyRules;
 use crate::store_file::{Opening, StoreFile, list_store_files};
-use crate::{RegionEnv, layout};
 use arc_swap::ArcSwap;
 use base::{ReadPoint, SeqId};
 use bytes::Bytes;
@@ -20,6 +19,7 @@ use fs::FilePath;
 use memstore::MemStore;
 use model::{FamilyDescriptor, RegionInfo, TableDescriptor};
 use parking_lot::Mutex;
+use rootdir::family_dir;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64};
@@ -109,7 +109,7 @@ impl Store {
         let dead: Vec<&str> =
             files.iter().map(|file| file.name.as_str()).filter(|name| replaced.contains(*name)).collect();
         if !dead.is_empty() {
-            layout::archive_files(opening.volume, &dir, &dead).map_err(volume_error)?;
+            rootdir::archive_files(opening.volume, &dir, &dead).map_err(volume_error)?;
         }
         files.retain(|file| !replaced.contains(&file.name));
         sort_files(&mut files);

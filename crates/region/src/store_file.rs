@@ -3,7 +3,6 @@
 //! Follows: `HStoreFile`, `StoreFileInfo`, `Reference`.
 
 use crate::error::{RegionError, Result};
-use crate::layout::{FileName, family_dir};
 use base::{ReadPoint, SeqId};
 use bytes::Bytes;
 use cell::KeyRef;
@@ -12,6 +11,7 @@ use fs::{FilePath, Volume};
 use hfile::{BlockCache, Half, HalfSide, Reader, ReaderContext};
 use model::RegionInfo;
 use proto::{Message, magic, pb};
+use rootdir::{FileName, family_dir};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use basalt_region::{BulkLoad, BulkLoaded, CloseMode, LoadFile, Place, Region, RegionError, layout, split};
+use basalt_region::{BulkLoad, BulkLoaded, CloseMode, LoadFile, Place, Region, RegionError, split};
 use base::{Config, Dice, ReadPoint};
 use bytes::Bytes;
 use cell::{CellRef, CellSpec, CellType, Order};
@@ -11,8 +11,8 @@ use common::*;
 use fs::mem::{Fault, Op};
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
 use hfile::{StoreMetadata, Writer, WriterOptions};
-use model::recovered_edits::DeletedFamily;
 use model::{Get, RegionInfo, Scan, TableDescriptor};
+use rootdir::recovered_edits::DeletedFamily;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ fn loaded_cells_are_newer_than_all_before_and_older_than_all_after() {
     let mut open = region.scanner(&Scan { read_point: Some(before), ..Scan::default() }).expect("opened");
     let outcome = region.bulk_load(&load_of(&[("f", "out/f/x1")])).expect("loaded");
     let BulkLoaded::Loaded { files, .. } = outcome else { panic!("{outcome:?}") };
-    let name = layout::FileName::parse(&files[0].1).expect("a store file's name");
+    let name = rootdir::FileName::parse(&files[0].1).expect("a store file's name");
     let seq_id = name.bulk_load_seq_id().expect("an id in the name");
     assert!(seq_id.0 > before.0 && seq_id.0 < region.read_point().0, "{seq_id} after {before:?}");
     let now = ["a/f:q/0/Put=before", "b/f:q/0/Put=loaded", "c/f:q/0/Put=loaded"];
@@ -342,7 +342,7 @@ fn a_load_that_cannot_be_taken_back_stops_the_server_at_once() {
     for (nth, dir) in (1..12).flat_map(|nth| ["", "/f", "/g", "staging"].map(|dir| (nth, dir))) {
         let volume = MemVolume::new();
         let (_server, region) = prepared(volume.clone());
-        let of_region = format!("{}{dir}", layout::region_dir(&whole_table()));
+        let of_region = format!("{}{dir}", rootdir::region_dir(&whole_table()));
         let path_contains = Some(if dir == "staging" { dir.to_owned() } else { of_region });
         volume.inject(Fault { op: Some(Op::SyncDir), path_contains, nth, kind: FaultKind::Io, forever: true });
         let Err(error) = region.bulk_load(&load_of(&FILES)) else { continue };
@@ -371,7 +371,7 @@ fn one_file_that_is_not_loaded_is_given_back() {
     for nth in 1..12 {
         let volume = MemVolume::new();
         let (_server, region) = prepared(volume.clone());
-        let path_contains = Some(format!("{}/g", layout::region_dir(&whole_table())));
+        let path_contains = Some(format!("{}/g", rootdir::region_dir(&whole_table())));
         volume.inject(Fault { op: Some(Op::SyncDir), path_contains, nth, kind: FaultKind::Io, forever: true });
         let done = region.bulk_load(&load_of(&FILES[2..]));
         volume.clear_faults();
@@ -394,7 +394,7 @@ fn a_retry_that_is_killed_leaves_all_files_or_none() {
         for stop in 0..80 {
             let volume = MemVolume::new();
             let (_server, region) = prepared(volume.clone());
-            let path_contains = Some(layout::region_dir(&whole_table()).as_str().to_owned());
+            let path_contains = Some(rootdir::region_dir(&whole_table()).as_str().to_owned());
             volume.inject(Fault { op: Some(Op::SyncDir), path_contains, nth, kind: FaultKind::Io, forever: false });
             let first = region.bulk_load(&load_of(&FILES));
             volume.clear_faults();
@@ -420,7 +420,7 @@ fn a_retry_that_is_killed_leaves_all_files_or_none() {
 /// that is added later, or was by then, gets nothing of the load.
 #[test]
 fn a_load_that_was_broken_off_brings_nothing_into_a_family_added_anew() {
-    let dir = layout::region_dir(&whole_table());
+    let dir = rootdir::region_dir(&whole_table());
     let mut journals = 0;
     for (stop, added_first) in (0..60).flat_map(|stop| [(stop, false), (stop, true)]) {
         let volume = MemVolume::new();

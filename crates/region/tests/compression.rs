@@ -2,7 +2,7 @@
 
 mod common;
 
-use basalt_region::{CompactionKind, Region, Throttle, Unthrottled, mob_family_dir};
+use basalt_region::{CompactionKind, Region, Throttle, Unthrottled};
 use base::{Config, Dice};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
@@ -242,7 +242,7 @@ fn mob_files_are_packed_where_it_pays() {
         fill(&region, 0..5, || value(&dice));
         fill(&region, 5..500, || vec![b'v'; 100]);
         flush(&region);
-        let dir = mob_family_dir(&table_name(), b"f");
+        let dir = rootdir::mob_family_dir(&table_name(), b"f");
         let entries = server.volume.list(&dir).expect("MOB files");
         assert_eq!(entries.len(), 1);
         (open(&server.volume, &dir.join(&entries[0].name)).compression(), codecs(&server, &region))

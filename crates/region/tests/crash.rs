@@ -7,7 +7,7 @@
 
 mod common;
 
-use basalt_region::{CloseMode, CompactionKind, FlushRequest, Region, RegionError, Unthrottled, layout, split};
+use basalt_region::{CloseMode, CompactionKind, FlushRequest, Region, RegionError, Unthrottled, split};
 use base::{Config, Dice, SeqId};
 use bytes::Bytes;
 use cell::CellType;
@@ -346,7 +346,7 @@ fn a_split_stopped_anywhere_can_be_repeated() {
             assert!(!region.has_references(), "{what}");
             assert!(!split::has_references(&*server.env.volume, daughter, &table).expect("listed"), "{what}");
         }
-        layout::archive_region(&*server.env.volume, &parent, &table).expect("archived");
+        rootdir::archive_region_dir(&*server.env.volume, &rootdir::region_dir(&parent)).expect("archived");
         let still: State = opened.iter().flat_map(state_of).collect();
         assert_eq!(still, before, "{what}: after the parent went");
         if done {

@@ -4,7 +4,7 @@
 
 mod common;
 
-use basalt_region::{CloseMode, layout};
+use basalt_region::CloseMode;
 use base::Config;
 use bytes::Bytes;
 use common::*;
@@ -48,7 +48,7 @@ fn path(name: &str) -> FilePath {
 }
 
 fn descriptor(volume: &MemVolume, table: &TableName) -> Option<Arc<TableDescriptor>> {
-    let dir = layout::table_dir(table).join(".tabledesc");
+    let dir = rootdir::table_dir(table).join(".tabledesc");
     let newest = volume.list(&dir).ok()?.into_iter().map(|e| e.name).filter(|n| n.starts_with(".tableinfo.")).max()?;
     let bytes = Bytes::from(volume.read(&dir.join(newest)).expect("memory"));
     let schema: pb::TableSchema = magic::decode(&bytes).expect("PBUF").expect("a schema");
@@ -73,9 +73,9 @@ fn read_all(archive: &[u8]) -> (MemVolume, Cells) {
         for table in list(&FilePath::new("data").join(&namespace)) {
             let Ok(table) = TableName::of(&namespace, &table) else { continue };
             let Some(descriptor) = descriptor(&volume, &table) else { continue };
-            for region in list(&layout::table_dir(&table)).filter(|name| !name.starts_with('.')) {
-                let dir = layout::table_dir(&table).join(&region);
-                let info = layout::read_region_info(&volume, &dir).expect("memory").expect("a region");
+            for region in list(&rootdir::table_dir(&table)).filter(|name| !name.starts_with('.')) {
+                let dir = rootdir::table_dir(&table).join(&region);
+                let info = rootdir::read_region_info(&volume, &dir).expect("memory").expect("a region");
                 let region = server.open(&info, &descriptor).unwrap_or_else(|error| panic!("{dir}: {error}"));
                 let scan = Scan { max_versions: i32::MAX as u32, ..Scan::default() };
                 let cells = common::scan(&region, &scan, 0).concat();

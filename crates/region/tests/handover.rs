@@ -137,7 +137,7 @@ fn a_compaction_whose_marker_finds_no_room_is_archived_later() {
 
 /// The temporary directories of a region, below its `.tmp`.
 fn openings(server: &Server, region: &Region) -> Vec<String> {
-    let dir = basalt_region::layout::region_dir(region.info()).join(basalt_region::layout::TEMP_DIR);
+    let dir = rootdir::region_dir(region.info()).join(rootdir::paths::TEMP);
     let entries = server.volume.list(&dir).unwrap_or_default();
     entries.into_iter().map(|entry| entry.name).collect()
 }

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use cell::CellType;
 use common::*;
 use fs::mem::{Fault, Op};
-use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
-use model::recovered_edits::{DeletedFamily, max_seq_id_file};
+use fs::{CrashPolicy, FaultKind, MemVolume, Volume};
 use model::{RegionInfo, Scan, TableDescriptor};
+use rootdir::recovered_edits::{DeletedFamily, max_seq_id_file};
 use std::sync::Arc;
 
 const START: i64 = 1_700_000_000_000;
@@ -49,7 +49,7 @@ fn edits_are_back_without_a_file_being_written() {
     write_and_die(&volume, 1, &["a", "b"]);
     let server = heir(&volume, 2);
     assert_eq!(rows(&server), ["a", "b"]);
-    let dir = basalt_region::layout::region_dir(&whole_table());
+    let dir = rootdir::region_dir(&whole_table());
     assert!(!volume.exists(&dir.join("recovered.edits")).expect("seen"), "nothing went to files");
     assert!(lowest(&server).is_some(), "they are in memory only");
     // Killed again before any flush, and again.
@@ -70,7 +70,7 @@ fn what_was_taken_over_goes_with_the_next_flush_and_its_logs_with_it() {
     flush(&region);
     assert_eq!(lowest(&server), None);
     assert_eq!(server.env.log.archive_flushed().expect("archived").len(), 2);
-    assert_eq!(volume.list(&FilePath::new("WALs")).expect("listed").len(), 1, "only the server's own is left");
+    assert_eq!(volume.list(&rootdir::wals_dir()).expect("listed").len(), 1, "only the server's own is left");
     region.close(CloseMode::Flush).expect("closed");
     assert_eq!(rows(&server), ["a", "b", "c"]);
 }
@@ -81,15 +81,14 @@ fn a_log_with_lower_ids_that_is_read_later_is_not_released_too_soon() {
     // The clock went back: the second life's directory sorts before the first one's.
     write_and_die(&volume, 8, &["a", "b"]);
     write_and_die(&volume, 3, &["c"]);
-    let names: Vec<String> = volume.list(&FilePath::new("WALs")).expect("listed").into_iter().map(|e| e.name).collect();
+    let names: Vec<String> = volume.list(&rootdir::wals_dir()).expect("listed").into_iter().map(|e| e.name).collect();
     assert!(names[0] < names[1] && names[0].contains("-3"), "{names:?}");
     let server = heir(&volume, 9);
     let region = server.open(&whole_table(), &table()).expect("it opens");
     let first = lowest(&server).expect("in memory");
     assert!(first < region.open_seq_id());
     let ids = |life: u64| {
-        let dir =
-            FilePath::new("WALs").join(names.iter().find(|name| name.ends_with(&format!("-{life}"))).expect("it"));
+        let dir = rootdir::wals_dir().join(names.iter().find(|name| name.ends_with(&format!("-{life}"))).expect("it"));
         let file = dir.join(&volume.list(&dir).expect("listed")[0].name);
         let mut reader = wal::Reader::open(&volume, &file).expect("a log");
         let data = std::iter::from_fn(|| reader.next().expect("whole")).filter(|entry| !entry.is_marker());
@@ -161,8 +160,8 @@ fn a_store_file_whose_name_the_killed_server_had_not_synced_stays_when_its_log_g
     assert_eq!(rows(&server), ["a"]);
     assert_eq!(lowest(&server), None, "it is in the file");
     assert_eq!(server.env.log.archive_flushed().expect("archived").len(), 1);
-    for path in volume.list(&FilePath::new("oldWALs")).expect("listed") {
-        volume.remove_file(&FilePath::new("oldWALs").join(&path.name)).expect("the cleaner may do so");
+    for path in volume.list(&rootdir::old_wals_dir()).expect("listed") {
+        volume.remove_file(&rootdir::old_wals_dir().join(&path.name)).expect("the cleaner may do so");
     }
     let volume = volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced);
     assert_eq!(rows(&heir(&volume, 3)), ["a"]);
@@ -197,7 +196,7 @@ fn ids_of_markers_in_what_was_taken_over_are_not_used_again() {
 fn a_note_of_a_deleted_family_counts_once() {
     let volume = MemVolume::new();
     write_and_die(&volume, 1, &["old"]);
-    let edits_dir = basalt_region::layout::region_dir(&whole_table()).join("recovered.edits");
+    let edits_dir = rootdir::region_dir(&whole_table()).join("recovered.edits");
     volume.create_dir_all(&edits_dir).expect("made");
     let note = DeletedFamily { dir: "f".to_owned(), closed_seq_id: SeqId(0) };
     let note_file = edits_dir.join(note.file_name());
@@ -216,7 +215,7 @@ fn a_note_of_a_deleted_family_counts_once() {
 /// says nothing of what was written since.
 #[test]
 fn a_note_of_a_deleted_family_that_comes_back_does_not_count_again() {
-    let edits_dir = basalt_region::layout::region_dir(&whole_table()).join("recovered.edits");
+    let edits_dir = rootdir::region_dir(&whole_table()).join("recovered.edits");
     let mut failed = 0;
     for nth in 1..5 {
         let volume = MemVolume::new();
@@ -265,7 +264,7 @@ fn a_flush_of_expired_cells_says_up_to_where_it_was() {
 fn a_file_that_is_no_note_of_a_deleted_family_hides_nothing() {
     let volume = MemVolume::new();
     write_and_die(&volume, 1, &["a"]);
-    let edits_dir = basalt_region::layout::region_dir(&whole_table()).join("recovered.edits");
+    let edits_dir = rootdir::region_dir(&whole_table()).join("recovered.edits");
     volume.create_dir_all(&edits_dir).expect("made");
     volume.put_file(&edits_dir.join("f.deleted"), b"by hand");
     assert_eq!(rows(&heir(&volume, 2)), ["a"]);

@@ -4,7 +4,7 @@
 mod common;
 
 use basalt_region::{
-    CloseMode, CompactionKind, FlushRequest, Region, RegionError, Unthrottled, clean_mob_files, mob_family_dir, split,
+    CloseMode, CompactionKind, FlushRequest, Region, RegionError, Unthrottled, clean_mob_files, split,
 };
 use base::{Config, Dice};
 use bytes::Bytes;
@@ -30,7 +30,7 @@ fn table() -> Arc<TableDescriptor> {
 }
 
 fn mob_files(volume: &MemVolume) -> Vec<FilePath> {
-    let dir = mob_family_dir(&table_name(), b"f");
+    let dir = rootdir::mob_family_dir(&table_name(), b"f");
     match volume.list(&dir) {
         Ok(entries) => entries.into_iter().map(|entry| dir.join(entry.name)).collect(),
         Err(_) => Vec::new(),
@@ -236,7 +236,7 @@ fn daughters_read_their_parents_files() {
         daughter.archive_compacted_files().expect("archived");
     }
     assert_eq!(all(&daughters), expected);
-    basalt_region::layout::archive_region(&server.volume, region.info(), region.table()).expect("archived");
+    rootdir::archive_region_dir(&server.volume, &rootdir::region_dir(region.info())).expect("archived");
     assert_eq!(clean_mob_files(&server.env, region.table(), &daughters, 0).expect("cleaned"), 0, "still referred to");
     daughters.iter().for_each(major_compact);
     daughters.iter().for_each(|daughter| {

@@ -4,7 +4,7 @@ mod common;
 
 use basalt_region::{
     CloseMode, CompactionKind, ErrorKind, FlushReason, FlushRequest, Limits, Region, RegionEnv, RegionError,
-    RegionSettings, Remedy, Unthrottled, layout, split,
+    RegionSettings, Remedy, Unthrottled, split,
 };
 use base::Config;
 use bytes::Bytes;
@@ -552,7 +552,7 @@ fn two_regions_become_one() {
     region.archive_compacted_files().expect("archived");
     assert!(!region.has_references());
     for parent in &parents {
-        layout::archive_region(&*server.env.volume, parent, &table).expect("archived");
+        rootdir::archive_region_dir(&*server.env.volume, &rootdir::region_dir(parent)).expect("archived");
     }
     assert_eq!(scan(&region, &Scan::default(), 0), expected);
 }
@@ -679,7 +679,7 @@ fn f47_flipped_split_key_is_named() {
 }
 
 fn every_flip_is_named(server: &Server, table: &Arc<TableDescriptor>, info: &RegionInfo, rows: &[&str]) {
-    let dir = layout::family_dir(info, b"f");
+    let dir = rootdir::family_dir(info, b"f");
     let references = server.volume.list(&dir).expect("listed");
     assert!(!references.is_empty());
     let mut named = 0;

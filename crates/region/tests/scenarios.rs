@@ -348,8 +348,8 @@ fn f13_replayed_files_do_not_come_back_and_stand_for_later_edits() {
     let (_, region) = life(&volume, 2);
     assert!(region.stats().max_seq_id >= used);
     drop(region);
-    let dir = basalt_region::layout::region_dir(&whole_table()).join("recovered.edits");
-    let files = wal::recovered_edits(&volume, &basalt_region::layout::region_dir(&whole_table())).expect("listed");
+    let dir = rootdir::region_dir(&whole_table()).join("recovered.edits");
+    let files = wal::recovered_edits(&volume, &dir).expect("listed");
     assert!(volume.exists(&dir).expect("seen") && files.is_empty(), "there was something to replay");
     for writes in 1..6 {
         let volume = volume.snapshot();

@@ -8,10 +8,8 @@ use base::Dice;
 use fs::{FilePath, Volume};
 use model::TableName;
 use region::Place;
+use rootdir::paths::STAGING;
 use std::sync::Arc;
-
-/// The directory of the staging directories, below the root.
-const STAGING: &str = "staging";
 
 /// Where the files of bulk loads are: inside the root directory, or outside.
 pub struct BulkLoadFiles {

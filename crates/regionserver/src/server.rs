@@ -16,7 +16,8 @@ use cell::CellBuffer;
 use model::{Durability, Mutation, Nonce, RegionInfo, Scan, ServerName, TableDescriptor};
 use parking_lot::{Condvar, Mutex, RwLock};
 use region::{
-    CloseMode, CompactionKind, FlushReason, FlushRequest, Limits, OpenRegion, Region, RegionEnv, RegionError,
+    CloseMode, CompactionKind, FlushReason, FlushRequest, Limits, OpenRegion, Region, RegionDirectories, RegionEnv,
+    RegionError,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use scheduler::Scheduler;
@@ -294,7 +295,7 @@ impl RegionServer {
     /// were not is written to files, and regions with edits of earlier lives in memory are flushed soon. Waits for the disk.
     pub fn settle_inheritance(&self) {
         for log in self.logs() {
-            match log.write_out_inherited() {
+            match log.write_out_inherited(&mut RegionDirectories { volume: log.volume() }) {
                 Ok(0) => {}
                 Ok(count) => tracing::info!("edits of {count} regions that are not open went to their recovered.edits"),
                 Err(error) => tracing::warn!(

@@ -48,8 +48,7 @@ pub use options::{LogOptions, SyncMode};
 pub use order::{SetAside, set_unfounded_aside};
 pub use reader::Reader;
 pub use split::{
-    RegionDirectories, SplitDestination, SplitOptions, SplitReport, SplitTarget, put_away, recovered_edits,
-    split_directory, split_file,
+    SplitDestination, SplitOptions, SplitReport, SplitTarget, put_away, recovered_edits, split_directory, split_file,
 };
 pub use ticket::{Level, Ticket};
 pub use writer::FileWriter;

@@ -17,16 +17,15 @@ use fs::{FilePath, Settled, Volume};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Where a region's recovered edits are, below its directory.
-pub const RECOVERED_EDITS: &str = "recovered.edits";
-
 /// Where the edits of a region go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SplitDestination {
-    /// Below this directory, which exists.
+    /// To files of recovered edits.
     Directory {
-        /// The region's directory.
+        /// The region's directory, which exists.
         dir: FilePath,
+        /// The directory of its recovered edits, which is made when there are some.
+        edits_dir: FilePath,
         /// Entries up to this id are in store files and are dropped.
         flushed: Option<SeqId>,
     },
@@ -41,35 +40,6 @@ pub trait SplitTarget {
     /// # Errors
     /// When it cannot be said now; the split fails and is repeated.
     fn destination(&mut self, table: &str, region: &str) -> Result<SplitDestination>;
-}
-
-/// HBase's layout: `data/<namespace>/<table>/<region>` below a root; a region whose directory does not exist is gone.
-pub struct RegionDirectories<'a, F> {
-    /// The volume.
-    pub volume: &'a dyn Volume,
-    /// The root that has `data`.
-    pub root: FilePath,
-    /// Up to which id a region's entries are in store files, of all families, if known.
-    pub flushed: F,
-}
-
-impl<F: FnMut(&str) -> Option<SeqId>> SplitTarget for RegionDirectories<'_, F> {
-    fn destination(&mut self, table: &str, region: &str) -> Result<SplitDestination> {
-        let (namespace, name) = table.split_once(':').unwrap_or(("default", table));
-        // Names that HBase allows (letters of any language); others would lead elsewhere.
-        let legal = |name: &str| {
-            let ok = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-            !name.is_empty() && name != "." && name != ".." && name.chars().all(ok)
-        };
-        if ![namespace, name, region].into_iter().all(legal) {
-            return Ok(SplitDestination::Drop);
-        }
-        let dir = self.root.join("data").join(namespace).join(name).join(region);
-        Ok(match self.volume.stat(&dir)? {
-            Some(entry) if entry.is_dir => SplitDestination::Directory { dir, flushed: (self.flushed)(region) },
-            _ => SplitDestination::Drop,
-        })
-    }
 }
 
 /// How to split.
@@ -118,18 +88,17 @@ pub struct SplitReport {
     pub damaged: Vec<(FilePath, String)>,
 }
 
-/// The files of recovered edits of a region, in the order in which they are replayed, each with the largest id in it.
+/// The files in a directory of recovered edits, in the order in which they are replayed, each with the largest id in it.
 ///
 /// # Errors
 /// When the directory cannot be listed; one that does not exist has none.
-pub fn recovered_edits(volume: &dyn Volume, region_dir: &FilePath) -> Result<Vec<(SeqId, FilePath)>> {
-    let dir = region_dir.join(RECOVERED_EDITS);
-    if !volume.exists(&dir)? {
+pub fn recovered_edits(volume: &dyn Volume, dir: &FilePath) -> Result<Vec<(SeqId, FilePath)>> {
+    if !volume.exists(dir)? {
         return Ok(Vec::new());
     }
     // Temporary files, `<id>.seqid` and files set aside as `<id>.<ms>` have more than digits.
     let number = |name: &str| name.strip_prefix('-').unwrap_or(name).parse::<u64>().ok();
-    let entries = volume.list(&dir)?.into_iter().filter(|entry| !entry.is_dir);
+    let entries = volume.list(dir)?.into_iter().filter(|entry| !entry.is_dir);
     let mut files: Vec<_> =
         entries.filter_map(|entry| Some((SeqId(number(&entry.name)?), dir.join(&entry.name)))).collect();
     files.sort();
@@ -354,19 +323,18 @@ impl Splitter<'_> {
     /// Writes what is held of a region to a temporary file of its own.
     fn spill(&mut self, name: &Arc<str>) -> Result<()> {
         let Some(region) = self.regions.get_mut(name) else { return Ok(()) };
-        let SplitDestination::Directory { dir, .. } = &region.destination else { return Ok(()) };
+        let SplitDestination::Directory { dir, edits_dir, .. } = &region.destination else { return Ok(()) };
         let (Some(first), Some(last)) =
             (region.held.iter().map(|(key, _)| key.seq_id).min(), region.held.iter().map(|(key, _)| key.seq_id).max())
         else {
             return Ok(());
         };
-        let edits_dir = dir.join(RECOVERED_EDITS);
         if !self.volume.exists(dir)? {
             // Gone since it was asked for: making it again would bring a dead table back to life.
             region.destination = SplitDestination::Drop;
             self.report.written -= region.held.len() as u64;
         } else {
-            self.volume.create_dir_all_durable(&edits_dir)?;
+            self.volume.create_dir_all_durable(edits_dir)?;
             let path = edits_dir.join(format!("{:019}-{}-{}.temp", first.0, self.wal_name, self.options.worker));
             if self.volume.exists(&path)? {
                 // Of an attempt that ended badly.

@@ -4,12 +4,14 @@
 //!
 //! Replay one run: `BASALT_SEED=<seed> cargo test -p basalt-wal --test crash`. More runs: `BASALT_LONG_TESTS=1`.
 
+mod common;
+
 use basalt_wal::{
-    EntryKey, Level, Log, LogOptions, Reader, RegionDirectories, SplitOptions, SyncMode, Ticket, recovered_edits,
-    split_directory,
+    EntryKey, Level, Log, LogOptions, Reader, SplitOptions, SyncMode, Ticket, recovered_edits, split_directory,
 };
 use base::{Dice, ManualClock, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
+use common::{Directories, directories, edits_dir};
 use fs::mem::{Fault, FaultKind, Op};
 use fs::{CrashPolicy, FilePath, MemVolume, Volume};
 use std::collections::BTreeMap;
@@ -19,7 +21,7 @@ const REGIONS: [&str; 3] = ["r0", "r1", "r2"];
 const WAL_DIR: &str = "WALs/h,1,2";
 
 fn region_dir(name: &str) -> FilePath {
-    FilePath::new(format!("data/default/t/{name}"))
+    common::region_dir("t", name)
 }
 
 fn value(region: usize, seq: u64, seed: u64) -> Vec<u8> {
@@ -112,7 +114,7 @@ fn split(volume: &MemVolume, journal: &Journal, worker: &str, buffer_bytes: usiz
         let r = REGIONS.iter().position(|n| *n == name).expect("a region of the test");
         journal.flushed.get(&r).map(|seq| SeqId(*seq))
     };
-    let mut target = RegionDirectories { volume, root: FilePath::root(), flushed };
+    let mut target = Directories { volume, flushed };
     let options = SplitOptions { buffer_bytes, worker: worker.to_owned(), ..SplitOptions::default() };
     let (wal_dir, archive) = (FilePath::new(WAL_DIR), FilePath::new("oldWALs"));
     split_directory(volume, &wal_dir, &archive, &mut target, &options).map(|_| ())
@@ -122,7 +124,7 @@ fn split(volume: &MemVolume, journal: &Journal, worker: &str, buffer_bytes: usiz
 fn check(volume: &MemVolume, journal: &Journal, seed: u64, once: bool, policy: CrashPolicy, what: &str) {
     for (r, name) in REGIONS.iter().enumerate() {
         let mut found = BTreeMap::new();
-        for (last, path) in recovered_edits(volume, &region_dir(name)).expect("list") {
+        for (last, path) in recovered_edits(volume, &edits_dir("t", name)).expect("list") {
             let mut reader = Reader::open(volume, &path).expect("open");
             assert!(reader.has_trailer(), "{what}: {path} is not whole");
             let mut highest = SeqId(0);
@@ -272,7 +274,7 @@ fn one_file(volume: &MemVolume, wal: &FilePath, journal: &Journal, worker: &str)
         let r = REGIONS.iter().position(|n| *n == name).expect("a region of the test");
         journal.flushed.get(&r).map(|seq| SeqId(*seq))
     };
-    let mut target = RegionDirectories { volume, root: FilePath::root(), flushed };
+    let mut target = Directories { volume, flushed };
     let options = SplitOptions { worker: worker.to_owned(), ..SplitOptions::default() };
     basalt_wal::split_file(volume, wal, &mut target, &options).map(|_| ())
 }
@@ -284,7 +286,7 @@ fn a_region_that_is_gone_stays_gone() {
     volume.remove_dir_all(&region_dir("r1")).expect("remove");
     split(&volume, &journal, "w", 1 << 20).expect("split");
     assert!(!volume.exists(&region_dir("r1")).expect("stat"));
-    assert!(!recovered_edits(&volume, &region_dir("r0")).expect("list").is_empty());
+    assert!(!recovered_edits(&volume, &edits_dir("t", "r0")).expect("list").is_empty());
 }
 
 /// A damaged log stops the split, or is used up to the damage and set aside: as the operator said.
@@ -298,9 +300,9 @@ fn a_damaged_log_is_never_passed_over_in_silence() {
     let error = split(&volume, &journal, "w", 1 << 20).expect_err("damaged");
     assert!(matches!(&error, basalt_wal::Error::Corrupt { path, .. } if *path == first), "{error}");
     assert!(volume.exists(&first).expect("stat"));
-    assert!(REGIONS.iter().all(|name| recovered_edits(&volume, &region_dir(name)).expect("list").is_empty()));
+    assert!(REGIONS.iter().all(|name| recovered_edits(&volume, &edits_dir("t", name)).expect("list").is_empty()));
 
-    let mut target = RegionDirectories { volume: &volume, root: FilePath::root(), flushed: |_: &str| None };
+    let mut target = directories(&volume);
     let options = SplitOptions { skip_errors: true, ..SplitOptions::default() };
     let report = split_directory(&volume, &wal_dir, &FilePath::new("oldWALs"), &mut target, &options).expect("split");
     assert_eq!((report.damaged.len(), &report.damaged[0].0), (1, &first));

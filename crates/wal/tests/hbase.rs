@@ -97,7 +97,7 @@ fn hbase_reads_and_splits_what_basalt_wrote() {
         &["--split", &format!("file://{}", place.display())],
     );
     let mut seqs = Vec::new();
-    for (_, path) in recovered_edits(&*volume, &region_dir).expect("list") {
+    for (_, path) in recovered_edits(&*volume, &region_dir.join("recovered.edits")).expect("list") {
         let mut reader = Reader::open(&*volume, &path).expect("open");
         while let Some(entry) = reader.next().expect("HBase copies our attribute, and we know it") {
             assert!(entry.key.attributes.is_empty());

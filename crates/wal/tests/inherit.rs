@@ -1,10 +1,11 @@
 //! A new log takes over the files of a server that was killed.
 
-use basalt_wal::{
-    EntryKey, Gathered, HoldBudget, Inherited, Log, LogOptions, ReadLog, RegionDirectories, gather, recovered_edits,
-};
+mod common;
+
+use basalt_wal::{EntryKey, Gathered, HoldBudget, Inherited, Log, LogOptions, ReadLog, gather, recovered_edits};
 use base::{ManualClock, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
+use common::{directories, edits_dir, region_dir};
 use fs::{FilePath, MemVolume, Volume};
 use std::sync::Arc;
 
@@ -27,10 +28,6 @@ fn append(log: &Arc<Log>, table: &str, region: &str, seq_id: u64) {
     let region = Arc::from(region);
     let key = EntryKey::new(&region, table, SeqId(seq_id), TimestampMs(5), &[b"f"]);
     log.append(&key, cells.bytes(), 1).expect("append").wait().expect("synced");
-}
-
-fn region_dir(table: &str, region: &str) -> FilePath {
-    FilePath::new(format!("data/default/{table}/{region}"))
 }
 
 /// The logs of a server that was killed: two files, of the regions `a` (1, 4), `b` (2) and `gone` (3), whose directory is not there.
@@ -56,7 +53,7 @@ fn read(volume: &MemVolume, budget_bytes: u64) -> Option<Gathered> {
     let logs: Option<Vec<ReadLog>> = names
         .map(|path| ReadLog::read(volume, &path, &budget, TimestampMs(0), &|_| true).expect("an unbroken log"))
         .collect();
-    let mut target = RegionDirectories { volume, root: FilePath::root(), flushed: |_: &str| None };
+    let mut target = directories(volume);
     gather(logs?, &mut target).expect("regions can be asked for")
 }
 
@@ -74,7 +71,7 @@ fn ids(inherited: Inherited) -> Vec<u64> {
 }
 
 fn edits_in_files(volume: &MemVolume, region: &str) -> Vec<u64> {
-    let files = recovered_edits(volume, &region_dir("t", region)).expect("listed");
+    let files = recovered_edits(volume, &edits_dir("t", region)).expect("listed");
     files.into_iter().map(|(last, _)| last.0).collect()
 }
 
@@ -87,9 +84,12 @@ fn flush(log: &Log, region: &str, upto: u64) {
 fn files_stay_until_every_region_has_flushed_what_it_took() {
     let volume = killed();
     let log = heir(&volume);
-    assert_eq!(ids(log.take_inherited("a", false).expect("a")), [1, 4]);
-    assert_eq!(ids(log.take_inherited("b", false).expect("b")), [2]);
-    assert!(matches!(log.take_inherited("gone", false), Ok(Inherited::Nothing)), "it has no directory");
+    assert_eq!(ids(log.take_inherited("a", false, &mut directories(&volume)).expect("a")), [1, 4]);
+    assert_eq!(ids(log.take_inherited("b", false, &mut directories(&volume)).expect("b")), [2]);
+    assert!(
+        matches!(log.take_inherited("gone", false, &mut directories(&volume)), Ok(Inherited::Nothing)),
+        "it has no directory"
+    );
     assert!(log.archivable().is_empty(), "nobody has said what became of the edits");
     log.keep_inherited(&Arc::from("a"), &[(b"f", SeqId(1))]);
     // All of it is in store files.
@@ -108,11 +108,11 @@ fn files_stay_until_every_region_has_flushed_what_it_took() {
 fn a_region_that_is_not_opened_finds_its_edits_in_files() {
     let volume = killed();
     let log = heir(&volume);
-    assert_eq!(ids(log.take_inherited("a", false).expect("a")), [1, 4]);
-    assert_eq!(log.write_out_inherited().expect("written"), 1);
+    assert_eq!(ids(log.take_inherited("a", false, &mut directories(&volume)).expect("a")), [1, 4]);
+    assert_eq!(log.write_out_inherited(&mut directories(&volume)).expect("written"), 1);
     assert_eq!(edits_in_files(&volume, "b"), [2]);
     assert!(edits_in_files(&volume, "a").is_empty(), "it is being opened");
-    assert!(matches!(log.take_inherited("b", false), Ok(Inherited::Nothing)));
+    assert!(matches!(log.take_inherited("b", false, &mut directories(&volume)), Ok(Inherited::Nothing)));
     log.keep_inherited(&Arc::from("a"), &[(b"f", SeqId(1))]);
     flush(&log, "a", 4);
     assert_eq!(log.archive_flushed().expect("archived").len(), 2);
@@ -122,8 +122,8 @@ fn a_region_that_is_not_opened_finds_its_edits_in_files() {
 fn an_opening_that_failed_leaves_its_edits_to_the_next_in_files() {
     let volume = killed();
     let log = heir(&volume);
-    assert_eq!(ids(log.take_inherited("a", false).expect("a")), [1, 4]);
-    assert!(matches!(log.take_inherited("a", false), Ok(Inherited::Written)));
+    assert_eq!(ids(log.take_inherited("a", false, &mut directories(&volume)).expect("a")), [1, 4]);
+    assert!(matches!(log.take_inherited("a", false, &mut directories(&volume)), Ok(Inherited::Written)));
     assert_eq!(edits_in_files(&volume, "a"), [1, 4], "one file of each log");
     log.keep_inherited(&Arc::from("a"), &[(b"f", SeqId(1))]);
     assert_eq!(log.lowest_unflushed("a"), None, "what is in files is not held");
@@ -134,11 +134,11 @@ fn a_full_disk_loses_nothing_of_what_is_to_be_written_out() {
     let volume = killed();
     let log = heir(&volume);
     volume.set_capacity(Some(0));
-    log.write_out_inherited().expect_err("no room");
+    log.write_out_inherited(&mut directories(&volume)).expect_err("no room");
     assert!(log.archivable().is_empty());
     volume.set_capacity(None);
-    assert_eq!(ids(log.take_inherited("a", false).expect("still held")), [1, 4]);
-    assert!(matches!(log.take_inherited("b", true), Ok(Inherited::Written)));
+    assert_eq!(ids(log.take_inherited("a", false, &mut directories(&volume)).expect("still held")), [1, 4]);
+    assert!(matches!(log.take_inherited("b", true, &mut directories(&volume)), Ok(Inherited::Written)));
     assert_eq!(edits_in_files(&volume, "b"), [2]);
 }
 

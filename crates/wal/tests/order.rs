@@ -1,12 +1,15 @@
 //! A relaxed log goes on in its next file while the one before is being synced. The power fails just then, and whatever is left of the two
 //! files, what recovery takes from them has no hole.
 
+mod common;
+
 use basalt_wal::{
-    EntryKey, Error, Level, Log, LogOptions, Reader, RegionDirectories, SplitOptions, SyncMode, Ticket,
-    recovered_edits, set_unfounded_aside, split_directory,
+    EntryKey, Error, Level, Log, LogOptions, Reader, SplitOptions, SyncMode, Ticket, recovered_edits,
+    set_unfounded_aside, split_directory,
 };
 use base::{Dice, ManualClock, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
+use common::{directories, edits_dir, region_dir};
 use fs::mem::Op;
 use fs::{CrashPolicy, FilePath, MemVolume, Volume};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -48,7 +51,7 @@ enum Fails {
 /// A volume whose power has failed in the middle of a roll, and the tickets of what was written meanwhile.
 fn failed_in_a_roll(fails: Fails) -> (MemVolume, Vec<Ticket>) {
     let volume = MemVolume::new();
-    volume.create_dir_all_durable(&FilePath::new("data/default/t/r")).expect("dirs");
+    volume.create_dir_all_durable(&region_dir("t", "r")).expect("dirs");
     let log = relaxed_log(&volume);
     for seq in 1..=OLD {
         let level = if seq == SYNCED { Level::Synced } else { Level::Written };
@@ -79,7 +82,7 @@ fn failed_in_a_roll(fails: Fails) -> (MemVolume, Vec<Ticket>) {
 }
 
 fn recover(volume: &MemVolume) -> basalt_wal::Result<()> {
-    let mut target = RegionDirectories { volume, root: FilePath::root(), flushed: |_: &str| None };
+    let mut target = directories(volume);
     let (wal_dir, archive) = (FilePath::new(WAL_DIR), FilePath::new("oldWALs"));
     split_directory(volume, &wal_dir, &archive, &mut target, &SplitOptions::default()).map(drop)
 }
@@ -87,7 +90,7 @@ fn recover(volume: &MemVolume) -> basalt_wal::Result<()> {
 /// Ids that recovery found, in its order.
 fn recovered(volume: &MemVolume) -> Vec<u64> {
     let mut ids = Vec::new();
-    for (_, path) in recovered_edits(volume, &FilePath::new("data/default/t/r")).expect("list") {
+    for (_, path) in recovered_edits(volume, &edits_dir("t", "r")).expect("list") {
         let mut reader = Reader::open(volume, &path).expect("open");
         while let Some(entry) = reader.next().expect("whole") {
             ids.push(entry.key.seq_id.0);
@@ -175,7 +178,7 @@ fn what_follows_a_file_that_is_gone_counts() {
 #[test]
 fn a_lost_end_that_was_on_the_disk_is_damage() {
     let volume = MemVolume::new();
-    volume.create_dir_all_durable(&FilePath::new("data/default/t/r")).expect("dirs");
+    volume.create_dir_all_durable(&region_dir("t", "r")).expect("dirs");
     let log = relaxed_log(&volume);
     let (waits, old, writer) = (AtomicBool::new(true), log.files()[0].path.clone(), log.clone());
     append(&log, 1).wait_for(Level::Written).expect("done");

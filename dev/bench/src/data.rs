@@ -72,7 +72,7 @@ impl Engine {
     pub fn new(volume: Arc<dyn Volume>, sync_mode: SyncMode) -> anyhow::Result<Engine> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let server_name = format!("bench,1,{}", ENGINES.fetch_add(1, Ordering::Relaxed));
-        let log_dir = FilePath::new("WALs").join(&server_name);
+        let log_dir = rootdir::wals_dir().join(&server_name);
         let options = wal::LogOptions { sync_mode, ..wal::LogOptions::default() };
         let log = wal::Log::create(volume.clone(), log_dir.clone(), &server_name, options, clock.clone())?;
         let syncer = {

@@ -4,7 +4,7 @@
 
 use super::ages::Ages;
 use super::names::{self, OldLog};
-use crate::{Result, layout};
+use crate::Result;
 use fs::{FilePath, Volume};
 use model::ServerName;
 
@@ -24,10 +24,10 @@ pub(super) struct LogTimes {
 /// may have put the logs into one directory for each server.
 pub(super) fn survey(volume: &dyn Volume, times: LogTimes, before: &Ages, seen: &mut Ages) -> Result<Vec<FilePath>> {
     let mut due = Vec::new();
-    let root = FilePath::new("oldWALs");
+    let root = rootdir::old_wals_dir();
     let mut dirs = vec![root.clone()];
     while let Some(dir) = dirs.pop() {
-        for entry in layout::list_if_exists(volume, &dir)? {
+        for entry in rootdir::list_if_exists(volume, &dir)? {
             let path = dir.join(&entry.name);
             if entry.is_dir {
                 if dir == root && entry.name.parse::<ServerName>().is_ok() {
@@ -45,10 +45,10 @@ pub(super) fn survey(volume: &dyn Volume, times: LogTimes, before: &Ages, seen: 
             }
         }
     }
-    let archived_store = FilePath::new("archive/data/master/store");
+    let archived_store = rootdir::paths::archived_master_store_dir();
     for region in dirs_in(volume, &archived_store)? {
         for family in dirs_in(volume, &region)? {
-            for entry in layout::list_if_exists(volume, &family)? {
+            for entry in rootdir::list_if_exists(volume, &family)? {
                 let path = family.join(&entry.name);
                 if !entry.is_dir
                     && entry.name.ends_with(MASTER_STORE_SUFFIX)
@@ -63,6 +63,6 @@ pub(super) fn survey(volume: &dyn Volume, times: LogTimes, before: &Ages, seen: 
 }
 
 fn dirs_in(volume: &dyn Volume, dir: &FilePath) -> Result<Vec<FilePath>> {
-    let entries = layout::list_if_exists(volume, dir)?;
+    let entries = rootdir::list_if_exists(volume, dir)?;
     Ok(entries.iter().filter(|entry| entry.is_dir).map(|entry| dir.join(&entry.name)).collect())
 }

@@ -1,6 +1,6 @@
 //! What names in `archive` and `oldWALs` mean. A name that nothing here knows stays where it is.
 
-use model::{RegionInfo, TableName};
+use model::TableName;
 use regex::Regex;
 use std::sync::LazyLock;
 
@@ -9,9 +9,6 @@ const ID_LEN: usize = 32;
 
 /// Length of the day in a MOB file's name, as in `20240131`.
 const DAY_LEN: usize = 8;
-
-/// Directory of the links that point at a store file: this, then the file's name.
-pub(super) const BACK_REFERENCES_PREFIX: &str = ".links-";
 
 /// The 128 bits that a store file is called after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,22 +69,6 @@ pub(super) fn back_reference(name: &str) -> Option<(String, TableName)> {
     let (namespace, qualifier) = table.split_once('=').unwrap_or((model::name::DEFAULT_NAMESPACE, table));
     let table = TableName::of(namespace, qualifier).ok()?;
     is_region(region).then(|| (region.to_owned(), table))
-}
-
-/// The name of a link to `file` of a table's region.
-pub(super) fn link(table: &TableName, region: &str, file: &str) -> String {
-    if table.namespace() == model::name::DEFAULT_NAMESPACE {
-        format!("{}={region}-{file}", table.qualifier())
-    } else {
-        format!("{}={}={region}-{file}", table.namespace(), table.qualifier())
-    }
-}
-
-/// The region that holds a table's large values. Its files are archived when no cell of a live file tells of them.
-/// Follows: `MobUtils#getMobRegionInfo`.
-pub(super) fn mob_region(table: &TableName) -> String {
-    let info = RegionInfo::new(table.clone(), bytes::Bytes::from_static(b".mob"), bytes::Bytes::new(), 0);
-    info.encoded_name().to_string()
 }
 
 /// Calls `found` for every store file's name in `text`, however it is wrapped: whatever mentions a file keeps it.
@@ -153,7 +134,7 @@ mod tests {
         }
         let table = TableName::of("ns1", "t").expect("legal");
         assert_eq!(back_reference(&format!("{REGION}.ns1=t")), Some((REGION.to_owned(), table.clone())));
-        assert_eq!(store_file(&link(&table, REGION, HEX)), file);
+        assert_eq!(store_file(&rootdir::link_name(&table, REGION, HEX)), file);
     }
 
     #[test]
@@ -213,11 +194,5 @@ mod tests {
             each_mentioned(text.as_bytes(), |id| all.push(id));
             assert!(all.contains(&id(HEX).expect("an id")), "{text}");
         }
-    }
-
-    #[test]
-    fn the_region_of_large_values_is_hbases() {
-        let table = TableName::of("default", "mobt").expect("legal");
-        assert_eq!(mob_region(&table), "a99681ebcb9527f52bbf0c47f4bed766");
     }
 }

@@ -10,12 +10,12 @@ use crate::{MasterError, Result};
 use bytes::Bytes;
 use fs::{DirEntry, FilePath, Volume};
 use proto::{Message, pb};
+use rootdir::paths;
 use std::collections::HashSet;
 
-const SNAPSHOT_DIR: &str = ".hbase-snapshot";
 /// Trees whose files may stand for files in the archive. What is being made moves from the first to the second, so that
 /// it is seen in one of them at least.
-const LIVE_TREES: [&str; 3] = [".tmp", "data", "mobdir"];
+const LIVE_TREES: [&str; 3] = [paths::TEMP, paths::DATA, paths::MOB];
 /// Bytes of a manifest that are read at most; HBase's own limit is 64 MiB unless it was raised.
 const MANIFEST_BYTES_MAX: u64 = 1 << 28;
 /// Directories in a region, and their depth, that a walk goes through at most.
@@ -40,11 +40,11 @@ impl Proof {
         let mut proof = Proof::default();
         let top = volume.list(&FilePath::root())?;
         let there = |name: &str| top.iter().any(|entry| entry.is_dir && entry.name == name);
-        if !there("data") {
+        if !there(paths::DATA) {
             return Err(not_understood(&FilePath::root(), "has no directory data"));
         }
         // Snapshots first: what is cloned from one that is then deleted shows in a live tree.
-        if there(SNAPSHOT_DIR) {
+        if there(paths::SNAPSHOTS) {
             proof.add_snapshots(volume, go_on)?;
         }
         for tree in LIVE_TREES.into_iter().filter(|tree| there(tree)) {
@@ -90,13 +90,13 @@ impl Proof {
     }
 
     fn add_snapshots(&mut self, volume: &dyn Volume, go_on: &dyn Fn() -> Result<()>) -> Result<()> {
-        let snapshots = FilePath::new(SNAPSHOT_DIR);
+        let snapshots = FilePath::new(paths::SNAPSHOTS);
         for entry in volume.list(&snapshots)? {
             go_on()?;
             let dir = snapshots.join(&entry.name);
             match (entry.is_dir, &*entry.name) {
                 (false, _) => return Err(not_understood(&dir, "is no snapshot")),
-                (true, ".tmp") => {
+                (true, paths::TEMP) => {
                     for entry in volume.list(&dir)? {
                         if !entry.is_dir {
                             return Err(not_understood(&dir.join(&entry.name), "is no snapshot"));

@@ -5,11 +5,11 @@ use super::{Submission, Work, table_locks};
 use crate::check::check_table;
 use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::master::Master;
-use crate::rootdir::with_file_tracker;
-use crate::{ErrorKind, MasterError, Result, descriptor, layout, meta};
+use crate::{ErrorKind, MasterError, Result, meta};
 use base::TimestampMs;
 use bytes::Bytes;
 use model::{Mutation, Nonce, RegionInfo, TableDescriptor, TableName};
+use rootdir::root::with_file_tracker;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -212,14 +212,14 @@ impl Master {
     async fn make_region_dirs(&self, table: &Arc<TableDescriptor>, regions: &[RegionInfo]) -> Result<()> {
         let described = Arc::clone(table);
         self.blocking(move |volume| {
-            descriptor::write(volume, &described).map_err(|error| MasterError::new(ErrorKind::Io, error))
+            rootdir::descriptor::write(volume, &described).map_err(|error| MasterError::new(ErrorKind::Io, error))
         })
         .await?;
         let chunk_len = regions.len().div_ceil(self.open_slots_count()).max(1);
         let chunks = regions.chunks(chunk_len).map(|chunk| {
             let (chunk, table) = (chunk.to_vec(), Arc::clone(table));
             self.blocking(move |volume| {
-                chunk.iter().try_for_each(|info| Ok(layout::create_region_dir(volume, info, &table)?))
+                chunk.iter().try_for_each(|info| Ok(rootdir::create_region_dir(volume, info, &table)?))
             })
         });
         // Each chunk begins at once on a thread of its own; then they are waited for.
@@ -227,7 +227,7 @@ impl Master {
         for chunk in started {
             chunk.await?;
         }
-        let dir = layout::table_dir(&table.name);
+        let dir = rootdir::table_dir(&table.name);
         self.blocking(move |volume| Ok(volume.sync_dir(&dir)?)).await
     }
 
@@ -292,7 +292,7 @@ impl Master {
 
     pub(super) async fn delete_table_steps(&self, table: &TableName, regions: &[RegionInfo]) -> Result<()> {
         let name = table.clone();
-        self.blocking(move |volume| Ok(layout::archive_table(volume, &name)?)).await?;
+        self.blocking(move |volume| Ok(rootdir::archive_table(volume, &name)?)).await?;
         let stamp = self.delete_stamp();
         let rows: Vec<_> = regions
             .iter()
@@ -342,7 +342,7 @@ impl Master {
         new: &[RegionInfo],
     ) -> Result<()> {
         let (name, kept) = (table.name.clone(), new.to_vec());
-        self.blocking(move |volume| Ok(layout::archive_other_regions(volume, &name, &kept)?)).await?;
+        self.blocking(move |volume| Ok(rootdir::archive::archive_other_regions(volume, &name, &kept)?)).await?;
         self.make_region_dirs(table, new).await?;
         self.fill_table(table, new, Some(old)).await
     }
@@ -522,7 +522,7 @@ impl Master {
     ) -> Result<()> {
         let written = Arc::clone(new);
         self.blocking(move |volume| {
-            descriptor::write(volume, &written).map_err(|error| MasterError::new(ErrorKind::Io, error))
+            rootdir::descriptor::write(volume, &written).map_err(|error| MasterError::new(ErrorKind::Io, error))
         })
         .await?;
         self.cluster.write().set_descriptor(Arc::clone(new));
@@ -539,7 +539,7 @@ impl Master {
             return Ok(());
         }
         let name = new.name.clone();
-        self.blocking(move |volume| Ok(layout::archive_families(volume, &name, &lost)?)).await
+        self.blocking(move |volume| Ok(rootdir::archive_families(volume, &name, &lost)?)).await
     }
 
     /// Regions that are open, or were when an earlier attempt stopped half way.

@@ -1,12 +1,15 @@
 //! Where procedures are kept: one small file each, `MasterData/basalt/procedures/<19-digit id>`, published whole.
 
 use super::Record;
-use crate::layout::{create_dir_durably, list_if_exists};
 use fs::{FilePath, Volume};
 use proto::{magic, pb};
+use rootdir::list_if_exists;
+use rootdir::paths::own_master_dir;
 use std::sync::Arc;
 
-const DIR: &str = "MasterData/basalt/procedures";
+fn procedures_dir() -> FilePath {
+    own_master_dir().join("procedures")
+}
 
 /// A record that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -30,14 +33,14 @@ pub(crate) struct Journal {
 }
 
 fn path_of(id: u64) -> FilePath {
-    FilePath::new(DIR).join(format!("{id:019}"))
+    procedures_dir().join(format!("{id:019}"))
 }
 
 impl Journal {
     /// Opens the directory and reads every record, oldest first.
     pub fn open(volume: Arc<dyn Volume>) -> Result<(Journal, Vec<Record>), JournalError> {
-        let dir = FilePath::new(DIR);
-        create_dir_durably(&*volume, &dir)?;
+        let dir = procedures_dir();
+        volume.create_dir_all_durable(&dir)?;
         let mut records = Vec::new();
         for entry in list_if_exists(&*volume, &dir)? {
             let path = dir.join(&entry.name);
@@ -66,7 +69,7 @@ impl Journal {
     /// Takes back a record whose saving failed half way: no start finds it once this returned.
     pub fn withdraw(&self, id: u64) -> fs::Result<()> {
         self.forget(id)?;
-        self.volume.sync_dir(&FilePath::new(DIR))
+        self.volume.sync_dir(&procedures_dir())
     }
 
     /// Forgets a record. It may come back after a crash; it tells of finished work then, and is forgotten again.

@@ -5,11 +5,14 @@ use super::ddl::Caller;
 use super::{Work, namespace_locks};
 use crate::cluster::NamespaceConfiguration;
 use crate::master::Master;
-use crate::rootdir::check_namespace_name;
-use crate::{ErrorKind, MasterError, Result, layout, meta};
+use crate::{ErrorKind, MasterError, Result, meta};
 use model::TableName;
 use model::name::{DEFAULT_NAMESPACE, SYSTEM_NAMESPACE};
 use std::sync::Arc;
+
+fn check_namespace_name(name: &str) -> Result<()> {
+    model::name::check_namespace(name).map_err(|error| MasterError::new(ErrorKind::IllegalArgument, error))
+}
 
 /// Limits in a namespace's configuration must be positive numbers.
 fn check_configuration(name: &str, configuration: &NamespaceConfiguration) -> Result<()> {
@@ -110,8 +113,8 @@ impl Master {
     }
 
     pub(crate) async fn put_namespace_steps(&self, name: String, configuration: NamespaceConfiguration) -> Result<()> {
-        let dir = layout::namespace_dir(&name);
-        self.blocking(move |volume| Ok(layout::create_dir_durably(volume, &dir)?)).await?;
+        let dir = rootdir::namespace_dir(&name);
+        self.blocking(move |volume| Ok(volume.create_dir_all_durable(&dir)?)).await?;
         let row = meta::put_namespace(&name, &configuration, self.stamp());
         self.host.mutate(&self.namespace_region()?, vec![row]).await?;
         self.cluster.write().put_namespace(name.clone(), configuration.clone());
@@ -122,12 +125,12 @@ impl Master {
     pub(super) async fn delete_namespace_steps(&self, name: &str) -> Result<()> {
         let row = meta::delete_namespace(name, self.delete_stamp());
         self.host.mutate(&self.namespace_region()?, vec![row]).await?;
-        let dir = layout::namespace_dir(name);
+        let dir = rootdir::namespace_dir(name);
         self.blocking(move |volume| {
-            let entries = layout::list_if_exists(volume, &dir)?;
+            let entries = rootdir::list_if_exists(volume, &dir)?;
             // A table's directory here would be one that hbase:meta does not know: it is kept.
             if entries.iter().all(|entry| entry.name.starts_with('.')) {
-                layout::remove_dir_durably(volume, &dir)?;
+                rootdir::paths::remove_dir_durably(volume, &dir)?;
             }
             Ok(())
         })

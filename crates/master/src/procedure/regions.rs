@@ -9,7 +9,7 @@ use super::{Submission, Work, region_locks};
 use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::{ErrorKind, HostError, MasterError, Result, layout, meta};
+use crate::{ErrorKind, HostError, MasterError, Result, meta};
 use bytes::Bytes;
 use cell::{CellType, KeyRef};
 use fs::{FilePath, Volume};
@@ -32,20 +32,20 @@ fn reference_bytes(parent: &RegionInfo) -> Bytes {
 
 /// Writes the child's directory: for each store file of each parent a reference `<file>.<parent>`.
 fn write_merged_files(volume: &dyn Volume, parents: &[RegionInfo], child: &RegionInfo) -> Result<()> {
-    let dir = layout::region_dir(child);
+    let dir = rootdir::region_dir(child);
     for parent in parents {
-        let parent_dir = layout::region_dir(parent);
-        for family in layout::list_if_exists(volume, &parent_dir)? {
-            if !family.is_dir || family.name.starts_with('.') || family.name == model::recovered_edits::DIR {
+        let parent_dir = rootdir::region_dir(parent);
+        for family in rootdir::list_if_exists(volume, &parent_dir)? {
+            if !family.is_dir || family.name.starts_with('.') || family.name == rootdir::recovered_edits::DIR {
                 continue;
             }
             let target = dir.join(&family.name);
             volume.create_dir_all(&target)?;
-            for file in layout::list_if_exists(volume, &parent_dir.join(&family.name))? {
+            for file in rootdir::list_if_exists(volume, &parent_dir.join(&family.name))? {
                 if file.is_dir || file.name.starts_with('.') {
                     continue;
                 }
-                if layout::is_reference(&file.name) {
+                if rootdir::store_file::is_reference(&file.name) {
                     let message = format!("region {} has references and is NOT mergeable", parent.encoded_name());
                     return Err(MasterError::new(ErrorKind::MergeRegion, message));
                 }
@@ -87,7 +87,7 @@ impl Master {
             }
             self.must_be_open(&info)?;
             let looked_at = info.clone();
-            if self.blocking(move |volume| Ok(layout::refers_to(volume, &looked_at, None)?)).await? {
+            if self.blocking(move |volume| Ok(rootdir::archive::refers_to(volume, &looked_at, None)?)).await? {
                 return Err(MasterError::do_not_retry(format!(
                     "{} NOT splittable: it still refers to files of the region that it was split or merged from; compact it first",
                     info.name_string()
@@ -163,10 +163,10 @@ impl Master {
     }
 
     async fn remove_region_dirs(&self, regions: &[RegionInfo]) -> Result<()> {
-        let dirs: Vec<FilePath> = regions.iter().map(layout::region_dir).collect();
+        let dirs: Vec<FilePath> = regions.iter().map(rootdir::region_dir).collect();
         self.blocking(move |volume| {
             for dir in dirs {
-                layout::remove_dir_durably(volume, &dir)?;
+                rootdir::paths::remove_dir_durably(volume, &dir)?;
             }
             Ok(())
         })
@@ -356,9 +356,9 @@ impl Master {
         self.remove_region_dirs(std::slice::from_ref(child)).await?;
         let (parents, child) = (parents.to_vec(), child.clone());
         self.blocking(move |volume| {
-            layout::create_region_dir(volume, &child, &table)?;
+            rootdir::create_region_dir(volume, &child, &table)?;
             write_merged_files(volume, &parents, &child)?;
-            Ok(volume.sync_dir(&layout::table_dir(&child.table))?)
+            Ok(volume.sync_dir(&rootdir::table_dir(&child.table))?)
         })
         .await
     }

@@ -2,9 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use basalt_master::cluster::{NamespaceConfiguration, RegionState, TableState};
-use basalt_master::{
-    Caller, HostError, Later, Master, MasterEnv, Observer, RegionHost, StartError, layout, meta, rootdir,
-};
+use basalt_master::{Caller, HostError, Later, Master, MasterEnv, Observer, RegionHost, StartError, meta};
 use base::{Config, Dice, ManualClock, SeqId};
 use bytes::Bytes;
 use cell::{CellBuffer, CellSpec, CellType};
@@ -242,7 +240,7 @@ impl RegionHost for FakeHost {
                 return Err(HostError::Failed("a store file is damaged".into()));
             }
             // A region without its directory would lose its edits when a log is split.
-            let there = self.volume.memory.exists(&layout::region_dir(&info)).expect("memory");
+            let there = self.volume.memory.exists(&rootdir::region_dir(&info)).expect("memory");
             assert!(there || self.lenient, "opened without a directory: {}", info.name_string());
             assert_eq!(info.table, table.name);
             assert!(!info.split && !info.offline, "opened a parent: {}", info.name_string());
@@ -341,17 +339,17 @@ fn split_files(
     daughters: &[RegionInfo; 2],
 ) -> fs::Result<()> {
     for daughter in daughters {
-        layout::create_region_dir(volume, daughter, table)?;
+        rootdir::create_region_dir(volume, daughter, table)?;
         for family in table.families.keys() {
             let family = String::from_utf8_lossy(family).into_owned();
-            let from = layout::region_dir(parent).join(&family);
-            for file in layout::list_if_exists(volume, &from)? {
+            let from = rootdir::region_dir(parent).join(&family);
+            for file in rootdir::list_if_exists(volume, &from)? {
                 let name = format!("{}.{}", file.name, parent.encoded_name());
-                volume.publish(&layout::region_dir(daughter).join(&family).join(name), b"PBUFreference")?;
+                volume.publish(&rootdir::region_dir(daughter).join(&family).join(name), b"PBUFreference")?;
             }
         }
     }
-    volume.sync_dir(&layout::table_dir(&parent.table))
+    volume.sync_dir(&rootdir::table_dir(&parent.table))
 }
 
 #[derive(Default)]
@@ -394,7 +392,7 @@ pub async fn start(memory: &MemVolume, catalog: &Catalog, config: Config) -> Res
     let machine = Machine::new(EVER);
     let volume = Arc::new(MachineVolume { memory: memory.clone(), machine: Arc::clone(&machine) });
     let clock = Arc::new(ManualClock::new(1_795_220_000_000));
-    let cluster_id = rootdir::prepare(&*volume, &Dice::seeded(5)).expect("a root directory");
+    let cluster_id = rootdir::root::prepare(&*volume, &Dice::seeded(5)).expect("a root directory");
     let host = Arc::new(FakeHost {
         machine: Arc::clone(&machine),
         volume: Arc::clone(&volume),
@@ -452,7 +450,7 @@ impl Life {
                 let family = String::from_utf8_lossy(family).into_owned();
                 let name = format!("{}{family}", info.encoded_name());
                 let file: String = name.chars().filter(char::is_ascii_hexdigit).collect();
-                self.memory.put_file(&layout::region_dir(&info).join(family).join(file), b"cells");
+                self.memory.put_file(&rootdir::region_dir(&info).join(family).join(file), b"cells");
             }
         }
     }
@@ -521,9 +519,9 @@ impl Life {
         }
         assert_eq!(known, in_meta.len(), "no rows of regions that nobody knows");
         // No directory that hbase:meta does not know.
-        for table in basalt_master::descriptor::list_tables(&self.memory).expect("memory") {
+        for table in rootdir::descriptor::list_tables(&self.memory).expect("memory") {
             assert!(cluster.exists(&table), "a directory of no table: {table}");
-            for entry in self.memory.list(&layout::table_dir(&table)).expect("memory") {
+            for entry in self.memory.list(&rootdir::table_dir(&table)).expect("memory") {
                 let merged_away = || {
                     let mut parents = cluster.regions_of(&table).flat_map(|node| &node.merge_parents);
                     parents.any(|parent| **parent.encoded_name() == entry.name)

@@ -2,7 +2,7 @@
 //! again changes nothing. A file in the region's directory, `.bulkload-<name>`: one line a move, `from TAB to`, both
 //! relative to the root directory. HBase passes entries that begin with a dot over.
 
-use crate::{layout, notes};
+use crate::notes;
 use fs::{FilePath, Volume};
 use model::{RegionInfo, TableDescriptor};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ const PREFIX: &str = ".bulkload-";
 
 /// Where a journal of this name is.
 pub(super) fn path(info: &RegionInfo, name: &str) -> FilePath {
-    layout::region_dir(info).join(format!("{PREFIX}{name}"))
+    rootdir::region_dir(info).join(format!("{PREFIX}{name}"))
 }
 
 /// Publishes the journal of `moves`.
@@ -55,7 +55,7 @@ pub(crate) fn finish<'a>(
 ) -> fs::Result<bool> {
     let mut found = false;
     for name in names.filter(|name| name.starts_with(PREFIX)) {
-        let path = layout::region_dir(info).join(name);
+        let path = rootdir::region_dir(info).join(name);
         let text = volume.read(&path)?;
         let mut moves = parse(&String::from_utf8_lossy(&text));
         let deleted = notes::of_region(volume, info)?;
@@ -69,7 +69,7 @@ pub(crate) fn finish<'a>(
         found = true;
     }
     if found {
-        volume.sync_dir(&layout::region_dir(info))?;
+        volume.sync_dir(&rootdir::region_dir(info))?;
     }
     Ok(found)
 }

@@ -1,6 +1,7 @@
 //! Where a file to be loaded is, and how it comes into the region's volume.
 
 use fs::{FilePath, ReadAt, Volume};
+use rootdir::paths;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use std::sync::Arc;
 const COPY_BYTES: usize = 1 << 20;
 
 /// Directories of the root whose files belong to somebody: they are copied, never moved away.
-const OWNED: [&str; 6] = ["data", "archive", "mobdir", "WALs", "oldWALs", ".hbase-snapshot"];
+const OWNED: [&str; 6] = [paths::DATA, paths::ARCHIVE, paths::MOB, paths::WALS, paths::OLD_WALS, paths::SNAPSHOTS];
 
 /// Where a file is.
 #[derive(Clone)]

@@ -5,7 +5,6 @@
 //! `WALUtil#writeCompactionMarker`, `CompactedHFilesDischarger`.
 
 use crate::error::{RegionError, Remedy, Result};
-use crate::layout;
 use crate::region::Region;
 use crate::store::Store;
 use crate::store_file::StoreFile;
@@ -119,7 +118,7 @@ impl Region {
         let (own, foreign): (Vec<&Arc<StoreFile>>, Vec<&Arc<StoreFile>>) =
             files.iter().partition(|file| !file.is_reference() && file.parsed.link.is_none());
         let names: Vec<&str> = own.iter().map(|file| file.name.as_str()).collect();
-        let mut moved = layout::archive_files(volume, &store.dir, &names);
+        let mut moved = rootdir::archive_files(volume, &store.dir, &names);
         for file in &foreign {
             // References and links hold no cells of their own.
             moved = moved.and_then(|()| match volume.remove_file(&store.dir.join(&file.name)) {

@@ -4,10 +4,9 @@
 //! names it; it is old enough that nobody can be about to name it. Anything that is not understood keeps all. Who still
 //! reads it finds it in the archive. Follows: `RSMobFileCleanerChore`, `MobFileCleanupUtil`.
 
-use super::names::{self, Refs, family_dir};
+use super::names::{self, Refs};
 use crate::RegionEnv;
 use crate::error::{RegionError, Result};
-use crate::layout;
 use crate::region::Region;
 use crate::store_file::{Opening, StoreFile, list_store_files};
 use hfile::file_info::key;
@@ -33,7 +32,7 @@ pub fn clean_mob_files(
     let now = env.clock.now_ms().0;
     let mut archived = 0;
     for family in table.families.values().filter(|family| family.is_mob()) {
-        let dir = family_dir(&table.name, &family.name);
+        let dir = rootdir::mob_family_dir(&table.name, &family.name);
         // The candidates before the references: what is written meanwhile is no candidate.
         let candidates: Vec<String> = match volume.list(&dir) {
             Ok(entries) => entries.into_iter().filter(|entry| !entry.is_dir).map(|entry| entry.name).collect(),
@@ -68,7 +67,7 @@ pub fn clean_mob_files(
         if due.is_empty() {
             continue;
         }
-        let target = names::archived(&dir);
+        let target = rootdir::archive_dir(&dir);
         volume.create_dir_all_durable(&target).map_err(wrap)?;
         for name in &due {
             match volume.rename(&dir.join(name), &target.join(name)) {
@@ -87,17 +86,17 @@ fn used_files(env: &RegionEnv, table: &TableDescriptor, family: &[u8]) -> Result
     let place: Arc<str> = Arc::from(table.name.as_str());
     let wrap = |e| RegionError::volume(&place, e);
     let mut used = BTreeSet::new();
-    for entry in volume.list(&layout::table_dir(&table.name)).map_err(wrap)? {
+    for entry in volume.list(&rootdir::table_dir(&table.name)).map_err(wrap)? {
         if !entry.is_dir || entry.name.starts_with('.') {
             continue;
         }
-        let dir = layout::table_dir(&table.name).join(&entry.name);
-        let Some(info) = layout::read_region_info(volume, &dir).map_err(wrap)? else {
+        let dir = rootdir::table_dir(&table.name).join(&entry.name);
+        let Some(info) = rootdir::read_region_info(volume, &dir).map_err(wrap)? else {
             tracing::warn!(%dir, "a region's directory is not understood: no MOB file of its table is archived");
             return Ok(None);
         };
         let opening = Opening { volume, cache: &env.cache, info: &info, family, in_memory: false };
-        for (name, _) in list_store_files(volume, &layout::family_dir(&info, family)).map_err(wrap)? {
+        for (name, _) in list_store_files(volume, &rootdir::family_dir(&info, family)).map_err(wrap)? {
             let file = match StoreFile::open(opening, &name, None) {
                 Ok(file) => file,
                 // Compacted and archived since it was listed: what it named, its successor names or gave up on purpose,

@@ -1,32 +1,10 @@
-//! Names: where MOB files are, what they are called, and how a store file lists those it refers to.
+//! Names: what MOB files are called, and how a store file lists those it refers to.
 
-use crate::layout;
-use bytes::Bytes;
-use fs::FilePath;
+use model::TableName;
 use model::region_info::md5_hex;
-use model::{RegionInfo, TableName};
 use std::collections::{BTreeMap, BTreeSet};
 
 const DAY_MS: i64 = 86_400_000;
-
-/// The encoded name of the region that all MOB files of a table count to. It is in no list of regions. Follows:
-/// `MobUtils#getMobRegionInfo`.
-pub fn region_name(table: &TableName) -> String {
-    let info = RegionInfo::new(table.clone(), Bytes::from_static(b".mob"), Bytes::new(), 0);
-    info.encoded_name().to_string()
-}
-
-/// The directory of a family's MOB files.
-pub fn family_dir(table: &TableName, family: &[u8]) -> FilePath {
-    let region = layout::table_dir(table).join(region_name(table));
-    FilePath::new("mobdir").join(region.as_str()).join(layout::family_name(family))
-}
-
-/// Where files of `family_dir` go when nothing refers to them: one archive, with `data`'s.
-pub(crate) fn archived(family_dir: &FilePath) -> FilePath {
-    let path = family_dir.as_str();
-    FilePath::new("archive").join(path.strip_prefix("mobdir/").unwrap_or(path))
-}
 
 /// The name of a new file: the region's first row, the day of its newest cell, a random part, the region.
 pub(crate) fn file_name(start_key: &[u8], newest_ms: i64, uuid: &str, region: &str) -> String {

@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 use basalt_region::{
-    CompactionKind, FlushRequest, Limits, MemoryMeter, OpenRegion, Region, RegionEnv, RegionError, RegionSettings,
-    Unthrottled,
+    CompactionKind, FlushRequest, Limits, MemoryMeter, OpenRegion, Region, RegionDirectories, RegionEnv, RegionError,
+    RegionSettings, Unthrottled,
 };
 use base::{Config, Dice, ManualClock, SeqId};
 use bytes::Bytes;
@@ -39,8 +39,8 @@ impl Server {
     pub fn after(volume: MemVolume, now_ms: i64, config: &Config, seed: u64, inherits: bool) -> Result<Server, String> {
         let clock = Arc::new(ManualClock::new(now_ms));
         let shared: Arc<dyn Volume> = Arc::new(volume.clone());
-        let wals = FilePath::new("WALs");
-        let old = FilePath::new("oldWALs");
+        let wals = rootdir::wals_dir();
+        let old = rootdir::old_wals_dir();
         shared.create_dir_all_durable(&old).map_err(|e| e.to_string())?;
         let mut inheritance = wal::Inheritance::default();
         if inherits && shared.exists(&wals).map_err(|e| e.to_string())? {
@@ -50,8 +50,7 @@ impl Server {
             }
         } else if shared.exists(&wals).map_err(|e| e.to_string())? {
             for entry in shared.list(&wals).map_err(|e| e.to_string())? {
-                let mut target =
-                    wal::RegionDirectories { volume: &*shared, root: FilePath::root(), flushed: |_: &str| None };
+                let mut target = RegionDirectories { volume: &*shared };
                 wal::split_directory(
                     &*shared,
                     &wals.join(&entry.name),
@@ -97,7 +96,7 @@ fn read_logs(volume: &dyn Volume, dir: &FilePath) -> wal::Result<wal::Gathered> 
     let budget = wal::HoldBudget::new(u64::MAX);
     let read = |name: &str| wal::ReadLog::read(volume, &dir.join(name), &budget, base::TimestampMs(0), &|_| true);
     let logs: wal::Result<Option<Vec<_>>> = volume.list(dir)?.iter().map(|entry| read(&entry.name)).collect();
-    let mut target = wal::RegionDirectories { volume, root: FilePath::root(), flushed: |_: &str| None };
+    let mut target = RegionDirectories { volume };
     Ok(wal::gather(logs?.expect("there is room, and syncs do not fail"), &mut target)?.expect("there is no hbase:meta"))
 }
 

@@ -8,9 +8,9 @@ use super::{ClosedFile, Log};
 use crate::inherit::{Inheritance, InheritedEdit};
 use crate::marker::METAFAMILY;
 use crate::split::{Doubtful, SplitDestination, SplitTarget, split_one};
-use crate::{RegionDirectories, Result, SplitOptions};
+use crate::{Result, SplitOptions};
 use base::SeqId;
-use fs::FilePath;
+use fs::{FilePath, Volume};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -67,20 +67,25 @@ impl Log {
     }
 
     /// The edits of a region that is being opened. They are given once: if they were, and it was not said that they are in memory, they
-    /// are written to the region's recovered edits now, as they are if `to_files` asks for it.
+    /// are written to the region's recovered edits, where `directories` says, now, as they are if `to_files` asks for it.
     ///
     /// # Errors
     /// When they cannot be written; may be asked for again.
-    pub fn take_inherited(&self, region: &str, to_files: bool) -> Result<Inherited> {
+    pub fn take_inherited(&self, region: &str, to_files: bool, directories: &mut dyn SplitTarget) -> Result<Inherited> {
         let mut waiting = self.inherited.lock();
         let Some(edits) = waiting.get_mut(region) else { return Ok(Inherited::Nothing) };
         if !to_files && let Edits::Held(edits) = std::mem::replace(edits, Edits::Given) {
             return Ok(Inherited::Edits(edits));
         }
         let name: Arc<str> = Arc::from(region);
-        self.write_inherited(&BTreeSet::from([name]))?;
+        self.write_inherited(&BTreeSet::from([name]), directories)?;
         waiting.remove(region);
         Ok(Inherited::Written)
+    }
+
+    /// The volume that the log's files are on.
+    pub fn volume(&self) -> &dyn Volume {
+        &*self.volume
     }
 
     /// The region's edits are in its memstores, with these as the lowest ids of its families; those not named are in store files.
@@ -96,26 +101,24 @@ impl Log {
     ///
     /// # Errors
     /// When they cannot be written. They are still held then, and their files stay.
-    pub fn write_out_inherited(&self) -> Result<usize> {
+    pub fn write_out_inherited(&self, directories: &mut dyn SplitTarget) -> Result<usize> {
         let mut waiting = self.inherited.lock();
         let held = waiting.iter().filter(|(_, edits)| matches!(edits, Edits::Held(_)));
         let names: BTreeSet<Arc<str>> = held.map(|(region, _)| Arc::clone(region)).collect();
         if !names.is_empty() {
-            self.write_inherited(&names)?;
+            self.write_inherited(&names, directories)?;
             waiting.retain(|region, _| !names.contains(region));
         }
         Ok(names.len())
     }
 
     /// Splits the files once more, for some regions.
-    fn write_inherited(&self, regions: &BTreeSet<Arc<str>>) -> Result<()> {
+    fn write_inherited(&self, regions: &BTreeSet<Arc<str>>, directories: &mut dyn SplitTarget) -> Result<()> {
         let state = self.state.lock();
         let files = state.closed_files.iter().filter(|file| file.highest.keys().any(|region| regions.contains(region)));
         let files: Vec<FilePath> = files.map(|file| file.path.clone()).collect();
         drop(state);
         let options = SplitOptions { worker: self.name.clone(), ..SplitOptions::default() };
-        let directories =
-            RegionDirectories { volume: &*self.volume, root: FilePath::root(), flushed: |_: &str| None::<SeqId> };
         let mut target = Only { regions, directories };
         let mut doubtful = Doubtful::new();
         for file in &files {
@@ -128,12 +131,12 @@ impl Log {
 }
 
 /// Some regions; nothing is asked of the others.
-struct Only<'a, T> {
+struct Only<'a> {
     regions: &'a BTreeSet<Arc<str>>,
-    directories: T,
+    directories: &'a mut dyn SplitTarget,
 }
 
-impl<T: SplitTarget> SplitTarget for Only<'_, T> {
+impl SplitTarget for Only<'_> {
     fn destination(&mut self, table: &str, region: &str) -> Result<SplitDestination> {
         if self.regions.contains(region) {
             return self.directories.destination(table, region);

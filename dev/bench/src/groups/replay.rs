@@ -65,8 +65,8 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
 }
 
 fn split(volume: &MemVolume, log_dir: &FilePath) -> anyhow::Result<u64> {
-    let mut regions = wal::RegionDirectories { volume, root: FilePath::root(), flushed: |_: &str| None };
-    let archive = FilePath::new("oldWALs");
+    let mut regions = region::RegionDirectories { volume };
+    let archive = rootdir::old_wals_dir();
     volume.create_dir_all(&archive)?;
     let report = wal::split_directory(volume, log_dir, &archive, &mut regions, &wal::SplitOptions::default())?;
     anyhow::ensure!(!report.files.is_empty(), "the log had nothing for the region: {report:?}");

@@ -8,7 +8,7 @@ use convert::{from_proto, to_proto};
 use fs::FilePath;
 use model::{RegionInfo, TableName};
 use proto::{Message, magic, pb};
-use region::layout::FileName;
+use rootdir::FileName;
 use std::path::Path;
 
 /// The binary has no library; what reads its settings file is taken in by its source.
@@ -117,7 +117,7 @@ fn table(data: &[u8]) {
     }
     let name = TableName::parse("plain").expect("legal");
     let path = FilePath::new("data/default/plain/.tabledesc/.tableinfo.0000000001.5");
-    if let Ok(Some(table)) = master::descriptor::read(&volume_with(&path, data), &name) {
+    if let Ok(Some(table)) = rootdir::descriptor::read(&volume_with(&path, data), &name) {
         let again = from_proto::table(&to_proto::table(&table)).expect("what we write we read");
         assert_eq!(again, table);
         look_at_table(&table);
@@ -145,10 +145,10 @@ fn table_seeds() -> Vec<Vec<u8>> {
 
 fn region_info(data: &[u8]) {
     let dir = FilePath::new("data/default/t/r");
-    let read = region::layout::read_region_info(&volume_with(&dir.join(".regioninfo"), data), &dir);
+    let read = rootdir::read_region_info(&volume_with(&dir.join(".regioninfo"), data), &dir);
     if let Ok(Some(info)) = read {
-        let bytes = region::layout::region_info_bytes(&info);
-        let again = region::layout::read_region_info(&volume_with(&dir.join(".regioninfo"), &bytes), &dir);
+        let bytes = rootdir::region_info_bytes(&info);
+        let again = rootdir::read_region_info(&volume_with(&dir.join(".regioninfo"), &bytes), &dir);
         assert_eq!(again.expect("it is there"), Some(info));
     }
     if let Ok(message) = pb::RegionInfo::decode(data) {
@@ -221,21 +221,21 @@ fn markers(data: &[u8]) {
     }
     for file in ["hbase.id", "hbase.version"] {
         let volume = volume_with(&FilePath::new(file), data);
-        let _ = master::rootdir::inspect(&volume);
+        let _ = rootdir::root::inspect(&volume);
         volume.put_file(
             &FilePath::new("hbase.version"),
             &magic::encode(&pb::HBaseVersionFileContent { version: "8".into() }),
         );
-        let _ = master::rootdir::inspect(&volume);
+        let _ = rootdir::root::inspect(&volume);
     }
     if let Ok(text) = std::str::from_utf8(data) {
         if let Some(name) = FileName::parse(text) {
             let _ = (name.bulk_load_seq_id(), name.target_name());
             let _ = name.candidates(&RegionInfo::meta(), b"f");
         }
-        let _ = model::recovered_edits::max_seq_id_file(text.split('/'));
+        let _ = rootdir::recovered_edits::max_seq_id_file(text.split('/'));
         let (name, contents) = text.split_once('/').unwrap_or((text, ""));
-        if let Some(note) = model::recovered_edits::DeletedFamily::read(name, contents.as_bytes()) {
+        if let Some(note) = rootdir::recovered_edits::DeletedFamily::read(name, contents.as_bytes()) {
             assert_eq!(note.file_name(), name);
         }
     }

@@ -336,7 +336,9 @@ fn f52_a_disabled_tables_recovered_edits_leave_nothing_to_a_new_family() {
         let seen = stage.act(async |desk| {
             assert!(basalt_sim::check::quiet(desk).await, "what was begun is done");
             // As the server does when all that is to be opened is open.
-            desk.life.logs[0].write_out_inherited().expect("written out");
+            desk.life.logs[0]
+                .write_out_inherited(&mut region::RegionDirectories { volume: &volume })
+                .expect("written out");
             waited += usize::from(volume.all_files().iter().any(is_recovered_edits));
             let (master, nobody) = (&desk.life.master, Caller::default());
             let id = master.delete_family(&name, &Bytes::from_static(b"f"), &nobody).await.expect("accepted");

@@ -1,71 +1,33 @@
-//! Where things are in the root directory, and how tables and regions are moved to the archive.
-//!
-//! Always true: every function here may be repeated after a crash or an error in its middle, and what it did is durable once it has
-//! succeeded, whichever attempt did it; a file leaves `data` only by arriving in `archive`. Follows: `CommonFSUtils`, `HFileArchiver`.
+//! The archive: how files, families, regions and tables leave `data`. Follows: `HFileArchiver`.
 
-use convert::to_proto;
+use crate::paths::{archive_dir, list_if_exists, mob_dir, region_dir, remove_dir_durably, table_dir};
+use crate::recovered_edits::{self, DeletedFamily};
+use crate::store_file::{is_reference, reference_parent};
 use fs::{DirEntry, FilePath, Result, Volume};
-use model::recovered_edits::{self, DeletedFamily};
-use model::{RegionInfo, TableDescriptor, TableName};
-use proto::magic;
+use model::{RegionInfo, TableName};
 
-/// The directory of a namespace.
-pub fn namespace_dir(namespace: &str) -> FilePath {
-    FilePath::new("data").join(namespace)
-}
-
-/// The directory of a table.
-pub fn table_dir(table: &TableName) -> FilePath {
-    namespace_dir(table.namespace()).join(table.qualifier())
-}
-
-/// The directory of a region.
-pub fn region_dir(info: &RegionInfo) -> FilePath {
-    table_dir(&info.table).join(&**info.encoded_name())
-}
-
-/// The entries of a directory; none when it is not there.
-pub fn list_if_exists(volume: &dyn Volume, dir: &FilePath) -> Result<Vec<DirEntry>> {
-    match volume.list(dir) {
-        Err(error) if error.is_not_found() => Ok(Vec::new()),
-        result => result,
+/// Moves the store files `names` of a family's directory to the archive. One that is gone already was moved before.
+pub fn archive_files(volume: &dyn Volume, family_dir: &FilePath, names: &[&str]) -> Result<()> {
+    if names.is_empty() {
+        return Ok(());
     }
-}
-
-/// Makes a directory and makes it durable, up to the root.
-pub fn create_dir_durably(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
-    volume.create_dir_all_durable(dir)
-}
-
-/// Removes a directory and makes that durable; also when an earlier attempt removed it and could not.
-pub fn remove_dir_durably(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
-    volume.remove_dir_all(dir)?;
-    let parent = dir.parent();
-    if volume.exists(&parent)? { volume.sync_dir(&parent) } else { Ok(()) }
-}
-
-/// Makes a region's directory with its families' and `.regioninfo`. The entry in the table's directory is durable
-/// only when the caller has synced that: once for all regions of a table.
-pub fn create_region_dir(volume: &dyn Volume, info: &RegionInfo, table: &TableDescriptor) -> Result<()> {
-    let dir = region_dir(info);
-    volume.create_dir_all(&dir)?;
-    for family in table.families.keys() {
-        volume.create_dir_all(&dir.join(String::from_utf8_lossy(family)))?;
+    let target = archive_dir(family_dir);
+    volume.create_dir_all_durable(&target)?;
+    for name in names {
+        match volume.rename(&family_dir.join(name), &target.join(name)) {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
     }
-    let file = dir.join(".regioninfo");
-    let bytes = magic::encode_delimited(&to_proto::region_info(info));
-    if volume.stat(&file)?.is_some_and(|entry| entry.len == bytes.len() as u64) && volume.read(&file)? == bytes {
-        // The names beside it may be those of an attempt that could not sync them.
-        return volume.sync_dir(&dir);
-    }
-    volume.publish(&file, &bytes)
+    // Durable at once: the file that replaced these may itself be archived next, and with it the knowledge that a
+    // file that came back is a dead one.
+    volume.sync_dir(&target)?;
+    volume.sync_dir(family_dir)
 }
 
 /// Moves the files of one family's directory to the archive.
 pub fn archive_family_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
-    // Large values' files have their tree beside `data`, and one archive with it. Follows: `HFileArchiveUtil`.
-    let path = dir.as_str();
-    let target = FilePath::new("archive").join(path.strip_prefix("mobdir/").unwrap_or(path));
+    let target = archive_dir(dir);
     // References are nothing of their own, and a file that was being written never became one.
     let is_file = |entry: &DirEntry| !entry.is_dir && !entry.name.starts_with('.') && !is_reference(&entry.name);
     let files: Vec<DirEntry> = list_if_exists(volume, dir)?.into_iter().filter(is_file).collect();
@@ -73,16 +35,11 @@ pub fn archive_family_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
     if files.is_empty() && !volume.exists(&target)? {
         return Ok(());
     }
-    create_dir_durably(volume, &target)?;
+    volume.create_dir_all_durable(&target)?;
     for file in files {
         volume.rename(&dir.join(&file.name), &target.join(&file.name))?;
     }
     volume.sync_dir(&target)
-}
-
-/// Whether a store file's name says that it refers to half of (or to all of) another region's file.
-pub fn is_reference(name: &str) -> bool {
-    name.contains('.')
 }
 
 /// Moves a region's store files to the archive and removes its directory.
@@ -112,7 +69,7 @@ pub fn archive_other_regions(volume: &dyn Volume, table: &TableName, kept: &[Reg
 /// Moves every region of a table to the archive (large values' regions too) and removes the table's directory.
 pub fn archive_table(volume: &dyn Volume, table: &TableName) -> Result<()> {
     let home = table_dir(table);
-    for dir in [FilePath::new("mobdir").join(home.as_str()), home] {
+    for dir in [mob_dir(&home), home] {
         for entry in list_if_exists(volume, &dir)? {
             if entry.is_dir && !entry.name.starts_with('.') {
                 archive_region_dir(volume, &dir.join(&entry.name))?;
@@ -128,7 +85,7 @@ pub fn archive_table(volume: &dyn Volume, table: &TableName) -> Result<()> {
 /// not to take them for those of a family that gets the same name later.
 pub fn archive_families(volume: &dyn Volume, table: &TableName, families: &[String]) -> Result<()> {
     let home = table_dir(table);
-    for dir in [FilePath::new("mobdir").join(home.as_str()), home.clone()] {
+    for dir in [mob_dir(&home), home.clone()] {
         for region in list_if_exists(volume, &dir)? {
             if !region.is_dir || region.name.starts_with('.') {
                 continue;
@@ -148,7 +105,7 @@ pub fn archive_families(volume: &dyn Volume, table: &TableName, families: &[Stri
 
 fn note_deleted(volume: &dyn Volume, region_dir: &FilePath, families: &[String]) -> Result<()> {
     let dir = region_dir.join(recovered_edits::DIR);
-    create_dir_durably(volume, &dir)?;
+    volume.create_dir_all_durable(&dir)?;
     let files = volume.list(&dir)?;
     let closed = recovered_edits::max_seq_id_file(files.iter().map(|file| file.name.as_str()));
     families.iter().try_for_each(|family| {
@@ -165,8 +122,7 @@ pub fn refers_to(volume: &dyn Volume, info: &RegionInfo, parent: Option<&str>) -
             continue;
         }
         for file in list_if_exists(volume, &dir.join(&family.name))? {
-            let of = file.name.rsplit_once('.').filter(|(name, _)| !name.is_empty()).map(|(_, of)| of);
-            if of.is_some_and(|of| parent.is_none_or(|parent| parent == of)) {
+            if reference_parent(&file.name).is_some_and(|of| parent.is_none_or(|parent| parent == of)) {
                 return Ok(true);
             }
         }

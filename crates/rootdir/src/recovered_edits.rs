@@ -3,7 +3,7 @@
 use base::SeqId;
 
 /// The directory.
-pub const DIR: &str = "recovered.edits";
+pub const DIR: &str = model::name::RECOVERED_EDITS;
 
 const DELETED_SUFFIX: &str = ".deleted";
 

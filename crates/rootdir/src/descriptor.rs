@@ -1,14 +1,15 @@
 //! Table descriptors on disk: `.tabledesc/.tableinfo.<10-digit number>.<length>`, the highest number wins.
 //! Follows: `FSTableDescriptors`.
 
-use crate::layout;
+use crate::paths::{data_dir, list_if_exists, table_dir};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use fs::{FilePath, Volume};
 use model::{TableDescriptor, TableName};
 use proto::{magic, pb};
 
-const DIR: &str = ".tabledesc";
+/// Name of the directory of a table's descriptor.
+pub const DIR: &str = ".tabledesc";
 const PREFIX: &str = ".tableinfo";
 
 /// A descriptor that cannot be used.
@@ -37,7 +38,7 @@ fn number_of(name: &str) -> Option<u32> {
 
 /// The files that hold a descriptor, newest first.
 fn files(volume: &dyn Volume, table: &TableName) -> fs::Result<Vec<(u32, String)>> {
-    let entries = layout::list_if_exists(volume, &layout::table_dir(table).join(DIR))?;
+    let entries = list_if_exists(volume, &table_dir(table).join(DIR))?;
     let mut files: Vec<(u32, String)> = entries
         .into_iter()
         .filter(|entry| !entry.is_dir)
@@ -45,6 +46,11 @@ fn files(volume: &dyn Volume, table: &TableName) -> fs::Result<Vec<(u32, String)
         .collect();
     files.sort_unstable_by(|a, b| b.cmp(a));
     Ok(files)
+}
+
+/// The name of a descriptor's file.
+pub fn file_name(number: u32, len_bytes: usize) -> String {
+    format!("{PREFIX}.{number:010}.{len_bytes}")
 }
 
 /// The bytes of a descriptor's file.
@@ -58,7 +64,7 @@ pub fn to_bytes(table: &TableDescriptor) -> Bytes {
 /// A file that cannot be read, or holds something else.
 pub fn read(volume: &dyn Volume, table: &TableName) -> Result<Option<TableDescriptor>, DescriptorError> {
     let Some((_, name)) = files(volume, table)?.into_iter().next() else { return Ok(None) };
-    let path = layout::table_dir(table).join(DIR).join(name);
+    let path = table_dir(table).join(DIR).join(name);
     let bytes = Bytes::from(volume.read(&path)?);
     let damaged = |what: String| DescriptorError::Damaged { path: path.clone(), what };
     let message = match magic::decode::<pb::TableSchema>(&bytes) {
@@ -78,8 +84,8 @@ pub fn read(volume: &dyn Volume, table: &TableName) -> Result<Option<TableDescri
 /// # Errors
 /// What the volume says.
 pub fn write(volume: &dyn Volume, table: &TableDescriptor) -> Result<(), DescriptorError> {
-    let dir = layout::table_dir(&table.name).join(DIR);
-    layout::create_dir_durably(volume, &dir)?;
+    let dir = table_dir(&table.name).join(DIR);
+    volume.create_dir_all_durable(&dir)?;
     let mut old = files(volume, &table.name)?;
     let is_there = match read(volume, &table.name) {
         Ok(found) => found.as_ref() == Some(table),
@@ -94,7 +100,7 @@ pub fn write(volume: &dyn Volume, table: &TableDescriptor) -> Result<(), Descrip
     } else {
         let number = old.first().map_or(1, |(number, _)| number + 1);
         let bytes = to_bytes(table);
-        volume.publish(&dir.join(format!("{PREFIX}.{number:010}.{}", bytes.len())), &bytes)?;
+        volume.publish(&dir.join(file_name(number, bytes.len())), &bytes)?;
     }
     for (_, name) in old {
         volume.remove_file(&dir.join(name))?;
@@ -107,13 +113,13 @@ pub fn write(volume: &dyn Volume, table: &TableDescriptor) -> Result<(), Descrip
 /// # Errors
 /// What the volume says.
 pub fn list_tables(volume: &dyn Volume) -> fs::Result<Vec<TableName>> {
-    let data = FilePath::new("data");
+    let data = data_dir();
     let mut tables = Vec::new();
-    for namespace in layout::list_if_exists(volume, &data)? {
+    for namespace in list_if_exists(volume, &data)? {
         if !namespace.is_dir {
             continue;
         }
-        for table in layout::list_if_exists(volume, &data.join(&namespace.name))? {
+        for table in list_if_exists(volume, &data.join(&namespace.name))? {
             if table.is_dir
                 && !table.name.starts_with('.')
                 && let Ok(name) = TableName::of(&namespace.name, &table.name)
@@ -128,6 +134,7 @@ pub fn list_tables(volume: &dyn Volume) -> fs::Result<Vec<TableName>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{archive_table, create_region_dir, region_dir};
     use base::Dice;
     use fs::{CrashPolicy, FaultKind, MemVolume};
     use model::{FamilyDescriptor, RegionInfo};
@@ -195,18 +202,18 @@ mod tests {
     fn a_table_archived_again_after_an_error_is_gone_for_good_and_its_files_are_not() {
         let table = table(&["f"]);
         let info = RegionInfo::new(table.name.clone(), Bytes::new(), Bytes::new(), 1);
-        let home = layout::table_dir(&table.name);
+        let home = table_dir(&table.name);
         let file =
             |below: &str| FilePath::new(below).join("data/default/t").join(&**info.encoded_name()).join("f/file");
         repeated_after_any_error(
             |volume| {
                 write(volume, &table).expect("written");
-                layout::create_region_dir(volume, &info, &table).expect("made");
-                volume.publish(&layout::region_dir(&info).join("f/file"), b"cells").expect("written");
-                volume.sync_dir(&layout::region_dir(&info)).expect("synced");
+                create_region_dir(volume, &info, &table).expect("made");
+                volume.publish(&region_dir(&info).join("f/file"), b"cells").expect("written");
+                volume.sync_dir(&region_dir(&info)).expect("synced");
                 volume.sync_dir(&home).expect("synced");
             },
-            |volume| layout::archive_table(volume, &table.name).is_ok(),
+            |volume| archive_table(volume, &table.name).is_ok(),
             |volume, nth| {
                 assert!(!volume.exists(&home).expect("answered"), "call {nth} failed");
                 assert_eq!(volume.read(&file("archive")).expect("archived"), b"cells", "call {nth} failed");

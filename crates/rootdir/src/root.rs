@@ -4,10 +4,15 @@
 //! everything or is taken for one that was never finished. Follows: `MasterFileSystem`, `FSUtils#checkVersion`.
 
 use crate::descriptor;
-use crate::layout::{create_dir_durably, create_region_dir, list_if_exists, table_dir};
+use crate::paths::{
+    ARCHIVE, CORRUPT, DATA, HBCK, MASTER_DATA, OLD_WALS, TEMP, WALS, archive_dir, data_dir, list_if_exists,
+    namespace_dir, table_dir,
+};
+use crate::region_dir::create_region_dir;
 use base::Dice;
 use bytes::Bytes;
 use fs::{FilePath, Volume};
+use model::name::{DEFAULT_NAMESPACE, SYSTEM_NAMESPACE};
 use model::{RegionInfo, TableDescriptor};
 use proto::{magic, pb};
 
@@ -67,7 +72,7 @@ pub enum Found {
 fn is_ours(name: &str) -> bool {
     name.starts_with('.')
         || name == "lost+found"
-        || matches!(name, ID_FILE | VERSION_FILE | "data" | "WALs" | "oldWALs" | "archive" | "MasterData" | "corrupt")
+        || matches!(name, ID_FILE | VERSION_FILE | DATA | WALS | OLD_WALS | ARCHIVE | MASTER_DATA | CORRUPT)
         || name.ends_with(".lock")
 }
 
@@ -127,11 +132,11 @@ pub fn inspect(volume: &dyn Volume) -> Result<Found, RootError> {
         return Err(RootError::NotOurs { example: stranger.name.clone() });
     }
     // Without a version but with tables: the version was lost, not never written.
-    let data = FilePath::new("data");
+    let data = data_dir();
     for namespace in list_if_exists(volume, &data)? {
         let tables = list_if_exists(volume, &data.join(&namespace.name))?;
         if let Some(table) = tables.iter().find(|table| namespace.name != "hbase" || table.name != "meta") {
-            let example = format!("data/{}/{}", namespace.name, table.name);
+            let example = data.join(&namespace.name).join(&table.name).to_string();
             return Err(RootError::NotOurs { example });
         }
     }
@@ -146,8 +151,10 @@ pub fn prepare(volume: &dyn Volume, dice: &Dice) -> Result<String, RootError> {
     if let Found::HBase { cluster_id } = inspect(volume)? {
         return Ok(cluster_id);
     }
-    for dir in ["data/default", "data/hbase", "WALs", "oldWALs", "archive/data", "corrupt", ".tmp", ".hbck"] {
-        create_dir_durably(volume, &FilePath::new(dir))?;
+    let namespaces = [DEFAULT_NAMESPACE, SYSTEM_NAMESPACE].map(namespace_dir);
+    let others = [WALS, OLD_WALS].map(FilePath::new).into_iter().chain([archive_dir(&data_dir())]);
+    for dir in namespaces.into_iter().chain(others).chain([CORRUPT, TEMP, HBCK].map(FilePath::new)) {
+        volume.create_dir_all_durable(&dir)?;
     }
     let cluster_id = match read_small(volume, ID_FILE)? {
         Some(bytes) => parse_id(&bytes)?,
@@ -179,10 +186,4 @@ pub fn with_file_tracker(mut table: TableDescriptor) -> TableDescriptor {
 fn uuid(dice: &Dice) -> String {
     let hex = dice.uuid_hex();
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
-}
-
-/// A namespace's name as a directory name is legal when [`model::name::check_namespace`] says so.
-pub(crate) fn check_namespace_name(name: &str) -> crate::Result<()> {
-    model::name::check_namespace(name)
-        .map_err(|error| crate::MasterError::new(crate::ErrorKind::IllegalArgument, error))
 }

@@ -1,0 +1,205 @@
+//! Names and paths below the root directory. Follows: `HConstants`, `CommonFSUtils`, `HFileArchiveUtil`, `MobUtils`.
+
+use base::SeqId;
+use bytes::Bytes;
+use fs::{DirEntry, FilePath, Result, Volume};
+use model::{RegionInfo, TableName};
+
+/// Namespaces, tables, regions.
+pub const DATA: &str = "data";
+/// Store files that nothing reads any more.
+pub const ARCHIVE: &str = "archive";
+/// Files of large values, in a tree like that of `data`.
+pub const MOB: &str = "mobdir";
+/// Logs in use, a directory for each server.
+pub const WALS: &str = "WALs";
+/// Logs whose edits are all in store files.
+pub const OLD_WALS: &str = "oldWALs";
+/// Logs that were damaged.
+pub const CORRUPT: &str = "corrupt";
+/// What is being made: of the root directory, and of each region's, where each opening of the region has a directory below it.
+pub const TEMP: &str = ".tmp";
+/// Finished snapshots.
+pub const SNAPSHOTS: &str = ".hbase-snapshot";
+/// Files that are to be bulk-loaded.
+pub const STAGING: &str = "staging";
+/// What HBase's master keeps for itself.
+pub const MASTER_DATA: &str = "MasterData";
+const MASTER_STORE: &str = "data/master/store";
+/// Where HBase's repair tool works.
+pub const HBCK: &str = ".hbck";
+/// Begins the name of the directory of the links that point at a store file: this, then the file's name.
+pub const BACK_REFERENCES_PREFIX: &str = ".links-";
+
+/// The directory of all namespaces.
+pub fn data_dir() -> FilePath {
+    FilePath::new(DATA)
+}
+
+/// The directory of a namespace.
+pub fn namespace_dir(namespace: &str) -> FilePath {
+    data_dir().join(namespace)
+}
+
+/// The directory of a table.
+pub fn table_dir(table: &TableName) -> FilePath {
+    namespace_dir(table.namespace()).join(table.qualifier())
+}
+
+/// The directory of a region.
+pub fn region_dir(info: &RegionInfo) -> FilePath {
+    table_dir(&info.table).join(&**info.encoded_name())
+}
+
+/// Where one opening of a region writes its files before they are moved into place. No other opening has the same: `server` is
+/// `host,port,startcode`, and the ids of a server's openings grow.
+pub fn temp_dir(info: &RegionInfo, server: &str, open_seq_id: SeqId) -> FilePath {
+    let start_code = server.rsplit(',').next().unwrap_or(server);
+    region_dir(info).join(TEMP).join(format!("{start_code}-{open_seq_id}"))
+}
+
+/// The name of a family's directory. Families are checked to be legal names when the table is made.
+pub fn family_name(family: &[u8]) -> String {
+    String::from_utf8_lossy(family).into_owned()
+}
+
+/// The directory of a family in a region.
+pub fn family_dir(info: &RegionInfo, family: &[u8]) -> FilePath {
+    region_dir(info).join(family_name(family))
+}
+
+/// Where the files of `dir` (below `data`, or below `mobdir`) go when they are no longer needed: one archive for both.
+pub fn archive_dir(dir: &FilePath) -> FilePath {
+    let path = dir.as_str();
+    let of_mob = path.strip_prefix(MOB).and_then(|rest| rest.strip_prefix('/'));
+    FilePath::new(ARCHIVE).join(of_mob.unwrap_or(path))
+}
+
+/// The archive's directory of a namespace.
+pub fn archived_namespace_dir(namespace: &str) -> FilePath {
+    archive_dir(&namespace_dir(namespace))
+}
+
+/// The archive's directory of a table.
+pub fn archived_table_dir(table: &TableName) -> FilePath {
+    archive_dir(&table_dir(table))
+}
+
+/// The tree of large values that goes with a directory below `data`.
+pub fn mob_dir(dir: &FilePath) -> FilePath {
+    FilePath::new(MOB).join(dir.as_str())
+}
+
+/// The encoded name of the region that all MOB files of a table count to. It is in no list of regions. Follows:
+/// `MobUtils#getMobRegionInfo`.
+pub fn mob_region_name(table: &TableName) -> String {
+    let info = RegionInfo::new(table.clone(), Bytes::from_static(b".mob"), Bytes::new(), 0);
+    info.encoded_name().to_string()
+}
+
+/// The directory of a family's MOB files.
+pub fn mob_family_dir(table: &TableName, family: &[u8]) -> FilePath {
+    mob_dir(&table_dir(table)).join(mob_region_name(table)).join(family_name(family))
+}
+
+/// The directory with the logs of all servers.
+pub fn wals_dir() -> FilePath {
+    FilePath::new(WALS)
+}
+
+/// The directory with the logs of a server, by its name.
+pub fn server_wals_dir(server: &str) -> FilePath {
+    wals_dir().join(server)
+}
+
+/// The directory of logs that are not needed any more.
+pub fn old_wals_dir() -> FilePath {
+    FilePath::new(OLD_WALS)
+}
+
+/// The directory of damaged logs.
+pub fn corrupt_dir() -> FilePath {
+    FilePath::new(CORRUPT)
+}
+
+/// The directory of the table `master:store`, which HBase's master keeps for itself.
+pub fn master_store_dir() -> FilePath {
+    FilePath::new(MASTER_DATA).join(MASTER_STORE)
+}
+
+/// The archive's directory of `master:store`.
+pub fn archived_master_store_dir() -> FilePath {
+    FilePath::new(ARCHIVE).join(MASTER_STORE)
+}
+
+/// The logs of `master:store`.
+pub fn master_wals_dir() -> FilePath {
+    FilePath::new(MASTER_DATA).join(WALS)
+}
+
+/// What Basalt's master keeps: procedures, switches. HBase passes it over.
+pub fn own_master_dir() -> FilePath {
+    FilePath::new(MASTER_DATA).join("basalt")
+}
+
+/// The directory of a region by names that may be anything; `None` when they are no names of a table and a region, and would lead
+/// elsewhere.
+pub fn region_dir_of_names(table: &str, region: &str) -> Option<FilePath> {
+    let (namespace, name) = table.split_once(':').unwrap_or((model::name::DEFAULT_NAMESPACE, table));
+    // Names that HBase allows (letters of any language).
+    let legal = |name: &str| {
+        let ok = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        !name.is_empty() && name != "." && name != ".." && name.chars().all(ok)
+    };
+    let all_legal = [namespace, name, region].into_iter().all(legal);
+    all_legal.then(|| namespace_dir(namespace).join(name).join(region))
+}
+
+/// The entries of a directory; none when it is not there.
+///
+/// # Errors
+/// What the volume says.
+pub fn list_if_exists(volume: &dyn Volume, dir: &FilePath) -> Result<Vec<DirEntry>> {
+    match volume.list(dir) {
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        result => result,
+    }
+}
+
+/// Removes a directory and makes that durable; also when an earlier attempt removed it and could not.
+///
+/// # Errors
+/// What the volume says.
+pub fn remove_dir_durably(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
+    volume.remove_dir_all(dir)?;
+    let parent = dir.parent();
+    if volume.exists(&parent)? { volume.sync_dir(&parent) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_values_and_the_rest_share_one_archive() {
+        let table = TableName::of("ns", "mobt").expect("legal");
+        let family = mob_family_dir(&table, b"f");
+        assert_eq!(family.as_str(), format!("mobdir/data/ns/mobt/{}/f", mob_region_name(&table)));
+        assert_eq!(archive_dir(&family).as_str(), format!("archive/data/ns/mobt/{}/f", mob_region_name(&table)));
+        assert_eq!(archived_table_dir(&table).as_str(), "archive/data/ns/mobt");
+        let default = TableName::of("default", "mobt").expect("legal");
+        assert_eq!(mob_region_name(&default), "a99681ebcb9527f52bbf0c47f4bed766", "HBase's");
+    }
+
+    #[test]
+    fn names_from_a_log_lead_to_a_region_or_nowhere() {
+        let dir = |table, region| region_dir_of_names(table, region).map(|dir| dir.to_string());
+        assert_eq!(dir("t", "r").as_deref(), Some("data/default/t/r"));
+        assert_eq!(dir("ns:größe", "r").as_deref(), Some("data/ns/größe/r"));
+        for (table, region) in
+            [("..", "r"), ("t", ".."), ("t", ""), ("", "r"), ("a/b", "r"), ("a:b:c", "r"), ("t", "a/b")]
+        {
+            assert_eq!(dir(table, region), None, "{table} {region}");
+        }
+    }
+}

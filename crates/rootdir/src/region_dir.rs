@@ -1,0 +1,81 @@
+//! A region's directory and the file in it that says which region it is. Follows: `HRegionFileSystem`.
+
+use crate::paths::{family_name, region_dir};
+use bytes::Bytes;
+use convert::{from_proto, to_proto};
+use fs::{FilePath, Result, Volume};
+use model::{RegionInfo, TableDescriptor};
+use proto::{Message, magic, pb};
+
+/// Name of the file that says which region a directory is.
+pub const REGION_INFO_FILE: &str = ".regioninfo";
+
+/// The bytes of `.regioninfo`. Every field is written out, as HBase 2.6 does.
+pub fn region_info_bytes(info: &RegionInfo) -> Bytes {
+    magic::encode_delimited(&to_proto::region_info(info))
+}
+
+/// The region whose directory this is; `Ok(None)` when there is no `.regioninfo` or it cannot be understood (the
+/// caller names the path in its message).
+///
+/// # Errors
+/// What the volume says.
+pub fn read_region_info(volume: &dyn Volume, region_dir: &FilePath) -> Result<Option<RegionInfo>> {
+    let path = region_dir.join(REGION_INFO_FILE);
+    let bytes = match volume.read(&path) {
+        Ok(bytes) => Bytes::from(bytes),
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let message = magic::strip(&bytes).and_then(|rest| pb::RegionInfo::decode_length_delimited(rest).ok());
+    Ok(message.as_ref().and_then(|message| from_proto::region_info(message).ok()))
+}
+
+/// Makes a region's directory with its families' and `.regioninfo`. The entry in the table's directory is durable
+/// only when the caller has synced that: once for all regions of a table.
+///
+/// # Errors
+/// What the volume says.
+pub fn create_region_dir(volume: &dyn Volume, info: &RegionInfo, table: &TableDescriptor) -> Result<()> {
+    let dir = region_dir(info);
+    volume.create_dir_all(&dir)?;
+    for family in table.families.keys() {
+        volume.create_dir_all(&dir.join(family_name(family)))?;
+    }
+    let file = dir.join(REGION_INFO_FILE);
+    let bytes = region_info_bytes(info);
+    if volume.stat(&file)?.is_some_and(|entry| entry.len == bytes.len() as u64) && volume.read(&file)? == bytes {
+        // The names beside it may be those of an attempt that could not sync them.
+        return volume.sync_dir(&dir);
+    }
+    // Publishing syncs the region's directory, and with it the families' entries.
+    volume.publish(&file, &bytes)
+}
+
+/// As [`create_region_dir`], with the entry in the table's directory durable too.
+///
+/// # Errors
+/// What the volume says.
+pub fn create_region_dir_durably(volume: &dyn Volume, info: &RegionInfo, table: &TableDescriptor) -> Result<()> {
+    volume.create_dir_all_durable(&region_dir(info))?;
+    create_region_dir(volume, info, table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{FamilyDescriptor, TableName};
+
+    #[test]
+    fn region_info_reads_back() {
+        let volume = fs::MemVolume::new();
+        let table = TableName::of("ns", "t").expect("legal");
+        let mut info = RegionInfo::new(table.clone(), Bytes::from("a"), Bytes::from("b"), 7);
+        info.split = true;
+        volume.create_dir_all(&region_dir(&info)).expect("memory");
+        assert_eq!(read_region_info(&volume, &region_dir(&info)).expect("memory"), None);
+        let table = TableDescriptor::new(table, [FamilyDescriptor::new("f")]);
+        create_region_dir_durably(&volume, &info, &table).expect("memory");
+        assert_eq!(read_region_info(&volume, &region_dir(&info)).expect("memory"), Some(info));
+    }
+}
