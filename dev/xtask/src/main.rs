@@ -19,6 +19,7 @@ mod jvm;
 mod kill;
 mod ledger;
 mod native_tools;
+mod neighbours;
 mod pages;
 mod profile;
 mod proto;
@@ -39,7 +40,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   check [--quick]           format, crate edges, generated code, tidiness, licences; unless quick, lints and fast tests
-  test                      everything: check's tests, the release build, real clients, the kill test
+  test                      everything: check's tests, the release build, real clients, the kill test, three noisy neighbours
   interop [--against basalt|hbase] [--only REGEX] [SUITE...]
                             real clients against the server; suites: java java3 asynchbase shell go pe ltt tools
                             differential bad-input moving, by name only: exchange
@@ -51,6 +52,7 @@ usage: cargo xtask <command>
   faults [--minutes N] [--only PART-OF-A-NAME] [--seed S] [--list]
                             the release binary (BASALT_BINARY or target/release/basalt) under kill -9, SIGSTOP, a full
                             disk, little memory, failing system calls, a bad network, hostile clients; histories checked
+  neighbours                three noisy neighbours of `basalt bench neighbours`, 10 s each, with bounds that a busy machine meets
   bench [ARGS...]           the micro-benchmarks
   profile WORKLOAD [--seconds N] [-- ARGS...]
                             flame graph of the server under a workload of `basalt bench compare`, in target/profile
@@ -145,6 +147,13 @@ fn command() -> anyhow::Result<()> {
             let [workload] = words.as_slice() else { bail!("{USAGE}") };
             profile::run(workload, options.get("--seconds").map_or("10", String::as_str), &more)
         }
+        "neighbours" => {
+            let mut report = report::Report::default();
+            if interop::build(&mut report) {
+                neighbours::run(&mut report);
+            }
+            report.finish()
+        }
         "sim" => sim::run(&rest),
         "fuzz" => fuzz(&rest),
         "schedules" => {
@@ -218,6 +227,7 @@ fn test() -> anyhow::Result<()> {
     interop::run(&mut report, server::Kind::Basalt, None, &[])?;
     kill::run(&mut report, server::Kind::Basalt, 20, None, false)?;
     kill::run(&mut report, server::Kind::Basalt, 2, None, true)?;
+    neighbours::run(&mut report);
     report.finish()
 }
 
