@@ -34,9 +34,9 @@ impl Services {
         let _ = self.master.set(handler);
     }
 
-    fn gathered(&self) {
+    fn on_batch_end(&self) {
         if let Some(service) = self.region.get() {
-            service.gathered();
+            service.on_batch_end();
         }
     }
 
@@ -69,8 +69,8 @@ impl Handler for RegionServerPort {
         self.0.call(call)
     }
 
-    fn gathered(&self) {
-        self.0.gathered();
+    fn on_batch_end(&self) {
+        self.0.on_batch_end();
     }
 
     fn cluster_id(&self) -> Option<String> {
@@ -87,8 +87,8 @@ impl Handler for MasterPort {
         self.0.call(call)
     }
 
-    fn gathered(&self) {
-        self.0.gathered();
+    fn on_batch_end(&self) {
+        self.0.on_batch_end();
     }
 
     fn cluster_id(&self) -> Option<String> {

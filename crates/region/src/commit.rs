@@ -74,11 +74,13 @@ pub struct Commit {
     wait: Option<(Ticket, Level)>,
     /// The last write of others that the answer rests on.
     seen: Option<SeqId>,
+    /// What it has in the log's buffer is written when it is gone, whoever forgets it.
+    batch: Option<wal::Batch>,
 }
 
 impl Commit {
     pub(crate) fn new(mvcc: &Arc<Mvcc>, poison: &Arc<Poison>) -> Commit {
-        Commit { seq_ids: Vec::new(), mvcc: mvcc.clone(), poison: poison.clone(), wait: None, seen: None }
+        Commit { seq_ids: Vec::new(), mvcc: mvcc.clone(), poison: poison.clone(), wait: None, seen: None, batch: None }
     }
 
     /// Nothing was written, but the answer rests on writes up to `seen`, which `wait` covers: the log must have them, and
@@ -95,6 +97,11 @@ impl Commit {
             let level = self.wait.take().map_or(level, |(_, earlier)| earlier.max(level));
             self.wait = Some((ticket, level));
         }
+    }
+
+    /// Appends through it are written together, when the commit is waited for or handed on.
+    pub(crate) fn batch(&mut self, log: &Arc<wal::Log>) -> &mut wal::Batch {
+        self.batch.get_or_insert_with(|| log.batch())
     }
 
     /// The highest sequence id written; `None` when nothing was.
@@ -124,6 +131,8 @@ impl Commit {
     }
 
     fn finish(&mut self) {
+        // It is written, or waits for somebody who is.
+        self.leave_batch();
         let logged = self.wait.is_some();
         for seq_id in std::mem::take(&mut self.seq_ids) {
             self.mvcc.complete(seq_id, logged);
@@ -152,21 +161,22 @@ impl Commit {
     /// to the log is enough and the log is free; else from the thread that syncs the log. Keep it short.
     pub fn on_done(self, done: impl FnOnce(Result<()>) + Send + 'static) {
         let ticket = self.ticket().cloned();
-        self.on_done_quietly(done);
+        self.on_done_deferred(done);
         if let Some(ticket) = ticket {
-            ticket.push();
+            ticket.write_pending();
         }
     }
 
-    /// As [`Commit::on_done`], but the caller sees to it that the log goes on ([`wal::Log::push`]), for several writes at
-    /// once.
-    pub fn on_done_quietly(mut self, done: impl FnOnce(Result<()>) + Send + 'static) {
+    /// As [`Commit::on_done`], for several writes that are written together: the caller holds a [`wal::Batch`] of the log, or answers for a
+    /// later [`wal::Log::write_pending`].
+    pub fn on_done_deferred(mut self, done: impl FnOnce(Result<()>) + Send + 'static) {
+        self.leave_batch();
         match self.wait.clone() {
             None => {
                 self.finish();
                 done(Ok(()));
             }
-            Some((ticket, level)) => ticket.on_done_quietly(level, move |result| match result {
+            Some((ticket, level)) => ticket.on_done_deferred(level, move |result| match result {
                 Ok(()) => {
                     self.finish();
                     done(Ok(()));
@@ -179,6 +189,12 @@ impl Commit {
                     done(Err(RegionError::log(&region, failed.into())));
                 }
             }),
+        }
+    }
+
+    fn leave_batch(&mut self) {
+        if let Some(batch) = self.batch.take() {
+            batch.leave_pending();
         }
     }
 

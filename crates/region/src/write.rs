@@ -524,7 +524,7 @@ impl Region {
             let seq_id = self.mvcc().begin();
             (seq_id, self.wait_for_earlier(seq_id))
         } else {
-            self.log_entry(prepared, nonce, durability)?
+            self.log_entry(prepared, nonce, durability, commit)?
         };
         self.insert(&prepared.run, seq_id);
         self.mvcc().inserted(seq_id);
@@ -538,6 +538,7 @@ impl Region {
         prepared: &Prepared,
         nonce: Option<Nonce>,
         durability: Durability,
+        commit: &mut Commit,
     ) -> Result<(SeqId, Option<(Ticket, Level)>)> {
         let mut families: Vec<&[u8]> = Vec::with_capacity(self.stores.len().min(8));
         let mut scopes: Vec<ReplicationScope<&[u8]>> = Vec::new();
@@ -564,11 +565,11 @@ impl Region {
             )
         };
         let log = &self.env().log;
-        // For all others there is a commit, which somebody waits for.
+        // For all others there is a commit, and with it a batch.
         let appended = if durability == Durability::AsyncWal {
             log.append(&key, run, cells)
         } else {
-            log.append_quietly(&key, run, cells)
+            commit.batch(log).append(&key, run, cells)
         };
         let ticket = match appended {
             Ok(ticket) => ticket,

@@ -243,10 +243,10 @@ fn what_must_be_synced_is_not_seen_before_because_of_what_follows() {
             "an asynchronous write" => region.apply(&[with(Durability::AsyncWal)]).expect("applied").commit,
             _ => region.check_and_mutate(&r_is("old"), &[put("r", "f", "q", 3, "mine")], None).expect("checked").commit,
         };
-        second.on_done_quietly(|outcome| outcome.expect("synced"));
+        second.on_done_deferred(|outcome| outcome.expect("synced"));
         server.env.log.write_once().expect("written");
         assert_eq!(names(&scan(&region, &Scan::default(), 0)), ["r/f:q/1/Put=old"], "{follows}");
-        first.on_done_quietly(|outcome| outcome.expect("synced"));
+        first.on_done_deferred(|outcome| outcome.expect("synced"));
         server.env.log.sync_once().expect("synced");
         assert!(names(&scan(&region, &Scan::default(), 0)).contains(&"r/f:q/2/Put=new".to_owned()), "{follows}");
     }

@@ -359,7 +359,7 @@ fn look_for_room(server: &Arc<RegionServer>, watch: &mut LogWatch) {
 /// Rolls the log when it is time, archives what nobody needs, and flushes regions that hold too many files back.
 fn look_after_log(server: &Arc<RegionServer>, log: &wal::Log, due: bool, watch: &LogWatch) {
     // Entries that nobody waits for.
-    log.push();
+    log.write_pending();
     if (log.wants_roll() || due)
         && !log.is_stalled()
         && let Err(error) = log.roll()

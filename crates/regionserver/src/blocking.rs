@@ -53,12 +53,14 @@ pub(crate) struct Promiser<'a> {
     taken: Option<Responder>,
     /// Where it pauses, on a lane.
     pub pause: Option<&'a dyn PausePoint>,
+    /// Log entries of the call are written with those of others, at the end of a batch that somebody holds.
+    pub in_batch: bool,
 }
 
 impl<'a> Promiser<'a> {
     /// Nobody has taken the call on yet.
     pub(crate) fn new(call: &'a Call) -> Promiser<'a> {
-        Promiser { call, taken: None, pause: None }
+        Promiser { call, taken: None, pause: None, in_batch: call.is_in_batch() }
     }
 
     /// Whether work of `units` of effort may be done here.
@@ -102,10 +104,11 @@ pub(crate) fn large_on_lane(
         };
         // What asks for the runtime's timers finds them.
         let _entered = runtime.enter();
-        let mut promiser = Promiser { call: &call, taken: Some(responder), pause: Some(pause) };
+        // What it puts into the logs waits for nobody else's calls.
+        let batches = at.logs().map(wal::Log::batch);
+        let mut promiser = Promiser { call: &call, taken: Some(responder), pause: Some(pause), in_batch: true };
         let outcome = work(&at, &mut promiser).unwrap_or_else(Outcome::from);
-        // What it put into the log waits for nobody else's calls.
-        at.logs().into_iter().for_each(|log| log.push());
+        drop(batches);
         match outcome {
             Outcome::Promised => {}
             Outcome::Ready(result) => promiser.responder().answer(result),

@@ -78,6 +78,7 @@ pub struct Call {
     /// What the client attached to this call.
     pub attributes: Vec<pb::NameBytesPair>,
     pub(crate) inbox: Arc<Inbox>,
+    pub(crate) in_batch: bool,
 }
 
 impl Call {
@@ -104,6 +105,7 @@ impl Call {
             conn,
             attributes: Vec::new(),
             inbox,
+            in_batch: false,
         };
         (call, direct)
     }
@@ -111,6 +113,11 @@ impl Call {
     /// What it is estimated to take when it is decoded, beyond its own bytes.
     pub fn decoded_bytes(&self) -> usize {
         self.held_bytes.saturating_sub(self.size_bytes)
+    }
+
+    /// Whether [`Handler::on_batch_end`] follows soon when an answer is promised to it: what many calls share may wait until then.
+    pub fn is_in_batch(&self) -> bool {
+        self.in_batch
     }
 
     /// Takes it on to answer this call later, from any thread; the handler then returns [`Outcome::Promised`]. At most once.
@@ -302,9 +309,9 @@ pub trait Handler: Send + Sync + 'static {
     /// [`Outcome::Later`] or is [`Outcome::Promised`]. A panic is caught and becomes an exception of this call.
     fn call(&self, call: Call) -> Outcome;
 
-    /// Called on the connection's task after the calls that came together, if an answer was promised to any of them: what
-    /// these calls have in common (a group of log entries) may be done now. Must not block for long.
-    fn gathered(&self) {}
+    /// Called on the connection's task after the calls that came together ([`Call::is_in_batch`]), if an answer was promised to any of them:
+    /// what these calls have in common (a group of log entries) is to be done now. Must not block for long.
+    fn on_batch_end(&self) {}
 
     /// The cluster's id, for clients that ask before they log in; `None` while it is not known.
     fn cluster_id(&self) -> Option<String>;

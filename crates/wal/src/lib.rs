@@ -2,7 +2,7 @@
 //!
 //! Appenders copy their entry into a buffer under one short lock and get a [`Ticket`]; whoever syncs takes the whole buffer,
 //! writes and syncs it outside that lock, and all tickets in it are done. Nothing sleeps and nothing runs by
-//! itself: a waiter leads a group ([`Ticket::wait`]), whoever has appended writes it when no sync is due ([`Log::push`]), or the
+//! itself: a waiter leads a group ([`Ticket::wait`]), whoever has appended a [`Batch`] writes it when no sync is due ([`Log::write_pending`]), or the
 //! shell lends a thread ([`Log::run_syncer`]).
 //!
 //! Always true:
@@ -21,6 +21,7 @@
 //! `SequenceIdAccounting`, `ProtobufLogWriter`, `AbstractProtobufWALReader`, `WALCellCodec`, `WALSplitter`.
 
 mod accounting;
+mod batch;
 mod compress;
 mod dictionary;
 mod error;
@@ -40,6 +41,7 @@ mod ticket;
 mod writer;
 
 pub use accounting::SequenceIdAccounting;
+pub use batch::Batch;
 pub use error::{Error, Result, SyncFailed};
 pub use inherit::{Gathered, HoldBudget, Inheritance, InheritedEdit, ReadLog, gather};
 pub use key::{ClusterId, Entry, EntryKey, Key, ReplicationScope};

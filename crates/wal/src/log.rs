@@ -11,6 +11,7 @@ mod files;
 mod group;
 mod inherited;
 
+use crate::batch::Batch;
 use crate::key::{EntryKey, KeyParts, encode};
 use crate::seal::Follows;
 use crate::ticket::Done;
@@ -263,18 +264,19 @@ impl Log {
     /// # Errors
     /// [`Error::Busy`], [`Error::Full`]: not appended, to be tried again. [`Error::Failed`], [`Error::Closed`]: never again.
     pub fn append(self: &Arc<Self>, key: &EntryKey<'_>, run: &[u8], count: usize) -> Result<Ticket> {
-        let ticket = self.append_quietly(key, run, count)?;
+        let ticket = self.append_deferred(key, run, count)?;
         let mut state = self.state.lock();
         self.wake_syncer(&mut state);
         Ok(ticket)
     }
 
-    /// As [`Log::append`], but wakes nobody: the caller waits for the ticket, or registers what is to be done and calls [`Log::push`]
-    /// when it has no more to append. So entries that come together are written together.
-    ///
-    /// # Errors
-    /// As [`Log::append`].
-    pub fn append_quietly(self: &Arc<Self>, key: &EntryKey<'_>, run: &[u8], count: usize) -> Result<Ticket> {
+    /// Begins a batch: entries that are appended through it are written together.
+    pub fn batch(self: &Arc<Self>) -> Batch {
+        Batch::new(self)
+    }
+
+    /// As [`Log::append`], but wakes nobody: what [`Batch`] is for.
+    pub(crate) fn append_deferred(self: &Arc<Self>, key: &EntryKey<'_>, run: &[u8], count: usize) -> Result<Ticket> {
         debug_assert_eq!(cell::CellIter::over_checked(run, SeqId(0)).count(), count);
         let sealed = self.options.checksums;
         with_scratch(|scratch| {

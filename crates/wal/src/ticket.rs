@@ -64,7 +64,7 @@ impl Ticket {
     }
 
     /// Calls `done` once when the entry is safe at the log's own level or the log has failed: on this thread if that is so already or can be
-    /// had by a `write` ([`Log::push`]), else on the thread that syncs. Keep it short and wait for no ticket in it. Somebody must sync: a
+    /// had by a `write` ([`Log::write_pending`]), else on the thread that syncs. Keep it short and wait for no ticket in it. Somebody must sync: a
     /// syncer thread, a waiter, [`Log::sync_once`].
     pub fn on_done(&self, done: impl FnOnce(Result<(), SyncFailed>) + Send + 'static) {
         self.on_done_at(self.default_level(), done);
@@ -73,19 +73,19 @@ impl Ticket {
     /// As [`Ticket::on_done`] with a level.
     pub fn on_done_at(&self, level: Level, done: impl FnOnce(Result<(), SyncFailed>) + Send + 'static) {
         self.log.call_when_done(self.position, level, Box::new(done));
-        self.log.push();
+        self.log.write_pending();
     }
 
-    /// As [`Ticket::on_done_at`], but only registers `done`: the caller calls [`Log::push`] soon.
-    pub fn on_done_quietly(&self, level: Level, done: impl FnOnce(Result<(), SyncFailed>) + Send + 'static) {
+    /// As [`Ticket::on_done_at`], but only registers `done`: whoever holds the entry's [`crate::Batch`] sees to the write.
+    pub fn on_done_deferred(&self, level: Level, done: impl FnOnce(Result<(), SyncFailed>) + Send + 'static) {
         self.log.call_when_done(self.position, level, Box::new(done));
     }
 }
 
 impl Ticket {
-    /// [`Log::push`].
-    pub fn push(&self) {
-        self.log.push();
+    /// [`Log::write_pending`].
+    pub fn write_pending(&self) {
+        self.log.write_pending();
     }
 }
 

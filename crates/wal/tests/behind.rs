@@ -82,7 +82,7 @@ impl Appender for NotingAppender {
             // Somebody else, who leaves his entry to the one who writes.
             let log = self.volume.log.get().expect("a log that is written");
             let ticket = append(log, 2, b"during a write");
-            log.push();
+            log.write_pending();
             assert!(!ticket.is_done());
             self.volume.followers.lock().expect("no panic").push(ticket);
         }
@@ -93,7 +93,7 @@ impl Appender for NotingAppender {
         if self.inner.position() > 1 << 20 && self.volume.rolls.swap(false, SeqCst) {
             let log = self.volume.log.get().expect("a log that is rolled");
             let ticket = append(log, 2, b"meanwhile");
-            log.push();
+            log.write_pending();
             assert!(ticket.is_done(), "nobody is held up");
             let synced = append(log, 3, b"to be synced");
             let volume = self.volume.clone();
@@ -144,7 +144,10 @@ fn append_to(log: &Arc<Log>, seq: u64, value: &[u8]) -> basalt_wal::Result<Ticke
     };
     cells.push_spec(&spec, SeqId(0));
     let key = EntryKey::new(&region, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
-    log.append_quietly(&key, cells.bytes(), cells.len())
+    let mut batch = log.batch();
+    let appended = batch.append(&key, cells.bytes(), cells.len());
+    batch.leave_pending();
+    appended
 }
 
 fn scene(sync_mode: SyncMode, fails: bool) {
@@ -159,7 +162,7 @@ fn scene(sync_mode: SyncMode, fails: bool) {
         // Until there is a syncer nothing is pushed.
         let first = append(&log, 1, &vec![7; 2 << 20]);
         while !first.is_done() {
-            log.push();
+            log.write_pending();
             thread::yield_now();
         }
         while volume.behind.lock().expect("no panic").is_empty() {
@@ -219,13 +222,13 @@ fn entries_are_not_left_to_a_syncer_that_waits_for_writeback() {
         let syncer = scope.spawn(|| log.run_syncer());
         let first = append(&log, 1, &vec![7; 2 << 20]);
         while !first.is_done() || volume.behind.lock().expect("no panic").is_empty() {
-            log.push();
+            log.write_pending();
             thread::yield_now();
         }
         // The syncer is at its writeback until `slow` is let go.
         volume.to_follow.store(20, SeqCst);
         append(&log, 2, b"the first of many");
-        log.push();
+        log.write_pending();
         let followers = volume.followers.lock().expect("no panic");
         assert!(followers.len() == 20 && followers.iter().all(Ticket::is_done), "nobody would come for them");
         drop((slow, followers));

@@ -26,7 +26,10 @@ fn append(log: &Arc<Log>, writer: u64, number: u64) -> basalt_wal::Result<Ticket
     cells.push_spec(&spec, SeqId(0));
     let region: Arc<str> = Arc::from(format!("r{writer}"));
     let key = EntryKey::new(&region, "t", SeqId(number), TimestampMs(5), &[b"f"]);
-    log.append_quietly(&key, cells.bytes(), cells.len())
+    let mut batch = log.batch();
+    let appended = batch.append(&key, cells.bytes(), cells.len());
+    batch.leave_pending();
+    appended
 }
 
 /// Regions and ids in every log of the volume.
@@ -72,11 +75,11 @@ fn scene(sync_mode: SyncMode, rolls: bool, fault: Option<u64>) {
                         assert!(found(&left).contains(&mine), "{mine:?} was promised");
                     } else {
                         let told = told.clone();
-                        ticket.on_done_quietly(ticket.default_level(), move |outcome| {
+                        ticket.on_done_deferred(ticket.default_level(), move |outcome| {
                             outcome.expect("a log that can go on");
                             told.fetch_add(1, SeqCst);
                         });
-                        log.push();
+                        log.write_pending();
                     }
                 }
             })
@@ -133,7 +136,7 @@ fn what_is_synced_in_the_next_file_means_that_the_old_one_is() {
             thread::spawn(move || {
                 for number in 1..=4 {
                     let ticket = append(&log, 0, number).expect("room");
-                    log.push();
+                    log.write_pending();
                     if number % 2 == 0 {
                         ticket.wait_for(Level::Synced).expect("a log that can go on");
                         let left = found(&volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced));

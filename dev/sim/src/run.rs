@@ -400,7 +400,7 @@ impl Schedule {
                 }
             }
             // The calls so far came together over one connection.
-            45..=48 => life.service.gathered(),
+            45..=48 => life.service.on_batch_end(),
             49..=60 => {
                 for log in &life.logs {
                     // Who waits is told.

@@ -34,8 +34,8 @@ impl RegionService {
 
     /// All calls that came together over a connection were handed in: their log entries are written, in one piece if the
     /// log is free, else by whoever is at it.
-    pub fn gathered(&self) {
-        self.server.logs().into_iter().for_each(|log| log.push());
+    pub fn on_batch_end(&self) {
+        self.server.logs().into_iter().for_each(|log| log.write_pending());
     }
 
     /// Answers a call to ClientService or AdminService; methods of other services are unsupported.

@@ -130,8 +130,8 @@ pub(crate) async fn wait_for_clock(wait_ms: u64) {
     tokio::time::sleep(Duration::from_millis(wait_ms)).await;
 }
 
-/// Answers `call` when `commit` is settled: made visible when the log has done what its durability asks. The log goes on
-/// when all calls that came together are gathered.
+/// Answers `call` when `commit` is settled: made visible when the log has done what its durability asks. In a batch the log goes on at its
+/// end, else now.
 pub(super) fn promise(
     server: &Arc<RegionServer>,
     commit: Commit,
@@ -143,9 +143,14 @@ pub(super) fn promise(
         return Outcome::Ready(reply(Ok(())));
     }
     let (server, responder) = (server.clone(), promiser.responder());
-    commit.on_done_quietly(move |result| {
+    let done = move |result: Result<(), RegionError>| {
         responder.answer(reply(result.map_err(|error| exception_of(&server.judge(error)))));
-    });
+    };
+    if promiser.in_batch {
+        commit.on_done_deferred(done)
+    } else {
+        commit.on_done(done)
+    }
     Outcome::Promised
 }
 

@@ -141,8 +141,8 @@ struct Connection {
     inbox: Arc<Inbox>,
     /// Kept for its memory; empty between uses.
     answers: Vec<Answered>,
-    /// Answers were promised since the handler was last told that all calls at hand are gathered.
-    gathering: bool,
+    /// Answers were promised since the handler was last told of the end of a batch.
+    replies_pending: bool,
     /// No more requests are taken; the connection ends when the output has left.
     closing: bool,
     /// What of the input counts as queued: that of a request which has not come wholly, beyond what every connection has.
@@ -172,7 +172,7 @@ impl Connection {
             in_flight: 0,
             inbox: Inbox::new(shared.counters.clone(), shared.limits.ledger.clone(), shared.limits.max_unsent_bytes),
             answers: Vec::new(),
-            gathering: false,
+            replies_pending: false,
             closing: false,
             held_bytes: 0,
             owed_bytes: 0,
@@ -248,8 +248,8 @@ impl Connection {
             liveness.progress(Instant::now());
         }
         let input = self.take_requests()?;
-        if std::mem::take(&mut self.gathering) {
-            self.shared.handler.gathered();
+        if std::mem::take(&mut self.replies_pending) {
+            self.shared.handler.on_batch_end();
             self.take_answers();
         }
         let written = if self.output.is_empty() { 0 } else { self.output.send(&**writer, &self.shared.counters)? };
@@ -404,7 +404,7 @@ impl Connection {
         if self.inbox.promised() > promised {
             // Whatever came back, a panic even: the one who took the responder answers, and nobody else.
             self.in_flight += 1;
-            self.gathering = true;
+            self.replies_pending = true;
             return Ok(());
         }
         match outcome {
@@ -461,6 +461,7 @@ impl Connection {
             held_bytes,
             attributes: head.attributes,
             inbox: self.inbox.clone(),
+            in_batch: true,
         })
     }
 

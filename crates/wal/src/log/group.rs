@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Without syncs the operating system is asked to begin writing whenever so much has gathered, lest the sync at the file's end
 /// hold everybody up.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
-/// Groups that one call of [`Log::push`] writes before it leaves the others' entries to the syncer, if that has nothing else to do.
+/// Groups that one call of [`Log::write_pending`] writes before it leaves the others' entries to the syncer, if that has nothing else to do.
 const PUSHED_GROUPS: u32 = 4;
 /// Buffers that grew beyond it in a burst are not kept.
 const KEPT_BUFFER_BYTES: usize = 4 << 20;
@@ -44,7 +44,7 @@ impl Log {
         outcome
     }
 
-    /// Writes what waits, once, unless a sync is asked for, which comes first, or somebody is at the disk. What [`Log::push`] does, for
+    /// Writes what waits, once, unless a sync is asked for, which comes first, or somebody is at the disk. What [`Log::write_pending`] does, for
     /// who has no syncer thread and must not wait.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Log {
     /// the syncer thread goes on with it. Never syncs, except to a fresh file after a failure.
     ///
     /// Does nothing without a syncer thread: then it is the waiters who work.
-    pub fn push(&self) {
+    pub fn write_pending(&self) {
         for group in 0.. {
             {
                 let mut state = self.state.lock();
@@ -95,7 +95,7 @@ impl Log {
     }
 
     /// Syncs group after group as entries come, until the log is closed or fails: for a thread of the shell's. While it runs, nobody else
-    /// syncs and appends never touch the disk; what only has to be written is mostly written by those who wait for it ([`Log::push`]). At
+    /// syncs and appends never touch the disk; what only has to be written is mostly written by those who wait for it ([`Log::write_pending`]). At
     /// most one thread.
     ///
     /// # Errors

@@ -481,15 +481,15 @@ fn who_pushes_writes_on_its_own_thread_and_leaves_syncs_to_the_syncer() {
             let name = region("r");
             let key = EntryKey::new(&name, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
             let cells = run(b"v");
-            let ticket = log.append_quietly(&key, cells.bytes(), cells.len()).expect("append");
+            let ticket = log.append_deferred(&key, cells.bytes(), cells.len()).expect("append");
             let sender = sender.clone();
-            ticket.on_done_quietly(Level::Written, move |outcome| {
+            ticket.on_done_deferred(Level::Written, move |outcome| {
                 sender.send((std::thread::current().id(), outcome.is_ok())).expect("heard");
             });
             tickets.push(ticket);
         }
         assert!(receiver.try_recv().is_err(), "nobody has begun");
-        log.push();
+        log.write_pending();
         let here = std::thread::current().id();
         assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [(here, true); 3]);
         assert_eq!((log.stats().groups, log.stats().syncs), (1, 0));
@@ -523,14 +523,14 @@ fn the_answers_to_a_group_are_given_within_one_call_on_the_syncer() {
             let name = region("r");
             let key = EntryKey::new(&name, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
             let cells = run(b"v");
-            let ticket = log.append_quietly(&key, cells.bytes(), cells.len()).expect("append");
+            let ticket = log.append_deferred(&key, cells.bytes(), cells.len()).expect("append");
             let (sender, is_answering) = (sender.clone(), is_answering.clone());
-            ticket.on_done_quietly(Level::Synced, move |outcome| {
+            ticket.on_done_deferred(Level::Synced, move |outcome| {
                 sender.send((is_answering.load(SeqCst), outcome.is_ok())).expect("heard");
             });
         }
         drop(sender);
-        log.push();
+        log.write_pending();
         assert_eq!(receiver.iter().collect::<Vec<_>>(), [(true, true); 3]);
         log.close().expect("close");
         syncer.join().expect("the syncer").expect("it ends well");
@@ -559,11 +559,11 @@ fn no_entry_is_left_lying_when_many_push() {
                         for seq in 1..=400 {
                             let key = EntryKey::new(&name, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
                             let cells = run(b"v");
-                            let ticket = log.append_quietly(&key, cells.bytes(), cells.len()).expect("append");
+                            let ticket = log.append_deferred(&key, cells.bytes(), cells.len()).expect("append");
                             let level = if seq % 9 == 0 { Level::Synced } else { log.default_level() };
                             let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-                            ticket.on_done_quietly(level, move |outcome| sender.send(outcome).expect("heard"));
-                            log.push();
+                            ticket.on_done_deferred(level, move |outcome| sender.send(outcome).expect("heard"));
+                            log.write_pending();
                             let outcome = receiver.recv_timeout(std::time::Duration::from_secs(60));
                             outcome.expect("somebody does it").expect("and it succeeds");
                             assert!(ticket.is_done_at(level));
@@ -591,34 +591,68 @@ fn a_sync_waits_for_those_who_shared_the_last_one() {
         let name = region("r");
         let key = EntryKey::new(&name, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
         let cells = run(b"v");
-        let ticket = log.append_quietly(&key, cells.bytes(), cells.len()).expect("append");
+        let ticket = log.append_deferred(&key, cells.bytes(), cells.len()).expect("append");
         let sender = sender.clone();
-        ticket.on_done_quietly(Level::Synced, move |outcome| sender.send(outcome.is_ok()).expect("heard"));
+        ticket.on_done_deferred(Level::Synced, move |outcome| sender.send(outcome.is_ok()).expect("heard"));
     };
     std::thread::scope(|scope| {
         scope.spawn(|| log.run_syncer());
         until(|| log.state.lock().syncer_waits);
         write(1);
         write(2);
-        log.push();
+        log.write_pending();
         assert_eq!([receiver.recv(), receiver.recv()], [Ok(true), Ok(true)]);
         until(|| log.state.lock().syncer_waits);
         log.state.lock().gathering.sync_us = 1_000_000;
         write(3);
-        log.push();
+        log.write_pending();
         until(|| log.state.lock().gathering.waits_for == 2);
         assert!(receiver.try_recv().is_err(), "it waits");
         write(4);
-        log.push();
+        log.write_pending();
         assert_eq!([receiver.recv(), receiver.recv()], [Ok(true), Ok(true)]);
         assert_eq!((log.stats().syncs, log.stats().gathered), (2, 1));
         // The other does not come.
         until(|| log.state.lock().syncer_waits);
         log.state.lock().gathering.sync_us = 1_000;
         write(5);
-        log.push();
+        log.write_pending();
         assert_eq!(receiver.recv(), Ok(true));
         assert_eq!((log.stats().syncs, log.stats().gathered_in_vain), (3, 1));
         log.close().expect("close");
+    });
+}
+
+/// However the holder of a batch leaves, its entries are written, all in one group.
+#[test]
+fn a_batch_that_is_dropped_is_written() {
+    let volume = MemVolume::new();
+    let log = open(&volume, LogOptions { sync_mode: SyncMode::Written, ..LogOptions::default() });
+    std::thread::scope(|scope| {
+        let syncer = scope.spawn(|| log.run_syncer());
+        until(|| log.state.lock().syncer_waits);
+        let (name, cells) = (region("r"), run(b"v"));
+        let append = |batch: &mut crate::Batch, seq| {
+            let key = EntryKey::new(&name, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
+            batch.append(&key, cells.bytes(), cells.len()).expect("append")
+        };
+        let forgetful = || -> Result<(), &str> {
+            let mut batch = log.batch();
+            append(&mut batch, 1);
+            append(&mut batch, 2);
+            Err("it meets an error before it is done")
+        };
+        forgetful().expect_err("as it says");
+        assert_eq!((log.stats().groups, log.stats().owed_bytes), (1, 0));
+        // One that leaves its entries to a larger one.
+        let outer = log.batch();
+        let mut inner = log.batch();
+        let ticket = append(&mut inner, 3);
+        inner.leave_pending();
+        assert_eq!((log.stats().groups, ticket.is_done()), (1, false));
+        drop(outer);
+        assert_eq!((log.stats().groups, ticket.is_done()), (2, true));
+        log.close().expect("closed");
+        syncer.join().expect("no panic").expect("no failure");
     });
 }

@@ -111,7 +111,7 @@ impl Server {
                 _ => master.call(call),
             };
             let answering = tokio::spawn(direct.answer(outcome));
-            life.service.gathered();
+            life.service.on_batch_end();
             // What waits for a log, or for a procedure, gets some time; what does not end then is another's business.
             for _ in 0..50 {
                 if answering.is_finished() {
