@@ -144,6 +144,9 @@ impl<T: Value> SettingRow for Setting<T> {
     }
 }
 
+/// Keys that have another name since the last release, and that name. A row stays here for one release.
+const RENAMED: &[(&str, &str)] = &[("basalt.wal.gather.percent", "basalt.wal.group.commit.delay.percent")];
+
 /// Key-value settings as the operator gave them.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
@@ -151,9 +154,13 @@ pub struct Config {
 }
 
 impl Config {
-    /// Sets `key`; a later call wins.
+    /// Sets `key`; a later call wins. The name that a key had in the release before is taken for its new one, unless that is given too.
     pub fn set(&mut self, key: impl Into<String>, value: impl Into<String>) {
-        self.values.insert(key.into(), value.into());
+        let key = key.into();
+        match RENAMED.iter().find(|(former, _)| *former == key) {
+            Some((_, new)) => _ = self.values.entry((*new).to_owned()).or_insert_with(|| value.into()),
+            None => _ = self.values.insert(key, value.into()),
+        }
     }
 
     /// The raw text of `key`, if given.
@@ -200,6 +207,17 @@ mod tests {
 
     const FLUSH: Setting<u64> =
         Setting { key: "hbase.hregion.memstore.flush.size", default: 128, min: 1, max: 1000, unit: "bytes", doc: "" };
+
+    #[test]
+    fn a_key_is_known_by_its_former_name_too() {
+        let (former, new) = RENAMED[0];
+        let mut config = Config::default();
+        config.set(former, "7");
+        assert_eq!((config.text(new), config.text(former)), (Some("7"), None));
+        config.set(new, "8");
+        config.set(former, "9");
+        assert_eq!(config.text(new), Some("8"), "the new name wins");
+    }
 
     #[test]
     fn a_value_out_of_bounds_is_refused_aloud() {

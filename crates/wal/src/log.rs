@@ -10,21 +10,23 @@
 mod files;
 mod group;
 mod inherited;
+mod state;
 
 use crate::batch::Batch;
 use crate::key::{EntryKey, KeyParts, encode};
-use crate::seal::Follows;
 use crate::ticket::Done;
 use crate::{Error, Level, LogOptions, Result, SequenceIdAccounting, SyncFailed, SyncMode, Ticket, header, seal};
 use base::metrics::{Histogram, Unit};
 use base::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use base::sync::{Condvar, Mutex, MutexGuard};
 use base::{Clock, SeqId};
-use fs::{Appender, FilePath, Volume};
+use fs::{FilePath, Volume};
 #[cfg(not(shuttle))]
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
+
+use state::{ClosedFile, Disk, GroupState, Health, OpenFile, Predecessor, Ready, State, Syncer};
 
 pub use files::{LogFile, RegionToFlush, Rolled};
 pub use inherited::Inherited;
@@ -59,77 +61,6 @@ pub struct Log {
     used_ids: Mutex<HashMap<Arc<str>, SeqId>>,
 }
 
-struct State {
-    /// Entries that nobody has begun to write.
-    buffer: Vec<u8>,
-    /// Position after the last entry.
-    appended: u64,
-    /// All before is handed to the operating system.
-    written: u64,
-    /// All before is on the disk.
-    synced: u64,
-    /// All before must be synced even if the mode is [`SyncMode::Written`].
-    sync_demanded: u64,
-    /// Position where the file begins that the buffer goes to.
-    file_start: u64,
-    calls: Vec<(u64, Level, Done)>,
-    accounting: SequenceIdAccounting,
-    /// Files before the current one, oldest first.
-    closed_files: Vec<ClosedFile>,
-    /// The current file's name.
-    current: Option<FilePath>,
-    /// Set when the disk is full, until a sync succeeds.
-    stalled: Option<SyncFailed>,
-    failed: Option<SyncFailed>,
-    closed: bool,
-    has_syncer: bool,
-    syncer_waits: bool,
-    /// The file before the current one has promised entries that are not on the disk. It is being synced; no sync counts before that ends.
-    old_file_waits: bool,
-    /// That file, from the moment on when entries are made for the next one: they say that they count only if it is whole.
-    follows: Option<Follows>,
-    gathering: group::Gathering,
-    /// For the syncer to do when it has time: what makes a later sync short.
-    behind: Vec<fs::Behind>,
-    stats: LogStats,
-}
-
-/// A file that gets no more entries.
-struct ClosedFile {
-    path: FilePath,
-    len_bytes: u64,
-    highest: BTreeMap<Arc<str>, SeqId>,
-}
-
-/// What the one who writes holds.
-struct Disk {
-    file: Option<OpenFile>,
-    /// Entries being written and synced: kept until they are safe, to be moved when they are not.
-    group: Vec<u8>,
-    /// Position before and after the group.
-    group_start: u64,
-    group_end: u64,
-    /// Whether the appender has the group's bytes.
-    handed_over: bool,
-    /// The group's entries were meant for a file that is gone.
-    homeless: bool,
-    /// A file that follows the current one as soon as the group is settled, and what ends there.
-    next: Option<OpenFile>,
-    cut: Option<files::Cut>,
-    /// Position up to which the operating system was asked to begin writing.
-    written_behind: u64,
-    /// Who has to be told when the disk is let go.
-    ready: Vec<Ready>,
-}
-
-/// What is to be called, and what with.
-type Ready = (Done, std::result::Result<(), SyncFailed>);
-
-struct OpenFile {
-    path: FilePath,
-    appender: Box<dyn Appender>,
-}
-
 /// Counters since the log was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogStats {
@@ -146,9 +77,9 @@ pub struct LogStats {
     /// The longest of them.
     pub max_sync_us: u64,
     /// Times the log's thread waited for writers to share a sync, and those it waited for all came.
-    pub gathered: u64,
+    pub commit_delays: u64,
     /// Those it waited for did not all come.
-    pub gathered_in_vain: u64,
+    pub commit_delays_in_vain: u64,
     /// Times the log moved to a fresh file because of a failed write or sync.
     pub rescues: u64,
     /// Files begun.
@@ -194,40 +125,6 @@ impl Log {
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<Log>> {
         let header_len = header::encode(options.checksums).len() as u64;
-        let state = State {
-            buffer: Vec::new(),
-            appended: 0,
-            written: 0,
-            synced: 0,
-            sync_demanded: 0,
-            file_start: 0,
-            calls: Vec::new(),
-            accounting: SequenceIdAccounting::default(),
-            closed_files: Vec::new(),
-            current: None,
-            stalled: None,
-            failed: None,
-            closed: false,
-            has_syncer: false,
-            syncer_waits: false,
-            old_file_waits: false,
-            follows: None,
-            gathering: group::Gathering::default(),
-            behind: Vec::new(),
-            stats: LogStats::default(),
-        };
-        let disk = Disk {
-            file: None,
-            group: Vec::new(),
-            group_start: 0,
-            group_end: 0,
-            handed_over: false,
-            homeless: false,
-            next: None,
-            cut: None,
-            written_behind: 0,
-            ready: Vec::new(),
-        };
         let log = Arc::new(Log {
             volume,
             dir,
@@ -237,11 +134,11 @@ impl Log {
             header_len,
             written: AtomicU64::new(0),
             synced: AtomicU64::new(0),
-            state: Mutex::new(state),
+            state: Mutex::new(State::default()),
             progress: Condvar::new(),
             work: Condvar::new(),
             roll_wanted: Condvar::new(),
-            disk: Mutex::new(disk),
+            disk: Mutex::new(Disk::default()),
             sync_times: Histogram::new(Unit::Micros),
             roll: Mutex::new(()),
             last_file_ms: AtomicI64::new(0),
@@ -288,7 +185,7 @@ impl Log {
             state.buffer.extend_from_slice(head);
             if sealed {
                 let offset = self.offset(&state, state.appended);
-                let synced = match state.follows {
+                let synced = match state.predecessor.named() {
                     Some(follows) => follows.encode(),
                     None => self.offset(&state, state.synced),
                 };
@@ -310,21 +207,18 @@ impl Log {
     fn room_for(&self, len: usize) -> Result<MutexGuard<'_, State>> {
         loop {
             let state = self.state.lock();
-            if let Some(failed) = &state.failed {
-                return Err(failed.clone().into());
-            }
-            if state.closed {
-                return Err(Error::Closed { dir: self.dir.clone() });
-            }
             let waiting_bytes = state.appended - self.safe(&state);
-            if state.stalled.is_some() {
-                return Err(Error::Full { waiting_bytes });
+            match &state.health {
+                Health::Ok => {}
+                Health::Stalled(_) => return Err(Error::Full { waiting_bytes }),
+                Health::Failed(failed) => return Err(failed.clone().into()),
+                Health::Closed => return Err(Error::Closed { dir: self.dir.clone() }),
             }
             // An entry larger than the limit may go alone.
             if waiting_bytes == 0 || waiting_bytes + len as u64 <= self.options.max_waiting_bytes {
                 return Ok(state);
             }
-            if state.has_syncer {
+            if state.syncer != Syncer::Absent {
                 return Err(Error::Busy { waiting_bytes, limit_bytes: self.options.max_waiting_bytes });
             }
             let end = state.appended;
@@ -367,13 +261,13 @@ impl Log {
             if self.reached(position, level) {
                 return Ok(());
             }
-            if let Some(failed) = state.failed.clone() {
-                return Err(failed);
+            if let Health::Failed(failed) = &state.health {
+                return Err(failed.clone());
             }
             self.demand(&mut state, position, level);
-            if state.has_syncer {
-                if let Some(stalled) = state.stalled.clone() {
-                    return Err(stalled);
+            if state.syncer != Syncer::Absent {
+                if let Health::Stalled(stalled) = &state.health {
+                    return Err(stalled.clone());
                 }
                 if self.needs_sync(&state) {
                     self.wake_syncer(&mut state);
@@ -383,7 +277,7 @@ impl Log {
             }
             match self.disk.try_lock() {
                 Some(mut disk) => {
-                    let may_sync = !state.has_syncer;
+                    let may_sync = state.syncer == Syncer::Absent;
                     drop(state);
                     // What went wrong is in the state, for all who wait.
                     let outcome = self.sync_group(&mut disk, may_sync);
@@ -407,19 +301,19 @@ impl Log {
 
     /// To be called when there is work that this thread leaves to the syncer.
     fn wake_syncer(&self, state: &mut State) {
-        // While it gathers, it is woken once.
-        if state.syncer_waits && state.calls.len() >= state.gathering.waits_for {
-            state.syncer_waits = false;
+        // While it holds a sync back, it is woken once.
+        if state.syncer == Syncer::Waiting && state.calls.len() >= state.commit_delay.waits_for {
+            state.syncer = Syncer::Busy;
             self.work.notify_one();
         }
     }
 
     pub(crate) fn call_when_done(&self, position: u64, level: Level, done: Done) {
         let mut state = self.state.lock();
-        let outcome = match &state.failed {
+        let outcome = match &state.health {
             _ if self.reached(position, level) => Ok(()),
-            Some(failed) => Err(failed.clone()),
-            None => {
+            Health::Failed(failed) => Err(failed.clone()),
+            _ => {
                 self.demand(&mut state, position, level);
                 state.calls.push((position, level, done));
                 return;
@@ -453,12 +347,12 @@ impl Log {
 
     /// Why the log has failed for good, when it has; the server must stop.
     pub fn failure(&self) -> Option<SyncFailed> {
-        self.state.lock().failed.clone()
+        self.state.lock().health.failure().cloned()
     }
 
     /// Whether the log waits for room on a full disk. [`Log::sync_once`] tries again; call it now and then.
     pub fn is_stalled(&self) -> bool {
-        self.state.lock().stalled.is_some()
+        matches!(self.state.lock().health, Health::Stalled(_))
     }
 
     /// A flush of these families begins; the region's updates are blocked meanwhile. Returns the lowest unflushed id of the

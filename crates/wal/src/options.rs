@@ -26,7 +26,7 @@ pub struct LogOptions {
     /// Bytes appended and not synced beyond which appends are refused.
     pub max_waiting_bytes: u64,
     /// How long the log's thread waits for writers before a sync, at most, in percent of what the last one took.
-    pub gather_percent: u32,
+    pub commit_delay_percent: u32,
     /// Whether entries carry checksums.
     pub checksums: bool,
     /// Follows the server's name in file names: "" or ".meta" (`server.meta.<ms>.meta`).
@@ -58,7 +58,7 @@ impl LogOptions {
             roll_size_bytes: (block_size_bytes as f64 * config.get(&settings::ROLL_MULTIPLIER)) as u64,
             max_logs: config.get(&settings::MAX_LOGS) as usize,
             max_waiting_bytes: config.get(&settings::MAX_WAITING_BYTES),
-            gather_percent: config.get(&settings::GATHER_PERCENT),
+            commit_delay_percent: config.get(&settings::COMMIT_DELAY_PERCENT),
             checksums: config.get(&settings::CHECKSUMS),
             kind: "",
             archive_dir: FilePath::new("oldWALs"),

@@ -53,8 +53,8 @@ pub const MAX_WAITING_BYTES: Setting<u64> = Setting {
           disk and costs memory.",
 };
 /// How long a sync waits for those who will want the next.
-pub const GATHER_PERCENT: Setting<u32> = Setting {
-    key: "basalt.wal.gather.percent",
+pub const COMMIT_DELAY_PERCENT: Setting<u32> = Setting {
+    key: "basalt.wal.group.commit.delay.percent",
     default: 100,
     min: 0,
     max: 1000,
@@ -76,4 +76,4 @@ pub const CHECKSUMS: Setting<bool> = Setting {
 
 /// Every row.
 pub const ALL: &[&dyn SettingRow] =
-    &[&BLOCK_SIZE, &ROLL_MULTIPLIER, &MAX_LOGS, &HSYNC, &MAX_WAITING_BYTES, &GATHER_PERCENT, &CHECKSUMS];
+    &[&BLOCK_SIZE, &ROLL_MULTIPLIER, &MAX_LOGS, &HSYNC, &MAX_WAITING_BYTES, &COMMIT_DELAY_PERCENT, &CHECKSUMS];

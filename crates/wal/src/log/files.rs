@@ -1,7 +1,7 @@
 //! The log's files: made, rolled, closed, archived. Follows `AbstractFSWAL#rollWriter`, `#cleanOldLogs`, `#findRegionsToForceFlush`.
 
 use super::group::take_calls;
-use super::{ClosedFile, Disk, Log, OpenFile, Ready, State};
+use super::{ClosedFile, Disk, Health, Log, OpenFile, Predecessor, Ready, State};
 use crate::seal::Follows;
 use crate::{Error, Level, Result, SyncMode, header, order};
 use base::SeqId;
@@ -56,7 +56,7 @@ struct Changed {
     old_path: FilePath,
     /// The file, when it can be ended in order.
     old: Option<OpenFile>,
-    /// Up to this position it is still to be synced; until then [`State::old_file_waits`].
+    /// Up to this position it is still to be synced; until then it is [`Predecessor::Syncing`].
     sync_to: Option<u64>,
 }
 
@@ -110,7 +110,7 @@ impl Log {
     pub fn wait_roll_wanted(&self) -> bool {
         let mut state = self.state.lock();
         loop {
-            if state.closed || state.failed.is_some() {
+            if state.health.is_over() {
                 return false;
             }
             if self.file_len(&state) >= self.options.roll_size_bytes {
@@ -177,10 +177,7 @@ impl Log {
             if let Err(error) = self.check_open(&state) {
                 return Err((error, Some(new)));
             }
-            std::mem::swap(&mut disk.group, &mut state.buffer);
-            disk.group_start = disk.group_end;
-            disk.group_end = state.appended;
-            disk.handed_over = false;
+            disk.take_group(&mut state);
             let len_bytes = self.offset(&state, state.appended);
             disk.cut = Some(Cut { highest: state.accounting.take_highest(), len_bytes });
             // From here on entries are made for the new file.
@@ -188,9 +185,9 @@ impl Log {
             // Entries are promised as written that are not on the disk: what comes next need not wait for them. If there are none, a failed
             // sync still finds all that matters in the group, for the new file.
             if self.options.sync_mode == SyncMode::Written && state.synced < disk.group_start {
-                state.follows = self.follows(&state, len_bytes);
+                state.predecessor = self.follows(&state, len_bytes).map_or(Predecessor::Durable, Predecessor::Named);
             }
-            state.follows.is_some()
+            state.predecessor.named().is_some()
         };
         let old_path = disk.file.as_ref().map_or_else(FilePath::root, |file| file.path.clone());
         disk.next = Some(new);
@@ -201,7 +198,11 @@ impl Log {
         let old = self.take_next(disk);
         let sync_to = if syncs_later && old.is_some() { Some(disk.group_end) } else { None };
         // While the disk is held nobody syncs.
-        self.state.lock().old_file_waits = sync_to.is_some();
+        let mut state = self.state.lock();
+        if let (Some(follows), Some(_)) = (state.predecessor.named(), sync_to) {
+            state.predecessor = Predecessor::Syncing(follows);
+        }
+        drop(state);
         Ok(Changed { old_path, old, sync_to })
     }
 
@@ -227,7 +228,7 @@ impl Log {
             let calls = take_calls(&mut state, position, Level::Synced);
             disk.ready.extend(calls.into_iter().map(|done| (done, Ok(()))));
         }
-        self.state.lock().follows = None;
+        self.state.lock().predecessor = Predecessor::Durable;
         finish(old);
         Ok(())
     }
@@ -238,19 +239,19 @@ impl Log {
         let outcome = if base::inject!("wal.roll.sync-skipped") { Ok(()) } else { old.appender.sync() };
         let took_us = self.clock.monotonic_us().saturating_sub(start_us);
         let mut state = self.state.lock();
-        state.old_file_waits = false;
         let (outcome, ready) = match outcome {
             Ok(()) => {
                 state.stats.count_sync(took_us);
                 self.sync_times.record(took_us);
                 state.synced = position;
-                state.follows = None;
+                state.predecessor = Predecessor::Durable;
                 self.synced.store(position, Ordering::Release);
                 let calls = take_calls(&mut state, position, Level::Synced);
                 (Ok(()), calls.into_iter().map(|done| (done, Ok(()))).collect())
             }
             // Only recovery knows what is left of what was promised.
             Err(error) => {
+                state.predecessor = state.predecessor.named().map_or(Predecessor::Durable, Predecessor::Named);
                 let (failed, ready) = self.fail_all(&mut state, &error.into());
                 (Err(failed), ready)
             }
@@ -273,13 +274,11 @@ impl Log {
     }
 
     fn check_open(&self, state: &State) -> Result<()> {
-        if let Some(failed) = &state.failed {
-            return Err(failed.clone().into());
+        match &state.health {
+            Health::Failed(failed) => Err(failed.clone().into()),
+            Health::Closed => Err(Error::Closed { dir: self.dir.clone() }),
+            Health::Ok | Health::Stalled(_) => Ok(()),
         }
-        if state.closed {
-            return Err(Error::Closed { dir: self.dir.clone() });
-        }
-        Ok(())
     }
 
     /// Makes all durable and ends the last file with a trailer. Appends are refused from here on, a syncer thread returns. May
@@ -291,7 +290,9 @@ impl Log {
         let _one_at_a_time = self.roll.lock();
         {
             let mut state = self.state.lock();
-            state.closed = true;
+            if state.health.failure().is_none() {
+                state.health = Health::Closed;
+            }
             state.sync_demanded = state.appended;
         }
         self.work.notify_all();

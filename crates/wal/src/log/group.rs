@@ -1,6 +1,6 @@
 //! Group commit, and what happens when it fails.
 
-use super::{Disk, Log, Ready, State};
+use super::{Disk, GroupState, Health, Log, Predecessor, Ready, State, Syncer};
 use crate::{Error, Level, Result, SyncFailed, SyncMode, seal};
 use base::sync::MutexGuard;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ const KEPT_BUFFER_BYTES: usize = 4 << 20;
 
 /// What is known of the writers that wait for syncs, who are likely to come again when they are answered.
 #[derive(Debug, Default)]
-pub(super) struct Gathering {
-    /// The syncer, while it gathers, is not to be woken for fewer.
+pub(super) struct CommitDelay {
+    /// The syncer, while it holds a sync back, is not to be woken for fewer.
     pub waits_for: usize,
     /// Who waited for the last sync or came during it.
     expected: usize,
@@ -65,12 +65,12 @@ impl Log {
         for group in 0.. {
             {
                 let mut state = self.state.lock();
-                let idle = state.failed.is_some() || state.stalled.is_some() || !self.has_work(&state);
-                if idle || !state.has_syncer {
+                let is_out = matches!(state.health, Health::Failed(_) | Health::Stalled(_));
+                if is_out || !self.has_work(&state) || state.syncer == Syncer::Absent {
                     return;
                 }
                 // One that sees to something else, writeback that the disk has no time for, comes back who knows when.
-                let syncer_takes_over = group >= PUSHED_GROUPS && state.syncer_waits;
+                let syncer_takes_over = group >= PUSHED_GROUPS && state.syncer == Syncer::Waiting;
                 if self.needs_sync(&state) || syncer_takes_over {
                     self.wake_syncer(&mut state);
                     return;
@@ -89,7 +89,7 @@ impl Log {
     /// Wakes the syncer if there is something for it to do.
     fn wake_for_work(&self) {
         let mut state = self.state.lock();
-        if state.stalled.is_none() && self.has_work(&state) {
+        if !matches!(state.health, Health::Stalled(_)) && self.has_work(&state) {
             self.wake_syncer(&mut state);
         }
     }
@@ -112,11 +112,11 @@ impl Log {
     pub fn run_syncer_answering(&self, answering: impl Fn(&mut dyn FnMut())) -> Result<()> {
         {
             let mut state = self.state.lock();
-            assert!(!state.has_syncer, "one syncer thread is enough");
-            state.has_syncer = true;
+            assert!(state.syncer == Syncer::Absent, "one syncer thread is enough");
+            state.syncer = Syncer::Busy;
         }
         let outcome = self.syncer_loop(&answering);
-        self.state.lock().has_syncer = false;
+        self.state.lock().syncer = Syncer::Absent;
         // Those who wait may have to do it themselves.
         self.progress.notify_all();
         outcome
@@ -127,18 +127,18 @@ impl Log {
             let behind = {
                 let mut state = self.state.lock();
                 loop {
-                    if let Some(failed) = &state.failed {
-                        return Err(failed.clone().into());
+                    match &state.health {
+                        Health::Failed(failed) => return Err(failed.clone().into()),
+                        Health::Closed => return Ok(()),
+                        Health::Ok | Health::Stalled(_) => {}
                     }
-                    if state.closed {
-                        return Ok(());
-                    }
-                    if !state.behind.is_empty() || (state.stalled.is_none() && self.has_work(&state)) {
+                    let has_work = matches!(state.health, Health::Ok) && self.has_work(&state);
+                    if !state.behind.is_empty() || has_work {
                         break std::mem::take(&mut state.behind);
                     }
-                    state.syncer_waits = true;
+                    state.syncer = Syncer::Waiting;
                     self.work.wait(&mut state);
-                    state.syncer_waits = false;
+                    state.syncer = Syncer::Busy;
                 }
             };
             if !behind.is_empty() {
@@ -146,7 +146,7 @@ impl Log {
                 // Who waits for a sync is told of in the state; others write for themselves.
                 continue;
             }
-            self.gather();
+            self.delay_commit();
             let mut disk = self.disk.lock();
             let outcome = self.sync_group(&mut disk, true);
             let mut ready = self.next_at_disk(disk, true);
@@ -164,41 +164,41 @@ impl Log {
 
     /// Waits until as many wait for the next sync as shared the last one or came during it, a bounded time. Who was answered a moment ago is on his
     /// way; without him the groups fall into halves, each of which waits for the other's sync too.
-    fn gather(&self) {
+    fn delay_commit(&self) {
         let mut state = self.state.lock();
-        let limit_us = state.gathering.sync_us * u64::from(self.options.gather_percent) / 100;
-        let expected = state.gathering.expected;
+        let limit_us = state.commit_delay.sync_us * u64::from(self.options.commit_delay_percent) / 100;
+        let expected = state.commit_delay.expected;
         let waiting = state.calls.len();
         if limit_us == 0 || waiting == 0 || waiting >= expected || !self.needs_sync(&state) {
             return;
         }
-        if state.gathering.skips > 0 {
-            state.gathering.skips -= 1;
+        if state.commit_delay.skips > 0 {
+            state.commit_delay.skips -= 1;
             return;
         }
         let start_us = self.clock.monotonic_us();
-        state.gathering.waits_for = expected;
-        while state.calls.len() < expected && state.failed.is_none() && !state.closed {
+        state.commit_delay.waits_for = expected;
+        while state.calls.len() < expected && !state.health.is_over() {
             let waited_us = self.clock.monotonic_us().saturating_sub(start_us);
             if waited_us >= limit_us {
                 break;
             }
-            state.syncer_waits = true;
+            state.syncer = Syncer::Waiting;
             let outcome = self.work.wait_for(&mut state, Duration::from_micros(limit_us - waited_us));
-            state.syncer_waits = false;
+            state.syncer = Syncer::Busy;
             if outcome.timed_out() {
                 break;
             }
         }
-        state.gathering.waits_for = 0;
+        state.commit_delay.waits_for = 0;
         if state.calls.len() >= expected {
-            state.stats.gathered += 1;
-            state.gathering.in_vain = 0;
+            state.stats.commit_delays += 1;
+            state.commit_delay.in_vain = 0;
         } else {
-            state.stats.gathered_in_vain += 1;
-            let in_vain = (state.gathering.in_vain + 1).min(MOST_IN_VAIN);
-            state.gathering.in_vain = in_vain;
-            state.gathering.skips = (1 << in_vain) - 1;
+            state.stats.commit_delays_in_vain += 1;
+            let in_vain = (state.commit_delay.in_vain + 1).min(MOST_IN_VAIN);
+            state.commit_delay.in_vain = in_vain;
+            state.commit_delay.skips = (1 << in_vain) - 1;
         }
     }
 
@@ -243,10 +243,10 @@ impl Log {
         let sync = {
             let mut state = self.state.lock();
             // Whoever rolls needs no disk to end this.
-            while may_sync && state.old_file_waits && self.needs_sync(&state) {
+            while may_sync && state.predecessor.is_syncing() && self.needs_sync(&state) {
                 self.progress.wait(&mut state);
             }
-            if let Some(failed) = &state.failed {
+            if let Health::Failed(failed) = &state.health {
                 return Err(failed.clone().into());
             }
             if !may_sync && self.needs_sync(&state) {
@@ -262,13 +262,10 @@ impl Log {
                 }
                 if !self.has_work(&state) {
                     // A roll met the full disk and nothing waits: only the next entry can tell whether there is room again.
-                    state.stalled = None;
+                    state.health.unstall();
                     return Ok(());
                 }
-                std::mem::swap(&mut disk.group, &mut state.buffer);
-                disk.group_start = disk.group_end;
-                disk.group_end = state.appended;
-                disk.handed_over = false;
+                disk.take_group(&mut state);
             }
             // A demand that came since the first look is met by the next group.
             may_sync && self.needs_sync(&state)
@@ -280,8 +277,8 @@ impl Log {
     pub(super) fn settle(&self, disk: &mut Disk, sync: bool) -> Result<()> {
         // The second failure in a row is for good.
         for attempt in 0..2 {
-            if disk.homeless
-                && let Err(error) = self.rehouse(disk)
+            if disk.group_state == GroupState::Orphaned
+                && let Err(error) = self.move_group_to_new_file(disk)
             {
                 return Err(if error.is_full() { self.stall(&error) } else { self.fail(disk, &error) });
             }
@@ -301,14 +298,14 @@ impl Log {
                 // Written and promised as written, but no longer in memory: only recovery knows what is left of it.
                 return Err(self.fail(disk, &error));
             }
-            disk.homeless = true;
+            disk.group_state = GroupState::Orphaned;
         }
         unreachable!("the loop ends by its second round")
     }
 
     fn write_and_sync(&self, disk: &mut Disk, sync: bool) -> std::result::Result<(), Trouble> {
-        let file = disk.file.as_mut().expect("a group has a home here");
-        if !disk.handed_over {
+        let file = disk.file.as_mut().expect("a group that is not orphaned has a file");
+        if disk.group_state != GroupState::Written {
             let before = file.appender.position();
             debug_assert!(
                 !self.options.checksums || seal::holds(&disk.group, before),
@@ -316,7 +313,9 @@ impl Log {
                 file.path
             );
             let outcome = file.appender.append(&disk.group);
-            disk.handed_over = file.appender.position() > before || disk.group.is_empty();
+            if file.appender.position() > before || disk.group.is_empty() {
+                disk.group_state = GroupState::Written;
+            }
             outcome.map_err(Trouble::of_write)?;
         }
         file.appender.flush().map_err(Trouble::of_write)?;
@@ -351,8 +350,8 @@ impl Log {
             self.leave_to_syncer(&mut state, &mut behind);
             state.stats.count_sync(took_us);
             self.sync_times.record(took_us);
-            // Under shuttle there is no time; it gathers all the same.
-            state.gathering.sync_us = if cfg!(shuttle) { 1 } else { took_us };
+            // Under shuttle there is no time; it is delayed all the same.
+            state.commit_delay.sync_us = if cfg!(shuttle) { 1 } else { took_us };
         }
         behind.into_iter().for_each(|work| work());
         Ok(())
@@ -360,7 +359,7 @@ impl Log {
 
     /// Takes what the syncer thread, if there is one, can do when it has answered.
     fn leave_to_syncer(&self, state: &mut State, behind: &mut Option<fs::Behind>) {
-        if state.has_syncer
+        if state.syncer != Syncer::Absent
             && let Some(work) = behind.take()
         {
             state.behind.push(work);
@@ -371,19 +370,20 @@ impl Log {
     fn finish_group(&self, disk: &mut Disk, sync: bool) {
         let end = disk.group_end;
         disk.group.clear();
+        disk.group_state = GroupState::Empty;
         if disk.group.capacity() > KEPT_BUFFER_BYTES {
             disk.group = Vec::new();
         }
         let mut state = self.state.lock();
         state.stats.groups += 1;
-        state.stalled = None;
+        state.health.unstall();
         if sync {
             state.synced = end;
             self.synced.store(end, Ordering::Release);
         }
         let calls = take_calls(&mut state, end, if sync { Level::Synced } else { Level::Written });
         if sync {
-            state.gathering.expected = calls.len() + state.calls.len();
+            state.commit_delay.expected = calls.len() + state.calls.len();
         }
         let wants_roll = self.file_len(&state) >= self.options.roll_size_bytes;
         drop(state);
@@ -395,7 +395,7 @@ impl Log {
     }
 
     /// Gives the group a fresh file. The one before keeps what was synced; nobody writes to it again.
-    fn rehouse(&self, disk: &mut Disk) -> Result<()> {
+    fn move_group_to_new_file(&self, disk: &mut Disk) -> Result<()> {
         if let Some(old) = disk.file.take() {
             let mut state = self.state.lock();
             let mut len_bytes = self.offset(&state, disk.group_start);
@@ -420,7 +420,7 @@ impl Log {
         state.current = Some(file.path.clone());
         state.file_start = disk.group_start;
         // Had it not been on the disk up to here, the log would have failed.
-        state.follows = None;
+        state.predecessor = Predecessor::Durable;
         if self.options.checksums {
             // The entries say where they stand, and now stand elsewhere. Those in the buffer follow those of the group.
             seal::reseal(&mut disk.group, self.header_len, self.header_len);
@@ -429,13 +429,13 @@ impl Log {
         }
         drop(state);
         disk.file = Some(file);
-        (disk.homeless, disk.handed_over) = (false, false);
+        disk.group_state = GroupState::Buffered;
         Ok(())
     }
 
     fn stall(&self, error: &Error) -> Error {
         let stalled = SyncFailed::disk_full(error.to_string());
-        self.state.lock().stalled = Some(stalled.clone());
+        self.state.lock().health.stall(stalled.clone());
         self.progress.notify_all();
         stalled.into()
     }
@@ -451,7 +451,7 @@ impl Log {
     /// of progress.
     pub(super) fn fail_all(&self, state: &mut State, error: &Error) -> (Error, Vec<Ready>) {
         let failed = SyncFailed::new(Arc::<str>::from(error.to_string()));
-        state.failed = Some(failed.clone());
+        state.health = Health::Failed(failed.clone());
         let calls = std::mem::take(&mut state.calls);
         self.work.notify_all();
         self.roll_wanted.notify_all();

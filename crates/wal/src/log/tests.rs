@@ -1,3 +1,4 @@
+use super::Syncer;
 use crate::{EntryKey, Error, Level, Log, LogOptions, Reader, SyncMode};
 use base::{ManualClock, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
@@ -474,7 +475,7 @@ fn who_pushes_writes_on_its_own_thread_and_leaves_syncs_to_the_syncer() {
     let log = open(&volume, LogOptions { sync_mode: SyncMode::Written, ..LogOptions::default() });
     std::thread::scope(|scope| {
         let syncer = scope.spawn(|| log.run_syncer());
-        until(|| log.state.lock().syncer_waits);
+        until(|| log.state.lock().syncer == Syncer::Waiting);
         let (sender, receiver) = std::sync::mpsc::channel();
         let mut tickets = Vec::new();
         for seq in 1..=3 {
@@ -493,7 +494,7 @@ fn who_pushes_writes_on_its_own_thread_and_leaves_syncs_to_the_syncer() {
         let here = std::thread::current().id();
         assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [(here, true); 3]);
         assert_eq!((log.stats().groups, log.stats().syncs), (1, 0));
-        assert!(log.state.lock().syncer_waits, "it slept all the time");
+        assert!(log.state.lock().syncer == Syncer::Waiting, "it slept all the time");
         tickets[0].on_done_at(Level::Synced, move |outcome| {
             sender.send((std::thread::current().id(), outcome.is_ok())).expect("heard");
         });
@@ -517,7 +518,7 @@ fn the_answers_to_a_group_are_given_within_one_call_on_the_syncer() {
                 is_answering.store(false, SeqCst);
             })
         });
-        until(|| log.state.lock().syncer_waits);
+        until(|| log.state.lock().syncer == Syncer::Waiting);
         let (sender, receiver) = std::sync::mpsc::channel();
         for seq in 1..=3 {
             let name = region("r");
@@ -550,7 +551,7 @@ fn no_entry_is_left_lying_when_many_push() {
                     roll_unless_closed(&log);
                 }
             });
-            until(|| log.state.lock().has_syncer);
+            until(|| log.state.lock().syncer != Syncer::Absent);
             let writers: Vec<_> = (0..4)
                 .map(|t| {
                     let log = &log;
@@ -585,7 +586,7 @@ fn no_entry_is_left_lying_when_many_push() {
 fn a_sync_waits_for_those_who_shared_the_last_one() {
     let volume = MemVolume::new();
     // Seconds, where it ends as soon as both are there.
-    let log = open(&volume, LogOptions { gather_percent: 1000, ..LogOptions::default() });
+    let log = open(&volume, LogOptions { commit_delay_percent: 1000, ..LogOptions::default() });
     let (sender, receiver) = std::sync::mpsc::channel();
     let write = |seq| {
         let name = region("r");
@@ -597,28 +598,28 @@ fn a_sync_waits_for_those_who_shared_the_last_one() {
     };
     std::thread::scope(|scope| {
         scope.spawn(|| log.run_syncer());
-        until(|| log.state.lock().syncer_waits);
+        until(|| log.state.lock().syncer == Syncer::Waiting);
         write(1);
         write(2);
         log.write_pending();
         assert_eq!([receiver.recv(), receiver.recv()], [Ok(true), Ok(true)]);
-        until(|| log.state.lock().syncer_waits);
-        log.state.lock().gathering.sync_us = 1_000_000;
+        until(|| log.state.lock().syncer == Syncer::Waiting);
+        log.state.lock().commit_delay.sync_us = 1_000_000;
         write(3);
         log.write_pending();
-        until(|| log.state.lock().gathering.waits_for == 2);
+        until(|| log.state.lock().commit_delay.waits_for == 2);
         assert!(receiver.try_recv().is_err(), "it waits");
         write(4);
         log.write_pending();
         assert_eq!([receiver.recv(), receiver.recv()], [Ok(true), Ok(true)]);
-        assert_eq!((log.stats().syncs, log.stats().gathered), (2, 1));
+        assert_eq!((log.stats().syncs, log.stats().commit_delays), (2, 1));
         // The other does not come.
-        until(|| log.state.lock().syncer_waits);
-        log.state.lock().gathering.sync_us = 1_000;
+        until(|| log.state.lock().syncer == Syncer::Waiting);
+        log.state.lock().commit_delay.sync_us = 1_000;
         write(5);
         log.write_pending();
         assert_eq!(receiver.recv(), Ok(true));
-        assert_eq!((log.stats().syncs, log.stats().gathered_in_vain), (3, 1));
+        assert_eq!((log.stats().syncs, log.stats().commit_delays_in_vain), (3, 1));
         log.close().expect("close");
     });
 }
@@ -630,7 +631,7 @@ fn a_batch_that_is_dropped_is_written() {
     let log = open(&volume, LogOptions { sync_mode: SyncMode::Written, ..LogOptions::default() });
     std::thread::scope(|scope| {
         let syncer = scope.spawn(|| log.run_syncer());
-        until(|| log.state.lock().syncer_waits);
+        until(|| log.state.lock().syncer == Syncer::Waiting);
         let (name, cells) = (region("r"), run(b"v"));
         let append = |batch: &mut crate::Batch, seq| {
             let key = EntryKey::new(&name, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
