@@ -207,18 +207,11 @@ impl Region {
         let now = self.env().clock.now_ms();
         let mut run = CellBuffer::new();
         marker.write(row_for_region(&self.info().start_key), now.0, &mut run);
-        let mut last = self.append_order.lock();
-        let visible_from = self.mvcc().begin();
+        let mut turn = self.sequencer.turn();
+        let visible_from = turn.seq_id();
         let key = EntryKey::new(self.name(), self.info().table.as_str(), visible_from, now, &[]);
-        let ticket = match self.env().log.append(&key, run.bytes(), run.len()) {
-            Ok(ticket) => ticket,
-            Err(error) => {
-                self.mvcc().skip(visible_from);
-                return Err(RegionError::log(self.name(), error));
-            }
-        };
-        last.ticket = Some(ticket.clone());
-        last.synced_first = Some(ticket.clone());
+        let appended = self.env().log.append(&key, run.bytes(), run.len());
+        let (ticket, _) = turn.appended(appended, true).map_err(|e| RegionError::log(self.name(), e))?;
         for file in files {
             file.set_visible_from(visible_from);
         }
@@ -233,8 +226,8 @@ impl Region {
                 });
             }
         }
-        self.mvcc().inserted(visible_from);
-        let mut commit = Commit::new(self.mvcc(), self.poison());
+        self.sequencer.inserted(visible_from);
+        let mut commit = self.sequencer.commit();
         commit.add(visible_from, Some((ticket, Level::Synced)));
         Ok(commit)
     }
@@ -281,7 +274,7 @@ impl Region {
         match undone {
             Ok(()) => error,
             // Without a journal no opening looks for the one file: it goes back as far as it can.
-            Err(stays) if journal.is_none() => self.poison().not_taken_back("the file of a bulk load", stays),
+            Err(stays) if journal.is_none() => self.sequencer.rollback_failed("the file of a bulk load", stays),
             Err(stay) => self.leave_to_next_opening("the files of a bulk load", stay, staged),
         }
     }
@@ -290,6 +283,6 @@ impl Region {
     /// or their family's. None is given back.
     fn leave_to_next_opening(&self, what: &'static str, error: fs::Error, staged: &mut Vec<Staged<'_>>) -> RegionError {
         staged.clear();
-        self.poison().not_taken_back(what, error)
+        self.sequencer.rollback_failed(what, error)
     }
 }

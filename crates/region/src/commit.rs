@@ -47,12 +47,18 @@ impl Poison {
 /// in order.
 #[derive(Debug, Default)]
 pub(crate) struct LastAppended {
+    pub seq_id: SeqId,
     pub ticket: Option<Ticket>,
     /// The last entry that must be synced before anybody sees it, on whatever log.
     pub synced_first: Option<Ticket>,
 }
 
 impl LastAppended {
+    /// What to wait for until all that was appended so far may be visible.
+    pub(crate) fn wait(&self) -> Option<(Ticket, Level)> {
+        self.ticket.clone().map(|ticket| (ticket.clone(), self.level_for(&ticket)))
+    }
+
     /// How safe the log must have what is visible once `ticket` is done. Writes become visible in the order of their ids: on a relaxed log, too,
     /// one that comes after a write which waits for its sync waits with it.
     pub(crate) fn level_for(&self, ticket: &Ticket) -> Level {

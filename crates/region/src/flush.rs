@@ -74,7 +74,7 @@ impl Region {
         if self.memstore_bytes() > self.flush_size_bytes() {
             return Some(FlushReason::Size);
         }
-        if self.edits_since_flush.load(Ordering::Relaxed) > settings.flush_per_changes {
+        if self.accounting.edits_since_flush() > settings.flush_per_changes {
             return Some(FlushReason::Edits);
         }
         let interval = i64::try_from(settings.periodic_flush_interval_ms).unwrap_or(i64::MAX);
@@ -130,7 +130,7 @@ impl Region {
     }
 
     fn flush_stores(&self, stores: &[&Store]) -> Result<FlushOutcome> {
-        self.poison().check()?;
+        self.sequencer.check()?;
         let mut outcome = FlushOutcome::default();
         // What an earlier flush left goes first, under its own id. That flush may have failed because the log did (a full
         // disk): what the log does not have yet must not be in the file of one family alone.
@@ -154,7 +154,7 @@ impl Region {
             return Ok(outcome);
         }
         let log = &self.env().log;
-        let oldest_before = self.oldest_edit_ms.load(Ordering::Relaxed);
+        let oldest_before = self.oldest_edit_ms();
         let (seq_id, stay_behind, ticket, snapshots, full) = {
             let _no_updates = self.updates.write();
             // Looked at where nobody writes: below the flush's id nothing is left in a store that is not in the list.
@@ -181,8 +181,7 @@ impl Region {
             if full.len() == self.stores.len()
                 || self.stores.iter().all(|store| store.peek().memory.active().is_empty())
             {
-                self.oldest_edit_ms.store(i64::MAX, Ordering::Relaxed);
-                self.edits_since_flush.store(0, Ordering::Relaxed);
+                self.accounting.begin_flush_of_all();
             }
             (seq_id, stay_behind, ticket, snapshots, full)
         };
@@ -191,7 +190,7 @@ impl Region {
             Ok(files) => files,
             Err(error) => {
                 log.abort_flush(self.name());
-                self.oldest_edit_ms.fetch_min(oldest_before, Ordering::Relaxed);
+                self.accounting.abort_flush(oldest_before);
                 let marker = self.flush_marker(FlushAction::AbortFlush, &full, &[]);
                 // The error matters more than a marker that could not be written.
                 let _ = self.append_marker(&marker);
@@ -214,7 +213,7 @@ impl Region {
         outcome.needs_compaction = self.needs_compaction();
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
         self.counters.flushed_bytes.fetch_add(outcome.bytes, Ordering::Relaxed);
-        self.last_flush_ms.store(self.env().clock.now_ms().0, Ordering::Relaxed);
+        self.accounting.note_flush(self.env().clock.now_ms().0);
         Ok(outcome)
     }
 
@@ -234,15 +233,14 @@ impl Region {
             let flushed = stay_behind.map_or(outcome.seq_id, |lowest| SeqId((lowest.0 - 1).min(outcome.seq_id.0)));
             log.complete_flush(self.name(), flushed);
             if self.stores.iter().all(|store| store.peek().memory.is_empty()) {
-                self.oldest_edit_ms.store(i64::MAX, Ordering::Relaxed);
-                self.edits_since_flush.store(0, Ordering::Relaxed);
+                self.accounting.begin_flush_of_all();
             }
         }
         outcome.flushed = true;
         outcome.needs_compaction = self.needs_compaction();
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
         self.counters.flushed_bytes.fetch_add(outcome.bytes, Ordering::Relaxed);
-        self.last_flush_ms.store(self.env().clock.now_ms().0, Ordering::Relaxed);
+        self.accounting.note_flush(self.env().clock.now_ms().0);
         true
     }
 
@@ -256,7 +254,7 @@ impl Region {
             }
             let _no_updates = self.updates.write();
             if self.stores.iter().all(|store| store.peek().memory.is_empty()) {
-                return Ok(self.skip_seq_id());
+                return Ok(self.sequencer.skip());
             }
         }
     }
@@ -313,7 +311,7 @@ impl Region {
         store.snapshot_seq_id.store(0, Ordering::Release);
         // Before it is given back: what is somewhere between the two must not look free.
         self.env().memory.pin(segment);
-        self.grew(-(segment.grown_bytes() as i64), -(segment.data_bytes() as i64));
+        self.accounting.grew(-(segment.grown_bytes() as i64), -(segment.data_bytes() as i64));
         outcome.files += 1;
         outcome.bytes += pending.len_bytes();
         Ok(file)
@@ -333,7 +331,7 @@ impl Region {
             action: action as i32,
             table_name: self.info().table.as_str().as_bytes().to_vec().into(),
             encoded_region_name: self.name().as_bytes().to_vec().into(),
-            flush_sequence_number: Some(self.mvcc().last_seq_id().0),
+            flush_sequence_number: Some(self.sequencer.last_seq_id().0),
             store_flushes,
             region_name: Some(self.info().name().clone()),
         })

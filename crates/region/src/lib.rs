@@ -18,6 +18,7 @@
 //! No threads, clock, dice or files of its own: [`RegionEnv`] hands them in. Must not know: the network, clients, other
 //! regions, when to flush or compact (it says what it wants; the server decides). Follows: `HRegion`, `HStore`.
 
+mod accounting;
 mod bulk_load;
 mod commit;
 mod compact;
@@ -36,6 +37,7 @@ mod region;
 mod replay;
 pub mod row_lock;
 mod scan;
+mod sequencer;
 pub mod settings;
 pub mod split;
 mod stats;

@@ -202,7 +202,7 @@ impl Region {
                 // holds may have been deleted since.
                 match volume.remove_file(&target).and_then(|()| volume.sync_dir(&store.dir)) {
                     Ok(()) => Err(error),
-                    Err(stays) => Err(self.poison().not_taken_back("a new store file", stays)),
+                    Err(stays) => Err(self.sequencer.rollback_failed("a new store file", stays)),
                 }
             }
         }

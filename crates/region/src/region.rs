@@ -2,11 +2,11 @@
 //!
 //! Follows: `HRegion`.
 
-use crate::commit::{LastAppended, Poison};
+use crate::accounting::MemstoreAccounting;
 use crate::error::{RegionError, Result};
-use crate::mvcc::Mvcc;
 use crate::replay::{RecoveredEdits, Replayed};
 use crate::row_lock::RowLocks;
+use crate::sequencer::Sequencer;
 use crate::stats::Counters;
 use crate::store::Store;
 use crate::ticks::{self, Moment};
@@ -18,7 +18,7 @@ use model::{Durability, Nonce, RegionInfo, TableDescriptor};
 use parking_lot::{Mutex, RwLock};
 use proto::pb;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use wal::marker::{METAFAMILY, Marker, row_for_region};
 use wal::{EntryKey, Ticket};
 
@@ -64,10 +64,8 @@ pub struct Region {
     pub(crate) settings: Arc<RegionSettings>,
     /// In the order of the families' names.
     pub(crate) stores: Box<[Store]>,
-    mvcc: Arc<Mvcc>,
-    poison: Arc<Poison>,
+    pub(crate) sequencer: Sequencer,
     pub(crate) locks: RowLocks,
-    pub(crate) append_order: Mutex<LastAppended>,
     /// Shared by writers from sequence id to memstore; exclusive while memstores are swapped for a flush.
     pub(crate) updates: RwLock<()>,
     /// One flush at a time.
@@ -84,12 +82,7 @@ pub struct Region {
     pub(crate) newest_tick: AtomicI64,
     /// Of the table's name, for [`ticks::RowKey`].
     pub(crate) table_hash: u64,
-    memstore_heap: AtomicI64,
-    memstore_data: AtomicI64,
-    pub(crate) edits_since_flush: AtomicU64,
-    /// Milliseconds; `i64::MAX` when nothing is unflushed.
-    pub(crate) oldest_edit_ms: AtomicI64,
-    pub(crate) last_flush_ms: AtomicI64,
+    pub(crate) accounting: MemstoreAccounting,
     pub(crate) counters: Counters,
 }
 
@@ -146,16 +139,13 @@ impl Region {
         let has_edits = entries.iter().any(|entry| entry.is_dir && entry.name == rootdir::recovered_edits::DIR);
         let edits = RecoveredEdits::find(&env, &info, has_edits)?;
         let last = max_in_files.max(edits.max_seq_id);
-        let poison = Arc::new(Poison::new(name.clone()));
         let open_seq_id = SeqId(last.0 + 1);
         let region = Arc::new(Region {
             table_durability: table.durability(),
             settings,
             stores: stores.into_boxed_slice(),
-            mvcc: Arc::new(Mvcc::new(last)),
-            poison,
+            sequencer: Sequencer::new(name.clone(), last),
             locks: RowLocks::default(),
-            append_order: Mutex::default(),
             updates: RwLock::new(()),
             flushing: Mutex::new(()),
             state: AtomicU8::new(OPEN),
@@ -165,11 +155,7 @@ impl Region {
             last_stamp: AtomicI64::new(0),
             newest_tick: AtomicI64::new(env.ticks.newest()),
             table_hash: ticks::table_hash(info.table.as_str()),
-            memstore_heap: AtomicI64::new(0),
-            memstore_data: AtomicI64::new(0),
-            edits_since_flush: AtomicU64::new(0),
-            oldest_edit_ms: AtomicI64::new(i64::MAX),
-            last_flush_ms: AtomicI64::new(env.clock.now_ms().0),
+            accounting: MemstoreAccounting::new(&env.memory, env.clock.now_ms().0),
             counters: Counters::default(),
             info,
             table,
@@ -184,9 +170,9 @@ impl Region {
             Ok(replayed)
         });
         let Replayed { nonces, kept } = replayed.map_err(|error| {
-            region.forget_memory();
+            region.accounting.forget();
             // The log has entries under these, and the next attempt perhaps nothing that says so.
-            region.env.log.note_used_seq_id(region.name(), region.mvcc.last_seq_id());
+            region.env.log.note_used_seq_id(region.name(), region.sequencer.last_seq_id());
             match error {
                 // Nobody was told of anything: a file that stays holds what the logs hold, and the next opening takes it for what it is.
                 RegionError::NotTakenBack { region, source, .. } => RegionError::Volume { region, source },
@@ -232,7 +218,7 @@ impl Region {
 
     /// What a read that starts now may see.
     pub fn read_point(&self) -> ReadPoint {
-        self.mvcc.read_point()
+        self.sequencer.read_point()
     }
 
     /// Whether it takes no new work.
@@ -243,14 +229,6 @@ impl Region {
     /// Order of its cells.
     pub fn order(&self) -> Order {
         if self.info.table.is_meta() { Order::Meta } else { Order::User }
-    }
-
-    pub(crate) fn mvcc(&self) -> &Arc<Mvcc> {
-        &self.mvcc
-    }
-
-    pub(crate) fn poison(&self) -> &Arc<Poison> {
-        &self.poison
     }
 
     #[inline]
@@ -286,7 +264,7 @@ impl Region {
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
         let state = match self.state.load(Ordering::Acquire) {
-            OPEN => return self.poison.check(),
+            OPEN => return self.sequencer.check(),
             CLOSING => "closing",
             _ => "closed",
         };
@@ -325,12 +303,12 @@ impl Region {
 
     /// Memory held by the memstores.
     pub fn memstore_bytes(&self) -> u64 {
-        self.memstore_heap.load(Ordering::Relaxed).max(0) as u64
+        self.accounting.heap_bytes()
     }
 
     /// Bytes of the cells in the memstores.
     pub fn memstore_data_bytes(&self) -> u64 {
-        self.memstore_data.load(Ordering::Relaxed).max(0) as u64
+        self.accounting.data_bytes()
     }
 
     /// Memstore size at which the region wants to be flushed.
@@ -349,20 +327,7 @@ impl Region {
 
     /// Milliseconds stamp of the oldest unflushed edit; `None` when everything is in files.
     pub fn oldest_edit_ms(&self) -> Option<i64> {
-        Some(self.oldest_edit_ms.load(Ordering::Relaxed)).filter(|ms| *ms != i64::MAX)
-    }
-
-    pub(crate) fn grew(&self, heap: i64, data: i64) {
-        self.memstore_heap.fetch_add(heap, Ordering::Relaxed);
-        self.memstore_data.fetch_add(data, Ordering::Relaxed);
-        self.env.memory.add(heap, data);
-    }
-
-    pub(crate) fn note_edits(&self, cells: u64, now: i64) {
-        self.edits_since_flush.fetch_add(cells, Ordering::Relaxed);
-        if self.oldest_edit_ms.load(Ordering::Relaxed) == i64::MAX {
-            self.oldest_edit_ms.fetch_min(now, Ordering::Relaxed);
-        }
+        self.accounting.oldest_edit_ms()
     }
 
     /// Puts a marker into the log; it takes a sequence id that is visible at once.
@@ -370,14 +335,10 @@ impl Region {
         let now = self.env.clock.now_ms();
         let mut run = CellBuffer::new();
         marker.write(row_for_region(&self.info.start_key), now.0, &mut run);
-        let mut last = self.append_order.lock();
-        let seq_id = self.mvcc.begin();
-        let key = EntryKey::new(self.name(), self.info.table.as_str(), seq_id, now, &[]);
+        let turn = self.sequencer.turn();
+        let key = EntryKey::new(self.name(), self.info.table.as_str(), turn.seq_id(), now, &[]);
         let appended = self.env.log.append(&key, run.bytes(), run.len());
-        self.mvcc.skip(seq_id);
-        let ticket = appended.map_err(|e| RegionError::log(self.name(), e))?;
-        last.ticket = Some(ticket.clone());
-        Ok((seq_id, ticket))
+        turn.marked(appended).map_err(|e| RegionError::log(self.name(), e))
     }
 
     /// Puts an entry into the log that only carries a nonce of an earlier life, so that another crash does not forget it.
@@ -394,24 +355,12 @@ impl Region {
             tags: b"",
         };
         run.push_spec(&spec, SeqId(0));
-        let mut last = self.append_order.lock();
-        let seq_id = self.mvcc.begin();
+        let turn = self.sequencer.turn();
         let write_time = TimestampMs(recovered.write_time_ms);
-        let mut key = EntryKey::new(self.name(), self.info.table.as_str(), seq_id, write_time, &[]);
+        let mut key = EntryKey::new(self.name(), self.info.table.as_str(), turn.seq_id(), write_time, &[]);
         key.nonce = Some((recovered.nonce.group, recovered.nonce.number));
         let appended = self.env.log.append(&key, run.bytes(), run.len());
-        self.mvcc.skip(seq_id);
-        let ticket = appended.map_err(|e| RegionError::log(self.name(), e))?;
-        last.ticket = Some(ticket.clone());
-        Ok(ticket)
-    }
-
-    /// Takes a sequence id that nothing gets.
-    pub(crate) fn skip_seq_id(&self) -> SeqId {
-        let _in_order = self.append_order.lock();
-        let seq_id = self.mvcc.begin();
-        self.mvcc.skip(seq_id);
-        seq_id
+        turn.marked(appended).map(|(_, ticket)| ticket).map_err(|e| RegionError::log(self.name(), e))
     }
 
     fn event_marker(&self, event: pb::region_event_descriptor::EventType) -> Marker {
@@ -430,7 +379,7 @@ impl Region {
             event_type: event as i32,
             table_name: self.info.table.as_str().as_bytes().to_vec().into(),
             encoded_region_name: self.name().as_bytes().to_vec().into(),
-            log_sequence_number: Some(self.mvcc.last_seq_id().0 + 1),
+            log_sequence_number: Some(self.sequencer.last_seq_id().0 + 1),
             stores,
             server: server.as_ref().map(convert::to_proto::server_name),
             region_name: Some(self.info.name().clone()),
@@ -459,7 +408,7 @@ impl Region {
         // A compaction that is about to publish does so now or never.
         drop(self.flushing.lock());
         if mode == CloseMode::Flush {
-            self.poison.check()?;
+            self.sequencer.check()?;
             self.flush_all("close")?;
             let event = pb::region_event_descriptor::EventType::RegionClose;
             let (seq_id, _) = self.append_marker(&self.event_marker(event))?;
@@ -469,15 +418,8 @@ impl Region {
             self.archive_retired(true)?;
         }
         self.state.store(CLOSED, Ordering::Release);
-        self.forget_memory();
+        self.accounting.forget();
         Ok(())
-    }
-
-    /// Readers may hold the segments a little longer; the budget is the region's no more.
-    fn forget_memory(&self) {
-        let (heap, data) =
-            (self.memstore_heap.swap(0, Ordering::Relaxed), self.memstore_data.swap(0, Ordering::Relaxed));
-        self.env.memory.add(-heap, -data);
     }
 
     /// Tells the next opening, durably, that ids up to here are used and no edit with one of them is needed from the log any more: ids

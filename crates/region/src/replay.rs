@@ -126,7 +126,7 @@ impl Region {
     /// notes and begins anew. The id is a new one: a note that is there again after a power failure is older, and counts no more.
     fn forget_deleted_families(&self, notes: &[DeletedFamily]) -> Result<()> {
         self.flush_all("families were deleted")?;
-        self.write_seq_id_file(self.skip_seq_id())?;
+        self.write_seq_id_file(self.sequencer.skip())?;
         let wrap = |e| RegionError::volume(self.name(), e);
         let volume = &*self.env().volume;
         let dir = region_dir(self.info()).join(recovered_edits::DIR);
@@ -254,7 +254,7 @@ impl Region {
             let mut inserter = segment.inserter();
             inserter.insert_all(&run);
             let growth = inserter.finish();
-            self.grew(growth.heap_bytes as i64, growth.data_bytes as i64);
+            self.accounting.grew(growth.heap_bytes as i64, growth.data_bytes as i64);
             if edit.write_time.0 >= now - MOST_AHEAD_MS {
                 run.iter().for_each(|cell| self.enter_replayed(*cell, now));
             }
@@ -262,7 +262,7 @@ impl Region {
             got(index);
         }
         if inserted > 0 {
-            self.note_edits(inserted, edit.write_time.0);
+            self.accounting.note_edits(inserted, edit.write_time.0);
         }
         inserted > 0
     }

@@ -176,8 +176,8 @@ impl Region {
             compacted_bytes: count(&c.compacted_bytes),
             total_compacting_cells: count(&c.compacting_cells),
             current_compacted_cells: count(&c.compacted_cells),
-            max_seq_id: self.mvcc().last_seq_id().0,
-            last_flush_ms: self.last_flush_ms.load(Ordering::Relaxed),
+            max_seq_id: self.sequencer.last_seq_id().0,
+            last_flush_ms: self.accounting.last_flush_ms(),
             oldest_edit_ms: self.oldest_edit_ms(),
             ..RegionStats::default()
         };

@@ -84,7 +84,7 @@ impl Region {
     pub fn apply(&self, mutations: &[Mutation]) -> Result<Applied> {
         self.check_writable()?;
         let mut results: Vec<Result<Option<CellBuffer>>> = Vec::with_capacity(mutations.len());
-        let mut commit = Commit::new(self.mvcc(), self.poison());
+        let mut commit = self.sequencer.commit();
         let (mut at, mut wait_ms) = (0, None);
         while at < mutations.len() {
             let end = at + self.group_len(&mutations[at..]);
@@ -262,8 +262,8 @@ impl Region {
             None => {
                 self.counters.checks_failed.fetch_add(1, Ordering::Relaxed);
                 // What the check saw may be neither in the log nor visible yet; nobody may hear of it before it is both.
-                let (seen, wait) = self.all_so_far();
-                let commit = Commit::new(self.mvcc(), self.poison()).after(seen, wait);
+                let (seen, wait) = self.sequencer.all_so_far();
+                let commit = self.sequencer.commit().after(seen, wait);
                 Checked { processed: false, result: None, commit }
             }
         })
@@ -276,7 +276,7 @@ impl Region {
         atomic: Atomic<'_>,
         mode: ReadMode<'_>,
     ) -> Result<Option<(CellBuffer, Commit)>> {
-        let mut commit = Commit::new(self.mvcc(), self.poison());
+        let mut commit = self.sequencer.commit();
         let mut results: Vec<Result<Option<CellBuffer>>> = mutations.iter().map(|_| Ok(None)).collect();
         let nonce = atomic.nonce.or_else(|| mutations.iter().find_map(|m| m.nonce));
         let atomic = Some(Atomic { nonce, ..atomic });
@@ -521,14 +521,13 @@ impl Region {
         self.check_open()?;
         let (seq_id, wait) = if durability == Durability::SkipWal || prepared.for_log().1 == 0 {
             self.counters.writes_without_log.fetch_add(1, Ordering::Relaxed);
-            let seq_id = self.mvcc().begin();
-            (seq_id, self.wait_for_earlier(seq_id))
+            self.sequencer.unlogged()
         } else {
             self.log_entry(prepared, nonce, durability, commit)?
         };
         self.insert(&prepared.run, seq_id);
-        self.mvcc().inserted(seq_id);
-        self.note_edits(prepared.cells as u64, prepared.moment.now);
+        self.sequencer.inserted(seq_id);
+        self.accounting.note_edits(prepared.cells as u64, prepared.moment.now);
         commit.add(seq_id, wait);
         Ok(())
     }
@@ -551,8 +550,8 @@ impl Region {
             }
         }
         let (run, cells) = prepared.for_log();
-        let mut last = self.append_order.lock();
-        let seq_id = self.mvcc().begin();
+        let mut turn = self.sequencer.turn();
+        let seq_id = turn.seq_id();
         let key = EntryKey {
             nonce: nonce.map(|n| (n.group, n.number)),
             scopes: &scopes,
@@ -571,48 +570,16 @@ impl Region {
         } else {
             commit.batch(log).append(&key, run, cells)
         };
-        let ticket = match appended {
-            Ok(ticket) => ticket,
-            Err(error) => {
-                self.mvcc().skip(seq_id);
-                return Err(self.log_refused(error));
-            }
-        };
-        let level = last.level_for(&ticket);
-        last.ticket = Some(ticket.clone());
-        if durability == Durability::FsyncWal {
-            last.synced_first = Some(ticket.clone());
-        }
-        drop(last);
+        let appended = turn.appended(appended, durability == Durability::FsyncWal);
+        drop(turn);
+        let (ticket, level) = appended.map_err(|error| self.log_refused(error))?;
         let wait = match durability {
-            Durability::AsyncWal => self.wait_for_earlier(seq_id),
+            Durability::AsyncWal => self.sequencer.wait_for_earlier(seq_id),
             Durability::FsyncWal if base::inject!("region.write.fsync-acknowledged-early") => Some((ticket, level)),
             Durability::FsyncWal => Some((ticket, Level::Synced)),
             _ => Some((ticket, level)),
         };
         Ok((seq_id, wait))
-    }
-
-    /// A write that need not wait for its own sake still becomes visible only after those before it.
-    fn wait_for_earlier(&self, seq_id: SeqId) -> Option<(Ticket, Level)> {
-        let seq_id = seq_id.min(SeqId(self.mvcc().last_seq_id().0 + 1));
-        if self.mvcc().read_point().0 + 1 >= seq_id.0 {
-            return None;
-        }
-        let last = self.append_order.lock();
-        let ticket = last.ticket.clone()?;
-        let level = last.level_for(&ticket);
-        Some((ticket, level))
-    }
-
-    /// The last write begun, and what to wait for until the log has all up to it.
-    fn all_so_far(&self) -> (SeqId, Option<(Ticket, Level)>) {
-        let last = self.append_order.lock();
-        let seq_id = self.mvcc().last_seq_id();
-        if self.mvcc().read_point().0 >= seq_id.0 {
-            return (seq_id, None);
-        }
-        (seq_id, last.ticket.clone().map(|ticket| (ticket.clone(), last.level_for(&ticket))))
     }
 
     fn insert(&self, run: &[u8], seq_id: SeqId) {
@@ -638,7 +605,7 @@ impl Region {
             total.heap_bytes += growth.heap_bytes;
             total.data_bytes += growth.data_bytes;
         }
-        self.grew(total.heap_bytes as i64, total.data_bytes as i64);
+        self.accounting.grew(total.heap_bytes as i64, total.data_bytes as i64);
     }
 
     fn log_refused(&self, error: wal::Error) -> RegionError {
