@@ -11,6 +11,7 @@ pub mod ids;
 pub mod inject;
 pub mod ledger;
 pub mod metrics;
+mod never;
 pub mod setting;
 pub mod size;
 pub mod sync;
@@ -21,4 +22,6 @@ pub use dice::Dice;
 pub use effort::{EffortBudget, Interrupted, PausePoint, ReadMode, Unpaced};
 pub use ids::{ReadPoint, SeqId, TimestampMs};
 pub use ledger::{Charge, Demand, Holder, Ledger, Share};
+#[doc(hidden)]
+pub use never::never_happened;
 pub use setting::{Config, Setting, SettingError, SettingRow, Value};

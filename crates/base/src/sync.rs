@@ -12,6 +12,9 @@ pub use std::sync::atomic;
 #[cfg(not(shuttle))]
 pub use std::thread_local;
 
+mod ranked;
+pub use ranked::{RankedGuard, RankedMutex};
+
 #[cfg(shuttle)]
 mod stepped;
 #[cfg(shuttle)]

@@ -3,7 +3,7 @@
 use crate::data_block::{CellAt, DataBlock};
 use crate::index::{BlockAt, IndexBlock};
 use crate::source::{Fetch, ReadAhead};
-use crate::{HalfSide, Reader, Result};
+use crate::{Error, HalfSide, Reader, Result};
 use base::SeqId;
 use bytes::Bytes;
 use cell::{CellRef, KeyRef, Order};
@@ -332,8 +332,27 @@ impl Scanner {
             self.ahead.clear();
             return Ok(false);
         }
+        let order = reader.order();
+        // The other half of what the writer asserts: from one block to the next cells grow, and the index' key lies between. A file that is
+        // not sorted would hide cells from every search. The block before is let go first: its memory is used again.
+        let key = self.pointed_key(reader);
+        let is_after = self.block.as_ref().is_none_or(|before| order.keys(before.key(before.last()), key).is_le());
         let first = self.load(reader)?.first();
+        let first_key = self.block.as_ref().map(|block| block.key(first));
+        let is_before = first_key.is_none_or(|first| order.keys(self.pointed_key(reader), first).is_le());
+        if !is_after || !is_before {
+            let what = "its cells are not in order with the index and the block before";
+            return Err(Error::corrupt(reader.path(), self.pointed_at(reader).offset, what));
+        }
         Ok(self.land(reader, Some(first)))
+    }
+
+    /// The index' key of the block that the known levels point at.
+    fn pointed_key<'a>(&'a self, reader: &'a Reader) -> KeyRef<'a> {
+        match self.lower.last() {
+            Some((index, entry)) => index.key(*entry),
+            None => reader.root.key(self.root_entry),
+        }
     }
 
     fn fetch(&self) -> Fetch {

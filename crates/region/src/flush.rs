@@ -171,6 +171,9 @@ impl Region {
                     return Err(error);
                 }
             };
+            // A store whose files claim this id would not be asked for the edits of the flush again.
+            let claimed = full.iter().map(|store| store.max_flushed()).max().unwrap_or_default();
+            base::never!(claimed >= seq_id, "flush {seq_id} of {} comes after files up to {claimed}", self.name());
             let snapshots: Vec<Snapshot<'_>> = full
                 .iter()
                 .map(|store| {

@@ -119,6 +119,8 @@ impl Mvcc {
             state.pending.pop_front();
         }
         if let Some(seq_id) = passed {
+            let before = self.read_point.load(Ordering::Relaxed);
+            assert!(before < seq_id, "the read point would move from {before} to {seq_id}");
             self.read_point.store(seq_id, Ordering::Release);
             if state.waiting > 0 {
                 self.moved.notify_all();

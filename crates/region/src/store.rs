@@ -20,6 +20,7 @@ use memstore::MemStore;
 use model::{FamilyDescriptor, RegionInfo, TableDescriptor};
 use parking_lot::Mutex;
 use rootdir::family_dir;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64};
@@ -167,6 +168,13 @@ impl Store {
         let _changing = self.changing.lock();
         let mut view = (*self.view.load_full()).clone();
         let result = change(&mut view);
+        // Readers take the newest version from the newest file.
+        let unsorted = !view.files.is_sorted_by(|a, b| by_age(a, b).is_le());
+        if base::never!(unsorted, "{}: the files are not published in their order", self.dir) {
+            let mut files = view.files.to_vec();
+            sort_files(&mut files);
+            view.files = files.into();
+        }
         self.view.store(Arc::new(view));
         result
     }
@@ -198,13 +206,15 @@ impl Store {
 
 /// Oldest first. Follows: `StoreFileComparators.SEQ_ID`.
 pub(crate) fn sort_files(files: &mut [Arc<StoreFile>]) {
-    files.sort_by(|a, b| {
-        a.max_seq_id
-            .cmp(&b.max_seq_id)
-            .then_with(|| b.len_bytes().cmp(&a.len_bytes()))
-            .then_with(|| a.reader.bulk_load_time_ms().cmp(&b.reader.bulk_load_time_ms()))
-            .then_with(|| a.name.cmp(&b.name))
-    });
+    files.sort_by(|a, b| by_age(a, b));
+}
+
+fn by_age(a: &StoreFile, b: &StoreFile) -> Ordering {
+    a.max_seq_id
+        .cmp(&b.max_seq_id)
+        .then_with(|| b.len_bytes().cmp(&a.len_bytes()))
+        .then_with(|| a.reader.bulk_load_time_ms().cmp(&b.reader.bulk_load_time_ms()))
+        .then_with(|| a.name.cmp(&b.name))
 }
 
 /// What all rows of the files begin with: so most rows to come are likely to begin.

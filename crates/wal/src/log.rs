@@ -18,7 +18,7 @@ use crate::ticket::Done;
 use crate::{Error, Level, LogOptions, Result, SequenceIdAccounting, SyncFailed, SyncMode, Ticket, header, seal};
 use base::metrics::{Histogram, Unit};
 use base::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use base::sync::{Condvar, Mutex, MutexGuard};
+use base::sync::{Condvar, Mutex, RankedGuard, RankedMutex};
 use base::{Clock, SeqId};
 use fs::{FilePath, Volume};
 #[cfg(not(shuttle))]
@@ -30,6 +30,14 @@ use state::{ClosedFile, Disk, GroupState, Health, OpenFile, Predecessor, Ready, 
 
 pub use files::{LogFile, RegionToFlush, Rolled};
 pub use inherited::Inherited;
+
+/// The order in which a thread takes the log's locks; debug builds hold it to that.
+mod rank {
+    pub(super) const INHERITED: u8 = 0;
+    pub(super) const ROLL: u8 = 1;
+    pub(super) const DISK: u8 = 2;
+    pub(super) const STATE: u8 = 3;
+}
 
 /// A server's write-ahead log. One for all its regions (and one more for hbase:meta).
 pub struct Log {
@@ -43,20 +51,20 @@ pub struct Log {
     /// Copies of what `state` says, for looking without the lock.
     written: AtomicU64,
     synced: AtomicU64,
-    state: Mutex<State>,
+    state: RankedMutex<State>,
     /// Something got done, failed or stalled.
     progress: Condvar,
     /// There is work for the syncer thread.
     work: Condvar,
     /// The file wants to be rolled, or the log ends.
     roll_wanted: Condvar,
-    disk: Mutex<Disk>,
-    roll: Mutex<()>,
+    disk: RankedMutex<Disk>,
+    roll: RankedMutex<()>,
     last_file_ms: AtomicI64,
     /// How long syncs take.
     sync_times: Histogram,
     /// Edits of servers that are no more, for regions that were not opened yet. Before every other lock.
-    inherited: Mutex<inherited::Waiting>,
+    inherited: RankedMutex<inherited::Waiting>,
     /// The highest id of each region in what was taken over, or that an opening used which failed.
     used_ids: Mutex<HashMap<Arc<str>, SeqId>>,
 }
@@ -134,15 +142,15 @@ impl Log {
             header_len,
             written: AtomicU64::new(0),
             synced: AtomicU64::new(0),
-            state: Mutex::new(State::default()),
+            state: RankedMutex::new(rank::STATE, State::default()),
             progress: Condvar::new(),
             work: Condvar::new(),
             roll_wanted: Condvar::new(),
-            disk: Mutex::new(Disk::default()),
+            disk: RankedMutex::new(rank::DISK, Disk::default()),
             sync_times: Histogram::new(Unit::Micros),
-            roll: Mutex::new(()),
+            roll: RankedMutex::new(rank::ROLL, ()),
             last_file_ms: AtomicI64::new(0),
-            inherited: Mutex::default(),
+            inherited: RankedMutex::new(rank::INHERITED, inherited::Waiting::default()),
             used_ids: Mutex::default(),
         });
         log.volume.create_dir_all_durable(&log.dir)?;
@@ -204,7 +212,7 @@ impl Log {
     }
 
     /// The state, when `len` bytes more may be appended.
-    fn room_for(&self, len: usize) -> Result<MutexGuard<'_, State>> {
+    fn room_for(&self, len: usize) -> Result<RankedGuard<'_, State>> {
         loop {
             let state = self.state.lock();
             let waiting_bytes = state.appended - self.safe(&state);
@@ -271,7 +279,7 @@ impl Log {
                 }
                 if self.needs_sync(&state) {
                     self.wake_syncer(&mut state);
-                    self.progress.wait(&mut state);
+                    state.wait(&self.progress);
                     continue;
                 }
             }
@@ -288,7 +296,7 @@ impl Log {
                         return Err(failed);
                     }
                 }
-                None => self.progress.wait(&mut state),
+                None => state.wait(&self.progress),
             }
         }
     }

@@ -116,7 +116,7 @@ impl Log {
             if self.file_len(&state) >= self.options.roll_size_bytes {
                 return true;
             }
-            self.roll_wanted.wait(&mut state);
+            state.wait(&self.roll_wanted);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Disk, GroupState, Health, Log, Predecessor, Ready, State, Syncer};
 use crate::{Error, Level, Result, SyncFailed, SyncMode, seal};
-use base::sync::MutexGuard;
+use base::sync::RankedGuard;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -137,7 +137,7 @@ impl Log {
                         break std::mem::take(&mut state.behind);
                     }
                     state.syncer = Syncer::Waiting;
-                    self.work.wait(&mut state);
+                    state.wait(&self.work);
                     state.syncer = Syncer::Busy;
                 }
             };
@@ -184,9 +184,9 @@ impl Log {
                 break;
             }
             state.syncer = Syncer::Waiting;
-            let outcome = self.work.wait_for(&mut state, Duration::from_micros(limit_us - waited_us));
+            let timed_out = state.wait_for(&self.work, Duration::from_micros(limit_us - waited_us));
             state.syncer = Syncer::Busy;
-            if outcome.timed_out() {
+            if timed_out {
                 break;
             }
         }
@@ -212,18 +212,18 @@ impl Log {
     }
 
     /// Lets the next one at the disk.
-    pub(super) fn release(&self, disk: MutexGuard<'_, Disk>) {
+    pub(super) fn release(&self, disk: RankedGuard<'_, Disk>) {
         self.let_go(disk, true);
     }
 
     /// As [`Log::release`]. `pass_on`: this thread does not look for more work itself.
-    fn let_go(&self, disk: MutexGuard<'_, Disk>, pass_on: bool) {
+    fn let_go(&self, disk: RankedGuard<'_, Disk>, pass_on: bool) {
         self.next_at_disk(disk, pass_on).into_iter().for_each(|(done, outcome)| done(outcome));
     }
 
     /// Lets the next one at the disk; returns what this thread has to call now.
     #[must_use = "somebody waits for it"]
-    fn next_at_disk(&self, mut disk: MutexGuard<'_, Disk>, pass_on: bool) -> Vec<Ready> {
+    fn next_at_disk(&self, mut disk: RankedGuard<'_, Disk>, pass_on: bool) -> Vec<Ready> {
         let ready = std::mem::take(&mut disk.ready);
         drop(disk);
         // Who failed to get the disk waits under the state lock, or has gone away after an append: taking that lock once
@@ -244,7 +244,7 @@ impl Log {
             let mut state = self.state.lock();
             // Whoever rolls needs no disk to end this.
             while may_sync && state.predecessor.is_syncing() && self.needs_sync(&state) {
-                self.progress.wait(&mut state);
+                state.wait(&self.progress);
             }
             if let Health::Failed(failed) = &state.health {
                 return Err(failed.clone().into());
@@ -317,6 +317,11 @@ impl Log {
                 disk.group_state = GroupState::Written;
             }
             outcome.map_err(Trouble::of_write)?;
+            let (len, group_len) = (file.appender.position() - before, disk.group.len() as u64);
+            if base::never!(len != group_len, "{}: {len} bytes were appended of a group of {group_len}", file.path) {
+                // Whatever the file has: its entries would not stand where they say.
+                return Err(Trouble::Broken(misplaced(&file.path, before)));
+            }
         }
         file.appender.flush().map_err(Trouble::of_write)?;
         let end = disk.group_end;
@@ -458,6 +463,11 @@ impl Log {
         let ready = calls.into_iter().map(|(_, _, done)| (done, Err(failed.clone()))).collect();
         (failed.into(), ready)
     }
+}
+
+fn misplaced(path: &fs::FilePath, offset: u64) -> Error {
+    let what = std::io::Error::other("another number of bytes was appended than was given");
+    fs::Error::new("append to", path, what).at(offset).into()
 }
 
 enum Trouble {
