@@ -183,7 +183,13 @@ impl<S: Syncer> Node<S> {
         let _only_here = master_of_splits.set(Arc::downgrade(&master));
         let settling = server.clone();
         let flush = async move {
-            if let Err(error) = runner.run(move || Ok(settling.settle_inheritance())).await {
+            if let Err(error) = runner
+                .run(move || {
+                    settling.settle_inheritance();
+                    Ok(())
+                })
+                .await
+            {
                 tracing::warn!("what the logs of earlier servers held stays in memory and in those logs: {error}");
             }
         };

@@ -1,4 +1,5 @@
 //! A node that is started and stopped.
+#![allow(clippy::disallowed_methods, reason = "a test starts real threads")]
 
 use basalt_assembly::{Node, Parts, Runner, Syncer};
 use base::{Config, Dice, SystemClock};

@@ -30,6 +30,7 @@ impl Runner for BlockingPool {
 pub struct LogThreads(Mutex<Vec<JoinHandle<()>>>);
 
 impl Syncer for LogThreads {
+    #[allow(clippy::disallowed_methods, reason = "the thread of a log begins here")]
     fn attend(&self, log: &Arc<wal::Log>, name: &'static str) -> std::io::Result<()> {
         let log = log.clone();
         // Why a log failed is told to everybody who writes to it.

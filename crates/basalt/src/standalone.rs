@@ -227,6 +227,7 @@ async fn start(
 }
 
 /// Lets calls end, closes every region, then the log.
+#[allow(clippy::disallowed_methods, reason = "threads that outlive the runtime begin here")]
 async fn stop(serving: Serving, flush_for: Duration) -> Result<()> {
     let Serving { node, ports, znodes, endpoint_task, info_thread, stop } = serving;
     node.master().stop();
@@ -267,6 +268,7 @@ async fn stop(serving: Serving, flush_for: Duration) -> Result<()> {
 }
 
 /// Serves the status pages on threads that nothing else uses: one for the connections, two that draw.
+#[allow(clippy::disallowed_methods, reason = "threads that outlive the runtime begin here")]
 fn status_pages_thread(
     server: web::Server,
     shutdown: impl Future<Output = ()> + Send + 'static,

@@ -1,5 +1,6 @@
 //! What one client writes in a loop is what it reads, however fast the server: no write is hidden by a delete of the
 //! same millisecond.
+#![allow(clippy::disallowed_methods, reason = "measures a real server")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! What every volume does, held against each of them.
+#![allow(clippy::disallowed_methods, reason = "a test looks at what the volume made")]
 
 use basalt_fs::{FaultKind, FilePath, LocalVolume, MemVolume, Settled, TEMPORARY_PREFIX, Volume};
 use std::io::ErrorKind;

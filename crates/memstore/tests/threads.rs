@@ -2,6 +2,7 @@
 //!
 //! Replay one seed with `BASALT_SEED=<n> cargo test -p basalt-memstore --test threads` (the interleaving is the
 //! machine's); run more with `BASALT_MEMSTORE_RUNS=<n>`.
+#![allow(clippy::disallowed_methods, reason = "a test starts real threads")]
 
 mod common;
 

@@ -27,6 +27,7 @@ const SAY_AGAIN_US: u64 = 60_000_000;
 type Body = Box<dyn FnOnce(&Arc<RegionServer>) + Send>;
 
 /// Starts the threads of a server.
+#[allow(clippy::disallowed_methods, reason = "the threads of a server begin here")]
 pub(crate) fn spawn(server: &Arc<RegionServer>) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
     let mut start = |name: String, body: Body| {

@@ -1,4 +1,5 @@
 //! A live server on loopback: ordinary calls, replies to come, gathering, limits, shutdown.
+#![allow(clippy::disallowed_methods, reason = "a test starts real threads")]
 
 mod common;
 

@@ -149,6 +149,10 @@ impl Lane {
     }
 
     /// Has a thread look at the queue: one that has nothing to do, or a new one.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "threads of lanes begin here, at most as many as the lane's limits allow"
+    )]
     fn call_thread(self: &Arc<Self>, state: &mut State) {
         if state.idle > 0 {
             self.work.notify_one();

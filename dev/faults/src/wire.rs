@@ -53,7 +53,7 @@ impl Wire {
             call_id: Some(self.next_id),
             method_name: Some(method.info().name.to_owned()),
             request_param: Some(true),
-            cell_block_meta: (!cells.is_empty()).then(|| pb::CellBlockMeta { length: Some(cells.len() as u32) }),
+            cell_block_meta: (!cells.is_empty()).then_some(pb::CellBlockMeta { length: Some(cells.len() as u32) }),
             timeout: (timeout_ms > 0).then_some(timeout_ms),
             ..pb::RequestHeader::default()
         };

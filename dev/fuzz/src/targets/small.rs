@@ -151,11 +151,11 @@ fn region_info(data: &[u8]) {
         let again = rootdir::read_region_info(&volume_with(&dir.join(".regioninfo"), &bytes), &dir);
         assert_eq!(again.expect("it is there"), Some(info));
     }
-    if let Ok(message) = pb::RegionInfo::decode(data) {
-        if let Ok(info) = from_proto::region_info(&message) {
-            let again = from_proto::region_info(&to_proto::region_info(&info));
-            assert_eq!(again.expect("what we write we read"), info);
-        }
+    if let Ok(message) = pb::RegionInfo::decode(data)
+        && let Ok(info) = from_proto::region_info(&message)
+    {
+        let again = from_proto::region_info(&to_proto::region_info(&info));
+        assert_eq!(again.expect("what we write we read"), info);
     }
     if let Ok(message) = pb::RegionSpecifier::decode(data) {
         let _ = from_proto::region_encoded_name(&message);
