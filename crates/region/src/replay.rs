@@ -22,9 +22,6 @@ use rootdir::region_dir;
 use wal::marker::METAFAMILY;
 use wal::{Inherited, InheritedEdit, Key};
 
-/// How long after its operation a nonce may still be asked for (`hbase.server.hashNonce.evictTimeout`'s default).
-const NONCE_LIFE_MS: i64 = 30 * 60 * 1000;
-
 /// Files of recovered edits, oldest first, or what the log took over; and how far ids are used.
 #[derive(Debug, Default)]
 pub(crate) struct RecoveredEdits {
@@ -184,11 +181,10 @@ impl Region {
         Ok(nonces)
     }
 
-    /// Writes the nonces that a client may still come back with to this server's log.
+    /// Writes the nonces, with which clients may still come back, to this server's log.
     fn save_nonces(&self, nonces: &[RecoveredNonce]) -> Result<()> {
-        let oldest = self.env().clock.now_ms().0.saturating_sub(NONCE_LIFE_MS);
         let mut last = None;
-        for nonce in nonces.iter().filter(|nonce| nonce.write_time_ms >= oldest) {
+        for nonce in nonces {
             last = Some(self.append_nonce(nonce)?);
         }
         match last {
@@ -226,15 +222,17 @@ impl Region {
         nonces: &mut Vec<RecoveredNonce>,
         mut got: impl FnMut(usize),
     ) -> bool {
-        let seq_id = edit.seq_id;
-        if let Some((group, number)) = edit.nonce {
+        let (seq_id, now) = (edit.seq_id, self.env().clock.now_ms().0);
+        if let Some((group, number)) = edit.nonce
+            && edit.write_time.0 >= now.saturating_sub(self.settings.nonce_timeout_ms)
+        {
             let nonce = Nonce { group, number };
             nonces.push(RecoveredNonce { nonce, write_time_ms: edit.write_time.0 });
         }
         if seq_id <= needless.closed_seq_id && !base::inject!("region.replay.deleted-family-returns") {
             return false;
         }
-        let (mut inserted, now) = (0, self.env().clock.now_ms().0);
+        let mut inserted = 0;
         let mut cells = edit.cells.iter().map(|cell| cell.with_seq_id(seq_id)).peekable();
         while let Some(first) = cells.next() {
             // Together, for places that are looked for side by side cost less.

@@ -183,6 +183,15 @@ pub const HBASE_TICK_SEMANTICS: Setting<bool> = Setting {
           append one millisecond after what it changes, however far ahead of the clock. Off, such a put, increment or append takes the next \
           millisecond and is seen, and none is stamped ahead for what was only incremented or appended to.",
 };
+/// How long finished nonces are remembered.
+pub const NONCE_TIMEOUT_MS: Setting<u64> = Setting {
+    key: "hbase.server.hashNonce.evictTimeout",
+    default: 30 * 60_000,
+    min: 1_000,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How long the nonce of a finished increment or append is remembered, so that its retry counts once.",
+};
 /// How far in the future a cell's timestamp may lie.
 pub const TIMESTAMP_SLOP: Setting<i64> = Setting {
     key: "hbase.hregion.keyvalue.timestamp.slop.millisecs",
@@ -356,6 +365,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &COMPACTION_THROTTLE_POINT,
     &MAX_CELL_SIZE,
     &HBASE_TICK_SEMANTICS,
+    &NONCE_TIMEOUT_MS,
     &TIMESTAMP_SLOP,
     &MAX_ROW_SIZE,
     &CELLS_PER_HEARTBEAT_CHECK,
@@ -397,6 +407,7 @@ pub struct RegionSettings {
     /// 0 when switched off.
     pub max_cell_size_bytes: u64,
     pub hbase_tick_semantics: bool,
+    pub nonce_timeout_ms: i64,
     pub timestamp_slop_ms: i64,
     pub max_row_size_bytes: u64,
     pub cells_per_heartbeat_check: u64,
@@ -477,6 +488,7 @@ impl RegionSettings {
             max_file_size_bytes: config.get(&MAX_FILE_SIZE),
             compaction_throttle_point_bytes,
             max_cell_size_bytes: config.get(&MAX_CELL_SIZE).max(0) as u64,
+            nonce_timeout_ms: i64::try_from(config.get(&NONCE_TIMEOUT_MS)).unwrap_or(i64::MAX),
             hbase_tick_semantics: config.get(&HBASE_TICK_SEMANTICS),
             timestamp_slop_ms: config.get(&TIMESTAMP_SLOP),
             max_row_size_bytes: config.get(&MAX_ROW_SIZE).min(row_size_cap_bytes),

@@ -184,3 +184,27 @@ fn a_nonce_outlives_flushes_and_a_second_crash() {
         volume = server.volume;
     }
 }
+
+/// How long is `hbase.server.hashNonce.evictTimeout`, for those that a log brings back too.
+#[test]
+fn a_recovered_nonce_lives_as_long_as_the_setting_says() {
+    const HOUR_MS: i64 = 3_600_000;
+    for (timeout_ms, inherits) in [("60000", false), ("7200000", false), ("60000", true), ("7200000", true)] {
+        let lives = timeout_ms == "7200000";
+        let mut config = Config::default();
+        config.set("hbase.server.hashNonce.evictTimeout", timeout_ms);
+        let (server, region) = region();
+        let nonce = Nonce { group: 7, number: 8 };
+        let increment = model::Mutation { nonce: Some(nonce), ..add_one("r") };
+        region.increment(&increment).expect("accepted").commit.wait().expect("durable");
+        let (info, table, mut volume) = (region.info().clone(), region.table().clone(), server.volume);
+        for life in 1..3 {
+            let now_ms = 1_700_000_000_000 + HOUR_MS + life;
+            let server = Server::after(volume, now_ms, &config, life as u64, inherits).expect("recovered");
+            let region = server.open(&info, &table).expect("opened");
+            let found = region.recovered_nonces().iter().any(|recovered| recovered.nonce == nonce);
+            assert_eq!(found, lives, "{timeout_ms} ms, life {life}, inherits: {inherits}");
+            volume = server.volume;
+        }
+    }
+}

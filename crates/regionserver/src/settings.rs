@@ -2,6 +2,7 @@
 
 use base::size::MIB;
 use base::{Setting, SettingRow};
+pub use region::settings::NONCE_TIMEOUT_MS;
 
 /// Lease of a scanner between two calls.
 pub const SCANNER_TIMEOUT_MS: Setting<u64> = Setting {
@@ -170,16 +171,6 @@ pub const LOG_ROLL_PERIOD_MS: Setting<u64> = Setting {
     doc: "A log file is closed after this time even if it is small.",
 };
 
-/// How long finished nonces are remembered.
-pub const NONCE_TIMEOUT_MS: Setting<u64> = Setting {
-    key: "hbase.server.hashNonce.evictTimeout",
-    default: 30 * 60_000,
-    min: 1_000,
-    max: 86_400_000,
-    unit: "ms",
-    doc: "How long the nonce of a finished increment or append is remembered, so that its retry counts once.",
-};
-
 /// Rows in one batch before it is refused.
 pub const MAX_BATCH_ROWS: Setting<u64> = Setting {
     key: "hbase.rpc.rows.warning.threshold",
@@ -248,7 +239,6 @@ pub const ALL: &[&dyn SettingRow] = &[
     &COMPACTION_BYTES_PER_SECOND,
     &COMPACTION_BYTES_PER_SECOND_MAX,
     &LOG_ROLL_PERIOD_MS,
-    &NONCE_TIMEOUT_MS,
     &MAX_BATCH_ROWS,
     &REJECT_LARGE_BATCHES,
     &MOB_CLEANER_PERIOD,
