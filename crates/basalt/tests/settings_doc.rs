@@ -19,7 +19,8 @@ Every key that Basalt reads. Keys are HBase's where HBase has one; those that be
 is not legal ends the start with a sentence that names it; a key that nothing reads is listed in the log at start and otherwise
 ignored. `basalt config list` and `basalt config explain KEY` say the same as this page.
 
-Keys of regions and stores may also be set in the CONFIGURATION of a table or a family, which wins over the server's.
+Keys of regions and stores may also be set for a table or a family, in its CONFIGURATION or among its attributes. A family wins over its
+table, and the table over the server.
 ";
 
 /// `1048576` as `1 MiB`, `3600000` as `1 h`; nothing where that says no more.

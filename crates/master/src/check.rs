@@ -9,6 +9,12 @@ use model::{
 use std::collections::BTreeMap;
 
 const SANITY_CHECKS_KEY: &str = "hbase.table.sanity.checks";
+const SMALLEST_MAX_FILE_SIZE_KEY: &str = "hbase.hregion.max.filesize.limit";
+const SMALLEST_FLUSH_SIZE_KEY: &str = "hbase.hregion.memstore.flush.size.limit";
+const MAX_FILE_SIZE_KEY: &str = "hbase.hregion.max.filesize";
+const FLUSH_SIZE_KEY: &str = "hbase.hregion.memstore.flush.size";
+const KEYS: [&str; 5] =
+    [SANITY_CHECKS_KEY, SMALLEST_MAX_FILE_SIZE_KEY, SMALLEST_FLUSH_SIZE_KEY, MAX_FILE_SIZE_KEY, FLUSH_SIZE_KEY];
 
 /// What of the configuration the checks look at.
 #[derive(Clone, Debug)]
@@ -23,13 +29,33 @@ pub struct Limits {
 impl Limits {
     /// As the settings say.
     pub fn from_config(config: &Config) -> Limits {
-        let number = |key: &str| config.text(key).and_then(|text| text.trim().parse().ok());
-        Limits {
-            checks_enabled: config.text(SANITY_CHECKS_KEY).is_none_or(|text| text.trim() != "false"),
-            smallest_max_file_size: number("hbase.hregion.max.filesize.limit").unwrap_or(2 << 20),
-            smallest_flush_size: number("hbase.hregion.memstore.flush.size.limit").unwrap_or(1 << 20),
-            max_file_size: number("hbase.hregion.max.filesize"),
-            flush_size: number("hbase.hregion.memstore.flush.size"),
+        let mut limits = Limits {
+            checks_enabled: true,
+            smallest_max_file_size: 2 << 20,
+            smallest_flush_size: 1 << 20,
+            max_file_size: None,
+            flush_size: None,
+        };
+        KEYS.iter().filter_map(|key| Some((*key, config.text(key)?))).for_each(|(key, text)| limits.set(key, text));
+        limits
+    }
+
+    /// With what the table says in the place of the site's settings.
+    fn of_table(&self, table: &TableDescriptor) -> Limits {
+        let mut limits = self.clone();
+        table.overrides().for_each(|(key, text)| limits.set(key, text));
+        limits
+    }
+
+    fn set(&mut self, key: &str, text: &str) {
+        let number = || text.trim().parse().ok();
+        match key {
+            SANITY_CHECKS_KEY => self.checks_enabled = text.trim() != "false",
+            SMALLEST_MAX_FILE_SIZE_KEY => self.smallest_max_file_size = number().unwrap_or(self.smallest_max_file_size),
+            SMALLEST_FLUSH_SIZE_KEY => self.smallest_flush_size = number().unwrap_or(self.smallest_flush_size),
+            MAX_FILE_SIZE_KEY => self.max_file_size = number().or(self.max_file_size),
+            FLUSH_SIZE_KEY => self.flush_size = number().or(self.flush_size),
+            _ => {}
         }
     }
 }
@@ -58,11 +84,9 @@ fn number(attributes: &BTreeMap<Bytes, Bytes>, key: &str, of: &str) -> Result<Op
 /// # Errors
 /// `DoNotRetryIOException` with HBase's sentence.
 pub fn check_table(limits: &Limits, table: &TableDescriptor) -> Result<()> {
-    let bypassed = text(&table.attributes, SANITY_CHECKS_KEY)
-        .or_else(|| table.configuration.get(SANITY_CHECKS_KEY).map(String::as_str))
-        .map_or(!limits.checks_enabled, |text| text.trim() == "false");
-    match checked(limits, table) {
-        Err(error) if bypassed => {
+    let limits = limits.of_table(table);
+    match checked(&limits, table) {
+        Err(error) if !limits.checks_enabled => {
             tracing::warn!(table = %table.name, "{error}");
             must_hold(table)
         }
@@ -200,4 +224,35 @@ fn check_family(family: &FamilyDescriptor) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// HBase asks the site under the table's own words, whether they stand in CONFIGURATION or among the attributes.
+    #[test]
+    fn a_tables_own_words_count_in_the_checks() {
+        let name = TableName::parse("t").expect("legal");
+        let table = TableDescriptor::new(name, [FamilyDescriptor::new("f")]);
+        let limits = Limits::from_config(&Config::default());
+        check_table(&limits, &table).expect("legal");
+        let with = |attributes: &[(&'static str, &'static str)], configuration: &[(&str, &str)]| {
+            let mut table = table.clone();
+            table.attributes.extend(attributes.iter().map(|(key, value)| (Bytes::from(*key), Bytes::from(*value))));
+            let pairs = configuration.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+            table.configuration.extend(pairs);
+            check_table(&limits, &table).map_err(|error| error.to_string())
+        };
+        for key in [FLUSH_SIZE_KEY, MAX_FILE_SIZE_KEY] {
+            for refused in [with(&[(key, "1000")], &[]), with(&[], &[(key, "1000")])] {
+                let error = refused.expect_err("too small");
+                assert!(error.contains(key) && error.contains("(1000) is too small"), "{error}");
+            }
+        }
+        with(&[(FLUSH_SIZE_KEY, "1000"), (SMALLEST_FLUSH_SIZE_KEY, "500")], &[]).expect("its own limit");
+        with(&[(FLUSH_SIZE_KEY, "1000")], &[(SANITY_CHECKS_KEY, "false")]).expect("not checked");
+        with(&[(FLUSH_SIZE_KEY, "1000"), (SANITY_CHECKS_KEY, "false")], &[(SANITY_CHECKS_KEY, "true")])
+            .expect_err("of a table the CONFIGURATION counts more");
+    }
 }

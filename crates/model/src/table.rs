@@ -10,6 +10,14 @@ use std::collections::BTreeMap;
 /// Attributes of a table or family, by name.
 pub type Attributes = BTreeMap<Bytes, Bytes>;
 
+fn texts(attributes: &Attributes) -> impl Iterator<Item = (&str, &str)> {
+    attributes.iter().filter_map(|(key, value)| Some((str::from_utf8(key).ok()?, str::from_utf8(value).ok()?)))
+}
+
+fn pairs(configuration: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
+    configuration.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+}
+
 macro_rules! named_enum {
     ($(#[$meta:meta])* $name:ident, default $default:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal),* $(,)? }) => {
         $(#[$meta])*
@@ -119,6 +127,12 @@ impl FamilyDescriptor {
         self
     }
 
+    /// What it says of configuration keys; of one that is named twice, the later counts. HBase looks among a family's attributes before it
+    /// looks into its CONFIGURATION. Follows: `StoreUtils#createStoreConfiguration`.
+    pub fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
+        pairs(&self.configuration).chain(texts(&self.attributes))
+    }
+
     fn text(&self, key: &str) -> Option<&str> {
         self.attributes.get(key.as_bytes()).and_then(|v| std::str::from_utf8(v).ok())
     }
@@ -188,7 +202,7 @@ impl FamilyDescriptor {
     /// Bytes of the row that a ROWPREFIX_FIXED_LENGTH filter hashes.
     pub fn bloom_prefix_length(&self) -> Option<u32> {
         const KEY: &str = "RowPrefixBloomFilter.prefix_length";
-        self.configuration.get(KEY).map(String::as_str).or_else(|| self.text(KEY)).and_then(|t| t.trim().parse().ok())
+        self.text(KEY).or_else(|| self.configuration.get(KEY).map(String::as_str)).and_then(|t| t.trim().parse().ok())
     }
 
     /// Data block size before compression.
@@ -277,6 +291,12 @@ impl TableDescriptor {
         let family =
             FamilyDescriptor::new("info").with("VERSIONS", "10").with("IN_MEMORY", "true").with("BLOCKSIZE", "8192");
         TableDescriptor::new(TableName::namespace_table(), [family])
+    }
+
+    /// What it says of configuration keys; of one that is named twice, the later counts. HBase has one map for a table's attributes and
+    /// CONFIGURATION, into which the latter go last. Follows: `ProtobufUtil#toTableDescriptor`.
+    pub fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
+        texts(&self.attributes).chain(pairs(&self.configuration))
     }
 
     fn text(&self, key: &str) -> Option<&str> {

@@ -123,9 +123,9 @@ impl Region {
             true => env.volume.list(&dir).map_err(volume_error)?,
             false => entries,
         };
-        let settings = env.settings.with_overrides(&table.configuration, |what| {
+        let settings = env.settings.with_overrides(table.overrides(), |what| {
             tracing::warn!(
-                "CONFIGURATION of table {}: {what}; the server's value holds until the table is altered",
+                "descriptor of table {}: {what}; the server's value holds until the table is altered",
                 info.table
             );
         });
@@ -199,6 +199,11 @@ impl Region {
     /// Its table.
     pub fn table(&self) -> &Arc<TableDescriptor> {
         &self.table
+    }
+
+    /// The server's settings under what its table says.
+    pub fn settings(&self) -> &RegionSettings {
+        &self.settings
     }
 
     /// What it was opened with.

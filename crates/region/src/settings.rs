@@ -1,11 +1,11 @@
 //! Settings of regions under HBase's keys, and [`RegionSettings`]: what they come to for one server, table or family.
 //!
-//! HBase lets a table's or family's CONFIGURATION override a server's key; [`RegionSettings::with_overrides`] does that.
+//! HBase lets the descriptor of a table or family override a server's key, in its CONFIGURATION and among its attributes;
+//! [`RegionSettings::with_overrides`] does that.
 
 use base::size::{GIB, KIB, MIB};
 use base::{Config, Setting, SettingRow};
 use hfile::{Compression, WriterOptions};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Memstore bytes at which a region is flushed.
@@ -512,25 +512,27 @@ impl RegionSettings {
         }
     }
 
-    /// These settings under a table's or family's CONFIGURATION; the same `Arc` when that is empty. What is illegal there leaves these settings as they
-    /// are, and `warn` is told of it. (In HBase the region does not open.)
-    pub fn with_overrides(
+    /// These settings under what a table's or family's descriptor says; the same `Arc` when that names none of the keys. Of a key that is named twice the
+    /// later value counts. What is illegal leaves these settings as they are, and `warn` is told of it. (In HBase the region does not open.)
+    pub fn with_overrides<'a>(
         self: &Arc<RegionSettings>,
-        overrides: &BTreeMap<String, String>,
+        overrides: impl IntoIterator<Item = (&'a str, &'a str)>,
         warn: impl Fn(String),
     ) -> Arc<RegionSettings> {
-        if overrides.is_empty() {
-            return self.clone();
-        }
         let rows = || ALL.iter().chain(hfile::settings::ALL);
-        let mut config = (*self.source).clone();
+        let mut config = None;
         for (key, value) in overrides {
-            match rows().find(|row| row.key() == key).map_or(Ok(()), |row| row.check(value)) {
-                Ok(()) => config.set(key, value),
+            // Most of what a descriptor holds is no key of the configuration.
+            let Some(row) = rows().find(|row| row.key() == key) else { continue };
+            match row.check(value) {
+                Ok(()) => config.get_or_insert_with(|| (*self.source).clone()).set(key, value),
                 Err(error) => warn(error.given_elsewhere()),
             }
         }
-        Arc::new(RegionSettings::read(Arc::new(config), self.row_size_cap_bytes))
+        match config {
+            Some(config) => Arc::new(RegionSettings::read(Arc::new(config), self.row_size_cap_bytes)),
+            None => self.clone(),
+        }
     }
 }
 
@@ -563,11 +565,37 @@ mod tests {
         config.set(FLUSH_SIZE.key, "1000");
         let server = Arc::new(RegionSettings::from_config(&config));
         assert_eq!((server.compaction_min_size_bytes, server.compaction_throttle_point_bytes), (1000, 20_000));
-        let overrides = BTreeMap::from([("hbase.hstore.compactionThreshold".to_owned(), "5".to_owned())]);
+        let overrides = [("VERSIONS", "x"), ("hbase.hstore.compactionThreshold", "5")];
         let never = |text: String| panic!("{text}");
-        let family = server.with_overrides(&overrides, never);
+        let family = server.with_overrides(overrides, never);
         assert_eq!((family.compaction_min_files, family.flush_size_bytes), (5, 1000));
-        assert!(Arc::ptr_eq(&server, &server.with_overrides(&BTreeMap::new(), never)));
+        assert!(Arc::ptr_eq(&server, &server.with_overrides([("VERSIONS", "3")], never)));
+    }
+
+    /// As `CompoundConfiguration` in HBase: a family's attributes, its CONFIGURATION, the table's CONFIGURATION, its attributes, the site.
+    #[test]
+    fn the_nearer_word_of_a_descriptor_counts() {
+        const KEY: &str = "hbase.hstore.compaction.max";
+        let name = model::TableName::parse("t").expect("legal");
+        let (mut table, mut family) = (model::TableDescriptor::new(name, []), model::FamilyDescriptor::new("f"));
+        let mut site = Config::default();
+        site.set(KEY, "3");
+        let site = Arc::new(RegionSettings::from_config(&site));
+        let never = |text: String| panic!("{text}");
+        let seen = |table: &model::TableDescriptor, family: &model::FamilyDescriptor| {
+            let of_table = site.with_overrides(table.overrides(), never);
+            let of_family = of_table.with_overrides(family.overrides(), never);
+            (of_table.compaction_max_files, of_family.compaction_max_files)
+        };
+        assert_eq!(seen(&table, &family), (3, 3));
+        table.attributes.insert(KEY.into(), "4".into());
+        assert_eq!(seen(&table, &family), (4, 4));
+        table.configuration.insert(KEY.into(), "5".into());
+        assert_eq!(seen(&table, &family), (5, 5));
+        family.configuration.insert(KEY.into(), "6".into());
+        assert_eq!(seen(&table, &family), (5, 6));
+        family.attributes.insert(KEY.into(), "7".into());
+        assert_eq!(seen(&table, &family), (5, 7));
     }
 
     #[test]
@@ -575,12 +603,9 @@ mod tests {
         let mut config = Config::default();
         config.set(FLUSH_SIZE.key, "1000");
         let server = Arc::new(RegionSettings::from_config(&config));
-        let overrides = BTreeMap::from([
-            (FLUSH_SIZE.key.to_owned(), "plenty".to_owned()),
-            ("hbase.hstore.compactionThreshold".to_owned(), "5".to_owned()),
-        ]);
+        let overrides = [(FLUSH_SIZE.key, "plenty"), ("hbase.hstore.compactionThreshold", "5")];
         let told = std::cell::RefCell::new(Vec::new());
-        let table = server.with_overrides(&overrides, |text| told.borrow_mut().push(text));
+        let table = server.with_overrides(overrides, |text| told.borrow_mut().push(text));
         assert_eq!((table.compaction_min_files, table.flush_size_bytes), (5, 1000));
         let told = told.into_inner();
         assert!(told.len() == 1 && told[0].contains("hbase.hregion.memstore.flush.size = \"plenty\""), "{told:?}");
@@ -597,8 +622,8 @@ mod tests {
         config.set(MAX_ROW_SIZE.key, "2000");
         assert_eq!(limit(&config, 1 << 30), 2000);
         let server = Arc::new(RegionSettings::from_config(&config).within_budget(1 << 30));
-        let overrides = BTreeMap::from([(MAX_ROW_SIZE.key.to_owned(), GIB.to_string())]);
-        let table = server.with_overrides(&overrides, |text| panic!("{text}"));
+        let all = GIB.to_string();
+        let table = server.with_overrides([(MAX_ROW_SIZE.key, &*all)], |text| panic!("{text}"));
         assert_eq!(table.max_row_size_bytes, 64 << 20, "a table cannot have more than the server");
     }
 }

@@ -114,10 +114,10 @@ impl Store {
         }
         files.retain(|file| !replaced.contains(&file.name));
         sort_files(&mut files);
-        let settings = table_settings.with_overrides(&family.configuration, |what| {
+        let settings = table_settings.with_overrides(family.overrides(), |what| {
             let family = cell::print::to_string_binary(name);
             tracing::warn!(
-                "CONFIGURATION of table {}, family {family}: {what}; the table's value holds until the family is altered",
+                "descriptor of table {}, family {family}: {what}; the table's value holds until the family is altered",
                 info.table
             );
         });

@@ -123,7 +123,7 @@ fn load_files(
     match outcome {
         Ok(BulkLoaded::Loaded { files, needs_compaction }) => {
             tracing::info!(region = %region.name(), files = files.len(), "files were bulk-loaded");
-            if needs_compaction && server.env.settings.compact_after_bulk_load {
+            if needs_compaction && region.settings().compact_after_bulk_load {
                 server.small_compactions.push(region.info().encoded_name(), None);
             }
             Ok(true)
