@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 const PLACES_LOG2: u32 = 12;
 /// How far ahead of the clock a commit may be stamped without waiting.
 pub(crate) const MOST_AHEAD_MS: i64 = 1;
-/// A clock this far behind the last stamp was set back. It does not come back within a useful time: nobody waits for it.
-const SET_BACK_MS: i64 = 100;
+/// A clock further behind than that was set back, and does not come back within a useful time: nobody waits for it.
+pub(crate) const LONGEST_WAIT_MS: i64 = 100;
 
 /// The ticks that rows used of late; see the module.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Moment {
     /// Of a region that stamped `last_stamp` before, when the clock shows `clock`.
     pub(crate) fn of(clock: i64, last_stamp: i64) -> Moment {
         let now = clock.max(last_stamp);
-        let limit = if now - clock > SET_BACK_MS { i64::MAX } else { now.saturating_add(MOST_AHEAD_MS) };
+        let limit = if now - clock > LONGEST_WAIT_MS { i64::MAX } else { now.saturating_add(MOST_AHEAD_MS) };
         Moment { now, limit }
     }
 }

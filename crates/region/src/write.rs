@@ -11,7 +11,7 @@ use crate::commit::Commit;
 use crate::error::{ErrorKind, RegionError, Result};
 use crate::region::Region;
 use crate::row_lock::RowSet;
-use crate::ticks::{MOST_AHEAD_MS, Moment, RowKey, Stamps, Taken};
+use crate::ticks::{LONGEST_WAIT_MS, MOST_AHEAD_MS, Moment, RowKey, Stamps, Taken};
 use base::{EffortBudget, ReadMode, SeqId, TimestampMs};
 use cell::{CellBuffer, CellIter, CellRef};
 use memstore::{Growth, Segment};
@@ -471,7 +471,7 @@ impl Region {
             }
             // Not before what the group did to the row already: what it took is entered at its end.
             let tick = tick_of_all.unwrap_or_else(|| self.tick_of(mutation, prepared.moment).max(prepared.tick));
-            if let Some(wait_ms @ 1..) = tick.checked_sub(prepared.moment.limit) {
+            if let Some(wait_ms @ 1..=LONGEST_WAIT_MS) = tick.checked_sub(prepared.moment.limit) {
                 if !all_or_nothing && !prepared.outcomes.is_empty() {
                     return Ok(true);
                 }
