@@ -4,18 +4,15 @@ use crate::store_file::list_store_files;
 use base::SeqId;
 use fs::{FilePath, Volume};
 use hfile::{Reader, ReaderContext};
-use rootdir::{FileName, recovered_edits};
+use rootdir::FileName;
 use std::collections::HashMap;
 
 /// By family directory, the id up to which all edits are in store files. What cannot be said for certain is left out: files that stand for
 /// others, were bulk loaded, or cannot be read. Costs a sync of each family's directory and a read of each file's end.
 pub fn flushed_seq_ids(volume: &dyn Volume, region_dir: &FilePath) -> HashMap<String, SeqId> {
     let mut flushed = HashMap::new();
-    for entry in volume.list(region_dir).unwrap_or_default() {
-        if !entry.is_dir || entry.name.starts_with('.') || entry.name == recovered_edits::DIR {
-            continue;
-        }
-        let dir = region_dir.join(&entry.name);
+    for family in rootdir::family_names(volume, region_dir).unwrap_or_default() {
+        let dir = region_dir.join(&family);
         // What is passed over because of a file needs that file's name on the disk.
         if volume.sync_dir(&dir).is_err() {
             continue;
@@ -27,7 +24,7 @@ pub fn flushed_seq_ids(volume: &dyn Volume, region_dir: &FilePath) -> HashMap<St
             if reader.bulk_load_time_ms().is_some() { None } else { reader.max_seq_id() }
         });
         if let Some(highest) = highest.max() {
-            flushed.insert(entry.name, highest);
+            flushed.insert(family, highest);
         }
     }
     flushed

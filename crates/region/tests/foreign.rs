@@ -6,11 +6,10 @@ mod common;
 
 use basalt_region::CloseMode;
 use base::Config;
-use bytes::Bytes;
 use common::*;
 use fs::{FilePath, MemVolume, Volume};
-use model::{FamilyDescriptor, Scan, TableDescriptor, TableName};
-use proto::{magic, pb};
+use model::Scan;
+use rootdir::descriptor;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
@@ -47,55 +46,39 @@ fn path(name: &str) -> FilePath {
     FilePath::new(name.trim_start_matches("./").trim_matches('/').trim_matches('.'))
 }
 
-fn descriptor(volume: &MemVolume, table: &TableName) -> Option<Arc<TableDescriptor>> {
-    let dir = rootdir::table_dir(table).join(".tabledesc");
-    let newest = volume.list(&dir).ok()?.into_iter().map(|e| e.name).filter(|n| n.starts_with(".tableinfo.")).max()?;
-    let bytes = Bytes::from(volume.read(&dir.join(newest)).expect("memory"));
-    let schema: pb::TableSchema = magic::decode(&bytes).expect("PBUF").expect("a schema");
-    let families = schema.column_families.iter().map(|family| FamilyDescriptor {
-        name: family.name.clone(),
-        attributes: family.attributes.iter().map(|pair| (pair.first.clone(), pair.second.clone())).collect(),
-        configuration: BTreeMap::new(),
-    });
-    Some(Arc::new(TableDescriptor::new(table.clone(), families)))
-}
-
 type Cells = BTreeMap<String, Vec<String>>;
 
 /// Opens every region and reads everything; by table and region.
 fn read_all(archive: &[u8]) -> (MemVolume, Cells) {
     let volume = unpack(archive);
-    let list = |dir: &FilePath| volume.list(dir).expect("memory").into_iter().filter(|e| e.is_dir).map(|e| e.name);
     // Archived regions live on in daughters and clones; their logs are split by the server below.
     let server = Server::try_on(volume.clone(), 1_900_000_000_000, &Config::default(), 1).expect("the logs are split");
     let mut all = Cells::new();
-    for namespace in list(&FilePath::new("data")) {
-        for table in list(&FilePath::new("data").join(&namespace)) {
-            let Ok(table) = TableName::of(&namespace, &table) else { continue };
-            let Some(descriptor) = descriptor(&volume, &table) else { continue };
-            for region in list(&rootdir::table_dir(&table)).filter(|name| !name.starts_with('.')) {
-                let dir = rootdir::table_dir(&table).join(&region);
-                let info = rootdir::read_region_info(&volume, &dir).expect("memory").expect("a region");
-                let region = server.open(&info, &descriptor).unwrap_or_else(|error| panic!("{dir}: {error}"));
-                let scan = Scan { max_versions: i32::MAX as u32, ..Scan::default() };
-                let cells = common::scan(&region, &scan, 0).concat();
-                let reversed = common::scan(&region, &Scan { reversed: true, ..scan.clone() }, 0);
-                let mut reversed: Vec<_> = reversed.into_iter().rev().collect::<Vec<_>>().concat();
-                reversed.sort();
-                let mut sorted = cells.clone();
-                sorted.sort();
-                assert_eq!(sorted, reversed, "{dir}: forwards and reversed scans differ");
-                // What is rewritten by Basalt reads the same.
-                if !region.has_references() {
-                    major_compact(&region);
-                    assert_eq!(common::scan(&region, &scan, 0).concat(), cells, "{dir}: after a major compaction");
-                }
-                region.close(CloseMode::Flush).expect("closed");
-                let before = all.insert(format!("{table} {}", info.encoded_name()), cells);
-                assert!(before.is_none());
+    for table in descriptor::list_tables(&volume).expect("memory") {
+        let Some(descriptor) = descriptor::read(&volume, &table).expect("a descriptor").map(Arc::new) else { continue };
+        for region in rootdir::region_names(&volume, &rootdir::table_dir(&table)).expect("memory") {
+            let dir = rootdir::table_dir(&table).join(&region);
+            let info = rootdir::read_region_info(&volume, &dir).expect("memory").expect("a region");
+            let region = server.open(&info, &descriptor).unwrap_or_else(|error| panic!("{dir}: {error}"));
+            let scan = Scan { max_versions: i32::MAX as u32, ..Scan::default() };
+            let cells = common::scan(&region, &scan, 0).concat();
+            let reversed = common::scan(&region, &Scan { reversed: true, ..scan.clone() }, 0);
+            let mut reversed: Vec<_> = reversed.into_iter().rev().collect::<Vec<_>>().concat();
+            reversed.sort();
+            let mut sorted = cells.clone();
+            sorted.sort();
+            assert_eq!(sorted, reversed, "{dir}: forwards and reversed scans differ");
+            // What is rewritten by Basalt reads the same.
+            if !region.has_references() {
+                major_compact(&region);
+                assert_eq!(common::scan(&region, &scan, 0).concat(), cells, "{dir}: after a major compaction");
             }
+            region.close(CloseMode::Flush).expect("closed");
+            let before = all.insert(format!("{table} {}", info.encoded_name()), cells);
+            assert!(before.is_none());
         }
     }
+
     (volume, all)
 }
 

@@ -1,6 +1,8 @@
 //! The archive: how files, families, regions and tables leave `data`. Follows: `HFileArchiver`.
 
-use crate::paths::{archive_dir, list_if_exists, mob_dir, region_dir, remove_dir_durably, table_dir};
+use crate::paths::{
+    archive_dir, family_names, list_if_exists, mob_dir, region_dir, region_names, remove_dir_durably, table_dir,
+};
 use crate::recovered_edits::{self, DeletedFamily};
 use crate::store_file::{is_reference, reference_parent};
 use fs::{DirEntry, FilePath, Result, Volume};
@@ -44,10 +46,8 @@ pub fn archive_family_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
 
 /// Moves a region's store files to the archive and removes its directory.
 pub fn archive_region_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
-    for entry in list_if_exists(volume, dir)? {
-        if entry.is_dir && !entry.name.starts_with('.') && entry.name != recovered_edits::DIR {
-            archive_family_dir(volume, &dir.join(&entry.name))?;
-        }
+    for family in family_names(volume, dir)? {
+        archive_family_dir(volume, &dir.join(family))?;
     }
     remove_dir_durably(volume, dir)
 }
@@ -56,10 +56,9 @@ pub fn archive_region_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
 /// are there for their files alone.
 pub fn archive_other_regions(volume: &dyn Volume, table: &TableName, kept: &[RegionInfo]) -> Result<()> {
     let home = table_dir(table);
-    for entry in list_if_exists(volume, &home)? {
-        let is_kept = kept.iter().any(|info| **info.encoded_name() == entry.name);
-        if entry.is_dir && !entry.name.starts_with('.') && !is_kept {
-            archive_region_dir(volume, &home.join(&entry.name))?;
+    for region in region_names(volume, &home)? {
+        if !kept.iter().any(|info| **info.encoded_name() == region) {
+            archive_region_dir(volume, &home.join(region))?;
         }
     }
     // Also when there was nothing left to move: an earlier attempt may have failed to make that durable.
@@ -70,10 +69,8 @@ pub fn archive_other_regions(volume: &dyn Volume, table: &TableName, kept: &[Reg
 pub fn archive_table(volume: &dyn Volume, table: &TableName) -> Result<()> {
     let home = table_dir(table);
     for dir in [mob_dir(&home), home] {
-        for entry in list_if_exists(volume, &dir)? {
-            if entry.is_dir && !entry.name.starts_with('.') {
-                archive_region_dir(volume, &dir.join(&entry.name))?;
-            }
+        for region in region_names(volume, &dir)? {
+            archive_region_dir(volume, &dir.join(region))?;
         }
         remove_dir_durably(volume, &dir)?;
     }
@@ -86,15 +83,13 @@ pub fn archive_table(volume: &dyn Volume, table: &TableName) -> Result<()> {
 pub fn archive_families(volume: &dyn Volume, table: &TableName, families: &[String]) -> Result<()> {
     let home = table_dir(table);
     for dir in [mob_dir(&home), home.clone()] {
-        for region in list_if_exists(volume, &dir)? {
-            if !region.is_dir || region.name.starts_with('.') {
-                continue;
-            }
+        for region in region_names(volume, &dir)? {
+            let region_dir = dir.join(region);
             if dir == home {
-                note_deleted(volume, &dir.join(&region.name), families)?;
+                note_deleted(volume, &region_dir, families)?;
             }
             for family in families {
-                let family_dir = dir.join(&region.name).join(family);
+                let family_dir = region_dir.join(family);
                 archive_family_dir(volume, &family_dir)?;
                 remove_dir_durably(volume, &family_dir)?;
             }
@@ -117,11 +112,8 @@ fn note_deleted(volume: &dyn Volume, region_dir: &FilePath, families: &[String])
 /// Whether a region's directory holds a reference to a file of the region `parent`, or of any when it is `None`.
 pub fn refers_to(volume: &dyn Volume, info: &RegionInfo, parent: Option<&str>) -> Result<bool> {
     let dir = region_dir(info);
-    for family in list_if_exists(volume, &dir)? {
-        if !family.is_dir || family.name.starts_with('.') || family.name == recovered_edits::DIR {
-            continue;
-        }
-        for file in list_if_exists(volume, &dir.join(&family.name))? {
+    for family in family_names(volume, &dir)? {
+        for file in list_if_exists(volume, &dir.join(family))? {
             if reference_parent(&file.name).is_some_and(|of| parent.is_none_or(|parent| parent == of)) {
                 return Ok(true);
             }

@@ -34,8 +34,9 @@ pub mod store_file;
 
 pub use archive::{archive_families, archive_family_dir, archive_files, archive_region_dir, archive_table};
 pub use paths::{
-    archive_dir, archived_table_dir, corrupt_dir, data_dir, family_dir, family_name, list_if_exists, mob_family_dir,
-    mob_region_name, namespace_dir, old_wals_dir, region_dir, server_wals_dir, table_dir, temp_dir, wals_dir,
+    archive_dir, archived_table_dir, corrupt_dir, data_dir, family_dir, family_name, family_names, list_if_exists,
+    mob_family_dir, mob_region_name, namespace_dir, old_wals_dir, region_dir, region_names, server_wals_dir, table_dir,
+    temp_dir, wals_dir,
 };
 pub use region_dir::{create_region_dir, create_region_dir_durably, read_region_info, region_info_bytes};
 pub use store_file::{FileName, link_name};

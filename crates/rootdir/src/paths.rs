@@ -3,6 +3,7 @@
 use base::SeqId;
 use bytes::Bytes;
 use fs::{DirEntry, FilePath, Result, Volume};
+use model::name::RECOVERED_EDITS;
 use model::{RegionInfo, TableName};
 
 /// Namespaces, tables, regions.
@@ -164,6 +165,27 @@ pub fn list_if_exists(volume: &dyn Volume, dir: &FilePath) -> Result<Vec<DirEntr
         Err(error) if error.is_not_found() => Ok(Vec::new()),
         result => result,
     }
+}
+
+/// Names of the directories of regions in a table's directory; none when it is not there.
+///
+/// # Errors
+/// What the volume says.
+pub fn region_names(volume: &dyn Volume, table_dir: &FilePath) -> Result<Vec<String>> {
+    // What begins with a period is a descriptor's directory, or being made.
+    let is_region = |entry: &DirEntry| entry.is_dir && !entry.name.starts_with('.');
+    let entries = list_if_exists(volume, table_dir)?;
+    Ok(entries.into_iter().filter(is_region).map(|entry| entry.name).collect())
+}
+
+/// Names of the directories of families in a region's directory; none when it is not there.
+///
+/// # Errors
+/// What the volume says.
+pub fn family_names(volume: &dyn Volume, region_dir: &FilePath) -> Result<Vec<String>> {
+    let is_family = |entry: &DirEntry| entry.is_dir && !entry.name.starts_with('.') && entry.name != RECOVERED_EDITS;
+    let entries = list_if_exists(volume, region_dir)?;
+    Ok(entries.into_iter().filter(is_family).map(|entry| entry.name).collect())
 }
 
 /// Removes a directory and makes that durable; also when an earlier attempt removed it and could not.

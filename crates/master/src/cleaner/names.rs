@@ -38,19 +38,10 @@ pub(super) fn is_region(name: &str) -> bool {
 /// The file with the cells that a store file, a reference or a link in an archived family stands for; `None` for any
 /// other name, a MOB file's among them ([`mob_file`]). Follows: `StoreFileInfo`, `HFileLink`.
 pub(super) fn store_file(name: &str) -> Option<FileId> {
-    let rest = match name.rsplit_once('=') {
-        None => name,
-        Some((table, rest)) => {
-            let (namespace, qualifier) = table.split_once('=').unwrap_or((model::name::DEFAULT_NAMESPACE, table));
-            TableName::of(namespace, qualifier).ok()?;
-            let (region, file) = rest.split_once('-')?;
-            is_region(region).then_some(file)?
-        }
-    };
-    match rest.split_once('.') {
-        None => plain(rest),
-        Some((file, parent)) => is_region(parent).then(|| plain(file)).flatten(),
-    }
+    let name = rootdir::FileName::parse(name)?;
+    let linked = name.link.iter().map(|(_, region)| region);
+    let all_known = linked.chain(&name.parent).all(|region| is_region(region));
+    all_known.then(|| plain(&name.file)).flatten()
 }
 
 /// The file that an entry of an archived family of the region of large values stands for: the hash of a row, a day, 128

@@ -35,13 +35,10 @@ fn write_merged_files(volume: &dyn Volume, parents: &[RegionInfo], child: &Regio
     let dir = rootdir::region_dir(child);
     for parent in parents {
         let parent_dir = rootdir::region_dir(parent);
-        for family in rootdir::list_if_exists(volume, &parent_dir)? {
-            if !family.is_dir || family.name.starts_with('.') || family.name == rootdir::recovered_edits::DIR {
-                continue;
-            }
-            let target = dir.join(&family.name);
+        for family in rootdir::family_names(volume, &parent_dir)? {
+            let target = dir.join(&family);
             volume.create_dir_all(&target)?;
-            for file in rootdir::list_if_exists(volume, &parent_dir.join(&family.name))? {
+            for file in rootdir::list_if_exists(volume, &parent_dir.join(family))? {
                 if file.is_dir || file.name.starts_with('.') {
                     continue;
                 }
