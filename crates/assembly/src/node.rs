@@ -9,7 +9,7 @@ use master::{Caller, HostError, Master, MasterEnv, Observer, StartError};
 use model::{RegionInfo, ServerName};
 use parking_lot::Mutex;
 use region::{CloseMode, MemoryMeter, RegionEnv, RegionSettings};
-use regionserver::{BulkLoadFiles, RegionServer, RegionServerParts, RegionService, ServerError};
+use regionserver::{BulkLoadFiles, ReadConfig, RegionServer, RegionServerParts, RegionService, ServerError};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -44,6 +44,8 @@ pub struct Parts<R, S> {
     pub dice: Arc<Dice>,
     /// Settings.
     pub config: Config,
+    /// Reads them anew, for an update while the node runs.
+    pub read_config: ReadConfig,
     /// The memory budget, and who holds how much of it ([`regionserver::ledger`]).
     pub ledger: Arc<Ledger>,
     /// Name of the region server.
@@ -154,15 +156,16 @@ impl<S: Syncer> Node<S> {
             ticks: Arc::default(),
             server_name: Arc::from(parts.server_name.to_string()),
         });
-        let master_of_splits: Arc<OnceLock<Weak<Master>>> = Arc::default();
+        let own_master = OwnMaster::default();
         let server = RegionServer::start(RegionServerParts {
             name: parts.server_name,
             meta_env: Arc::new(RegionEnv { log: logs[1].clone(), ..RegionEnv::clone(&env) }),
             env,
             config: parts.config.clone(),
+            read_config: read_config(parts.read_config, own_master.clone()),
             ledger: parts.ledger,
             bulk_load_files: BulkLoadFiles { outside: parts.outside, root: parts.root, cluster_id: cluster_id.clone() },
-            split_requests: split_requests(master_of_splits.clone()),
+            split_requests: split_requests(own_master.clone()),
             recovered_nonces: recovered.nonces,
             on_fatal: parts.on_fatal,
             on_stop_request: parts.on_stop_request,
@@ -180,7 +183,7 @@ impl<S: Syncer> Node<S> {
             info_port: parts.info_port,
         })
         .await?;
-        let _only_here = master_of_splits.set(Arc::downgrade(&master));
+        let _only_here = own_master.set(Arc::downgrade(&master));
         let settling = server.clone();
         let flush = async move {
             if let Err(error) = runner
@@ -279,9 +282,22 @@ impl Preparation {
     }
 }
 
-/// Passes the region server's wishes to split on to the master, once there is one. The server must not keep the master: the master keeps
-/// the server.
-fn split_requests(master: Arc<OnceLock<Weak<Master>>>) -> regionserver::SplitRequests {
+/// The master, once there is one. The server must not keep it: the master keeps the server.
+type OwnMaster = Arc<OnceLock<Weak<Master>>>;
+
+/// Reads the configuration anew for both: the master is told before the region server gets it.
+fn read_config(read: ReadConfig, master: OwnMaster) -> ReadConfig {
+    Arc::new(move || {
+        let config = read()?;
+        if let Some(master) = master.get().and_then(Weak::upgrade) {
+            master.update_configuration(&config);
+        }
+        Ok(config)
+    })
+}
+
+/// Passes the region server's wishes to split on to the master, once there is one.
+fn split_requests(master: OwnMaster) -> regionserver::SplitRequests {
     let runtime = Handle::current();
     Arc::new(move |region: RegionInfo, row| {
         let Some(master) = master.get().and_then(Weak::upgrade) else { return false };

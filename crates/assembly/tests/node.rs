@@ -48,6 +48,7 @@ fn parts(volume: &Arc<MemVolume>, start_code: u64) -> Parts<Pool, Threads> {
         volume,
         clock: Arc::new(SystemClock::new()),
         dice: Arc::new(Dice::seeded(1)),
+        read_config: Arc::new(|| Err("there is no file".to_owned())),
         ledger: regionserver::ledger(&config, MEMORY_BUDGET_BYTES, u64::MAX),
         config,
         server_name: ServerName::new("localhost", 16020, start_code),

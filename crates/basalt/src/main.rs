@@ -14,6 +14,7 @@ mod status;
 use clap::Parser;
 use cli::{Arguments, Command, ConfigCommand};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -52,7 +53,15 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Ltt(passed)) => return tools::ltt::run(&config, &passed.arguments),
         Some(Command::Ycsb(passed)) => return tools::ycsb::run(&config, &passed.arguments),
         Some(Command::Bench(passed)) => return tools::compare::run(&config, &passed.arguments),
-        Some(Command::Standalone) | None => standalone::run(config)?,
+        Some(Command::Standalone) | None => {
+            let (directory, overrides) = (arguments.config.clone(), arguments.define.clone());
+            let read = move || -> anyhow::Result<base::Config> {
+                let config = config::load(directory.as_deref(), &overrides)?;
+                config.check(&settings::rows())?;
+                Ok(config)
+            };
+            standalone::run(config, Arc::new(move || read().map_err(|error| sentence(&error))))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

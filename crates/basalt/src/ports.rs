@@ -48,11 +48,8 @@ impl Ports {
         ledger: &Arc<Ledger>,
     ) -> Result<Ports> {
         let zk_key = "hbase.zookeeper.property.clientPort";
-        let zk_address = address(
-            config,
-            "hbase.zookeeper.property.clientPortAddress",
-            config.get(&coordination::settings::CLIENT_PORT),
-        )?;
+        let zk_address =
+            address(config, settings::ZOOKEEPER_ADDRESS.key, config.get(&coordination::settings::CLIENT_PORT))?;
         let options = EndpointOptions::from_config(config);
         let endpoint = Endpoint::bind(zk_address, options, clock.clone(), dice.clone())
             .await
@@ -61,12 +58,12 @@ impl Ports {
         let services = Arc::new(Services::default());
         let descriptors = raise_descriptor_limit();
         let limits = |eighths: u64| rpc_limits(config, ledger, descriptors / 8 * eighths);
-        let master_address = address(config, "hbase.master.ipc.address", config.get(&settings::MASTER_PORT))?;
+        let master_address = address(config, settings::MASTER_ADDRESS.key, config.get(&settings::MASTER_PORT))?;
         let master_port =
             rpc::Server::bind(master_address, Arc::new(MasterPort(services.clone())), clock.clone(), limits(1))
                 .map_err(|error| port_error("the master", "hbase.master.port", master_address, &error))?;
         let region_address =
-            address(config, "hbase.regionserver.ipc.address", config.get(&settings::REGION_SERVER_PORT))?;
+            address(config, settings::REGION_SERVER_ADDRESS.key, config.get(&settings::REGION_SERVER_PORT))?;
         let region_port =
             rpc::Server::bind(region_address, Arc::new(RegionServerPort(services.clone())), clock.clone(), limits(3))
                 .map_err(|error| port_error("the region server", "hbase.regionserver.port", region_address, &error))?;
@@ -82,8 +79,8 @@ impl Ports {
             endpoint: Some(endpoint),
             zk_port,
             services,
-            master_name: name("hbase.master.hostname", master_port.local_addr()),
-            server_name: name("hbase.unsafe.regionserver.hostname", region_port.local_addr()),
+            master_name: name(settings::MASTER_HOSTNAME.key, master_port.local_addr()),
+            server_name: name(settings::REGION_SERVER_HOSTNAME.key, region_port.local_addr()),
             master_port,
             region_port,
             pages,
@@ -122,7 +119,7 @@ fn rpc_limits(config: &Config, ledger: &Arc<Ledger>, descriptors: u64) -> rpc::L
 
 fn bind_info_server(config: &Config, clock: &Arc<dyn Clock>, pages: &Arc<Pages>) -> Result<Option<web::Server>> {
     let Ok(port) = u16::try_from(config.get(&web::settings::INFO_PORT)) else { return Ok(None) };
-    let address = address(config, web::settings::INFO_BIND_ADDRESS_KEY, port)?;
+    let address = address(config, web::settings::INFO_BIND_ADDRESS.key, port)?;
     let source: Arc<dyn web::StatusSource> = pages.clone();
     let server = web::Server::bind(address, source, clock.clone())
         .map_err(|error| port_error("the status pages", "hbase.master.info.port", address, &error))?;
@@ -143,10 +140,10 @@ fn raise_descriptor_limit() -> u64 {
 
 /// Where to listen: as `key` says, else as `basalt.bind` does, else for this machine alone.
 fn address(config: &Config, key: &str, port: u16) -> Result<SocketAddr> {
-    let (key, text) = match (config.text(key), config.text(settings::BIND_KEY)) {
+    let (key, text) = match (config.text(key), config.text(settings::BIND.key)) {
         (Some(text), _) => (key, text.trim()),
-        (None, Some(text)) => (settings::BIND_KEY, text.trim()),
-        (None, None) => (settings::BIND_KEY, "localhost"),
+        (None, Some(text)) => (settings::BIND.key, text.trim()),
+        (None, None) => (settings::BIND.key, settings::BIND.default),
     };
     let ip: IpAddr = match text {
         "localhost" => IpAddr::from([127, 0, 0, 1]),

@@ -1,6 +1,6 @@
 //! Settings of the process: where its data is, which ports it opens, how much memory it may use.
 
-use base::{Setting, SettingRow};
+use base::{Setting, SettingRow, TextSetting};
 
 /// Port of the master.
 pub const MASTER_PORT: Setting<u16> = Setting {
@@ -33,31 +33,71 @@ pub const MEMORY_SIZE: Setting<u64> = Setting {
           cgroup's limit where that is less, leaves beyond 64 MiB for the process itself.",
 };
 
-/// Key of the address that everything listens on.
-pub const BIND_KEY: &str = "basalt.bind";
+/// Where the data is.
+pub const ROOT_DIRECTORY: TextSetting =
+    TextSetting::any("hbase.rootdir", "./basalt-data", "Where the data is: a directory, or a file: URL of one.");
 
-/// Keys with text values, which have no bounds to check.
-pub const TEXT_KEYS: &[(&str, &str, &str)] = &[
-    ("hbase.rootdir", "./basalt-data", "Where the data is: a directory, or a file: URL of one."),
-    (
-        BIND_KEY,
-        "localhost",
-        "Address that everything listens on: by default clients on this machine alone are let in. 0.0.0.0 opens it to all, without authentication.",
-    ),
-    ("hbase.master.ipc.address", "basalt.bind", "Address that the master listens on."),
-    ("hbase.regionserver.ipc.address", "basalt.bind", "Address that the region server listens on."),
-    ("hbase.zookeeper.property.clientPortAddress", "basalt.bind", "Address that the ZooKeeper endpoint listens on."),
-    ("hbase.master.hostname", "by basalt.bind", "Host name of the master that clients are told."),
-    ("hbase.unsafe.regionserver.hostname", "by basalt.bind", "Host name of the region server that clients are told."),
-    ("hbase.master.info.bindAddress", "basalt.bind", "Address that the status pages listen on."),
-    ("hbase.cluster.distributed", "false", "Only false is served by this version."),
-    ("zookeeper.znode.parent", "/hbase", "Root of HBase's nodes in the ZooKeeper endpoint."),
-    ("hbase.zookeeper.quorum", "localhost", "Read by clients; the standalone server is its own quorum."),
-];
+/// The address that everything listens on.
+pub const BIND: TextSetting = TextSetting::any(
+    "basalt.bind",
+    "localhost",
+    "Address that everything listens on: by default clients on this machine alone are let in. 0.0.0.0 opens it to all, without \
+     authentication.",
+);
+
+/// The address of the master's port.
+pub const MASTER_ADDRESS: TextSetting =
+    TextSetting::any("hbase.master.ipc.address", "basalt.bind", "Address that the master listens on.");
+
+/// The address of the region server's port.
+pub const REGION_SERVER_ADDRESS: TextSetting =
+    TextSetting::any("hbase.regionserver.ipc.address", "basalt.bind", "Address that the region server listens on.");
+
+/// The address of the ZooKeeper endpoint.
+pub const ZOOKEEPER_ADDRESS: TextSetting = TextSetting::any(
+    "hbase.zookeeper.property.clientPortAddress",
+    "basalt.bind",
+    "Address that the ZooKeeper endpoint listens on.",
+);
+
+/// The master's name.
+pub const MASTER_HOSTNAME: TextSetting =
+    TextSetting::any("hbase.master.hostname", "by basalt.bind", "Host name of the master that clients are told.");
+
+/// The region server's name.
+pub const REGION_SERVER_HOSTNAME: TextSetting = TextSetting::any(
+    "hbase.unsafe.regionserver.hostname",
+    "by basalt.bind",
+    "Host name of the region server that clients are told.",
+);
+
+/// Whether HBase would be a cluster.
+pub const DISTRIBUTED: TextSetting =
+    TextSetting::any("hbase.cluster.distributed", "false", "Only false is served by this version.");
+
+/// Where clients look for ZooKeeper.
+pub const QUORUM: TextSetting = TextSetting::any(
+    "hbase.zookeeper.quorum",
+    "localhost",
+    "Read by clients; the standalone server is its own quorum.",
+);
 
 /// Every row of the process, with those of the crates that it is made of.
 pub fn rows() -> Vec<&'static dyn SettingRow> {
-    let own: [&'static dyn SettingRow; 3] = [&MASTER_PORT, &REGION_SERVER_PORT, &MEMORY_SIZE];
+    let own: &[&'static dyn SettingRow] = &[
+        &MASTER_PORT,
+        &REGION_SERVER_PORT,
+        &MEMORY_SIZE,
+        &ROOT_DIRECTORY,
+        &BIND,
+        &MASTER_ADDRESS,
+        &REGION_SERVER_ADDRESS,
+        &ZOOKEEPER_ADDRESS,
+        &MASTER_HOSTNAME,
+        &REGION_SERVER_HOSTNAME,
+        &DISTRIBUTED,
+        &QUORUM,
+    ];
     let mut rows: Vec<&'static dyn SettingRow> = own.to_vec();
     let parts = [
         coordination::settings::ALL,

@@ -12,6 +12,7 @@ use assembly::{Node, Parts};
 use base::{Clock, Config, Dice, SystemClock};
 use coordination::HBaseZnodes;
 use fs::LocalVolume;
+use regionserver::ReadConfig;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,20 +40,18 @@ enum End {
     Fatal(String),
 }
 
-/// Runs the server until it is told to stop.
+/// Runs the server until it is told to stop. A client may have `read_config` called meanwhile.
 ///
 /// # Errors
 /// A sentence saying why it could not start, or that it had to stop.
-pub fn run(config: Config) -> Result<()> {
+pub fn run(config: Config, read_config: ReadConfig) -> Result<()> {
     log_to_stderr();
-    let unknown = config.check(&settings::rows())?;
-    let unknown_keys: Vec<&str> =
-        unknown.into_iter().filter(|key| !settings::TEXT_KEYS.iter().any(|(known, ..)| known == key)).collect();
+    let unknown_keys = config.check(&settings::rows())?;
     if !unknown_keys.is_empty() {
         tracing::info!("unrecognized configuration keys (ignored): {}", unknown_keys.join(", "));
     }
-    if config.text("hbase.cluster.distributed").is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
-        && config.is_set("hbase.rootdir")
+    if config.text(settings::DISTRIBUTED.key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
+        && config.is_set(settings::ROOT_DIRECTORY.key)
     {
         tracing::info!("hbase.cluster.distributed is set; this version serves one process on a local disk");
     }
@@ -79,7 +78,7 @@ pub fn run(config: Config) -> Result<()> {
         let signals = signals()?;
         let serves = AtomicBool::new(false);
         tokio::select! {
-            result = serve(config, budget_bytes, root, volume, signals.clone(), &serves) => result,
+            result = serve(config, read_config, budget_bytes, root, volume, signals.clone(), &serves) => result,
             signal = stopped_early(signals, &serves) => {
                 tracing::info!("stopped by {signal} while starting; the next start begins anew with all that is there");
                 Ok(())
@@ -112,7 +111,7 @@ fn inspect(root: &Path) -> Result<()> {
 
 /// `hbase.rootdir` as a path.
 fn root_directory(config: &Config) -> Result<PathBuf> {
-    let text = config.text("hbase.rootdir").map(str::trim).filter(|text| !text.is_empty());
+    let text = config.text(settings::ROOT_DIRECTORY.key).map(str::trim).filter(|text| !text.is_empty());
     let Some(text) = text else { return Ok(std::env::current_dir()?.join("basalt-data")) };
     let path = match text.split_once("://") {
         Some(("file", path)) => path,
@@ -140,6 +139,7 @@ struct Serving {
 
 async fn serve(
     config: Config,
+    read_config: ReadConfig,
     budget_bytes: u64,
     root: PathBuf,
     volume: Arc<LocalVolume>,
@@ -147,7 +147,7 @@ async fn serve(
     serves: &AtomicBool,
 ) -> Result<()> {
     let (ends, mut ended) = mpsc::unbounded_channel::<End>();
-    let serving = start(&config, budget_bytes, &root, volume, &ends).await?;
+    let serving = start(&config, read_config, budget_bytes, volume, &ends).await?;
     serves.store(true, Ordering::SeqCst);
     announce(&root, &serving.ports);
     let end = tokio::select! {
@@ -171,15 +171,16 @@ async fn serve(
 /// Opens the ports, then starts the node and shows it in the coordination nodes and on the status pages.
 async fn start(
     config: &Config,
+    read_config: ReadConfig,
     budget_bytes: u64,
-    root: &Path,
     volume: Arc<LocalVolume>,
     ends: &mpsc::UnboundedSender<End>,
 ) -> Result<Serving> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let dice = Arc::new(Dice::from_system());
     let ledger = regionserver::ledger(config, budget_bytes, config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE));
-    let mut ports = Ports::bind(config, root, &clock, &dice, &ledger).await?;
+    let root = volume.root().to_owned();
+    let mut ports = Ports::bind(config, &root, &clock, &dice, &ledger).await?;
     let (stop, stopping) = watch::channel(false);
     let parent = coordination::settings::znode_parent(config).to_owned();
     let endpoint = ports.endpoint.take().context("the ZooKeeper endpoint was started before")?;
@@ -193,14 +194,15 @@ async fn start(
         move |why| drop(ends.send(kind(why)))
     };
     let services = ports.services.clone();
-    let (server_name, root_path) = (ports.server_name.clone(), volume.root().display().to_string());
+    let server_name = ports.server_name.clone();
     let parts = Parts {
         outside: Arc::new(LocalVolume::open(Path::new("/")).context("cannot read the root of the file system")?),
-        root: root_path,
+        root: root.display().to_string(),
         volume,
         clock,
         dice,
         config: config.clone(),
+        read_config,
         ledger,
         server_name: server_name.clone(),
         master_name: ports.master_name.clone(),

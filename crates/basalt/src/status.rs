@@ -134,9 +134,6 @@ impl web::StatusSource for Pages {
         for row in settings::rows() {
             put(row.key(), &row.describe().default, "hbase-default.xml");
         }
-        for (key, default, _) in settings::TEXT_KEYS {
-            put(key, default, "hbase-default.xml");
-        }
         for (key, value) in self.config.iter() {
             put(key, value, "hbase-site.xml");
         }

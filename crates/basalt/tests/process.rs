@@ -3,7 +3,11 @@
 
 mod common;
 
+use bytes::Bytes;
 use common::{Scratch, Server, Tester, start_refused};
+use proto::methods::Method;
+use proto::pb;
+use rpc::client::{Client, ClientOptions};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -30,6 +34,51 @@ fn assert_one_sentence(said: &str, must_contain: &str) {
     assert_eq!(lines.len(), 1, "one line says why: {said}");
     assert!(lines[0].contains(must_contain), "{:?} should contain {must_contain:?}", lines[0]);
     assert!(!said.contains("panicked"), "{said}");
+}
+
+fn write_site(dir: &Path, max_rows: &str) {
+    let property = |key: &str, value: &str| format!("<property><name>{key}</name><value>{value}</value></property>");
+    let properties = [
+        property("hbase.rpc.rows.warning.threshold", max_rows),
+        property("hbase.rpc.rows.size.threshold.reject", "true"),
+    ];
+    let site = format!("<configuration>{}</configuration>", properties.concat());
+    std::fs::write(dir.join("hbase-site.xml"), site).expect("written");
+}
+
+#[tokio::test]
+async fn an_update_of_the_configuration_counts_at_once_and_one_that_cannot_be_used_changes_nothing() {
+    let scratch = Scratch::new("update-configuration");
+    write_site(&scratch.0, "5");
+    let mut command = common::command(&scratch.join("data"), &[]);
+    command.arg("--config").arg(&scratch.0);
+    let server = Server::run(command);
+    let tester = Tester::connect(&server).await;
+    tester.create_table("t", &[]).await;
+    let region = tester.regions("t").await.remove(0);
+    let get = |row: &'static str| pb::Get { row: Bytes::from(row), ..pb::Get::default() };
+    let action = |row| pb::Action { index: Some(0), get: Some(get(row)), ..pb::Action::default() };
+    let actions = vec![action("a"), action("b")];
+    let region_action =
+        pb::RegionAction { region: common::specifier(&region), action: actions, ..pb::RegionAction::default() };
+    let batch = pb::MultiRequest { region_action: vec![region_action], ..pb::MultiRequest::default() };
+    let admin = Client::connect(server.region_address(), "AdminService", ClientOptions::default()).await;
+    let admin = admin.expect("the region server takes connections");
+    let update = pb::UpdateConfigurationRequest::default();
+    let multi = || tester.region_call(Method::ClientMulti, &batch, None);
+
+    multi().await.expect("five rows are allowed");
+    write_site(&scratch.0, "1");
+    multi().await.expect("nobody has said that the file is another");
+    admin.call(Method::AdminUpdateConfiguration.info(), &update, None).await.expect("updated");
+    let refused = multi().await.expect_err("one row is allowed").to_string();
+    assert!(refused.contains("Rejecting large batch operation"), "{refused}");
+
+    write_site(&scratch.0, "none");
+    let refused = admin.call(Method::AdminUpdateConfiguration.info(), &update, None).await;
+    let refused = refused.expect_err("none is no number").to_string();
+    assert!(refused.contains("hbase.rpc.rows.warning.threshold"), "{refused}");
+    multi().await.expect_err("one row is allowed, as before");
 }
 
 #[tokio::test]

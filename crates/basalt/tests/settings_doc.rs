@@ -58,7 +58,9 @@ fn cell(text: &str) -> String {
 fn page() -> String {
     let mut out = String::from(HEAD);
     out.push_str("\n## Numbers and switches\n\n| key | default | legal | what it does |\n|---|---|---|---|\n");
-    for row in settings::rows().into_iter().map(base::SettingRow::describe) {
+    let rows = settings::rows().into_iter().map(base::SettingRow::describe);
+    let (texts, others): (Vec<_>, Vec<_>) = rows.partition(|row| row.type_name == base::TextSetting::TYPE);
+    for row in others {
         let default = match in_words(&row.default, row.unit) {
             Some(words) => format!("{} ({words})", row.default),
             None => row.default.clone(),
@@ -66,8 +68,8 @@ fn page() -> String {
         writeln!(out, "| `{}` | {default} | {} | {} |", row.key, legal(&row), cell(row.doc)).expect("a string");
     }
     out.push_str("\n## Texts\n\n| key | default | what it does |\n|---|---|---|\n");
-    for (key, default, doc) in settings::TEXT_KEYS {
-        writeln!(out, "| `{key}` | `{default}` | {} |", cell(doc)).expect("a string");
+    for row in texts {
+        writeln!(out, "| `{}` | `{}` | {} |", row.key, row.default, cell(row.doc)).expect("a string");
     }
     out
 }

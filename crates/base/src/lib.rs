@@ -24,4 +24,4 @@ pub use ids::{ReadPoint, SeqId, TimestampMs};
 pub use ledger::{Charge, Demand, Holder, Ledger, Share};
 #[doc(hidden)]
 pub use never::never_happened;
-pub use setting::{Config, Setting, SettingError, SettingRow, Value};
+pub use setting::{Config, Setting, SettingError, SettingRow, TextSetting, Value};

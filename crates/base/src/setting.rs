@@ -144,6 +144,58 @@ impl<T: Value> SettingRow for Setting<T> {
     }
 }
 
+/// One key whose value is text.
+#[derive(Debug)]
+pub struct TextSetting {
+    /// HBase's key, or one beginning with `basalt.` where HBase has none.
+    pub key: &'static str,
+    /// What holds when the key is absent, as documentation says it.
+    pub default: &'static str,
+    /// The legal values, as an error says them; `None`: any text.
+    pub legal: Option<&'static str>,
+    /// Whether a text is legal.
+    pub is_legal: fn(&str) -> bool,
+    /// One paragraph: what it does.
+    pub doc: &'static str,
+}
+
+impl TextSetting {
+    /// Its type's name, for documentation.
+    pub const TYPE: &'static str = "text";
+
+    /// A key for which any text will do, as far as can be said without using it.
+    pub const fn any(key: &'static str, default: &'static str, doc: &'static str) -> TextSetting {
+        TextSetting { key, default, legal: None, is_legal: |_| true, doc }
+    }
+}
+
+impl SettingRow for TextSetting {
+    fn key(&self) -> &'static str {
+        self.key
+    }
+
+    fn describe(&self) -> SettingText {
+        SettingText {
+            key: self.key,
+            type_name: TextSetting::TYPE,
+            default: self.default.to_owned(),
+            min: String::new(),
+            max: String::new(),
+            legal: self.legal,
+            unit: "",
+            doc: self.doc,
+        }
+    }
+
+    fn check(&self, text: &str) -> Result<(), SettingError> {
+        if (self.is_legal)(text) {
+            return Ok(());
+        }
+        let legal = self.legal.unwrap_or("another text").to_owned();
+        Err(SettingError { key: self.key, value: text.to_owned(), legal })
+    }
+}
+
 /// Keys that have another name since the last release, and that name. A row stays here for one release.
 const RENAMED: &[(&str, &str)] = &[("basalt.wal.gather.percent", "basalt.wal.group.commit.delay.percent")];
 
@@ -230,5 +282,20 @@ mod tests {
         config.set("some.other.key", "x");
         assert_eq!(config.check(&[&FLUSH]), Ok(vec!["some.other.key"]));
         assert_eq!(config.get(&FLUSH), 500);
+    }
+
+    #[test]
+    fn a_name_that_is_not_known_is_refused_aloud() {
+        const TYPE: TextSetting = TextSetting {
+            key: "hbase.hash.type",
+            default: "murmur",
+            legal: Some("murmur or jenkins"),
+            is_legal: |text| ["murmur", "jenkins"].contains(&text),
+            doc: "",
+        };
+        let mut config = Config::default();
+        config.set(TYPE.key, "md5");
+        let error = config.check(&[&TYPE]).expect_err("no such name").to_string();
+        assert!(error.contains("murmur or jenkins") && error.contains(TYPE.key), "{error}");
     }
 }

@@ -1,6 +1,6 @@
 //! Settings of the embedded endpoint, under HBase's keys.
 
-use base::{Config, Setting, SettingRow};
+use base::{Config, Setting, SettingRow, TextSetting};
 
 /// Port of the endpoint.
 pub const CLIENT_PORT: Setting<u16> = Setting {
@@ -34,13 +34,14 @@ pub const MAX_CLIENT_CONNECTIONS: Setting<u32> = Setting {
           once. 0 means no limit.",
 };
 
-/// Every row.
-pub const ALL: &[&dyn SettingRow] = &[&CLIENT_PORT, &TICK_TIME_MS, &MAX_CLIENT_CONNECTIONS];
+/// Path of the base node.
+pub const ZNODE_PARENT: TextSetting =
+    TextSetting::any("zookeeper.znode.parent", "/hbase", "Root of HBase's nodes in the ZooKeeper endpoint.");
 
-/// Key of the base node's path.
-pub const ZNODE_PARENT_KEY: &str = "zookeeper.znode.parent";
+/// Every row.
+pub const ALL: &[&dyn SettingRow] = &[&CLIENT_PORT, &TICK_TIME_MS, &MAX_CLIENT_CONNECTIONS, &ZNODE_PARENT];
 
 /// The base node: `zookeeper.znode.parent`, or `/hbase`.
 pub fn znode_parent(config: &Config) -> &str {
-    config.text(ZNODE_PARENT_KEY).map_or("/hbase", str::trim)
+    config.text(ZNODE_PARENT.key).map_or(ZNODE_PARENT.default, str::trim)
 }

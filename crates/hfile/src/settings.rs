@@ -1,7 +1,7 @@
 //! Settings of HFiles, under HBase's keys.
 
 use crate::{ChecksumType, HashType, WriterOptions};
-use base::{Config, Setting, SettingRow};
+use base::{Config, Setting, SettingRow, TextSetting};
 
 /// Size at which an index block is closed.
 pub const INDEX_BLOCK_MAX_SIZE: Setting<u32> = Setting {
@@ -54,17 +54,41 @@ pub const BYTES_PER_CHECKSUM: Setting<u32> = Setting {
     doc: "Bytes of a block that share one checksum of 4 bytes.",
 };
 
-/// Every row that is a number. `hbase.hstore.checksum.algorithm` (NULL, CRC32, CRC32C) and `hbase.hash.type` (jenkins,
-/// murmur, murmur3) are names; [`WriterOptions::from_config`] reads them and takes the default for one it does not know.
-pub const ALL: &[&dyn SettingRow] =
-    &[&INDEX_BLOCK_MAX_SIZE, &INDEX_BLOCK_MIN_ENTRIES, &BLOOM_ERROR_RATE, &BLOOM_BLOCK_SIZE, &BYTES_PER_CHECKSUM];
+/// Kind of a block's checksum.
+pub const CHECKSUM_ALGORITHM: TextSetting = TextSetting {
+    key: "hbase.hstore.checksum.algorithm",
+    default: "CRC32C",
+    legal: Some("NULL, CRC32 or CRC32C"),
+    is_legal: |text| ChecksumType::parse(text).is_some(),
+    doc: "Checksum of the blocks of store files: NULL (none), CRC32 or CRC32C.",
+};
+
+/// Hash of Bloom filters.
+pub const HASH_TYPE: TextSetting = TextSetting {
+    key: "hbase.hash.type",
+    default: "murmur",
+    legal: Some("jenkins, murmur or murmur3"),
+    is_legal: |text| HashType::parse(text).is_some(),
+    doc: "Hash of the Bloom filters of new store files: jenkins, murmur or murmur3.",
+};
+
+/// Every row.
+pub const ALL: &[&dyn SettingRow] = &[
+    &INDEX_BLOCK_MAX_SIZE,
+    &INDEX_BLOCK_MIN_ENTRIES,
+    &BLOOM_ERROR_RATE,
+    &BLOOM_BLOCK_SIZE,
+    &BYTES_PER_CHECKSUM,
+    &CHECKSUM_ALGORITHM,
+    &HASH_TYPE,
+];
 
 impl WriterOptions {
     /// The defaults, as far as `config` does not say otherwise. What a family decides (codec, encoding, block size, Bloom
     /// type) is the caller's to set.
     pub fn from_config(config: &Config) -> WriterOptions {
-        let checksum = config.text("hbase.hstore.checksum.algorithm").and_then(ChecksumType::parse);
-        let bloom_hash = config.text("hbase.hash.type").and_then(HashType::parse);
+        let checksum = config.text(CHECKSUM_ALGORITHM.key).and_then(ChecksumType::parse);
+        let bloom_hash = config.text(HASH_TYPE.key).and_then(HashType::parse);
         WriterOptions {
             index_block_size_bytes: config.get(&INDEX_BLOCK_MAX_SIZE),
             index_min_entries: config.get(&INDEX_BLOCK_MIN_ENTRIES),

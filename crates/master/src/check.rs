@@ -1,6 +1,6 @@
 //! Whether a table may be made or changed so. Follows: `TableDescriptorChecker#sanityCheck`, in its words.
 
-use crate::{MasterError, Result};
+use crate::{MasterError, Result, settings};
 use base::Config;
 use bytes::Bytes;
 use model::{
@@ -8,9 +8,10 @@ use model::{
 };
 use std::collections::BTreeMap;
 
-const SANITY_CHECKS_KEY: &str = "hbase.table.sanity.checks";
-const SMALLEST_MAX_FILE_SIZE_KEY: &str = "hbase.hregion.max.filesize.limit";
-const SMALLEST_FLUSH_SIZE_KEY: &str = "hbase.hregion.memstore.flush.size.limit";
+const SANITY_CHECKS_KEY: &str = settings::SANITY_CHECKS.key;
+const SMALLEST_MAX_FILE_SIZE_KEY: &str = settings::MAX_FILESIZE_LIMIT.key;
+const SMALLEST_FLUSH_SIZE_KEY: &str = settings::FLUSH_SIZE_LIMIT.key;
+// Rows of the region's; here it matters whether they are given at all.
 const MAX_FILE_SIZE_KEY: &str = "hbase.hregion.max.filesize";
 const FLUSH_SIZE_KEY: &str = "hbase.hregion.memstore.flush.size";
 const KEYS: [&str; 5] =
@@ -30,9 +31,9 @@ impl Limits {
     /// As the settings say.
     pub fn from_config(config: &Config) -> Limits {
         let mut limits = Limits {
-            checks_enabled: true,
-            smallest_max_file_size: 2 << 20,
-            smallest_flush_size: 1 << 20,
+            checks_enabled: settings::SANITY_CHECKS.default,
+            smallest_max_file_size: settings::MAX_FILESIZE_LIMIT.default,
+            smallest_flush_size: settings::FLUSH_SIZE_LIMIT.default,
             max_file_size: None,
             flush_size: None,
         };

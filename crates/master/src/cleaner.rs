@@ -21,12 +21,11 @@ mod logs;
 mod names;
 mod proof;
 
+use crate::Result;
 use crate::master::Master;
 use crate::procedure::{namespace_locks, table_locks};
-use crate::{Result, settings};
 use ages::Ages;
 use archive::Times;
-use base::Config;
 use fs::{FilePath, Volume};
 use logs::LogTimes;
 use model::name::SYSTEM_NAMESPACE;
@@ -40,28 +39,11 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Logs deleted in one step. They are large.
 const LOGS_PER_STEP: usize = 8;
 
-/// What the cleaners remember, and their settings.
-#[derive(Debug)]
+/// What the cleaners remember.
+#[derive(Debug, Default)]
 pub(crate) struct Cleaner {
     files: Arc<Ages>,
     logs: Ages,
-    file_ttl_us: u64,
-    log_ttl_us: u64,
-    master_store_log_ttl_us: u64,
-    master_store_file_ttl_us: u64,
-}
-
-impl Cleaner {
-    pub fn from_config(config: &Config) -> Cleaner {
-        Cleaner {
-            files: Arc::default(),
-            logs: Ages::default(),
-            file_ttl_us: config.get(&settings::HFILE_TTL_MS).saturating_mul(1000),
-            log_ttl_us: config.get(&settings::LOG_TTL_MS).saturating_mul(1000),
-            master_store_log_ttl_us: config.get(&settings::MASTER_STORE_LOG_TTL_MS).saturating_mul(1000),
-            master_store_file_ttl_us: config.get(&settings::MASTER_STORE_HFILE_TTL_MS).saturating_mul(1000),
-        }
-    }
 }
 
 /// What a round of the cleaners did.
@@ -112,11 +94,12 @@ impl Master {
     }
 
     async fn clean_logs(self: &Arc<Self>, cleaner: &mut Cleaner) -> Result<usize> {
+        let ttls = self.settings().cleaner_ttls;
         let times = LogTimes {
             now_us: self.clock.monotonic_us(),
-            ttl_us: cleaner.log_ttl_us,
-            master_store_ttl_us: cleaner.master_store_log_ttl_us,
-            master_store_file_ttl_us: cleaner.master_store_file_ttl_us,
+            ttl_us: ttls.logs_us,
+            master_store_ttl_us: ttls.master_store_logs_us,
+            master_store_file_ttl_us: ttls.master_store_files_us,
         };
         // Should the round break off, what was known of ages is forgotten, which delays.
         let before = std::mem::take(&mut cleaner.logs);
@@ -139,7 +122,7 @@ impl Master {
     }
 
     async fn clean_archive(self: &Arc<Self>, cleaner: &mut Cleaner) -> Result<usize> {
-        let times = Times { now_us: self.clock.monotonic_us(), ttl_us: cleaner.file_ttl_us };
+        let times = Times { now_us: self.clock.monotonic_us(), ttl_us: self.settings().cleaner_ttls.files_us };
         let before = std::mem::take(&mut cleaner.files);
         let master = Arc::clone(self);
         let (seen, due) = self

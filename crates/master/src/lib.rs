@@ -27,6 +27,7 @@ pub mod meta;
 mod meta_writer;
 mod metrics;
 mod procedure;
+mod resolved;
 mod service;
 pub mod settings;
 mod switches;

@@ -1,6 +1,5 @@
 //! The master: what it is made of, how it starts, what it does by itself.
 
-use crate::check::Limits;
 use crate::cleaner::Cleaner;
 use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
 use crate::host::{Observer, RegionHost};
@@ -8,8 +7,10 @@ use crate::locks::{LockSet, Locks};
 use crate::master_store::{self, StoreError};
 use crate::meta_writer::MetaWriter;
 use crate::procedure::{Journal, Procedures, Record};
+use crate::resolved::MasterSettings;
 use crate::switches::{Switches, SwitchesError};
 use crate::{ErrorKind, MasterError, Result, meta, settings};
+use arc_swap::ArcSwap;
 use base::{Clock, Config, TimestampMs};
 use fs::Volume;
 use model::region_info::META_ENCODED_NAME;
@@ -84,7 +85,7 @@ pub struct Master {
     pub(crate) journal: Arc<Journal>,
     pub(crate) procedures: Procedures,
     pub(crate) locks: Arc<Locks>,
-    pub(crate) limits: Limits,
+    settings: ArcSwap<MasterSettings>,
     pub(crate) switches: Switches,
     pub(crate) switching: tokio::sync::Mutex<()>,
     pub(crate) open_slots: Semaphore,
@@ -98,7 +99,6 @@ pub struct Master {
     open_slots_count: usize,
     initialized: AtomicBool,
     stopping: watch::Sender<bool>,
-    procedure_ttl_ms: u64,
 }
 
 impl std::fmt::Debug for Master {
@@ -136,12 +136,12 @@ impl Master {
             journal: Arc::new(journal),
             procedures: Procedures::default(),
             locks: Arc::default(),
-            limits: Limits::from_config(&env.config),
+            settings: ArcSwap::from_pointee(MasterSettings::from_config(&env.config)),
             switches,
             switching: tokio::sync::Mutex::new(()),
             open_slots: Semaphore::new(open_slots_count),
             janitor: tokio::sync::Mutex::new(()),
-            cleaner: tokio::sync::Mutex::new(Cleaner::from_config(&env.config)),
+            cleaner: tokio::sync::Mutex::new(Cleaner::default()),
             last_stamp: Mutex::new(0),
             started_at: env.clock.now_ms(),
             clock: env.clock,
@@ -151,7 +151,6 @@ impl Master {
             open_slots_count,
             initialized: AtomicBool::new(false),
             stopping: watch::Sender::new(false),
-            procedure_ttl_ms: env.config.get(&settings::PROCEDURE_TTL_MS),
         });
         master.procedures.restore(&records);
         let unfinished: Vec<Record> = records.into_iter().filter(|record| record.outcome.is_none()).collect();
@@ -160,7 +159,7 @@ impl Master {
             master.stop();
             return Err(error);
         }
-        master.start_chores(&env.config);
+        master.start_chores();
         Ok(master)
     }
 
@@ -360,41 +359,54 @@ impl Master {
 
     // ---- by itself
 
-    fn start_chores(self: &Arc<Self>, config: &Config) {
-        self.chore(Duration::from_millis(config.get(&settings::JANITOR_INTERVAL_MS)), |master| async move {
-            if master.switches.janitor()
-                && let Err(error) = master.run_catalog_janitor().await
-            {
-                tracing::warn!(%error, "the catalog janitor will try again");
-            }
-        });
-        self.chore(Duration::from_millis(config.get(&settings::CLEANER_INTERVAL_MS)), |master| async move {
-            if master.switches.cleaner()
-                && let Err(error) = master.run_cleaners().await
-                && !error.is_stopped()
-            {
-                tracing::warn!(%error, "the cleaners will try again");
-            }
-        });
-        self.chore(Duration::from_millis(config.get(&settings::RETRY_FAILED_OPEN_MS)), |master| async move {
-            master.retry_failed_opens().await;
-        });
-        self.chore(Duration::from_secs(60), |master| async move { master.evict_procedures().await });
+    fn start_chores(self: &Arc<Self>) {
+        self.chore(
+            |settings| settings.janitor_interval,
+            |master| async move {
+                if master.switches.janitor()
+                    && let Err(error) = master.run_catalog_janitor().await
+                {
+                    tracing::warn!(%error, "the catalog janitor will try again");
+                }
+            },
+        );
+        self.chore(
+            |settings| settings.cleaner_interval,
+            |master| async move {
+                if master.switches.cleaner()
+                    && let Err(error) = master.run_cleaners().await
+                    && !error.is_stopped()
+                {
+                    tracing::warn!(%error, "the cleaners will try again");
+                }
+            },
+        );
+        self.chore(
+            |settings| settings.retry_failed_open,
+            |master| async move {
+                master.retry_failed_opens().await;
+            },
+        );
+        self.chore(|_| Duration::from_secs(60), |master| async move { master.evict_procedures().await });
     }
 
     /// Runs `work` again and again until the master stops; the pause is between two runs.
-    fn chore<F>(self: &Arc<Self>, every: Duration, work: impl Fn(Arc<Master>) -> F + Send + 'static)
-    where
+    fn chore<F>(
+        self: &Arc<Self>,
+        every: impl Fn(&MasterSettings) -> Duration + Send + 'static,
+        work: impl Fn(Arc<Master>) -> F + Send + 'static,
+    ) where
         F: Future<Output = ()> + Send,
     {
         let master = Arc::downgrade(self);
         let mut stopping = self.stopping.subscribe();
         tokio::spawn(async move {
             loop {
+                let Some(pause) = master.upgrade().map(|master| every(&master.settings())) else { return };
                 tokio::select! {
                     biased;
                     _ = stopping.wait_for(|stopping| *stopping) => return,
-                    () = tokio::time::sleep(every) => {}
+                    () = tokio::time::sleep(pause) => {}
                 }
                 let Some(master) = master.upgrade() else { return };
                 work(master).await;
@@ -424,7 +436,8 @@ impl Master {
     }
 
     async fn evict_procedures(&self) {
-        let before = self.clock.now_ms().0.saturating_sub(i64::try_from(self.procedure_ttl_ms).unwrap_or(i64::MAX));
+        let ttl_ms = i64::try_from(self.settings().procedure_ttl_ms).unwrap_or(i64::MAX);
+        let before = self.clock.now_ms().0.saturating_sub(ttl_ms);
         let gone = self.procedures.evict(TimestampMs(before));
         let journal = Arc::clone(&self.journal);
         let forgotten = self.blocking(move |_| gone.iter().try_for_each(|id| Ok(journal.forget(*id)?)));
@@ -434,6 +447,16 @@ impl Master {
     }
 
     // ---- small things
+
+    /// The settings of now.
+    pub(crate) fn settings(&self) -> arc_swap::Guard<Arc<MasterSettings>> {
+        self.settings.load()
+    }
+
+    /// What may change while the master runs is as `config` says from now on.
+    pub fn update_configuration(&self, config: &Config) {
+        self.settings.store(Arc::new(MasterSettings::from_config(config)));
+    }
 
     /// Runs `work` on the blocking pool, from now on; the future waits for it.
     pub(crate) fn blocking<T: Send + 'static>(

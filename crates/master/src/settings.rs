@@ -99,6 +99,37 @@ pub const MASTER_STORE_HFILE_TTL_MS: Setting<u64> = Setting {
     doc: "The same for archived files of the master's own store. Each start archives two small ones.",
 };
 
+/// Whether descriptors are checked for values that hardly anybody wants.
+pub const SANITY_CHECKS: Setting<bool> = Setting {
+    key: "hbase.table.sanity.checks",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Refuse descriptors of tables with values that are legal and hardly ever wanted, such as tiny regions or memstores. A table's own \
+          hbase.table.sanity.checks goes before it.",
+};
+
+/// Smallest MAX_FILESIZE that the checks let pass.
+pub const MAX_FILESIZE_LIMIT: Setting<i64> = Setting {
+    key: "hbase.hregion.max.filesize.limit",
+    default: 2 << 20,
+    min: 0,
+    max: i64::MAX,
+    unit: "bytes",
+    doc: "A table with a smaller MAX_FILESIZE is refused by hbase.table.sanity.checks.",
+};
+
+/// Smallest MEMSTORE_FLUSHSIZE that the checks let pass.
+pub const FLUSH_SIZE_LIMIT: Setting<i64> = Setting {
+    key: "hbase.hregion.memstore.flush.size.limit",
+    default: 1 << 20,
+    min: 0,
+    max: i64::MAX,
+    unit: "bytes",
+    doc: "A table with a smaller MEMSTORE_FLUSHSIZE is refused by hbase.table.sanity.checks.",
+};
+
 /// Every row.
 pub const ALL: &[&dyn SettingRow] = &[
     &OPEN_THREADS,
@@ -110,4 +141,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &LOG_TTL_MS,
     &MASTER_STORE_LOG_TTL_MS,
     &MASTER_STORE_HFILE_TTL_MS,
+    &SANITY_CHECKS,
+    &MAX_FILESIZE_LIMIT,
+    &FLUSH_SIZE_LIMIT,
 ];

@@ -2,14 +2,13 @@
 
 use crate::server::{CompactionRequest, RegionServer};
 use crate::settings;
-use base::{Clock, Holder};
+use base::{Clock, Config, Holder};
 use parking_lot::Mutex;
 use region::{CompactionKind, FlushRequest, Region, Throttle};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use wal::settings::MAX_LOGS;
 
 /// How often the chores look around.
 const CHORE_PERIOD: Duration = Duration::from_millis(250);
@@ -28,25 +27,25 @@ type Body = Box<dyn FnOnce(&Arc<RegionServer>) + Send>;
 
 /// Starts the threads of a server.
 #[allow(clippy::disallowed_methods, reason = "the threads of a server begin here")]
-pub(crate) fn spawn(server: &Arc<RegionServer>) -> Vec<JoinHandle<()>> {
+pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
     let mut start = |name: String, body: Body| {
         let server = server.clone();
         let thread = std::thread::Builder::new().name(name).spawn(move || body(&server));
         threads.push(thread.expect("the system lets a process have a dozen threads"));
     };
-    for i in 0..server.config.get(&settings::FLUSHER_COUNT) {
+    for i in 0..config.get(&settings::FLUSHER_COUNT) {
         start(
             format!("flusher-{i}"),
             Box::new(|server| server.flushes.run(|name, reason| flush(server, name, reason))),
         );
     }
-    for i in 0..server.config.get(&settings::SMALL_COMPACTION_THREADS) {
+    for i in 0..config.get(&settings::SMALL_COMPACTION_THREADS) {
         let body =
             |server: &Arc<RegionServer>| server.small_compactions.run(|name, asked| compact(server, name, asked));
         start(format!("compact-s-{i}"), Box::new(body));
     }
-    for i in 0..server.config.get(&settings::LARGE_COMPACTION_THREADS) {
+    for i in 0..config.get(&settings::LARGE_COMPACTION_THREADS) {
         let body =
             |server: &Arc<RegionServer>| server.large_compactions.run(|name, asked| compact(server, name, asked));
         start(format!("compact-l-{i}"), Box::new(body));
@@ -157,10 +156,8 @@ struct Pace<'a> {
 
 impl<'a> Pace<'a> {
     fn new(server: &'a RegionServer) -> Pace<'a> {
-        let (low, high) = (
-            server.config.get(&settings::COMPACTION_BYTES_PER_SECOND),
-            server.config.get(&settings::COMPACTION_BYTES_PER_SECOND_MAX),
-        );
+        let settings = server.settings();
+        let (low, high) = (settings.compaction_bytes_per_second, settings.compaction_bytes_per_second_max);
         // Jobs waiting behind this one are the pressure: with four or more the upper bound holds.
         let waiting = (server.small_compactions.len() + server.large_compactions.len()).min(4) as u64;
         let bytes_per_second = low + high.saturating_sub(low) * waiting / 4;
@@ -271,9 +268,8 @@ impl RegionServer {
 /// Now and then archives the MOB files that no store file names any more. On a thread of its own: it opens every store
 /// file of the tables that have some.
 fn clean_mob_files(server: &Arc<RegionServer>) {
-    let period = Duration::from_secs(server.config.get(&settings::MOB_CLEANER_PERIOD));
-    let min_age_ms = i64::try_from(server.config.get(&settings::MOB_MIN_AGE_TO_ARCHIVE_MS)).unwrap_or(i64::MAX);
-    while !server.stop.wait(period) {
+    while !server.stop.wait(server.settings().mob_cleaner_period) {
+        let min_age_ms = server.settings().mob_min_age_ms;
         let mut regions = server.regions();
         regions.retain(|region| region.table().families.values().any(|family| family.is_mob()));
         regions.sort_by(|a, b| a.info().table.cmp(&b.info().table));
@@ -328,7 +324,7 @@ fn relieve_memory(server: &Arc<RegionServer>) {
 /// Looks after each log; all are rolled together when it is time.
 fn look_after_logs(server: &Arc<RegionServer>, watch: &mut LogWatch) {
     let now_us = server.env.clock.monotonic_us();
-    let period_us = server.config.get(&settings::LOG_ROLL_PERIOD_MS) * 1000;
+    let period_us = server.settings().log_roll_period_us;
     let due = now_us.saturating_sub(watch.rolled_us) >= period_us;
     if due {
         watch.rolled_us = now_us;
@@ -377,8 +373,7 @@ fn look_after_log(server: &Arc<RegionServer>, log: &wal::Log, due: bool, watch: 
     if let Err(error) = log.archive_flushed() {
         tracing::warn!("archiving log files: {error}");
     }
-    let max_logs = usize::try_from(server.config.get(&MAX_LOGS)).unwrap_or(usize::MAX);
-    for held in log.regions_to_flush(max_logs) {
+    for held in log.regions_to_flush(server.settings().max_logs) {
         server.flushes.push(&held.region, "too many log files");
     }
 }

@@ -7,9 +7,11 @@ use crate::handlers::scan::OpenScanner;
 use crate::memory::{Division, MemoryWatch};
 use crate::nonces::Nonces;
 use crate::pressure::MemoryMarks;
+use crate::resolved::RegionServerSettings;
 use crate::scanners::Scanners;
 use crate::settings;
 use crate::work_queue::WorkQueue;
+use arc_swap::ArcSwap;
 use base::{Adder, Clock, Config, Holder, Ledger, TimestampMs};
 use bytes::Bytes;
 use cell::CellBuffer;
@@ -48,6 +50,9 @@ pub enum ServerError {
 /// is a master to ask.
 pub type SplitRequests = Arc<dyn Fn(RegionInfo, Option<Bytes>) -> bool + Send + Sync>;
 
+/// Reads the configuration anew, for an update while the server runs. Reads files.
+pub type ReadConfig = Arc<dyn Fn() -> Result<Config, String> + Send + Sync>;
+
 /// What a server is made of.
 pub struct RegionServerParts {
     /// Its name.
@@ -58,6 +63,8 @@ pub struct RegionServerParts {
     pub meta_env: Arc<RegionEnv>,
     /// Settings.
     pub config: Config,
+    /// Reads them anew.
+    pub read_config: ReadConfig,
     /// The memory budget, and who holds how much of it ([`crate::ledger`]).
     pub ledger: Arc<Ledger>,
     /// Files that clients may load in bulk.
@@ -91,9 +98,8 @@ pub struct RegionServer {
     pub(crate) name: ServerName,
     pub(crate) env: Arc<RegionEnv>,
     meta_env: Arc<RegionEnv>,
-    pub(crate) config: Config,
-    /// Share of what memstores may have at which flushes begin.
-    lower_fraction: f64,
+    settings: ArcSwap<RegionServerSettings>,
+    read_config: ReadConfig,
     pub(crate) memory_watch: Mutex<MemoryWatch>,
     pub(crate) memory_budget_bytes: u64,
     pub(crate) scanners: Scanners<OpenScanner>,
@@ -174,6 +180,7 @@ impl RegionServer {
             env,
             meta_env,
             config,
+            read_config,
             ledger,
             bulk_load_files,
             split_requests,
@@ -185,7 +192,6 @@ impl RegionServer {
         let clock = env.clock.clone();
         let started_ms = clock.now_ms().0;
         let memory_budget_bytes = ledger.budget_bytes();
-        let lower_fraction = config.get(&settings::GLOBAL_MEMSTORE_LOWER_FRACTION);
         // Ids of two lives of a server do not meet: the start code is in their upper half.
         let first_scanner_id = (name.start_code & 0x7FFF_FFFF) << 32 | 1;
         let scheduler =
@@ -198,7 +204,8 @@ impl RegionServer {
             }
         });
         let server = Arc::new(RegionServer {
-            lower_fraction,
+            settings: ArcSwap::from_pointee(RegionServerSettings::from_config(&config)),
+            read_config,
             memory_watch: Mutex::new(MemoryWatch::default()),
             memory_budget_bytes,
             scanned_row_bytes: AtomicUsize::new(0),
@@ -226,13 +233,12 @@ impl RegionServer {
             name,
             env,
             meta_env,
-            config,
             stepped,
         });
         server.apply_grants();
         server.remember(recovered_nonces);
         if !stepped {
-            *server.threads.lock() = crate::background::spawn(&server);
+            *server.threads.lock() = crate::background::spawn(&server, &config);
         }
         server
     }
@@ -247,12 +253,28 @@ impl RegionServer {
 
     /// What memstores may hold together now.
     pub(crate) fn marks(&self) -> MemoryMarks {
-        MemoryMarks::new(self.ledger.granted_bytes(Holder::Memstores), self.lower_fraction)
+        MemoryMarks::new(self.ledger.granted_bytes(Holder::Memstores), self.settings().memstore_lower_fraction)
     }
 
     /// Waits so long, or until the server stops; returns whether it does. Without threads nobody waits.
     pub(crate) fn rest(&self, time: std::time::Duration) -> bool {
         if self.stepped { self.stop.is_set() } else { self.stop.wait(time) }
+    }
+
+    /// The settings of now.
+    pub(crate) fn settings(&self) -> arc_swap::Guard<Arc<RegionServerSettings>> {
+        self.settings.load()
+    }
+
+    /// Reads the configuration anew; what may change while the server runs counts from now on. Reads files.
+    ///
+    /// # Errors
+    /// The configuration cannot be used: everything stays as it was.
+    pub(crate) fn update_configuration(&self) -> Result<(), String> {
+        let config = (self.read_config)()?;
+        self.settings.store(Arc::new(RegionServerSettings::from_config(&config)));
+        tracing::info!("the configuration was read anew");
+        Ok(())
     }
 
     /// Who holds how much of the memory budget.
@@ -269,7 +291,7 @@ impl RegionServer {
     /// whole until it is sent. Never less than what HBase's client asks for by itself.
     pub(crate) fn most_reply_bytes(&self) -> u64 {
         let of_memory = (self.memory_budget_bytes / 128).max(LEAST_REPLY_BYTES);
-        self.config.get(&settings::SCANNER_MAX_RESULT_SIZE).min(of_memory)
+        self.settings().max_reply_bytes.min(of_memory)
     }
 
     /// Bytes of edits that recovery may hold in memory, for a server with `budget_bytes` in all.

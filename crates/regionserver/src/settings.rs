@@ -1,7 +1,7 @@
 //! Settings of the region server under HBase's keys.
 
 use base::size::MIB;
-use base::{Setting, SettingRow};
+use base::{Setting, SettingRow, TextSetting};
 pub use region::settings::NONCE_TIMEOUT_MS;
 
 /// Lease of a scanner between two calls.
@@ -221,6 +221,20 @@ pub const STOP_FLUSH_TIMEOUT_MS: Setting<u64> = Setting {
     doc: "How long a stop may flush memstores to files. What is not flushed by then stays in the log, and the next start replays it.",
 };
 
+/// Coprocessors of every region.
+pub const REGION_CLASSES: TextSetting = TextSetting::any(
+    "hbase.coprocessor.region.classes",
+    "none",
+    "Endpoints that every region has, by HBase's class names and separated by commas; a class that Basalt does not have is passed over.",
+);
+
+/// Coprocessors of every region of the users' tables.
+pub const USER_REGION_CLASSES: TextSetting = TextSetting::any(
+    "hbase.coprocessor.user.region.classes",
+    "none",
+    "Endpoints that every region of a table outside the namespace hbase has, as hbase.coprocessor.region.classes.",
+);
+
 /// Every row of this crate.
 pub const ALL: &[&dyn SettingRow] = &[
     &SCANNER_TIMEOUT_MS,
@@ -244,4 +258,6 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MOB_CLEANER_PERIOD,
     &MOB_MIN_AGE_TO_ARCHIVE_MS,
     &STOP_FLUSH_TIMEOUT_MS,
+    &REGION_CLASSES,
+    &USER_REGION_CLASSES,
 ];

@@ -1,6 +1,6 @@
 //! Settings of the status pages.
 
-use base::{Setting, SettingRow};
+use base::{Setting, SettingRow, TextSetting};
 
 /// Port of the pages; -1 turns them off.
 pub const INFO_PORT: Setting<i32> = Setting {
@@ -13,8 +13,9 @@ pub const INFO_PORT: Setting<i32> = Setting {
           standalone process has no port of its own: hbase.regionserver.info.port is not looked at.",
 };
 
-/// Address of the pages, a text key.
-pub const INFO_BIND_ADDRESS_KEY: &str = "hbase.master.info.bindAddress";
+/// Address of the pages.
+pub const INFO_BIND_ADDRESS: TextSetting =
+    TextSetting::any("hbase.master.info.bindAddress", "basalt.bind", "Address that the status pages listen on.");
 
 /// Every row.
-pub const ALL: &[&dyn SettingRow] = &[&INFO_PORT];
+pub const ALL: &[&dyn SettingRow] = &[&INFO_PORT, &INFO_BIND_ADDRESS];

@@ -175,6 +175,10 @@ impl World {
             clock: self.clock.clone(),
             dice: self.dice.clone(),
             config: self.config.clone(),
+            read_config: {
+                let config = self.config.clone();
+                Arc::new(move || Ok(config.clone()))
+            },
             ledger: regionserver::ledger(&self.config, MEMORY_BUDGET_BYTES, u64::MAX),
             server_name: ServerName::new("localhost", 16020, start_code),
             master_name: ServerName::new("localhost", 16000, start_code),

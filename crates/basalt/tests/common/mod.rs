@@ -75,7 +75,12 @@ pub fn start_refused(root: &Path, defines: &[&str]) -> (ExitStatus, String) {
 impl Server {
     /// Starts and waits for the announcement.
     pub fn start(root: &Path, defines: &[&str]) -> Server {
-        let mut child = command(root, defines).spawn().expect("the binary runs");
+        Server::run(command(root, defines))
+    }
+
+    /// The same with a command made by [`command`].
+    pub fn run(mut command: Command) -> Server {
+        let mut child = command.spawn().expect("the binary runs");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let mut announcement = Vec::new();
         while announcement.len() < 5 {

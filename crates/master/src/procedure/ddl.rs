@@ -143,7 +143,7 @@ impl Master {
         self.namespace_exists(table.name.namespace())?;
         // What the server makes for itself bears any setting; follows `HMaster#createSystemTable`.
         if !(table.name.is_system() && self.is_bootstrapping()) {
-            check_table(&self.limits, &table)?;
+            check_table(&self.settings().limits, &table)?;
         }
         let table = Arc::new(with_file_tracker(table));
         let region_id = self.next_region_id(&[]);
@@ -429,7 +429,7 @@ impl Master {
                     new.name
                 )));
             }
-            check_table(&self.limits, &new)?;
+            check_table(&self.settings().limits, &new)?;
             if table.is_meta()
                 && ["info", "table", "rep_barrier"].iter().any(|f| !new.families.contains_key(f.as_bytes()))
             {

@@ -28,11 +28,6 @@ use scheduler::LaneName;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Coprocessors of every region.
-const REGION_CLASSES_KEY: &str = "hbase.coprocessor.region.classes";
-/// Coprocessors of every region of the users' tables.
-const USER_REGION_CLASSES_KEY: &str = "hbase.coprocessor.user.region.classes";
-
 /// ClientService.ExecService.
 pub(crate) fn exec_service(
     RegionService { server }: &RegionService,
@@ -186,12 +181,9 @@ fn endpoint_of(service: Service) -> Option<Endpoint> {
 }
 
 fn is_loaded(server: &RegionServer, region: &Region, endpoint: Endpoint) -> bool {
-    // `class`, or `class|priority`, separated by commas.
-    let configured = |key: &str| {
-        let classes = server.config.text(key).unwrap_or_default();
-        classes.split(',').any(|class| class.split('|').next().unwrap_or_default().trim() == endpoint.class())
-    };
+    let settings = server.settings();
+    let is_among = |classes: &[String]| classes.iter().any(|class| class == endpoint.class());
     region.table().coprocessors().any(|coprocessor| coprocessor.class == endpoint.class())
-        || configured(REGION_CLASSES_KEY)
-        || (!region.info().table.is_system() && configured(USER_REGION_CLASSES_KEY))
+        || is_among(&settings.region_classes)
+        || (!region.info().table.is_system() && is_among(&settings.user_region_classes))
 }

@@ -233,12 +233,18 @@ fn stop(
     Ok(pb::StopServerResponse::default().into())
 }
 
+/// Follows: `RSRpcServices#updateConfiguration`.
 fn update_configuration(
-    _: &RegionService,
+    RegionService { server }: &RegionService,
     _: &Call,
     _: pb::UpdateConfigurationRequest,
 ) -> Answer<pb::UpdateConfigurationResponse> {
-    Ok(pb::UpdateConfigurationResponse::default().into())
+    let server = server.clone();
+    blocking(move || {
+        let refused = |why| Exception::do_not_retry(format!("the configuration stays as it was: {why}"));
+        server.update_configuration().map_err(refused)?;
+        Ok(pb::UpdateConfigurationResponse::default())
+    })
 }
 
 fn no_space_quotas(

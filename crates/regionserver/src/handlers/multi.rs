@@ -13,7 +13,6 @@ use crate::blocking::{Promiser, is_large, large_on_lane, on_lane, read_on_lane};
 use crate::endpoints;
 use crate::errors::exception_of;
 use crate::server::RegionServer;
-use crate::settings;
 use base::{EffortBudget, PausePoint, ReadMode};
 use cell::CellBuffer;
 use convert::from_proto::{self, Cells, Filters};
@@ -162,11 +161,12 @@ fn multi_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Ans
 
 fn refuse_large(server: &RegionServer, request: &pb::MultiRequest) -> Result<(), Exception> {
     let rows: usize = request.region_action.iter().map(|action| action.action.len()).sum();
-    let most = server.config.get(&settings::MAX_BATCH_ROWS);
+    let settings = server.settings();
+    let most = settings.max_batch_rows;
     if rows as u64 <= most {
         return Ok(());
     }
-    if server.config.get(&settings::REJECT_LARGE_BATCHES) {
+    if settings.reject_large_batches {
         return Err(Exception::do_not_retry(format!(
             "Rejecting large batch operation for current batch with: Requested Number of Rows: {rows} exceeds: {most}"
         )));

@@ -1,0 +1,56 @@
+//! The master's settings as values: resolved once, and swapped as a whole when the configuration is updated.
+
+use crate::check::Limits;
+use crate::settings;
+use base::{Config, Setting};
+use std::time::Duration;
+
+/// What may change while the master runs. What is not here counts from the next start.
+#[derive(Clone, Debug)]
+pub(crate) struct MasterSettings {
+    /// What descriptors are checked against.
+    pub limits: Limits,
+    /// How long finished procedures are kept.
+    pub procedure_ttl_ms: u64,
+    /// Pause of the catalog janitor.
+    pub janitor_interval: Duration,
+    /// Pause of the cleaners.
+    pub cleaner_interval: Duration,
+    /// How long the cleaners leave things.
+    pub cleaner_ttls: CleanerTtls,
+    /// Pause before regions that could not be opened are tried again.
+    pub retry_failed_open: Duration,
+}
+
+/// How long the cleaners leave things that nobody needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CleanerTtls {
+    /// Store files in the archive.
+    pub files_us: u64,
+    /// Logs in oldWALs.
+    pub logs_us: u64,
+    /// Logs of the master's own store.
+    pub master_store_logs_us: u64,
+    /// Archived files of the master's own store.
+    pub master_store_files_us: u64,
+}
+
+impl MasterSettings {
+    pub fn from_config(config: &Config) -> MasterSettings {
+        let interval = |setting: &Setting<u64>| Duration::from_millis(config.get(setting));
+        let ttl_us = |setting: &Setting<u64>| config.get(setting).saturating_mul(1000);
+        MasterSettings {
+            limits: Limits::from_config(config),
+            procedure_ttl_ms: config.get(&settings::PROCEDURE_TTL_MS),
+            janitor_interval: interval(&settings::JANITOR_INTERVAL_MS),
+            cleaner_interval: interval(&settings::CLEANER_INTERVAL_MS),
+            cleaner_ttls: CleanerTtls {
+                files_us: ttl_us(&settings::HFILE_TTL_MS),
+                logs_us: ttl_us(&settings::LOG_TTL_MS),
+                master_store_logs_us: ttl_us(&settings::MASTER_STORE_LOG_TTL_MS),
+                master_store_files_us: ttl_us(&settings::MASTER_STORE_HFILE_TTL_MS),
+            },
+            retry_failed_open: interval(&settings::RETRY_FAILED_OPEN_MS),
+        }
+    }
+}

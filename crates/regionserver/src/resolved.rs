@@ -1,0 +1,75 @@
+//! The settings that calls and chores look at, as values: resolved once, and swapped as a whole when the configuration is updated.
+
+use crate::settings;
+use base::{Config, TextSetting};
+use std::time::Duration;
+use wal::settings::MAX_LOGS;
+
+/// What may change while the server runs. What is not here counts from the next start.
+#[derive(Clone, Debug)]
+pub(crate) struct RegionServerSettings {
+    /// Bytes of cells in one reply at most.
+    pub max_reply_bytes: u64,
+    /// Rows of a batch above which it is logged or refused.
+    pub max_batch_rows: u64,
+    /// Whether it is refused.
+    pub reject_large_batches: bool,
+    /// Share of what memstores may have at which flushes begin.
+    pub memstore_lower_fraction: f64,
+    /// What compactions may write in a second without pressure.
+    pub compaction_bytes_per_second: u64,
+    /// And under full pressure.
+    pub compaction_bytes_per_second_max: u64,
+    /// A log file is closed after so long.
+    pub log_roll_period_us: u64,
+    /// Log files that may wait for flushes.
+    pub max_logs: usize,
+    /// How often MOB files are looked for that nothing refers to.
+    pub mob_cleaner_period: Duration,
+    /// How old such a file must be.
+    pub mob_min_age_ms: i64,
+    /// Classes of coprocessors of every region.
+    pub region_classes: Vec<String>,
+    /// Classes of coprocessors of every region of the users' tables.
+    pub user_region_classes: Vec<String>,
+}
+
+impl RegionServerSettings {
+    pub fn from_config(config: &Config) -> RegionServerSettings {
+        RegionServerSettings {
+            max_reply_bytes: config.get(&settings::SCANNER_MAX_RESULT_SIZE),
+            max_batch_rows: config.get(&settings::MAX_BATCH_ROWS),
+            reject_large_batches: config.get(&settings::REJECT_LARGE_BATCHES),
+            memstore_lower_fraction: config.get(&settings::GLOBAL_MEMSTORE_LOWER_FRACTION),
+            compaction_bytes_per_second: config.get(&settings::COMPACTION_BYTES_PER_SECOND),
+            compaction_bytes_per_second_max: config.get(&settings::COMPACTION_BYTES_PER_SECOND_MAX),
+            log_roll_period_us: config.get(&settings::LOG_ROLL_PERIOD_MS) * 1000,
+            max_logs: usize::try_from(config.get(&MAX_LOGS)).unwrap_or(usize::MAX),
+            mob_cleaner_period: Duration::from_secs(config.get(&settings::MOB_CLEANER_PERIOD)),
+            mob_min_age_ms: i64::try_from(config.get(&settings::MOB_MIN_AGE_TO_ARCHIVE_MS)).unwrap_or(i64::MAX),
+            region_classes: classes(config, &settings::REGION_CLASSES),
+            user_region_classes: classes(config, &settings::USER_REGION_CLASSES),
+        }
+    }
+}
+
+/// `class`, or `class|priority`, separated by commas.
+fn classes(config: &Config, setting: &TextSetting) -> Vec<String> {
+    let text = config.text(setting.key).unwrap_or_default();
+    let names = text.split(',').map(|class| class.split('|').next().unwrap_or_default().trim());
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_have_no_priorities_and_no_blanks() {
+        let mut config = Config::default();
+        config.set(settings::REGION_CLASSES.key, " a.B|100 ,, c.D");
+        let resolved = RegionServerSettings::from_config(&config);
+        assert_eq!(resolved.region_classes, ["a.B", "c.D"]);
+        assert!(resolved.user_region_classes.is_empty());
+    }
+}
