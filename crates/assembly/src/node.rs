@@ -140,8 +140,8 @@ impl<S: Syncer> Node<S> {
         };
         let Prepared { cluster_id, logs, recovered } =
             runner.run(move || Ok(preparation.run())).await.map_err(NodeError::Runner)??;
-        logs[0].inherit(recovered.others);
-        logs[1].inherit(recovered.meta);
+        logs[0].adopt_recovered(recovered.others);
+        logs[1].adopt_recovered(recovered.meta);
         for (log, name) in logs.iter().zip(["log-syncer", "meta-log-syncer"]) {
             parts.syncer.attend(log, name).map_err(NodeError::Syncer)?;
         }
@@ -188,7 +188,7 @@ impl<S: Syncer> Node<S> {
         let flush = async move {
             if let Err(error) = runner
                 .run(move || {
-                    settling.settle_inheritance();
+                    settling.flush_recovered_edits();
                     Ok(())
                 })
                 .await

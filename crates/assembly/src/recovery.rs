@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use wal::marker::METAFAMILY;
 use wal::{
-    Entry, Gathered, HoldBudget, Inheritance, ReadLog, SplitDestination, SplitOptions, SplitReport, SplitTarget,
+    Entry, Gathered, HoldBudget, ReadLog, RecoveredLogs, SplitDestination, SplitOptions, SplitReport, SplitTarget,
 };
 
 /// What a split may always hold: with less it would write many small files.
@@ -31,13 +31,13 @@ pub struct Recovery<'a> {
     pub for_each: ForEach<'a>,
 }
 
-/// What the new server's logs take over from those of earlier ones ([`wal::Log::inherit`]).
+/// What the new server's logs take over from those of earlier ones ([`wal::Log::adopt_recovered`]).
 #[derive(Debug, Default)]
 pub struct Recovered {
     /// For the log of all regions but hbase:meta.
-    pub others: Inheritance,
+    pub others: RecoveredLogs,
     /// For the log of hbase:meta.
-    pub meta: Inheritance,
+    pub meta: RecoveredLogs,
     /// Of operations that are done ([`regionserver::RegionServer::remember`]). A region tells of its own when it opens;
     /// nobody opens one that was split or merged since.
     pub nonces: Vec<Nonce>,
@@ -59,8 +59,8 @@ pub fn recover_logs(volume: &dyn Volume, recovery: &Recovery<'_>) -> wal::Result
     let regions = Regions { volume, flushed: Mutex::default() };
     for entry in volume.list(&wals)?.into_iter().filter(|entry| entry.is_dir) {
         let dir = wals.join(&entry.name);
-        if let Some(set_aside) = wal::set_unfounded_aside(volume, &dir, &archive())? {
-            tracing::warn!("{set_aside}");
+        if let Some(quarantined) = wal::quarantine_orphaned_log(volume, &dir, &archive())? {
+            tracing::warn!("{quarantined}");
         }
         // What one server's logs took in vain is the next one's.
         let budget = HoldBudget::new(left_bytes);
@@ -111,7 +111,7 @@ fn take_over(
     }
     let Some(gathered) = wal::gather(logs, &mut directories(volume))? else { return Ok(None) };
     for path in &gathered.empty {
-        wal::put_away(volume, path, &archive())?;
+        wal::archive_log(volume, path, &archive())?;
     }
     let files = gathered.others.files() + gathered.meta.files();
     if files == 0 {

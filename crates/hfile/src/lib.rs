@@ -32,9 +32,9 @@ pub mod file_info;
 mod hash;
 mod index;
 mod index_writer;
-mod look;
 mod open;
 mod options;
+mod point_cursor;
 #[cfg(debug_assertions)]
 mod poison;
 mod reader;
@@ -48,8 +48,8 @@ mod writer;
 
 pub use cache::{BlockCache, CacheStats};
 pub use error::{Error, Result};
-pub use look::{Found, Look};
 pub use options::{BloomType, ChecksumType, Compression, Encoding, HashType};
+pub use point_cursor::{Found, PointCursor};
 pub use reader::{Half, HalfSide, Reader, ReaderContext};
 pub use scanner::{BlockRun, Residency, ScanOptions, Scanner};
 pub use writer::{CacheOnWrite, FinishedFile, StoreMetadata, Writer, WriterOptions};

@@ -4,7 +4,7 @@
 mod common;
 
 use basalt_memstore::{
-    Segment, SegmentId, keep_spare_memory, make_memory_ready, release_spare_memory, wake_memory_makers,
+    Segment, SegmentId, prefault_chunks, release_pooled_chunks, set_chunk_pool_limit, wake_prefaulters,
 };
 use base::SeqId;
 use base::sync::{
@@ -139,11 +139,11 @@ fn batches_from_three_threads_are_all_there() {
 #[test]
 fn spare_memory_has_one_owner() {
     explore(|| {
-        keep_spare_memory(16 << 20);
+        set_chunk_pool_limit(16 << 20);
         let is_over = Arc::new(AtomicBool::new(false));
         let maker = thread::spawn({
             let is_over = is_over.clone();
-            move || make_memory_ready(|| is_over.load(Ordering::Acquire))
+            move || prefault_chunks(|| is_over.load(Ordering::Acquire))
         });
         let workers: Vec<_> = (0..2_u8)
             .map(|worker| {
@@ -164,7 +164,7 @@ fn spare_memory_has_one_owner() {
                             on = iter.next();
                         }
                         if worker == 0 {
-                            release_spare_memory();
+                            release_pooled_chunks();
                         }
                     }
                 })
@@ -172,8 +172,8 @@ fn spare_memory_has_one_owner() {
             .collect();
         workers.into_iter().for_each(|worker| worker.join().expect("a worker"));
         is_over.store(true, Ordering::Release);
-        wake_memory_makers();
+        wake_prefaulters();
         maker.join().expect("it ends");
-        keep_spare_memory(0);
+        set_chunk_pool_limit(0);
     });
 }

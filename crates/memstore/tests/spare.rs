@@ -3,8 +3,8 @@
 mod common;
 
 use basalt_memstore::{
-    Segment, SegmentId, keep_spare_memory, make_memory_ready, release_spare_memory, spare_memory_bytes,
-    wake_memory_makers,
+    Segment, SegmentId, prefault_chunks, release_pooled_chunks, set_chunk_pool_limit, spare_memory_bytes,
+    wake_prefaulters,
 };
 use base::{Clock, SeqId, SystemClock};
 use cell::{CellRef, Order};
@@ -32,7 +32,7 @@ fn memory_is_kept_within_the_bound_that_memstores_have_together_and_given_back_b
     drop(filled(20 * MIB));
     assert_eq!(spare_memory_bytes(), 0, "nobody has asked for it yet");
 
-    keep_spare_memory(64 * MIB);
+    set_chunk_pool_limit(64 * MIB);
     drop(filled(40 * MIB));
     let kept = spare_memory_bytes();
     assert!((36 * MIB..=42 * MIB).contains(&kept), "{kept} bytes are kept");
@@ -49,9 +49,9 @@ fn memory_is_kept_within_the_bound_that_memstores_have_together_and_given_back_b
     drop(long);
 
     let mut before = spare_memory_bytes();
-    release_spare_memory();
+    release_pooled_chunks();
     for _ in 0..200 {
-        release_spare_memory();
+        release_pooled_chunks();
         let now = spare_memory_bytes();
         assert!(now < before || now == 0, "{now} of {before} bytes are left");
         assert!(now >= before / 4 || before <= 8 * MIB, "{before} bytes became {now} at once");
@@ -68,7 +68,7 @@ fn memory_is_made_ready_while_cells_come_in() {
     impl Drop for Over<'_> {
         fn drop(&mut self) {
             self.0.store(true, Ordering::Release);
-            wake_memory_makers();
+            wake_prefaulters();
         }
     }
 
@@ -82,7 +82,7 @@ fn memory_is_made_ready_while_cells_come_in() {
         }
     };
     std::thread::scope(|scope| {
-        scope.spawn(|| make_memory_ready(|| is_over.load(Ordering::Acquire)));
+        scope.spawn(|| prefault_chunks(|| is_over.load(Ordering::Acquire)));
         let _over = Over(&is_over);
         let segment = filled(10 * MIB);
         until(&|ready| ready == 8 * MIB);
@@ -90,11 +90,11 @@ fn memory_is_made_ready_while_cells_come_in() {
         let another = filled(4 * MIB);
         until(&|ready| ready == 8 * MIB);
         // Never more than all may have together: here some 16 MiB are in use.
-        keep_spare_memory(20 * MIB);
+        set_chunk_pool_limit(20 * MIB);
         drop((segment, another));
         assert!(spare_memory_bytes() <= 20 * MIB, "{} bytes are kept", spare_memory_bytes());
         for _ in 0..200 {
-            release_spare_memory();
+            release_pooled_chunks();
         }
         let _held = filled(17 * MIB);
         until(&|ready| ready > 0);

@@ -83,7 +83,7 @@ struct Staged<'a> {
 impl Region {
     /// Loads files into their stores, all or none, durably and after a crash too. Blocks; large files that must be
     /// copied take their time, during which the region works on. When it fails, files that were moved are back where
-    /// they were; with [`RegionError::NotTakenBack`] they are where the next opening looks for them, and nobody may move or remove them.
+    /// they were; with [`RegionError::RollbackFailed`] they are where the next opening looks for them, and nobody may move or remove them.
     ///
     /// # Errors
     /// Not serving; an unknown family (not to be repeated); a file that is not there or is no HFile; the volume or the

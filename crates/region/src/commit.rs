@@ -28,8 +28,8 @@ impl Poison {
     }
 
     /// `what` can be neither finished nor undone; the error that says so, and stops the server.
-    pub(crate) fn not_taken_back(&self, what: &'static str, source: fs::Error) -> RegionError {
-        let error = RegionError::NotTakenBack { region: self.region.clone(), what, source: Arc::new(source) };
+    pub(crate) fn rollback_failed(&self, what: &'static str, source: fs::Error) -> RegionError {
+        let error = RegionError::RollbackFailed { region: self.region.clone(), what, source: Arc::new(source) };
         let _ = self.why.set(error.clone());
         error
     }
@@ -59,7 +59,7 @@ impl LastAppended {
         self.ticket.clone().map(|ticket| (ticket.clone(), self.level_for(&ticket)))
     }
 
-    /// How safe the log must have what is visible once `ticket` is done. Writes become visible in the order of their ids: on a relaxed log, too,
+    /// How safe the log must have what is visible once `ticket` is done. Writes become visible in the order of their ids: on an unsynced log, too,
     /// one that comes after a write which waits for its sync waits with it.
     pub(crate) fn level_for(&self, ticket: &Ticket) -> Level {
         match &self.synced_first {

@@ -149,8 +149,8 @@ pub enum RegionError {
     },
     /// What failed half way could not be undone either, and would come to light at the next opening: not while clients are told that it
     /// failed.
-    #[error("region {region}: {what} cannot be taken back: {source}; the server must stop")]
-    NotTakenBack {
+    #[error("region {region}: {what} could not be rolled back: {source}; the server must stop")]
+    RollbackFailed {
         /// Encoded region name.
         region: Arc<str>,
         /// What was begun.
@@ -211,7 +211,7 @@ impl RegionError {
                 wal::Error::Unsettled { .. } => ErrorKind::Io,
                 _ => ErrorKind::ServerStopped,
             },
-            RegionError::Poisoned { .. } | RegionError::NotTakenBack { .. } => ErrorKind::ServerStopped,
+            RegionError::Poisoned { .. } | RegionError::RollbackFailed { .. } => ErrorKind::ServerStopped,
             RegionError::Damaged { .. } => ErrorKind::CorruptFile,
             RegionError::WouldBlock => ErrorKind::WouldBlock,
             RegionError::Interrupted(_) => ErrorKind::Interrupted,

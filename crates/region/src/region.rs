@@ -175,7 +175,7 @@ impl Region {
             region.env.log.note_used_seq_id(region.name(), region.sequencer.last_seq_id());
             match error {
                 // Nobody was told of anything: a file that stays holds what the logs hold, and the next opening takes it for what it is.
-                RegionError::NotTakenBack { region, source, .. } => RegionError::Volume { region, source },
+                RegionError::RollbackFailed { region, source, .. } => RegionError::Volume { region, source },
                 other => other,
             }
         })?;
@@ -346,7 +346,7 @@ impl Region {
         turn.marked(appended).map_err(|e| RegionError::log(self.name(), e))
     }
 
-    /// Puts an entry into the log that only carries a nonce of an earlier life, so that another crash does not forget it.
+    /// Puts an entry into the log that only carries a nonce of an earlier run, so that another crash does not forget it.
     pub(crate) fn append_nonce(&self, recovered: &RecoveredNonce) -> Result<Ticket> {
         let row = row_for_region(&self.info.start_key);
         let mut run = CellBuffer::new();

@@ -10,8 +10,8 @@
 
 use crate::RegionDirectories;
 use crate::RegionEnv;
+use crate::deleted_families;
 use crate::error::{RegionError, Result};
-use crate::notes;
 use crate::region::{RecoveredNonce, Region};
 use crate::ticks::MOST_AHEAD_MS;
 use base::SeqId;
@@ -27,20 +27,20 @@ use wal::{Inherited, InheritedEdit, Key};
 pub(crate) struct RecoveredEdits {
     files: Vec<(SeqId, FilePath)>,
     inherited: Vec<InheritedEdit>,
-    needless: Needless,
+    skip: ReplayFilter,
     pub max_seq_id: SeqId,
 }
 
 /// What of the edits is of no use, whatever the store files say.
 #[derive(Debug, Default)]
-struct Needless {
+struct ReplayFilter {
     /// Up to here everything was in store files when the region closed last.
     closed_seq_id: SeqId,
     /// Families that were deleted since the region was opened or closed last; there may be others of their names again.
     deleted: Vec<DeletedFamily>,
 }
 
-impl Needless {
+impl ReplayFilter {
     fn has_deleted(&self, family: &[u8]) -> bool {
         !self.deleted.is_empty() && self.deleted.iter().any(|note| note.dir == rootdir::family_name(family))
     }
@@ -83,34 +83,35 @@ impl RecoveredEdits {
         let from_files = files.iter().map(|(seq_id, _)| *seq_id).max();
         let closed_seq_id = from_names.unwrap_or(SeqId(0));
         let max_seq_id = closed_seq_id.max(from_files.unwrap_or(SeqId(0)));
-        let deleted = notes::that_count(&*env.volume, &dir, &entries).map_err(|e| RegionError::volume(region, e))?;
-        Ok(RecoveredEdits { files, inherited: Vec::new(), needless: Needless { closed_seq_id, deleted }, max_seq_id })
+        let deleted =
+            deleted_families::live_among(&*env.volume, &dir, &entries).map_err(|e| RegionError::volume(region, e))?;
+        Ok(RecoveredEdits { files, inherited: Vec::new(), skip: ReplayFilter { closed_seq_id, deleted }, max_seq_id })
     }
 }
 
 impl Region {
     /// Brings the edits in. Those of files are flushed, and the files removed.
     pub(crate) fn replay(&self, edits: RecoveredEdits) -> Result<Replayed> {
-        let RecoveredEdits { files, inherited, needless, .. } = edits;
+        let RecoveredEdits { files, inherited, skip, .. } = edits;
         let mut replayed = if !inherited.is_empty() {
-            self.replay_inherited(&inherited, &needless)?
+            self.replay_inherited(&inherited, &skip)?
         } else {
-            let nonces = if files.is_empty() { Vec::new() } else { self.replay_files(&files, &needless)? };
+            let nonces = if files.is_empty() { Vec::new() } else { self.replay_files(&files, &skip)? };
             Replayed { nonces, kept: None }
         };
-        if !needless.deleted.is_empty() {
-            self.forget_deleted_families(&needless.deleted)?;
+        if !skip.deleted.is_empty() {
+            self.forget_deleted_families(&skip.deleted)?;
             replayed.kept = replayed.kept.map(|_| vec![None; self.stores.len()]);
         }
         Ok(replayed)
     }
 
-    fn replay_inherited(&self, edits: &[InheritedEdit], needless: &Needless) -> Result<Replayed> {
+    fn replay_inherited(&self, edits: &[InheritedEdit], skip: &ReplayFilter) -> Result<Replayed> {
         let mut nonces = Vec::new();
         let mut lowest = vec![None; self.stores.len()];
         for edit in edits {
             // Servers whose clocks went back left their logs in another order than their ids.
-            self.replay_edit(edit, needless, &mut nonces, |store| {
+            self.replay_edit(edit, skip, &mut nonces, |store| {
                 lowest[store] = Some(lowest[store].map_or(edit.seq_id, |lowest: SeqId| lowest.min(edit.seq_id)));
             });
         }
@@ -141,13 +142,13 @@ impl Region {
         self.env().log.keep_inherited(self.name(), &lowest);
     }
 
-    fn replay_files(&self, files: &[(SeqId, FilePath)], needless: &Needless) -> Result<Vec<RecoveredNonce>> {
+    fn replay_files(&self, files: &[(SeqId, FilePath)], skip: &ReplayFilter) -> Result<Vec<RecoveredNonce>> {
         let mut nonces = Vec::new();
         let volume = &*self.env().volume;
         let mut aside = Vec::new();
         // Files whose edits are all in store files are read too: their nonces are nowhere else.
         for (_, path) in files {
-            match self.replay_file(path, needless, &mut nonces) {
+            match self.replay_file(path, skip, &mut nonces) {
                 Err(RegionError::Log { source, .. })
                     if self.settings.skip_errors && matches!(&*source, wal::Error::Corrupt { .. }) =>
                 {
@@ -164,7 +165,7 @@ impl Region {
         let wrap = |e| RegionError::volume(self.name(), e);
         let dir = region_dir(self.info()).join(recovered_edits::DIR);
         let used = files.iter().map(|(seq_id, _)| *seq_id).max().unwrap_or(SeqId(0));
-        if needless.closed_seq_id < used && self.stores.iter().all(|store| store.max_flushed() < used) {
+        if skip.closed_seq_id < used && self.stores.iter().all(|store| store.max_flushed() < used) {
             // They held markers at their end, or nothing else: no store file says that these ids are used.
             self.write_seq_id_file(used)?;
         }
@@ -196,7 +197,7 @@ impl Region {
         }
     }
 
-    fn replay_file(&self, path: &FilePath, needless: &Needless, nonces: &mut Vec<RecoveredNonce>) -> Result<()> {
+    fn replay_file(&self, path: &FilePath, skip: &ReplayFilter, nonces: &mut Vec<RecoveredNonce>) -> Result<()> {
         let log_error = |e| RegionError::log(self.name(), e);
         let mut reader = wal::Reader::open(&*self.env().volume, path).map_err(log_error)?;
         while let Some(entry) = reader.next().map_err(log_error)? {
@@ -207,7 +208,7 @@ impl Region {
             let seq_id = entry.key.seq_id;
             let Key { write_time, nonce, .. } = entry.key;
             let edit = InheritedEdit { seq_id, write_time, nonce, cells: entry.cells };
-            if self.replay_edit(&edit, needless, nonces, |_| ()) && self.memstore_bytes() > self.flush_size_bytes() {
+            if self.replay_edit(&edit, skip, nonces, |_| ()) && self.memstore_bytes() > self.flush_size_bytes() {
                 self.flush_replayed(seq_id)?;
             }
         }
@@ -218,7 +219,7 @@ impl Region {
     fn replay_edit(
         &self,
         edit: &InheritedEdit,
-        needless: &Needless,
+        skip: &ReplayFilter,
         nonces: &mut Vec<RecoveredNonce>,
         mut got: impl FnMut(usize),
     ) -> bool {
@@ -229,7 +230,7 @@ impl Region {
             let nonce = Nonce { group, number };
             nonces.push(RecoveredNonce { nonce, write_time_ms: edit.write_time.0 });
         }
-        if seq_id <= needless.closed_seq_id && !base::inject!("region.replay.deleted-family-returns") {
+        if seq_id <= skip.closed_seq_id && !base::inject!("region.replay.deleted-family-returns") {
             return false;
         }
         let mut inserted = 0;
@@ -239,7 +240,7 @@ impl Region {
             let family = first.family();
             let mut run = vec![first];
             run.extend(std::iter::from_fn(|| cells.next_if(|cell| cell.family() == family)));
-            if family == METAFAMILY || needless.has_deleted(family) {
+            if family == METAFAMILY || skip.has_deleted(family) {
                 continue;
             }
             // A family that was deleted since has no use for its edits.

@@ -1,5 +1,5 @@
 //! Reading: from runs of cells ([`source`]) over one family's merge ([`merge`], [`matcher`], [`store_scanner`]) to a
-//! region's rows ([`region_scanner`]). A Get of a plain row goes a short way ([`point`]).
+//! region's rows ([`region_scanner`]). A Get of a plain row takes a fast path ([`point`]).
 
 pub(crate) mod deletes;
 pub(crate) mod limits;

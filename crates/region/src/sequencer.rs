@@ -46,7 +46,7 @@ impl Sequencer {
 
     /// `what` can be neither finished nor undone; the error that says so, and stops the server.
     pub(crate) fn rollback_failed(&self, what: &'static str, source: fs::Error) -> RegionError {
-        self.poison.not_taken_back(what, source)
+        self.poison.rollback_failed(what, source)
     }
 
     /// A write that nothing belongs to yet.

@@ -348,7 +348,7 @@ fn a_load_that_cannot_be_taken_back_stops_the_server_at_once() {
         let Err(error) = region.bulk_load(&load_of(&FILES)) else { continue };
         volume.clear_faults();
         let what = format!("sync {nth} of {dir:?}: {error}");
-        if let RegionError::NotTakenBack { .. } = error {
+        if let RegionError::RollbackFailed { .. } = error {
             assert_eq!(error.remedy(), basalt_region::Remedy::StopServer, "{what}");
             let read = region.scanner(&Scan::default()).map(drop).expect_err("who knows what is there");
             assert_eq!(read.to_string(), error.to_string());

@@ -52,7 +52,7 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
     }
     start("chores".into(), Box::new(chores));
     start("mob-cleaner".into(), Box::new(clean_mob_files));
-    start("memory".into(), Box::new(|server| region::make_memory_ready(|| server.stop.is_set())));
+    start("memory".into(), Box::new(|server| region::prefault_chunks(|| server.stop.is_set())));
     threads
 }
 
@@ -227,7 +227,7 @@ fn look_around(server: &Arc<RegionServer>, logs: &mut LogWatch, survey_too: bool
     if survey_too {
         survey(server);
         look_after_nonces(server);
-        region::release_spare_memory();
+        region::release_pooled_chunks();
     }
 }
 

@@ -248,7 +248,7 @@ impl RegionServer {
         self.env.cache.set_capacity(self.ledger.granted_bytes(Holder::BlockCache));
         // Flushed memory waits for the next memstores, within what memstores may have. Where there is little, others need it meanwhile.
         let kept = if self.memory_budget_bytes < FEW_BYTES { 0 } else { self.ledger.granted_bytes(Holder::Memstores) };
-        region::keep_spare_memory(usize::try_from(kept).unwrap_or(usize::MAX));
+        region::set_chunk_pool_limit(usize::try_from(kept).unwrap_or(usize::MAX));
     }
 
     /// What memstores may hold together now.
@@ -313,9 +313,9 @@ impl RegionServer {
         nonces.into_iter().for_each(|nonce| self.nonces.recovered(nonce));
     }
 
-    /// To be called when every region has been opened after a start: what the logs took over ([`wal::Log::inherit`]) for regions that
+    /// To be called when every region has been opened after a start: what the logs took over ([`wal::Log::adopt_recovered`]) for regions that
     /// were not is written to files, and regions with edits of earlier lives in memory are flushed soon. Waits for the disk.
-    pub fn settle_inheritance(&self) {
+    pub fn flush_recovered_edits(&self) {
         for log in self.logs() {
             match log.write_out_inherited(&mut RegionDirectories { volume: log.volume() }) {
                 Ok(0) => {}
@@ -591,7 +591,7 @@ impl RegionServer {
         };
         self.stop.set();
         self.scheduler.stop();
-        region::wake_memory_makers();
+        region::wake_prefaulters();
         self.flushes.close();
         self.small_compactions.close();
         self.large_compactions.close();

@@ -10,7 +10,7 @@ pub enum SyncMode {
     /// When it is on the disk.
     #[default]
     Synced,
-    /// When the operating system has it: survives the process, not the machine. Single tickets can ask for more.
+    /// Unsynced mode. When the operating system has it: survives the process, not the machine. Single tickets can ask for more.
     Written,
 }
 

@@ -1,18 +1,18 @@
-//! Which of a dead server's logs stands on the one before: what a relaxed log wrote to its next file while the one before was being synced
+//! Which of a dead server's logs stands on the one before: what an unsynced log wrote to its next file while the one before was being synced
 //! counts only if that one is whole.
 //!
 //! Without it a power failure in just that moment, when the operating system has written out the new file and not yet the end of the old
 //! one, would leave a hole: later writes without the earlier ones that they were built on.
 
 use crate::seal::Follows;
-use crate::split::put_away;
+use crate::split::archive_log;
 use crate::{Error, Reader, Result};
 use fs::{FilePath, Volume};
 use std::fmt;
 
 /// A log that was put away because the one before it is not whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetAside {
+pub struct Quarantined {
     /// Where it was.
     pub path: FilePath,
     /// The one before.
@@ -23,9 +23,9 @@ pub struct SetAside {
     pub whole_bytes: u64,
 }
 
-impl fmt::Display for SetAside {
+impl fmt::Display for Quarantined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SetAside { path, before, left_bytes, whole_bytes } = self;
+        let Quarantined { path, before, left_bytes, whole_bytes } = self;
         write!(
             f,
             "{path} is put away unread: it goes on behind {before}, of which a power failure has left {left_bytes} of {whole_bytes} bytes; \
@@ -51,16 +51,16 @@ fn split_name(name: &str) -> Option<(&str, u64)> {
 ///
 /// # Errors
 /// [`Error::Corrupt`] when a log lost what a later one knows to have been on the disk; else what reading or moving said.
-pub fn set_unfounded_aside(
+pub fn quarantine_orphaned_log(
     volume: &dyn Volume,
     wal_dir: &FilePath,
     archive_dir: &FilePath,
-) -> Result<Option<SetAside>> {
+) -> Result<Option<Quarantined>> {
     let logs = volume.list(wal_dir)?.into_iter().filter(|entry| !entry.is_dir);
     let logs: Vec<FilePath> = logs.map(|entry| wal_dir.join(&entry.name)).collect();
     for path in logs.iter().filter(|_| !base::inject!("wal.order.lost-end-counts")) {
-        let Some(found) = unfounded(volume, path, &logs)? else { continue };
-        put_away(volume, path, archive_dir)?;
+        let Some(found) = find_orphaned(volume, path, &logs)? else { continue };
+        archive_log(volume, path, archive_dir)?;
         // Before the older one may go, which would make this one look well founded.
         volume.sync_dir(wal_dir)?;
         return Ok(Some(found));
@@ -69,7 +69,7 @@ pub fn set_unfounded_aside(
 }
 
 /// Whether the log stands on nothing.
-fn unfounded(volume: &dyn Volume, path: &FilePath, logs: &[FilePath]) -> Result<Option<SetAside>> {
+fn find_orphaned(volume: &dyn Volume, path: &FilePath, logs: &[FilePath]) -> Result<Option<Quarantined>> {
     let Some((log, ms)) = split_name(path.name()) else { return Ok(None) };
     // Damage is found, and told, by whoever reads the entries.
     let Some(mut reader) = readable(Reader::open(volume, path))? else { return Ok(None) };
@@ -92,7 +92,7 @@ fn unfounded(volume: &dyn Volume, path: &FilePath, logs: &[FilePath]) -> Result<
         let what = format!("it had {whole_bytes} bytes of entries, all of them on the disk, as {path} shows");
         return Err(Error::corrupt(before, left_bytes, what));
     }
-    Ok(Some(SetAside { path: path.clone(), before: before.clone(), left_bytes, whole_bytes }))
+    Ok(Some(Quarantined { path: path.clone(), before: before.clone(), left_bytes, whole_bytes }))
 }
 
 /// Where the log ends, if that is before the end that it had.

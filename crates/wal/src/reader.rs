@@ -32,7 +32,7 @@ pub struct Reader {
     compression: Option<Compression>,
     /// Set when a compressed entry was begun and not ended: the dictionaries have to be built again.
     stale: bool,
-    promised: u64,
+    watermark: u64,
     follows: Option<Follows>,
     vouched: bool,
     last_names: (Arc<str>, Arc<str>),
@@ -63,7 +63,7 @@ impl Reader {
             has_trailer: false,
             compression: None,
             stale: false,
-            promised: 0,
+            watermark: 0,
             follows: None,
             vouched: false,
             last_names: (Arc::from(""), Arc::from("")),
@@ -100,8 +100,8 @@ impl Reader {
 
     /// Bytes of the file that are known to have been synced, as far as read (sealed files only): entries beyond it may also be in
     /// the next file, to which they were moved after a failed sync.
-    pub fn promised_len(&self) -> u64 {
-        self.promised
+    pub fn synced_watermark(&self) -> u64 {
+        self.watermark
     }
 
     /// The file before, when an entry that was read counts only if that one is whole.
@@ -334,8 +334,8 @@ impl Reader {
             let whole = self.source.since_mark();
             match seal::check(&whole[..head_len], &whole[head_len..], offset) {
                 None => return bad("the checksum of the entry is wrong"),
-                Some(Says::Synced(promise)) => {
-                    self.promised = self.promised.max(promise);
+                Some(Says::Synced(watermark)) => {
+                    self.watermark = self.watermark.max(watermark);
                     self.vouched = true;
                 }
                 Some(Says::Follows(follows)) => self.follows = Some(follows),
@@ -403,29 +403,29 @@ impl Reader {
         })
     }
 
-    /// The first place after a damaged entry that proves it was durable: in a sealed file an unbroken entry that promises so,
+    /// The first place after a damaged entry that proves it was durable: in a sealed file an unbroken entry whose watermark says so,
     /// in another one anything that has the whole shape of an entry. Reads the rest of the file, once.
     fn find_later_proof(&mut self, damaged: u64) -> Result<Option<u64>> {
-        let promised = self.promised;
+        let watermark = self.watermark;
         let found = self.search(damaged);
-        self.promised = promised;
+        self.watermark = watermark;
         found
     }
 
     fn search(&mut self, damaged: u64) -> Result<Option<u64>> {
-        if self.promised > damaged {
-            return Ok(Some(self.promised));
+        if self.watermark > damaged {
+            return Ok(Some(self.watermark));
         }
         let mut at = damaged + 1;
         while at < self.source.limit() {
             self.source.seek(at);
             if self.looks_like_an_entry()? {
                 self.source.seek(at);
-                self.promised = 0;
+                self.watermark = 0;
                 match self.entry(at) {
-                    Ok(_) if self.layout.sealed && self.promised > damaged => return Ok(Some(at)),
+                    Ok(_) if self.layout.sealed && self.watermark > damaged => return Ok(Some(at)),
                     Ok(entry) if !self.layout.sealed && is_plausible(&entry) => return Ok(Some(at)),
-                    // A whole entry that promises nothing about the damage: on behind it.
+                    // A whole entry whose watermark is below the damage: on behind it.
                     Ok(_) => {
                         at = self.source.position();
                         continue;

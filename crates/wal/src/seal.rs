@@ -1,13 +1,13 @@
-//! The seal of an entry: a checksum and a promise, carried as the last extended attribute of the key.
+//! The seal of an entry: a checksum and a synced watermark, carried as the last extended attribute of the key.
 //!
 //! HBase's log has no checksums, for HDFS has them below; a local disk has not. A file whose header says so (an unknown field that
 //! HBase skips) has in each entry's key the attribute `basalt`: `synced(8) crc(4)`, big-endian.
 //!  - `crc` is CRC-32C over the entry (length, key up to the attribute's value, cells), its offset in the file, and `synced`. So a bit
 //!    that flipped, a sector that was not written and an old block in the wrong place are all seen.
-//!  - `synced` promises that all bytes of the file below it were durable when the entry was made, and everything in the files before.
-//!    So damage below the promise of any later entry has destroyed something that was there; damage above is what a crash may leave.
-//!  - Or, in a relaxed log whose file before was still being synced, `synced` names that file and its length ([`Follows`]) in place of a
-//!    promise: what stands here counts only if that file is whole.
+//!  - `synced` is the watermark: all bytes of the file below it were durable when the entry was made, and everything in the files before.
+//!    So damage below the watermark of any later entry has destroyed something that was there; damage above is what a crash may leave.
+//!  - Or, in an unsynced log whose file before was still being synced, `synced` names that file and its length ([`Follows`]) in place of a
+//!    watermark: what stands here counts only if that file is whole.
 //!
 //! HBase ignores the attribute, and may copy it into its own files, where the header does not ask for it and nobody looks.
 
@@ -20,7 +20,7 @@ pub(crate) const TAIL_LEN: usize = 12;
 /// The attribute's name.
 pub(crate) const NAME: &str = "basalt";
 
-/// The highest bit of `synced`: it is no promise but a [`Follows`].
+/// The highest bit of `synced`: it is no watermark but a [`Follows`].
 const FOLLOWS: u64 = 1 << 63;
 /// Bits of a file's time that are kept.
 const FILE_MS_MASK: u64 = (1 << 31) - 1;
@@ -45,7 +45,7 @@ impl Follows {
         u64::from(self.file_ms) == file_ms & FILE_MS_MASK
     }
 
-    /// In place of a promise.
+    /// In place of a watermark.
     pub(crate) fn encode(self) -> u64 {
         FOLLOWS | u64::from(self.file_ms) << 32 | u64::from(self.len_bytes)
     }

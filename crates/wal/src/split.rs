@@ -9,7 +9,7 @@
 //!     No file stays open.
 //!  3. Directories of regions are never made: a region that is gone stays gone, its edits are dropped (HBASE-24189).
 
-use crate::order::set_unfounded_aside;
+use crate::order::quarantine_orphaned_log;
 use crate::{Entry, Error, FileWriter, Key, Reader, Result};
 use base::{SeqId, TimestampMs};
 use cell::CellBlock;
@@ -105,7 +105,7 @@ pub fn recovered_edits(volume: &dyn Volume, dir: &FilePath) -> Result<Vec<(SeqId
     Ok(files)
 }
 
-/// Splits every log in `wal_dir` but those of [`set_unfounded_aside`], moves each to `archive_dir` when it is done, and removes the directory at the end. May be
+/// Splits every log in `wal_dir` but those of [`quarantine_orphaned_log`], moves each to `archive_dir` when it is done, and removes the directory at the end. May be
 /// repeated after a failure or a crash at any point.
 ///
 /// # Errors
@@ -121,7 +121,7 @@ pub fn split_directory(
     if !volume.exists(wal_dir)? {
         return Ok(report);
     }
-    match set_unfounded_aside(volume, wal_dir, archive_dir) {
+    match quarantine_orphaned_log(volume, wal_dir, archive_dir) {
         Err(Error::Corrupt { .. }) if options.skip_errors => {}
         outcome => drop(outcome?),
     }
@@ -135,7 +135,7 @@ pub fn split_directory(
         report.files.extend(one.files);
         let target = if one.damaged.is_empty() { archive_dir } else { &options.corrupt_dir };
         report.damaged.extend(one.damaged);
-        put_away(volume, &wal, target)?;
+        archive_log(volume, &wal, target)?;
     }
     volume.remove_dir_all(wal_dir)?;
     volume.sync_dir(&wal_dir.parent())?;
@@ -146,7 +146,7 @@ pub fn split_directory(
 ///
 /// # Errors
 /// When it cannot be moved.
-pub fn put_away(volume: &dyn Volume, wal: &FilePath, dir: &FilePath) -> Result<()> {
+pub fn archive_log(volume: &dyn Volume, wal: &FilePath, dir: &FilePath) -> Result<()> {
     volume.create_dir_all_durable(dir)?;
     // A server that was killed leaves the room that it had reserved for the file. It matters only if the disk is nearly full.
     let _ = volume.release_reserved(wal);
@@ -185,17 +185,17 @@ pub(crate) type Doubtful = HashSet<(Arc<str>, SeqId)>;
 
 /// The entries of a file of which it does not say that they were synced.
 #[derive(Default)]
-pub(crate) struct Unpromised(Vec<(u64, Arc<str>, SeqId)>);
+pub(crate) struct BeyondWatermark(Vec<(u64, Arc<str>, SeqId)>);
 
-impl Unpromised {
+impl BeyondWatermark {
     /// Takes note of an entry that was just read.
     pub(crate) fn note(&mut self, reader: &Reader, entry: &Entry) {
         if !reader.is_sealed() || reader.has_trailer() {
             return;
         }
-        let promised = reader.promised_len();
-        if self.0.first().is_some_and(|(offset, ..)| *offset < promised) {
-            self.0.retain(|(offset, ..)| *offset >= promised);
+        let watermark = reader.synced_watermark();
+        if self.0.first().is_some_and(|(offset, ..)| *offset < watermark) {
+            self.0.retain(|(offset, ..)| *offset >= watermark);
         }
         self.0.push((entry.offset, Arc::clone(&entry.key.region), entry.key.seq_id));
     }
@@ -228,7 +228,7 @@ pub(crate) fn split_one(
         parts: Vec::new(),
         report: SplitReport::default(),
     };
-    let mut unpromised = Unpromised::default();
+    let mut beyond_watermark = BeyondWatermark::default();
     let outcome = (|| {
         loop {
             let entry = match reader.next() {
@@ -240,7 +240,7 @@ pub(crate) fn split_one(
                 }
                 Err(error) => return Err(error),
             };
-            unpromised.note(&reader, &entry);
+            beyond_watermark.note(&reader, &entry);
             if doubtful.is_empty() || !doubtful.contains(&(Arc::clone(&entry.key.region), entry.key.seq_id)) {
                 splitter.take(entry, target)?;
             }
@@ -251,7 +251,7 @@ pub(crate) fn split_one(
         splitter.remove_parts();
         return Err(error);
     }
-    doubtful.extend(unpromised.into_ids());
+    doubtful.extend(beyond_watermark.into_ids());
     Ok(splitter.report)
 }
 

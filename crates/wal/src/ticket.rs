@@ -1,4 +1,4 @@
-//! The promise that an append gives.
+//! What an append returns: a place in the log to wait for.
 
 use crate::{Log, SyncFailed, SyncMode};
 use std::fmt;

@@ -39,7 +39,7 @@ struct Journal {
 }
 
 impl Journal {
-    /// What must be there after a crash: of a relaxed log with the machine only what was asked to be synced.
+    /// What must be there after a crash: of an unsynced log with the machine only what was asked to be synced.
     fn acknowledged(&self, policy: CrashPolicy) -> impl Iterator<Item = (usize, u64)> {
         let relaxed = self.sync_mode == SyncMode::Written && policy == CrashPolicy::KeepAll;
         let level = if relaxed { Level::Written } else { Level::Synced };
@@ -171,7 +171,7 @@ fn stop_everywhere(seed: u64, sync_mode: SyncMode, fault: impl Fn(&MemVolume, u6
             check(&after, &journal, seed, true, policy, &what);
             assert!(!after.exists(&FilePath::new(WAL_DIR)).expect("stat"), "{what}");
         }
-        // A relaxed log whose sync failed ends; other stops come with other failures, so some more are tried.
+        // An unsynced log whose sync failed ends; other stops come with other failures, so some more are tried.
         let ended = sync_mode == SyncMode::Written && stop > 80 && !volume.is_stopped();
         if journal.finished || ended {
             return;
@@ -187,9 +187,9 @@ fn nothing_acknowledged_is_lost_wherever_the_machine_stops() {
     }
 }
 
-/// A relaxed log: when the process dies all is there that was handed to the operating system, when the machine does all that was synced.
+/// An unsynced log: when the process dies all is there that was handed to the operating system, when the machine does all that was synced.
 #[test]
-fn a_relaxed_log_loses_nothing_that_was_promised_wherever_it_stops() {
+fn an_unsynced_log_loses_nothing_that_was_promised_wherever_it_stops() {
     for seed in seeds(24) {
         stop_everywhere(seed, SyncMode::Written, |_, _| {});
     }

@@ -61,7 +61,7 @@ fn read(volume: &MemVolume, budget_bytes: u64) -> Option<Gathered> {
 fn heir(volume: &MemVolume) -> Arc<Log> {
     let dir = FilePath::new("WALs/new,1,2");
     let log = Log::create(Arc::new(volume.clone()), dir, "new,1,2", LogOptions::default(), clock()).expect("a log");
-    log.inherit(read(volume, 1 << 20).expect("it fits").others);
+    log.adopt_recovered(read(volume, 1 << 20).expect("it fits").others);
     log
 }
 

@@ -1,11 +1,11 @@
-//! A relaxed log goes on in its next file while the one before is being synced. The power fails just then, and whatever is left of the two
+//! An unsynced log goes on in its next file while the one before is being synced. The power fails just then, and whatever is left of the two
 //! files, what recovery takes from them has no hole.
 
 mod common;
 
 use basalt_wal::{
-    EntryKey, Error, Level, Log, LogOptions, Reader, SplitOptions, SyncMode, Ticket, recovered_edits,
-    set_unfounded_aside, split_directory,
+    EntryKey, Error, Level, Log, LogOptions, Reader, SplitOptions, SyncMode, Ticket, quarantine_orphaned_log,
+    recovered_edits, split_directory,
 };
 use base::{Dice, ManualClock, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
@@ -159,7 +159,7 @@ fn what_follows_a_synced_file_counts_with_or_without_its_trailer() {
         assert!(found.len() as u64 >= OLD && found.len() as u64 <= ALL, "seed {seed}: {found:?}");
     }
     let left = failed.crash(&Dice::seeded(1), CrashPolicy::KeepAll);
-    assert_eq!(set_unfounded_aside(&left, &FilePath::new(WAL_DIR), &FilePath::new("oldWALs")).expect("read"), None);
+    assert_eq!(quarantine_orphaned_log(&left, &FilePath::new(WAL_DIR), &FilePath::new("oldWALs")).expect("read"), None);
     recover(&left).expect("recovered");
     assert_eq!(recovered(&left), (1..=ALL).collect::<Vec<_>>());
 }

@@ -121,7 +121,7 @@ fn a_roll_between_entries_loses_none() {
     explore(|| scene(SyncMode::Synced, true, None));
 }
 
-/// A roll of a relaxed log leaves the old file to be synced while the next one is written. What is synced there means that all before is.
+/// A roll of an unsynced log leaves the old file to be synced while the next one is written. What is synced there means that all before is.
 #[test]
 fn what_is_synced_in_the_next_file_means_that_the_old_one_is() {
     explore(|| {

@@ -6,7 +6,7 @@
 //! retried calls with nonces. *Nodes* are HBase's big linked list: each names the one before, which was acknowledged first. *Loose* rows are
 //! written without the log, to one family.
 //!
-//! What is acknowledged and may be lost all the same (a relaxed log and a power failure, ASYNC_WAL, SKIP_WAL) is *doubted* when the server's life
+//! What is acknowledged and may be lost all the same (an unsynced log and a power failure, ASYNC_WAL, SKIP_WAL) is *doubted* when the server's life
 //! ends: its fate is open again, but for its place in the log's order ([`crate::order`]).
 
 use crate::calls::RowCells;

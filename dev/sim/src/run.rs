@@ -343,7 +343,7 @@ impl Schedule {
         }
     }
 
-    /// Has clients write while the old file is being synced, as they may on a relaxed log, and the machine stop just then, now and then.
+    /// Has clients write while the old file is being synced, as they may on an unsynced log, and the machine stop just then, now and then.
     fn write_during_the_roll(&mut self, world: &World, desk: &Desk, clients: &[Option<JoinHandle<()>>], begun: &Begun) {
         let log = desk.life.logs[0].clone();
         let Some(old) = log.files().into_iter().find(|file| file.current) else { return };

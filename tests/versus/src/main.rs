@@ -63,7 +63,7 @@ fn main() -> anyhow::Result<()> {
     let mut words = std::env::args().skip(1);
     let rows: u64 = words.next().map_or(Ok(100_000), |word| word.parse())?;
     let parent = words.next().map_or_else(std::env::temp_dir, PathBuf::from);
-    region::keep_spare_memory(MEMTABLE_BYTES);
+    region::set_chunk_pool_limit(MEMTABLE_BYTES);
     let value = data::value(VALUE_BYTES, &Dice::seeded(1));
     let keys: Vec<Bytes> = (0..rows).map(data::row).collect();
     // Made before: a client has decoded a call when the engine gets it.

@@ -2,7 +2,7 @@
 //! again changes nothing. A file in the region's directory, `.bulkload-<name>`: one line a move, `from TAB to`, both
 //! relative to the root directory. HBase passes entries that begin with a dot over.
 
-use crate::notes;
+use crate::deleted_families;
 use fs::{FilePath, Volume};
 use model::{RegionInfo, TableDescriptor};
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ pub(crate) fn finish<'a>(
         let path = rootdir::region_dir(info).join(name);
         let text = volume.read(&path)?;
         let mut moves = parse(&String::from_utf8_lossy(&text));
-        let deleted = notes::of_region(volume, info)?;
+        let deleted = deleted_families::load_live(volume, info)?;
         moves.retain(|(_, to)| {
             let family = to.parent();
             table.families.contains_key(family.name().as_bytes())

@@ -56,7 +56,7 @@ impl Merge {
         }
         let rival = self.rival()?;
         let [winner, rival] = self.sources.get_disjoint_mut([self.winner, rival]).ok()?;
-        if rival.has_put_off() {
+        if rival.has_lazy_seek() {
             return None;
         }
         winner.run().map(|run| (run, rival.raw_row()))
@@ -145,7 +145,7 @@ impl Merge {
     #[inline]
     fn settle(&mut self) -> Result<()> {
         while let Some(source) = self.sources.get_mut(self.winner)
-            && source.has_put_off()
+            && source.has_lazy_seek()
         {
             source.settle()?;
             self.replay();
@@ -173,7 +173,7 @@ impl Merge {
             && source.is_before(key, self.order)
         {
             if late {
-                source.seek_late(key)?;
+                source.lazy_seek(key)?;
             } else {
                 source.reseek(key)?;
             }

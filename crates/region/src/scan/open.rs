@@ -70,9 +70,9 @@ impl Region {
     }
 
     /// The read point that a client brings from a scanner it has lost, if it can still be served. It is older than what
-    /// flushes and compactions keep, or of an earlier life of the region, when rows were written again since: they would
+    /// flushes and compactions keep, or of an earlier opening of the region, when rows were written again since: they would
     /// be missed. HBase misses them; here such a scan goes on with what is there now. (A row of which the client has a
-    /// part may then go on with a later state.) One that is ahead is of an earlier life too, whose last ids were lost with the end of its log:
+    /// part may then go on with a later state.) One that is ahead is of an earlier opening too, whose last ids were lost with the end of its log:
     /// they are those of writes now that are not done. Follows otherwise: `RegionScannerImpl`'s constructor.
     fn resumed(&self, scan: &Scan, asked: &[Asked<'_>], current: ReadPoint) -> Option<ReadPoint> {
         let of_this_opening = |point: &ReadPoint| point.0 + 1 >= self.open_seq_id().0 && *point <= current;
@@ -295,7 +295,7 @@ impl Starts {
             return Ok(());
         }
         match &self.column {
-            Some(column) if !has_family_deletes => source.seek_late(KeyRef::from_checked(column)),
+            Some(column) if !has_family_deletes => source.lazy_seek(KeyRef::from_checked(column)),
             _ if self.row.is_empty() => source.seek_to_first(),
             _ => source.seek(KeyRef::from_checked(&self.row)),
         }

@@ -1,8 +1,8 @@
-//! The short way to one row: a Get of one family where nothing is to be decided but which versions are the newest. Its cells are looked at
+//! The fast path to one row: a Get of one family where nothing is to be decided but which versions are the newest. Its cells are looked at
 //! where they lie, in the memstore's segments and in cached blocks, and copied at once; no scanner, merge or matcher is made.
 //!
 //! Whatever else turns up (a delete marker, tags, something expired or outside the time range, a row that goes on in another block) ends the
-//! look: the cells are taken back, and the row is judged in the usual way ([`super::store_scanner`]). So this module only knows when
+//! look: the cells are taken back, and the row is matched on the general path ([`super::store_scanner`]). So this module only knows when
 //! HBase's rules do not matter. See docs/decisions/0015.
 
 use super::limits::estimated_bytes;
@@ -25,27 +25,27 @@ use std::cmp::Ordering;
 const NEAR_COLUMNS: u32 = 4;
 
 /// The row's cells in one segment or file, from where it stands on.
-struct Lane<'a> {
+struct SourceCursor<'a> {
     place: Place<'a>,
 }
 
 enum Place<'a> {
     Memory(SegmentLook<'a>),
-    File(hfile::Look),
+    File(hfile::PointCursor),
 }
 
-/// What a move of a lane came to.
+/// What a move of a cursor came to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Moved {
+enum Advance {
     /// It stands at a cell of the row that the reader sees.
     Here,
     /// The row has no more cells there.
     RowEnd,
     /// It cannot be said without reading on.
-    Unclear,
+    NeedsScanner,
 }
 
-impl Lane<'_> {
+impl SourceCursor<'_> {
     #[inline]
     fn cell(&self) -> CellRef<'_> {
         match &self.place {
@@ -56,14 +56,14 @@ impl Lane<'_> {
 
     /// Stays, or goes on to the first cell that the reader sees.
     #[inline]
-    fn settle(&mut self, row: &[u8], read_point: ReadPoint) -> Moved {
+    fn settle(&mut self, row: &[u8], read_point: ReadPoint) -> Advance {
         loop {
             let cell = self.cell();
             if !same_bytes(cell.row(), row) {
-                return Moved::RowEnd;
+                return Advance::RowEnd;
             }
             if cell.seq_id().0 <= read_point.0 {
-                return Moved::Here;
+                return Advance::Here;
             }
             if let Some(end) = self.step() {
                 return end;
@@ -73,50 +73,50 @@ impl Lane<'_> {
 
     /// One cell on; where there is none, what that means.
     #[inline]
-    fn step(&mut self) -> Option<Moved> {
+    fn step(&mut self) -> Option<Advance> {
         match &mut self.place {
-            Place::Memory(look) => (!look.step()).then_some(Moved::RowEnd),
+            Place::Memory(look) => (!look.step()).then_some(Advance::RowEnd),
             Place::File(look) => {
                 if look.step() {
                     None
                 } else {
-                    Some(if look.goes_on() { Moved::Unclear } else { Moved::RowEnd })
+                    Some(if look.goes_on() { Advance::NeedsScanner } else { Advance::RowEnd })
                 }
             }
         }
     }
 
     #[inline]
-    fn next(&mut self, row: &[u8], read_point: ReadPoint) -> Moved {
+    fn next(&mut self, row: &[u8], read_point: ReadPoint) -> Advance {
         match self.step() {
             Some(end) => end,
             None => self.settle(row, read_point),
         }
     }
 
-    /// As [`Lane::next`], past older versions of the cell's column, as far as that is cheaper than to look at them.
+    /// As [`SourceCursor::next`], past older versions of the cell's column, as far as that is cheaper than to look at them.
     #[inline]
-    fn pass_versions(&mut self, row: &[u8], read_point: ReadPoint) -> Moved {
+    fn pass_versions(&mut self, row: &[u8], read_point: ReadPoint) -> Advance {
         match &mut self.place {
             Place::Memory(look) => {
                 if look.pass_versions() {
                     self.settle(row, read_point)
                 } else {
-                    Moved::RowEnd
+                    Advance::RowEnd
                 }
             }
             Place::File(_) => self.next(row, read_point),
         }
     }
 
-    /// To the first cell at or after `key`, which is in the row and not before the lane's place.
-    fn reseek(&mut self, key: KeyRef<'_>, row: &[u8], read_point: ReadPoint) -> Moved {
+    /// To the first cell at or after `key`, which is in the row and not before the cursor's place.
+    fn reseek(&mut self, key: KeyRef<'_>, row: &[u8], read_point: ReadPoint) -> Advance {
         match &mut self.place {
             Place::Memory(look) => {
                 if look.reseek(key) {
                     self.settle(row, read_point)
                 } else {
-                    Moved::RowEnd
+                    Advance::RowEnd
                 }
             }
             // Cells of one block lie side by side.
@@ -143,7 +143,7 @@ struct Point<'g> {
 }
 
 impl Region {
-    /// Adds what `get` asks for to `out`, if it is the kind of Get and the kind of row that can be read in the short way; false, and `out`
+    /// Adds what `get` asks for to `out`, if it is the kind of Get and the kind of row that can be read on the fast path; false, and `out`
     /// is as before, if it must be judged.
     pub(super) fn read_point_row(
         &self,
@@ -207,9 +207,9 @@ impl Region {
 
 impl Point<'_> {
     fn read(mut self, view: &StoreView, keep: bool, out: &mut CellBuffer) -> hfile::Result<bool> {
-        let mut lanes: Vec<Lane<'_>> = Vec::new();
+        let mut cursors: Vec<SourceCursor<'_>> = Vec::new();
         if let Some(columns) = self.columns {
-            // Of several places that may have the newest version of a column the usual way begins with the newest, and mostly needs no other.
+            // Of several places that may have the newest version of a column the general path begins with the newest, and mostly needs no other.
             let segments = view.memory.segments().filter(|segment| !segment.is_empty()).count();
             if segments + view.files.len() > 1 || view.memory.segments().any(|segment| segment.has_deletes()) {
                 return Ok(false);
@@ -221,9 +221,9 @@ impl Point<'_> {
         for segment in view.memory.segments() {
             let wanted = segment.time_range().is_some_and(|range| self.wants_times(range.min_ms, range.max_ms));
             if wanted && let Some(look) = segment.look(KeyRef::from_checked(&self.key)) {
-                let mut lane = Lane { place: Place::Memory(look) };
-                if lane.settle(self.row, self.read_point) == Moved::Here {
-                    lanes.push(lane);
+                let mut cursor = SourceCursor { place: Place::Memory(look) };
+                if cursor.settle(self.row, self.read_point) == Advance::Here {
+                    cursors.push(cursor);
                 }
             }
         }
@@ -236,18 +236,18 @@ impl Point<'_> {
             }
             match file.reader.look(KeyRef::from_checked(&self.key), self.residency, keep)? {
                 Found::Nothing => {}
-                Found::Unclear => return Ok(false),
+                Found::NeedsScanner => return Ok(false),
                 Found::Cells(look) => {
-                    let mut lane = Lane { place: Place::File(look) };
-                    match lane.settle(self.row, self.read_point) {
-                        Moved::Here => lanes.push(lane),
-                        Moved::RowEnd => {}
-                        Moved::Unclear => return Ok(false),
+                    let mut cursor = SourceCursor { place: Place::File(look) };
+                    match cursor.settle(self.row, self.read_point) {
+                        Advance::Here => cursors.push(cursor),
+                        Advance::RowEnd => {}
+                        Advance::NeedsScanner => return Ok(false),
                     }
                 }
             }
         }
-        Ok(self.walk(lanes, out))
+        Ok(self.walk(cursors, out))
     }
 
     /// Makes the key where `column` starts.
@@ -285,16 +285,16 @@ impl Point<'_> {
         }
     }
 
-    /// Goes through the lanes, which stand in the row, newest first where they are equal. False where a cell must be judged.
-    fn walk(mut self, mut lanes: Vec<Lane<'_>>, out: &mut CellBuffer) -> bool {
+    /// Goes through the cursors, which stand in the row, newest first where they are equal. False where a cell must be judged.
+    fn walk(mut self, mut cursors: Vec<SourceCursor<'_>>, out: &mut CellBuffer) -> bool {
         let from = out.len();
         // Of the column of the last cell that was taken.
         let (mut count, mut last_timestamp) = (0_u32, 0_i64);
         let (mut passed, mut row_bytes) = (0_u32, 0_u64);
-        while !lanes.is_empty() {
-            let at = first_of(&lanes);
-            let lane = &mut lanes[at];
-            let cell = lane.cell();
+        while !cursors.is_empty() {
+            let at = first_of(&cursors);
+            let cursor = &mut cursors[at];
+            let cell = cursor.cell();
             let key = cell.key();
             let qualifier = key.qualifier();
             let is_next_version = out.len() > from && same_bytes(out.get(out.len() - 1).qualifier(), qualifier);
@@ -311,17 +311,17 @@ impl Point<'_> {
                 }
             }
             let moved = if is_over {
-                lane.pass_versions(self.row, self.read_point)
+                cursor.pass_versions(self.row, self.read_point)
             } else if let Some(column) = self.columns.and_then(<[Bytes]>::first).filter(|_| !is_asked) {
                 passed += 1;
                 if passed <= NEAR_COLUMNS {
-                    lane.pass_versions(self.row, self.read_point)
+                    cursor.pass_versions(self.row, self.read_point)
                 } else {
                     passed = 0;
                     let mut key = std::mem::take(&mut self.key);
                     key.clear();
                     KeyRef::write(&mut key, self.row, self.family, column, i64::MAX, CellType::Maximum.code());
-                    let moved = lane.reseek(KeyRef::from_checked(&key), self.row, self.read_point);
+                    let moved = cursor.reseek(KeyRef::from_checked(&key), self.row, self.read_point);
                     self.key = key;
                     moved
                 }
@@ -353,29 +353,29 @@ impl Point<'_> {
                     }
                 }
                 if count >= self.max_versions && !qualifier.is_empty() {
-                    lane.pass_versions(self.row, self.read_point)
+                    cursor.pass_versions(self.row, self.read_point)
                 } else {
-                    lane.next(self.row, self.read_point)
+                    cursor.next(self.row, self.read_point)
                 }
             };
             match moved {
-                Moved::Here => {}
-                Moved::RowEnd => {
-                    lanes.remove(at);
+                Advance::Here => {}
+                Advance::RowEnd => {
+                    cursors.remove(at);
                 }
-                Moved::Unclear => return false,
+                Advance::NeedsScanner => return false,
             }
         }
         true
     }
 }
 
-/// The lane whose cell comes first; of equals the first lane.
+/// The cursor whose cell comes first; of equals the first cursor.
 #[inline]
-fn first_of(lanes: &[Lane<'_>]) -> usize {
+fn first_of(cursors: &[SourceCursor<'_>]) -> usize {
     let mut first = 0;
-    for at in 1..lanes.len() {
-        let (a, b) = (lanes[at].cell(), lanes[first].cell());
+    for at in 1..cursors.len() {
+        let (a, b) = (cursors[at].cell(), cursors[first].cell());
         let order = without_row(a.key(), b.key()).then_with(|| b.seq_id().cmp(&a.seq_id()));
         if order == Ordering::Less {
             first = at;

@@ -1,6 +1,6 @@
-//! The short way of a flush or compaction through rows where nothing is to be decided: the row is in one source alone, and every cell is a put
+//! The fast path of a flush or compaction through rows where nothing is to be decided: the row is in one source alone, and every cell is a put
 //! that has neither tags nor expired and is the only one of its column. As in [`super::walk`] a row is looked at ahead of the source's position and nothing
-//! of it is taken until it is known whole; where anything else turns up, it is judged from its start in the usual way ([`super::store_scanner`]).
+//! of it is taken until it is known whole; where anything else turns up, it is matched from its start on the general path ([`super::store_scanner`]).
 
 use super::matcher::Matcher;
 use super::source::Run;

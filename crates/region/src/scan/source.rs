@@ -30,9 +30,9 @@ pub(crate) struct Source {
     /// No cell of the run has a later timestamp.
     max_timestamp: i64,
     /// The key of a seek that was put off; empty when there is none.
-    put_off: Vec<u8>,
+    lazy_seek_key: Vec<u8>,
     /// Where the source pretends to stand meanwhile.
-    pretended: Vec<u8>,
+    fake_key: Vec<u8>,
     /// In a reversed merge: not standing in the merge's row.
     parked: bool,
     /// In a reversed merge: nothing is left before.
@@ -143,8 +143,8 @@ impl Source {
             checks_read_point: checks,
             rank,
             max_timestamp,
-            put_off: Vec::new(),
-            pretended: Vec::new(),
+            lazy_seek_key: Vec::new(),
+            fake_key: Vec::new(),
             parked: false,
             finished: false,
         }
@@ -169,15 +169,15 @@ impl Source {
     }
 
     #[inline]
-    pub(crate) fn has_put_off(&self) -> bool {
-        !self.put_off.is_empty()
+    pub(crate) fn has_lazy_seek(&self) -> bool {
+        !self.lazy_seek_key.is_empty()
     }
 
-    /// Orders sources by where they stand; one at its end comes last. A pretended key comes before a real cell.
+    /// Orders sources by where they stand; one at its end comes last. A fake_key key comes before a real cell.
     #[inline]
     pub(crate) fn compare(&self, other: &Source, order: Order) -> Ordering {
-        if self.has_put_off() || other.has_put_off() {
-            return self.compare_pretended(other, order);
+        if self.has_lazy_seek() || other.has_lazy_seek() {
+            return self.compare_fake_keys(other, order);
         }
         match (self.current(), other.current()) {
             (Some(a), Some(b)) => order.cells(a, b).then_with(|| other.rank.cmp(&self.rank)),
@@ -185,16 +185,16 @@ impl Source {
         }
     }
 
-    fn compare_pretended(&self, other: &Source, order: Order) -> Ordering {
+    fn compare_fake_keys(&self, other: &Source, order: Order) -> Ordering {
         match (self.position(), other.position()) {
-            (Some(a), Some(b)) => order.keys(a, b).then_with(|| other.has_put_off().cmp(&self.has_put_off())),
+            (Some(a), Some(b)) => order.keys(a, b).then_with(|| other.has_lazy_seek().cmp(&self.has_lazy_seek())),
             (a, b) => b.is_some().cmp(&a.is_some()),
         }
     }
 
     fn position(&self) -> Option<KeyRef<'_>> {
-        if self.has_put_off() {
-            return Some(KeyRef::from_checked(&self.pretended));
+        if self.has_lazy_seek() {
+            return Some(KeyRef::from_checked(&self.fake_key));
         }
         self.current().map(CellRef::key)
     }
@@ -209,7 +209,7 @@ impl Source {
     /// cells newer than the read point.
     #[inline]
     pub(crate) fn run(&mut self) -> Option<AnyRun<'_>> {
-        if self.parked || self.has_put_off() {
+        if self.parked || self.has_lazy_seek() {
             return None;
         }
         match &mut self.cursor {
@@ -224,7 +224,7 @@ impl Source {
 
     /// To the first visible cell at or after `key`.
     pub(crate) fn seek(&mut self, key: KeyRef<'_>) -> hfile::Result<()> {
-        self.put_off.clear();
+        self.lazy_seek_key.clear();
         match &mut self.cursor {
             Cursor::Memory(iter) => {
                 iter.seek(key);
@@ -237,7 +237,7 @@ impl Source {
     }
 
     pub(crate) fn seek_to_first(&mut self) -> hfile::Result<()> {
-        self.put_off.clear();
+        self.lazy_seek_key.clear();
         match &mut self.cursor {
             Cursor::Memory(iter) => {
                 iter.seek_to_first();
@@ -255,7 +255,7 @@ impl Source {
             // Nowhere yet, which is allowed only while a seek is put off.
             return self.seek(key);
         }
-        self.put_off.clear();
+        self.lazy_seek_key.clear();
         match &mut self.cursor {
             Cursor::Memory(iter) => {
                 iter.reseek(key);
@@ -268,25 +268,25 @@ impl Source {
     }
 
     /// As [`Source::seek`], now or when it matters. `key` must name a column or be the first of its row.
-    pub(crate) fn seek_late(&mut self, key: KeyRef<'_>) -> hfile::Result<()> {
+    pub(crate) fn lazy_seek(&mut self, key: KeyRef<'_>) -> hfile::Result<()> {
         if key.timestamp() <= self.max_timestamp || matches!(self.cursor, Cursor::Memory(_)) {
             return self.reseek(key);
         }
-        self.put_off.clear();
-        self.put_off.extend_from_slice(key.bytes());
-        self.pretended.clear();
+        self.lazy_seek_key.clear();
+        self.lazy_seek_key.extend_from_slice(key.bytes());
+        self.fake_key.clear();
         let maximum = CellType::Maximum.code();
-        KeyRef::write(&mut self.pretended, key.row(), key.family(), key.qualifier(), self.max_timestamp, maximum);
+        KeyRef::write(&mut self.fake_key, key.row(), key.family(), key.qualifier(), self.max_timestamp, maximum);
         Ok(())
     }
 
     /// Does what was put off.
     pub(crate) fn settle(&mut self) -> hfile::Result<()> {
-        if self.has_put_off() {
-            let key = std::mem::take(&mut self.put_off);
+        if self.has_lazy_seek() {
+            let key = std::mem::take(&mut self.lazy_seek_key);
             let done = self.reseek(KeyRef::from_checked(&key));
-            self.put_off = key;
-            self.put_off.clear();
+            self.lazy_seek_key = key;
+            self.lazy_seek_key.clear();
             done?;
         }
         Ok(())
@@ -346,7 +346,7 @@ impl Source {
         inclusive: bool,
         key: &mut Vec<u8>,
     ) -> hfile::Result<()> {
-        self.put_off.clear();
+        self.lazy_seek_key.clear();
         self.finished = false;
         match bound {
             Some(row) if inclusive => write_last_on_row(key, row),

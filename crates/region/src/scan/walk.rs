@@ -1,6 +1,6 @@
-//! The short way through rows where nothing is to be decided but by the filter: one family, forwards, the row in one source alone, every
+//! The fast path through rows where nothing is to be decided but by the filter: one family, forwards, the row in one source alone, every
 //! cell a put and the only one of its column. Such a row is looked at in place, ahead of the source's position, and nothing is kept of it until it is
-//! known whole; so wherever something else turns up the row is judged from its start in the usual way ([`super::store_scanner`]).
+//! known whole; so wherever something else turns up the row is matched from its start on the general path ([`super::store_scanner`]).
 
 use super::limits::{Limits, estimated_bytes};
 use super::matcher::Matcher;

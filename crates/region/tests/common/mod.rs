@@ -42,11 +42,11 @@ impl Server {
         let wals = rootdir::wals_dir();
         let old = rootdir::old_wals_dir();
         shared.create_dir_all_durable(&old).map_err(|e| e.to_string())?;
-        let mut inheritance = wal::Inheritance::default();
+        let mut recovered = wal::RecoveredLogs::default();
         if inherits && shared.exists(&wals).map_err(|e| e.to_string())? {
             for entry in shared.list(&wals).map_err(|e| e.to_string())? {
                 let gathered = read_logs(&*shared, &wals.join(&entry.name)).map_err(|e| e.to_string())?;
-                inheritance.append(gathered.others);
+                recovered.append(gathered.others);
             }
         } else if shared.exists(&wals).map_err(|e| e.to_string())? {
             for entry in shared.list(&wals).map_err(|e| e.to_string())? {
@@ -65,7 +65,7 @@ impl Server {
         let sync_mode = wal::LogOptions::from_config(config).sync_mode;
         let options = wal::LogOptions { archive_dir: old, sync_mode, ..wal::LogOptions::default() };
         let log = wal::Log::create(shared.clone(), dir, SERVER, options, clock.clone()).map_err(|e| e.to_string())?;
-        log.inherit(inheritance);
+        log.adopt_recovered(recovered);
         let dice = Arc::new(Dice::seeded(seed));
         let env = Arc::new(RegionEnv {
             volume: shared,

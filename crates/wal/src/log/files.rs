@@ -182,7 +182,7 @@ impl Log {
             disk.cut = Some(Cut { highest: state.accounting.take_highest(), len_bytes });
             // From here on entries are made for the new file.
             state.file_start = state.appended;
-            // Entries are promised as written that are not on the disk: what comes next need not wait for them. If there are none, a failed
+            // Entries are acknowledged as written that are not on the disk: what comes next need not wait for them. If there are none, a failed
             // sync still finds all that matters in the group, for the new file.
             if self.options.sync_mode == SyncMode::Written && state.synced < disk.group_start {
                 state.predecessor = self.follows(&state, len_bytes).map_or(Predecessor::Durable, Predecessor::Named);
@@ -215,7 +215,7 @@ impl Log {
     }
 
     /// Ends a roll that met a full disk, now that what was meant for the old file is in it. Before anything goes to the new one the old one is
-    /// synced, if it holds what was only promised as written: a sync of the new file must mean that all before it is safe as well.
+    /// synced, if it holds what was only acknowledged as written: a sync of the new file must mean that all before it is safe as well.
     pub(super) fn end_interrupted_roll(&self, disk: &mut Disk) -> Result<()> {
         let Some(mut old) = self.take_next(disk) else { return Ok(()) };
         let position = disk.group_end;

@@ -290,12 +290,12 @@ impl Log {
                 Err(Trouble::NoRoom(error)) => return Err(self.stall(&error)),
                 Err(Trouble::Broken(error)) => error,
             };
-            let lost_promises = {
+            let lost_acknowledged = {
                 let state = self.state.lock();
                 state.written.min(disk.group_start) > state.synced
             };
-            if attempt > 0 || lost_promises {
-                // Written and promised as written, but no longer in memory: only recovery knows what is left of it.
+            if attempt > 0 || lost_acknowledged {
+                // Written and acknowledged as written, but no longer in memory: only recovery knows what is left of it.
                 return Err(self.fail(disk, &error));
             }
             disk.group_state = GroupState::Orphaned;

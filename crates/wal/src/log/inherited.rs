@@ -1,12 +1,12 @@
-//! What the log took over from servers that are no more: see [`crate::Inheritance`].
+//! What the log took over from servers that are no more: see [`crate::RecoveredLogs`].
 //!
 //! Always true: until a region has said what of its edits it still has in memory ([`Log::keep_inherited`]), or its edits are in files of
 //! recovered edits, every file that holds some of them stays. Only a file whose edits are all in store files goes to the archive, as with
 //! the log's own.
 
 use super::{ClosedFile, Log};
-use crate::inherit::{Inheritance, InheritedEdit};
 use crate::marker::METAFAMILY;
+use crate::recovered_logs::{InheritedEdit, RecoveredLogs};
 use crate::split::{Doubtful, SplitDestination, SplitTarget, split_one};
 use crate::{Result, SplitOptions};
 use base::SeqId;
@@ -37,8 +37,8 @@ pub enum Inherited {
 
 impl Log {
     /// Takes over the files and edits of servers that are no more. Once, before the first region is opened.
-    pub fn inherit(&self, inheritance: Inheritance) {
-        let Inheritance { files, edits, used } = inheritance;
+    pub fn adopt_recovered(&self, recovered: RecoveredLogs) {
+        let RecoveredLogs { files, edits, used } = recovered;
         *self.used_ids.lock() = used;
         let mut waiting = self.inherited.lock();
         let mut state = self.state.lock();

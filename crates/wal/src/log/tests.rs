@@ -221,7 +221,7 @@ fn a_roll_meets_a_full_disk_or_a_failed_sync() {
     }
 }
 
-/// A relaxed log has promised as written what no sync has seen yet. A roll that a full disk interrupted ends later; what is then synced in the
+/// An unsynced log has acknowledged as written what no sync has seen yet. A roll that a full disk interrupted ends later; what is then synced in the
 /// new file must not be said to be safe with all before it while the old file is not.
 #[test]
 fn a_relaxed_roll_that_met_a_full_disk_syncs_the_old_file_before_the_new_one_counts() {
@@ -248,7 +248,7 @@ fn a_relaxed_roll_that_met_a_full_disk_syncs_the_old_file_before_the_new_one_cou
         let left: Vec<u64> = log.files().iter().flat_map(|file| read(&after, &file.path)).collect();
         assert!(left.is_empty() || left == [1, 2], "no hole: {left:?}");
         assert_eq!(left.is_empty(), fails);
-        assert_eq!(log.failure().is_some(), fails, "what was promised as written may be gone");
+        assert_eq!(log.failure().is_some(), fails, "what was acknowledged as written may be gone");
     }
 }
 

@@ -81,7 +81,7 @@ fn a_failure_in_the_background_stops_the_server_unheard() {
             desk.life.fatal()
         });
         let why = fatal.expect("starts").expect("the server stops");
-        assert!(why.contains("a new store file cannot be taken back"), "{why}");
+        assert!(why.contains("a new store file could not be rolled back"), "{why}");
         stage.kill();
         stage.check().unwrap_or_else(|violation| panic!("compacts: {compacts}: {violation}"));
     }

@@ -30,7 +30,7 @@ fn f02_power_loss_keeps_what_was_acknowledged() {
     }
 }
 
-/// A relaxed log may lose its end with the machine, and nothing with the process. What a flush took to a file before is not lost, and a row
+/// An unsynced log may lose its end with the machine, and nothing with the process. What a flush took to a file before is not lost, and a row
 /// is not half in a file and half in what the log lost.
 #[test]
 fn f02_power_loss_takes_the_end_of_a_relaxed_log_and_leaves_rows_whole() {

@@ -6,17 +6,17 @@ use rootdir::recovered_edits::{self, DeletedFamily, max_seq_id_file};
 use rootdir::region_dir;
 
 /// Those of a region that count.
-pub(crate) fn of_region(volume: &dyn Volume, info: &RegionInfo) -> fs::Result<Vec<DeletedFamily>> {
+pub(crate) fn load_live(volume: &dyn Volume, info: &RegionInfo) -> fs::Result<Vec<DeletedFamily>> {
     let dir = region_dir(info).join(recovered_edits::DIR);
     match volume.list(&dir) {
-        Ok(entries) => that_count(volume, &dir, &entries),
+        Ok(entries) => live_among(volume, &dir, &entries),
         Err(error) if error.is_not_found() => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
 /// Those among the `entries` of the directory that count; those that count no more go.
-pub(crate) fn that_count(volume: &dyn Volume, dir: &FilePath, entries: &[DirEntry]) -> fs::Result<Vec<DeletedFamily>> {
+pub(crate) fn live_among(volume: &dyn Volume, dir: &FilePath, entries: &[DirEntry]) -> fs::Result<Vec<DeletedFamily>> {
     let is_note = |entry: &&DirEntry| DeletedFamily::dir_of(&entry.name).is_some();
     if !entries.iter().any(|entry| is_note(&entry)) {
         return Ok(Vec::new());

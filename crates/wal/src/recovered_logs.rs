@@ -6,7 +6,7 @@
 //! answers for the files. Where there is more in the logs than memory allows, or where a region is not opened, edits go
 //! to files as [`crate::split_directory`] makes them.
 
-use crate::split::{Doubtful, SplitDestination, SplitTarget, Unpromised, settle};
+use crate::split::{BeyondWatermark, Doubtful, SplitDestination, SplitTarget, settle};
 use crate::{Entry, Reader, Result};
 use base::{SeqId, TimestampMs};
 use cell::CellBlock;
@@ -66,7 +66,7 @@ pub struct ReadLog {
     /// The highest id of each region, whatever has it.
     used: HashMap<Arc<str>, SeqId>,
     /// Entries that may also be in a later file.
-    unpromised: Vec<(Arc<str>, SeqId)>,
+    beyond_watermark: Vec<(Arc<str>, SeqId)>,
 }
 
 impl ReadLog {
@@ -95,12 +95,12 @@ impl ReadLog {
             len_bytes: 0,
             edits: BTreeMap::new(),
             used: HashMap::new(),
-            unpromised: Vec::new(),
+            beyond_watermark: Vec::new(),
         };
-        let mut unpromised = Unpromised::default();
+        let mut beyond_watermark = BeyondWatermark::default();
         let mut forgotten = 0;
         while let Some(entry) = reader.next()? {
-            unpromised.note(&reader, &entry);
+            beyond_watermark.note(&reader, &entry);
             // It is read once: what is behind makes room for what comes, in memory that the system has at hand.
             if entry.offset - forgotten >= FORGET_BYTES {
                 reader.forget_range(forgotten, entry.offset - forgotten);
@@ -126,14 +126,14 @@ impl ReadLog {
             log.edits.entry((table, region)).or_default().push(InheritedEdit { seq_id, write_time, nonce, cells });
         }
         log.len_bytes = reader.position();
-        log.unpromised = unpromised.into_ids();
+        log.beyond_watermark = beyond_watermark.into_ids();
         Ok(Some(log))
     }
 }
 
-/// What [`crate::Log::inherit`] takes over.
+/// What [`crate::Log::adopt_recovered`] takes over.
 #[derive(Debug, Default)]
-pub struct Inheritance {
+pub struct RecoveredLogs {
     pub(crate) files: Vec<InheritedFile>,
     pub(crate) edits: HashMap<Arc<str>, Vec<InheritedEdit>>,
     /// The highest id of each region: what has it may be an edit that nobody needs or a marker, and yet no other may have it.
@@ -147,9 +147,9 @@ pub(crate) struct InheritedFile {
     pub(crate) highest: BTreeMap<Arc<str>, SeqId>,
 }
 
-impl Inheritance {
+impl RecoveredLogs {
     /// Adds what later servers left.
-    pub fn append(&mut self, later: Inheritance) {
+    pub fn append(&mut self, later: RecoveredLogs) {
         self.files.extend(later.files);
         for (region, mut edits) in later.edits {
             self.edits.entry(region).or_default().append(&mut edits);
@@ -179,9 +179,9 @@ impl Inheritance {
 #[derive(Debug, Default)]
 pub struct Gathered {
     /// For the log of all regions but hbase:meta.
-    pub others: Inheritance,
+    pub others: RecoveredLogs,
     /// For the log of hbase:meta.
-    pub meta: Inheritance,
+    pub meta: RecoveredLogs,
     /// Files without an edit that anybody needs.
     pub empty: Vec<FilePath>,
     /// (group, nonce) of clients' operations, be their regions there or not.
@@ -221,7 +221,7 @@ pub fn gather(logs: Vec<ReadLog>, target: &mut dyn SplitTarget) -> Result<Option
             highest.insert(Arc::clone(&region), last);
             side.edits.entry(region).or_default().append(&mut edits);
         }
-        doubtful.extend(log.unpromised);
+        doubtful.extend(log.beyond_watermark);
         if highest.is_empty() {
             gathered.empty.push(log.path);
         } else {

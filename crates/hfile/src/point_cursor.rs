@@ -13,14 +13,14 @@ pub enum Found {
     /// The file has nothing at or after the key in its row.
     Nothing,
     /// Cells of the row.
-    Cells(Look),
+    Cells(PointCursor),
     /// It takes a [`crate::Scanner`] to say.
-    Unclear,
+    NeedsScanner,
 }
 
 /// Stands at a cell; moves within its block.
 #[derive(Debug)]
-pub struct Look {
+pub struct PointCursor {
     block: Arc<DataBlock>,
     at: CellAt,
     goes_on: bool,
@@ -35,7 +35,7 @@ enum SeqIds {
     All(u64),
 }
 
-impl Look {
+impl PointCursor {
     /// The cell here.
     #[inline]
     pub fn cell(&self) -> CellRef<'_> {
@@ -73,7 +73,7 @@ impl Reader {
     /// `WouldBlock` when a block is not cached and must not be read; `Io` and `Corrupt` of the blocks on the way.
     pub fn look(&self, key: KeyRef<'_>, residency: Residency, keep: bool) -> Result<Found> {
         if self.half.is_some() {
-            return Ok(Found::Unclear);
+            return Ok(Found::NeedsScanner);
         }
         if self.root.len() == 0 {
             return Ok(Found::Nothing);
@@ -99,8 +99,8 @@ impl Reader {
             None => SeqIds::Stored,
         };
         Ok(match block.seek_to_copy(order, key) {
-            Some(at) if block.key(at).row() == row => Found::Cells(Look { block, at, goes_on, seq_ids }),
-            None if goes_on => Found::Unclear,
+            Some(at) if block.key(at).row() == row => Found::Cells(PointCursor { block, at, goes_on, seq_ids }),
+            None if goes_on => Found::NeedsScanner,
             _ => Found::Nothing,
         })
     }
