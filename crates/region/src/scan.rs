@@ -1,6 +1,7 @@
 //! Reading: from runs of cells ([`source`]) over one family's merge ([`merge`], [`matcher`], [`store_scanner`]) to a
 //! region's rows ([`region_scanner`]). A Get of a plain row takes a fast path ([`point`]).
 
+mod backoff;
 pub(crate) mod deletes;
 pub(crate) mod limits;
 pub(crate) mod matcher;

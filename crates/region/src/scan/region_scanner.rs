@@ -91,23 +91,23 @@ impl RegionScanner {
     }
 
     /// As [`RegionScanner::next`], or as so many calls of it at most that give a whole row each, where that is cheaper. What is said is said of
-    /// the last one; where it and those after the first begin in `out` is added to `starts`.
+    /// the last one; where it and those after the first begin in `out` is added to `row_offsets`.
     ///
     /// # Errors
-    /// As [`RegionScanner::next`]; `starts` is undefined then.
+    /// As [`RegionScanner::next`]; `row_offsets` is undefined then.
     pub fn next_rows(
         &mut self,
         limits: &mut Limits,
         out: &mut CellBuffer,
-        most: usize,
-        starts: &mut Vec<usize>,
+        max_rows: usize,
+        row_offsets: &mut Vec<usize>,
     ) -> Result<Progress> {
         self.region.check_open()?;
-        debug_assert!(starts.is_empty(), "what is there is of an earlier step");
+        debug_assert!(row_offsets.is_empty(), "what is there is of an earlier step");
         let (from, filtered_before) = (out.len(), self.rows.rows_filtered);
-        let progress = self.rows.next_rows(limits, out, most, starts);
+        let progress = self.rows.next_rows(limits, out, max_rows, row_offsets);
         let counters = &self.region.counters;
-        counters.reads.add(1 + starts.len() as u64);
+        counters.reads.add(1 + row_offsets.len() as u64);
         let filtered = self.rows.rows_filtered - filtered_before;
         if filtered > 0 {
             counters.rows_filtered.fetch_add(filtered, Ordering::Relaxed);

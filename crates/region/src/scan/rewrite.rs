@@ -11,37 +11,8 @@ use std::cmp::Ordering;
 
 /// Rows at most that are taken at once: in a memstore nothing else ends the run.
 pub(super) const MOST_ROWS: u64 = 256;
-/// Rows at most that are judged before it is tried again, where it keeps failing.
-const MOST_PASSED: u32 = 63;
-
-/// When to try.
-#[derive(Debug, Default)]
-pub(super) struct Patience {
-    /// Rows to be judged first, and how many it were last time.
-    left: u32,
-    last: u32,
-}
-
-impl Patience {
-    /// Whether to try at this row.
-    #[inline]
-    pub(super) fn is_over(&mut self) -> bool {
-        let is_over = self.left == 0;
-        self.left = self.left.saturating_sub(1);
-        is_over
-    }
-
-    /// So many rows were taken. A single failure means little: each block's last row is one.
-    #[inline]
-    pub(super) fn tried(&mut self, rows: u64) {
-        if rows > 0 {
-            self.last = 0;
-            return;
-        }
-        self.left = self.last;
-        self.last = (2 * self.last + 1).min(MOST_PASSED);
-    }
-}
+/// Rows at most that are matched before it is tried again, where it keeps failing.
+pub(super) const MOST_PASSED: u32 = 63;
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,6 +3,7 @@
 //! Families that the filter can do without are read only for rows that it has passed. A row may be delivered in
 //! pieces; between the pieces all state stays here, so a step may end anywhere. Follows: `RegionScannerImpl`.
 
+use super::backoff::AttemptBackoff;
 use super::limits::{Limits, Progress, Reason, estimated_bytes};
 use super::source::AnyRun;
 use super::store_scanner::{Step, StoreScanner};
@@ -63,8 +64,7 @@ pub(crate) struct RowReader {
     /// Rows may be walked over; see [`super::walk`].
     may_walk: bool,
     /// Rows to be judged before the next walk, and how many they were the last time.
-    untried: u32,
-    last_untried: u32,
+    backoff: AttemptBackoff,
     /// When the budget is used up the reader gives up rather than going on.
     gives_up: bool,
     tried: Tried,
@@ -130,8 +130,7 @@ impl RowReader {
             pread_left: (!scan.pread && !scan.is_get).then_some(PREAD_MAX_BYTES),
             ended: false,
             may_walk,
-            untried: 0,
-            last_untried: 0,
+            backoff: AttemptBackoff::new(MOST_ROWS_UNTRIED),
             gives_up: false,
             tried: Tried::default(),
             rows_scanned: 0,
@@ -205,13 +204,13 @@ impl RowReader {
     }
 
     /// As [`RowReader::next`], or as so many calls of it at most that give a whole row each. What is said is said of the last one; where it and
-    /// those after the first begin in `out` is added to `starts`.
+    /// those after the first begin in `out` is added to `row_offsets`.
     pub(crate) fn next_rows(
         &mut self,
         limits: &mut Limits,
         out: &mut CellBuffer,
-        most: usize,
-        starts: &mut Vec<usize>,
+        max_rows: usize,
+        row_offsets: &mut Vec<usize>,
     ) -> Result<Progress> {
         let from = out.len();
         let used_before = limits.used_bytes;
@@ -224,11 +223,11 @@ impl RowReader {
             if self.may_walk
                 && self.place == Place::BetweenRows
                 && limits.batch_cells == 0
-                && let Some(bytes) = self.walk(limits, out, most, starts)
+                && let Some(bytes) = self.walk(limits, out, max_rows, row_offsets)
             {
                 self.note_bytes(bytes);
                 let reason = if limits.is_full() { Reason::Size } else { Reason::RowDone };
-                let start = starts.last().copied().unwrap_or(from);
+                let start = row_offsets.last().copied().unwrap_or(from);
                 return Ok(self.progress(out.len() - start, false, reason));
             }
             if self.gives_up && self.budget == 0 {
@@ -281,9 +280,14 @@ impl RowReader {
     /// Walks over plain rows up to some that are taken: their cells are added to `out` and counted in `limits`, their bytes returned. The row
     /// after them, or one that is not plain, is next.
     #[inline]
-    fn walk(&mut self, limits: &mut Limits, out: &mut CellBuffer, most: usize, starts: &mut Vec<usize>) -> Option<u64> {
-        if self.untried > 0 {
-            self.untried -= 1;
+    fn walk(
+        &mut self,
+        limits: &mut Limits,
+        out: &mut CellBuffer,
+        max_rows: usize,
+        row_offsets: &mut Vec<usize>,
+    ) -> Option<u64> {
+        if !self.backoff.is_due() {
             return None;
         }
         let scanner = self.essential.first_mut()?;
@@ -294,15 +298,15 @@ impl RowReader {
             filter: self.filter.as_mut(),
             budget: &mut self.budget,
             limits,
-            most,
+            max_rows,
             max_row_bytes: self.max_row_bytes,
             order: self.order,
             stop_row: &self.stop_row,
             include_stop_row: self.include_stop_row,
         };
         let walked = match run {
-            AnyRun::File(run) => walk.rows(run, out, starts, &mut self.row),
-            AnyRun::Memory(run) => walk.rows(run, out, starts, &mut self.row),
+            AnyRun::File(run) => walk.rows(run, out, row_offsets, &mut self.row),
+            AnyRun::Memory(run) => walk.rows(run, out, row_offsets, &mut self.row),
         };
         let Walked { refused, taken, taken_bytes, is_unclear } = walked;
         let passed = refused + taken as u64;
@@ -312,11 +316,9 @@ impl RowReader {
         self.rows_scanned += passed;
         self.rows_filtered += refused;
         if passed > 0 {
-            self.last_untried = 0;
+            self.backoff.succeeded();
         } else if is_unclear {
-            // Where rows are not plain, looking at them twice is wasted: less and less of them are tried.
-            self.untried = self.last_untried;
-            self.last_untried = (2 * self.last_untried + 1).min(MOST_ROWS_UNTRIED);
+            self.backoff.failed();
         }
         (taken > 0).then_some(taken_bytes)
     }

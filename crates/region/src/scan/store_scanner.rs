@@ -3,9 +3,10 @@
 //! The scanner is stepped cell by cell; the seek that an included cell asks for is done when the next step begins, so
 //! the caller may look at the cell without copying it. Follows: `StoreScanner`, `ReversedStoreScanner`.
 
+use super::backoff::AttemptBackoff;
 use super::matcher::{Code, Matcher};
 use super::merge::Merge;
-use super::rewrite::{self, Patience};
+use super::rewrite;
 use super::source::{AnyRun, write_first_on_row, write_last_on_row};
 use crate::error::{RegionError, Result};
 use crate::mob;
@@ -77,7 +78,7 @@ pub(crate) struct StoreScanner {
     /// The scan asks for nothing that keeps [`StoreScanner::run`] from being of use.
     is_simple: bool,
     /// When [`StoreScanner::take_plain_rows`] is of use; `None`: never.
-    patience: Option<Patience>,
+    backoff: Option<AttemptBackoff>,
 }
 
 /// Steps of `next` tried before a seek to a near key.
@@ -91,7 +92,7 @@ impl StoreScanner {
             && !limits.is_single_row
             && limits.offset == 0
             && limits.limit.is_none();
-        let patience = matcher.is_simple_rewrite().then(Patience::default);
+        let backoff = matcher.is_simple_rewrite().then(|| AttemptBackoff::new(rewrite::MOST_PASSED));
         StoreScanner {
             region,
             merge,
@@ -110,7 +111,7 @@ impl StoreScanner {
             resolved: Vec::new(),
             is_resolved: false,
             is_simple,
-            patience,
+            backoff,
         }
     }
 
@@ -184,8 +185,8 @@ impl StoreScanner {
     /// Those of `take`; then the scanner is of no more use.
     #[inline]
     pub(crate) fn take_plain_rows(&mut self, mut take: impl FnMut(CellRef<'_>, bool) -> Result<()>) -> Result<()> {
-        let Some(patience) = &mut self.patience else { return Ok(()) };
-        if self.in_row || self.done || self.after != After::Nothing || !patience.is_over() {
+        let Some(backoff) = &mut self.backoff else { return Ok(()) };
+        if self.in_row || self.done || self.after != After::Nothing || !backoff.is_due() {
             return Ok(());
         }
         let (order, matcher) = (self.merge.order(), &self.matcher);
@@ -209,7 +210,11 @@ impl StoreScanner {
                 break;
             }
         }
-        patience.tried(rows);
+        if rows > 0 {
+            backoff.succeeded()
+        } else {
+            backoff.failed()
+        }
         Ok(())
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Walk<'w, 'l> {
     pub budget: &'w mut u64,
     pub limits: &'w mut Limits<'l>,
     /// Rows at most that are taken.
-    pub most: usize,
+    pub max_rows: usize,
     pub max_row_bytes: u64,
     pub order: Order,
     pub stop_row: &'w [u8],
@@ -52,13 +52,13 @@ enum Row {
 
 impl Walk<'_, '_> {
     /// Goes over rows until as many as are wanted are taken or the limits are met; their cells are added to `out`, and where the second and
-    /// each later one begins in it to `starts`. `last_row` becomes the row that was passed last, if any was.
+    /// each later one begins in it to `row_offsets`. `last_row` becomes the row that was passed last, if any was.
     #[inline]
     pub(super) fn rows<'a>(
         mut self,
         mut run: impl Run<'a>,
         out: &mut CellBuffer,
-        starts: &mut Vec<usize>,
+        row_offsets: &mut Vec<usize>,
         last_row: &mut Vec<u8>,
     ) -> Walked {
         let mut walked = Walked::default();
@@ -79,7 +79,7 @@ impl Walk<'_, '_> {
                 Row::Refused => walked.refused += 1,
                 Row::Taken(bytes) => {
                     if walked.taken > 0 {
-                        starts.push(start);
+                        row_offsets.push(start);
                     }
                     walked.taken += 1;
                     walked.taken_bytes += bytes;
@@ -92,7 +92,7 @@ impl Walk<'_, '_> {
             }
             run.commit();
             last = Some(row);
-            if walked.taken >= self.most || (walked.taken > 0 && self.limits.is_full()) {
+            if walked.taken >= self.max_rows || (walked.taken > 0 && self.limits.is_full()) {
                 break;
             }
         }
