@@ -1,5 +1,5 @@
-//! What a table's or family's descriptor says of configuration keys counts, in its CONFIGURATION and among its attributes,
-//! and at once after an alter.
+//! What a table's or family's descriptor says of configuration keys counts, in its CONFIGURATION and among its
+//! attributes, and at once after an alter.
 
 mod common;
 

@@ -127,8 +127,8 @@ impl FamilyDescriptor {
         self
     }
 
-    /// What it says of configuration keys; of one that is named twice, the later counts. HBase looks among a family's attributes before it
-    /// looks into its CONFIGURATION. Follows: `StoreUtils#createStoreConfiguration`.
+    /// What it says of configuration keys; of one that is named twice, the later counts. HBase looks among a family's
+    /// attributes before it looks into its CONFIGURATION. Follows: `StoreUtils#createStoreConfiguration`.
     pub fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
         pairs(&self.configuration).chain(texts(&self.attributes))
     }
@@ -293,8 +293,8 @@ impl TableDescriptor {
         TableDescriptor::new(TableName::namespace_table(), [family])
     }
 
-    /// What it says of configuration keys; of one that is named twice, the later counts. HBase has one map for a table's attributes and
-    /// CONFIGURATION, into which the latter go last. Follows: `ProtobufUtil#toTableDescriptor`.
+    /// What it says of configuration keys; of one that is named twice, the later counts. HBase has one map for a
+    /// table's attributes and CONFIGURATION, into which the latter go last. Follows: `ProtobufUtil#toTableDescriptor`.
     pub fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
         texts(&self.attributes).chain(pairs(&self.configuration))
     }

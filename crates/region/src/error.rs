@@ -169,8 +169,8 @@ pub enum RegionError {
     /// It was to end where it paused: its client waits no longer, or the server stops. Nothing was changed.
     #[error(transparent)]
     Interrupted(#[from] base::Interrupted),
-    /// The write must have a tick to which the clock is still to come. Nothing was written; the same call may be made again after
-    /// so many milliseconds. Never sent.
+    /// The write must have a tick to which the clock is still to come. Nothing was written; the same call may be made
+    /// again after so many milliseconds. Never sent.
     #[error("regionName={region}: the clock is still to come to the tick of this write")]
     AheadOfClock {
         /// Encoded region name.

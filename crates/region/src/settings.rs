@@ -1,7 +1,7 @@
 //! Settings of regions under HBase's keys, and [`RegionSettings`]: what they come to for one server, table or family.
 //!
-//! HBase lets the descriptor of a table or family override a server's key, in its CONFIGURATION and among its attributes;
-//! [`RegionSettings::with_overrides`] does that.
+//! HBase lets the descriptor of a table or family override a server's key, in its CONFIGURATION and among its
+//! attributes; [`RegionSettings::with_overrides`] does that.
 
 use base::size::{GIB, KIB, MIB};
 use base::{Config, Setting, SettingRow};
@@ -179,9 +179,10 @@ pub const HBASE_TICK_SEMANTICS: Setting<bool> = Setting {
     min: false,
     max: true,
     unit: "",
-    doc: "HBase stamps a put that follows a delete of its row within a millisecond so that the delete's marker hides it, and an increment or \
-          append one millisecond after what it changes, however far ahead of the clock. Off, such a put, increment or append takes the next \
-          millisecond and is seen, and none is stamped ahead for what was only incremented or appended to.",
+    doc: "HBase stamps a put that follows a delete of its row within a millisecond so that the delete's marker \
+          hides it, and an increment or append one millisecond after what it changes, however far ahead of the \
+          clock. Off, such a put, increment or append takes the next millisecond and is seen, and none is stamped \
+          ahead for what was only incremented or appended to.",
 };
 /// How long finished nonces are remembered.
 pub const NONCE_TIMEOUT_MS: Setting<u64> = Setting {
@@ -512,8 +513,9 @@ impl RegionSettings {
         }
     }
 
-    /// These settings under what a table's or family's descriptor says; the same `Arc` when that names none of the keys. Of a key that is named twice the
-    /// later value counts. What is illegal leaves these settings as they are, and `warn` is told of it. (In HBase the region does not open.)
+    /// These settings under what a table's or family's descriptor says; the same `Arc` when that names none of the
+    /// keys. Of a key that is named twice the later value counts. What is illegal leaves these settings as they are,
+    /// and `warn` is told of it. (In HBase the region does not open.)
     pub fn with_overrides<'a>(
         self: &Arc<RegionSettings>,
         overrides: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -572,7 +574,8 @@ mod tests {
         assert!(Arc::ptr_eq(&server, &server.with_overrides([("VERSIONS", "3")], never)));
     }
 
-    /// As `CompoundConfiguration` in HBase: a family's attributes, its CONFIGURATION, the table's CONFIGURATION, its attributes, the site.
+    /// As `CompoundConfiguration` in HBase: a family's attributes, its CONFIGURATION, the table's CONFIGURATION, its
+    /// attributes, the site.
     #[test]
     fn the_nearer_word_of_a_descriptor_counts() {
         const KEY: &str = "hbase.hstore.compaction.max";

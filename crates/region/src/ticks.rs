@@ -1,7 +1,7 @@
 //! Ticks: the milliseconds that the server's own stamps are made of, and which of them a row must not use again.
 //!
-//! A marker hides what is not newer than it is, whichever came first. So a put that follows a delete of its row within a
-//! millisecond would be hidden. Here it takes the next tick: no two commits of one row share a tick where their order
+//! A marker hides what is not newer than it is, whichever came first. So a put that follows a delete of its row within
+//! a millisecond would be hidden. Here it takes the next tick: no two commits of one row share a tick where their order
 //! would be lost. A table of the newest ticks keeps what that needs: for each row with a marker of late, the marker's
 //! tick and the last tick that the row used. Only deletes fill it, and those who had to take a tick ahead of the clock;
 //! an entry counts until the clock has passed it. Rows that share a place count as one row then: they may take a later

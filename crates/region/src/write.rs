@@ -1,8 +1,9 @@
 //! The write path: validate, lock the rows, evaluate against the newest state, stamp, log, insert, unlock.
 //!
 //! A call's mutations are written in groups; a group is one log entry under one sequence id. A new group begins where
-//! an increment or append must read a row that the group has written, where a put follows a delete of its row, or where the nonce differs. Those of a group that
-//! skip the log are inserted with the others and left out of the entry. Atomic calls are one group or nothing. Follows: `HRegion#doMiniBatchMutate`, `MutationBatchOperation`.
+//! an increment or append must read a row that the group has written, where a put follows a delete of its row, or where
+//! the nonce differs. Those of a group that skip the log are inserted with the others and left out of the entry. Atomic
+//! calls are one group or nothing. Follows: `HRegion#doMiniBatchMutate`, `MutationBatchOperation`.
 
 mod check;
 mod prepare;
@@ -25,13 +26,13 @@ use wal::{EntryKey, Level, ReplicationScope, Ticket};
 /// What became of [`Region::apply`].
 #[derive(Debug)]
 pub struct Applied {
-    /// One for each mutation: the new cells of an Increment or Append that wants them back, or why it was refused. Of the first
-    /// ones only, with [`Applied::wait_ms`].
+    /// One for each mutation: the new cells of an Increment or Append that wants them back, or why it was refused. Of
+    /// the first ones only, with [`Applied::wait_ms`].
     pub results: Vec<Result<Option<CellBuffer>>>,
     /// The rest of the way.
     pub commit: Commit,
-    /// The mutations without a result must have ticks to which the clock is still to come: they are to be applied after so many
-    /// milliseconds.
+    /// The mutations without a result must have ticks to which the clock is still to come: they are to be applied after
+    /// so many milliseconds.
     pub wait_ms: Option<u64>,
 }
 
@@ -312,8 +313,8 @@ impl Region {
         mutations.len()
     }
 
-    /// Whether the server stamps a put where it has stamped a marker for the same row, one of `deleted`. To those it adds the
-    /// mutation's row if that is deleted.
+    /// Whether the server stamps a put where it has stamped a marker for the same row, one of `deleted`. To those it
+    /// adds the mutation's row if that is deleted.
     fn follows_delete(&self, mutation: &Mutation, deleted: &mut FxHashSet<RowKey>) -> bool {
         let may_mark = match mutation.kind {
             MutationKind::Delete => true,
@@ -372,9 +373,9 @@ impl Region {
         }
     }
 
-    /// Writes one group, all or nothing if it is `atomic`: `results` says which of its mutations to pass over and takes what
-    /// comes of the others. How many of its first mutations that were: a group that is not atomic ends before one that must
-    /// wait for the clock. `None`: the condition did not hold.
+    /// Writes one group, all or nothing if it is `atomic`: `results` says which of its mutations to pass over and takes
+    /// what comes of the others. How many of its first mutations that were: a group that is not atomic ends before one
+    /// that must wait for the clock. `None`: the condition did not hold.
     fn write_group(
         &self,
         group: &[Mutation],

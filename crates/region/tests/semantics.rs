@@ -289,8 +289,9 @@ fn too_large_a_cell_is_refused_in_hbases_words() {
     assert_eq!(get(&region, &Get::new("m"), 0).len(), 1);
 }
 
-/// `Put.add(Cell)` takes any cell, a delete of any type too (Phoenix writes its rows so). HBase writes them with the put; what it stamps itself
-/// gets the moment of the call, a delete of one version too: no latest version is looked for.
+/// `Put.add(Cell)` takes any cell, a delete of any type too (Phoenix writes its rows so). HBase writes them with the
+/// put; what it stamps itself gets the moment of the call, a delete of one version too: no latest version is looked
+/// for.
 #[test]
 fn a_put_may_hold_delete_cells() {
     const NOW: i64 = 1_700_000_000_000;

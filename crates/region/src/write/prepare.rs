@@ -20,7 +20,8 @@ pub(super) struct Prepared {
     pub tick: i64,
     /// Timestamp of what a check saw; puts are not stamped earlier, so that it does not eclipse them.
     pub seen: i64,
-    /// The newest marker with a stamp of the server in the mutation that is prepared, if it hides what is stamped from now on.
+    /// The newest marker with a stamp of the server in the mutation that is prepared, if it hides what is stamped from
+    /// now on.
     pub marker: Option<i64>,
     /// The ticks taken that later writes must look out for.
     pub taken: Vec<Taken>,
@@ -207,7 +208,8 @@ impl Region {
                 let timestamp = prepared.tick.max(prepared.seen);
                 for cell in &mutation.cells {
                     prepared.touch(self.store_index(cell.family()));
-                    // Of a marker, too, LATEST is the moment, even if it deletes one version: HBase looks for the latest in deletes alone.
+                    // Of a marker, too, LATEST is the moment, even if it deletes one version: HBase looks for the
+                    // latest in deletes alone.
                     if cell.is_delete() && cell.timestamp() == LATEST {
                         prepared.mark(timestamp);
                     }
@@ -355,8 +357,9 @@ impl Region {
 }
 
 impl Region {
-    /// The stamp of what takes the place of a value. Of two cells of one tick the later write counts, so that a hot counter need not run
-    /// ahead of the clock, where deletes would not reach it. A stamp further ahead is a client's; HBase's rule is for those.
+    /// The stamp of what takes the place of a value. Of two cells of one tick the later write counts, so that a hot
+    /// counter need not run ahead of the clock, where deletes would not reach it. A stamp further ahead is a client's;
+    /// HBase's rule is for those.
     fn stamp_after(&self, current: i64, prepared: &Prepared) -> i64 {
         if current > prepared.moment.now.saturating_add(MOST_AHEAD_MS) || self.settings.hbase_tick_semantics {
             return prepared.tick.max(current.saturating_add(1));

@@ -333,8 +333,8 @@ impl Early {
     }
 }
 
-/// Applies puts and deletes of one region; its answer so far, what is to be waited for with the entries that depend on it, and what is left
-/// for later.
+/// Applies puts and deletes of one region; its answer so far, what is to be waited for with the entries that depend on
+/// it, and what is left for later.
 fn apply(
     server: &RegionServer,
     region: &Arc<Region>,
@@ -411,7 +411,8 @@ fn puts(server: &Arc<RegionServer>, work: Vec<Work>, promiser: &mut Promiser<'_>
     })
 }
 
-/// Applies one region's puts and deletes; its answer if the log keeps them, what to wait for, and what is left for later.
+/// Applies one region's puts and deletes; its answer if the log keeps them, what to wait for, and what is left for
+/// later.
 fn put_all(
     server: &RegionServer,
     region: &Arc<Region>,

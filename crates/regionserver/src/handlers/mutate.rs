@@ -125,7 +125,8 @@ fn put(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation, prom
     Ok(promise(server, commit, promiser, |result| result.map(|()| processed())))
 }
 
-/// Until the clock has come to the tick of a write: the conflict of a row's writes within a millisecond is resolved by time.
+/// Until the clock has come to the tick of a write: the conflict of a row's writes within a millisecond is resolved by
+/// time.
 pub(crate) async fn wait_for_clock(wait_ms: u64) {
     tokio::time::sleep(Duration::from_millis(wait_ms)).await;
 }
@@ -252,8 +253,8 @@ pub(crate) async fn settle(
     }
 }
 
-/// Runs `write` on the blocking pool (it may read old values from files) and waits until it is settled. Where the write must wait for the
-/// clock, `write` is run again then.
+/// Runs `write` on the blocking pool (it may read old values from files) and waits until it is settled. Where the write
+/// must wait for the clock, `write` is run again then.
 pub(crate) async fn written<T: Send + 'static>(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
