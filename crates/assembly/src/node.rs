@@ -154,7 +154,7 @@ impl<S: Syncer> Node<S> {
             settings: Arc::new(RegionSettings::from_config(&parts.config).within_budget(parts.ledger.budget_bytes())),
             memory: MemoryMeter::new(),
             ticks: Arc::default(),
-            server_name: Arc::from(parts.server_name.to_string()),
+            server_name: parts.server_name.clone(),
         });
         let own_master = OwnMaster::default();
         let server = RegionServer::start(RegionServerParts {

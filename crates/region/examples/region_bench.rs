@@ -137,7 +137,7 @@ fn environment(volume: Arc<dyn Volume>) -> Arc<RegionEnv> {
         settings: Arc::new(RegionSettings::from_config(&config)),
         memory: MemoryMeter::new(),
         ticks: Arc::default(),
-        server_name: Arc::from("localhost,1,1"),
+        server_name: model::ServerName::new("localhost", 1, 1),
     })
 }
 

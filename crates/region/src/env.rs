@@ -5,6 +5,7 @@ use base::{Clock, Dice};
 use fs::Volume;
 use hfile::BlockCache;
 use memstore::Segment;
+use model::ServerName;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -28,8 +29,8 @@ pub struct RegionEnv {
     pub memory: Arc<MemoryMeter>,
     /// The ticks that rows used of late.
     pub ticks: Arc<RecentTicks>,
-    /// `host,port,startcode`, for markers and messages.
-    pub server_name: Arc<str>,
+    /// The server that has the region: for markers, messages, and the names of what it is writing.
+    pub server_name: ServerName,
 }
 
 impl std::fmt::Debug for RegionEnv {

@@ -379,14 +379,13 @@ impl Region {
                 store_file_size_bytes: Some(store.files_len_bytes()),
             })
             .collect();
-        let server: Option<model::ServerName> = self.env.server_name.parse().ok();
         Marker::RegionEvent(pb::RegionEventDescriptor {
             event_type: event as i32,
             table_name: self.info.table.as_str().as_bytes().to_vec().into(),
             encoded_region_name: self.name().as_bytes().to_vec().into(),
             log_sequence_number: Some(self.sequencer.last_seq_id().0 + 1),
             stores,
-            server: server.as_ref().map(convert::to_proto::server_name),
+            server: Some(convert::to_proto::server_name(&self.env.server_name)),
             region_name: Some(self.info.name().clone()),
         })
     }

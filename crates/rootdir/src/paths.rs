@@ -4,7 +4,7 @@ use base::SeqId;
 use bytes::Bytes;
 use fs::{DirEntry, FilePath, Result, Volume};
 use model::name::RECOVERED_EDITS;
-use model::{RegionInfo, TableName};
+use model::{RegionInfo, ServerName, TableName};
 
 /// Namespaces, tables, regions.
 pub const DATA: &str = "data";
@@ -52,11 +52,10 @@ pub fn region_dir(info: &RegionInfo) -> FilePath {
     table_dir(&info.table).join(&**info.encoded_name())
 }
 
-/// Where one opening of a region writes its files before they are moved into place. No other opening has the same: `server` is
-/// `host,port,startcode`, and the ids of a server's openings grow.
-pub fn temp_dir(info: &RegionInfo, server: &str, open_seq_id: SeqId) -> FilePath {
-    let start_code = server.rsplit(',').next().unwrap_or(server);
-    region_dir(info).join(TEMP).join(format!("{start_code}-{open_seq_id}"))
+/// Where one opening of a region writes its files before they are moved into place. No other opening has the same: a server
+/// has its own start code, and the ids of its openings grow.
+pub fn temp_dir(info: &RegionInfo, server: &ServerName, open_seq_id: SeqId) -> FilePath {
+    region_dir(info).join(TEMP).join(format!("{}-{open_seq_id}", server.start_code))
 }
 
 /// The name of a family's directory. Families are checked to be legal names when the table is made.

@@ -6,7 +6,7 @@ use base::{Clock, Config, Dice, SystemClock};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
 use fs::{FilePath, Volume};
-use model::{Durability, FamilyDescriptor, Mutation, MutationKind, RegionInfo, TableDescriptor, TableName};
+use model::{Durability, FamilyDescriptor, Mutation, MutationKind, RegionInfo, ServerName, TableDescriptor, TableName};
 use region::{FlushRequest, MemoryMeter, OpenRegion, Region, RegionEnv, RegionSettings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,10 +71,11 @@ impl Engine {
     /// On `volume`, with a new log. Memstores may grow to 1 GiB before anyone wants a flush.
     pub fn new(volume: Arc<dyn Volume>, sync_mode: SyncMode) -> anyhow::Result<Engine> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        let server_name = format!("bench,1,{}", ENGINES.fetch_add(1, Ordering::Relaxed));
-        let log_dir = rootdir::wals_dir().join(&server_name);
+        let server_name = ServerName::new("bench", 1, ENGINES.fetch_add(1, Ordering::Relaxed));
+        let name = server_name.to_string();
+        let log_dir = rootdir::server_wals_dir(&name);
         let options = wal::LogOptions { sync_mode, ..wal::LogOptions::default() };
-        let log = wal::Log::create(volume.clone(), log_dir.clone(), &server_name, options, clock.clone())?;
+        let log = wal::Log::create(volume.clone(), log_dir.clone(), &name, options, clock.clone())?;
         let syncer = {
             let log = log.clone();
             // Whoever waits for the log learns of its failure.
@@ -93,7 +94,7 @@ impl Engine {
             settings: Arc::new(RegionSettings::from_config(&config)),
             memory: MemoryMeter::new(),
             ticks: Arc::default(),
-            server_name: Arc::from(server_name.as_str()),
+            server_name,
         });
         Ok(Engine { env, log_dir, syncer: Some(syncer), scratch: None })
     }

@@ -76,7 +76,7 @@ impl Server {
             settings: Arc::new(RegionSettings::from_config(config)),
             memory: MemoryMeter::new(),
             ticks: Arc::default(),
-            server_name: Arc::from(SERVER),
+            server_name: SERVER.parse().expect("a server's name"),
         });
         Ok(Server { volume, clock, dice, env })
     }
