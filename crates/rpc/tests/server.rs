@@ -3,13 +3,16 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use basalt_rpc::client::{Client, ClientOptions};
 use basalt_rpc::transport::pipe;
-use basalt_rpc::{CellCodec, Compressor, Limits, answer_together, capped_ledger};
-use base::Holder;
+use basalt_rpc::{
+    Call, CellCodec, Compressor, Handler, Limits, Outcome, Reply, Server, answer_together, capped_ledger,
+};
+use base::{Holder, ManualClock};
 use bytes::{Bytes, BytesMut};
 use cell::{CellBlock, CellSpec};
 use common::{Raw, Toy, answer_waiting, get_request, limits, request, start, until, waiting_request};
@@ -405,4 +408,32 @@ async fn calls_per_second() {
         let writes = server.counters().writes.load(Ordering::Relaxed);
         println!("{callers} connections, {pipelined} in flight each: {per_second:.0} calls/s, {writes} writes");
     }
+}
+
+/// Holds the thread that calls it for as many milliseconds as the row says.
+struct Holding(Arc<ManualClock>);
+
+impl Handler for Holding {
+    fn call(&self, call: Call) -> Outcome {
+        let request: pb::GetRequest = call.decode().expect("a Get");
+        self.0.advance_ms(u64::from(request.get.row[0]));
+        Outcome::Ready(Ok(Reply::default()))
+    }
+
+    fn cluster_id(&self) -> Option<String> {
+        None
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_holds_its_network_thread_for_long_is_counted() {
+    let clock = Arc::new(ManualClock::new(0));
+    let any_port = "127.0.0.1:0".parse().unwrap();
+    let server = Server::bind(any_port, Arc::new(Holding(clock.clone())), clock, limits()).unwrap();
+    let client = Client::connect(server.local_addr(), "ClientService", ClientOptions::default()).await.unwrap();
+    for row in ["\0", "\u{1}", "\u{5}", "\0"] {
+        client.call(Method::ClientGet.info(), &get(row), None).await.unwrap();
+    }
+    let holds = &server.counters().holds;
+    assert_eq!((holds.count(), holds.long()), (4, 1), "one millisecond is allowed, five are not");
 }

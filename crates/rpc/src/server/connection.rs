@@ -38,6 +38,8 @@ const MAX_HEAD_BYTES: usize = 64 * 1024;
 const MIN_TIMEOUT_MS: u32 = 20;
 /// What a connection may hold of a request that is still coming, or of replies, before it counts in the sums over all connections.
 const UNCOUNTED_BYTES: usize = 64 * 1024;
+/// After so many bytes of requests other connections are let on: copying them out of the socket takes time.
+const READ_IN_A_ROW_BYTES: usize = 512 * 1024;
 /// Replies of so many bytes are sent before more requests are answered: they are still in the processor's cache when they are copied, and the
 /// client can work on them meanwhile.
 const SEND_BYTES: usize = 64 * 1024;
@@ -189,6 +191,7 @@ impl Connection {
         let mut liveness = Liveness::new(&shared.limits, Instant::now());
         let mut timer = std::pin::pin!(tokio::time::sleep(liveness.tick()));
         let (mut eof, mut stopping) = (false, false);
+        let mut read_in_a_row = 0;
         loop {
             let input = match self.work(writer, &mut liveness)? {
                 Some(input) => input,
@@ -212,8 +215,14 @@ impl Connection {
 
             tokio::select! {
                 read = reader.read_buf(&mut self.input), if reading => {
-                    eof = self.received(read?);
+                    let read = read?;
+                    eof = self.received(read);
                     liveness.progress(Instant::now());
+                    read_in_a_row += read;
+                    if read_in_a_row >= READ_IN_A_ROW_BYTES {
+                        read_in_a_row = 0;
+                        tokio::task::yield_now().await;
+                    }
                 }
                 () = poll_fn(|cx| inbox.poll_any(cx)), if waiting > 0 => {
                     if waiting > 1 {
@@ -317,7 +326,10 @@ impl Connection {
                 }
                 Front::Frame(frame) => {
                     count(&self.shared.limits.ledger, Holder::Requests, &mut self.held_bytes, 0);
-                    self.request(frame).map_err(malformed)?;
+                    let received_at_us = self.shared.clock.monotonic_us();
+                    self.request(frame, received_at_us).map_err(malformed)?;
+                    let held_us = self.shared.clock.monotonic_us().saturating_sub(received_at_us);
+                    self.shared.counters.holds.record(held_us);
                 }
                 Front::TooLong { len } => {
                     if !self.refuse_unread(|connection| connection.too_long(len))? {
@@ -385,14 +397,14 @@ impl Connection {
         self.output.answer(id, result, &self.conn, &self.shared.counters);
     }
 
-    fn request(&mut self, mut frame: Bytes) -> Result<(), FrameError> {
+    fn request(&mut self, mut frame: Bytes, received_at_us: u64) -> Result<(), FrameError> {
         let size_bytes = frame.len();
         self.shared.counters.calls.add(1);
         let head = RequestHead::decode(take_delimited(&mut frame)?)?;
         let id = head.call_id;
         let promised = self.inbox.promised();
         let mut held_bytes = size_bytes;
-        let outcome = match self.prepare(head, frame, size_bytes) {
+        let outcome = match self.prepare(head, frame, size_bytes, received_at_us) {
             Ok(call) => {
                 held_bytes = call.held_bytes;
                 let method = call.method.name;
@@ -415,7 +427,13 @@ impl Connection {
         Ok(())
     }
 
-    fn prepare(&self, head: RequestHead, rest: Bytes, size_bytes: usize) -> Result<Call, Exception> {
+    fn prepare(
+        &self,
+        head: RequestHead,
+        rest: Bytes,
+        size_bytes: usize,
+        received_at_us: u64,
+    ) -> Result<Call, Exception> {
         let (shared, conn) = (&self.shared, &self.conn);
         let address = Some(shared.address);
         let unreadable = |what: String| unreadable(address, conn, &what);
@@ -444,7 +462,6 @@ impl Connection {
                 ..IncomingCells::default()
             },
         };
-        let received_at_us = shared.clock.monotonic_us();
         let timeout_us = u64::from(head.timeout_ms.max(MIN_TIMEOUT_MS)) * 1000;
         Ok(Call {
             id: head.call_id,

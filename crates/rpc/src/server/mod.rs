@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use base::metrics::{Bean, Registry};
+use base::metrics::{Bean, Histogram, Registry, Unit};
 use base::{Clock, Config, Holder, Ledger, Share};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -110,6 +110,45 @@ pub struct Counters {
     pub sent_bytes: AtomicU64,
     /// Writes to sockets; replies per write is what gathering is worth.
     pub writes: AtomicU64,
+    /// For how long calls have held a network thread.
+    pub holds: Holds,
+}
+
+/// A call that holds a network thread for longer is counted: all connections of that thread have waited for it.
+pub const LONG_HOLD_US: u64 = 1000;
+
+/// For how long each call has held the network thread that took it out of its connection: its decoding, what of its work was done there and
+/// then, the encoding of an answer that was ready. On the clock, so that a thread which had to wait for a processor counts as held, too.
+#[derive(Debug)]
+pub struct Holds {
+    times: Histogram,
+    long: AtomicU64,
+}
+
+impl Default for Holds {
+    fn default() -> Holds {
+        Holds { times: Histogram::new(Unit::Micros), long: AtomicU64::new(0) }
+    }
+}
+
+impl Holds {
+    /// Counts one call.
+    pub(crate) fn record(&self, held_us: u64) {
+        self.times.record(held_us);
+        if held_us > LONG_HOLD_US {
+            self.long.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Calls counted.
+    pub fn count(&self) -> u64 {
+        self.times.count()
+    }
+
+    /// Those of them that held their thread for longer than [`LONG_HOLD_US`].
+    pub fn long(&self) -> u64 {
+        self.long.load(Ordering::Relaxed)
+    }
 }
 
 /// A count for each class of exceptions, in the order of [`Kind::ALL`].
@@ -237,13 +276,15 @@ impl Server {
     /// Puts what the port counts into `registry` as metrics of `bean`. Follows: `MetricsHBaseServerSource`, `ExceptionTrackingSource`.
     pub fn register_metrics(&self, registry: &Registry, bean: Bean) {
         let counters = self.shared.counters.clone();
-        registry.collect(move |sink, _| {
+        registry.collect(move |sink, now_ms| {
             let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             sink.bean(bean)
                 .gauge("numOpenConnections", counters.connections.load(Ordering::Relaxed) as u64)
                 .counter("refusedConnections", count(&counters.refused_connections))
                 .counter("receivedBytes", count(&counters.received_bytes))
                 .counter("sentBytes", count(&counters.sent_bytes))
+                .histogram("networkThreadHold", &counters.holds.times, now_ms)
+                .counter("networkThreadLongHolds", counters.holds.long())
                 .counter("exceptions", count(&counters.exceptions));
             let mut others = 0;
             for kind in Kind::ALL {
