@@ -79,6 +79,12 @@ pub trait PausePoint {
     /// # Errors
     /// It is to end now.
     fn pause(&self) -> Result<(), Interrupted>;
+
+    /// As [`PausePoint::pause`], but returns at once: for who waits for something else.
+    ///
+    /// # Errors
+    /// As there.
+    fn check(&self) -> Result<(), Interrupted>;
 }
 
 impl std::fmt::Debug for dyn PausePoint + '_ {
@@ -93,6 +99,10 @@ pub struct Unpaced;
 
 impl PausePoint for Unpaced {
     fn pause(&self) -> Result<(), Interrupted> {
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Interrupted> {
         Ok(())
     }
 }

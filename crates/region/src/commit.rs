@@ -110,6 +110,25 @@ impl Commit {
         self.batch.get_or_insert_with(|| log.batch())
     }
 
+    /// More is to be written for the same answer, perhaps much later: what has been written becomes visible as soon as the log has it, and
+    /// the answer waits for that, too.
+    pub(crate) fn let_go(&mut self) {
+        let Some(last) = self.seq_id() else { return };
+        let seq_ids = std::mem::take(&mut self.seq_ids);
+        // Dropping it arranges what is left to do.
+        drop(Commit {
+            seq_ids,
+            mvcc: self.mvcc.clone(),
+            poison: self.poison.clone(),
+            wait: self.wait.clone(),
+            seen: None,
+            batch: self.batch.take(),
+        });
+        if self.wait.is_some() {
+            self.seen = Some(last);
+        }
+    }
+
     /// The highest sequence id written; `None` when nothing was.
     pub fn seq_id(&self) -> Option<SeqId> {
         self.seq_ids.last().copied()

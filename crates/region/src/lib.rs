@@ -64,4 +64,4 @@ pub use settings::RegionSettings;
 pub use stats::{RegionStats, StoreStats};
 pub use store_file::{StoreFile, reference_bytes};
 pub use ticks::RecentTicks;
-pub use write::{Applied, Checked, Written, effort_units};
+pub use write::{Applied, Checked, WritePace, Written, effort_units};

@@ -71,6 +71,18 @@ pub struct Checked {
     pub commit: Commit,
 }
 
+/// How a large batch is written so that others have room: asked before each of its pieces, while nothing is locked.
+pub trait WritePace {
+    /// Bytes of one piece, at the most.
+    fn piece_bytes(&self) -> usize;
+
+    /// Returns when a piece of `bytes` may be written.
+    ///
+    /// # Errors
+    /// This piece is not to be written, nor what comes after it.
+    fn admit(&self, bytes: u64) -> Result<()>;
+}
+
 /// Cells handed to a memstore at once.
 const INSERTED_AT_ONCE: usize = 32;
 /// Attempts to read under row locks from memory alone; then the read may go to the disk under them.
@@ -83,13 +95,30 @@ impl Region {
     /// # Errors
     /// Only when nothing was tried: not serving, read only, too busy.
     pub fn apply(&self, mutations: &[Mutation]) -> Result<Applied> {
+        self.apply_at_pace(mutations, None)
+    }
+
+    /// As [`Region::apply`], in pieces, each of which waits as `pace` says: so a large batch leaves room for others. A row is never cut, and
+    /// becomes visible when the log has its piece. When it is told to end, mutations that are not written yet fail with what it says.
+    ///
+    /// # Errors
+    /// As [`Region::apply`].
+    pub fn apply_at_pace(&self, mutations: &[Mutation], pace: Option<&dyn WritePace>) -> Result<Applied> {
         self.check_writable()?;
         let mut results: Vec<Result<Option<CellBuffer>>> = Vec::with_capacity(mutations.len());
         let mut commit = self.sequencer.commit();
         let (mut at, mut wait_ms) = (0, None);
         while at < mutations.len() {
-            let end = at + self.group_len(&mutations[at..]);
+            let end = at + self.group_len(&mutations[at..], pace.map_or(usize::MAX, |pace| pace.piece_bytes()));
             let group = &mutations[at..end];
+            if let Some(pace) = pace {
+                commit.let_go();
+                let bytes = group.iter().map(|mutation| mutation.cells.bytes().len() as u64).sum();
+                if let Err(error) = pace.admit(bytes) {
+                    results.resize_with(mutations.len(), || Err(error.clone()));
+                    break;
+                }
+            }
             let mut set = RowSet::default();
             for mutation in group {
                 // Here HBase's own client is not to look for the region once more.
@@ -294,15 +323,18 @@ impl Region {
     }
 
     /// How many of the first mutations may share a log entry. A delete of the latest version may, behind a put to its
-    /// column: it is meant for what was there before the call, as in HBase.
-    fn group_len(&self, mutations: &[Mutation]) -> usize {
-        let mut written = RowSet::default();
+    /// column: it is meant for what was there before the call, as in HBase. Beyond `most_bytes` only one alone.
+    fn group_len(&self, mutations: &[Mutation], most_bytes: usize) -> usize {
+        let (mut written, mut bytes) = (RowSet::default(), 0);
         // By their hashes: two rows for one only end the group early.
         let mut deleted: FxHashSet<RowKey> = FxHashSet::default();
         let Some(first) = mutations.first().filter(|_| mutations.len() > 1) else { return mutations.len() };
         for (i, mutation) in mutations.iter().enumerate() {
             let builds_on = matches!(mutation.kind, MutationKind::Increment | MutationKind::Append);
-            if i > 0 && (mutation.nonce != first.nonce || (builds_on && written.overlaps(&mutation.row))) {
+            bytes += mutation.cells.bytes().len();
+            let ends =
+                mutation.nonce != first.nonce || (builds_on && written.overlaps(&mutation.row)) || bytes > most_bytes;
+            if i > 0 && ends {
                 return i;
             }
             if self.follows_delete(mutation, &mut deleted) {

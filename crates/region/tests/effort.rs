@@ -2,14 +2,15 @@
 
 mod common;
 
-use basalt_region::{Region, RegionError};
+use basalt_region::{Region, RegionError, WritePace};
 use base::{EffortBudget, ReadMode};
 use bytes::Bytes;
-use cell::CellType;
+use cell::{CellBuffer, CellType};
 use common::*;
 use filter::{Comparator, CompareOp, Filter};
 use model::mutation::ConditionTest;
-use model::{Condition, Get, Mutation, MutationKind, TimeRange};
+use model::{Condition, Get, Mutation, MutationKind, Scan, TimeRange};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 const NOW: i64 = 1_700_000_000_000;
@@ -109,4 +110,103 @@ fn a_delete_of_many_latest_versions_gives_way() {
     let given_way = region.mutate_rows_with(&delete, None, ReadMode::FromMemory(&budget));
     assert!(matches!(given_way, Err(RegionError::WouldBlock)), "{given_way:?}");
     assert_eq!(value_of(&region, 0).len(), 1);
+}
+
+/// Cells and bytes count in the budget, whichever way a row is read.
+#[test]
+fn a_get_of_much_gives_way_and_one_of_little_does_not() {
+    let (_server, region) = wide_row();
+    let large = "v".repeat(1 << 20);
+    write(&region, &[put("large", "f", "q", 1, &large), put("small", "f", "q", 1, "v")]);
+    let read = |get: &Get| {
+        let budget = EffortBudget::of_network_thread();
+        let mut out = CellBuffer::new();
+        let read = region.get_within(get, &mut out, ReadMode::FromMemory(&budget));
+        assert!(read.is_ok() || out.is_empty(), "what was gathered is taken back");
+        match read {
+            Ok(()) => Some(out.len()),
+            Err(RegionError::WouldBlock) => None,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let get = |row: &'static str| Get::new(Bytes::from_static(row.as_bytes()));
+    let filtered = |row| Get { filter: Some(Arc::new(Filter::Page { page_size: 10 })), ..get(row) };
+    assert_eq!((read(&get("r")), read(&filtered("r"))), (None, None), "many cells");
+    assert_eq!(
+        (read(&get("large")), read(&filtered("large"))),
+        (None, Some(1)),
+        "the last cell's bytes count for what follows"
+    );
+    assert_eq!((read(&get("small")), read(&filtered("small"))), (Some(1), Some(1)));
+}
+
+/// Notes the pieces that it is asked for, and ends a write after some of them.
+struct Paced {
+    piece_bytes: usize,
+    allowed: usize,
+    pieces: RefCell<Vec<u64>>,
+}
+
+impl WritePace for Paced {
+    fn piece_bytes(&self) -> usize {
+        self.piece_bytes
+    }
+
+    fn admit(&self, bytes: u64) -> Result<(), RegionError> {
+        if self.pieces.borrow().len() == self.allowed {
+            return Err(RegionError::TooBusy("enough".into()));
+        }
+        self.pieces.borrow_mut().push(bytes);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_large_batch_is_written_in_pieces_and_ends_between_two() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    let value = "v".repeat(100);
+    let rows: Vec<String> = (0..10).map(|n| format!("row{n}")).collect();
+    let batch: Vec<Mutation> = rows.iter().map(|row| put(row, "f", "q", 1, &value)).collect();
+    let each = batch[0].cells.bytes().len();
+    let pace = Paced { piece_bytes: 3 * each, allowed: 2, pieces: RefCell::default() };
+    let entries = server.env.log.stats().entries;
+    let applied = region.apply_at_pace(&batch, Some(&pace)).expect("tried");
+    assert_eq!(*pace.pieces.borrow(), [3 * each as u64, 3 * each as u64]);
+    assert_eq!(server.env.log.stats().entries - entries, 2, "one entry for each piece");
+    let written: Vec<bool> = applied.results.iter().map(Result::is_ok).collect();
+    assert_eq!(written, [[true; 6].as_slice(), &[false; 4]].concat());
+    applied.commit.wait().expect("durable");
+    assert_eq!(scan(&region, &Scan::default(), 0).len(), 6);
+
+    let pace = Paced { piece_bytes: each / 2, allowed: usize::MAX, pieces: RefCell::default() };
+    let applied = region.apply_at_pace(&batch[6..], Some(&pace)).expect("tried");
+    assert_eq!(pace.pieces.borrow().len(), 4, "a row is never cut");
+    applied.commit.wait().expect("durable");
+    assert_eq!(scan(&region, &Scan::default(), 0).len(), 10);
+}
+
+/// What is written of a batch that waits becomes visible by itself.
+#[test]
+fn a_piece_is_visible_before_the_next_one_is_written() {
+    struct Looks<'a>(&'a Arc<Region>, &'a Server, RefCell<Vec<usize>>);
+    impl WritePace for Looks<'_> {
+        fn piece_bytes(&self) -> usize {
+            1
+        }
+
+        fn admit(&self, _: u64) -> Result<(), RegionError> {
+            self.1.env.log.sync_once().expect("synced");
+            self.2.borrow_mut().push(scan(self.0, &Scan::default(), 0).len());
+            Ok(())
+        }
+    }
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    let batch: Vec<Mutation> = ["a", "b", "c"].map(|row| put(row, "f", "q", 1, "v")).to_vec();
+    let looks = Looks(&region, &server, RefCell::default());
+    let applied = region.apply_at_pace(&batch, Some(&looks)).expect("tried");
+    assert_eq!(*looks.2.borrow(), [0, 1, 2]);
+    applied.commit.wait().expect("durable");
+    assert_eq!(scan(&region, &Scan::default(), 0).len(), 3);
 }

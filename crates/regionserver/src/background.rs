@@ -60,7 +60,9 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
     let Some(region) = server.region(name) else { return };
     let request = FlushRequest::default();
     // What is done about an error must not depend on whether anybody listens to what is said of it: here and below it is judged first.
-    match region.flush(&request).map_err(|error| server.judge(error)) {
+    let flushed = region.flush(&request).map_err(|error| server.judge(error));
+    server.flushes_ended.tell();
+    match flushed {
         Ok(outcome) => {
             if outcome.flushed {
                 tracing::debug!(region = %region.info().name_string(), reason, bytes = outcome.bytes, "flushed");
@@ -306,6 +308,12 @@ fn relieve_memory(server: &Arc<RegionServer>) {
     let held = memory.memstore_bytes();
     server.memory_watch.lock().look(&server.ledger, cache, held >= marks.low_bytes);
     server.apply_grants();
+    flush_largest(server);
+}
+
+/// Asks for flushes of the regions that hold the most, where all memstores together are above the low mark.
+pub(crate) fn flush_largest(server: &RegionServer) {
+    let (held, marks) = (server.env.memory.memstore_bytes(), server.marks());
     if held < marks.low_bytes {
         return;
     }

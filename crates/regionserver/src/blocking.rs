@@ -7,17 +7,15 @@ use base::effort::NETWORK_THREAD_UNITS;
 use base::{Interrupted, PausePoint};
 use region::Region;
 use rpc::exception::{Exception, Kind};
-use rpc::{Call, CallResult, Outcome, Responder};
+use rpc::{Call, CallResult, Cancellation, Outcome, Responder};
 use scheduler::{Dropped, JobInfo, LaneName};
 use std::sync::Arc;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 use tokio::task::JoinError;
 
-/// Calls of a higher priority run beside those to system tables. Follows: `SimpleRpcScheduler` with `HConstants.PRIORITY_QOS`.
-const MOST_ORDINARY_PRIORITY: u32 = 100;
-/// The client of work that is not told apart by clients.
-const ANY_CLIENT: u64 = 0;
+/// Calls of a higher priority run beside those to system tables. Follows: `SimpleRpcScheduler` with `HConstants.QOS_THRESHOLD`.
+const MOST_ORDINARY_PRIORITY: u32 = 10;
 
 /// Runs `work` on the blocking pool. On a runtime of one thread (the model world) it runs at once and on that thread, so
 /// that one seed gives one run.
@@ -33,7 +31,46 @@ pub(crate) async fn off_worker<T: Send + 'static>(work: impl FnOnce() -> T + Sen
 
 /// The lane for calls to `region`: `ordinary`, or that of system tables.
 fn lane_of(region: &Region, priority: u32, ordinary: LaneName) -> LaneName {
-    if region.info().table.is_system() || priority > MOST_ORDINARY_PRIORITY { LaneName::Meta } else { ordinary }
+    if region.info().table.is_system() { LaneName::Meta } else { lane_by_priority(priority, ordinary) }
+}
+
+/// The lane for calls of a priority as a client gives it: with `Get#setPriority` and its like, or of itself for system tables. What is
+/// negative as HBase reads it means that none is set.
+fn lane_by_priority(priority: u32, ordinary: LaneName) -> LaneName {
+    let is_high = priority > MOST_ORDINARY_PRIORITY && i32::try_from(priority).is_ok();
+    if is_high { LaneName::Meta } else { ordinary }
+}
+
+/// Who asks, and for how long: kept where a call is done step by step.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    client: u64,
+    priority: u32,
+    pub deadline_us: Option<u64>,
+    cancellation: Cancellation,
+}
+
+impl Caller {
+    pub(crate) fn of(call: &Call) -> Caller {
+        let (priority, deadline_us) = (call.priority, call.deadline_us);
+        Caller { client: call.conn.id, priority, deadline_us, cancellation: call.cancellation() }
+    }
+
+    /// What a lane is told of it.
+    fn job_info(&self) -> JobInfo {
+        let cancellation = self.cancellation.clone();
+        JobInfo {
+            priority: ordinary_priority(self.priority),
+            deadline_us: self.deadline_us,
+            is_cancelled: Box::new(move || cancellation.is_cancelled()),
+            ..JobInfo::of_client(self.client)
+        }
+    }
+}
+
+/// The priority within a lane.
+fn ordinary_priority(priority: u32) -> u32 {
+    if i32::try_from(priority).is_ok() { priority.min(MOST_ORDINARY_PRIORITY) } else { 0 }
 }
 
 /// A request with more bytes is decoded and carried out on a lane: a network thread would be held up by it.
@@ -76,15 +113,9 @@ impl<'a> Promiser<'a> {
 
 /// What a lane is told of a call.
 fn info_of(call: &Call) -> JobInfo {
-    let (cancellation, peer) = (call.cancellation(), call.cancellation());
-    JobInfo {
-        priority: call.priority.min(MOST_ORDINARY_PRIORITY),
-        deadline_us: call.deadline_us,
-        is_cancelled: Box::new(move || cancellation.is_cancelled()),
-        // A peer that does not take its replies gets no more of them made.
-        admit: Some(Box::new(move || !peer.is_backlogged())),
-        ..JobInfo::of_client(call.conn.id)
-    }
+    let peer = call.cancellation();
+    // A peer that does not take its replies gets no more of them made.
+    JobInfo { admit: Some(Box::new(move || !peer.is_backlogged())), ..Caller::of(call).job_info() }
 }
 
 /// Has a large request decoded and carried out by `work` on a lane for such calls, as it would be on a network thread.
@@ -96,7 +127,7 @@ pub(crate) fn large_on_lane(
 ) -> Outcome {
     let (at, info, runtime) = (server.clone(), info_of(&call), Handle::current());
     let responder = call.responder();
-    let lane = if call.priority > MOST_ORDINARY_PRIORITY { LaneName::Meta } else { ordinary };
+    let lane = lane_by_priority(call.priority, ordinary);
     let job: scheduler::Job = Box::new(move |run| {
         let pause = match run {
             Ok(pause) => pause,
@@ -144,7 +175,7 @@ pub(crate) fn read_on_lane(
     Outcome::Promised
 }
 
-/// Runs a piece of work on `region` on a lane and waits for what it gives. Nobody waits after `deadline_us`.
+/// Runs a piece of what `caller` asks of `region` on a lane and waits for what it gives.
 ///
 /// # Errors
 /// It was not begun, or panicked.
@@ -152,13 +183,12 @@ pub(crate) async fn on_lane<T: Send + 'static>(
     server: &RegionServer,
     region: &Region,
     ordinary: LaneName,
-    deadline_us: Option<u64>,
+    caller: &Caller,
     work: impl FnOnce(&dyn PausePoint) -> T + Send + 'static,
 ) -> Result<T, Exception> {
     let (sender, receiver) = oneshot::channel();
-    let info = JobInfo { deadline_us, ..JobInfo::of_client(ANY_CLIENT) };
     let job: scheduler::Job = Box::new(move |run| _ = sender.send(run.map(work)));
-    server.scheduler.submit(lane_of(region, 0, ordinary), info, job);
+    server.scheduler.submit(lane_of(region, caller.priority, ordinary), caller.job_info(), job);
     match receiver.await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(dropped)) => Err(exception_of(dropped, &server.name().to_string())),
@@ -178,5 +208,19 @@ fn exception_of(dropped: Dropped, server: &str) -> Exception {
         Dropped::Overloaded { .. } => {
             Exception::new(Kind::CallDropped, format!("Call dropped on {server}, server is overloaded: {dropped}"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// HBase's classes: NORMAL_QOS 0, QOS_THRESHOLD 10, ADMIN_QOS 100, HIGH_QOS 200; a client that sets none may send -1.
+    #[test]
+    fn a_call_of_high_priority_has_the_lane_of_system_tables() {
+        let lane = |priority: i32| lane_by_priority(priority as u32, LaneName::Read);
+        assert_eq!([-1, i32::MIN, 0, 4, 10].map(lane), [LaneName::Read; 5]);
+        assert_eq!([11, 100, 200, i32::MAX].map(lane), [LaneName::Meta; 4]);
+        assert_eq!([-1, 0, 7, 10, 200].map(|priority| ordinary_priority(priority as u32)), [0, 0, 7, 10, 10]);
     }
 }

@@ -16,6 +16,7 @@ mod bulk_load;
 mod endpoints;
 mod errors;
 mod handlers;
+mod large_writes;
 mod memory;
 mod metrics;
 mod nonces;

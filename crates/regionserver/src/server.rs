@@ -4,6 +4,7 @@
 
 use crate::bulk_load::BulkLoadFiles;
 use crate::handlers::scan::OpenScanner;
+use crate::large_writes::FlushesEnded;
 use crate::memory::{Division, MemoryWatch};
 use crate::nonces::Nonces;
 use crate::pressure::MemoryMarks;
@@ -111,6 +112,7 @@ pub struct RegionServer {
     /// Where calls run that may wait.
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) flushes: WorkQueue<&'static str>,
+    pub(crate) flushes_ended: FlushesEnded,
     pub(crate) small_compactions: WorkQueue<Option<CompactionRequest>>,
     pub(crate) large_compactions: WorkQueue<Option<CompactionRequest>>,
     pub(crate) counts: RequestCounts,
@@ -214,6 +216,7 @@ impl RegionServer {
             nonces: Nonces::new(clock, config.get(&settings::NONCE_TIMEOUT_MS), &ledger),
             ledger,
             flushes: WorkQueue::default(),
+            flushes_ended: FlushesEnded::default(),
             small_compactions: WorkQueue::default(),
             large_compactions: WorkQueue::default(),
             counts: RequestCounts::default(),
@@ -254,6 +257,11 @@ impl RegionServer {
     /// What memstores may hold together now.
     pub(crate) fn marks(&self) -> MemoryMarks {
         MemoryMarks::new(self.ledger.granted_bytes(Holder::Memstores), self.settings().memstore_lower_fraction)
+    }
+
+    /// Memory of all memstores. What readers still hold of flushed ones is memory, too.
+    pub(crate) fn memstores_hold_bytes(&self) -> u64 {
+        self.env.memory.memstore_bytes() + self.env.memory.pinned_bytes()
     }
 
     /// Waits so long, or until the server stops; returns whether it does. Without threads nobody waits.
@@ -461,7 +469,9 @@ impl RegionServer {
 
     pub(crate) fn flush_now(&self, region: &Arc<Region>, families: Vec<Bytes>) -> Result<bool, ServerError> {
         let request = FlushRequest { families, all: true };
-        let outcome = region.flush(&request).map_err(|error| self.judge(error))?;
+        let outcome = region.flush(&request).map_err(|error| self.judge(error));
+        self.flushes_ended.tell();
+        let outcome = outcome?;
         if outcome.needs_compaction {
             self.small_compactions.push(region.info().encoded_name(), None);
         }

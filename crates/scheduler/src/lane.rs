@@ -307,6 +307,10 @@ impl PausePoint for Running<'_> {
         self.slice_start_us.set(now_us);
         self.verdict(now_us)
     }
+
+    fn check(&self) -> Result<(), Interrupted> {
+        self.verdict(self.lane.shared.clock.monotonic_us())
+    }
 }
 
 impl Drop for Running<'_> {

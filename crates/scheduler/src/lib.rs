@@ -35,11 +35,13 @@ pub enum LaneName {
     Read,
     /// What users write.
     Write,
+    /// Large writes, which wait here for room in log and memstores, in order.
+    LargeWrite,
 }
 
 impl LaneName {
     /// All of them.
-    pub const ALL: [LaneName; 3] = [LaneName::Meta, LaneName::Read, LaneName::Write];
+    pub const ALL: [LaneName; 4] = [LaneName::Meta, LaneName::Read, LaneName::Write, LaneName::LargeWrite];
 
     /// Name in metrics, and of the lane's threads.
     pub const fn name(self) -> &'static str {
@@ -47,6 +49,7 @@ impl LaneName {
             LaneName::Meta => "meta",
             LaneName::Read => "read",
             LaneName::Write => "write",
+            LaneName::LargeWrite => "large-write",
         }
     }
 }
@@ -87,6 +90,8 @@ impl Scheduler {
             let (handlers, kind, niceness) = match name {
                 LaneName::Meta => (meta_handlers, QueueKind::Fair, 0),
                 LaneName::Read | LaneName::Write => (handlers, kind, lane::USER_NICENESS),
+                // Each of them has a processor's worth to do.
+                LaneName::LargeWrite => (handlers.min(cores + 1), kind, lane::USER_NICENESS),
             };
             let limits = LaneLimits {
                 handlers,
@@ -154,6 +159,10 @@ struct StopOnly<'a>(&'a Shared);
 
 impl PausePoint for StopOnly<'_> {
     fn pause(&self) -> Result<(), Interrupted> {
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), Interrupted> {
         if self.0.is_stopping.load(Ordering::SeqCst) { Err(Interrupted::Stopping) } else { Ok(()) }
     }
 }

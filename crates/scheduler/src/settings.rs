@@ -28,7 +28,7 @@ pub const META_HANDLER_COUNT: Setting<u32> = Setting {
     min: 1,
     max: 10_000,
     unit: "count",
-    doc: "Calls to system tables, and calls of a priority above 100, that read or write files at the same time. They have threads of their \
+    doc: "Calls to system tables, and calls of a priority above 10, that read or write files at the same time. They have threads of their \
           own, which users' calls cannot take.",
 };
 

@@ -11,7 +11,7 @@ use crate::error::{RegionError, Result};
 use crate::region::Region;
 use crate::store::{Store, StoreView};
 use crate::store_file::StoreFile;
-use base::ReadPoint;
+use base::{EffortBudget, ReadPoint};
 use bytes::Bytes;
 use cell::key::same_bytes;
 use cell::order::without_row;
@@ -138,6 +138,8 @@ struct Point<'g> {
     columns: Option<&'g [Bytes]>,
     max_row_bytes: u64,
     residency: Residency,
+    /// What the look may cost.
+    effort: Option<&'g EffortBudget>,
     /// Space for keys.
     key: Vec<u8>,
 }
@@ -150,6 +152,7 @@ impl Region {
         get: &Get,
         read_point: Option<ReadPoint>,
         residency: Residency,
+        effort: Option<&EffortBudget>,
         out: &mut CellBuffer,
     ) -> Result<bool> {
         if get.filter.is_some() || get.store_limit.is_some() || get.store_offset > 0 || get.read_uncommitted {
@@ -193,15 +196,15 @@ impl Region {
             columns: columns.as_deref(),
             max_row_bytes: self.settings.max_row_size_bytes,
             residency,
+            effort,
             key: Vec::new(),
         };
         let from = out.len();
         let read = point.read(&view, get.cache_blocks && store.caches_blocks, out);
-        let is_read = read.map_err(|error| RegionError::file(self.name(), error))?;
-        if !is_read {
+        if !matches!(read, Ok(true)) {
             out.truncate(from);
         }
-        Ok(is_read)
+        read.map_err(|error| RegionError::file(self.name(), error))
     }
 }
 
@@ -247,7 +250,7 @@ impl Point<'_> {
                 }
             }
         }
-        Ok(self.walk(cursors, out))
+        self.walk(cursors, out)
     }
 
     /// Makes the key where `column` starts.
@@ -286,7 +289,10 @@ impl Point<'_> {
     }
 
     /// Goes through the cursors, which stand in the row, newest first where they are equal. False where a cell must be judged.
-    fn walk(mut self, mut cursors: Vec<SourceCursor<'_>>, out: &mut CellBuffer) -> bool {
+    ///
+    /// # Errors
+    /// `WouldBlock`: the effort is used up.
+    fn walk(mut self, mut cursors: Vec<SourceCursor<'_>>, out: &mut CellBuffer) -> hfile::Result<bool> {
         let from = out.len();
         // Of the column of the last cell that was taken.
         let (mut count, mut last_timestamp) = (0_u32, 0_i64);
@@ -295,6 +301,9 @@ impl Point<'_> {
             let at = first_of(&cursors);
             let cursor = &mut cursors[at];
             let cell = cursor.cell();
+            if self.effort.is_some_and(|effort| !effort.spend(1)) {
+                return Err(hfile::Error::WouldBlock);
+            }
             let key = cell.key();
             let qualifier = key.qualifier();
             let is_next_version = out.len() > from && same_bytes(out.get(out.len() - 1).qualifier(), qualifier);
@@ -306,7 +315,7 @@ impl Point<'_> {
                     *columns = &columns[1..];
                 }
                 match columns.first() {
-                    None => return true,
+                    None => return Ok(true),
                     Some(column) => is_asked = column[..] == *qualifier,
                 }
             }
@@ -332,7 +341,7 @@ impl Point<'_> {
                     || !self.time_range.contains(timestamp)
                     || !cell.tags().is_empty()
                 {
-                    return false;
+                    return Ok(false);
                 }
                 passed = 0;
                 if !is_next_version {
@@ -345,11 +354,14 @@ impl Point<'_> {
                     last_timestamp = timestamp;
                     row_bytes += estimated_bytes(cell);
                     if row_bytes > self.max_row_bytes {
-                        return false;
+                        return Ok(false);
+                    }
+                    if self.effort.is_some_and(|effort| !effort.spend_bytes(cell.bytes().len() as u64)) {
+                        return Err(hfile::Error::WouldBlock);
                     }
                     out.push(cell);
                     if count == self.max_versions && self.columns.is_some_and(|columns| columns.len() == 1) {
-                        return true;
+                        return Ok(true);
                     }
                 }
                 if count >= self.max_versions && !qualifier.is_empty() {
@@ -363,10 +375,10 @@ impl Point<'_> {
                 Advance::RowEnd => {
                     cursors.remove(at);
                 }
-                Advance::NeedsScanner => return false,
+                Advance::NeedsScanner => return Ok(false),
             }
         }
-        true
+        Ok(true)
     }
 }
 

@@ -239,12 +239,10 @@ impl Region {
     ) -> Result<()> {
         let read_point = read_point.into();
         let (residency, budget, pause) = parts_of(mode)?;
-        let (from, from_bytes) = (out.len(), out.byte_len());
-        if self.read_point_row(get, read_point, residency, out)? {
-            if let Some(budget) = budget {
-                budget.spend(CELLS_OF_A_POINT_READ + (out.len() - from) as u64);
-                budget.spend_bytes((out.byte_len() - from_bytes) as u64);
-            }
+        if budget.is_some_and(|budget| !budget.spend(CELLS_OF_A_POINT_READ)) {
+            return Err(crate::RegionError::WouldBlock);
+        }
+        if self.read_point_row(get, read_point, residency, budget, out)? {
             return Ok(());
         }
         let mut rows = self.open_rows(&get.to_scan(), read_point, residency)?;
@@ -253,8 +251,7 @@ impl Region {
         }
         rows.next(&mut Limits { pause, ..Limits::NONE }, out)?;
         if let Some(budget) = budget {
-            budget.spend(CELLS_OF_A_POINT_READ + budget.left().saturating_sub(rows.budget()));
-            budget.spend_bytes((out.byte_len() - from_bytes) as u64);
+            budget.spend(budget.left().saturating_sub(rows.budget()));
         }
         Ok(())
     }

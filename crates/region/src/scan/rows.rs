@@ -10,6 +10,7 @@ use super::store_scanner::{Step, StoreScanner};
 use super::walk::{Walk, Walked};
 use crate::error::{RegionError, Result};
 use crate::region::Region;
+use base::effort::BYTES_PER_UNIT;
 use base::{Clock, ReadPoint};
 use bytes::Bytes;
 use cell::{CellBuffer, Order};
@@ -297,6 +298,7 @@ impl RowReader {
             others_from,
             filter: self.filter.as_mut(),
             budget: &mut self.budget,
+            gives_up: self.gives_up,
             limits,
             max_rows,
             max_row_bytes: self.max_row_bytes,
@@ -479,6 +481,9 @@ impl RowReader {
                             _ => out.push(cell),
                         }
                         let bytes = estimated_bytes(cell);
+                        if self.gives_up {
+                            self.budget = self.budget.saturating_sub(bytes / BYTES_PER_UNIT);
+                        }
                         self.row_bytes += bytes;
                         limits.used_bytes += bytes;
                         self.note_bytes(bytes);

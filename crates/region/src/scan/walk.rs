@@ -5,6 +5,7 @@
 use super::limits::{Limits, estimated_bytes};
 use super::matcher::Matcher;
 use super::source::Run;
+use base::effort::BYTES_PER_UNIT;
 use cell::key::same_bytes;
 use cell::{CellBuffer, CellRef, Order};
 use filter::{Evaluator, Verdict};
@@ -22,6 +23,8 @@ pub(super) struct Walk<'w, 'l> {
     pub filter: Option<&'w mut Evaluator>,
     /// Cells that may be looked at.
     pub budget: &'w mut u64,
+    /// Whether bytes count in it, too.
+    pub gives_up: bool,
     pub limits: &'w mut Limits<'l>,
     /// Rows at most that are taken.
     pub max_rows: usize,
@@ -168,7 +171,11 @@ impl Walk<'_, '_> {
                     Some(filter) if filter.transforms() => filter.transform_cell(cell, out),
                     _ => out.push(cell),
                 }
-                bytes += estimated_bytes(cell);
+                let cell_bytes = estimated_bytes(cell);
+                bytes += cell_bytes;
+                if self.gives_up {
+                    *self.budget = self.budget.saturating_sub(cell_bytes / BYTES_PER_UNIT);
+                }
                 if bytes > self.max_row_bytes {
                     return None;
                 }

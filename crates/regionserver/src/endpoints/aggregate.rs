@@ -6,6 +6,7 @@
 
 use super::interpreter::{Decimal, Double, Interpreter, Long};
 use super::walk::{self, Fold};
+use crate::blocking::Caller;
 use crate::server::RegionServer;
 use bytes::Bytes;
 use cell::CellRef;
@@ -28,18 +29,18 @@ pub(super) async fn aggregate(
     region: &Arc<Region>,
     method: Method,
     request: pb::AggregateRequest,
-    deadline_us: Option<u64>,
+    caller: &Caller,
 ) -> Result<pb::AggregateResponse, Exception> {
     if method == Method::AggregateGetRowNum {
-        return count_rows(server, region, request, deadline_us).await;
+        return count_rows(server, region, request, caller).await;
     }
     let class = request.interpreter_class_name.as_str();
     let name = class.strip_prefix("org.apache.hadoop.hbase.client.coprocessor.").unwrap_or_default();
     let scan = || from_proto::scan(request.scan.clone());
     match name {
-        "LongColumnInterpreter" => run::<Long>(server, region, method, scan()?, deadline_us).await,
-        "DoubleColumnInterpreter" => run::<Double>(server, region, method, scan()?, deadline_us).await,
-        "BigDecimalColumnInterpreter" => run::<Decimal>(server, region, method, scan()?, deadline_us).await,
+        "LongColumnInterpreter" => run::<Long>(server, region, method, scan()?, caller).await,
+        "DoubleColumnInterpreter" => run::<Double>(server, region, method, scan()?, caller).await,
+        "BigDecimalColumnInterpreter" => run::<Decimal>(server, region, method, scan()?, caller).await,
         _ => Err(Exception::io(format!("java.lang.ClassNotFoundException: {class}"))),
     }
 }
@@ -69,14 +70,14 @@ async fn count_rows(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
     request: pb::AggregateRequest,
-    deadline_us: Option<u64>,
+    caller: &Caller,
 ) -> Result<pb::AggregateResponse, Exception> {
     let mut scan = from_proto::scan(request.scan)?;
     let has_qualifier = scan.columns.values().next().is_some_and(|qualifiers| !qualifiers.is_empty());
     if scan.filter.is_none() && !has_qualifier {
         scan.filter = Some(Arc::new(Filter::FirstKeyOnly));
     }
-    let counted = walk::fold(server, region, scan, RowNum::default(), deadline_us).await?;
+    let counted = walk::fold(server, region, scan, RowNum::default(), caller).await?;
     Ok(pb::AggregateResponse { first_part: vec![count_bytes(counted.rows)], ..pb::AggregateResponse::default() })
 }
 
@@ -138,7 +139,7 @@ async fn run<I: Interpreter>(
     region: &Arc<Region>,
     method: Method,
     scan: Scan,
-    deadline_us: Option<u64>,
+    caller: &Caller,
 ) -> Result<pb::AggregateResponse, Exception> {
     let Some(qualifiers) = scan.columns.values().next() else {
         return Err(Exception::do_not_retry(
@@ -159,7 +160,7 @@ async fn run<I: Interpreter>(
         row_sum: None,
         results: 0,
     };
-    let totals = walk::fold(server, region, scan, totals, deadline_us).await?;
+    let totals = walk::fold(server, region, scan, totals, caller).await?;
     let mut response = pb::AggregateResponse::default();
     let Some(main) = totals.extreme.as_ref().or(totals.sum.as_ref()) else { return Ok(response) };
     response.first_part.push(I::encode(main));

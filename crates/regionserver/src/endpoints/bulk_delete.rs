@@ -1,7 +1,7 @@
 //! BulkDeleteService: deletes what a scan finds, some rows at a time. Rows deleted so far stay deleted when a later one
 //! fails. Follows: `BulkDeleteEndpoint` of HBase's examples.
 
-use crate::blocking::on_lane;
+use crate::blocking::{Caller, on_lane};
 use crate::errors::exception_of;
 use crate::handlers::{admission, mutate};
 use crate::server::RegionServer;
@@ -22,6 +22,8 @@ const LATEST: i64 = i64::MAX;
 /// nobody can see where it ends.
 const MAX_BATCH_ROWS: usize = 10_000;
 const MAX_BATCH_BYTES: usize = 4 << 20;
+/// What a batch is taken to write before it is known.
+const FORESEEN_BYTES: usize = 64 << 10;
 
 struct Deleting {
     region: Arc<Region>,
@@ -52,6 +54,7 @@ pub(super) async fn delete(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
     request: pb::BulkDeleteRequest,
+    caller: &Caller,
 ) -> Result<pb::BulkDeleteResponse, Exception> {
     let delete_type = request.delete_type();
     if request.row_batch_size == 0 || i32::try_from(request.row_batch_size).is_err() {
@@ -69,7 +72,7 @@ pub(super) async fn delete(
     }
     let batch_rows = (request.row_batch_size as usize).min(MAX_BATCH_ROWS);
     let (at, region_here) = (server.clone(), region.clone());
-    let mut deleting = on_lane(server, region, LaneName::Write, None, move |_| {
+    let mut deleting = on_lane(server, region, LaneName::Write, caller, move |_| {
         let scanner = region_here.scanner(&scan).map_err(|error| exception_of(&at.judge(error)))?;
         let batch_cells = scan.batch.unwrap_or(0);
         let cells = CellBuffer::new();
@@ -92,12 +95,12 @@ pub(super) async fn delete(
         if deleting.wait_ms > 0 {
             mutate::wait_for_clock(std::mem::take(&mut deleting.wait_ms)).await;
         }
-        if let Some(delay) = admission(server, region)? {
+        if let Some(delay) = admission(server, region, FORESEEN_BYTES)? {
             tokio::time::sleep(delay).await;
         }
         let at = server.clone();
         let batch;
-        (deleting, batch) = on_lane(server, region, LaneName::Write, None, move |_| {
+        (deleting, batch) = on_lane(server, region, LaneName::Write, caller, move |_| {
             let batch = deleting.batch(&at)?;
             Ok::<_, Exception>((deleting, batch))
         })

@@ -13,7 +13,7 @@ mod multi_row;
 mod row_count;
 mod walk;
 
-use crate::blocking::{LARGE_REQUEST_BYTES, on_lane};
+use crate::blocking::{Caller, LARGE_REQUEST_BYTES, on_lane};
 use crate::handlers::{RegionService, find_region};
 use crate::server::RegionServer;
 use bytes::Bytes;
@@ -38,9 +38,9 @@ pub(crate) fn exec_service(
     // What is refused is refused at once.
     find_method(server, &region, &request.call)?;
     let server = server.clone();
-    let deadline_us = call.deadline_us;
+    let caller = Caller::of(call);
     Ok(Response::future(async move {
-        let value = run(&server, &region, request.call, deadline_us).await?;
+        let value = run(&server, &region, request.call, &caller).await?;
         let specifier = pb::RegionSpecifier {
             r#type: pb::region_specifier::RegionSpecifierType::RegionName as i32,
             value: region.info().name().clone(),
@@ -67,26 +67,27 @@ pub(crate) async fn run(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
     call: pb::CoprocessorServiceCall,
-    deadline_us: Option<u64>,
+    caller: &Caller,
 ) -> Result<pb::NameBytesPair, Exception> {
     let method = find_method(server, region, &call)?;
     let request = call.request;
     match method {
         Method::MultiRowMutationMutateRows => {
             server.counts.writes.fetch_add(1, Ordering::Relaxed);
-            let decoded = decoded(server, region, request, move |request| multi_row::decode(decode(method, request)?));
-            named(&multi_row::mutate_rows(server, region, decoded.await?).await?)
+            let decoded =
+                decoded(server, region, caller, request, move |request| multi_row::decode(decode(method, request)?));
+            named(&multi_row::mutate_rows(server, region, decoded.await?, caller).await?)
         }
         Method::BulkDeleteDelete => {
             server.counts.writes.fetch_add(1, Ordering::Relaxed);
-            let decoded = decoded(server, region, request, move |request| decode(method, request));
-            named(&bulk_delete::delete(server, region, decoded.await?).await?)
+            let decoded = decoded(server, region, caller, request, move |request| decode(method, request));
+            named(&bulk_delete::delete(server, region, decoded.await?, caller).await?)
         }
         Method::RowCountGetRowCount | Method::RowCountGetKeyValueCount => {
             server.counts.reads.add(1);
             decode::<pb::CountRequest>(method, request)?;
             let rows_only = method == Method::RowCountGetRowCount;
-            named(&row_count::count(server, region, rows_only, deadline_us).await?)
+            named(&row_count::count(server, region, rows_only, caller).await?)
         }
         Method::AggregateGetMax
         | Method::AggregateGetMin
@@ -96,8 +97,8 @@ pub(crate) async fn run(
         | Method::AggregateGetStd
         | Method::AggregateGetMedian => {
             server.counts.reads.add(1);
-            let decoded = decoded(server, region, request, move |request| decode(method, request));
-            named(&aggregate::aggregate(server, region, method, decoded.await?, deadline_us).await?)
+            let decoded = decoded(server, region, caller, request, move |request| decode(method, request));
+            named(&aggregate::aggregate(server, region, method, decoded.await?, caller).await?)
         }
         _ => Err(Exception::unsupported(method.info())),
     }
@@ -107,13 +108,14 @@ pub(crate) async fn run(
 async fn decoded<T: Send + 'static>(
     server: &RegionServer,
     region: &Region,
+    caller: &Caller,
     request: Bytes,
     decode: impl FnOnce(Bytes) -> Result<T, Exception> + Send + 'static,
 ) -> Result<T, Exception> {
     if request.len() <= LARGE_REQUEST_BYTES {
         return decode(request);
     }
-    on_lane(server, region, LaneName::Write, None, move |_| decode(request)).await?
+    on_lane(server, region, LaneName::Write, caller, move |_| decode(request)).await?
 }
 
 /// A message of an endpoint, and HBase's class of it, which is what the client reads first.

@@ -1,6 +1,7 @@
 //! MultiRowMutationService: several rows of one region written as one, perhaps under conditions on any of its rows.
 //! Follows: `MultiRowMutationEndpoint`.
 
+use crate::blocking::Caller;
 use crate::handlers::{admission, mutate};
 use crate::server::RegionServer;
 use cell::print::to_string_binary;
@@ -43,16 +44,18 @@ pub(super) async fn mutate_rows(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
     Rows { mutations, conditions, nonce }: Rows,
+    caller: &Caller,
 ) -> Result<pb::MutateRowsResponse, Exception> {
     check_rows(region, &mutations)?;
-    if let Some(delay) = admission(server, region)? {
+    let bytes = mutations.iter().map(|mutation| mutation.cells.bytes().len()).sum();
+    if let Some(delay) = admission(server, region, bytes)? {
         tokio::time::sleep(delay).await;
     }
     let write = move |region: &Arc<Region>| {
         let checked = region.check_and_mutate_rows(&conditions, &mutations, nonce)?;
         Ok((checked.processed, checked.commit))
     };
-    let processed = mutate::written(server, region, write).await?;
+    let processed = mutate::written(server, region, caller, write).await?;
     Ok(pb::MutateRowsResponse { processed: Some(processed) })
 }
 

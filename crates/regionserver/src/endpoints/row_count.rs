@@ -1,6 +1,7 @@
 //! RowCountService: how many rows or cells a region has. Follows: `RowCountEndpoint` of HBase's examples.
 
 use super::walk::{self, Fold};
+use crate::blocking::Caller;
 use crate::server::RegionServer;
 use cell::CellRef;
 use filter::Filter;
@@ -28,11 +29,11 @@ pub(super) async fn count(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
     rows_only: bool,
-    deadline_us: Option<u64>,
+    caller: &Caller,
 ) -> Result<pb::CountResponse, Exception> {
     // One cell for each row when rows are counted.
     let filter = rows_only.then(|| Arc::new(Filter::FirstKeyOnly));
     let scan = Scan { filter, ..Scan::default() };
-    let CellCount(count) = walk::fold(server, region, scan, CellCount::default(), deadline_us).await?;
+    let CellCount(count) = walk::fold(server, region, scan, CellCount::default(), caller).await?;
     Ok(pb::CountResponse { count })
 }

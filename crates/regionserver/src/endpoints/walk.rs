@@ -1,7 +1,7 @@
 //! A scan of a region from end to end whose cells are folded, not sent: in pieces that are bounded in time and memory,
 //! each on a lane of the scheduler, so that no call keeps a thread or holds a wide row.
 
-use crate::blocking::on_lane;
+use crate::blocking::{Caller, on_lane};
 use crate::errors::exception_of;
 use crate::handlers::is_overdue;
 use crate::server::RegionServer;
@@ -49,10 +49,10 @@ pub(super) async fn fold<F: Fold>(
     region: &Arc<Region>,
     scan: Scan,
     fold: F,
-    deadline_us: Option<u64>,
+    caller: &Caller,
 ) -> Result<F, Exception> {
     let (at, target) = (server.clone(), region.clone());
-    let mut walk = on_lane(server, region, LaneName::Read, deadline_us, move |_| {
+    let mut walk = on_lane(server, region, LaneName::Read, caller, move |_| {
         let scanner = target.scanner(&scan).map_err(|error| exception_of(&at.judge(error)))?;
         let batch_cells = scan.batch.unwrap_or(0);
         Ok::<_, Exception>(Walk { scanner, batch_cells, cells: CellBuffer::new(), open_row: None, fold })
@@ -61,7 +61,7 @@ pub(super) async fn fold<F: Fold>(
     loop {
         let at = server.clone();
         let more;
-        (walk, more) = on_lane(server, region, LaneName::Read, deadline_us, move |pause| {
+        (walk, more) = on_lane(server, region, LaneName::Read, caller, move |pause| {
             let more = walk.piece(&at, pause)?;
             Ok::<_, Exception>((walk, more))
         })
@@ -69,7 +69,7 @@ pub(super) async fn fold<F: Fold>(
         if !more {
             return Ok(walk.fold);
         }
-        if is_overdue(server, deadline_us) {
+        if is_overdue(server, caller.deadline_us) {
             return Err(Exception::timeout("Client deadline exceeded, cannot return results"));
         }
     }

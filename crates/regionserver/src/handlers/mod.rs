@@ -115,15 +115,17 @@ async fn run_blocking<T: Send + 'static>(
     }
 }
 
-/// What a write to `region` must endure now; hbase:meta is never held up.
-pub(crate) fn admission(server: &RegionServer, region: &Region) -> Result<Option<std::time::Duration>, Exception> {
+/// What a write of `bytes` to `region` must endure now; hbase:meta is never held up.
+pub(crate) fn admission(
+    server: &RegionServer,
+    region: &Region,
+    bytes: usize,
+) -> Result<Option<std::time::Duration>, Exception> {
     if region.info().table.is_meta() {
         return Ok(None);
     }
-    // What readers still hold of flushed memstores is memory, too.
-    let held_bytes = server.env.memory.memstore_bytes() + server.env.memory.pinned_bytes();
-    let marks = server.marks();
-    match marks.admit(held_bytes) {
+    let (held_bytes, marks) = (server.memstores_hold_bytes(), server.marks());
+    match marks.admit(held_bytes, bytes as u64) {
         Admission::Free => Ok(None),
         Admission::Delay(delay) => Ok(Some(delay)),
         Admission::TooBusy => Err(Exception::region_too_busy(format!(

@@ -7,9 +7,9 @@
 
 use super::get::{is_costly, read_result, refuse_closest_row_before};
 use super::multi_answer::{RegionAnswer, encode};
-use super::mutate::{begin_nonce, check, count, promise, reads_files, settle, settled, wait_for_clock, written};
+use super::mutate::{self, begin_nonce, check, count, promise, reads_files, settle, settled, wait_for_clock, written};
 use super::{Answer, admission, find_region};
-use crate::blocking::{Promiser, is_large, large_on_lane, on_lane, read_on_lane};
+use crate::blocking::{Caller, LARGE_REQUEST_BYTES, Promiser, is_large, large_on_lane, on_lane, read_on_lane};
 use crate::endpoints;
 use crate::errors::exception_of;
 use crate::server::RegionServer;
@@ -95,7 +95,7 @@ pub(super) fn succeeded(index: u32) -> pb::ResultOrException {
 
 pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
     if is_large(&call) {
-        return Ok(large_on_lane(server, call, LaneName::Write, multi_at_once));
+        return Ok(large_on_lane(server, call, LaneName::LargeWrite, multi_at_once));
     }
     multi_at_once(server, &mut Promiser::new(&call))
 }
@@ -112,21 +112,26 @@ fn multi_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Ans
     let mut delay = None;
     let mut filters = Filters::default();
     for action in request.region_action {
-        let prepared = prepare(server, action, old_condition.clone(), nonce_group, &mut cells, &mut filters)?;
-        if let Work::Batch(region, _) | Work::Atomic { region, .. } = &prepared {
-            delay = delay.max(admission(server, region)?);
+        work.push(prepare(server, action, old_condition.clone(), nonce_group, &mut cells, &mut filters)?);
+    }
+    let (is_plain, is_gets) = (work.iter().all(is_plain_writes), work.iter().all(is_gets));
+    // Large writes wait on their lane for what they need; reads need none of it.
+    if !is_gets && !(is_plain && promiser.pause.is_some()) {
+        for one in &work {
+            if let Work::Batch(region, _) | Work::Atomic { region, .. } = one {
+                delay = delay.max(admission(server, region, call.size_bytes)?);
+            }
         }
-        work.push(prepared);
     }
     if conditional_at_top && work.is_empty() {
         return Ok(Outcome::reply(&pb::MultiResponse { processed: Some(true), ..pb::MultiResponse::default() }));
     }
     let size_limit = server.most_reply_bytes() as usize;
     let answering = Answering { has_codec: call.has_codec(), cells: CellBuffer::new(), inline_bytes: 0, size_limit };
-    if delay.is_none() && work.iter().all(is_plain_writes) && promiser.affords(work.iter().map(effort_units).sum()) {
+    if delay.is_none() && is_plain && promiser.affords(work.iter().map(effort_units).sum()) {
         return Ok(puts(server, work, promiser));
     }
-    if delay.is_none() && work.iter().all(is_gets) {
+    if delay.is_none() && is_gets {
         if !work.iter().any(has_costly_get) {
             let budget = EffortBudget::of_network_thread();
             if let Some(reply) = gets(server, &work, answering, ReadMode::FromMemory(&budget))? {
@@ -147,15 +152,15 @@ fn multi_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Ans
         }
         let answering =
             Answering { has_codec: call.has_codec(), cells: CellBuffer::new(), inline_bytes: 0, size_limit };
-        let server = server.clone();
-        return Ok(Outcome::later(async move { mixed(&server, work, answering, conditional_at_top).await }));
+        let (server, caller) = (server.clone(), Caller::of(call));
+        return Ok(Outcome::later(async move { mixed(&server, &caller, work, answering, conditional_at_top).await }));
     }
-    let server = server.clone();
+    let (server, caller) = (server.clone(), Caller::of(call));
     Ok(Outcome::later(async move {
         if let Some(delay) = delay {
             tokio::time::sleep(delay).await;
         }
-        mixed(&server, work, answering, conditional_at_top).await
+        mixed(&server, &caller, work, answering, conditional_at_top).await
     }))
 }
 
@@ -340,9 +345,10 @@ fn apply(
     region: &Arc<Region>,
     mut indexes: Vec<u32>,
     mut mutations: Vec<Mutation>,
+    pause: Option<&dyn PausePoint>,
     into: &mut pb::RegionActionResult,
 ) -> (Option<(Commit, Vec<usize>)>, Option<Early>) {
-    match region.apply(&mutations) {
+    match mutate::apply(server, region, &mutations, pause) {
         Ok(applied) => {
             let early = Early::rest(&applied, &mut indexes, &mut mutations);
             let mut depending = Vec::with_capacity(indexes.len());
@@ -375,7 +381,7 @@ fn puts(server: &Arc<RegionServer>, work: Vec<Work>, promiser: &mut Promiser<'_>
         match one {
             Work::Failed(exception) => regions.push(RegionAnswer::Told(region_failed(&exception))),
             Work::Batch(region, actions) => {
-                let (answer, commit, early) = put_all(server, &region, actions);
+                let (answer, commit, early) = put_all(server, &region, actions, promiser.pause);
                 late.extend(early.map(|early| (region, early, regions.len())));
                 commits.extend(commit.map(|commit| (commit, regions.len())));
                 regions.push(answer);
@@ -394,7 +400,7 @@ fn puts(server: &Arc<RegionServer>, work: Vec<Work>, promiser: &mut Promiser<'_>
         });
     }
     let waits: Vec<_> = commits.into_iter().map(|(commit, at)| (settled(commit), at)).collect();
-    let server = server.clone();
+    let (server, caller) = (server.clone(), Caller::of(promiser.call));
     Outcome::later(async move {
         for (wait, at) in waits {
             if let Err(exception) = settle(&server, wait).await {
@@ -404,7 +410,7 @@ fn puts(server: &Arc<RegionServer>, work: Vec<Work>, promiser: &mut Promiser<'_>
         for (region, early, at) in late {
             let mut part = pb::RegionActionResult::default();
             wait_for_clock(early.wait_ms).await;
-            apply_and_wait(&server, &region, early.indexes, early.mutations, &mut part).await;
+            apply_and_wait(&server, &region, &caller, early.indexes, early.mutations, &mut part).await;
             regions[at].extend(part);
         }
         Ok(encode(&regions))
@@ -417,6 +423,7 @@ fn put_all(
     server: &RegionServer,
     region: &Arc<Region>,
     actions: Vec<(u32, Action)>,
+    pause: Option<&dyn PausePoint>,
 ) -> (RegionAnswer, Option<Commit>, Option<Early>) {
     let (mut indexes, mut mutations) = (Vec::with_capacity(actions.len()), Vec::with_capacity(actions.len()));
     let mut told = Vec::new();
@@ -433,7 +440,7 @@ fn put_all(
     if mutations.is_empty() {
         return (RegionAnswer::told(told), None, None);
     }
-    let applied = match region.apply(&mutations) {
+    let applied = match mutate::apply(server, region, &mutations, pause) {
         Ok(applied) => applied,
         Err(error) => {
             let exception = exception_of(&server.judge(error));
@@ -523,6 +530,7 @@ fn too_large(answering: &Answering) -> Exception {
 /// Everything else, step by step.
 async fn mixed(
     server: &Arc<RegionServer>,
+    caller: &Caller,
     work: Vec<Work>,
     mut answering: Answering,
     conditional_at_top: bool,
@@ -532,10 +540,10 @@ async fn mixed(
     for one in work {
         regions.push(match one {
             Work::Failed(exception) => region_failed(&exception),
-            Work::Batch(region, actions) => batch(server, region, actions, &mut answering).await,
+            Work::Batch(region, actions) => batch(server, region, caller, actions, &mut answering).await,
             Work::Atomic { region, mutations, condition, count } => {
                 let conditional = condition.is_some();
-                match atomic(server, region, mutations, condition).await {
+                match atomic(server, region, caller, mutations, condition).await {
                     Ok((held, result)) => {
                         if conditional_at_top || !conditional {
                             processed_at_top = Some(held);
@@ -569,6 +577,7 @@ fn atomic_result(
 async fn atomic(
     server: &Arc<RegionServer>,
     region: Arc<Region>,
+    caller: &Caller,
     mutations: Vec<Mutation>,
     condition: Option<model::Condition>,
 ) -> Result<(bool, Option<CellBuffer>), Exception> {
@@ -576,7 +585,7 @@ async fn atomic(
         return Ok((true, None));
     }
     if let Some(condition) = condition {
-        return check(server, region, condition, mutations, None).await;
+        return check(server, region, caller, condition, mutations, None).await;
     }
     let nonce = mutations.iter().rev().find_map(|mutation| mutation.nonce);
     let Some(running) = begin_nonce(server, nonce).await else { return Ok((true, None)) };
@@ -585,7 +594,7 @@ async fn atomic(
         let written = region.mutate_rows(&mutations, nonce)?;
         Ok((written.result, written.commit))
     };
-    let result = written(server, &region, write).await;
+    let result = written(server, &region, caller, write).await;
     running.end(result.is_ok());
     result.map(|cells| (true, Some(if counts { cells } else { CellBuffer::new() })))
 }
@@ -593,6 +602,7 @@ async fn atomic(
 async fn batch(
     server: &Arc<RegionServer>,
     region: Arc<Region>,
+    caller: &Caller,
     actions: Vec<(u32, Action)>,
     answering: &mut Answering,
 ) -> pb::RegionActionResult {
@@ -609,14 +619,14 @@ async fn batch(
                 } else {
                     let read =
                         move |pause: &dyn PausePoint| read_result(&target, &get, has_codec, ReadMode::MayRead(pause));
-                    match on_lane(server, &region, LaneName::Read, None, read).await {
+                    match on_lane(server, &region, LaneName::Read, caller, read).await {
                         Ok(Ok((message, cells))) => answering.result(index, message, cells),
                         Ok(Err(error)) => failed(index, &exception_of(&at.judge(error))),
                         Err(exception) => failed(index, &exception),
                     }
                 }
             }
-            Action::Service(call) => match endpoints::run(server, &region, call, None).await {
+            Action::Service(call) => match endpoints::run(server, &region, call, caller).await {
                 Ok(value) => pb::ResultOrException {
                     index: Some(index),
                     service_result: Some(pb::CoprocessorServiceResult { value: Some(value) }),
@@ -631,8 +641,8 @@ async fn batch(
             }
             Action::Write(mutation) => {
                 let (indexes, mutations) = (std::mem::take(&mut indexes), std::mem::take(&mut mutations));
-                apply_and_wait(server, &region, indexes, mutations, &mut result).await;
-                match count(server, region.clone(), mutation, None).await {
+                apply_and_wait(server, &region, caller, indexes, mutations, &mut result).await;
+                match count(server, region.clone(), caller, mutation, None).await {
                     Ok(cells) => answering.place(index, cells),
                     Err(exception) => failed(index, &exception),
                 }
@@ -640,7 +650,7 @@ async fn batch(
         };
         result.result_or_exception.push(entry);
     }
-    apply_and_wait(server, &region, indexes, mutations, &mut result).await;
+    apply_and_wait(server, &region, caller, indexes, mutations, &mut result).await;
     result
 }
 
@@ -648,18 +658,22 @@ async fn batch(
 async fn apply_and_wait(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
+    caller: &Caller,
     mut indexes: Vec<u32>,
     mut mutations: Vec<Mutation>,
     result: &mut pb::RegionActionResult,
 ) {
     while !mutations.is_empty() {
         let (at, target, these) = (server.clone(), region.clone(), indexes.clone());
-        let work = move |_: &dyn PausePoint| {
+        let bytes: usize = mutations.iter().map(|mutation| mutation.cells.bytes().len()).sum();
+        let is_large = bytes > LARGE_REQUEST_BYTES;
+        let lane = if is_large { LaneName::LargeWrite } else { LaneName::Write };
+        let work = move |pause: &dyn PausePoint| {
             let mut part = pb::RegionActionResult::default();
-            let (pending, early) = apply(&at, &target, indexes, mutations, &mut part);
+            let (pending, early) = apply(&at, &target, indexes, mutations, is_large.then_some(pause), &mut part);
             (part, pending, early)
         };
-        let (mut part, pending, early) = match on_lane(server, region, LaneName::Write, None, work).await {
+        let (mut part, pending, early) = match on_lane(server, region, lane, caller, work).await {
             Ok(applied) => applied,
             Err(exception) => {
                 result.result_or_exception.extend(these.into_iter().map(|index| failed(index, &exception)));

@@ -2,8 +2,9 @@
 
 use super::get::place_result;
 use super::{Answer, admission, find_region};
-use crate::blocking::{Promiser, is_large, large_on_lane, on_lane};
+use crate::blocking::{Caller, Promiser, is_large, large_on_lane, on_lane};
 use crate::errors::exception_of;
+use crate::large_writes::LargeWrite;
 use crate::nonces::{Begin, Running};
 use crate::server::RegionServer;
 use base::{EffortBudget, PausePoint, ReadMode};
@@ -13,7 +14,7 @@ use convert::from_proto::{self, Cells};
 use model::mutation::ConditionTest;
 use model::{Condition, Get, Mutation, MutationKind, Nonce};
 use proto::pb;
-use region::{Commit, Region, RegionError, Written};
+use region::{Applied, Commit, Region, RegionError, Written};
 use rpc::exception::Exception;
 use rpc::{Call, CallResult, Outcome, Reply};
 use scheduler::LaneName;
@@ -27,7 +28,7 @@ const PROCESSED: &[u8] = b"\x10\x01";
 
 pub(super) fn mutate(server: &Arc<RegionServer>, call: Call) -> Answer {
     if is_large(&call) {
-        return Ok(large_on_lane(server, call, LaneName::Write, mutate_at_once));
+        return Ok(large_on_lane(server, call, LaneName::LargeWrite, mutate_at_once));
     }
     mutate_at_once(server, &mut Promiser::new(&call))
 }
@@ -47,7 +48,9 @@ fn mutate_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> An
             error
         }
     })?;
-    let delay = admission(server, &region)?;
+    // A large write waits on its lane for what it needs.
+    let is_paced = promiser.pause.is_some() && condition.is_none() && !reads_files(&mutation);
+    let delay = if is_paced { None } else { admission(server, &region, call.size_bytes)? };
     server.counts.writes.fetch_add(1, Ordering::Relaxed);
     let has_codec = call.has_codec();
     let counts = matches!(mutation.kind, MutationKind::Increment | MutationKind::Append);
@@ -76,21 +79,21 @@ fn mutate_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> An
             }
         }
     }
-    let server = server.clone();
+    let (server, caller) = (server.clone(), Caller::of(call));
     Ok(Outcome::later(async move {
         if let Some(delay) = delay {
             tokio::time::sleep(delay).await;
         }
         match condition {
             Some(condition) => {
-                let (held, result) = check(&server, region, condition, vec![mutation], begun).await?;
+                let (held, result) = check(&server, region, &caller, condition, vec![mutation], begun).await?;
                 Ok(changed(held, result, has_codec))
             }
             None if counts => {
-                let cells = count(&server, region, mutation, begun).await?;
+                let cells = count(&server, region, &caller, mutation, begun).await?;
                 Ok(changed(None, Some(cells), has_codec))
             }
-            None => plain(&server, region, mutation).await,
+            None => plain(&server, region, &caller, mutation).await,
         }
     }))
 }
@@ -112,12 +115,14 @@ fn changed(held: impl Into<Option<bool>>, result: Option<CellBuffer>, has_codec:
 }
 
 fn put(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation, promiser: &mut Promiser<'_>) -> Answer {
-    let applied = region.apply(std::slice::from_ref(&mutation)).map_err(|error| exception_of(&server.judge(error)))?;
+    let applied = apply(server, &region, std::slice::from_ref(&mutation), promiser.pause);
+    let applied = applied.map_err(|error| exception_of(&server.judge(error)))?;
+    let caller = Caller::of(promiser.call);
     if let Some(wait_ms) = applied.wait_ms {
         let server = server.clone();
         return Ok(Outcome::later(async move {
             wait_for_clock(wait_ms).await;
-            plain(&server, region, mutation).await
+            plain(&server, region, &caller, mutation).await
         }));
     }
     server.consider_flush(&region);
@@ -129,6 +134,19 @@ fn put(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation, prom
 /// time.
 pub(crate) async fn wait_for_clock(wait_ms: u64) {
     tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+}
+
+/// Applies puts and deletes; on a lane they leave room for others.
+pub(super) fn apply(
+    server: &RegionServer,
+    region: &Region,
+    mutations: &[Mutation],
+    pause: Option<&dyn PausePoint>,
+) -> Result<Applied, RegionError> {
+    match pause {
+        Some(pause) => region.apply_at_pace(mutations, Some(&LargeWrite { server, region, pause })),
+        None => region.apply(mutations),
+    }
 }
 
 /// Answers `call` when `commit` is settled: made visible when the log has done what its durability asks. In a batch the log goes on at its
@@ -211,12 +229,12 @@ fn change_in_memory(
 }
 
 /// A put or delete, on the blocking pool: a delete of the newest version reads which one that is.
-async fn plain(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation) -> CallResult {
+async fn plain(server: &Arc<RegionServer>, region: Arc<Region>, caller: &Caller, mutation: Mutation) -> CallResult {
     let write = move |region: &Arc<Region>| {
         let (_, commit) = region.apply(std::slice::from_ref(&mutation))?.only(region)?;
         Ok(((), commit))
     };
-    written(server, &region, write).await?;
+    written(server, &region, caller, write).await?;
     Ok(processed())
 }
 
@@ -258,12 +276,13 @@ pub(crate) async fn settle(
 pub(crate) async fn written<T: Send + 'static>(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
+    caller: &Caller,
     write: impl Fn(&Arc<Region>) -> Result<(T, Commit), RegionError> + Send + Sync + 'static,
 ) -> Result<T, Exception> {
     let write = Arc::new(write);
     let (value, commit) = loop {
         let (target, write) = (region.clone(), write.clone());
-        match on_lane(server, region, LaneName::Write, None, move |_| write(&target)).await? {
+        match on_lane(server, region, LaneName::Write, caller, move |_| write(&target)).await? {
             Ok(outcome) => break outcome,
             Err(RegionError::AheadOfClock { wait_ms, .. }) => wait_for_clock(wait_ms).await,
             Err(error) => return Err(exception_of(&server.judge(error))),
@@ -295,6 +314,7 @@ pub(super) async fn begin_nonce(server: &RegionServer, nonce: Option<Nonce>) -> 
 pub(super) async fn count(
     server: &Arc<RegionServer>,
     region: Arc<Region>,
+    caller: &Caller,
     mutation: Mutation,
     begun: Option<Running>,
 ) -> Result<CellBuffer, Exception> {
@@ -302,7 +322,7 @@ pub(super) async fn count(
         Some(running) => Some(running),
         None => begin_nonce(server, mutation.nonce).await,
     };
-    let Some(running) = begun else { return reread(server, region, &mutation).await };
+    let Some(running) = begun else { return reread(server, region, caller, &mutation).await };
     let write = move |region: &Arc<Region>| {
         let Written { result, commit } = match mutation.kind {
             MutationKind::Increment => region.increment(&mutation)?,
@@ -310,12 +330,17 @@ pub(super) async fn count(
         };
         Ok((result, commit))
     };
-    let result = written(server, &region, write).await;
+    let result = written(server, &region, caller, write).await;
     running.end(result.is_ok());
     result
 }
 
-async fn reread(server: &Arc<RegionServer>, region: Arc<Region>, mutation: &Mutation) -> Result<CellBuffer, Exception> {
+async fn reread(
+    server: &Arc<RegionServer>,
+    region: Arc<Region>,
+    caller: &Caller,
+    mutation: &Mutation,
+) -> Result<CellBuffer, Exception> {
     let mut get = Get::new(mutation.row.clone());
     for cell in mutation.cells.iter() {
         let family = Bytes::copy_from_slice(cell.family());
@@ -330,7 +355,7 @@ async fn reread(server: &Arc<RegionServer>, region: Arc<Region>, mutation: &Muta
         target.get_within(&get, &mut out, ReadMode::MayRead(pause)).map_err(|error| exception_of(&at.judge(error)))?;
         Ok(out)
     };
-    on_lane(server, &region, LaneName::Read, None, read).await?
+    on_lane(server, &region, LaneName::Read, caller, read).await?
 }
 
 /// checkAndMutate of one or several mutations: whether the condition held, and the cells of increments and appends.
@@ -338,6 +363,7 @@ async fn reread(server: &Arc<RegionServer>, region: Arc<Region>, mutation: &Muta
 pub(super) async fn check(
     server: &Arc<RegionServer>,
     region: Arc<Region>,
+    caller: &Caller,
     condition: Condition,
     mutations: Vec<Mutation>,
     begun: Option<Running>,
@@ -352,7 +378,7 @@ pub(super) async fn check(
         let checked = region.check_and_mutate(&condition, &mutations, nonce)?;
         Ok(((checked.processed, checked.result), checked.commit))
     };
-    let result = written(server, &region, write).await;
+    let result = written(server, &region, caller, write).await;
     // Where the condition did not hold nothing was done: a repetition is to look for itself.
     running.end(matches!(result, Ok((true, _))));
     result

@@ -86,6 +86,28 @@ impl Log {
         }
     }
 
+    /// Waits until no more than `most_bytes` would be on their way to the disk with `len_bytes` more, or none are: for writers of much, so that
+    /// what others append meanwhile is not behind all of theirs. Returns at once when the log takes nothing now, and without a syncer thread;
+    /// and after `at_most`. Whether there is room.
+    pub fn wait_for_room(&self, len_bytes: u64, most_bytes: u64, at_most: Duration) -> bool {
+        // What waits may be this writer's own.
+        self.write_pending();
+        let mut state = self.state.lock();
+        let start_us = self.clock.monotonic_us();
+        loop {
+            let waiting_bytes = state.appended - self.safe(&state);
+            let is_idle = state.syncer == Syncer::Absent || !matches!(state.health, Health::Ok);
+            if waiting_bytes == 0 || waiting_bytes + len_bytes <= most_bytes || is_idle {
+                return true;
+            }
+            let waited_us = self.clock.monotonic_us().saturating_sub(start_us);
+            let Some(left) = at_most.checked_sub(Duration::from_micros(waited_us)) else { return false };
+            if state.wait_for(&self.progress, left) {
+                return false;
+            }
+        }
+    }
+
     /// Wakes the syncer if there is something for it to do.
     fn wake_for_work(&self) {
         let mut state = self.state.lock();
