@@ -130,14 +130,20 @@ struct Arguments {
 /// A sentence that says what is wrong and what to do.
 pub fn run(_config: &base::Config, arguments: &[String]) -> anyhow::Result<ExitCode> {
     let Some((command, rest)) = arguments.split_first() else {
-        println!("usage: basalt bench compare [OPTIONS], or basalt bench neighbours [OPTIONS]; --help explains them");
+        println!("usage: basalt bench compare|neighbours|overload|stall [OPTIONS]; --help explains them");
         return Ok(ExitCode::SUCCESS);
     };
     if command == "neighbours" {
         return crate::neighbours::run(rest);
     }
+    if command == "overload" {
+        return crate::strain::overload(rest);
+    }
+    if command == "stall" {
+        return crate::strain::stall(rest);
+    }
     if command != "compare" {
-        bail!("unknown benchmark {command}: there are compare and neighbours");
+        bail!("unknown benchmark {command}: there are compare, neighbours, overload and stall");
     }
     let words = std::iter::once("basalt bench compare").chain(rest.iter().map(String::as_str));
     let arguments = match Arguments::try_parse_from(words) {

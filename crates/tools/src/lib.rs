@@ -12,4 +12,5 @@ pub mod ltt;
 pub mod neighbours;
 pub mod pe;
 pub mod stats;
+mod strain;
 pub mod ycsb;

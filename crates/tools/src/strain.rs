@@ -1,0 +1,141 @@
+//! A server under strain: `basalt bench overload`, twice what it can do and then nothing, and `basalt bench stall`, the longest wait of a
+//! mixed load while it flushes and compacts, beside that of a bare probe.
+//!
+//! Always true:
+//!  1. Each run meets a fresh server.
+//!  2. A wait counts from when its operation was due.
+//!  3. A target that is missed is shown as missed.
+//!
+//! Must not know: how a server is made, but for what `compare` knows of starting one.
+
+mod overload;
+mod stall;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Parser;
+use client::{Connection, Put};
+use model::{FamilyDescriptor, TableDescriptor, TableName};
+
+use crate::compare::server::{Contender, Origin, Site};
+
+/// What both benchmarks are told.
+#[derive(clap::Args, Debug)]
+struct Common {
+    /// Memory budget of the server in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    memory: u64,
+    /// Basalt's program [default: this one]
+    #[arg(long, value_name = "FILE")]
+    basalt: Option<PathBuf>,
+    /// Where the server keeps its data meanwhile
+    #[arg(long, value_name = "DIR", default_value = "basalt-strain")]
+    out: PathBuf,
+    /// End with an error when the target is missed
+    #[arg(long)]
+    check: bool,
+}
+
+/// Measure how soon a server answers as before when an overload is over
+#[derive(Parser, Debug)]
+#[command(name = "basalt bench overload", disable_help_subcommand = true)]
+struct OverloadArguments {
+    #[command(flatten)]
+    common: Common,
+    /// Minutes at twice the capacity
+    #[arg(long, value_name = "MINUTES", default_value_t = 5.0)]
+    minutes: f64,
+}
+
+/// Measure the longest wait of a mixed load beside that of a probe which sleeps and syncs
+#[derive(Parser, Debug)]
+#[command(name = "basalt bench stall", disable_help_subcommand = true)]
+struct StallArguments {
+    #[command(flatten)]
+    common: Common,
+    /// Seconds of a run
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    seconds: u64,
+    /// Runs, of which the median counts
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    runs: usize,
+}
+
+/// Runs `basalt bench overload` with the arguments behind its name.
+///
+/// # Errors
+/// A sentence that says what is wrong and what to do.
+pub fn overload(rest: &[String]) -> anyhow::Result<ExitCode> {
+    let words = std::iter::once("basalt bench overload").chain(rest.iter().map(String::as_str));
+    match OverloadArguments::try_parse_from(words) {
+        Ok(arguments) => Ok(exit(overload::run(&arguments)?, arguments.common.check)),
+        Err(error) => usage(&error),
+    }
+}
+
+/// Runs `basalt bench stall` with the arguments behind its name.
+///
+/// # Errors
+/// A sentence that says what is wrong and what to do.
+pub fn stall(rest: &[String]) -> anyhow::Result<ExitCode> {
+    let words = std::iter::once("basalt bench stall").chain(rest.iter().map(String::as_str));
+    match StallArguments::try_parse_from(words) {
+        Ok(arguments) => Ok(exit(stall::run(&arguments)?, arguments.common.check)),
+        Err(error) => usage(&error),
+    }
+}
+
+fn usage(error: &clap::Error) -> anyhow::Result<ExitCode> {
+    error.print()?;
+    Ok(if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn exit(is_met: bool, check: bool) -> ExitCode {
+    if is_met || !check { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A fresh server that serves.
+async fn start(common: &Common, more: &[(&str, String)]) -> anyhow::Result<Site> {
+    let binary = match &common.basalt {
+        Some(file) => file.canonicalize().with_context(|| format!("no program {}", file.display()))?,
+        None => std::env::current_exe().context("where is this program?")?,
+    };
+    let contender = Contender {
+        name: "basalt".to_owned(),
+        origin: Origin::Basalt { binary },
+        settings: more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect::<BTreeMap<_, _>>(),
+        memory_bytes: common.memory << 20,
+        only_writes: false,
+    };
+    let mut site = Site::new(contender, common.out.clone(), 2)?;
+    site.spawn()?;
+    site.ready().await?;
+    Ok(site)
+}
+
+const FAMILY: &str = "f";
+
+fn key(number: u64) -> String {
+    format!("{number:012}")
+}
+
+/// Makes a table of one region with so many rows of `value_bytes` each.
+async fn fill(connection: &Connection, table: &str, rows: u64, value_bytes: usize) -> anyhow::Result<()> {
+    let name = TableName::parse(table)?;
+    let descriptor = TableDescriptor::new(name.clone(), [FamilyDescriptor::new(FAMILY)]);
+    connection.admin().create_table(&descriptor, &[]).await?;
+    let table = connection.table(&name);
+    for first in (0..rows).step_by(500) {
+        let put = |n| Put::new(key(n)).add(FAMILY, "q", vec![b'a'; value_bytes]).build();
+        table.mutate_all(&(first..(first + 500).min(rows)).map(put).collect::<Vec<_>>()).await?;
+    }
+    Ok(())
+}
+
+fn ms(duration: Duration) -> String {
+    format!("{:.1}", duration.as_secs_f64() * 1000.0)
+}
