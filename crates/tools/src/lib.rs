@@ -1,5 +1,6 @@
 //! HBase's load generators as native programs: PerformanceEvaluation ([`pe`]), LoadTestTool ([`ltt`]), YCSB ([`ycsb`]),
-//! a comparison of servers built on them ([`compare`]), and what one client waits for beside noisy ones ([`neighbours`]).
+//! a comparison of servers built on them ([`compare`]), what one client waits for beside noisy ones ([`neighbours`]),
+//! and a server under strain: overload, stalls.
 //!
 //! Always true: a tool writes what HBase's tool of that name writes, byte for byte where the other one reads it, and
 //! takes the same words on its command line. Must not know: how a server is made. Each works against anything that
