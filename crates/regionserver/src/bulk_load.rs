@@ -54,6 +54,20 @@ impl BulkLoadFiles {
     }
 }
 
+/// The directories of a list; `None`: nothing is set. What names no directory of this machine allows nothing.
+pub(crate) fn dirs(list: &str) -> Option<Vec<FilePath>> {
+    let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    (!names.is_empty() && names != ["any"]).then(|| names.into_iter().filter_map(local_path).collect())
+}
+
+/// Whether a file may be loaded from where it is; those inside the root directory always.
+pub(crate) fn is_allowed(place: &Place, dirs: Option<&[FilePath]>) -> bool {
+    match (place, dirs) {
+        (Place::Inside(_), _) | (_, None) => true,
+        (Place::Outside { path, .. }, Some(dirs)) => dirs.iter().any(|dir| below(path, dir).is_some()),
+    }
+}
+
 /// A Hadoop path as one relative to the disk's root.
 fn local_path(text: &str) -> Option<FilePath> {
     let path = match text.strip_prefix("file:") {
@@ -104,6 +118,17 @@ mod tests {
         for bad in ["", "a/b", "hdfs://host/a", "file:a", "/", "/..", "file://host/../..", "/a/\0"] {
             assert_eq!(place(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_list_of_directories_narrows_where_files_come_from() {
+        let allowed = |list: &str, file: &str| is_allowed(&files().place(file).expect("local"), dirs(list).as_deref());
+        for list in ["", " , ", "any", "/in, file:/other/"] {
+            assert!(allowed(list, "/in/a") && allowed(list, "/srv/basalt/staging/a"), "{list}");
+        }
+        assert!(!allowed("/in", "/inn/a") && !allowed("/in", "/in/../etc/a") && !allowed("/in", "/in"));
+        assert!(allowed("/in,/other", "file:///other/b/c"));
+        assert!(!allowed("hdfs://host/in", "/in/a"), "what is not understood allows nothing");
     }
 
     #[test]

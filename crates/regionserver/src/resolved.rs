@@ -1,7 +1,8 @@
 //! The settings that calls and chores look at, as values: resolved once, and swapped as a whole when the configuration is updated.
 
-use crate::settings;
+use crate::{bulk_load, settings};
 use base::{Config, TextSetting};
+use fs::FilePath;
 use std::time::Duration;
 use wal::settings::MAX_LOGS;
 
@@ -28,6 +29,8 @@ pub(crate) struct RegionServerSettings {
     pub mob_cleaner_period: Duration,
     /// How old such a file must be.
     pub mob_min_age_ms: i64,
+    /// Where files of bulk loads may be outside the root directory; `None`: anywhere.
+    pub bulk_load_dirs: Option<Vec<FilePath>>,
     /// Classes of coprocessors of every region.
     pub region_classes: Vec<String>,
     /// Classes of coprocessors of every region of the users' tables.
@@ -47,6 +50,7 @@ impl RegionServerSettings {
             max_logs: usize::try_from(config.get(&MAX_LOGS)).unwrap_or(usize::MAX),
             mob_cleaner_period: Duration::from_secs(config.get(&settings::MOB_CLEANER_PERIOD)),
             mob_min_age_ms: i64::try_from(config.get(&settings::MOB_MIN_AGE_TO_ARCHIVE_MS)).unwrap_or(i64::MAX),
+            bulk_load_dirs: config.text(settings::BULK_LOAD_DIRS.key).and_then(bulk_load::dirs),
             region_classes: classes(config, &settings::REGION_CLASSES),
             user_region_classes: classes(config, &settings::USER_REGION_CLASSES),
         }

@@ -235,6 +235,14 @@ pub const USER_REGION_CLASSES: TextSetting = TextSetting::any(
     "Endpoints that every region of a table outside the namespace hbase has, as hbase.coprocessor.region.classes.",
 );
 
+/// Where files to be loaded may be.
+pub const BULK_LOAD_DIRS: TextSetting = TextSetting::any(
+    "basalt.bulkload.allowed.dirs",
+    "any",
+    "Directories outside the root directory from which bulk loads may take files, separated by commas: a file elsewhere is refused. Names are \
+     compared as they are given; symbolic links are not followed first.",
+);
+
 /// Every row of this crate.
 pub const ALL: &[&dyn SettingRow] = &[
     &SCANNER_TIMEOUT_MS,
@@ -258,6 +266,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MOB_CLEANER_PERIOD,
     &MOB_MIN_AGE_TO_ARCHIVE_MS,
     &STOP_FLUSH_TIMEOUT_MS,
+    &BULK_LOAD_DIRS,
     &REGION_CLASSES,
     &USER_REGION_CLASSES,
 ];

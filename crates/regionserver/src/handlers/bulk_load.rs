@@ -1,8 +1,10 @@
 //! PrepareBulkLoad, BulkLoadHFile, CleanupBulkLoad. Follows: `RSRpcServices`, `SecureBulkLoadManager`.
 
 use super::{RegionService, blocking, find_region, required};
+use crate::bulk_load;
 use crate::errors::exception_of;
 use crate::server::RegionServer;
+use crate::settings;
 use fs::FilePath;
 use proto::pb;
 use region::{BulkLoad, BulkLoaded, LoadFile, Region, RegionError};
@@ -89,11 +91,19 @@ fn load_files(
     user: &str,
 ) -> Result<bool, Exception> {
     let files = &server.bulk_load_files;
+    let allowed_dirs = server.settings().bulk_load_dirs.clone();
     let mut load_files = Vec::with_capacity(request.family_path.len());
     for path in request.family_path {
         let place = files.place(&path.path).ok_or_else(|| {
             Exception::new(Kind::FileNotFound, format!("{} is not a path of this machine", path.path))
         })?;
+        if !bulk_load::is_allowed(&place, allowed_dirs.as_deref()) {
+            return Err(Exception::do_not_retry(format!(
+                "{} may not be loaded: it is in none of the directories that {} names",
+                path.path,
+                settings::BULK_LOAD_DIRS.key
+            )));
+        }
         load_files.push(LoadFile { family: path.family, name: path.path, place });
     }
     let staging = match &request.bulk_token {
