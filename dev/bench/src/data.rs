@@ -71,7 +71,8 @@ impl Engine {
     /// On `volume`, with a new log. Memstores may grow to 1 GiB before anyone wants a flush.
     pub fn new(volume: Arc<dyn Volume>, sync_mode: SyncMode) -> anyhow::Result<Engine> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        let server_name = ServerName::new("bench", 1, ENGINES.fetch_add(1, Ordering::Relaxed));
+        let engine = ENGINES.fetch_add(1, Ordering::Relaxed);
+        let server_name = ServerName::new("bench", 1, engine);
         let name = server_name.to_string();
         let log_dir = rootdir::server_wals_dir(&name);
         let options = wal::LogOptions { sync_mode, ..wal::LogOptions::default() };
@@ -89,7 +90,8 @@ impl Engine {
             volume,
             log,
             clock,
-            dice: Arc::new(Dice::seeded(7)),
+            // Another for each: files of engines that follow each other on a volume have names of their own.
+            dice: Arc::new(Dice::seeded(7 + engine)),
             cache: hfile::BlockCache::new(2 << 30),
             settings: Arc::new(RegionSettings::from_config(&config)),
             memory: MemoryMeter::new(),
