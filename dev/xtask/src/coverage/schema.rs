@@ -77,50 +77,43 @@ pub fn family_attributes(tree: &Tree) -> anyhow::Result<Surface> {
     })
 }
 
-/// Keys that some code reads.
+/// Keys that some code reads: those of typed rows and of text rows that are named by code which is not the table of rows.
 fn keys_read(tree: &Tree) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
-    // Typed rows, by the name of their constant, in their crate.
-    let mut rows: Vec<(&str, &str, &str)> = Vec::new();
     for source in &tree.sources {
         for (at, found) in source.plain.match_indices("const ") {
             let name = word_at(&source.plain, at + found.len());
             let rest = &source.plain[at..];
-            if !rest[found.len() + name.len()..].starts_with(": Setting<") {
+            let declared = &rest[found.len() + name.len()..];
+            if !declared.starts_with(": Setting<") && !declared.starts_with(": TextSetting") {
                 continue;
             }
             let end = rest.find(';').unwrap_or(rest.len());
-            if let Some(key) = literals_of(&source.text[at..at + end]).first() {
-                rows.push((source.crate_name(), name, key));
-            }
-        }
-    }
-    for source in &tree.sources {
-        for (at, found) in source.plain.match_indices("get(&") {
-            let path: String = source.plain[at + found.len()..].chars().take_while(|c| *c != ')').collect();
-            let parts: Vec<&str> = path.trim().split("::").collect();
-            let (name, first) = (parts[parts.len() - 1], parts[0]);
-            for (krate, row, key) in &rows {
-                let foreign = rows.iter().any(|(other, ..)| *other == first);
-                if *row == name && (*krate == first || (!foreign && *krate == source.crate_name())) {
-                    keys.insert((*key).to_owned());
-                }
-            }
-        }
-    }
-    // Text keys: said in the process's list, and in some other place that reads them.
-    for list in tree.of_crate("basalt").filter(|s| s.path.ends_with("/settings.rs")) {
-        let Some(start) = list.text.find("TEXT_KEYS") else { continue };
-        let end = list.text[start..].find("];").map_or(list.text.len(), |n| start + n);
-        let literals = literals_of(&list.text[start..end]);
-        for key in literals.iter().filter(|text| text.contains('.') && !text.contains(' ')) {
-            let elsewhere = |source: &super::Source| source.path != list.path && source.literals().contains(key);
-            if tree.sources.iter().any(elsewhere) {
-                keys.insert((*key).to_string());
+            let Some(key) = literals_of(&source.text[at..at + end]).first().copied() else { continue };
+            // The rows of the process name keys that clients read under their own constants, or none.
+            let elsewhere = |reader: &super::Source| reader.path != source.path && reader.literals().contains(&key);
+            if tree.sources.iter().any(|reader| reads(reader, source, name) || elsewhere(reader)) {
+                keys.insert(key.to_owned());
             }
         }
     }
     keys
+}
+
+/// Whether `reader` reads the row `name` that `declared` has: in the same file by `get(&NAME)`, elsewhere by naming it.
+fn reads(reader: &super::Source, declared: &super::Source, name: &str) -> bool {
+    if reader.path == declared.path {
+        return reader.plain.contains(&format!("get(&{name})")) || reader.plain.contains(&format!("text({name}.key)"));
+    }
+    if reader.crate_name() != declared.crate_name() && !reader.plain.contains(&format!("{}::", declared.crate_name())) {
+        return false;
+    }
+    reader.plain.match_indices(name).any(|(at, _)| {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let before = reader.plain[..at].chars().next_back();
+        let after = reader.plain[at + name.len()..].chars().next();
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    })
 }
 
 /// Keys of hbase-default.xml.
