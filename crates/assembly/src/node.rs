@@ -176,7 +176,7 @@ impl<S: Syncer> Node<S> {
             volume: parts.volume,
             clock: parts.clock,
             config: parts.config,
-            host: Arc::new(LocalHost::new(server.clone(), runner.clone())),
+            hosts: vec![Arc::new(LocalHost::new(server.clone(), runner.clone()))],
             observer: parts.observer,
             cluster_id: cluster_id.clone(),
             server_name: parts.master_name,

@@ -2,6 +2,7 @@
 //! `TransitRegionStateProcedure`.
 
 use crate::cluster::{RegionState, TableState};
+use crate::host::RegionHost;
 use crate::master::Master;
 use crate::{ErrorKind, HostError, MasterError, Result, meta};
 use model::{RegionInfo, TableDescriptor};
@@ -59,8 +60,10 @@ impl Master {
     /// As [`Master::unassign`].
     pub(crate) async fn reopen(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
         self.each(regions, |master, info| async move {
-            if !info.table.is_meta() {
-                master.host.close_region(info.encoded_name()).await?;
+            if !info.table.is_meta()
+                && let Ok(host) = master.host_of(info.encoded_name())
+            {
+                host.close_region(info.encoded_name()).await?;
             }
             master.assign_one(&info).await
         })
@@ -99,15 +102,18 @@ impl Master {
             tracing::error!(region = %info.name_string(), "the table has no descriptor: the region stays closed");
             return Ok(());
         };
-        self.note_state(info, RegionState::Opening);
+        let host = self.place(info)?;
+        let location = host.server_name();
         let slot = self.open_slots.acquire().await;
-        let opened = self.open_with_retries(info, &table).await;
+        let opened = self.open_with_retries(&*host, info, &table).await;
         // The write to hbase:meta waits for others of its kind, not for a slot.
         drop(slot);
         match opened? {
             Some(open_seq_id) => {
-                if !info.table.is_meta() {
-                    let row = meta::put_open_region(info, &self.host.server_name(), open_seq_id, self.stamp());
+                if info.table.is_meta() {
+                    self.servers.set_meta_location(location);
+                } else {
+                    let row = meta::put_open_region(info, &location, open_seq_id, self.stamp());
                     self.meta.write(vec![row]).await?;
                 }
                 let now = self.clock.now_ms();
@@ -123,10 +129,27 @@ impl Master {
         Ok(())
     }
 
-    async fn open_with_retries(&self, info: &RegionInfo, table: &Arc<TableDescriptor>) -> Result<Option<u64>> {
+    /// Chooses the server to open a region on, and notes it.
+    fn place(&self, info: &RegionInfo) -> std::result::Result<Arc<dyn RegionHost>, HostError> {
+        let now = self.clock.now_ms();
+        let mut cluster = self.cluster.write();
+        let last = cluster.region(info.encoded_name()).and_then(|node| node.location.clone());
+        let host = self.servers.choose(last.as_ref(), |server| cluster.regions_on(server))?;
+        cluster.change_region(info.encoded_name(), |node| {
+            (node.state, node.since, node.location) = (RegionState::Opening, now, Some(host.server_name()));
+        });
+        Ok(host)
+    }
+
+    async fn open_with_retries(
+        &self,
+        host: &dyn RegionHost,
+        info: &RegionInfo,
+        table: &Arc<TableDescriptor>,
+    ) -> Result<Option<u64>> {
         let mut wait = Duration::from_millis(20);
         for attempt in 1.. {
-            match self.host.open_region(info.clone(), Arc::clone(table)).await {
+            match host.open_region(info.clone(), Arc::clone(table)).await {
                 Ok(open_seq_id) => return Ok(Some(open_seq_id)),
                 Err(HostError::Stopping) => return Err(HostError::Stopping.into()),
                 Err(error) if attempt < OPEN_ATTEMPTS => {
@@ -146,11 +169,18 @@ impl Master {
     async fn unassign_one(&self, info: &RegionInfo) -> Result<()> {
         self.note_state(info, RegionState::Closing);
         let slot = self.open_slots.acquire().await;
-        let closed = self.host.close_region(info.encoded_name()).await;
+        let closed = match self.host_of(info.encoded_name()) {
+            Ok(host) => host.close_region(info.encoded_name()).await,
+            // On no server, or on one that is gone: it is closed.
+            Err(_) => Ok(()),
+        };
         drop(slot);
         closed?;
         self.meta.write(vec![meta::put_region(info, RegionState::Closed, self.stamp())]).await?;
-        self.note_state(info, RegionState::Closed);
+        let now = self.clock.now_ms();
+        self.cluster.write().change_region(info.encoded_name(), |node| {
+            (node.state, node.since, node.location) = (RegionState::Closed, now, None);
+        });
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 
 use base::TimestampMs;
 use bytes::Bytes;
-use model::{RegionInfo, TableDescriptor, TableName};
+use model::{RegionInfo, ServerName, TableDescriptor, TableName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ pub struct RegionNode {
     pub info: RegionInfo,
     /// Where it stands.
     pub state: RegionState,
+    /// The server that was asked last to open it, until it has closed it.
+    pub location: Option<ServerName>,
     /// Since when.
     pub since: TimestampMs,
     /// The sequence id that it last opened at; `None` before it was ever open.
@@ -35,7 +37,15 @@ pub struct RegionNode {
 impl RegionNode {
     /// A region that is known and not open.
     pub fn new(info: RegionInfo, state: RegionState, since: TimestampMs) -> RegionNode {
-        RegionNode { info, state, since, open_seq_id: None, daughters: Vec::new(), merge_parents: Vec::new() }
+        RegionNode {
+            info,
+            state,
+            location: None,
+            since,
+            open_seq_id: None,
+            daughters: Vec::new(),
+            merge_parents: Vec::new(),
+        }
     }
 
     /// Whether the region is one to serve: not a parent that was split or merged away.
@@ -72,6 +82,8 @@ pub struct Cluster {
     tables: BTreeMap<TableName, Table>,
     regions: BTreeMap<Arc<str>, RegionNode>,
     by_table: BTreeMap<TableName, BTreeSet<RegionKey>>,
+    /// Encoded names of the regions that are located on a server.
+    by_server: BTreeMap<ServerName, BTreeSet<Arc<str>>>,
     namespaces: BTreeMap<String, NamespaceConfiguration>,
 }
 
@@ -118,7 +130,9 @@ impl Cluster {
     pub fn remove_table(&mut self, table: &TableName) {
         self.tables.remove(table);
         for (_, _, encoded) in self.by_table.remove(table).unwrap_or_default() {
-            self.regions.remove(&encoded);
+            if let Some(node) = self.regions.remove(&encoded) {
+                self.take_off_server(&encoded, node.location.as_ref());
+            }
         }
     }
 
@@ -135,19 +149,51 @@ impl Cluster {
     /// Adds a region, or replaces what is known of it.
     pub fn put_region(&mut self, node: RegionNode) {
         self.by_table.entry(node.info.table.clone()).or_default().insert(key_of(&node.info));
-        self.regions.insert(Arc::clone(node.info.encoded_name()), node);
+        let name = Arc::clone(node.info.encoded_name());
+        let location = node.location.clone();
+        let before = self.regions.insert(Arc::clone(&name), node).and_then(|node| node.location);
+        self.relocate(&name, before, location);
     }
 
     /// Changes a region.
     pub fn change_region(&mut self, encoded_name: &str, change: impl FnOnce(&mut RegionNode)) {
-        if let Some(node) = self.regions.get_mut(encoded_name) {
-            change(node);
+        let Some(node) = self.regions.get_mut(encoded_name) else { return };
+        let before = node.location.clone();
+        change(node);
+        let (name, after) = (Arc::clone(node.info.encoded_name()), node.location.clone());
+        self.relocate(&name, before, after);
+    }
+
+    fn relocate(&mut self, name: &Arc<str>, before: Option<ServerName>, after: Option<ServerName>) {
+        if before == after {
+            return;
         }
+        self.take_off_server(name, before.as_ref());
+        if let Some(server) = after {
+            self.by_server.entry(server).or_default().insert(Arc::clone(name));
+        }
+    }
+
+    fn take_off_server(&mut self, name: &Arc<str>, server: Option<&ServerName>) {
+        let Some(server) = server else { return };
+        if let Some(regions) = self.by_server.get_mut(server) {
+            regions.remove(name);
+            if regions.is_empty() {
+                self.by_server.remove(server);
+            }
+        }
+    }
+
+    /// Number of the regions that are located on a server.
+    pub fn regions_on(&self, server: &ServerName) -> usize {
+        self.by_server.get(server).map_or(0, BTreeSet::len)
     }
 
     /// The region is gone.
     pub fn remove_region(&mut self, info: &RegionInfo) {
-        self.regions.remove(&**info.encoded_name());
+        if let Some(node) = self.regions.remove(&**info.encoded_name()) {
+            self.take_off_server(info.encoded_name(), node.location.as_ref());
+        }
         if let Some(regions) = self.by_table.get_mut(&info.table) {
             regions.remove(&key_of(info));
             if regions.is_empty() {

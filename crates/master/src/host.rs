@@ -22,7 +22,7 @@ pub struct Memory {
     pub max_bytes: u64,
 }
 
-/// A region server, as its master sees it.
+/// A region server, as its master sees it. The master knows it by [`RegionHost::server_name`].
 pub trait RegionHost: Send + Sync + 'static {
     /// Its name in this life.
     fn server_name(&self) -> ServerName;

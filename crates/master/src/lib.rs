@@ -28,6 +28,7 @@ mod meta_writer;
 mod metrics;
 mod procedure;
 mod resolved;
+mod servers;
 mod service;
 pub mod settings;
 mod switches;

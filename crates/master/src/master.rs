@@ -8,8 +8,9 @@ use crate::master_store::{self, StoreError};
 use crate::meta_writer::MetaWriter;
 use crate::procedure::{Journal, Procedures, Record};
 use crate::resolved::MasterSettings;
+use crate::servers::Servers;
 use crate::switches::{Switches, SwitchesError};
-use crate::{ErrorKind, MasterError, Result, meta, settings};
+use crate::{ErrorKind, HostError, MasterError, Result, meta, settings};
 use arc_swap::ArcSwap;
 use base::{Clock, Config, TimestampMs};
 use fs::Volume;
@@ -32,8 +33,8 @@ pub struct MasterEnv {
     pub clock: Arc<dyn Clock>,
     /// Settings.
     pub config: Config,
-    /// The region server.
-    pub host: Arc<dyn RegionHost>,
+    /// The region servers.
+    pub hosts: Vec<Arc<dyn RegionHost>>,
     /// Told of changes.
     pub observer: Arc<dyn Observer>,
     /// From [`rootdir::root::prepare`].
@@ -78,7 +79,7 @@ pub use crate::procedure::JournalError;
 pub struct Master {
     pub(crate) volume: Arc<dyn Volume>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) host: Arc<dyn RegionHost>,
+    pub(crate) servers: Arc<Servers>,
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) cluster: RwLock<Cluster>,
     pub(crate) meta: MetaWriter,
@@ -126,11 +127,12 @@ impl Master {
         let joined = off_worker(read).await;
         let (journal, records, switches, descriptors) =
             joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
+        let servers = Arc::new(Servers::new(env.hosts));
         let open_slots_count = env.config.get(&settings::OPEN_THREADS) as usize;
         let master = Arc::new(Master {
             volume: env.volume,
-            meta: MetaWriter::start(Arc::clone(&env.host)),
-            host: env.host,
+            meta: MetaWriter::start(Arc::clone(&servers)),
+            servers,
             observer: env.observer,
             cluster: RwLock::new(Cluster::default()),
             journal: Arc::new(journal),
@@ -188,7 +190,8 @@ impl Master {
     }
 
     async fn write_store(&self, servers: BTreeSet<String>) -> std::result::Result<(), StartError> {
-        let (volume, server, now) = (Arc::clone(&self.volume), self.host.server_name(), self.clock.now_ms());
+        let server = self.servers.meta_host().map_err(MasterError::from).map_err(catalog("hbase:meta"))?.server_name();
+        let (volume, now) = (Arc::clone(&self.volume), self.clock.now_ms());
         let written = off_worker(move || master_store::write(&*volume, &server, &servers, now)).await;
         Ok(written.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?)
     }
@@ -203,8 +206,10 @@ impl Master {
         let meta_table = TableName::meta();
         let described = descriptors.iter().find(|table| table.name == meta_table).cloned();
         let meta_descriptor = Arc::new(described.unwrap_or_else(TableDescriptor::meta));
-        let open_seq_id = self.host.open_region(RegionInfo::meta(), Arc::clone(&meta_descriptor)).await?;
-        let cells = self.host.scan(META_ENCODED_NAME, meta::whole_scan()).await?;
+        let host = self.servers.choose(None, |_| 0)?;
+        let open_seq_id = host.open_region(RegionInfo::meta(), Arc::clone(&meta_descriptor)).await?;
+        self.servers.set_meta_location(host.server_name());
+        let cells = host.scan(META_ENCODED_NAME, meta::whole_scan()).await?;
         let content = meta::parse_meta(&cells);
         let servers = meta::servers(&cells);
         drop(cells);
@@ -219,6 +224,7 @@ impl Master {
             cluster.put_table(meta_descriptor, TableState::Enabled);
             let mut node = RegionNode::new(RegionInfo::meta(), RegionState::Open, now);
             node.open_seq_id = Some(open_seq_id);
+            node.location = Some(host.server_name());
             cluster.put_region(node);
             let states: std::collections::HashMap<_, _> = content.tables.into_iter().collect();
             for table in descriptors.into_iter().filter(|table| table.name != meta_table) {
@@ -262,7 +268,7 @@ impl Master {
     /// the clock have gone back.
     pub(crate) async fn newest_hidden_stamp(&self, region: &str) -> Result<i64> {
         let all = model::Scan { raw: true, ..meta::whole_scan() };
-        let cells = self.host.scan(region, all).await?;
+        let cells = self.host_of(region)?.scan(region, all).await?;
         Ok(cells.iter_from(0).map(|cell| cell.timestamp()).max().unwrap_or(0))
     }
 
@@ -447,6 +453,19 @@ impl Master {
     }
 
     // ---- small things
+
+    /// The server that has the region, by the region's encoded name.
+    ///
+    /// # Errors
+    /// It is not open anywhere, or its server is not online.
+    pub(crate) fn host_of(&self, region: &str) -> std::result::Result<Arc<dyn RegionHost>, HostError> {
+        if region == META_ENCODED_NAME {
+            return self.servers.meta_host();
+        }
+        let location = self.cluster.read().region(region).and_then(|node| node.location.clone());
+        let location = location.ok_or_else(|| HostError::Failed(format!("region {region} is not open anywhere")))?;
+        self.servers.get(&location)
+    }
 
     /// The settings of now.
     pub(crate) fn settings(&self) -> arc_swap::Guard<Arc<MasterSettings>> {

@@ -1,7 +1,7 @@
 //! Writes to hbase:meta in groups: whatever is waiting when the last write is through goes with the next, so that ten
 //! thousand regions opening at once cost a few syncs of the log.
 
-use crate::host::RegionHost;
+use crate::servers::Servers;
 use crate::{HostError, MasterError, Result};
 use model::Mutation;
 use model::region_info::META_ENCODED_NAME;
@@ -22,8 +22,8 @@ pub struct MetaWriter {
 }
 
 impl MetaWriter {
-    /// Starts the writer; it ends when the last handle is dropped.
-    pub fn start(host: Arc<dyn RegionHost>) -> MetaWriter {
+    /// Starts the writer, which writes to the server that has hbase:meta; it ends when the last handle is dropped.
+    pub fn start(servers: Arc<Servers>) -> MetaWriter {
         let (queue, mut waiting) = mpsc::channel::<(Vec<Mutation>, oneshot::Sender<Answer>)>(QUEUE_LEN);
         tokio::spawn(async move {
             while let Some((mut mutations, answer)) = waiting.recv().await {
@@ -34,7 +34,10 @@ impl MetaWriter {
                     mutations.extend(more);
                     answers.push(answer);
                 }
-                let done = host.mutate(META_ENCODED_NAME, mutations).await;
+                let done = match servers.meta_host() {
+                    Ok(host) => host.mutate(META_ENCODED_NAME, mutations).await,
+                    Err(error) => Err(error),
+                };
                 for answer in answers {
                     // A caller that no longer waits does not need the answer.
                     let _gone = answer.send(done.clone());

@@ -6,11 +6,15 @@ use basalt_master::ErrorKind;
 use basalt_master::cluster::{RegionState, TableState};
 use base::{Clock, Config, Dice, SystemClock};
 use bytes::Bytes;
-use common::{Catalog, Machine, MachineVolume, bytes, caller, captured_catalog, start, table, table_name, untar};
+use common::{
+    Catalog, FakeHost, Machine, MachineVolume, bytes, caller, captured_catalog, start, start_with, table, table_name,
+    untar,
+};
 use fs::{CrashPolicy, FilePath, MemVolume, Volume};
 use model::TableDescriptor;
 use proto::{magic, pb};
 use rootdir::root::{Found, RootError};
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 #[test]
@@ -228,4 +232,36 @@ async fn a_small_flush_size_does_not_stop_the_first_start() {
     life.check();
     let told = life.master.create_table(table("t", &["f"]), &[], &caller()).await.expect_err("too small for clients");
     assert!(told.message.contains("is too small"), "{told}");
+}
+
+/// Each region is open where the master says, and is asked there.
+#[tokio::test]
+async fn regions_are_spread_over_the_servers_and_asked_where_they_are() {
+    let life = start_with(&MemVolume::new(), &Catalog::default(), Config::default(), 2).await.expect("a first start");
+    life.create("t", &["f"], &["b", "c", "d"]).await;
+    let on = |host: &FakeHost| {
+        let cluster = life.master.cluster();
+        let here = cluster.regions_of(&table_name("t")).filter(|node| node.location.as_ref() == Some(&host.server));
+        here.map(|node| node.info.encoded_name().to_string()).collect::<BTreeSet<_>>()
+    };
+    let open = |host: &FakeHost| {
+        let open = host.open.lock();
+        let here = open.iter().filter(|(_, (info, _))| info.table == table_name("t"));
+        here.map(|(name, _)| name.clone()).collect::<BTreeSet<_>>()
+    };
+    for host in &life.hosts {
+        assert_eq!(open(host), on(host), "{}", host.server);
+        // hbase:meta and hbase:namespace count, too.
+        assert_eq!(on(host).len(), 2, "{}", host.server);
+    }
+    let id = life.master.flush_table(&table_name("t"), Vec::new(), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("flushed");
+    for host in &life.hosts {
+        let flushed: BTreeSet<String> = host.flushed.lock().iter().cloned().collect();
+        assert_eq!(flushed, on(host), "{}", host.server);
+    }
+    life.disable("t").await;
+    for host in &life.hosts {
+        assert_eq!((open(host), on(host)), (BTreeSet::new(), BTreeSet::new()), "{}", host.server);
+    }
 }

@@ -6,8 +6,8 @@ use super::{Work, namespace_locks};
 use crate::cluster::NamespaceConfiguration;
 use crate::master::Master;
 use crate::{ErrorKind, MasterError, Result, meta};
-use model::TableName;
 use model::name::{DEFAULT_NAMESPACE, SYSTEM_NAMESPACE};
+use model::{Mutation, TableName};
 use std::sync::Arc;
 
 fn check_namespace_name(name: &str) -> Result<()> {
@@ -112,11 +112,17 @@ impl Master {
             .ok_or_else(|| MasterError::new(ErrorKind::Io, "hbase:namespace has no region"))
     }
 
+    /// Writes a row of hbase:namespace.
+    async fn write_namespace(&self, row: Mutation) -> Result<()> {
+        let region = self.namespace_region()?;
+        Ok(self.host_of(&region)?.mutate(&region, vec![row]).await?)
+    }
+
     pub(crate) async fn put_namespace_steps(&self, name: String, configuration: NamespaceConfiguration) -> Result<()> {
         let dir = rootdir::namespace_dir(&name);
         self.blocking(move |volume| Ok(volume.create_dir_all_durable(&dir)?)).await?;
         let row = meta::put_namespace(&name, &configuration, self.stamp());
-        self.host.mutate(&self.namespace_region()?, vec![row]).await?;
+        self.write_namespace(row).await?;
         self.cluster.write().put_namespace(name.clone(), configuration.clone());
         self.observer.namespace(&name, Some(&configuration));
         Ok(())
@@ -124,7 +130,7 @@ impl Master {
 
     pub(super) async fn delete_namespace_steps(&self, name: &str) -> Result<()> {
         let row = meta::delete_namespace(name, self.delete_stamp());
-        self.host.mutate(&self.namespace_region()?, vec![row]).await?;
+        self.write_namespace(row).await?;
         let dir = rootdir::namespace_dir(name);
         self.blocking(move |volume| {
             let entries = rootdir::list_if_exists(volume, &dir)?;
@@ -145,7 +151,7 @@ impl Master {
         let region = self.namespace_region()?;
         // Its rows are stamped apart from those of hbase:meta, and may be later.
         self.stamp_after(self.newest_hidden_stamp(&region).await? + 1);
-        let cells = self.host.scan(&region, meta::whole_scan()).await?;
+        let cells = self.host_of(&region)?.scan(&region, meta::whole_scan()).await?;
         let found = meta::parse_namespaces(&cells);
         {
             let mut cluster = self.cluster.write();

@@ -92,7 +92,7 @@ impl Master {
             }
             let split_row = match split_row {
                 Some(row) if !row.is_empty() => row,
-                _ => self.host.split_point(info.encoded_name()).await?.ok_or_else(|| {
+                _ => self.host_of(info.encoded_name())?.split_point(info.encoded_name()).await?.ok_or_else(|| {
                     MasterError::do_not_retry(
                         "Region not splittable because bestSplitPoint = null, maybe table is too small for auto split. For force split, try specifying split row",
                     )
@@ -190,7 +190,7 @@ impl Master {
             let mut cluster = self.cluster.write();
             cluster.change_region(parent.encoded_name(), |node| {
                 (node.info.offline, node.info.split) = (true, true);
-                (node.state, node.since) = (RegionState::Split, now);
+                (node.state, node.since, node.location) = (RegionState::Split, now, None);
                 node.daughters = daughters.to_vec();
             });
             for daughter in daughters {
@@ -205,7 +205,8 @@ impl Master {
         self.take_out(std::slice::from_ref(parent), RegionState::Splitting).await?;
         // What an earlier attempt left.
         self.remove_region_dirs(daughters).await?;
-        Ok(self.host.split_region_files(parent, table, daughters.clone()).await?)
+        let host = self.host_of(parent.encoded_name())?;
+        Ok(host.split_region_files(parent, table, daughters.clone()).await?)
     }
 
     /// Closes regions that are to be replaced. They were open: after a crash one may not be, and what waits for it in the logs is in no file
@@ -218,7 +219,7 @@ impl Master {
             self.set_region_state(info, state);
         }
         for info in regions {
-            self.host.close_region(info.encoded_name()).await?;
+            self.host_of(info.encoded_name())?.close_region(info.encoded_name()).await?;
         }
         Ok(())
     }
@@ -395,7 +396,9 @@ impl Master {
             open.map(|node| Arc::clone(node.info.encoded_name())).collect()
         };
         for region in regions {
-            match self.host.flush_region(&region, families.to_vec()).await {
+            // One that closed since was flushed by that.
+            let Ok(host) = self.host_of(&region) else { continue };
+            match host.flush_region(&region, families.to_vec()).await {
                 // A region that closed meanwhile was flushed by that.
                 Err(HostError::Refused(_)) | Ok(()) => {}
                 Err(error) => return Err(error.into()),

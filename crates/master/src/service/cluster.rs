@@ -2,6 +2,7 @@
 //! `HRegionServer#buildServerLoad`.
 
 use super::{HBASE_VERSION, MasterHandler};
+use crate::RegionHost;
 use crate::cluster::RegionState;
 use convert::to_proto;
 use proto::pb;
@@ -132,13 +133,14 @@ impl MasterHandler {
             status.master = Some(to_proto::server_name(master.server_name()));
         }
         if wants(Wanted::LiveServers) || wants(Wanted::Tasks) {
-            status.live_servers = vec![pb::LiveServerInfo {
-                server: to_proto::server_name(&master.host.server_name()),
-                server_load: self.server_load(),
-            }];
+            let live = master.servers.all().into_iter().map(|host| pb::LiveServerInfo {
+                server: to_proto::server_name(&host.server_name()),
+                server_load: self.server_load(&*host),
+            });
+            status.live_servers = live.collect();
         }
         if wants(Wanted::ServersName) {
-            status.servers_name = vec![to_proto::server_name(&master.host.server_name())];
+            status.servers_name = master.servers.names().iter().map(to_proto::server_name).collect();
         }
         if wants(Wanted::BalancerOn) {
             status.balancer_on = Some(master.switches.balancer());
@@ -187,12 +189,13 @@ impl MasterHandler {
         status
     }
 
-    fn server_load(&self) -> pb::ServerLoad {
+    fn server_load(&self, host: &dyn RegionHost) -> pb::ServerLoad {
         let master = &self.master;
-        let loads = master.host.region_loads();
+        let loads = host.region_loads();
         let total = loads.iter().map(|load| load.read_requests + load.write_requests).sum();
-        let per_second = self.rate.lock().update(master.clock.monotonic_us(), total);
-        let memory = master.host.memory();
+        let per_second =
+            self.rates.lock().entry(host.server_name()).or_default().update(master.clock.monotonic_us(), total);
+        let memory = host.memory();
         let ms = |time: base::TimestampMs| Some(u64::try_from(time.0).unwrap_or(0));
         pb::ServerLoad {
             number_of_requests: Some(per_second),

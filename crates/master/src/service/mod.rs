@@ -16,7 +16,7 @@ use crate::procedure::Caller;
 use crate::{ErrorKind, MasterError, Result};
 use bytes::Bytes;
 use convert::from_proto;
-use model::{Nonce, RegionInfo, TableName};
+use model::{Nonce, RegionInfo, ServerName, TableName};
 use parking_lot::Mutex;
 use proto::Message;
 use proto::methods::{Method, Service};
@@ -38,7 +38,7 @@ pub struct MasterHandler {
     master: Arc<Master>,
     /// Flushes that were asked for in the old way (`flush-table-proc`), by table.
     old_flushes: Arc<Mutex<HashMap<String, u64>>>,
-    rate: Mutex<cluster::RequestRate>,
+    rates: Mutex<HashMap<ServerName, cluster::RequestRate>>,
 }
 
 /// Who asks.
@@ -77,7 +77,7 @@ fn own(bytes: &Bytes) -> Bytes {
 impl MasterHandler {
     /// The services of `master`.
     pub fn new(master: Arc<Master>) -> MasterHandler {
-        MasterHandler { master, old_flushes: Arc::default(), rate: Mutex::default() }
+        MasterHandler { master, old_flushes: Arc::default(), rates: Mutex::default() }
     }
 
     fn may_ask_before_start(&self, method: Method) -> bool {

@@ -100,7 +100,7 @@ fn oldest_major_compaction(
     handler: &Handler,
     wanted: impl Fn(&RegionLoad) -> bool,
 ) -> pb::MajorCompactionTimestampResponse {
-    let loads = handler.master.host.region_loads();
+    let loads: Vec<RegionLoad> = handler.master.servers.all().iter().flat_map(|host| host.region_loads()).collect();
     let oldest = loads.iter().filter(|load| wanted(load)).map(|load| load.last_major_compaction_ms).min();
     let compaction_timestamp = i64::try_from(oldest.unwrap_or(0)).unwrap_or(i64::MAX);
     pb::MajorCompactionTimestampResponse { compaction_timestamp }

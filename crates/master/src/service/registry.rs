@@ -14,8 +14,8 @@ fn own_name(handler: &Handler) -> pb::ServerName {
     to_proto::server_name(handler.master.server_name())
 }
 
-fn region_server(handler: &Handler) -> pb::ServerName {
-    to_proto::server_name(&handler.master.host.server_name())
+fn region_servers(handler: &Handler) -> Vec<pb::ServerName> {
+    handler.master.servers.names().iter().map(to_proto::server_name).collect()
 }
 
 pub(super) fn cluster_id(handler: &Handler, _: &Call, _: pb::GetClusterIdRequest) -> Answer<pb::GetClusterIdResponse> {
@@ -42,7 +42,7 @@ pub(super) fn meta_locations(
 ) -> Answer<pb::GetMetaRegionLocationsResponse> {
     let location = pb::RegionLocation {
         region_info: to_proto::region_info(&RegionInfo::meta()),
-        server_name: Some(region_server(handler)),
+        server_name: handler.master.servers.meta_location().as_ref().map(to_proto::server_name),
         seq_num: 0,
     };
     Ok(pb::GetMetaRegionLocationsResponse { meta_locations: vec![location] }.into())
@@ -53,7 +53,7 @@ pub(super) fn bootstrap_nodes(
     _: &Call,
     _: pb::GetBootstrapNodesRequest,
 ) -> Answer<pb::GetBootstrapNodesResponse> {
-    Ok(pb::GetBootstrapNodesResponse { server_name: vec![region_server(handler)] }.into())
+    Ok(pb::GetBootstrapNodesResponse { server_name: region_servers(handler) }.into())
 }
 
 pub(super) fn all_bootstrap_nodes(
@@ -61,5 +61,5 @@ pub(super) fn all_bootstrap_nodes(
     _: &Call,
     _: pb::GetAllBootstrapNodesRequest,
 ) -> Answer<pb::GetAllBootstrapNodesResponse> {
-    Ok(pb::GetAllBootstrapNodesResponse { node: vec![region_server(handler)] }.into())
+    Ok(pb::GetAllBootstrapNodesResponse { node: region_servers(handler) }.into())
 }

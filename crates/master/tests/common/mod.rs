@@ -374,7 +374,10 @@ impl Observer for Notes {
 /// One life of a server.
 pub struct Life {
     pub master: Arc<Master>,
+    /// The first region server, the only one in most tests.
     pub host: Arc<FakeHost>,
+    /// All of them.
+    pub hosts: Vec<Arc<FakeHost>>,
     pub machine: Arc<Machine>,
     pub memory: MemVolume,
     pub catalog: Catalog,
@@ -389,11 +392,21 @@ pub const LENIENT: &str = "test.lenient";
 pub const SYNC_MS: &str = "test.sync.ms";
 
 pub async fn start(memory: &MemVolume, catalog: &Catalog, config: Config) -> Result<Life, StartError> {
+    start_with(memory, catalog, config, 1).await
+}
+
+/// With so many region servers.
+pub async fn start_with(
+    memory: &MemVolume,
+    catalog: &Catalog,
+    config: Config,
+    servers: u16,
+) -> Result<Life, StartError> {
     let machine = Machine::new(EVER);
     let volume = Arc::new(MachineVolume { memory: memory.clone(), machine: Arc::clone(&machine) });
     let clock = Arc::new(ManualClock::new(1_795_220_000_000));
     let cluster_id = rootdir::root::prepare(&*volume, &Dice::seeded(5)).expect("a root directory");
-    let host = Arc::new(FakeHost {
+    let host = |number: u16| FakeHost {
         machine: Arc::clone(&machine),
         volume: Arc::clone(&volume),
         catalog: Arc::clone(catalog),
@@ -402,23 +415,33 @@ pub async fn start(memory: &MemVolume, catalog: &Catalog, config: Config) -> Res
         broken: Mutex::default(),
         flushed: Mutex::default(),
         log_entries: AtomicI64::new(0),
-        server: ServerName::new("localhost", 16020, 1_795_220_000_001),
+        server: ServerName::new("localhost", 16020 + number, 1_795_220_000_001),
         lenient: config.is_set(LENIENT),
         sync_ms: AtomicU64::new(config.text(SYNC_MS).map_or(0, |text| text.parse().expect("a number"))),
-    });
+    };
+    let hosts: Vec<Arc<FakeHost>> = (0..servers).map(|number| Arc::new(host(number))).collect();
     let notes = Arc::new(Notes::default());
     let env = MasterEnv {
         volume,
         clock: clock.clone(),
+        hosts: hosts.iter().map(|host| host.clone() as Arc<dyn RegionHost>).collect(),
         config,
-        host: host.clone(),
         observer: notes.clone(),
         cluster_id,
         server_name: ServerName::new("localhost", 16000, 1_795_220_000_000),
         info_port: Some(16010),
     };
     let master = Master::start(env).await?;
-    Ok(Life { master, host, machine, memory: memory.clone(), catalog: Arc::clone(catalog), notes, clock })
+    Ok(Life {
+        master,
+        host: hosts[0].clone(),
+        hosts,
+        machine,
+        memory: memory.clone(),
+        catalog: Arc::clone(catalog),
+        notes,
+        clock,
+    })
 }
 
 pub async fn fresh() -> Life {
