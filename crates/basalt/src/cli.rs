@@ -13,6 +13,9 @@ pub struct Arguments {
     /// One setting, over what hbase-site.xml says
     #[arg(short = 'D', value_name = "KEY=VALUE", global = true)]
     pub define: Vec<String>,
+    /// A file for the server to write when it serves: its process id and ports, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub ready_file: Option<PathBuf>,
     /// What to do
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -60,7 +60,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 config.check(&settings::rows())?;
                 Ok(config)
             };
-            standalone::run(config, Arc::new(move || read().map_err(|error| sentence(&error))))?;
+            let read = Arc::new(move || read().map_err(|error| sentence(&error)));
+            standalone::run(config, read, arguments.ready_file.as_deref())?;
         }
     }
     Ok(ExitCode::SUCCESS)

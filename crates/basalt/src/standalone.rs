@@ -44,7 +44,7 @@ enum End {
 ///
 /// # Errors
 /// A sentence saying why it could not start, or that it had to stop.
-pub fn run(config: Config, read_config: ReadConfig) -> Result<()> {
+pub fn run(config: Config, read_config: ReadConfig, ready_file: Option<&Path>) -> Result<()> {
     log_to_stderr();
     let unknown_keys = config.check(&settings::rows())?;
     if !unknown_keys.is_empty() {
@@ -78,7 +78,7 @@ pub fn run(config: Config, read_config: ReadConfig) -> Result<()> {
         let signals = signals()?;
         let serves = AtomicBool::new(false);
         tokio::select! {
-            result = serve(config, read_config, budget_bytes, root, volume, signals.clone(), &serves) => result,
+            result = serve(config, read_config, budget_bytes, root, volume, (signals.clone(), &serves), ready_file) => result,
             signal = stopped_early(signals, &serves) => {
                 tracing::info!("stopped by {signal} while starting; the next start begins anew with all that is there");
                 Ok(())
@@ -143,13 +143,16 @@ async fn serve(
     budget_bytes: u64,
     root: PathBuf,
     volume: Arc<LocalVolume>,
-    mut signals: watch::Receiver<Option<&'static str>>,
-    serves: &AtomicBool,
+    (mut signals, serves): (watch::Receiver<Option<&'static str>>, &AtomicBool),
+    ready_file: Option<&Path>,
 ) -> Result<()> {
     let (ends, mut ended) = mpsc::unbounded_channel::<End>();
     let serving = start(&config, read_config, budget_bytes, volume, &ends).await?;
     serves.store(true, Ordering::SeqCst);
     announce(&root, &serving.ports);
+    if let Some(file) = ready_file {
+        write_ready_file(file, &serving.ports).with_context(|| format!("cannot write {}", file.display()))?;
+    }
     let end = tokio::select! {
         end = ended.recv() => end.unwrap_or_else(|| End::Fatal("every part of the server is gone".into())),
         signal = signals.wait_for(Option::is_some) => {
@@ -309,6 +312,23 @@ fn announce(root: &Path, ports: &Ports) {
     let (host, zk_port) = (&ports.server_name.host, ports.zk_port);
     println!("  connect    hbase.zookeeper.quorum={host}  hbase.zookeeper.property.clientPort={zk_port}");
     println!("  stop       Ctrl-C, or kill {}", std::process::id());
+}
+
+/// Says for programs that the server serves, and where. The file gets its name when it is whole.
+#[allow(clippy::disallowed_methods, reason = "no file of the volume: a path of the command line")]
+fn write_ready_file(file: &Path, ports: &Ports) -> std::io::Result<()> {
+    let region_port = ports.region_port.local_addr().port();
+    let info_port = ports.info_port().map_or("null".to_owned(), |port| port.to_string());
+    let json = format!(
+        "{{\"pid\": {}, \"zookeeper_port\": {}, \"master_port\": {}, \"region_port\": {region_port}, \"info_port\": {info_port}}}\n",
+        std::process::id(),
+        ports.zk_port,
+        ports.master_port.local_addr().port(),
+    );
+    let mut temporary = file.as_os_str().to_owned();
+    temporary.push(".tmp");
+    std::fs::write(&temporary, json)?;
+    std::fs::rename(&temporary, file)
 }
 
 /// The first signal to stop, as soon as it comes.

@@ -8,11 +8,13 @@ use model::{FamilyDescriptor, TableDescriptor, TableName};
 use proto::methods::Method;
 use proto::pb;
 use rpc::client::{Client, ClientOptions};
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use testkit::ReadyFile;
+
+/// Longest time that a start may take.
+const START_LIMIT: Duration = Duration::from_secs(90);
 
 /// A running server; killed when dropped.
 pub struct Server {
@@ -39,25 +41,16 @@ impl Server {
         ] {
             command.args(["-D", define]);
         }
-        command.env_remove("HBASE_CONF_DIR").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
-        let mut child = command.spawn().with_context(|| format!("cannot start {}", binary.display()))?;
-        let stdout = child.stdout.take();
+        let ready = ReadyFile::new(scratch.path().join("ready.json"));
+        ready.pass_to(&mut command);
+        command.env_remove("HBASE_CONF_DIR").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let child = command.spawn().with_context(|| format!("cannot start {}", binary.display()))?;
         let mut server = Server { child, region_port: 0, master_port: 0, _scratch: scratch };
-        let mut lines = BufReader::new(stdout.context("its output")?).lines();
-        let listening = loop {
-            let Some(line) = lines.next() else {
-                let said = std::fs::read_to_string(server._scratch.path().join("stderr.log")).unwrap_or_default();
-                bail!("{} ended before it was ready: {said}", binary.display());
-            };
-            let line = line?;
-            if line.contains("listening") {
-                break line;
-            }
-        };
-        // The rest of what it says must not fill the pipe.
-        std::thread::spawn(move || lines.for_each(drop));
-        server.region_port = port(&listening, "region server")?;
-        server.master_port = port(&listening, "master")?;
+        let serving = ready.wait(&mut server.child, START_LIMIT).with_context(|| {
+            let said = std::fs::read_to_string(server._scratch.path().join("stderr.log")).unwrap_or_default();
+            format!("{} does not serve: {said}", binary.display())
+        })?;
+        (server.region_port, server.master_port) = (serving.region_port, serving.master_port);
         Ok(server)
     }
 
@@ -69,8 +62,7 @@ impl Server {
     /// A connection to `service`.
     pub async fn connect(&self, service: &str) -> anyhow::Result<Client> {
         let port = if service == "MasterService" { self.master_port } else { self.region_port };
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
-        Ok(Client::connect(address, service, ClientOptions::default()).await?)
+        Ok(Client::connect(testkit::local(port), service, ClientOptions::default()).await?)
     }
 
     /// Makes a table of one region; returns the region's name.
@@ -121,13 +113,6 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// The number after `what` in the line about ports.
-fn port(listening: &str, what: &str) -> anyhow::Result<u16> {
-    let rest = listening.split_once(what).map_or("", |(_, rest)| rest).trim_start();
-    let digits = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
-    digits.parse().with_context(|| format!("no port of the {what} in {listening:?}"))
 }
 
 /// A region by its name.

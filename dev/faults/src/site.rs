@@ -1,14 +1,12 @@
 //! The server under test: the release binary, started again and again on one directory, perhaps under limits.
 
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal};
+use testkit::ReadyFile;
 
 use crate::remote::Address;
 
@@ -44,6 +42,7 @@ pub struct Server {
     pid: Option<Pid>,
     /// What it said on standard error so far.
     pub log: PathBuf,
+    ready: ReadyFile,
     /// From the start until it said that it serves.
     pub start_took: Duration,
 }
@@ -75,7 +74,7 @@ impl Site {
         self.defines.push(format!("{key}={value}"));
     }
 
-    fn command(&mut self) -> anyhow::Result<(Command, PathBuf)> {
+    fn command(&mut self) -> anyhow::Result<(Command, PathBuf, ReadyFile)> {
         self.starts += 1;
         let mut before = String::new();
         if let Some(limit) = self.descriptors {
@@ -102,14 +101,16 @@ impl Site {
         for define in &self.defines {
             command.arg("-D").arg(define);
         }
+        let ready = ReadyFile::new(self.dir.join("ready.json"));
+        ready.pass_to(&mut command);
         let log = self.dir.join(format!("stderr-{}.log", self.starts));
         command
             .env_remove("HBASE_CONF_DIR")
             .env("BASALT_LOG", "warn,basalt=info,basalt_regionserver=info")
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
+            .stdout(Stdio::null())
             .stderr(std::fs::File::create(&log)?);
-        Ok((command, log))
+        Ok((command, log, ready))
     }
 
     /// Starts it and waits until it says that it serves.
@@ -120,36 +121,16 @@ impl Site {
     pub fn start_within(&mut self, limit: Duration) -> anyhow::Result<Server> {
         let started = Instant::now();
         let mut server = self.spawn()?;
-        let stdout = server.child.stdout.take().context("no output")?;
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        let mut announcement = Vec::new();
-        while announcement.len() < 5 {
-            match lines.recv_timeout(limit.saturating_sub(started.elapsed())) {
-                Ok(line) => announcement.push(line),
-                Err(_) if server.is_alive() => bail!("not ready after {} s; {}", limit.as_secs(), server.last_words()),
-                Err(_) => bail!("it ended before it was ready: {}", server.last_words()),
-            }
-        }
-        let port = |after: &str| -> anyhow::Result<u16> {
-            let line = announcement.iter().find(|line| line.contains("listening")).context("no line about ports")?;
-            let rest = line.split_once(after).context("a port is missing")?.1.trim_start();
-            let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-            Ok(digits.parse()?)
+        let serving = match server.ready.wait(&mut server.child, limit) {
+            Ok(serving) => serving,
+            Err(why) => bail!("{why:#}; {}", server.last_words()),
         };
-        let pid = announcement.iter().find_map(|line| line.rsplit_once("kill ")?.1.trim().parse::<i32>().ok());
-        server.pid = pid.and_then(Pid::from_raw);
-        self.master.set(SocketAddr::from(([127, 0, 0, 1], port("master")?)));
-        self.region.set(SocketAddr::from(([127, 0, 0, 1], port("region server")?)));
-        self.coordination.set(SocketAddr::from(([127, 0, 0, 1], port("ZooKeeper")?)));
-        if let Ok(port) = port("status pages") {
-            self.page.set(SocketAddr::from(([127, 0, 0, 1], port)));
+        server.pid = i32::try_from(serving.pid).ok().and_then(Pid::from_raw);
+        self.master.set(testkit::local(serving.master_port));
+        self.region.set(testkit::local(serving.region_port));
+        self.coordination.set(testkit::local(serving.zookeeper_port));
+        if let Some(port) = serving.info_port {
+            self.page.set(testkit::local(port));
         }
         server.start_took = started.elapsed();
         Ok(server)
@@ -157,9 +138,9 @@ impl Site {
 
     /// Starts it without waiting for anything.
     pub fn spawn(&mut self) -> anyhow::Result<Server> {
-        let (mut command, log) = self.command()?;
+        let (mut command, log, ready) = self.command()?;
         let child = command.spawn().with_context(|| format!("cannot start {}", self.binary.display()))?;
-        Ok(Server { child, pid: None, log, start_took: Duration::ZERO })
+        Ok(Server { child, pid: None, log, ready, start_took: Duration::ZERO })
     }
 
     /// Everything that servers here have said, start after start.

@@ -1,13 +1,12 @@
 //! A server to test against, on ports of its own: the release binary, or the real HBase to check the tests with.
 
-use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
+use testkit::ReadyFile;
 
 use crate::{run, toolchain};
 
@@ -52,7 +51,10 @@ pub struct Site {
 /// A running server; killed when dropped.
 pub struct Server {
     child: Option<Child>,
-    lines: Receiver<String>,
+    /// What it said.
+    log: PathBuf,
+    /// Where it says that it serves; the real HBase's script waits for that itself.
+    ready: Option<ReadyFile>,
     hbase: Option<(PathBuf, u32)>,
     /// From start until it said it serves.
     pub start_took: Duration,
@@ -135,31 +137,28 @@ impl Site {
         for key in ["hbase.master.info.port", "hbase.regionserver.info.port"] {
             command.arg("-D").arg(format!("{key}=-1"));
         }
-        let log = std::fs::File::create(self.dir.join(format!("stderr-{}.log", self.starts)))?;
+        let ready = ReadyFile::new(self.dir.join("ready.json"));
+        ready.pass_to(&mut command);
+        // Both streams are kept in one file.
+        let log = std::fs::File::create(self.log())?;
         let started = Instant::now();
-        let mut child = command
+        let child = command
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdout(log.try_clone()?)
+            .stderr(log)
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))?;
-        // both streams are kept in one file, and searched for the line that says the server serves
-        let (sender, lines) = channel();
-        let streams: [Option<Box<dyn std::io::Read + Send>>; 2] = [
-            child.stdout.take().map(|s| Box::new(s) as Box<dyn std::io::Read + Send>),
-            child.stderr.take().map(|s| Box::new(s) as Box<dyn std::io::Read + Send>),
-        ];
-        for stream in streams.into_iter().flatten() {
-            let sender = sender.clone();
-            let mut log = log.try_clone()?;
-            std::thread::spawn(move || {
-                for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                    writeln!(log, "{line}").ok();
-                    sender.send(line).ok();
-                }
-            });
-        }
-        Ok(Server { child: Some(child), lines, hbase: None, start_took: started.elapsed() })
+        Ok(Server {
+            child: Some(child),
+            log: self.log(),
+            ready: Some(ready),
+            hbase: None,
+            start_took: started.elapsed(),
+        })
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.join(format!("stderr-{}.log", self.starts))
     }
 
     fn start_hbase(&mut self) -> anyhow::Result<Server> {
@@ -189,9 +188,8 @@ impl Site {
             .stdout(Stdio::null());
         run::must("start-hbase.sh", &mut start)?;
         let pid = std::fs::read_to_string(&pid_file)?.trim().parse().context("no process id in hbase.pid")?;
-        let (sender, lines) = channel();
-        sender.send("ready".to_owned()).ok();
-        Ok(Server { child: None, lines, hbase: Some((pid_file, pid)), start_took: started.elapsed() })
+        let start_took = started.elapsed();
+        Ok(Server { child: None, log: self.log(), ready: None, hbase: Some((pid_file, pid)), start_took })
     }
 
     /// Lines in the server's logs that no run should contain.
@@ -217,20 +215,14 @@ impl Server {
     /// Waits for the line with "ready".
     pub fn wait_ready(&mut self, limit: Duration) -> anyhow::Result<()> {
         let start = Instant::now();
-        let mut said = Vec::new();
-        loop {
-            match self.lines.recv_timeout(limit.saturating_sub(start.elapsed())) {
-                Ok(line) if line.contains("ready") => {
-                    self.start_took += start.elapsed();
-                    return Ok(());
-                }
-                Ok(line) => said.push(line),
-                Err(RecvTimeoutError::Timeout) => {
-                    bail!("not ready after {} s; it said: {}", limit.as_secs(), said.join(" / "))
-                }
-                Err(RecvTimeoutError::Disconnected) => bail!("the server ended at once; it said: {}", said.join(" / ")),
-            }
+        if let (Some(ready), Some(child)) = (&self.ready, &mut self.child) {
+            ready.wait(child, limit).with_context(|| {
+                let said = std::fs::read_to_string(&self.log).unwrap_or_default();
+                format!("the server said: {}", said.lines().collect::<Vec<_>>().join(" / "))
+            })?;
         }
+        self.start_took += start.elapsed();
+        Ok(())
     }
 
     fn pid(&self) -> u32 {

@@ -11,6 +11,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use testkit::ReadyFile;
 
 /// A directory of its own for one test, removed at the end.
 pub struct Scratch(pub PathBuf);
@@ -80,6 +82,10 @@ impl Server {
 
     /// The same with a command made by [`command`].
     pub fn run(mut command: Command) -> Server {
+        static STARTS: AtomicU32 = AtomicU32::new(0);
+        let name = format!("basalt-ready-{}-{}.json", std::process::id(), STARTS.fetch_add(1, Ordering::Relaxed));
+        let ready = ReadyFile::new(std::env::temp_dir().join(name));
+        ready.pass_to(&mut command);
         let mut child = command.spawn().expect("the binary runs");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let mut announcement = Vec::new();
@@ -96,21 +102,19 @@ impl Server {
         std::thread::spawn(move || {
             BufReader::new(stderr).lines().map_while(Result::ok).for_each(|line| eprintln!("server: {line}"))
         });
-        let port = |after: &str| -> u16 {
-            let listening = announcement.iter().find(|line| line.contains("listening")).expect("a line about ports");
-            let rest = &listening[listening.find(after).expect(after) + after.len()..];
-            rest.trim_start().split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).expect("a port")
-        };
-        let (zk_port, master_port, region_port) = (port("ZooKeeper"), port("master"), port("region server"));
+        // The file comes right behind what is said to people.
+        let serving = ready.wait(&mut child, std::time::Duration::from_secs(60)).expect("it serves");
+        let _ = std::fs::remove_file(ready.path());
+        let (zk_port, master_port, region_port) = (serving.zookeeper_port, serving.master_port, serving.region_port);
         Server { child, zk_port, master_port, region_port, announcement }
     }
 
     pub fn region_address(&self) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], self.region_port))
+        testkit::local(self.region_port)
     }
 
     pub fn master_address(&self) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], self.master_port))
+        testkit::local(self.master_port)
     }
 
     fn signal(&self, signal: rustix::process::Signal) {

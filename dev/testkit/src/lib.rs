@@ -1,0 +1,119 @@
+//! What every harness needs that runs the server's binary: to start it and to learn where it listens.
+//!
+//! Always true: whether a server serves, and where, is read from the file that `--ready-file` has it write, never from what it says
+//! to people.
+//!
+//! Must not know: what the server is asked then.
+#![allow(clippy::disallowed_methods, reason = "harnesses work on real files, clocks and processes")]
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+/// Where a server listens, and its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Serving {
+    /// Its process; behind `strace` another than the child.
+    pub pid: u32,
+    /// The coordination endpoint's port.
+    pub zookeeper_port: u16,
+    /// The master's port.
+    pub master_port: u16,
+    /// The region server's port.
+    pub region_port: u16,
+    /// The status pages' port, if there are any.
+    pub info_port: Option<u16>,
+}
+
+/// A port on this machine.
+pub fn local(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
+impl Serving {
+    /// From what the server writes.
+    ///
+    /// # Errors
+    /// A number is missing.
+    pub fn parse(json: &str) -> anyhow::Result<Serving> {
+        let port = |name: &str| number(json, name).and_then(|number| u16::try_from(number).ok());
+        let needed = |name: &str| port(name).with_context(|| format!("no {name} in {json:?}"));
+        Ok(Serving {
+            pid: number(json, "pid").and_then(|pid| u32::try_from(pid).ok()).context("no pid")?,
+            zookeeper_port: needed("zookeeper_port")?,
+            master_port: needed("master_port")?,
+            region_port: needed("region_port")?,
+            info_port: port("info_port"),
+        })
+    }
+}
+
+/// The number of this name in one flat object.
+fn number(json: &str, name: &str) -> Option<u64> {
+    let (_, rest) = json.split_once(&format!("\"{name}\":"))?;
+    let rest = rest.trim_start();
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// A file for a server to say in that it serves. One start, one file.
+#[derive(Clone, Debug)]
+pub struct ReadyFile(PathBuf);
+
+impl ReadyFile {
+    /// At `path`, where nothing of an earlier start stays.
+    pub fn new(path: PathBuf) -> ReadyFile {
+        std::fs::remove_file(&path).ok();
+        ReadyFile(path)
+    }
+
+    /// Tells the server of it.
+    pub fn pass_to(&self, command: &mut Command) {
+        command.arg("--ready-file").arg(&self.0);
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Waits until the server serves.
+    ///
+    /// # Errors
+    /// It ended before, or does not serve in time.
+    pub fn wait(&self, child: &mut Child, limit: Duration) -> anyhow::Result<Serving> {
+        let start = Instant::now();
+        loop {
+            // Asked first: a server that said so and has ended since was ready.
+            let ended = child.try_wait()?;
+            // It gets its name when it is whole.
+            if let Ok(json) = std::fs::read_to_string(&self.0) {
+                return Serving::parse(&json);
+            }
+            if let Some(status) = ended {
+                bail!("it ended before it was ready: {status}");
+            }
+            if start.elapsed() > limit {
+                bail!("not ready after {} s", limit.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_read_from_what_the_server_writes() {
+        let json =
+            r#"{"pid": 77, "zookeeper_port": 2181, "master_port": 16000, "region_port": 16020, "info_port": null}"#;
+        let serving = Serving::parse(json).unwrap();
+        assert_eq!((serving.pid, serving.zookeeper_port, serving.info_port), (77, 2181, None));
+        assert_eq!(Serving::parse(&json.replace("null", "16010")).unwrap().info_port, Some(16010));
+        assert!(Serving::parse("{}").is_err());
+    }
+}
