@@ -170,9 +170,7 @@ async fn what_a_client_writes_behind_a_delete_it_reads_for_long() {
 
 /// The row's writes in turns, ten of them, and what they come to.
 fn turns(row: &str, value: &str) -> Vec<Mutation> {
-    let turn = |i: usize| {
-        [Delete::new(row.to_owned()).build(), Put::new(row.to_owned()).add("f", "q", format!("{value}{i}")).build()]
-    };
+    let turn = |i: usize| [Delete::new(row).build(), Put::new(row).add("f", "q", format!("{value}{i}")).build()];
     (0..5).flat_map(turn).collect()
 }
 

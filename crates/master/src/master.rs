@@ -575,7 +575,7 @@ impl Master {
     }
 }
 
-/// Runs `work` on the blocking pool, from now on; the future waits for it. On a runtime of one thread (the model world) it has
+/// Runs `work` on the blocking pool, from now on; the future waits for it. On a runtime of one thread (the simulator) it has
 /// run when this returns, so that one seed gives one run.
 fn off_worker<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,

@@ -80,7 +80,7 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
         }
         Err(error) => {
             tracing::warn!("flushing {}: {error}", region.info().name_string());
-            // What failed (a full disk, say) will hardly be mended at once, and every write asks again.
+            // What failed (a full disk, say) will hardly be repaired at once, and every write asks again.
             server.rest(FAILED_FLUSH_PAUSE);
         }
     }

@@ -17,7 +17,7 @@ use tokio::task::JoinError;
 /// Calls of a higher priority run beside those to system tables. Follows: `SimpleRpcScheduler` with `HConstants.QOS_THRESHOLD`.
 const MOST_ORDINARY_PRIORITY: u32 = 10;
 
-/// Runs `work` on the blocking pool. On a runtime of one thread (the model world) it runs at once and on that thread, so
+/// Runs `work` on the blocking pool. On a runtime of one thread (the simulator) it runs at once and on that thread, so
 /// that one seed gives one run.
 ///
 /// # Errors

@@ -89,7 +89,7 @@ pub fn write(volume: &dyn Volume, table: &TableDescriptor) -> Result<(), Descrip
     let mut old = files(volume, &table.name)?;
     let is_there = match read(volume, &table.name) {
         Ok(found) => found.as_ref() == Some(table),
-        // The table is known, and what it is comes now: the damage is mended.
+        // The table is known, and what it is comes now: the damage is repaired.
         Err(DescriptorError::Damaged { .. }) => false,
         Err(error) => return Err(error),
     };

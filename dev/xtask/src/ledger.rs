@@ -25,7 +25,7 @@ pub struct Entry {
     pub inputs: u64,
     /// Edges that the last run reached; not a sum.
     pub edges: u64,
-    /// Inputs that went wrong, all mended since.
+    /// Inputs that went wrong, all fixed since.
     pub findings: u64,
 }
 

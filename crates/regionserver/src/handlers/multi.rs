@@ -116,7 +116,7 @@ fn multi_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Ans
     }
     let (is_plain, is_gets) = (work.iter().all(is_plain_writes), work.iter().all(is_gets));
     // Large writes wait on their lane for what they need; reads need none of it.
-    if !is_gets && !(is_plain && promiser.pause.is_some()) {
+    if !(is_gets || is_plain && promiser.pause.is_some()) {
         for one in &work {
             if let Work::Batch(region, _) | Work::Atomic { region, .. } = one {
                 delay = delay.max(admission(server, region, call.size_bytes)?);

@@ -102,7 +102,7 @@ async fn measure(arguments: &OverloadArguments) -> anyhow::Result<bool> {
     let normal = latencies(between(from, normal_until));
     // Twice its slowest hundredth, and what a machine with other work does by itself.
     let slow = Duration::from_nanos(normal.percentile(99.0) * 2).max(Duration::from_millis(10));
-    let last_slow = between(overload_until, until).filter(|(_, took)| *took > slow).last();
+    let last_slow = between(overload_until, until).rfind(|(_, took)| *took > slow);
     let recovered = last_slow.map_or(Duration::ZERO, |(due, took)| *due + *took - overload_until);
     println!("{:<28}{:>10}{:>10}{:>10}{:>10}", "gets (ms)", "p50", "p99", "p99.9", "longest");
     for (name, latencies) in [
