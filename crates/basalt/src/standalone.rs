@@ -80,7 +80,7 @@ pub fn run(config: Config, read_config: ReadConfig, ready_file: Option<&Path>) -
         tokio::select! {
             result = serve(config, read_config, budget_bytes, root, volume, (signals.clone(), &serves), ready_file) => result,
             signal = stopped_early(signals, &serves) => {
-                tracing::info!("stopped by {signal} while starting; the next start begins anew with all that is there");
+                tracing::info!("{signal} during startup; exiting, recovery will run at the next start");
                 Ok(())
             }
         }

@@ -15,7 +15,7 @@ const MAX_PATH_BYTES: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
     /// The tree is full.
-    #[error("the tree holds as much as it may")]
+    #[error("znode tree is full (64 MiB)")]
     SystemError = -1,
     /// This endpoint does not do that.
     #[error("unimplemented")]

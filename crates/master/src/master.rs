@@ -306,7 +306,7 @@ impl Master {
             if self.procedures.get(record.id).is_some_and(|known| known.outcome.is_some()) {
                 continue;
             }
-            tracing::info!(pid = record.id, class = record.work.class_name(), "goes on after a restart");
+            tracing::info!(pid = record.id, class = record.work.class_name(), "resuming procedure");
             let master = Arc::clone(self);
             // One record per lock at a time, by rule 3 of procedures: this does not wait.
             let locks = match held {

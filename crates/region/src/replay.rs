@@ -152,7 +152,7 @@ impl Region {
                 Err(RegionError::Log { source, .. })
                     if self.settings.skip_errors && matches!(&*source, wal::Error::Corrupt { .. }) =>
                 {
-                    tracing::error!(region = %self.name(), %source, "recovered edits are put aside unread; writes are lost");
+                    tracing::error!(region = %self.name(), %source, "recovered edits are quarantined unread; writes are lost");
                     aside.push(path.clone());
                 }
                 other => other?,

@@ -375,7 +375,7 @@ fn look_after_log(server: &Arc<RegionServer>, log: &wal::Log, due: bool, watch: 
         }
         // Entries go on into the file that was to end; it is tried again in a moment.
         if watch.failed_rolls.may_speak(&*server.env.clock) {
-            tracing::warn!("the log stays in its file, as no new one can be made: {error}");
+            tracing::warn!("cannot roll the WAL, continuing in the current file: {error}");
         }
     }
     if let Err(error) = log.archive_flushed() {

@@ -28,7 +28,7 @@ impl fmt::Display for Quarantined {
         let Quarantined { path, before, left_bytes, whole_bytes } = self;
         write!(
             f,
-            "{path} is put away unread: it goes on behind {before}, of which a power failure has left {left_bytes} of {whole_bytes} bytes; \
+            "{path} is archived unread: it continues {before}, of which a power failure has left {left_bytes} of {whole_bytes} bytes; \
              neither was acknowledged as synced (hbase.wal.hsync is off)"
         )
     }

@@ -1,4 +1,4 @@
-//! Which crate may use which: the house plan as a table, held against the manifests.
+//! Which crate may use which: a table, held against the manifests.
 //!
 //! A new edge is a line here, seen by whoever reads the change; never an accident in a `Cargo.toml`. What no chain of
 //! edges can reach is checked too: storage knows nothing of the network.
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-/// `(crate, may use)`, ground to roof. Development dependencies of tests may also use the crates listed third.
+/// `(crate, may use)`, bottom to top. Development dependencies of tests may also use the crates listed third.
 const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("base", &[], &[]),
     ("proto", &[], &[]),

@@ -274,7 +274,7 @@ impl Master {
             return error;
         };
         let (id, class) = (record.id, record.work.class_name());
-        tracing::warn!(pid = id, class, %error, %why, "could not be recorded, nor can the record be taken back: will try again");
+        tracing::warn!(pid = id, class, %error, %why, "could not be recorded, nor can the record be rolled back: will try again");
         self.procedures.update(&record);
         let (master, refusal) = (Arc::clone(self), error.clone());
         tokio::spawn(async move {
@@ -297,7 +297,7 @@ impl Master {
         MasterError::new(
             kind,
             format!(
-                "{error}; and its record cannot be taken back: {why}. It is not done now; whether it will be is unknown \
+                "{error}; and its record cannot be rolled back: {why}. It is not done now; whether it will be is unknown \
                  until the disk works again: procedure {id} may come back at a start before that"
             ),
         )

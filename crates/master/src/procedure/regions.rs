@@ -234,7 +234,7 @@ impl Master {
         if error.is_stopped() {
             return Err(error);
         }
-        tracing::warn!(parent = %parents[0].name_string(), %error, "split or merge is taken back");
+        tracing::warn!(parent = %parents[0].name_string(), %error, "split or merge is rolled back");
         self.insist(|| self.remove_region_dirs(children)).await?;
         self.insist(|| self.assign(parents.to_vec())).await?;
         Err(MasterError { kind: if error.is_transient() { ErrorKind::DoNotRetry } else { error.kind }, ..error })
