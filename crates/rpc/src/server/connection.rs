@@ -307,6 +307,8 @@ impl Connection {
         let (max_calls, max_unsent, max_request) =
             (limits.max_calls, limits.max_unsent_bytes, limits.max_request_bytes);
         let unsent = self.output.len();
+        // When the call before ended: next to nothing lies between it and the next one of the same bytes.
+        let mut ended_at_us = None;
         while !self.closing {
             if self.output.len() >= unsent + SEND_BYTES {
                 return Ok(Input::SendFirst);
@@ -326,10 +328,11 @@ impl Connection {
                 }
                 Front::Frame(frame) => {
                     count(&self.shared.limits.ledger, Holder::Requests, &mut self.held_bytes, 0);
-                    let received_at_us = self.shared.clock.monotonic_us();
+                    let received_at_us = ended_at_us.unwrap_or_else(|| self.shared.clock.monotonic_us());
                     self.request(frame, received_at_us).map_err(malformed)?;
-                    let held_us = self.shared.clock.monotonic_us().saturating_sub(received_at_us);
-                    self.shared.counters.holds.record(held_us);
+                    let now_us = self.shared.clock.monotonic_us();
+                    self.shared.counters.holds.record(now_us.saturating_sub(received_at_us));
+                    ended_at_us = Some(now_us);
                 }
                 Front::TooLong { len } => {
                     if !self.refuse_unread(|connection| connection.too_long(len))? {
