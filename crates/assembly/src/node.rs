@@ -82,10 +82,10 @@ pub enum NodeError {
     #[error(transparent)]
     Log(#[from] wal::Error),
     /// Nobody syncs the logs.
-    #[error("no thread can be started to sync the log: {0}")]
+    #[error("cannot start the WAL sync thread: {0}")]
     Syncer(std::io::Error),
     /// What reads the logs failed inside.
-    #[error("the logs of earlier servers could not be read: {0}")]
+    #[error("cannot recover from the WAL files of earlier servers: {0}")]
     Runner(HostError),
     /// The master cannot start.
     #[error(transparent)]
@@ -96,10 +96,10 @@ pub enum NodeError {
 #[derive(Debug, thiserror::Error)]
 pub enum StopError {
     /// A region could not be closed.
-    #[error("not every region could be closed; the next start recovers from the log: {0}")]
+    #[error("not every region could be closed; the next start recovers from the WAL: {0}")]
     Regions(ServerError),
     /// The log could not be closed.
-    #[error("the log could not be closed; the next start recovers from it: {0}")]
+    #[error("cannot close the WAL; the next start recovers from it: {0}")]
     Log(wal::Error),
 }
 
@@ -193,7 +193,9 @@ impl<S: Syncer> Node<S> {
                 })
                 .await
             {
-                tracing::warn!("what the logs of earlier servers held stays in memory and in those logs: {error}");
+                tracing::warn!(
+                    "cannot flush recovered edits; they stay in memory and in the WAL files of earlier servers: {error}"
+                );
             }
         };
         let recovered_flush = Mutex::new(Some(tokio::spawn(flush)));

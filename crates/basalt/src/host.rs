@@ -43,7 +43,7 @@ impl Syncer for LogThreads {
     fn join(&self) {
         for thread in std::mem::take(&mut *self.0.lock()) {
             if thread.join().is_err() {
-                tracing::error!("a thread that synced the log had panicked");
+                tracing::error!("a WAL sync thread panicked");
             }
         }
     }

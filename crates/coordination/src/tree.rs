@@ -15,7 +15,7 @@ const MAX_PATH_BYTES: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
     /// The tree is full.
-    #[error("znode tree is full (64 MiB)")]
+    #[error("znode tree is full (64 MiB); delete znodes that are not needed")]
     SystemError = -1,
     /// This endpoint does not do that.
     #[error("unimplemented")]

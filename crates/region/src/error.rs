@@ -171,7 +171,9 @@ pub enum RegionError {
     Interrupted(#[from] base::Interrupted),
     /// The write must have a tick to which the clock is still to come. Nothing was written; the same call may be made
     /// again after so many milliseconds. Never sent.
-    #[error("regionName={region}: the clock is still to come to the tick of this write")]
+    #[error(
+        "regionName={region}: the write follows a delete of its row within the same millisecond and must wait for the clock"
+    )]
     AheadOfClock {
         /// Encoded region name.
         region: Arc<str>,

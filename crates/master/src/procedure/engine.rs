@@ -274,7 +274,7 @@ impl Master {
             return error;
         };
         let (id, class) = (record.id, record.work.class_name());
-        tracing::warn!(pid = id, class, %error, %why, "could not be recorded, nor can the record be rolled back: will try again");
+        tracing::warn!(pid = id, class, %error, %why, "cannot record the procedure nor roll its record back; retrying");
         self.procedures.update(&record);
         let (master, refusal) = (Arc::clone(self), error.clone());
         tokio::spawn(async move {
