@@ -2,7 +2,7 @@
 
 use crate::host::{LocalHost, Runner};
 use crate::recovery::{ForEach, Recovered, Recovery, recover_logs};
-use base::{Clock, Config, Dice, Holder, Ledger};
+use base::{Clock, Config, Holder, Ledger, Rng};
 use fs::Volume;
 use hfile::BlockCache;
 use master::{Caller, HostError, Master, MasterEnv, Observer, StartError};
@@ -41,7 +41,7 @@ pub struct Parts<R, S> {
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Randomness.
-    pub dice: Arc<Dice>,
+    pub rng: Arc<Rng>,
     /// Settings.
     pub config: Config,
     /// Reads them anew, for an update while the node runs.
@@ -132,7 +132,7 @@ impl<S: Syncer> Node<S> {
         let preparation = Preparation {
             volume: parts.volume.clone(),
             clock: parts.clock.clone(),
-            dice: parts.dice.clone(),
+            rng: parts.rng.clone(),
             config: parts.config.clone(),
             budget_bytes: parts.ledger.budget_bytes(),
             name: parts.server_name.to_string(),
@@ -149,7 +149,7 @@ impl<S: Syncer> Node<S> {
             volume: parts.volume.clone(),
             log: logs[0].clone(),
             clock: parts.clock.clone(),
-            dice: parts.dice,
+            rng: parts.rng,
             cache: BlockCache::new(parts.ledger.cap_bytes(Holder::BlockCache)),
             settings: Arc::new(RegionSettings::from_config(&parts.config).within_budget(parts.ledger.budget_bytes())),
             memory: MemoryMeter::new(),
@@ -258,7 +258,7 @@ impl<S: Syncer> Node<S> {
 struct Preparation {
     volume: Arc<dyn Volume>,
     clock: Arc<dyn Clock>,
-    dice: Arc<Dice>,
+    rng: Arc<Rng>,
     config: Config,
     budget_bytes: u64,
     name: String,
@@ -268,7 +268,7 @@ struct Preparation {
 impl Preparation {
     /// The root directory, what the logs of earlier servers hold, and the new server's logs.
     fn run(&self) -> Result<Prepared, NodeError> {
-        let cluster_id = rootdir::root::prepare(&*self.volume, &self.dice)?;
+        let cluster_id = rootdir::root::prepare(&*self.volume, &self.rng)?;
         let for_each: ForEach<'_> = &self.for_each;
         let recovery = Recovery {
             worker: &self.name,

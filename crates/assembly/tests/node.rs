@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test starts real threads")]
 
 use basalt_assembly::{Node, Parts, Runner, Syncer};
-use base::{Config, Dice, SystemClock};
+use base::{Config, Rng, SystemClock};
 use fs::{MemVolume, Volume};
 use master::{Caller, HostError, Later, Unobserved};
 use model::{FamilyDescriptor, ServerName, TableDescriptor, TableName};
@@ -47,7 +47,7 @@ fn parts(volume: &Arc<MemVolume>, start_code: u64) -> Parts<Pool, Threads> {
         root: "/srv/basalt".to_owned(),
         volume,
         clock: Arc::new(SystemClock::new()),
-        dice: Arc::new(Dice::seeded(1)),
+        rng: Arc::new(Rng::seeded(1)),
         read_config: Arc::new(|| Err("there is no file".to_owned())),
         ledger: regionserver::ledger(&config, MEMORY_BUDGET_BYTES, u64::MAX),
         config,

@@ -5,7 +5,7 @@ use crate::services::{MasterPort, RegionServerPort, Services};
 use crate::settings;
 use crate::status::Pages;
 use anyhow::{Result, anyhow};
-use base::{Clock, Config, Dice, Ledger};
+use base::{Clock, Config, Ledger, Rng};
 use coordination::{Endpoint, EndpointOptions};
 use model::ServerName;
 use std::net::{IpAddr, SocketAddr};
@@ -44,14 +44,14 @@ impl Ports {
         config: &Config,
         root: &Path,
         clock: &Arc<dyn Clock>,
-        dice: &Arc<Dice>,
+        rng: &Arc<Rng>,
         ledger: &Arc<Ledger>,
     ) -> Result<Ports> {
         let zk_key = "hbase.zookeeper.property.clientPort";
         let zk_address =
             address(config, settings::ZOOKEEPER_ADDRESS.key, config.get(&coordination::settings::CLIENT_PORT))?;
         let options = EndpointOptions::from_config(config);
-        let endpoint = Endpoint::bind(zk_address, options, clock.clone(), dice.clone())
+        let endpoint = Endpoint::bind(zk_address, options, clock.clone(), rng.clone())
             .await
             .map_err(|error| port_error("the ZooKeeper endpoint", zk_key, zk_address, &error))?;
         let zk_port = endpoint.local_addr()?.port();

@@ -9,7 +9,7 @@ use crate::ports::Ports;
 use crate::{memory, settings};
 use anyhow::{Context, Result, anyhow, bail};
 use assembly::{Node, Parts};
-use base::{Clock, Config, Dice, SystemClock};
+use base::{Clock, Config, Rng, SystemClock};
 use coordination::HBaseZnodes;
 use fs::LocalVolume;
 use regionserver::ReadConfig;
@@ -180,14 +180,14 @@ async fn start(
     ends: &mpsc::UnboundedSender<End>,
 ) -> Result<Serving> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let dice = Arc::new(Dice::from_system());
+    let rng = Arc::new(Rng::from_system());
     let ledger = regionserver::ledger(config, budget_bytes, config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE));
     let root = volume.root().to_owned();
-    let mut ports = Ports::bind(config, &root, &clock, &dice, &ledger).await?;
+    let mut ports = Ports::bind(config, &root, &clock, &rng, &ledger).await?;
     let (stop, stopping) = watch::channel(false);
     let parent = coordination::settings::znode_parent(config).to_owned();
     let endpoint = ports.endpoint.take().context("the ZooKeeper endpoint was started before")?;
-    let znodes = Arc::new(HBaseZnodes::new(endpoint.tree(), &parent, ports.master_name.port, dice.clone()));
+    let znodes = Arc::new(HBaseZnodes::new(endpoint.tree(), &parent, ports.master_name.port, rng.clone()));
     let wait_for_stop =
         |mut stopping: watch::Receiver<bool>| async move { drop(stopping.wait_for(|stop| *stop).await) };
     znodes.create_base_nodes()?;
@@ -203,7 +203,7 @@ async fn start(
         root: root.display().to_string(),
         volume,
         clock,
-        dice,
+        rng,
         config: config.clone(),
         read_config,
         ledger,

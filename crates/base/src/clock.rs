@@ -1,4 +1,4 @@
-//! The one door for time: a wall clock in milliseconds (cells are stamped with it) and a monotonic clock in
+//! The one source of time: a wall clock in milliseconds (cells are stamped with it) and a monotonic clock in
 //! microseconds (deadlines, leases and measurements use it).
 
 use crate::TimestampMs;
@@ -20,7 +20,7 @@ pub struct SystemClock {
 
 impl SystemClock {
     /// Starts the monotonic clock at zero.
-    #[allow(clippy::disallowed_methods, reason = "this is the door")]
+    #[allow(clippy::disallowed_methods, reason = "this is the one source of time")]
     pub fn new() -> Self {
         SystemClock { start: std::time::Instant::now() }
     }
@@ -33,7 +33,7 @@ impl Default for SystemClock {
 }
 
 impl Clock for SystemClock {
-    #[allow(clippy::disallowed_methods, reason = "this is the door")]
+    #[allow(clippy::disallowed_methods, reason = "this is the one source of time")]
     fn now_ms(&self) -> TimestampMs {
         let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         TimestampMs(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))

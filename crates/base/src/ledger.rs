@@ -506,23 +506,23 @@ mod tests {
     fn grants_never_come_to_more_than_the_budget() {
         let seed = std::env::var("BASALT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20);
         println!("BASALT_SEED={seed}");
-        let dice = crate::Dice::seeded(seed);
+        let rng = crate::Rng::seeded(seed);
         let ledger = server();
         let mut charges: Vec<Charge> = Vec::new();
         for _ in 0..20_000 {
-            match dice.below(8) {
+            match rng.below(8) {
                 0..3 => {
-                    let holder = Holder::PASSING[dice.below(4) as usize];
-                    charges.extend(ledger.try_charge(holder, dice.below(120)));
+                    let holder = Holder::PASSING[rng.below(4) as usize];
+                    charges.extend(ledger.try_charge(holder, rng.below(120)));
                 }
                 3..6 if !charges.is_empty() => {
-                    let charge = charges.swap_remove(dice.below(charges.len() as u64) as usize);
+                    let charge = charges.swap_remove(rng.below(charges.len() as u64) as usize);
                     drop(charge);
                 }
-                6 => ledger.report(Holder::Memstores, dice.below(ledger.granted_bytes(Holder::Memstores) + 1)),
+                6 => ledger.report(Holder::Memstores, rng.below(ledger.granted_bytes(Holder::Memstores) + 1)),
                 _ => {
-                    let demand = Demand { memstores: dice.below(2) == 0, block_cache: dice.below(2) == 0 };
-                    ledger.rebalance(demand, 1 + dice.below(40));
+                    let demand = Demand { memstores: rng.below(2) == 0, block_cache: rng.below(2) == 0 };
+                    ledger.rebalance(demand, 1 + rng.below(40));
                     ledger.report(Holder::BlockCache, ledger.granted_bytes(Holder::BlockCache));
                 }
             }

@@ -1,27 +1,27 @@
-//! Ground: clock, dice, sizes, settings, effort, the memory ledger, and the ids that must not mix.
+//! Ground: clock, random numbers, sizes, settings, effort, the memory ledger, and the ids that must not mix.
 //!
 //! Always true: this crate knows nothing of cells, files or sockets, and it is the only place (with `fs`
-//! for files) where the real clock is read. Everything above takes a [`Clock`] and a [`Dice`].
+//! for files) where the real clock is read. Everything above takes a [`Clock`] and a [`Rng`].
 
 mod adder;
 pub mod clock;
-pub mod dice;
 pub mod effort;
 pub mod ids;
 pub mod inject;
 pub mod ledger;
 pub mod metrics;
 mod never;
+pub mod rng;
 pub mod setting;
 pub mod size;
 pub mod sync;
 
 pub use adder::Adder;
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use dice::Dice;
 pub use effort::{EffortBudget, Interrupted, PausePoint, ReadMode, Unpaced};
 pub use ids::{ReadPoint, SeqId, TimestampMs};
 pub use ledger::{Charge, Demand, Holder, Ledger, Share};
 #[doc(hidden)]
 pub use never::never_happened;
+pub use rng::Rng;
 pub use setting::{Config, Setting, SettingError, SettingRow, TextSetting, Value};

@@ -106,7 +106,7 @@ impl<'a> KeyRef<'a> {
     /// Appends the flat key of these parts to `out`.
     ///
     /// # Panics
-    /// When row or family are over HBase's limits; callers check them at the door.
+    /// When row or family are over HBase's limits; callers check them where they come in.
     pub fn write(out: &mut Vec<u8>, row: &[u8], family: &[u8], qualifier: &[u8], timestamp: i64, type_code: u8) {
         assert!(row.len() <= crate::MAX_ROW_LENGTH, "row of {} bytes", row.len());
         assert!(family.len() <= 255, "family of {} bytes", family.len());

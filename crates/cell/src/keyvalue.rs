@@ -233,7 +233,7 @@ impl CellSpec<'_> {
     /// Appends the KeyValue to `out`.
     ///
     /// # Panics
-    /// When a part is over its limit; callers check foreign parts at the door.
+    /// When a part is over its limit; callers check foreign parts where they come in.
     pub fn write(&self, out: &mut Vec<u8>) {
         assert!(self.tags.len() <= usize::from(u16::MAX), "tags of {} bytes", self.tags.len());
         let key_len = KEY_OVERHEAD + self.row.len() + self.family.len() + self.qualifier.len();

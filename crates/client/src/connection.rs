@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use base::Dice;
+use base::Rng;
 use model::{Nonce, TableName};
 use parking_lot::{Mutex, RwLock};
 
@@ -21,7 +21,7 @@ pub(crate) struct Cluster {
     pub(crate) meta: RwLock<Option<Arc<Located>>>,
     pub(crate) master: Mutex<Option<Arc<Server>>>,
     pub(crate) nonce_group: u64,
-    pub(crate) dice: Dice,
+    pub(crate) rng: Rng,
 }
 
 impl Cluster {
@@ -37,13 +37,13 @@ impl Cluster {
     }
 
     pub(crate) fn retry(&self) -> Retry<'_> {
-        Retry::new(&self.options, &self.dice)
+        Retry::new(&self.options, &self.rng)
     }
 
     /// A mark for a write that must not happen twice.
     pub(crate) fn nonce(&self) -> Nonce {
         // 0 means none.
-        Nonce { group: self.nonce_group, number: self.dice.next_u64().max(1) }
+        Nonce { group: self.nonce_group, number: self.rng.next_u64().max(1) }
     }
 
     pub(crate) fn cache(&self, table: &TableName) -> Arc<TableCache> {
@@ -64,15 +64,15 @@ impl Connection {
     /// A connection that has not spoken to anybody yet: sockets are opened when they are needed, on the Tokio runtime
     /// of whoever needs them first.
     pub fn open(options: Options) -> Connection {
-        let dice = Dice::from_system();
+        let rng = Rng::from_system();
         let cluster = Cluster {
             options: Arc::new(options),
             servers: Mutex::default(),
             tables: RwLock::default(),
             meta: RwLock::default(),
             master: Mutex::default(),
-            nonce_group: dice.next_u64().max(1),
-            dice,
+            nonce_group: rng.next_u64().max(1),
+            rng,
         };
         Connection { cluster: Arc::new(cluster) }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use base::Dice;
+use base::Rng;
 use tokio::time::Instant;
 
 use crate::options::Options;
@@ -14,15 +14,15 @@ const BACKOFF: [u32; 13] = [1, 2, 3, 5, 10, 20, 40, 100, 100, 100, 100, 200, 200
 /// The tries of one operation.
 pub(crate) struct Retry<'a> {
     options: &'a Options,
-    dice: &'a Dice,
+    rng: &'a Rng,
     tries: u32,
     /// When the first try had failed: an operation that succeeds at once asks no clock.
     since: Option<Instant>,
 }
 
 impl<'a> Retry<'a> {
-    pub(crate) fn new(options: &'a Options, dice: &'a Dice) -> Self {
-        Retry { options, dice, tries: 0, since: None }
+    pub(crate) fn new(options: &'a Options, rng: &'a Rng) -> Self {
+        Retry { options, rng, tries: 0, since: None }
     }
 
     /// Waits before the next try.
@@ -51,6 +51,6 @@ impl<'a> Retry<'a> {
     fn pause_time(&self) -> Duration {
         let step = BACKOFF[(self.tries as usize - 1).min(BACKOFF.len() - 1)];
         let normal = self.options.pause * step;
-        normal + normal.mul_f64(self.dice.below(1000) as f64 / 100_000.0)
+        normal + normal.mul_f64(self.rng.below(1000) as f64 / 100_000.0)
     }
 }

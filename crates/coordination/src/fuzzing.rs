@@ -2,7 +2,7 @@
 
 use crate::server::{Connection, EndpointOptions};
 use crate::state::Shared;
-use base::{Dice, ManualClock};
+use base::{ManualClock, Rng};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Serves two connections to one tree in turns, `chunk` bytes at a time, until both have had all their bytes. Needs a
 /// Tokio runtime with time.
 pub async fn converse(first: &[u8], second: &[u8], chunk: usize) {
-    let shared = Arc::new(Shared::new(Arc::new(ManualClock::new(1)), Arc::new(Dice::seeded(1))));
+    let shared = Arc::new(Shared::new(Arc::new(ManualClock::new(1)), Arc::new(Rng::seeded(1))));
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let tick_ms = EndpointOptions::default().tick_ms;
     let serve = |rest| Connection::new(Script { rest, chunk, rested: false }, peer, &shared, tick_ms).serve();

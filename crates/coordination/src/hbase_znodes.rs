@@ -6,7 +6,7 @@
 
 use crate::state::TreeHandle;
 use crate::tree::TreeError;
-use base::Dice;
+use base::Rng;
 use bytes::{BufMut, Bytes, BytesMut};
 use convert::to_proto;
 use model::{ServerName, TableName};
@@ -30,7 +30,7 @@ pub struct HBaseZnodes {
     tree: TreeHandle,
     parent: Arc<str>,
     writer: Arc<str>,
-    dice: Arc<Dice>,
+    rng: Arc<Rng>,
 }
 
 /// `FF idLen(4) writer salt(8) payload`.
@@ -57,9 +57,9 @@ pub fn strip_prefix(value: &Bytes) -> Option<Bytes> {
 
 impl HBaseZnodes {
     /// Nodes below `parent` (`zookeeper.znode.parent`), written by the master that listens on `master_port`.
-    pub fn new(tree: TreeHandle, parent: &str, master_port: u16, dice: Arc<Dice>) -> HBaseZnodes {
+    pub fn new(tree: TreeHandle, parent: &str, master_port: u16, rng: Arc<Rng>) -> HBaseZnodes {
         let writer = Arc::from(format!("master:{master_port}"));
-        HBaseZnodes { tree, parent: Arc::from(parent), writer, dice }
+        HBaseZnodes { tree, parent: Arc::from(parent), writer, rng }
     }
 
     /// The base node and the empty ones that servers and tools expect. Clients read them from the start.
@@ -91,7 +91,7 @@ impl HBaseZnodes {
     }
 
     fn put(&self, writer: &str, name: &str, payload: &[u8], ephemeral: bool) -> Result<(), TreeError> {
-        let salt = self.dice.next_u64().to_be_bytes();
+        let salt = self.rng.next_u64().to_be_bytes();
         self.tree.publish(&self.path(name), with_prefix(writer, salt, payload), ephemeral)
     }
 

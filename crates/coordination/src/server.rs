@@ -4,7 +4,7 @@ use crate::jute::{JutePut, JuteReader, Malformed};
 use crate::request::{Caller, Flow, handle};
 use crate::state::{Shared, TreeHandle};
 use crate::{MAX_FRAME_BYTES, settings, words};
-use base::{Clock, Config, Dice};
+use base::{Clock, Config, Rng};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use std::io;
 use std::net::SocketAddr;
@@ -67,10 +67,10 @@ impl Endpoint {
         address: SocketAddr,
         options: EndpointOptions,
         clock: Arc<dyn Clock>,
-        dice: Arc<Dice>,
+        rng: Arc<Rng>,
     ) -> io::Result<Endpoint> {
         let listener = TcpListener::bind(address).await?;
-        Ok(Endpoint { listener, shared: Arc::new(Shared::new(clock, dice)), options })
+        Ok(Endpoint { listener, shared: Arc::new(Shared::new(clock, rng)), options })
     }
 
     /// Where it listens.
@@ -250,7 +250,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let now_us = self.shared.clock.monotonic_us();
         let mut state = self.shared.lock();
         let opened = if asked_session == 0 {
-            let password = self.shared.dice.bytes_16();
+            let password = self.shared.rng.bytes_16();
             state.note_transaction();
             let id = state.sessions.open(password, timeout_ms, self.id, now_us).ok_or(End::TooManySessions)?;
             Some((id, timeout_ms))

@@ -3,7 +3,7 @@
 
 use crate::session::Sessions;
 use crate::tree::{Change, CreateMode, Stat, Tree, TreeError, parent_of};
-use base::{Clock, Dice};
+use base::{Clock, Rng};
 use bytes::{BufMut, Bytes, BytesMut};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -63,17 +63,17 @@ pub(crate) struct State {
     pub sent: u64,
 }
 
-/// The state behind its mutex, with the clock and dice that it takes.
+/// The state behind its mutex, with the clock and the random numbers that it takes.
 pub(crate) struct Shared {
     state: Mutex<State>,
     pub clock: Arc<dyn Clock>,
-    pub dice: Arc<Dice>,
+    pub rng: Arc<Rng>,
     /// The session that the server's own ephemeral nodes belong to.
     own_session: i64,
 }
 
 impl Shared {
-    pub fn new(clock: Arc<dyn Clock>, dice: Arc<Dice>) -> Shared {
+    pub fn new(clock: Arc<dyn Clock>, rng: Arc<Rng>) -> Shared {
         let now_ms = clock.now_ms().0.max(1);
         let state = State {
             tree: Tree::new(),
@@ -87,7 +87,7 @@ impl Shared {
             received: 0,
             sent: 0,
         };
-        Shared { state: Mutex::new(state), clock, dice, own_session: 1 }
+        Shared { state: Mutex::new(state), clock, rng, own_session: 1 }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,7 +1,7 @@
 //! Filters at work: an [`Evaluator`] answers a scanner's questions in HBase's order (see the crate's header).
 
 use crate::{Error, Filter, Verdict};
-use base::Dice;
+use base::Rng;
 use cell::{CellBuffer, CellRef, CellSpec, KeyRef, Order};
 use std::sync::Arc;
 
@@ -29,9 +29,9 @@ pub struct Evaluator {
 
 impl Filter {
     /// A fresh evaluator for one region scanner. `reversed`: rows come in descending order (cells of a row ascend
-    /// either way). `dice` are thrown by [`Filter::RandomRow`].
-    pub fn evaluator(&self, reversed: bool, dice: &Arc<Dice>) -> Evaluator {
-        let node = Node::new(self, reversed, dice);
+    /// either way). [`Filter::RandomRow`] draws from `rng`.
+    pub fn evaluator(&self, reversed: bool, rng: &Arc<Rng>) -> Evaluator {
+        let node = Node::new(self, reversed, rng);
         Evaluator {
             reversed,
             transforms: node.transforms(),

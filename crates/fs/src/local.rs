@@ -3,7 +3,7 @@
 //! Always true: `append` costs one system call for 128 KiB at most; reads are `pread` on a shared handle; after
 //! a failed `fdatasync` the appender refuses every call, because Linux may have dropped the dirty pages
 //! and a second `fdatasync` would lie.
-#![allow(clippy::disallowed_methods, reason = "this is the door to std::fs")]
+#![allow(clippy::disallowed_methods, reason = "the one place that uses std::fs")]
 
 mod direct;
 

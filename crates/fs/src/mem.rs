@@ -1,7 +1,7 @@
 //! A volume in memory that forgets what was not synced, fails when told to, and counts every call.
 //!
 //! Always true: a file's bytes and a directory's names are durable separately; [`MemVolume::crash`] only gives states
-//! that a disk could be in; the same calls, faults and dice give the same states.
+//! that a disk could be in; the same calls, faults and seed give the same states.
 //!
 //! The model of names: every creation, rename and removal waits until its directory is synced. A crash keeps any of the
 //! waiting ones and drops the others, in order, so a rename happens whole or not at all. When only the
@@ -63,11 +63,11 @@ impl MemVolume {
         MemVolume::with_tree(state.tree.deep_copy(), state.capacity_bytes)
     }
 
-    /// The volume as one could find it after a power failure now: a state that `policy` and `dice` choose among those
+    /// The volume as one could find it after a power failure now: a state that `policy` and `rng` choose among those
     /// allowed. This volume stays as it is; the new one has no faults.
-    pub fn crash(&self, dice: &base::Dice, policy: CrashPolicy) -> MemVolume {
+    pub fn crash(&self, rng: &base::Rng, policy: CrashPolicy) -> MemVolume {
         let state = self.state.lock();
-        MemVolume::with_tree(crash::after(&state.tree, dice, policy), state.capacity_bytes)
+        MemVolume::with_tree(crash::after(&state.tree, rng, policy), state.capacity_bytes)
     }
 
     /// Has `watcher` called before every call from now on, without a lock held: it may call the volume itself (its own calls are not

@@ -3,7 +3,7 @@
 //! `cargo run --release -p basalt-hfile --example hfile_bench [cells]`; the file lies in memory, so no disk is measured.
 
 use basalt_hfile::*;
-use base::{Clock, Dice, SeqId, SystemClock};
+use base::{Clock, Rng, SeqId, SystemClock};
 use cell::{CellRef, CellSpec, KeyRef};
 use fs::{FilePath, MemVolume};
 use std::hint::black_box;
@@ -17,19 +17,19 @@ fn row(i: u64) -> String {
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let count: u64 = std::env::args().nth(1).map_or(Ok(500_000), |text| text.parse())?;
     let clock = SystemClock::new();
-    let dice = Dice::seeded(1);
+    let rng = Rng::seeded(1);
     let mut bytes = Vec::new();
     let mut cells = Vec::new();
     for i in 0..count {
         let start = bytes.len();
         // Half noise, half text: compresses about as real values do.
-        let value: Vec<u8> = (0..VALUE_BYTES).map(|b| if b % 2 == 0 { dice.next_u64() as u8 } else { b'v' }).collect();
+        let value: Vec<u8> = (0..VALUE_BYTES).map(|b| if b % 2 == 0 { rng.next_u64() as u8 } else { b'v' }).collect();
         let row = row(i);
         CellSpec {
             row: row.as_bytes(),
             family: b"f",
             qualifier: b"field0",
-            timestamp: 1_700_000_000_000 + dice.below(100_000) as i64,
+            timestamp: 1_700_000_000_000 + rng.below(100_000) as i64,
             type_code: 4,
             value: &value,
             tags: b"",
@@ -81,7 +81,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
                 let begin = clock.monotonic_us();
                 for _ in 0..n {
                     key.clear();
-                    KeyRef::write(&mut key, row(dice.below(count)).as_bytes(), b"f", b"", i64::MAX, 255);
+                    KeyRef::write(&mut key, row(rng.below(count)).as_bytes(), b"f", b"", i64::MAX, 255);
                     assert!(scanner.seek(KeyRef::from_checked(&key))?);
                     black_box(scanner.current());
                 }

@@ -139,18 +139,18 @@ pub(crate) fn with_row_col_key<T>(row: &[u8], qualifier: &[u8], f: impl FnOnce(&
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Dice;
+    use base::Rng;
 
     #[test]
     fn places_are_java_remainders() {
-        let dice = Dice::seeded(5);
+        let rng = Rng::seeded(5);
         let mut lens: Vec<usize> = vec![0, 1, 3, 7, 1024, 128 * 1024, (1 << 28) - 1, 1 << 28, 1 << 40];
-        lens.extend((0..200).map(|_| dice.below(1 << 28) as usize));
+        lens.extend((0..200).map(|_| rng.below(1 << 28) as usize));
         for len in lens {
             for _ in 0..200 {
                 let edge = [0, 1, 2, i32::MAX as u32, i32::MIN as u32, u32::MAX];
-                let first = if dice.below(4) == 0 { edge[dice.below(6) as usize] } else { dice.next_u64() as u32 };
-                let step = dice.next_u64() as u32;
+                let first = if rng.below(4) == 0 { edge[rng.below(6) as usize] } else { rng.next_u64() as u32 };
+                let step = rng.next_u64() as u32;
                 let found: Vec<usize> = Places::new(len).of(Hashes { first, step }, 8).collect();
                 let wanted: Vec<usize> = (0..8u32)
                     .map(|i| {

@@ -1,25 +1,25 @@
 //! Packing and unpacking, of large payloads in several parts too, and unpacking what nobody packed.
 
 use super::*;
-use base::Dice;
+use base::Rng;
 
-fn payload(dice: &Dice, len: usize) -> Vec<u8> {
+fn payload(rng: &Rng, len: usize) -> Vec<u8> {
     // Runs and noise, so that codecs have something to find and something to keep.
     let mut out = Vec::with_capacity(len);
     while out.len() < len {
-        let byte = dice.next_u64() as u8;
-        out.resize(len.min(out.len() + 1 + dice.below(30) as usize), byte);
+        let byte = rng.next_u64() as u8;
+        out.resize(len.min(out.len() + 1 + rng.below(30) as usize), byte);
     }
     out
 }
 
 #[test]
 fn payloads_of_every_size_come_back() {
-    let dice = Dice::seeded(1);
+    let rng = Rng::seeded(1);
     for &codec in Compression::ALL {
         let mut compressor = Compressor::new(codec);
         for len in [0, 1, 100, 65_536, BUFFER_LEN - 43_723, BUFFER_LEN, 3 * BUFFER_LEN + 17] {
-            let plain = payload(&dice, len);
+            let plain = payload(&rng, len);
             let mut packed = Vec::new();
             compressor.compress(&plain, &mut packed);
             assert_eq!(decompress(codec, &packed, len).as_ref(), Ok(&plain), "{codec:?} {len}");
@@ -31,7 +31,7 @@ fn payloads_of_every_size_come_back() {
 
 #[test]
 fn a_large_payload_has_hadoops_parts() {
-    let plain = payload(&Dice::seeded(2), 2 * BUFFER_LEN);
+    let plain = payload(&Rng::seeded(2), 2 * BUFFER_LEN);
     let mut packed = Vec::new();
     Compressor::new(Compression::Snappy).compress(&plain, &mut packed);
     assert_eq!(packed[..4], (2 * BUFFER_LEN as u32).to_be_bytes(), "the whole length is announced once");
@@ -40,7 +40,7 @@ fn a_large_payload_has_hadoops_parts() {
 
 #[test]
 fn framed_zstd_is_told_from_bare() {
-    let plain = payload(&Dice::seeded(3), 5000);
+    let plain = payload(&Rng::seeded(3), 5000);
     let mut bare = Vec::new();
     Compressor::new(Compression::Zstd).compress(&plain, &mut bare);
     assert_eq!(bare[..4], ZSTD_MAGIC);
@@ -52,18 +52,18 @@ fn framed_zstd_is_told_from_bare() {
 
 #[test]
 fn no_foreign_bytes_are_more_than_an_error() {
-    let dice = Dice::seeded(4);
+    let rng = Rng::seeded(4);
     for &codec in Compression::ALL {
-        let plain = payload(&dice, 3000);
+        let plain = payload(&rng, 3000);
         let mut packed = Vec::new();
         Compressor::new(codec).compress(&plain, &mut packed);
         for _ in 0..3000 {
             let mut bytes = packed.clone();
-            for _ in 0..1 + dice.below(4) {
-                let at = dice.below(bytes.len() as u64) as usize;
-                bytes[at] = [0, 0xFF, dice.next_u64() as u8][dice.below(3) as usize];
+            for _ in 0..1 + rng.below(4) {
+                let at = rng.below(bytes.len() as u64) as usize;
+                bytes[at] = [0, 0xFF, rng.next_u64() as u8][rng.below(3) as usize];
             }
-            bytes.truncate(bytes.len() - dice.below(2) as usize * dice.below(bytes.len() as u64) as usize);
+            bytes.truncate(bytes.len() - rng.below(2) as usize * rng.below(bytes.len() as u64) as usize);
             if let Ok(unpacked) = decompress(codec, &bytes, plain.len()) {
                 assert_eq!(unpacked.len(), plain.len());
             }

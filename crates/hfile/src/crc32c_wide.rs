@@ -107,15 +107,15 @@ mod wide {
 
 #[cfg(test)]
 mod tests {
-    use base::Dice;
+    use base::Rng;
 
     #[test]
     fn sums_are_those_of_the_crate() {
-        let dice = Dice::seeded(11);
-        let bytes: Vec<u8> = (0..70_000).map(|_| dice.below(256) as u8).collect();
+        let rng = Rng::seeded(11);
+        let bytes: Vec<u8> = (0..70_000).map(|_| rng.below(256) as u8).collect();
         for n in 0..3000 {
-            let len = if n < 1500 { n } else { dice.below(66_000) as usize };
-            let start = dice.below(300) as usize;
+            let len = if n < 1500 { n } else { rng.below(66_000) as usize };
+            let start = rng.below(300) as usize;
             let part = &bytes[start..start + len];
             assert_eq!(super::crc32c(part), crc32c::crc32c(part), "{len} bytes from {start}");
         }

@@ -11,7 +11,7 @@
 //!  2. Whatever a file's encoding and codec, a loaded data block (`DataBlock`) is cells in plain KeyValue layout
 //!     with a sparse table of offsets: stepping is a few loads, seeking within a block a binary search.
 //!  3. A written file is sorted and complete, or [`Writer::finish`] has not returned `Ok`.
-//!  4. No clock, no threads, no dice; the caller hands in volume, cache and times.
+//!  4. No clock, no threads, no randomness; the caller hands in volume, cache and times.
 //!
 //! Must not know: regions, stores, tables; what a file's name means. Follows: HBase `HFileReaderImpl`,
 //! `HFileWriterImpl`, `HFileBlock`, `HFileBlockIndex`, `CompoundBloomFilter`, `StoreFileWriter`.

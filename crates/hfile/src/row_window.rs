@@ -80,16 +80,16 @@ fn prefix(rest: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Dice;
+    use base::Rng;
 
     #[test]
     fn the_window_never_hides_a_row() {
-        let dice = Dice::seeded(3);
+        let rng = Rng::seeded(3);
         for round in 0..300 {
-            let shared = vec![b'r'; dice.below(5) as usize];
-            let mut rows: Vec<Vec<u8>> = (0..2 + dice.below(60))
+            let shared = vec![b'r'; rng.below(5) as usize];
+            let mut rows: Vec<Vec<u8>> = (0..2 + rng.below(60))
                 .map(|_| {
-                    let tail = (0..dice.below(12)).map(|_| [0, 1, b'a', 255][dice.below(4) as usize]);
+                    let tail = (0..rng.below(12)).map(|_| [0, 1, b'a', 255][rng.below(4) as usize]);
                     shared.iter().copied().chain(tail).collect()
                 })
                 .collect();
@@ -97,12 +97,12 @@ mod tests {
             let last = rows[rows.len() - 1].clone();
             let window = RowWindow::new(Order::User, rows.len(), |i| &rows[i], &last);
             for _ in 0..50 {
-                let mut row = rows[dice.below(rows.len() as u64) as usize].clone();
-                match dice.below(4) {
-                    0 => row.push(dice.below(3) as u8),
-                    1 => row.truncate(dice.below(row.len() as u64 + 1) as usize),
+                let mut row = rows[rng.below(rows.len() as u64) as usize].clone();
+                match rng.below(4) {
+                    0 => row.push(rng.below(3) as u8),
+                    1 => row.truncate(rng.below(row.len() as u64 + 1) as usize),
                     2 if !row.is_empty() => {
-                        let at = dice.below(row.len() as u64) as usize;
+                        let at = rng.below(row.len() as u64) as usize;
                         row[at] = row[at].wrapping_add(1);
                     }
                     _ => {}

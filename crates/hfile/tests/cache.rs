@@ -3,7 +3,7 @@
 mod common;
 
 use basalt_hfile::*;
-use base::Dice;
+use base::Rng;
 use common::*;
 use fs::{FilePath, MemVolume};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn open(volume: &MemVolume, name: &str, cache: &Arc<BlockCache>, in_memory: bool
 #[test]
 fn a_miss_would_block_and_reading_makes_it_a_hit() {
     let (volume, cache) = (MemVolume::new(), BlockCache::new(16 << 20));
-    let cells = random_cells(&Dice::seeded(1), 2000, false);
+    let cells = random_cells(&Rng::seeded(1), 2000, false);
     file(&volume, "file", &cells, WriterOptions { bloom: BloomType::Row, ..Default::default() });
     let reader = open(&volume, "file", &cache, false);
     let key = cells[1000].cell().key();
@@ -43,7 +43,7 @@ fn a_miss_would_block_and_reading_makes_it_a_hit() {
 #[test]
 fn what_must_not_be_kept_is_not_kept() {
     let (volume, cache) = (MemVolume::new(), BlockCache::new(16 << 20));
-    let cells = random_cells(&Dice::seeded(2), 2000, false);
+    let cells = random_cells(&Rng::seeded(2), 2000, false);
     file(&volume, "file", &cells, WriterOptions::default());
     let reader = open(&volume, "file", &cache, false);
     all_cells(&reader, ScanOptions { compaction: true, ..ScanOptions::default() }).expect("scan");
@@ -60,7 +60,7 @@ fn what_must_not_be_kept_is_not_kept() {
 #[test]
 fn the_capacity_holds_and_follows_the_setting() {
     let (volume, cache) = (MemVolume::new(), BlockCache::new(64 << 10));
-    let cells = random_cells(&Dice::seeded(3), 6000, false);
+    let cells = random_cells(&Rng::seeded(3), 6000, false);
     file(&volume, "file", &cells, WriterOptions::default());
     let reader = open(&volume, "file", &cache, false);
     for _ in 0..3 {
@@ -79,7 +79,7 @@ fn the_capacity_holds_and_follows_the_setting() {
 #[test]
 fn blocks_of_closed_files_leave_with_the_next_sweep() {
     let (volume, cache) = (MemVolume::new(), BlockCache::new(16 << 20));
-    let cells = random_cells(&Dice::seeded(7), 2000, false);
+    let cells = random_cells(&Rng::seeded(7), 2000, false);
     let [stays, goes, goes_too] = ["stays", "goes", "goes-too"].map(|name| {
         file(&volume, name, &cells, WriterOptions::default());
         open(&volume, name, &cache, false)
@@ -101,7 +101,7 @@ fn blocks_of_closed_files_leave_with_the_next_sweep() {
 #[test]
 fn blocks_that_would_have_been_found_in_a_larger_cache_are_counted() {
     let (volume, cache) = (MemVolume::new(), BlockCache::new(64 << 10));
-    let cells = random_cells(&Dice::seeded(8), 1000, false);
+    let cells = random_cells(&Rng::seeded(8), 1000, false);
     file(&volume, "file", &cells, WriterOptions::default());
     let reader = open(&volume, "file", &cache, false);
     for (capacity_bytes, returns) in [(64 << 10, true), (16 << 20, false)] {
@@ -118,8 +118,8 @@ fn blocks_that_would_have_been_found_in_a_larger_cache_are_counted() {
 #[test]
 fn a_scan_does_not_push_out_what_is_asked_for_again() {
     let (volume, cache) = (MemVolume::new(), BlockCache::new(256 << 10));
-    let hot = random_cells(&Dice::seeded(4), 500, false);
-    let cold = random_cells(&Dice::seeded(5), 20_000, false);
+    let hot = random_cells(&Rng::seeded(4), 500, false);
+    let cold = random_cells(&Rng::seeded(5), 20_000, false);
     file(&volume, "hot", &hot, WriterOptions::default());
     let scanned = file(&volume, "cold", &cold, WriterOptions::default());
     assert!(scanned.len_bytes > 3 * (256 << 10), "the scan is larger than the cache");
@@ -134,8 +134,8 @@ fn a_scan_does_not_push_out_what_is_asked_for_again() {
 #[test]
 fn blocks_of_in_memory_families_outlast_others() {
     let (volume, cache) = (MemVolume::new(), BlockCache::new(256 << 10));
-    let hot = random_cells(&Dice::seeded(6), 500, false);
-    let cold = random_cells(&Dice::seeded(7), 20_000, false);
+    let hot = random_cells(&Rng::seeded(6), 500, false);
+    let cold = random_cells(&Rng::seeded(7), 20_000, false);
     file(&volume, "hot", &hot, WriterOptions::default());
     file(&volume, "cold", &cold, WriterOptions::default());
     let (hot_reader, cold_reader) = (open(&volume, "hot", &cache, true), open(&volume, "cold", &cache, false));
@@ -148,7 +148,7 @@ fn blocks_of_in_memory_families_outlast_others() {
 #[test]
 fn blocks_put_in_while_writing_are_found_by_the_reader() {
     let (volume, cache) = (MemVolume::new(), BlockCache::new(16 << 20));
-    let cells = random_cells(&Dice::seeded(8), 2000, true);
+    let cells = random_cells(&Rng::seeded(8), 2000, true);
     for &encoding in Encoding::ALL {
         let options = WriterOptions {
             encoding,
@@ -178,21 +178,21 @@ fn blocks_put_in_while_writing_are_found_by_the_reader() {
 #[test]
 fn f08_blocks_that_are_pushed_out_stay_whole_for_their_readers() {
     let (volume, cache) = (MemVolume::new(), BlockCache::new(96 << 10));
-    let cells = random_cells(&Dice::seeded(9), 4000, true);
+    let cells = random_cells(&Rng::seeded(9), 4000, true);
     file(&volume, "file", &cells, WriterOptions { include_tags: true, ..WriterOptions::default() });
     let reader = open(&volume, "file", &cache, false);
     std::thread::scope(|scope| {
         for seed in 0..4 {
             let (reader, cells, cache) = (&reader, &cells, &cache);
             scope.spawn(move || {
-                let dice = Dice::seeded(seed);
+                let rng = Rng::seeded(seed);
                 let mut scanner = reader.scanner(ScanOptions::default());
                 for _ in 0..500 {
-                    let at = dice.below(cells.len() as u64) as usize;
+                    let at = rng.below(cells.len() as u64) as usize;
                     assert!(scanner.seek(cells[at].cell().key()).expect("seek"));
                     let held = scanner.current().expect("positioned");
                     let before = Owned::of(held);
-                    match dice.below(8) {
+                    match rng.below(8) {
                         0 => {
                             reader.evict();
                         }
@@ -213,7 +213,7 @@ fn f08_blocks_that_are_pushed_out_stay_whole_for_their_readers() {
 #[test]
 fn bulk_loaded_cells_get_the_files_sequence_id() {
     let volume = MemVolume::new();
-    let cells = random_cells(&Dice::seeded(10), 100, false);
+    let cells = random_cells(&Rng::seeded(10), 100, false);
     file(&volume, "file", &cells, WriterOptions::default());
     let context = ReaderContext { override_seq_id: Some(base::SeqId(77)), ..ReaderContext::default() };
     let reader = Reader::open(&volume, &FilePath::new("file"), context).expect("open");
@@ -224,7 +224,7 @@ fn bulk_loaded_cells_get_the_files_sequence_id() {
 #[should_panic(expected = "not added in order")]
 fn a_cell_out_of_order_is_not_written() {
     let volume = MemVolume::new();
-    let mut cells = random_cells(&Dice::seeded(11), 100, false);
+    let mut cells = random_cells(&Rng::seeded(11), 100, false);
     cells.reverse();
     file(&volume, "file", &cells, WriterOptions::default());
 }
@@ -232,7 +232,7 @@ fn a_cell_out_of_order_is_not_written() {
 #[test]
 fn blocks_that_readers_want_are_put_in_while_others_are_not() {
     let (volume, cache) = (MemVolume::new(), BlockCache::new(16 << 20));
-    let cells = random_cells(&Dice::seeded(10), 2000, false);
+    let cells = random_cells(&Rng::seeded(10), 2000, false);
     let options = WriterOptions {
         bloom: BloomType::Row,
         cache_on_write: CacheOnWrite::Wanted(cache.clone()),

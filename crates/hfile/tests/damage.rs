@@ -4,7 +4,7 @@
 mod common;
 
 use basalt_hfile::*;
-use base::Dice;
+use base::Rng;
 use common::*;
 use fs::{FilePath, MemVolume, Volume};
 
@@ -67,7 +67,7 @@ fn flip_every_byte(label: &str, options: WriterOptions, cells: &[Owned]) {
 
 #[test]
 fn no_flipped_byte_gives_other_cells() {
-    let dice = Dice::seeded(7);
+    let rng = Rng::seeded(7);
     for (encoding, compression) in [
         (Encoding::None, Compression::None),
         (Encoding::FastDiff, Compression::Snappy),
@@ -75,7 +75,7 @@ fn no_flipped_byte_gives_other_cells() {
         (Encoding::Diff, Compression::Zstd),
         (Encoding::Prefix, Compression::Gz),
     ] {
-        let cells = random_cells(&dice, 24, true);
+        let cells = random_cells(&rng, 24, true);
         let options = WriterOptions {
             encoding,
             compression,
@@ -96,7 +96,7 @@ fn no_flipped_byte_gives_other_cells() {
 
 #[test]
 fn no_truncation_gives_other_cells() {
-    let cells = random_cells(&Dice::seeded(8), 60, false);
+    let cells = random_cells(&Rng::seeded(8), 60, false);
     let volume = MemVolume::new();
     write(&volume, "file", WriterOptions::default(), &StoreMetadata::default(), &cells);
     let path = FilePath::new("file");
@@ -117,10 +117,10 @@ fn decoders_survive_payloads_without_checksums() {
     let seed = number("BASALT_TEST_SEED", 9);
     let damages = number("BASALT_TEST_PROGRAMS", 150);
     println!("replay: BASALT_TEST_SEED={seed} BASALT_TEST_PROGRAMS={damages} cargo test -p basalt-hfile --test damage");
-    let dice = Dice::seeded(seed);
+    let rng = Rng::seeded(seed);
     for &encoding in Encoding::ALL {
         for &compression in Compression::ALL {
-            let cells = random_cells(&dice, 60, true);
+            let cells = random_cells(&rng, 60, true);
             let options = WriterOptions {
                 encoding,
                 compression,
@@ -140,12 +140,12 @@ fn decoders_survive_payloads_without_checksums() {
             let bytes = volume.read(&path).expect("read");
             for _ in 0..damages {
                 let mut damaged = bytes.clone();
-                for _ in 0..1 + dice.below(3) {
-                    let at = dice.below(bytes.len() as u64 - 3900) as usize;
-                    damaged[at] = match dice.below(3) {
-                        0 => dice.next_u64() as u8,
+                for _ in 0..1 + rng.below(3) {
+                    let at = rng.below(bytes.len() as u64 - 3900) as usize;
+                    damaged[at] = match rng.below(3) {
+                        0 => rng.next_u64() as u8,
                         1 => 0xFF,
-                        _ => damaged[at] ^ (1 << dice.below(8)),
+                        _ => damaged[at] ^ (1 << rng.below(8)),
                     };
                 }
                 volume.put_file(&path, &damaged);

@@ -3,7 +3,7 @@
 mod common;
 
 use basalt_hfile::*;
-use base::Dice;
+use base::Rng;
 use common::*;
 use fs::{FaultKind, FilePath, MemVolume};
 
@@ -28,7 +28,7 @@ fn try_write(volume: &MemVolume, path: &FilePath, cells: &[Owned]) -> Result<Fin
 
 #[test]
 fn a_file_is_whole_or_its_writer_failed() {
-    let cells = random_cells(&Dice::seeded(1), 120, false);
+    let cells = random_cells(&Rng::seeded(1), 120, false);
     let path = FilePath::new("file");
     let mut failed = 0;
     for nth in 1.. {
@@ -54,7 +54,7 @@ fn a_file_is_whole_or_its_writer_failed() {
 
 #[test]
 fn a_scanner_goes_on_after_a_failed_read() {
-    let cells = random_cells(&Dice::seeded(2), 400, false);
+    let cells = random_cells(&Rng::seeded(2), 400, false);
     let (volume, path) = (MemVolume::new(), FilePath::new("file"));
     try_write(&volume, &path, &cells).expect("write");
     for pread in [true, false] {

@@ -1,20 +1,20 @@
 //! A file is the same on a disk, through the page cache and past it, as in memory, where each block is appended by itself.
 
 use basalt_hfile::*;
-use base::{Dice, SeqId};
+use base::{Rng, SeqId};
 use cell::{CellBuffer, CellSpec, CellType};
 use fs::{FilePath, LocalVolume, MemVolume, Volume};
 use std::path::Path;
 use std::sync::Arc;
 
 /// In order; values of letters or of noise.
-fn cells(dice: &Dice, count: u64, value_bytes: u64, noise: bool) -> CellBuffer {
+fn cells(rng: &Rng, count: u64, value_bytes: u64, noise: bool) -> CellBuffer {
     let mut cells = CellBuffer::new();
     for n in 0..count {
         let row = format!("row{n:09}");
         let letter = b'a' + (n % 26) as u8;
         let value: Vec<u8> =
-            (0..dice.below(value_bytes)).map(|_| if noise { dice.below(256) as u8 } else { letter }).collect();
+            (0..rng.below(value_bytes)).map(|_| if noise { rng.below(256) as u8 } else { letter }).collect();
         let spec = CellSpec {
             row: row.as_bytes(),
             family: b"f",
@@ -44,21 +44,21 @@ fn files_are_the_same_wherever_they_are() {
     let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (parent, name) = (LocalVolume::open(base).expect("opened"), format!("hfiles-{}", std::process::id()));
     let local = LocalVolume::open(&base.join(&name)).expect("opened");
-    let dice = Dice::seeded(3);
+    let rng = Rng::seeded(3);
     let plain = WriterOptions { bloom: BloomType::Row, bloom_block_size_bytes: 4096, ..WriterOptions::default() };
     let encoded = |encoding| WriterOptions { encoding, ..plain.clone() };
     let packed =
         |must_pay| WriterOptions { compression: Compression::Snappy, compression_must_pay: must_pay, ..plain.clone() };
     let cases = [
-        ("plain", plain.clone(), cells(&dice, 6000, 1800, false)),
-        ("small blocks", WriterOptions { block_size_bytes: 700, ..plain.clone() }, cells(&dice, 6000, 300, false)),
-        ("large cells", plain.clone(), cells(&dice, 6, 3_000_000, false)),
+        ("plain", plain.clone(), cells(&rng, 6000, 1800, false)),
+        ("small blocks", WriterOptions { block_size_bytes: 700, ..plain.clone() }, cells(&rng, 6000, 300, false)),
+        ("large cells", plain.clone(), cells(&rng, 6, 3_000_000, false)),
         ("no cells", plain.clone(), CellBuffer::new()),
-        ("row index", encoded(Encoding::RowIndexV1), cells(&dice, 5000, 900, false)),
-        ("differences", encoded(Encoding::FastDiff), cells(&dice, 5000, 900, false)),
-        ("packed", packed(true), cells(&dice, 5000, 900, false)),
-        ("not worth packing", packed(true), cells(&dice, 5000, 900, true)),
-        ("packed all the same", packed(false), cells(&dice, 5000, 900, true)),
+        ("row index", encoded(Encoding::RowIndexV1), cells(&rng, 5000, 900, false)),
+        ("differences", encoded(Encoding::FastDiff), cells(&rng, 5000, 900, false)),
+        ("packed", packed(true), cells(&rng, 5000, 900, false)),
+        ("not worth packing", packed(true), cells(&rng, 5000, 900, true)),
+        ("packed all the same", packed(false), cells(&rng, 5000, 900, true)),
     ];
     for (case, options, cells) in cases {
         let wanted = write(&MemVolume::new(), "f", &options, &cells);

@@ -4,7 +4,7 @@
 mod common;
 
 use basalt_hfile::*;
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use cell::{KeyRef, Order};
 use common::*;
@@ -20,11 +20,11 @@ fn base_seed(variable: &str, default: u64) -> u64 {
 }
 
 /// A key to look for: of a cell, near one, made for searching, or anything.
-fn probe(dice: &Dice, cells: &[Owned]) -> Vec<u8> {
-    let near = cells[dice.below(cells.len() as u64) as usize].cell();
+fn probe(rng: &Rng, cells: &[Owned]) -> Vec<u8> {
+    let near = cells[rng.below(cells.len() as u64) as usize].cell();
     let mut out = Vec::new();
     let mut row = near.row().to_vec();
-    match dice.below(8) {
+    match rng.below(8) {
         0..=2 => return near.key().bytes().to_vec(),
         3 => KeyRef::write(&mut out, &row, b"", b"", i64::MAX, 255),
         4 => KeyRef::write(&mut out, &row, b"", b"", 0, 0),
@@ -34,8 +34,8 @@ fn probe(dice: &Dice, cells: &[Owned]) -> Vec<u8> {
             KeyRef::write(&mut out, &row, b"f", b"", near.timestamp(), 4);
         }
         _ => {
-            row.truncate(dice.below(row.len() as u64 + 1) as usize);
-            KeyRef::write(&mut out, &row, b"f", b"q", dice.below(100) as i64, 8);
+            row.truncate(rng.below(row.len() as u64 + 1) as usize);
+            KeyRef::write(&mut out, &row, b"f", b"q", rng.below(100) as i64, 8);
         }
     }
     out
@@ -52,21 +52,21 @@ impl Model<'_> {
     }
 }
 
-fn run(reader: &Arc<Reader>, cells: &[Owned], dice: &Dice, steps: usize, label: &str) {
+fn run(reader: &Arc<Reader>, cells: &[Owned], rng: &Rng, steps: usize, label: &str) {
     let model = Model { cells };
     let options = ScanOptions {
-        cache_blocks: dice.one_in(2),
-        pread: dice.one_in(2),
-        compaction: dice.one_in(4),
+        cache_blocks: rng.one_in(2),
+        pread: rng.one_in(2),
+        compaction: rng.one_in(4),
         ..ScanOptions::default()
     };
     let mut scanner = reader.scanner(options);
     // `cells.len()` and beyond stand for "unpositioned".
     let mut at = cells.len();
     for step in 0..steps {
-        let key = probe(dice, cells);
+        let key = probe(rng, cells);
         let key = KeyRef::parse(&key).expect("a key");
-        let (what, moved) = match dice.below(6) {
+        let (what, moved) = match rng.below(6) {
             0 => {
                 at = 0;
                 ("seek_to_first", scanner.seek_to_first())
@@ -125,13 +125,13 @@ fn walk_rows_backwards(reader: &Arc<Reader>, cells: &[Owned], label: &str) {
 fn f41_scanners_move_as_a_sorted_list_does() {
     let seed = seed();
     println!("replay: BASALT_TEST_SEED={seed} cargo test -p basalt-hfile --test seek");
-    let dice = Dice::seeded(seed);
+    let rng = Rng::seeded(seed);
     let cache = BlockCache::new(1 << 20);
     let kinds = Encoding::ALL.iter().flat_map(|encoding| Compression::ALL.iter().map(move |codec| (encoding, codec)));
     for (&encoding, &compression) in kinds {
         for (tags, compress_tags) in [(false, false), (true, false), (true, true)] {
-            let mut cells = random_cells(&dice, 300, tags);
-            let include_mvcc = !dice.one_in(4);
+            let mut cells = random_cells(&rng, 300, tags);
+            let include_mvcc = !rng.one_in(4);
             if !include_mvcc {
                 cells.iter_mut().for_each(|cell| cell.seq_id = 0);
             }
@@ -139,12 +139,12 @@ fn f41_scanners_move_as_a_sorted_list_does() {
                 encoding,
                 compression,
                 include_mvcc,
-                block_size_bytes: 64 + dice.below(1200) as u32,
-                index_block_size_bytes: 64 + dice.below(600) as u32,
-                index_min_entries: 2 + dice.below(3) as u32,
+                block_size_bytes: 64 + rng.below(1200) as u32,
+                index_block_size_bytes: 64 + rng.below(600) as u32,
+                index_min_entries: 2 + rng.below(3) as u32,
                 include_tags: tags,
                 compress_tags,
-                bloom: BloomType::ALL[dice.below(4) as usize],
+                bloom: BloomType::ALL[rng.below(4) as usize],
                 bloom_prefix_len: 4,
                 bloom_block_size_bytes: 128,
                 ..WriterOptions::default()
@@ -156,10 +156,10 @@ fn f41_scanners_move_as_a_sorted_list_does() {
             let context = ReaderContext { cache: Some(cache.clone()), ..ReaderContext::default() };
             let reader = Reader::open(&volume, &path, context.clone()).expect("open");
             for _ in 0..2 {
-                run(&reader, &cells, &dice, 200, &label);
+                run(&reader, &cells, &rng, 200, &label);
             }
             walk_rows_backwards(&reader, &cells, &label);
-            let split = Bytes::from(probe(&dice, &cells));
+            let split = Bytes::from(probe(&rng, &cells));
             let middle = Model { cells: &cells }.at_or_after(KeyRef::parse(&split).expect("a key"));
             for (side, shown) in [(HalfSide::Bottom, &cells[..middle]), (HalfSide::Top, &cells[middle..])] {
                 let half = Some(Half { side, split_key: split.clone() });
@@ -167,7 +167,7 @@ fn f41_scanners_move_as_a_sorted_list_does() {
                 let label = format!("{label} {side:?} of {}", cell::print::Binary(&split));
                 assert_eq!(all_cells(&reader, ScanOptions::default()).expect("read"), shown, "{label}");
                 if !shown.is_empty() {
-                    run(&reader, shown, &dice, 150, &label);
+                    run(&reader, shown, &rng, 150, &label);
                 }
             }
         }
@@ -226,12 +226,12 @@ fn an_empty_file_has_no_cells() {
 
 #[test]
 fn rows_of_hbase_meta_are_found_in_their_own_order() {
-    let dice = Dice::seeded(seed());
+    let rng = Rng::seeded(seed());
     let mut cells = Vec::new();
     for table in ["a", "a!", "a-b", "b", "ns:t"] {
         for _ in 0..60 {
-            let start = ["", ",", "k,", "zz", "k\x00", "!"][dice.below(6) as usize];
-            let row = format!("{table},{start}{},{}.x", dice.below(30), dice.below(3));
+            let start = ["", ",", "k,", "zz", "k\x00", "!"][rng.below(6) as usize];
+            let row = format!("{table},{start}{},{}.x", rng.below(30), rng.below(3));
             for qualifier in ["regioninfo", "server"] {
                 let mut bytes = Vec::new();
                 let parts = (row.as_bytes(), qualifier.as_bytes());
@@ -239,7 +239,7 @@ fn rows_of_hbase_meta_are_found_in_their_own_order() {
                     row: parts.0,
                     family: b"info",
                     qualifier: parts.1,
-                    timestamp: dice.below(5) as i64,
+                    timestamp: rng.below(5) as i64,
                     type_code: 4,
                     value: b"v",
                     tags: b"",

@@ -4,7 +4,7 @@
 mod common;
 
 use basalt_master::Cleaned;
-use base::{Config, Dice};
+use base::{Config, Rng};
 use bytes::Bytes;
 use common::{Catalog, Life, captured_catalog, start, untar};
 use fs::mem::{Fault, Op};
@@ -64,7 +64,7 @@ impl Region {
 /// What happened, kept apart from the names in the files.
 struct World {
     memory: MemVolume,
-    dice: Dice,
+    rng: Rng,
     regions: BTreeMap<String, Region>,
     snapshots: BTreeMap<String, Vec<Region>>,
     count: u32,
@@ -72,11 +72,11 @@ struct World {
 
 impl World {
     fn new(seed: u64, memory: MemVolume) -> World {
-        World { memory, dice: Dice::seeded(seed), regions: BTreeMap::new(), snapshots: BTreeMap::new(), count: 0 }
+        World { memory, rng: Rng::seeded(seed), regions: BTreeMap::new(), snapshots: BTreeMap::new(), count: 0 }
     }
 
     fn pick<'a, T>(&self, from: &'a [T]) -> Option<&'a T> {
-        from.get(self.dice.below(from.len().max(1) as u64) as usize)
+        from.get(self.rng.below(from.len().max(1) as u64) as usize)
     }
 
     fn some_region(&self) -> Option<Region> {
@@ -89,8 +89,8 @@ impl World {
     }
 
     fn new_file(&self, region: &mut Region) {
-        let mut name = self.dice.uuid_hex();
-        if self.dice.one_in(4) {
+        let mut name = self.rng.uuid_hex();
+        if self.rng.one_in(4) {
             name.push_str("_SeqId_7_");
         }
         let entry = Entry { home: (region.table.clone(), region.name.clone(), name.clone()), name };
@@ -99,16 +99,16 @@ impl World {
     }
 
     fn new_region(&mut self, table: TableName) -> Region {
-        let region = Region { table, name: self.dice.uuid_hex(), entries: Vec::new(), daughters: Vec::new() };
+        let region = Region { table, name: self.rng.uuid_hex(), entries: Vec::new(), daughters: Vec::new() };
         self.memory.create_dir_all(&region.dir()).expect("memory");
         region
     }
 
     fn create(&mut self) {
-        let namespace = if self.dice.one_in(2) { "default" } else { "ns" };
-        let table = TableName::of(namespace, &format!("t-{}", self.dice.below(3))).expect("legal");
+        let namespace = if self.rng.one_in(2) { "default" } else { "ns" };
+        let table = TableName::of(namespace, &format!("t-{}", self.rng.below(3))).expect("legal");
         let mut region = self.new_region(table);
-        for _ in 0..=self.dice.below(3) {
+        for _ in 0..=self.rng.below(3) {
             self.new_file(&mut region);
         }
         self.regions.insert(region.name.clone(), region);
@@ -206,7 +206,7 @@ impl World {
                 let back = path("archive").join(rootdir::table_dir(of).as_str()).join(of_region).join("f");
                 let back = back.join(format!(".links-{file}")).join(format!("{}.{}", region.name, table.qualifier()));
                 // The link keeps its file with or without what points back at it.
-                if !self.dice.one_in(3) {
+                if !self.rng.one_in(3) {
                     self.memory.put_file(&back, b"");
                 }
                 let entry = Entry { home: entry.home.clone(), name };
@@ -218,7 +218,7 @@ impl World {
     }
 
     fn step(&mut self) {
-        match self.dice.below(9) {
+        match self.rng.below(9) {
             0 | 1 => self.create(),
             2 | 3 => self.compact(),
             4 => self.split(),
@@ -298,14 +298,14 @@ async fn nothing_needed_goes_and_everything_else_does() {
         let life = life(&memory, at_once()).await;
         let mut world = World::new(seed, memory);
         for _ in 0..25 {
-            for _ in 0..=world.dice.below(4) {
+            for _ in 0..=world.rng.below(4) {
                 world.step();
             }
             // Some rounds meet a call that fails: they may do less, never harm.
-            let fails = world.dice.one_in(3);
+            let fails = world.rng.one_in(3);
             if fails {
                 let op = *world.pick(&[Op::List, Op::Open, Op::Read, Op::Stat, Op::RemoveFile]).expect("some");
-                let nth = 1 + world.dice.below(40);
+                let nth = 1 + world.rng.below(40);
                 let fault = Fault { op: Some(op), path_contains: None, nth, kind: FaultKind::Io, forever: false };
                 world.memory.inject(fault);
             }
@@ -327,7 +327,7 @@ async fn nothing_needed_goes_and_everything_else_does() {
 /// A world with something to delete and something to keep.
 fn small_world() -> World {
     let memory = MemVolume::new();
-    rootdir::root::prepare(&memory, &Dice::seeded(1)).expect("memory");
+    rootdir::root::prepare(&memory, &Rng::seeded(1)).expect("memory");
     let mut world = World::new(7, memory);
     for _ in 0..6 {
         world.create();

@@ -4,7 +4,7 @@
 mod common;
 
 use basalt_master::cluster::TableState;
-use base::{Config, Dice};
+use base::{Config, Rng};
 use bytes::Bytes;
 use common::{Catalog, EVER, Life, bytes, caller, start, table, table_name};
 use fs::mem::{Fault, Op};
@@ -111,7 +111,7 @@ async fn at_every_call(
             life.master.stop();
             let what = format!("{name}, off after {stop_after} calls, {policy:?} with seed {seed}");
             println!("{what}");
-            let crashed = memory.crash(&Dice::seeded(seed), policy);
+            let crashed = memory.crash(&Rng::seeded(seed), policy);
             let next =
                 start(&crashed, &copy(&catalog), Config::default()).await.unwrap_or_else(|e| panic!("{what}: {e}"));
             settle(&next).await;
@@ -309,7 +309,7 @@ async fn a_refused_procedure_does_not_come_back() {
         assert!(!error.message.contains("unknown"), "{op:?}: it was taken back: {error}");
         life.master.stop();
         for policy in [CrashPolicy::KeepAll, CrashPolicy::LoseUnsynced, CrashPolicy::Torn] {
-            let crashed = life.memory.crash(&Dice::seeded(1), policy);
+            let crashed = life.memory.crash(&Rng::seeded(1), policy);
             let next = start(&crashed, &copy(&life.catalog), Config::default()).await.expect("starts");
             settle(&next).await;
             next.check();
@@ -347,7 +347,7 @@ async fn a_procedure_that_cannot_be_taken_back_is_of_unknown_fate_until_it_is() 
     assert_ne!(enabled, before);
     life.master.stop();
     for policy in [CrashPolicy::KeepAll, CrashPolicy::LoseUnsynced] {
-        let crashed = life.memory.crash(&Dice::seeded(1), policy);
+        let crashed = life.memory.crash(&Rng::seeded(1), policy);
         let next = start(&crashed, &copy(&life.catalog), Config::default()).await.expect("starts");
         settle(&next).await;
         next.check();

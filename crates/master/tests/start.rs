@@ -4,7 +4,7 @@ mod common;
 
 use basalt_master::ErrorKind;
 use basalt_master::cluster::{RegionState, TableState};
-use base::{Clock, Config, Dice, SystemClock};
+use base::{Clock, Config, Rng, SystemClock};
 use bytes::Bytes;
 use common::{
     Catalog, FakeHost, Machine, MachineVolume, bytes, caller, captured_catalog, start, start_with, table, table_name,
@@ -119,7 +119,7 @@ fn what_is_not_ours_is_refused_and_not_touched() {
             volume.put_file(&FilePath::new(path), &content);
         }
         let before = volume.all_files();
-        let error = rootdir::root::prepare(&volume, &Dice::seeded(1)).expect_err(name);
+        let error = rootdir::root::prepare(&volume, &Rng::seeded(1)).expect_err(name);
         assert!(error.to_string().contains(sentence), "{name}: {error}");
         assert_eq!(error.to_string().lines().count(), 1);
         assert_eq!(volume.all_files(), before, "{name}");
@@ -141,9 +141,9 @@ async fn a_first_start_may_be_cut_off_anywhere() {
     for calls in 0.. {
         let memory = MemVolume::new();
         let volume = MachineVolume { memory: memory.clone(), machine: Machine::new(calls) };
-        finished = rootdir::root::prepare(&volume, &Dice::seeded(2)).is_ok();
+        finished = rootdir::root::prepare(&volume, &Rng::seeded(2)).is_ok();
         for policy in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn] {
-            let crashed = memory.crash(&Dice::seeded(calls as u64), policy);
+            let crashed = memory.crash(&Rng::seeded(calls as u64), policy);
             let life = start(&crashed, &Catalog::default(), Config::default()).await;
             life.unwrap_or_else(|error| panic!("cut off after {calls} calls, {policy:?}: {error}")).check();
         }

@@ -3,7 +3,7 @@
 //! `cargo run --release -p basalt-memstore --example insert_read [cells]`
 
 use basalt_memstore::{Segment, SegmentId};
-use base::{Clock, Dice, SeqId, SystemClock};
+use base::{Clock, Rng, SeqId, SystemClock};
 use cell::{CellRef, CellSpec, KeyRef, Order};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -89,10 +89,10 @@ fn read(name: &str, segment: &Arc<Segment>, keys: &[Vec<u8>]) {
 fn main() {
     let count = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1_000_000u64);
     let n = count as usize;
-    let dice = Dice::seeded(1);
+    let rng = Rng::seeded(1);
     let mut shuffled: Vec<u64> = (0..count).collect();
     for i in (1..n).rev() {
-        shuffled.swap(i, dice.below(i as u64 + 1) as usize);
+        shuffled.swap(i, rng.below(i as u64 + 1) as usize);
     }
     let ascending = Cells::new((0..count).map(|row| (row, 0)));
     let random = Cells::new(shuffled.iter().map(|row| (*row, 0)));
@@ -100,7 +100,7 @@ fn main() {
     let keys: Vec<Vec<u8>> = (0..n)
         .map(|_| {
             let mut key = Vec::new();
-            let row = format!("user{:012}", dice.below(count));
+            let row = format!("user{:012}", rng.below(count));
             KeyRef::write(&mut key, row.as_bytes(), b"", b"", i64::MAX, 255);
             key
         })

@@ -6,7 +6,7 @@
 mod common;
 
 use basalt_memstore::{Segment, SegmentId, SegmentIter};
-use base::{Dice, SeqId};
+use base::{Rng, SeqId};
 use cell::{CellRef, KeyRef, Order};
 use common::{Model, make_cell, random_cell, random_key, random_row, seeds};
 
@@ -54,22 +54,22 @@ fn check_look(segment: &Segment, model: &Model, key: KeyRef<'_>, seed: u64) {
 }
 
 fn run(order: Order, seed: u64) {
-    let dice = Dice::seeded(seed);
+    let rng = Rng::seeded(seed);
     // What rows are expected to begin with may be right, right for some, or wrong.
-    let expected = if dice.one_in(2) { random_row(&dice, order) } else { Vec::new() };
+    let expected = if rng.one_in(2) { random_row(&rng, order) } else { Vec::new() };
     let segment = Segment::expecting(order, SegmentId(1), &expected);
     let mut model = Model::new(order);
-    let rounds = 20 + dice.below(40);
+    let rounds = 20 + rng.below(40);
     let (mut seq, mut inserted) = (1, 0);
     for _ in 0..rounds {
         // Batches as a region makes them: one sequence id, sometimes sorted, sometimes with repeats.
-        seq += dice.below(2);
-        let mut batch: Vec<Vec<u8>> = (0..1 + dice.below(30)).map(|_| random_cell(&dice, order)).collect();
-        if dice.one_in(2) {
+        seq += rng.below(2);
+        let mut batch: Vec<Vec<u8>> = (0..1 + rng.below(30)).map(|_| random_cell(&rng, order)).collect();
+        if rng.one_in(2) {
             batch.sort_by(|a, b| order.cells(CellRef::from_checked(a, SeqId(0)), CellRef::from_checked(b, SeqId(0))));
         }
-        if dice.one_in(3) {
-            let again = batch[dice.below(batch.len() as u64) as usize].clone();
+        if rng.one_in(3) {
+            let again = batch[rng.below(batch.len() as u64) as usize].clone();
             batch.push(again);
         }
         let mut inserter = segment.inserter();
@@ -85,10 +85,10 @@ fn run(order: Order, seed: u64) {
 
         let mut iter = segment.iter();
         for _ in 0..10 {
-            let key = random_key(&dice, order, &model);
+            let key = random_key(&rng, order, &model);
             check_seeks(&mut iter, &model, KeyRef::from_checked(&key), seed);
         }
-        let key = random_key(&dice, order, &model);
+        let key = random_key(&rng, order, &model);
         check_look(&segment, &model, KeyRef::from_checked(&key), seed);
     }
     assert_eq!(segment.len(), inserted, "seed {seed}");
@@ -107,7 +107,7 @@ fn run(order: Order, seed: u64) {
     assert_eq!(bytes_of(iter.current()), model.get(model.len() - 1), "seed {seed}");
 
     for _ in 0..20 {
-        let mut keys: Vec<Vec<u8>> = (0..1 + dice.below(12)).map(|_| random_key(&dice, order, &model)).collect();
+        let mut keys: Vec<Vec<u8>> = (0..1 + rng.below(12)).map(|_| random_key(&rng, order, &model)).collect();
         keys.sort_by(|a, b| order.keys(KeyRef::from_checked(a), KeyRef::from_checked(b)));
         let mut iter = segment.iter();
         assert!(!iter.reseek(KeyRef::from_checked(&keys[0])), "a reseek from nowhere stays nowhere");
@@ -133,20 +133,20 @@ fn a_segment_does_what_a_sorted_vector_does() {
 #[test]
 fn inserters_taking_turns_do_what_a_sorted_vector_does() {
     for seed in seeds(20) {
-        let dice = Dice::seeded(seed);
+        let rng = Rng::seeded(seed);
         let segment = Segment::new(Order::User, SegmentId(1));
         let mut model = Model::new(Order::User);
         let mut inserters: Vec<_> = (0..3).map(|_| segment.inserter()).collect();
         for _ in 0..600 {
-            let seq = SeqId(dice.below(3));
-            let inserter = &mut inserters[dice.below(3) as usize];
-            if dice.one_in(4) {
-                let some: Vec<_> = (0..dice.below(20)).map(|_| random_cell(&dice, Order::User)).collect();
+            let seq = SeqId(rng.below(3));
+            let inserter = &mut inserters[rng.below(3) as usize];
+            if rng.one_in(4) {
+                let some: Vec<_> = (0..rng.below(20)).map(|_| random_cell(&rng, Order::User)).collect();
                 inserter.insert_all(&some.iter().map(|kv| CellRef::from_checked(kv, seq)).collect::<Vec<_>>());
                 some.into_iter().for_each(|kv| model.insert(kv, seq));
                 continue;
             }
-            let kv = random_cell(&dice, Order::User);
+            let kv = random_cell(&rng, Order::User);
             inserter.insert(CellRef::from_checked(&kv, seq));
             model.insert(kv, seq);
         }
@@ -157,7 +157,7 @@ fn inserters_taking_turns_do_what_a_sorted_vector_does() {
             assert_eq!(bytes_of(iter.current()), model.get(i), "cell {i}, seed {seed}");
         }
         for _ in 0..200 {
-            let key = random_key(&dice, Order::User, &model);
+            let key = random_key(&rng, Order::User, &model);
             check_seeks(&mut iter, &model, KeyRef::from_checked(&key), seed);
         }
     }
@@ -221,20 +221,20 @@ fn rows_that_share_their_first_eight_bytes_or_are_shorter_sort_right() {
 #[test]
 fn rows_of_a_large_segment_are_found_where_they_begin() {
     for seed in seeds(3) {
-        let dice = Dice::seeded(seed);
-        let expected = [b"".as_slice(), b"user00000000", b"user000000004", b"usurer"][dice.below(4) as usize];
+        let rng = Rng::seeded(seed);
+        let expected = [b"".as_slice(), b"user00000000", b"user000000004", b"usurer"][rng.below(4) as usize];
         let new_segment = || Segment::expecting(Order::User, SegmentId(1), expected);
         let segment = new_segment();
         let mut model = std::collections::BTreeMap::new();
         let (mut heap_bytes, mut numbers) = (0, (0..9000_u32).collect::<Vec<_>>());
-        (1..numbers.len()).for_each(|i| numbers.swap(i, dice.below(i as u64 + 1) as usize));
+        (1..numbers.len()).for_each(|i| numbers.swap(i, rng.below(i as u64 + 1) as usize));
         for (step, number) in numbers.iter().enumerate() {
             // Sometimes a row that is there already.
-            let number = if dice.one_in(3) { numbers[dice.below(step as u64 + 1) as usize] } else { *number };
+            let number = if rng.one_in(3) { numbers[rng.below(step as u64 + 1) as usize] } else { *number };
             let row = format!("user{number:012}");
             let mut inserter = segment.inserter();
-            for _ in 0..1 + dice.below(3) {
-                let qualifier = format!("q{}", dice.below(6));
+            for _ in 0..1 + rng.below(3) {
+                let qualifier = format!("q{}", rng.below(6));
                 let seq = SeqId(step as u64 + 1);
                 inserter.insert(CellRef::from_checked(
                     &make_cell(row.as_bytes(), qualifier.as_bytes(), 5, 4, b"v", b""),
@@ -246,9 +246,9 @@ fn rows_of_a_large_segment_are_found_where_they_begin() {
             if step % 3 > 0 {
                 continue;
             }
-            let wanted = numbers[dice.below(if dice.one_in(10) { 9000 } else { step as u64 + 1 }) as usize];
+            let wanted = numbers[rng.below(if rng.one_in(10) { 9000 } else { step as u64 + 1 }) as usize];
             let wanted = format!("user{wanted:012}");
-            let qualifier = if dice.one_in(2) { String::new() } else { format!("q{}", dice.below(7)) };
+            let qualifier = if rng.one_in(2) { String::new() } else { format!("q{}", rng.below(7)) };
             let mut key = Vec::new();
             KeyRef::write(&mut key, wanted.as_bytes(), b"f", qualifier.as_bytes(), i64::MAX, 255);
             let expected = model.range((wanted, qualifier, 0)..).next();

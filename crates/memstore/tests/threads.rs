@@ -7,7 +7,7 @@
 mod common;
 
 use basalt_memstore::{Growth, Segment, SegmentId};
-use base::{Dice, SeqId};
+use base::{Rng, SeqId};
 use cell::{CellRef, KeyRef, Order};
 use common::{make_cell, seeds};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,19 +23,19 @@ fn row(n: u64) -> Vec<u8> {
 
 /// What one writer inserts: batches (one sequence id each) of (row, value).
 fn batches(seed: u64, writer: u64, count: u64) -> Vec<Vec<(u64, Vec<u8>)>> {
-    let dice = Dice::seeded(seed.wrapping_mul(31).wrapping_add(writer));
+    let rng = Rng::seeded(seed.wrapping_mul(31).wrapping_add(writer));
     let mut next = 0;
     (0..count)
         .map(|_| {
-            let mut batch: Vec<(u64, Vec<u8>)> = (0..1 + dice.below(20))
+            let mut batch: Vec<(u64, Vec<u8>)> = (0..1 + rng.below(20))
                 .map(|_| {
                     // Some ascending runs that interleave with the other writers', some jumps, some on one spot.
-                    next = match dice.below(8) {
-                        0 => dice.below(4000),
+                    next = match rng.below(8) {
+                        0 => rng.below(4000),
                         1 => 7,
                         _ => next + 1,
                     };
-                    let size = if dice.one_in(300) { 600_000 } else { dice.below(120) as usize };
+                    let size = if rng.one_in(300) { 600_000 } else { rng.below(120) as usize };
                     (next, vec![writer as u8; size])
                 })
                 .collect();
@@ -159,10 +159,10 @@ fn run(seed: u64) {
 
     // Every level must lead to every row: seeks and reverse seeks agree with the set of rows.
     let rows: BTreeSet<u64> = sent.keys().map(|(n, _, _)| *n).collect();
-    let dice = Dice::seeded(seed);
+    let rng = Rng::seeded(seed);
     let mut key = Vec::new();
     for _ in 0..2000 {
-        let n = dice.below(4100);
+        let n = rng.below(4100);
         key.clear();
         KeyRef::write(&mut key, &row(n), b"", b"", i64::MAX, 255);
         let key = KeyRef::from_checked(&key);
@@ -193,7 +193,7 @@ fn writers_crowding_at_the_end_keep_every_level_in_order() {
             for writer in 0..WRITERS {
                 let (segment, next) = (&segment, &next);
                 scope.spawn(move || {
-                    let dice = Dice::seeded(seed * WRITERS + writer);
+                    let rng = Rng::seeded(seed * WRITERS + writer);
                     let mut inserter = segment.inserter();
                     loop {
                         let n = next.fetch_add(1, Ordering::Relaxed);
@@ -201,7 +201,7 @@ fn writers_crowding_at_the_end_keep_every_level_in_order() {
                             break;
                         }
                         // Scattered a little, each number once: runs of 16 are turned around.
-                        let n = if dice.one_in(2) { n * 2 } else { (n ^ 15) * 2 + 1 };
+                        let n = if rng.one_in(2) { n * 2 } else { (n ^ 15) * 2 + 1 };
                         inserter.insert(CellRef::from_checked(&make_cell(&row(n), b"q", 5, 4, b"", b""), SeqId(1)));
                     }
                 });

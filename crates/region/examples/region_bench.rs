@@ -5,7 +5,7 @@
 use basalt_region::{
     CompactionKind, FlushRequest, Limits, MemoryMeter, OpenRegion, Region, RegionEnv, RegionSettings, Unthrottled,
 };
-use base::{Clock, Config, Dice, SystemClock};
+use base::{Clock, Config, Rng, SystemClock};
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellSpec, CellType};
 use fs::{FilePath, MemVolume, Volume};
@@ -54,16 +54,16 @@ impl Bench {
 }
 
 fn gets(bench: &Bench, region: &Arc<Region>, what: &str, residency: Residency) {
-    let dice = Dice::seeded(5);
+    let rng = Rng::seeded(5);
     let mut out = CellBuffer::new();
     bench.time(&format!("get, whole row, {what}"), 200_000, |_| {
         out.clear();
-        region.get(&Get::new(row(dice.below(ROWS))), &mut out, residency).expect("read");
+        region.get(&Get::new(row(rng.below(ROWS))), &mut out, residency).expect("read");
         assert_eq!(out.len(), 1);
     });
     bench.time(&format!("get, one column, {what}"), 200_000, |_| {
         out.clear();
-        let mut get = Get::new(row(dice.below(ROWS)));
+        let mut get = Get::new(row(rng.below(ROWS)));
         get.columns.insert(Bytes::from_static(b"f"), vec![Bytes::from_static(b"q")]);
         region.get(&get, &mut out, residency).expect("read");
         assert_eq!(out.len(), 1);
@@ -132,7 +132,7 @@ fn environment(volume: Arc<dyn Volume>) -> Arc<RegionEnv> {
         volume,
         log,
         clock,
-        dice: Arc::new(Dice::from_system()),
+        rng: Arc::new(Rng::from_system()),
         cache: hfile::BlockCache::new(1 << 30),
         settings: Arc::new(RegionSettings::from_config(&config)),
         memory: MemoryMeter::new(),

@@ -149,7 +149,7 @@ impl Region {
         let seq_id = if load.assign_seq_id { Some(self.flush_for_load()?) } else { None };
         for staged in &mut *staged {
             let suffix = seq_id.map(|seq_id| format!("_SeqId_{seq_id}_")).unwrap_or_default();
-            staged.target_name = format!("{}{suffix}", self.env().dice.uuid_hex());
+            staged.target_name = format!("{}{suffix}", self.env().rng.uuid_hex());
         }
         let volume = &*self.env().volume;
         let moves: Vec<(FilePath, FilePath)> = staged
@@ -184,7 +184,7 @@ impl Region {
     /// meanwhile, and perhaps not all of it.
     fn write_journal(&self, moves: &[(FilePath, FilePath)], staged: &mut Vec<Staged<'_>>) -> Result<FilePath> {
         let volume = &*self.env().volume;
-        let path = journal::path(self.info(), &self.env().dice.uuid_hex());
+        let path = journal::path(self.info(), &self.env().rng.uuid_hex());
         journal::write(volume, &path, moves).map_err(|error| match journal::withdraw(volume, &path) {
             Ok(()) => RegionError::volume(self.name(), error),
             Err(stays) => self.leave_to_next_opening("the journal of a bulk load", stays, staged),

@@ -1,7 +1,7 @@
-//! What a region is handed by its server: doors to files, log, time and dice, and the budget it shares.
+//! What a region is handed by its server: files, log, time and random numbers, and the budget it shares.
 
 use crate::{RecentTicks, RegionSettings};
-use base::{Clock, Dice};
+use base::{Clock, Rng};
 use fs::Volume;
 use hfile::BlockCache;
 use memstore::Segment;
@@ -20,7 +20,7 @@ pub struct RegionEnv {
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Names of new files.
-    pub dice: Arc<Dice>,
+    pub rng: Arc<Rng>,
     /// Decoded blocks.
     pub cache: Arc<BlockCache>,
     /// Settings of the server; tables and families may override them.

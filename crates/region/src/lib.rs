@@ -16,7 +16,7 @@
 //!     in memory and could not be brought there in some attempts.
 //!  6. Writes of one row that the server stamps are read in the order of their commits, unless HBase's semantics are asked for.
 //!
-//! No threads, clock, dice or files of its own: [`RegionEnv`] hands them in. Must not know: the network, clients, other
+//! No threads, clock, randomness or files of its own: [`RegionEnv`] hands them in. Must not know: the network, clients, other
 //! regions, when to flush or compact (it says what it wants; the server decides). Follows: `HRegion`, `HStore`.
 
 mod accounting;

@@ -71,7 +71,7 @@ impl Region {
         let volume_error = |e| RegionError::volume(region, e);
         let file_error = |e| RegionError::file(region, e);
         let temp_dir = self.temp_dir(store).map_err(volume_error)?;
-        let name = self.env().dice.uuid_hex();
+        let name = self.env().rng.uuid_hex();
         let temp = temp_dir.join(&name);
         let new = match &store.mob {
             // References have tags, and are told apart by their sequence ids.

@@ -4,7 +4,7 @@
 mod common;
 
 use basalt_region::{BulkLoad, BulkLoaded, CloseMode, LoadFile, Place, Region, RegionError, split};
-use base::{Config, Dice, ReadPoint};
+use base::{Config, ReadPoint, Rng};
 use bytes::Bytes;
 use cell::{CellRef, CellSpec, CellType, Order};
 use common::*;
@@ -270,7 +270,7 @@ fn a_power_failure_at_any_call_leaves_all_files_or_none() {
         let done = region.bulk_load(&load_of(&FILES));
         for policy in policies {
             let what = format!("stopped after call {stop}, {policy:?}");
-            let after = volume.crash(&Dice::seeded(stop), policy);
+            let after = volume.crash(&Rng::seeded(stop), policy);
             let server = Server::try_on(after.clone(), START + 10, &Config::default(), 4)
                 .unwrap_or_else(|error| panic!("{what}: {error}"));
             let region = server.open(&whole_table(), &two_families()).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -321,7 +321,7 @@ fn a_call_that_fails_once_leaves_all_files_or_none() {
         let seen = if sick { Vec::new() } else { scan_if_open(&region) };
         assert!(sick || seen == WITH || (done.is_err() && seen == WITHOUT), "{what}: {seen:#?}");
         drop(region);
-        let after = volume.crash(&Dice::seeded(nth), CrashPolicy::KeepAll);
+        let after = volume.crash(&Rng::seeded(nth), CrashPolicy::KeepAll);
         let server = Server::try_on(after.clone(), START + 10, &Config::default(), 4).expect("recovered");
         let region = server.open(&whole_table(), &two_families()).expect("opened");
         let seen: BTreeSet<String> = rows(&region).into_iter().collect();
@@ -354,7 +354,7 @@ fn a_load_that_cannot_be_taken_back_stops_the_server_at_once() {
             assert_eq!(read.to_string(), error.to_string());
         }
         for (seed, policy) in (0..20).flat_map(|seed| policies.map(|policy| (seed, policy))) {
-            let after = volume.crash(&Dice::seeded(seed), policy);
+            let after = volume.crash(&Rng::seeded(seed), policy);
             let server = Server::try_on(after, START + 10, &Config::default(), 4).expect("recovered");
             let seen = rows(&server.open(&whole_table(), &two_families()).expect("opened"));
             assert!(seen == WITH || seen == WITHOUT, "{what}; {policy:?}, seed {seed}: {seen:#?}");

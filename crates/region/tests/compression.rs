@@ -3,7 +3,7 @@
 mod common;
 
 use basalt_region::{CompactionKind, Region, Throttle, Unthrottled};
-use base::{Config, Dice};
+use base::{Config, Rng};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
 use common::*;
@@ -25,13 +25,13 @@ fn server(default: Option<&str>) -> Server {
 }
 
 /// As PerformanceEvaluation makes them: letters in runs of eight.
-fn letters(dice: &Dice, len: usize) -> Vec<u8> {
-    (0..len / 8).flat_map(|_| [b'A' + dice.below(26) as u8; 8]).collect()
+fn letters(rng: &Rng, len: usize) -> Vec<u8> {
+    (0..len / 8).flat_map(|_| [b'A' + rng.below(26) as u8; 8]).collect()
 }
 
 /// What nothing makes smaller.
-fn noise(dice: &Dice, len: usize) -> Vec<u8> {
-    (0..len / 8).flat_map(|_| dice.next_u64().to_be_bytes()).collect()
+fn noise(rng: &Rng, len: usize) -> Vec<u8> {
+    (0..len / 8).flat_map(|_| rng.next_u64().to_be_bytes()).collect()
 }
 
 fn fill(region: &Region, rows: std::ops::Range<u64>, value: impl Fn() -> Vec<u8>) {
@@ -80,11 +80,11 @@ fn minor_compact(region: &Arc<Region>) {
 #[test]
 fn a_family_without_a_codec_takes_less_than_half_the_bytes() {
     let bytes = |default: Option<&str>| {
-        let (server, dice) = (server(default), Dice::seeded(5));
+        let (server, rng) = (server(default), Rng::seeded(5));
         let region = server.table([family("f")]);
         let mut after_flush = 0;
         for round in 0..3 {
-            fill(&region, round * 300..(round + 1) * 300, || letters(&dice, 1000));
+            fill(&region, round * 300..(round + 1) * 300, || letters(&rng, 1000));
             flush(&region);
             after_flush = files(&server, &region).iter().map(|(_, len)| len).sum();
         }
@@ -104,11 +104,11 @@ fn a_family_without_a_codec_takes_less_than_half_the_bytes() {
 #[test]
 fn a_file_that_hardly_shrinks_is_plain_and_no_longer_than_without() {
     let len = |default: &str| {
-        let (server, dice) = (server(Some(default)), Dice::seeded(6));
+        let (server, rng) = (server(Some(default)), Rng::seeded(6));
         let region = server.table([family("f")]);
-        fill(&region, 0..300, || noise(&dice, 1000));
+        fill(&region, 0..300, || noise(&rng, 1000));
         flush(&region);
-        fill(&region, 300..600, || noise(&dice, 1000));
+        fill(&region, 300..600, || noise(&rng, 1000));
         flush(&region);
         assert_eq!(codecs(&server, &region), [Compression::None; 2], "{default}: flushed");
         major_compact(&region);
@@ -126,10 +126,10 @@ fn a_file_that_hardly_shrinks_is_plain_and_no_longer_than_without() {
 #[test]
 fn a_file_is_packed_where_its_first_block_loses_an_eighth() {
     let codec = |noise_in_64: usize| {
-        let (server, dice) = (server(None), Dice::seeded(7));
+        let (server, rng) = (server(None), Rng::seeded(7));
         let region = server.table([family("f")]);
         let value = || {
-            let mut value = noise(&dice, 64 * 64);
+            let mut value = noise(&rng, 64 * 64);
             value.chunks_mut(64).for_each(|chunk| chunk[noise_in_64..].fill(b'-'));
             value
         };
@@ -163,9 +163,9 @@ fn a_file_without_cells_is_plain() {
 fn a_codec_that_the_family_names_is_obeyed() {
     let packs = |codec: &'static str| family("f").with("COMPRESSION", codec);
     let after = |family: FamilyDescriptor, default: Option<&str>, noisy: bool| {
-        let (server, dice) = (server(default), Dice::seeded(8));
+        let (server, rng) = (server(default), Rng::seeded(8));
         let region = server.table([family]);
-        let value = || if noisy { noise(&dice, 1000) } else { letters(&dice, 1000) };
+        let value = || if noisy { noise(&rng, 1000) } else { letters(&rng, 1000) };
         // The first file is too large for a minor compaction of those that come after it.
         fill(&region, 0..800, value);
         flush(&region);
@@ -236,10 +236,10 @@ fn tables_of_hbase_itself_stay_plain() {
 /// A MOB file is judged by its own first value.
 #[test]
 fn mob_files_are_packed_where_it_pays() {
-    let codecs_with = |value: &dyn Fn(&Dice) -> Vec<u8>| {
-        let (server, dice) = (server(None), Dice::seeded(9));
+    let codecs_with = |value: &dyn Fn(&Rng) -> Vec<u8>| {
+        let (server, rng) = (server(None), Rng::seeded(9));
         let region = server.table([family("f").with("IS_MOB", "true").with("MOB_THRESHOLD", "100000")]);
-        fill(&region, 0..5, || value(&dice));
+        fill(&region, 0..5, || value(&rng));
         fill(&region, 5..500, || vec![b'v'; 100]);
         flush(&region);
         let dir = rootdir::mob_family_dir(&table_name(), b"f");
@@ -247,9 +247,9 @@ fn mob_files_are_packed_where_it_pays() {
         assert_eq!(entries.len(), 1);
         (open(&server.volume, &dir.join(&entries[0].name)).compression(), codecs(&server, &region))
     };
-    let documents = codecs_with(&|dice| letters(dice, 200_000));
+    let documents = codecs_with(&|rng| letters(rng, 200_000));
     assert_eq!(documents, (Compression::Snappy, vec![Compression::Snappy]));
-    let pictures = codecs_with(&|dice| noise(dice, 200_000));
+    let pictures = codecs_with(&|rng| noise(rng, 200_000));
     assert_eq!(pictures, (Compression::None, vec![Compression::Snappy]));
 }
 
@@ -265,10 +265,10 @@ fn a_compaction_is_paced_by_bytes_before_compression() {
         }
     }
     let counted = |default: &str| {
-        let (server, dice) = (server(Some(default)), Dice::seeded(11));
+        let (server, rng) = (server(Some(default)), Rng::seeded(11));
         let region = server.table([family("f")]);
         for round in 0..2 {
-            fill(&region, round * 1000..(round + 1) * 1000, || letters(&dice, 1000));
+            fill(&region, round * 1000..(round + 1) * 1000, || letters(&rng, 1000));
             flush(&region);
         }
         let count = Count::default();
@@ -284,9 +284,9 @@ fn a_compaction_is_paced_by_bytes_before_compression() {
 /// What `docs/operations/migration.md` asks for before a move back: NONE, then a major compaction.
 #[test]
 fn a_major_compaction_unpacks_when_the_default_was_taken_back() {
-    let (before, dice) = (server(None), Dice::seeded(10));
+    let (before, rng) = (server(None), Rng::seeded(10));
     let region = before.table([family("f")]);
-    fill(&region, 0..100, || letters(&dice, 1000));
+    fill(&region, 0..100, || letters(&rng, 1000));
     flush(&region);
     major_compact(&region);
     assert_eq!(codecs(&before, &region), [Compression::Snappy]);

@@ -8,7 +8,7 @@
 mod common;
 
 use basalt_region::{CloseMode, CompactionKind, FlushRequest, Region, RegionError, Unthrottled, split};
-use base::{Config, Dice, SeqId};
+use base::{Config, Rng, SeqId};
 use bytes::Bytes;
 use cell::CellType;
 use common::*;
@@ -38,7 +38,7 @@ struct Life {
     table: Arc<TableDescriptor>,
     info: RegionInfo,
     region: Arc<Region>,
-    dice: Dice,
+    rng: Rng,
     promises: Promises,
 }
 
@@ -79,18 +79,18 @@ impl Life {
         let server = Server::try_on(volume, START, &config(), seed)?;
         let (table, info) = (table(), whole_table());
         let region = server.open(&info, &table)?;
-        Ok(Life { server, table, info, region, dice: Dice::seeded(seed), promises: Promises::default() })
+        Ok(Life { server, table, info, region, rng: Rng::seeded(seed), promises: Promises::default() })
     }
 
     fn row(&self) -> String {
-        format!("row{:02}", self.dice.below(12))
+        format!("row{:02}", self.rng.below(12))
     }
 
     fn write(&mut self) -> Result<(), Stopped> {
         self.server.clock.advance_ms(1);
         let mut after = self.promises.acked.clone();
         let row = self.row();
-        let mutation = match self.dice.below(6) {
+        let mutation = match self.rng.below(6) {
             0 => {
                 after.retain(|place, _| !place.starts_with(&row));
                 mutation(MutationKind::Delete, &row, &[])
@@ -100,8 +100,8 @@ impl Life {
                 delete(&row, "f", "q1", LATEST, CellType::DeleteColumn)
             }
             _ => {
-                let value = format!("v{}", self.dice.below(1_000_000)).repeat(1 + self.dice.below(20) as usize);
-                let qualifier = format!("q{}", self.dice.below(3));
+                let value = format!("v{}", self.rng.below(1_000_000)).repeat(1 + self.rng.below(20) as usize);
+                let qualifier = format!("q{}", self.rng.below(3));
                 // Both families or neither.
                 let cells: Vec<Cell<'_>> = ["f", "g"]
                     .map(|family| (family, qualifier.as_str(), LATEST, CellType::Put, value.as_str()))
@@ -167,7 +167,7 @@ impl Life {
         self.roll()?;
         self.writes(2)?;
         for _ in 0..6 {
-            match self.dice.below(7) {
+            match self.rng.below(7) {
                 0 => self.flush(&[])?,
                 1 => self.flush(&["f"])?,
                 2 => self.compact(CompactionKind::Major)?,
@@ -247,7 +247,7 @@ fn a_power_failure_at_any_call_loses_nothing_acknowledged() {
             }
             let policy = POLICIES[(stop % 4) as usize];
             let what = format!("BASALT_TEST_SEED={seed}, stopped after call {stop} of {calls}, {policy:?}");
-            recover(volume.crash(&Dice::seeded(seed * 1000 + stop), policy), &promises, &what);
+            recover(volume.crash(&Rng::seeded(seed * 1000 + stop), policy), &promises, &what);
         }
     }
 }
@@ -276,7 +276,7 @@ fn a_disk_that_fails_once_loses_nothing() {
             }
             let promises = life.promises.clone();
             drop(life);
-            recover(volume.crash(&Dice::seeded(nth), CrashPolicy::LoseUnsynced), &promises, &what);
+            recover(volume.crash(&Rng::seeded(nth), CrashPolicy::LoseUnsynced), &promises, &what);
         }
     }
 }
@@ -312,7 +312,7 @@ fn a_split_stopped_anywhere_can_be_repeated() {
         let done = split::write_daughters(&server.env, &parent, &table, [&bottom, &top]).is_ok();
         let what = format!("split stopped after call {stop}");
         let policy = POLICIES[(stop % 4) as usize];
-        let after = volume.crash(&Dice::seeded(stop), policy);
+        let after = volume.crash(&Rng::seeded(stop), policy);
         let server = Server::try_on(after, START + 100, &config(), seed + 1).expect("recovered");
         if !done {
             split::write_daughters(&server.env, &parent, &table, [&bottom, &top])

@@ -3,7 +3,7 @@
 mod common;
 
 use basalt_region::{CloseMode, FlushRequest};
-use base::{Config, Dice, SeqId};
+use base::{Config, Rng, SeqId};
 use bytes::Bytes;
 use cell::CellType;
 use common::*;
@@ -138,7 +138,7 @@ fn what_the_killed_server_had_not_synced_is_on_the_disk_before_it_is_served() {
     let server = heir(&volume, 2);
     assert_eq!(rows(&server), ["a", "b"]);
     // Now the machine stops as well: who saw `b` must see it again.
-    let volume = volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced);
+    let volume = volume.crash(&Rng::seeded(1), CrashPolicy::LoseUnsynced);
     assert_eq!(rows(&heir(&volume, 3)), ["a", "b"]);
 }
 
@@ -163,7 +163,7 @@ fn a_store_file_whose_name_the_killed_server_had_not_synced_stays_when_its_log_g
     for path in volume.list(&rootdir::old_wals_dir()).expect("listed") {
         volume.remove_file(&rootdir::old_wals_dir().join(&path.name)).expect("the cleaner may do so");
     }
-    let volume = volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced);
+    let volume = volume.crash(&Rng::seeded(1), CrashPolicy::LoseUnsynced);
     assert_eq!(rows(&heir(&volume, 3)), ["a"]);
 }
 
@@ -231,7 +231,7 @@ fn a_note_of_a_deleted_family_that_comes_back_does_not_count_again() {
         volume.clear_faults();
         let region = server.open(&whole_table(), &table()).expect("it opens");
         write(&region, &[put("new", "f", "q", LATEST, "new")]);
-        let volume = volume.crash(&Dice::seeded(nth), CrashPolicy::LoseUnsynced);
+        let volume = volume.crash(&Rng::seeded(nth), CrashPolicy::LoseUnsynced);
         assert_eq!(rows(&heir(&volume, 3)), ["new"], "sync {nth} failed");
     }
     assert!(failed > 0, "no opening failed");

@@ -6,7 +6,7 @@ mod common;
 use basalt_region::{
     CloseMode, CompactionKind, FlushRequest, Region, RegionError, Unthrottled, clean_mob_files, split,
 };
-use base::{Config, Dice};
+use base::{Config, Rng};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType, tag};
 use common::*;
@@ -265,16 +265,16 @@ struct Promises {
 
 /// One life: puts large and small, deletes, flushes, compactions of both kinds, cleaning. The same for the same seed.
 fn live(server: &Server, region: &Arc<Region>, seed: u64, promises: &mut Promises) -> Result<(), RegionError> {
-    let dice = Dice::seeded(seed);
+    let rng = Rng::seeded(seed);
     for step in 0..24 {
         server.clock.advance_ms(1);
-        let row = format!("row{}", dice.below(6));
+        let row = format!("row{}", rng.below(6));
         let mut after = promises.acked.clone();
-        let mutation = if dice.one_in(5) {
+        let mutation = if rng.one_in(5) {
             after.remove(&format!("{row}/f:q"));
             delete(&row, "f", "q", LATEST, CellType::DeleteColumn)
         } else {
-            let value = format!("v{step}").repeat(1 + dice.below(12) as usize);
+            let value = format!("v{step}").repeat(1 + rng.below(12) as usize);
             after.insert(format!("{row}/f:q"), value.clone());
             put(&row, "f", "q", LATEST, &value)
         };
@@ -349,7 +349,7 @@ fn a_power_failure_at_any_call_loses_no_large_value() {
             }
             let policy = policies[(stop % 4) as usize];
             let what = format!("BASALT_TEST_SEED={seed}, stopped after call {stop}, {policy:?}");
-            recover(volume.crash(&Dice::seeded(stop), policy), &promises, &what);
+            recover(volume.crash(&Rng::seeded(stop), policy), &promises, &what);
             if done {
                 assert!(stop > 200, "a life of {stop} calls is not worth stopping");
                 break;
@@ -370,7 +370,7 @@ fn a_call_that_fails_once_loses_no_large_value() {
         let done = live(&server, &region, seed, &mut promises).is_ok();
         drop((server, region));
         let what = format!("call {nth} fails with {kind:?}");
-        recover(volume.crash(&Dice::seeded(nth), CrashPolicy::LoseUnsynced), &promises, &what);
+        recover(volume.crash(&Rng::seeded(nth), CrashPolicy::LoseUnsynced), &promises, &what);
         if done && nth > 400 {
             return;
         }

@@ -28,10 +28,10 @@ const STEPS: u64 = 150;
 
 fn run(world: &mut World) {
     for _ in 0..STEPS {
-        match world.dice.below(20) {
+        match world.rng.below(20) {
             0..11 => world.write(),
             11..13 => world.maintain(),
-            13 if world.dice.one_in(2) => world.settle(),
+            13 if world.rng.one_in(2) => world.settle(),
             13 => world.move_clock(),
             14..17 => world.get(),
             _ => world.scan(),
@@ -42,10 +42,10 @@ fn run(world: &mut World) {
 /// The same with nothing but trees of filters to read with.
 fn run_trees(world: &mut World) {
     for _ in 0..STEPS {
-        match world.dice.below(20) {
+        match world.rng.below(20) {
             0..9 => world.write(),
             9..11 => world.maintain(),
-            11 if world.dice.one_in(2) => world.settle(),
+            11 if world.rng.one_in(2) => world.settle(),
             11 => world.move_clock(),
             _ => world.scan_with_a_tree(),
         }

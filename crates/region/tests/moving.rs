@@ -7,7 +7,7 @@ mod common;
 use basalt_region::{
     CloseMode, CompactionKind, ErrorKind, FlushRequest, Limits, Region, RegionError, Unthrottled, split,
 };
-use base::{Config, Dice};
+use base::{Config, Rng};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
 use common::*;
@@ -141,9 +141,9 @@ fn is_gone(error: &RegionError) -> bool {
 }
 
 /// The stable rows of one pass over the table, each with its cells, as they came.
-fn pass(table: &Table, dice: &Dice, reversed: bool) -> Vec<(String, Vec<String>)> {
-    let batch_cells = [0, 1, 3][dice.below(3) as usize];
-    let size_bytes = [1, 300, u64::MAX][dice.below(3) as usize];
+fn pass(table: &Table, rng: &Rng, reversed: bool) -> Vec<(String, Vec<String>)> {
+    let batch_cells = [0, 1, 3][rng.below(3) as usize];
+    let size_bytes = [1, 300, u64::MAX][rng.below(3) as usize];
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     // Where the scan goes on, and whether that row itself was read.
     let (mut at, mut inclusive) = (Bytes::new(), true);
@@ -184,7 +184,7 @@ fn pass(table: &Table, dice: &Dice, reversed: bool) -> Vec<(String, Vec<String>)
             if !progress.more {
                 break true;
             }
-            if dice.one_in(8) {
+            if rng.one_in(8) {
                 std::thread::yield_now();
             }
         };
@@ -230,14 +230,14 @@ fn a_scan_of_a_moving_table_misses_and_repeats_nothing() {
         for writer in 0..2u64 {
             let (table, done) = (&table, &done);
             scope.spawn(move || {
-                let dice = Dice::seeded(seed * 10 + writer);
+                let rng = Rng::seeded(seed * 10 + writer);
                 while !done.load(Ordering::SeqCst) {
-                    let name = stable(dice.below(STABLE));
-                    match dice.below(3) {
+                    let name = stable(rng.below(STABLE));
+                    match rng.below(3) {
                         0 => table.put(&whole_row(&name)),
-                        1 => table.put(&put(&format!("{name}-{}", dice.below(5)), "f", "a", LATEST, "passing")),
+                        1 => table.put(&put(&format!("{name}-{}", rng.below(5)), "f", "a", LATEST, "passing")),
                         _ => {
-                            let passing = format!("{name}-{}", dice.below(5));
+                            let passing = format!("{name}-{}", rng.below(5));
                             table.put(&mutation(model::MutationKind::Delete, &passing, &[]));
                         }
                     }
@@ -247,9 +247,9 @@ fn a_scan_of_a_moving_table_misses_and_repeats_nothing() {
         for keeper in 0..2u64 {
             let (table, done) = (&table, &done);
             scope.spawn(move || {
-                let dice = Dice::seeded(seed * 100 + keeper);
+                let rng = Rng::seeded(seed * 100 + keeper);
                 while !done.load(Ordering::SeqCst) {
-                    let region = table.region_of(stable(dice.below(STABLE)).as_bytes(), false);
+                    let region = table.region_of(stable(rng.below(STABLE)).as_bytes(), false);
                     // Where the region closes meanwhile there is nothing left to do.
                     if keeper == 0 {
                         let _ = region.flush(&FlushRequest { all: true, ..FlushRequest::default() });
@@ -262,13 +262,13 @@ fn a_scan_of_a_moving_table_misses_and_repeats_nothing() {
             });
         }
         scope.spawn(|| {
-            let dice = Dice::seeded(seed * 1000);
+            let rng = Rng::seeded(seed * 1000);
             while !done.load(Ordering::SeqCst) {
                 let count = table.regions.read().expect("no panic").len();
-                if count > 1 && (count > 4 || dice.one_in(2)) {
-                    table.merge(dice.below(count as u64 - 1) as usize);
+                if count > 1 && (count > 4 || rng.one_in(2)) {
+                    table.merge(rng.below(count as u64 - 1) as usize);
                 } else {
-                    table.split(&stable(dice.below(STABLE)));
+                    table.split(&stable(rng.below(STABLE)));
                 }
                 std::thread::yield_now();
             }
@@ -277,12 +277,12 @@ fn a_scan_of_a_moving_table_misses_and_repeats_nothing() {
             .map(|i| {
                 let (table, expected) = (&table, &expected);
                 scope.spawn(move || {
-                    let dice = Dice::seeded(seed * 10_000 + i);
+                    let rng = Rng::seeded(seed * 10_000 + i);
                     let reversed = i % 2 == 1;
                     // As many passes as asked for, and on until the table has moved often enough under them.
                     let mut done = 0;
                     while done < passes || table.moves.load(Ordering::SeqCst) < 6 {
-                        let mut rows = pass(table, &dice, reversed);
+                        let mut rows = pass(table, &rng, reversed);
                         if reversed {
                             rows.reverse();
                         }

@@ -3,7 +3,7 @@
 mod common;
 
 use basalt_region::Region;
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use cell::CellType;
 use common::*;
@@ -13,23 +13,23 @@ use std::sync::Arc;
 const COLUMNS: [&str; 6] = ["", "a", "b", "c", "d", "e"];
 
 /// Few rows with many versions each, the same time now and then, and hardly a marker; spread over files and memory.
-fn fill(region: &Arc<Region>, dice: &Dice, deletes_one_in: u64) {
+fn fill(region: &Arc<Region>, rng: &Rng, deletes_one_in: u64) {
     for step in 0..800 {
-        let row = format!("row{:02}", dice.below(40));
-        let timestamp = 1000 + dice.below(60) as i64 * 10;
-        if dice.one_in(deletes_one_in) {
-            let (qualifier, kind) = match dice.below(4) {
+        let row = format!("row{:02}", rng.below(40));
+        let timestamp = 1000 + rng.below(60) as i64 * 10;
+        if rng.one_in(deletes_one_in) {
+            let (qualifier, kind) = match rng.below(4) {
                 0 => ("", CellType::DeleteFamily),
                 1 => ("b", CellType::Delete),
                 _ => ("c", CellType::DeleteColumn),
             };
             write(region, &[delete(&row, "f", qualifier, timestamp, kind)]);
         } else {
-            let qualifier = || COLUMNS[dice.below(COLUMNS.len() as u64) as usize];
+            let qualifier = || COLUMNS[rng.below(COLUMNS.len() as u64) as usize];
             let value = format!("value{step}");
             write(region, &[put(&row, "f", qualifier(), timestamp, &value), put(&row, "f", qualifier(), 2000, &value)]);
         }
-        if dice.one_in(160) {
+        if rng.one_in(160) {
             flush(region);
         }
     }
@@ -39,35 +39,35 @@ fn fill(region: &Arc<Region>, dice: &Dice, deletes_one_in: u64) {
 fn a_get_finds_the_same_whichever_way_it_goes() {
     let mut found = 0;
     for seed in 0..24 {
-        let dice = Dice::seeded(seed);
+        let rng = Rng::seeded(seed);
         let server = Server::new(10_000);
-        let versions = [1, 2, 3, 1000][dice.below(4) as usize].to_string();
+        let versions = [1, 2, 3, 1000][rng.below(4) as usize].to_string();
         let mut family = family("f").with("BLOCKSIZE", "900").with("VERSIONS", versions);
-        if dice.one_in(4) {
+        if rng.one_in(4) {
             family = family.with("BLOOMFILTER", "ROWCOL");
         }
-        if dice.one_in(4) {
+        if rng.one_in(4) {
             // Seconds, before 10,000 ms: cells stamped before 1000 or 2000 are expired.
-            family = family.with("TTL", ["9", "8"][dice.below(2) as usize]);
+            family = family.with("TTL", ["9", "8"][rng.below(2) as usize]);
         }
         let region = server.table([family]);
-        fill(&region, &dice, [30, 200, 5000][dice.below(3) as usize]);
+        fill(&region, &rng, [30, 200, 5000][rng.below(3) as usize]);
         for _ in 0..200 {
-            let mut get = Get::new(format!("row{:02}", dice.below(42)));
-            get.max_versions = [1, 1, 2, 5, 1000][dice.below(5) as usize];
-            if dice.one_in(3) {
+            let mut get = Get::new(format!("row{:02}", rng.below(42)));
+            get.max_versions = [1, 1, 2, 5, 1000][rng.below(5) as usize];
+            if rng.one_in(3) {
                 let mut columns: Vec<Bytes> = COLUMNS
                     .iter()
-                    .filter(|_| dice.one_in(2))
+                    .filter(|_| rng.one_in(2))
                     .map(|column| Bytes::from_static(column.as_bytes()))
                     .collect();
-                columns.extend(dice.one_in(3).then(|| Bytes::from_static(b"bb")));
+                columns.extend(rng.one_in(3).then(|| Bytes::from_static(b"bb")));
                 columns.sort();
                 get.columns.insert(Bytes::from_static(b"f"), columns);
             }
-            if dice.one_in(5) {
-                let min = 1000 + dice.below(600) as i64;
-                get.time_range = TimeRange { min, max: min + 1 + dice.below(900) as i64 };
+            if rng.one_in(5) {
+                let min = 1000 + rng.below(600) as i64;
+                get.time_range = TimeRange { min, max: min + 1 + rng.below(900) as i64 };
             }
             let judged = common::scan(&region, &get.to_scan(), 0).concat();
             assert_eq!(common::get(&region, &get, 0), judged, "seed {seed}: {get:?}");

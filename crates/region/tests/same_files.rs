@@ -3,7 +3,7 @@
 mod common;
 
 use basalt_region::{CompactionKind, Region, Unthrottled};
-use base::Dice;
+use base::Rng;
 use cell::CellType;
 use common::{Server, delete, family, flush, major_compact, put, write};
 use fs::{FilePath, MemVolume, Volume};
@@ -35,21 +35,21 @@ fn minor_compact(region: &Arc<Region>) {
 fn sum_after(family: FamilyDescriptor, rows: u64, churn: u64, value_bytes: u64) -> u64 {
     let server = Server::new(1_000_000);
     let region = server.table([family]);
-    let dice = Dice::seeded(7);
+    let rng = Rng::seeded(7);
     for round in 0..5u64 {
         for n in 0..rows {
-            let number = if dice.below(100) < churn { dice.below(rows) } else { round * rows + n };
+            let number = if rng.below(100) < churn { rng.below(rows) } else { round * rows + n };
             let row = format!("row{number:08}");
-            let value = "v".repeat(dice.below(value_bytes) as usize);
-            let columns = if dice.below(10) == 0 { 1 + dice.below(40) } else { 1 };
+            let value = "v".repeat(rng.below(value_bytes) as usize);
+            let columns = if rng.below(10) == 0 { 1 + rng.below(40) } else { 1 };
             let mut mutations = Vec::new();
             for column in 0..columns {
-                let timestamp = 900_000 + dice.below(200_000) as i64;
+                let timestamp = 900_000 + rng.below(200_000) as i64;
                 mutations.push(put(&row, "f", &format!("q{column}"), timestamp, &value));
             }
-            if dice.below(400) < churn {
+            if rng.below(400) < churn {
                 let kinds = [CellType::Delete, CellType::DeleteColumn, CellType::DeleteFamily];
-                let kind = kinds[dice.below(3) as usize];
+                let kind = kinds[rng.below(3) as usize];
                 let qualifier = if kind == CellType::DeleteFamily { "" } else { "q0" };
                 mutations.push(delete(&row, "f", qualifier, 1_000_000, kind));
             }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use base::{Config, Dice};
+use base::{Config, Rng};
 use bytes::Bytes;
 use cell::CellType;
 use common::*;
@@ -358,7 +358,7 @@ fn f13_replayed_files_do_not_come_back_and_stand_for_later_edits() {
         for number in 0..writes {
             write(&region, &[put(&format!("later{number}"), "f", "q", 1, "v")]);
         }
-        let volume = volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced);
+        let volume = volume.crash(&Rng::seeded(1), CrashPolicy::LoseUnsynced);
         drop((server, region));
         let (_, region) = life(&volume, 4);
         assert_eq!(scan(&region, &Scan::default(), 0).len(), 2 + writes, "after {writes} acknowledged writes");

@@ -4,7 +4,7 @@
 mod common;
 
 use basalt_region::{CompactionKind, FlushRequest, Limits, Region, Unthrottled};
-use base::{Config, Dice};
+use base::{Config, Rng};
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellSpec, CellType};
 use common::*;
@@ -69,12 +69,12 @@ fn rows_stay_whole_and_counters_count() {
         for writer in 0..WRITERS {
             let (region, added, clock) = (&region, &added, &server.clock);
             workers.push(scope.spawn(move || {
-                let dice = Dice::seeded(writer);
+                let rng = Rng::seeded(writer);
                 for i in 0..rounds {
                     clock.advance_ms(1);
                     let value = format!("w{writer}-{i}");
                     let rows: Vec<Mutation> =
-                        (0..1 + dice.below(3)).map(|_| whole_row(dice.below(ROWS), &value)).collect();
+                        (0..1 + rng.below(3)).map(|_| whole_row(rng.below(ROWS), &value)).collect();
                     write(region, &rows);
                     let written = region.increment(&add_one("counter")).expect("accepted");
                     written.commit.wait().expect("durable");
@@ -91,10 +91,10 @@ fn rows_stay_whole_and_counters_count() {
         for reader in 0..2u64 {
             let (region, done) = (&region, &done);
             scope.spawn(move || {
-                let dice = Dice::seeded(100 + reader);
+                let rng = Rng::seeded(100 + reader);
                 while !done.load(Ordering::SeqCst) {
                     let mut out = CellBuffer::new();
-                    let row = format!("row{:02}", dice.below(ROWS));
+                    let row = format!("row{:02}", rng.below(ROWS));
                     region.get(&Get::new(row), &mut out, Residency::MayRead).expect("read");
                     check_row(&out, 0);
                     let scan = Scan { start_row: Bytes::from("row"), reversed: reader == 1, ..Scan::default() };
@@ -121,10 +121,10 @@ fn rows_stay_whole_and_counters_count() {
             });
         }
         let housekeeper = scope.spawn(|| {
-            let dice = Dice::seeded(9);
+            let rng = Rng::seeded(9);
             while !done.load(Ordering::SeqCst) {
                 region.flush(&FlushRequest { all: true, ..FlushRequest::default() }).expect("flushed");
-                let kind = if dice.one_in(3) { CompactionKind::Major } else { CompactionKind::Minor };
+                let kind = if rng.one_in(3) { CompactionKind::Major } else { CompactionKind::Minor };
                 if let Some(job) = region.select_compaction(None, kind).expect("open") {
                     region.compact(job, &Unthrottled).expect("compacted");
                 }

@@ -3,7 +3,7 @@
 mod common;
 
 use basalt_region::{Applied, CloseMode, Region, RegionError};
-use base::{Config, Dice};
+use base::{Config, Rng};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
 use common::*;
@@ -254,7 +254,7 @@ fn a_replay_carries_the_ticks_that_were_chosen() {
         write(&region, &[delete_row("r"), put_now("r", "1")]);
         write(&region, &[delete_row("s")]);
         server.env.log.sync_once().expect("synced");
-        let volume: MemVolume = server.volume.crash(&Dice::seeded(1), fs::CrashPolicy::KeepAll);
+        let volume: MemVolume = server.volume.crash(&Rng::seeded(1), fs::CrashPolicy::KeepAll);
         drop(region);
         let server = Server::after(volume, NOW, &Config::default(), 2, inherits).expect("started");
         let region = server.open(&whole_table(), &table).expect("opened");
@@ -307,11 +307,11 @@ fn hbases_semantics_can_be_had() {
 }
 
 /// One random write; `None` deletes the column, an empty column is the whole row.
-fn random_write(dice: &Dice) -> (Mutation, &'static str, &'static str, Option<String>) {
-    let row = ["a", "b", "c"][dice.below(3) as usize];
-    let column = ["p", "q"][dice.below(2) as usize];
-    let value = dice.below(1_000_000).to_string();
-    match dice.below(6) {
+fn random_write(rng: &Rng) -> (Mutation, &'static str, &'static str, Option<String>) {
+    let row = ["a", "b", "c"][rng.below(3) as usize];
+    let column = ["p", "q"][rng.below(2) as usize];
+    let value = rng.below(1_000_000).to_string();
+    match rng.below(6) {
         0 => (delete_row(row), row, "", None),
         1 => (delete(row, "f", "", LATEST, CellType::DeleteFamily), row, "", None),
         2 => (delete(row, "f", column, LATEST, CellType::DeleteColumn), row, column, None),
@@ -324,7 +324,7 @@ fn random_write(dice: &Dice) -> (Mutation, &'static str, &'static str, Option<St
 fn the_order_of_commits_is_the_order_of_what_is_read() {
     let (seed, count) = programs(60);
     for seed in seed..seed + count {
-        let dice = Dice::seeded(seed);
+        let rng = Rng::seeded(seed);
         let server = Server::new(NOW);
         let table = Arc::new(model::TableDescriptor::new(table_name(), [family("f")]));
         let mut region = server.open(&whole_table(), &table).expect("new");
@@ -332,9 +332,9 @@ fn the_order_of_commits_is_the_order_of_what_is_read() {
         let mut expected: BTreeMap<(&str, &str), String> = BTreeMap::new();
         for step in 0..120 {
             latest = latest.max(server.env.clock.now_ms().0);
-            match dice.below(20) {
-                0 => server.clock.advance_ms(dice.below(3)),
-                1 => server.clock.set_wall_ms(server.env.clock.now_ms().0 - dice.below(3) as i64),
+            match rng.below(20) {
+                0 => server.clock.advance_ms(rng.below(3)),
+                1 => server.clock.set_wall_ms(server.env.clock.now_ms().0 - rng.below(3) as i64),
                 2 => flush(&region),
                 3 => major_compact(&region),
                 4 => {
@@ -344,7 +344,7 @@ fn the_order_of_commits_is_the_order_of_what_is_read() {
                     region = server.open(&whole_table(), &table).expect("opened again");
                 }
                 _ => {
-                    let writes: Vec<_> = (0..1 + dice.below(6)).map(|_| random_write(&dice)).collect();
+                    let writes: Vec<_> = (0..1 + rng.below(6)).map(|_| random_write(&rng)).collect();
                     let mutations: Vec<Mutation> = writes.iter().map(|(mutation, ..)| mutation.clone()).collect();
                     write_all(&server, &region, &mutations);
                     for (_, row, column, value) in writes {

@@ -3,7 +3,7 @@
 mod common;
 
 use basalt_region::{Limits, Region};
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
 use common::*;
@@ -12,11 +12,11 @@ use model::Scan;
 use std::sync::Arc;
 
 /// Rows of three columns, of one, some written again, some deleted in part; spread over files and memory.
-fn fill(region: &Arc<Region>, dice: &Dice) {
+fn fill(region: &Arc<Region>, rng: &Rng) {
     for step in 0..400 {
-        let row = format!("row{:03}", dice.below(300));
+        let row = format!("row{:03}", rng.below(300));
         let timestamp = 1000 + step;
-        match dice.below(12) {
+        match rng.below(12) {
             0 => write(region, &[delete(&row, "f", "b", timestamp, CellType::DeleteColumn)]),
             1 => write(region, &[delete(&row, "f", "", timestamp, CellType::DeleteFamily)]),
             2..5 => write(region, &[put(&row, "f", "a", timestamp, "only")]),
@@ -25,7 +25,7 @@ fn fill(region: &Arc<Region>, dice: &Dice) {
                 write(region, &puts);
             }
         }
-        if dice.one_in(90) {
+        if rng.one_in(90) {
             flush(region);
         }
     }
@@ -39,25 +39,25 @@ fn with_filter(scan: &Scan, filter: Filter) -> Scan {
 fn rows_in_files_and_in_memory_are_the_same_whichever_way_they_are_read() {
     let mut blocked = 0;
     for seed in 0..40 {
-        let dice = Dice::seeded(seed);
+        let rng = Rng::seeded(seed);
         let server = Server::new(2000);
         let region = server.table([family("f").with("BLOCKSIZE", "600")]);
-        fill(&region, &dice);
+        fill(&region, &rng);
         for _ in 0..10 {
-            let row = || Bytes::from(format!("row{:03}", dice.below(300)));
-            let mut scan = Scan { include_stop_row: dice.one_in(2), cache_blocks: false, ..Scan::default() };
-            if dice.one_in(2) {
-                (scan.start_row, scan.include_start_row) = (row(), dice.one_in(2));
+            let row = || Bytes::from(format!("row{:03}", rng.below(300)));
+            let mut scan = Scan { include_stop_row: rng.one_in(2), cache_blocks: false, ..Scan::default() };
+            if rng.one_in(2) {
+                (scan.start_row, scan.include_start_row) = (row(), rng.one_in(2));
             }
-            if dice.one_in(2) {
+            if rng.one_in(2) {
                 scan.stop_row = row();
             }
             let at_least = Comparator::Binary { value: Bytes::new() };
             let passing = Filter::Row { op: CompareOp::GreaterOrEqual, comparator: Some(at_least) };
             let judged = rows_of(&region, &with_filter(&scan, passing));
             assert_eq!(rows_of(&region, &scan), judged, "seed {seed}: {scan:?}");
-            assert_eq!(rows_by_many(&region, &scan, &dice, &mut blocked), judged, "seed {seed}: {scan:?}");
-            let page_size = 1 + dice.below(40) as i64;
+            assert_eq!(rows_by_many(&region, &scan, &rng, &mut blocked), judged, "seed {seed}: {scan:?}");
+            let page_size = 1 + rng.below(40) as i64;
             let page = Filter::Page { page_size };
             let list = Filter::List { operator: ListOperator::MustPassAll, filters: vec![page.clone()] };
             let first: Vec<_> = judged.into_iter().take(page_size as usize).collect();
@@ -74,16 +74,16 @@ fn rows_of(region: &Arc<Region>, scan: &Scan) -> Vec<Vec<String>> {
 
 /// The same by steps of several rows and of all sizes, some of them tried from memory. The block cache is empty: a step to another block
 /// of a file is one that has to be begun again.
-fn rows_by_many(region: &Arc<Region>, scan: &Scan, dice: &Dice, blocked: &mut usize) -> Vec<Vec<String>> {
+fn rows_by_many(region: &Arc<Region>, scan: &Scan, rng: &Rng, blocked: &mut usize) -> Vec<Vec<String>> {
     let mut scanner = region.scanner(scan).expect("opened");
     let (mut rows, mut starts) = (Vec::new(), Vec::new());
     loop {
         let mut out = CellBuffer::new();
-        let most = 1 + dice.below(9) as usize;
-        let mut limits = Limits { size_bytes: 1 + dice.below(2000), ..Limits::NONE };
+        let most = 1 + rng.below(9) as usize;
+        let mut limits = Limits { size_bytes: 1 + rng.below(2000), ..Limits::NONE };
         let before = scanner.rows_scanned();
         let untried = limits.clone();
-        let from_memory = dice.one_in(2) && scanner.try_from_memory();
+        let from_memory = rng.one_in(2) && scanner.try_from_memory();
         let mut stepped = scanner.next_rows(&mut limits, &mut out, most, &mut starts);
         if from_memory && stepped.as_ref().is_err_and(basalt_region::RegionError::is_would_block) {
             scanner.begin_again().expect("read");

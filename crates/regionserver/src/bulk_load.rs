@@ -4,7 +4,7 @@
 //! rest is reached through the volume that the binary hands in. A bulk token is the path of a directory below
 //! `<root>/staging`; nothing else is accepted as one. Follows: `SecureBulkLoadManager`.
 
-use base::Dice;
+use base::Rng;
 use fs::{FilePath, Volume};
 use model::TableName;
 use region::Place;
@@ -40,13 +40,13 @@ impl BulkLoadFiles {
     }
 
     /// A new staging directory for `user` (not made yet) and the token that means it.
-    pub(crate) fn new_staging_dir(&self, user: &str, table: &TableName, dice: &Dice) -> (FilePath, String) {
+    pub(crate) fn new_staging_dir(&self, user: &str, table: &TableName, rng: &Rng) -> (FilePath, String) {
         let short = user.split(['/', '@']).next().unwrap_or_default();
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
         let user: String = short.chars().map(plain).collect();
         let user = if user.is_empty() { "basalt" } else { &user };
         let digits = b"0123456789abcdefghijklmnopqrstuv";
-        let random: String = (0..64).map(|_| char::from(digits[dice.below(32) as usize])).collect();
+        let random: String = (0..64).map(|_| char::from(digits[rng.below(32) as usize])).collect();
         let table = table.as_str().replace(':', "_");
         let dir = FilePath::new(STAGING).join(format!("{user}__{table}__{random}"));
         let token = format!("file:{}/{}", self.root.trim_end_matches('/'), dir.as_str());
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn only_staging_directories_are_tokens() {
         let (dir, token) =
-            files().new_staging_dir("a/../b@X", &TableName::parse("n:t").expect("legal"), &Dice::seeded(1));
+            files().new_staging_dir("a/../b@X", &TableName::parse("n:t").expect("legal"), &Rng::seeded(1));
         assert!(dir.as_str().starts_with("staging/a__n_t__") && dir.name().len() == 7 + 64 + 1, "{dir:?}");
         assert_eq!(files().staging_dir(&token), Some(dir));
         for bad in

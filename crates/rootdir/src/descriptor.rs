@@ -135,7 +135,7 @@ pub fn list_tables(volume: &dyn Volume) -> fs::Result<Vec<TableName>> {
 mod tests {
     use super::*;
     use crate::{archive_table, create_region_dir, region_dir};
-    use base::Dice;
+    use base::Rng;
     use fs::{CrashPolicy, FaultKind, MemVolume};
     use model::{FamilyDescriptor, RegionInfo};
 
@@ -155,9 +155,9 @@ mod tests {
                 return;
             }
             assert!(act(&volume), "repeated after call {nth} failed");
-            check(&volume.crash(&Dice::seeded(nth), CrashPolicy::LoseUnsynced), nth);
+            check(&volume.crash(&Rng::seeded(nth), CrashPolicy::LoseUnsynced), nth);
             for seed in 0..20 {
-                check(&volume.crash(&Dice::seeded(seed), CrashPolicy::Torn), nth);
+                check(&volume.crash(&Rng::seeded(seed), CrashPolicy::Torn), nth);
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::paths::{
     namespace_dir, table_dir,
 };
 use crate::region_dir::create_region_dir;
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use fs::{FilePath, Volume};
 use model::name::{DEFAULT_NAMESPACE, SYSTEM_NAMESPACE};
@@ -147,7 +147,7 @@ pub fn inspect(volume: &dyn Volume) -> Result<Found, RootError> {
 ///
 /// # Errors
 /// As [`inspect`], and what the volume says.
-pub fn prepare(volume: &dyn Volume, dice: &Dice) -> Result<String, RootError> {
+pub fn prepare(volume: &dyn Volume, rng: &Rng) -> Result<String, RootError> {
     if let Found::HBase { cluster_id } = inspect(volume)? {
         return Ok(cluster_id);
     }
@@ -159,7 +159,7 @@ pub fn prepare(volume: &dyn Volume, dice: &Dice) -> Result<String, RootError> {
     let cluster_id = match read_small(volume, ID_FILE)? {
         Some(bytes) => parse_id(&bytes)?,
         None => {
-            let cluster_id = uuid(dice);
+            let cluster_id = uuid(rng);
             let message = pb::ClusterId { cluster_id: cluster_id.clone() };
             volume.publish(&FilePath::new(ID_FILE), &magic::encode(&message))?;
             cluster_id
@@ -183,7 +183,7 @@ pub fn with_file_tracker(mut table: TableDescriptor) -> TableDescriptor {
     table
 }
 
-fn uuid(dice: &Dice) -> String {
-    let hex = dice.uuid_hex();
+fn uuid(rng: &Rng) -> String {
+    let hex = rng.uuid_hex();
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }

@@ -289,15 +289,15 @@ fn proc_status() -> Vec<u8> {
 #[tokio::test]
 async fn random_bytes_after_the_handshake_never_stop_the_server() {
     let seed = 20_264;
-    let dice = base::Dice::seeded(seed);
+    let rng = base::Rng::seeded(seed);
     let server = start(Toy::default(), Limits { max_request_bytes: 100_000, ..limits() });
     let template = get_request(1, b"row");
     for round in 0..300 {
         let mut raw = Raw::ready(&server).await;
         let mut bytes = template.to_vec();
-        for _ in 0..=dice.below(4) {
-            let at = dice.below(bytes.len() as u64) as usize;
-            bytes[at] = dice.next_u64() as u8;
+        for _ in 0..=rng.below(4) {
+            let at = rng.below(bytes.len() as u64) as usize;
+            bytes[at] = rng.next_u64() as u8;
         }
         raw.send(&bytes).await;
         drop(raw);

@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
-use base::Dice;
+use base::Rng;
 use clap::Parser;
 
 use self::figures::{Comparison, ServerInfo};
@@ -321,7 +321,7 @@ async fn compare(arguments: &Arguments) -> anyhow::Result<Comparison> {
         settings: BTreeMap::from([("runs".to_owned(), runs.to_string()), ("scale".to_owned(), format!("{scale:?}"))]),
         ..Comparison::default()
     };
-    let dice = Dice::from_system();
+    let rng = Rng::from_system();
     let mut fixed_rate = None;
     for run in 1..=runs {
         for contender in &contenders {
@@ -338,7 +338,7 @@ async fn compare(arguments: &Arguments) -> anyhow::Result<Comparison> {
                 say: &|measured| eprintln!("  {}", table::line(measured)),
                 measured: Vec::new(),
                 failures: Vec::new(),
-                dice: Dice::seeded(dice.next_u64()),
+                rng: Rng::seeded(rng.next_u64()),
             };
             let result = pass.play().await;
             let (measured, failures) = (std::mem::take(&mut pass.measured), std::mem::take(&mut pass.failures));

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
-use base::Dice;
+use base::Rng;
 use client::{Connection, Options};
 use model::TableName;
 
@@ -138,9 +138,9 @@ impl Job {
         self.check_table(&connection, &name).await?;
         let target: f64 = p.number("target", 0.0)?;
         let tick = (target > 0.0).then(|| Duration::from_secs_f64(clients as f64 / target));
-        let dice = match p.text("basalt.seed") {
-            None => Dice::from_system(),
-            Some(_) => Dice::seeded(p.number("basalt.seed", 0)?),
+        let rng = match p.text("basalt.seed") {
+            None => Rng::from_system(),
+            Some(_) => Rng::seeded(p.number("basalt.seed", 0)?),
         };
         let shared = Arc::new(Shared {
             core: core.clone(),
@@ -156,9 +156,9 @@ impl Job {
         let mut tasks = tokio::task::JoinSet::new();
         for n in 0..clients {
             let share = if total == 0 { u64::MAX } else { total / clients + u64::from(n < total % clients) };
-            let player = Player::new(core.clone(), Dice::seeded(dice.next_u64()));
+            let player = Player::new(core.clone(), Rng::seeded(rng.next_u64()));
             let binding = Binding::new(connection.table(&name), p)?;
-            tasks.spawn(shared.clone().client(player, binding, share, Dice::seeded(dice.next_u64())));
+            tasks.spawn(shared.clone().client(player, binding, share, Rng::seeded(rng.next_u64())));
         }
         let status = p.flag("status", false).then(|| tokio::spawn(self.clone_status(shared.clone(), total, start)));
         let limit: u64 = p.number("maxexecutiontime", 0)?;
@@ -230,12 +230,12 @@ struct Shared {
 
 impl Shared {
     /// One client: its share of the operations, one after the other, at its rate if there is one.
-    async fn client(self: Arc<Self>, mut player: Player, binding: Binding, share: u64, dice: Dice) {
+    async fn client(self: Arc<Self>, mut player: Player, binding: Binding, share: u64, rng: Rng) {
         let mut start = Instant::now();
         if let Some((timer, tick)) = &self.timer {
             // clients do not all begin at once
             if *tick >= Duration::from_millis(1) {
-                timer.sleep_until(start + Duration::from_nanos(dice.below(tick.as_nanos() as u64))).await;
+                timer.sleep_until(start + Duration::from_nanos(rng.below(tick.as_nanos() as u64))).await;
                 start = Instant::now();
             }
         }
@@ -245,7 +245,7 @@ impl Shared {
                 break;
             }
             if self.load {
-                if !self.load_one(&mut player, &binding, due, &dice).await {
+                if !self.load_one(&mut player, &binding, due, &rng).await {
                     self.failed.store(true, Ordering::Relaxed);
                     break;
                 }
@@ -265,12 +265,12 @@ impl Shared {
         self.measurements.record(("CLEANUP", "CLEANUP"), None, since.elapsed(), Some(since.elapsed()));
     }
 
-    async fn load_one(&self, player: &mut Player, binding: &Binding, due: Option<Instant>, dice: &Dice) -> bool {
+    async fn load_one(&self, player: &mut Player, binding: &Binding, due: Option<Instant>, rng: &Rng) -> bool {
         let operation = player.load();
         for attempt in 0..=self.core.retry_limit {
             if attempt > 0 {
                 eprintln!("Retrying insertion, retry count: {attempt}");
-                let share = 0.8 + 0.4 * generator::unit(dice);
+                let share = 0.8 + 0.4 * generator::unit(rng);
                 tokio::time::sleep(Duration::from_secs_f64(self.core.retry_interval_seconds * share)).await;
             }
             let status = player::play(&self.core, binding, &self.measurements, operation.clone(), due).await;

@@ -221,20 +221,20 @@ mod tests {
     #[test]
     fn random_histories_agree_with_the_naive_account() {
         for seed in 0..300 {
-            let (dice, r) = (base::Dice::seeded(seed), region("r"));
+            let (rng, r) = (base::Rng::seeded(seed), region("r"));
             let mut ids = SequenceIdAccounting::default();
             let mut needed: BTreeMap<(u8, u64), bool> = BTreeMap::new(); // (family, id) -> being flushed
             let (mut next, mut flushing) = (1u64, false);
             for _ in 0..60 {
-                match dice.below(6) {
+                match rng.below(6) {
                     0..3 => {
-                        let family = dice.below(3) as u8;
+                        let family = rng.below(3) as u8;
                         ids.append(&r, &[&[family]], SeqId(next));
                         needed.insert((family, next), false);
                         next += 1;
                     }
                     3 if !flushing => {
-                        let family = dice.below(3) as u8;
+                        let family = rng.below(3) as u8;
                         ids.begin_flush("r", &[&[family]]);
                         needed.iter_mut().filter(|((f, _), _)| *f == family).for_each(|(_, busy)| *busy = true);
                         flushing = true;

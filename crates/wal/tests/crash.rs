@@ -9,7 +9,7 @@ mod common;
 use basalt_wal::{
     EntryKey, Level, Log, LogOptions, Reader, SplitOptions, SyncMode, Ticket, recovered_edits, split_directory,
 };
-use base::{Dice, ManualClock, SeqId, TimestampMs};
+use base::{ManualClock, Rng, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
 use common::{Directories, directories, edits_dir};
 use fs::mem::{Fault, FaultKind, Op};
@@ -25,9 +25,9 @@ fn region_dir(name: &str) -> FilePath {
 }
 
 fn value(region: usize, seq: u64, seed: u64) -> Vec<u8> {
-    let dice = Dice::seeded(seed ^ (region as u64) << 32 ^ seq);
-    let len = if dice.one_in(5) { dice.below(3000) } else { dice.below(60) };
-    (0..len).map(|_| dice.next_u64() as u8).collect()
+    let rng = Rng::seeded(seed ^ (region as u64) << 32 ^ seq);
+    let len = if rng.one_in(5) { rng.below(3000) } else { rng.below(60) };
+    (0..len).map(|_| rng.next_u64() as u8).collect()
 }
 
 #[derive(Default)]
@@ -50,21 +50,21 @@ impl Journal {
 
 /// What a server does with its log, until something fails.
 fn workload(volume: &MemVolume, seed: u64, journal: &mut Journal) -> basalt_wal::Result<()> {
-    let dice = Dice::seeded(seed);
+    let rng = Rng::seeded(seed);
     let names: Vec<Arc<str>> = REGIONS.iter().map(|name| Arc::from(*name)).collect();
     let options = LogOptions { max_waiting_bytes: 20_000, sync_mode: journal.sync_mode, ..LogOptions::default() };
     let clock = Arc::new(ManualClock::new(1_700_000_000_000));
     let log = Log::create(Arc::new(volume.clone()), FilePath::new(WAL_DIR), "h,1,2", options, clock)?;
     let mut next = [1u64; REGIONS.len()];
     for step in 0..24 {
-        let r = dice.below(REGIONS.len() as u64) as usize;
-        match dice.below(12) {
+        let r = rng.below(REGIONS.len() as u64) as usize;
+        match rng.below(12) {
             0 => {
                 log.roll()?;
             }
             1 => {
                 // A flush: what the region has is in store files, of which this test has none but a number.
-                if log.begin_flush(REGIONS[r], &[b"f"]).is_none() && !dice.one_in(4) {
+                if log.begin_flush(REGIONS[r], &[b"f"]).is_none() && !rng.one_in(4) {
                     log.complete_flush(REGIONS[r], SeqId(next[r] - 1));
                     journal.flushed.insert(r, next[r] - 1);
                 } else {
@@ -86,15 +86,15 @@ fn workload(volume: &MemVolume, seed: u64, journal: &mut Journal) -> basalt_wal:
                 journal.appended.insert((r, seq), None);
                 let ticket = log.append(&key, cells.bytes(), 1)?;
                 journal.appended.insert((r, seq), Some(ticket.clone()));
-                if dice.one_in(2) {
+                if rng.one_in(2) {
                     ticket.wait()?;
-                } else if journal.sync_mode == SyncMode::Written && dice.one_in(3) {
+                } else if journal.sync_mode == SyncMode::Written && rng.one_in(3) {
                     ticket.wait_for(Level::Synced)?;
                 }
             }
         }
     }
-    if dice.one_in(2) {
+    if rng.one_in(2) {
         log.close()?;
     }
     journal.finished = true;
@@ -166,7 +166,7 @@ fn stop_everywhere(seed: u64, sync_mode: SyncMode, fault: impl Fn(&MemVolume, u6
         let _ = workload(&volume, seed, &mut journal);
         for (i, policy) in POLICIES.into_iter().enumerate() {
             let what = format!("seed {seed}, stop {stop}, {policy:?}");
-            let after = volume.crash(&Dice::seeded(seed.wrapping_mul(1000) + stop * 4 + i as u64), policy);
+            let after = volume.crash(&Rng::seeded(seed.wrapping_mul(1000) + stop * 4 + i as u64), policy);
             split(&after, &journal, "w", 1 << 20).unwrap_or_else(|e| panic!("{what}: {e}"));
             check(&after, &journal, seed, true, policy, &what);
             assert!(!after.exists(&FilePath::new(WAL_DIR)).expect("stat"), "{what}");
@@ -200,13 +200,13 @@ fn nor_after_failed_syncs_and_writes() {
     for seed in seeds(24) {
         let sync_mode = if seed % 2 == 0 { SyncMode::Synced } else { SyncMode::Written };
         stop_everywhere(seed, sync_mode, |volume, stop| {
-            let dice = Dice::seeded(seed * 7919 + stop);
+            let rng = Rng::seeded(seed * 7919 + stop);
             for op in [Op::Sync, Op::Flush, Op::Append, Op::SyncDir] {
-                let kind = if dice.one_in(3) { FaultKind::Full } else { FaultKind::Io };
+                let kind = if rng.one_in(3) { FaultKind::Full } else { FaultKind::Io };
                 volume.inject(Fault {
                     op: Some(op),
                     path_contains: None,
-                    nth: 1 + dice.below(12),
+                    nth: 1 + rng.below(12),
                     kind,
                     forever: false,
                 });
@@ -221,7 +221,7 @@ fn a_split_may_be_interrupted_anywhere_and_repeated() {
     for seed in seeds(6) {
         let (volume, mut journal) = (prepared(), Journal::default());
         let _ = workload(&volume, seed, &mut journal);
-        let crashed = volume.crash(&Dice::seeded(seed), CrashPolicy::TornWithHoles);
+        let crashed = volume.crash(&Rng::seeded(seed), CrashPolicy::TornWithHoles);
         for buffer_bytes in [1 << 20, 1500] {
             for stop in 0.. {
                 let first = crashed.snapshot();
@@ -229,7 +229,7 @@ fn a_split_may_be_interrupted_anywhere_and_repeated() {
                 let done = split(&first, &journal, "one", buffer_bytes).is_ok();
                 for policy in POLICIES {
                     let what = format!("seed {seed}, split stopped at {stop}, buffer {buffer_bytes}, {policy:?}");
-                    let again = first.crash(&Dice::seeded(seed * 31 + stop), policy);
+                    let again = first.crash(&Rng::seeded(seed * 31 + stop), policy);
                     let worker = if stop % 2 == 0 { "one" } else { "two" };
                     split(&again, &journal, worker, 1 << 20).unwrap_or_else(|e| panic!("{what}: {e}"));
                     check(&again, &journal, seed, false, CrashPolicy::LoseUnsynced, &what);

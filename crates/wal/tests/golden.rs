@@ -219,9 +219,9 @@ fn a_growing_file_is_followed() {
         let volume = MemVolume::new();
         let mut file = volume.create(&path).expect("create");
         let mut reader = Reader::open(&volume, &path).expect("open");
-        let (dice, mut at, mut seen) = (base::Dice::seeded(11), 0, 0);
+        let (rng, mut at, mut seen) = (base::Rng::seeded(11), 0, 0);
         while at < bytes.len() {
-            let more = (1 + dice.below(700) as usize).min(bytes.len() - at);
+            let more = (1 + rng.below(700) as usize).min(bytes.len() - at);
             file.append(&bytes[at..at + more]).expect("append");
             file.flush().expect("flush");
             at += more;
@@ -242,11 +242,11 @@ fn flipped_bits_never_panic() {
         let (bytes, path) = (golden(name), FilePath::new(name));
         let rounds = if std::env::var_os("BASALT_LONG_TESTS").is_some() { 20_000 } else { 150 };
         for seed in 0..rounds {
-            let dice = base::Dice::seeded(seed);
+            let rng = base::Rng::seeded(seed);
             let mut bytes = bytes.clone();
-            for _ in 0..=dice.below(3) {
-                let at = dice.below(if dice.one_in(2) { 2000 } else { bytes.len() as u64 }) as usize;
-                bytes[at] ^= 1 << dice.below(8);
+            for _ in 0..=rng.below(3) {
+                let at = rng.below(if rng.one_in(2) { 2000 } else { bytes.len() as u64 }) as usize;
+                bytes[at] ^= 1 << rng.below(8);
             }
             let volume = volume_with(&path, &bytes);
             let Ok(mut reader) = Reader::open(&volume, &path) else { continue };

@@ -7,7 +7,7 @@ use basalt_wal::{
     EntryKey, Error, Level, Log, LogOptions, Reader, SplitOptions, SyncMode, Ticket, quarantine_orphaned_log,
     recovered_edits, split_directory,
 };
-use base::{Dice, ManualClock, SeqId, TimestampMs};
+use base::{ManualClock, Rng, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
 use common::{directories, edits_dir, region_dir};
 use fs::mem::Op;
@@ -110,7 +110,7 @@ fn what_follows_a_lost_end_does_not_count() {
     let (mut cut_short, mut all) = (0, 0);
     for seed in 0..300 {
         let policy = [CrashPolicy::Torn, CrashPolicy::TornWithHoles, CrashPolicy::KeepAll][seed as usize % 3];
-        let left = failed.crash(&Dice::seeded(seed), policy);
+        let left = failed.crash(&Rng::seeded(seed), policy);
         let kept = left.list(&FilePath::new(WAL_DIR)).expect("list").len();
         assert_eq!(kept, 2, "the names are durable before the files are used");
         recover(&left).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -128,7 +128,7 @@ fn what_follows_a_lost_end_does_not_count() {
 fn a_recovery_that_is_broken_off_finds_the_same_again() {
     let (failed, _) = failed_in_a_roll(Fails::DuringSync);
     // The old file has lost its end, the new one is all there.
-    let left = failed.crash(&Dice::seeded(0), CrashPolicy::KeepAll);
+    let left = failed.crash(&Rng::seeded(0), CrashPolicy::KeepAll);
     let old = &logs(&left)[0];
     let bytes = left.read(old).expect("read");
     left.put_file(old, &bytes[..bytes.len() - 500]);
@@ -138,7 +138,7 @@ fn a_recovery_that_is_broken_off_finds_the_same_again() {
         let done = recover(&first).is_ok();
         for (policy, seed) in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn].into_iter().zip(0..)
         {
-            let again = first.crash(&Dice::seeded(stop * 3 + seed), policy);
+            let again = first.crash(&Rng::seeded(stop * 3 + seed), policy);
             recover(&again).unwrap_or_else(|error| panic!("stop {stop}: {error}"));
             assert_eq!(recovered(&again), [1, 2, 3, 4], "stop {stop}, {policy:?}");
         }
@@ -153,12 +153,12 @@ fn what_follows_a_synced_file_counts_with_or_without_its_trailer() {
     let (failed, tickets) = failed_in_a_roll(Fails::BeforeTrailer);
     assert!(tickets.iter().all(|ticket| !ticket.is_done_at(Level::Synced)));
     for seed in 0..60 {
-        let left = failed.crash(&Dice::seeded(seed), CrashPolicy::Torn);
+        let left = failed.crash(&Rng::seeded(seed), CrashPolicy::Torn);
         recover(&left).expect("recovered");
         let found = recovered(&left);
         assert!(found.len() as u64 >= OLD && found.len() as u64 <= ALL, "seed {seed}: {found:?}");
     }
-    let left = failed.crash(&Dice::seeded(1), CrashPolicy::KeepAll);
+    let left = failed.crash(&Rng::seeded(1), CrashPolicy::KeepAll);
     assert_eq!(quarantine_orphaned_log(&left, &FilePath::new(WAL_DIR), &FilePath::new("oldWALs")).expect("read"), None);
     recover(&left).expect("recovered");
     assert_eq!(recovered(&left), (1..=ALL).collect::<Vec<_>>());
@@ -168,7 +168,7 @@ fn what_follows_a_synced_file_counts_with_or_without_its_trailer() {
 #[test]
 fn what_follows_a_file_that_is_gone_counts() {
     let (failed, _) = failed_in_a_roll(Fails::DuringSync);
-    let left = failed.crash(&Dice::seeded(0), CrashPolicy::KeepAll);
+    let left = failed.crash(&Rng::seeded(0), CrashPolicy::KeepAll);
     left.remove_file(&logs(&left)[0]).expect("removed");
     recover(&left).expect("recovered");
     assert_eq!(recovered(&left), (OLD + 1..=ALL).collect::<Vec<_>>());

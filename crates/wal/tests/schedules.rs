@@ -4,7 +4,7 @@
 
 use basalt_wal::{EntryKey, Level, Log, LogOptions, Reader, SyncMode, Ticket};
 use base::sync::{atomic::AtomicUsize, atomic::Ordering::SeqCst, explore, thread};
-use base::{Dice, ManualClock, SeqId, TimestampMs};
+use base::{ManualClock, Rng, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
 use std::collections::BTreeSet;
@@ -69,7 +69,7 @@ fn scene(sync_mode: SyncMode, rolls: bool, fault: Option<u64>) {
                         ticket.wait().expect("a log that can go on");
                         assert!(ticket.is_done());
                         let left = match ticket.default_level() {
-                            Level::Synced => volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced),
+                            Level::Synced => volume.crash(&Rng::seeded(1), CrashPolicy::LoseUnsynced),
                             Level::Written => volume.snapshot(),
                         };
                         assert!(found(&left).contains(&mine), "{mine:?} was promised");
@@ -139,7 +139,7 @@ fn what_is_synced_in_the_next_file_means_that_the_old_one_is() {
                     log.write_pending();
                     if number % 2 == 0 {
                         ticket.wait_for(Level::Synced).expect("a log that can go on");
-                        let left = found(&volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced));
+                        let left = found(&volume.crash(&Rng::seeded(1), CrashPolicy::LoseUnsynced));
                         let missing: Vec<u64> =
                             (1..=number).filter(|n| !left.contains(&("r0".to_owned(), *n))).collect();
                         assert!(
@@ -182,6 +182,6 @@ fn without_a_syncer_the_waiters_do_it_themselves() {
             })
             .collect();
         writers.into_iter().for_each(|writer| writer.join().expect("a writer"));
-        assert_eq!(found(&volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced)).len(), 6);
+        assert_eq!(found(&volume.crash(&Rng::seeded(1), CrashPolicy::LoseUnsynced)).len(), 6);
     });
 }

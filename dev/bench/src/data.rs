@@ -2,7 +2,7 @@
 
 use crate::scratch::Scratch;
 use anyhow::Context;
-use base::{Clock, Config, Dice, SystemClock};
+use base::{Clock, Config, Rng, SystemClock};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
 use fs::{FilePath, Volume};
@@ -26,10 +26,10 @@ pub fn row(n: u64) -> Bytes {
 }
 
 /// A value, half of it noise: compresses about as real values do.
-pub fn value(len: usize, dice: &Dice) -> Vec<u8> {
+pub fn value(len: usize, rng: &Rng) -> Vec<u8> {
     let mut value = Vec::with_capacity(len + 8);
     while value.len() < len {
-        value.extend_from_slice(&dice.next_u64().to_be_bytes()[..4]);
+        value.extend_from_slice(&rng.next_u64().to_be_bytes()[..4]);
         value.extend_from_slice(b"text");
     }
     value.truncate(len);
@@ -51,7 +51,7 @@ pub fn put(n: u64, value: &[u8], durability: Durability) -> Mutation {
 
 /// Puts of the rows in `rows`.
 pub fn puts(rows: impl Iterator<Item = u64>, durability: Durability) -> Vec<Mutation> {
-    let value = value(VALUE_BYTES, &Dice::seeded(1));
+    let value = value(VALUE_BYTES, &Rng::seeded(1));
     rows.map(|n| put(n, &value, durability)).collect()
 }
 
@@ -91,7 +91,7 @@ impl Engine {
             log,
             clock,
             // Another for each: files of engines that follow each other on a volume have names of their own.
-            dice: Arc::new(Dice::seeded(7 + engine)),
+            rng: Arc::new(Rng::seeded(7 + engine)),
             cache: hfile::BlockCache::new(2 << 30),
             settings: Arc::new(RegionSettings::from_config(&config)),
             memory: MemoryMeter::new(),

@@ -1,10 +1,10 @@
-//! What a scenario works with: a place, dice, and a sheet to write its results on.
+//! What a scenario works with: a place, a random number generator, and a sheet to write its results on.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use base::Dice;
+use base::Rng;
 
 use crate::load::{Load, Shape, Tally};
 use crate::site::{Server, Site};
@@ -14,7 +14,7 @@ use crate::tools::Strace;
 pub struct Lab {
     binary: PathBuf,
     dir: PathBuf,
-    pub dice: Dice,
+    pub rng: Rng,
     /// What went wrong that must not.
     pub violations: Vec<String>,
     pub rounds: u64,
@@ -28,7 +28,7 @@ impl Lab {
         Lab {
             binary: binary.to_owned(),
             dir: scratch.join(name),
-            dice: Dice::seeded(seed),
+            rng: Rng::seeded(seed),
             violations: Vec::new(),
             rounds: 0,
             faults: 0,
@@ -90,12 +90,12 @@ impl Lab {
     /// A running server with a table, and clients that wait for the word.
     pub async fn start(&self, site: &mut Site, shape: Shape) -> anyhow::Result<(Server, Load)> {
         let server = site.start()?;
-        let load = Load::prepare(&site.region, &site.master, shape, self.dice.next_u64()).await?;
+        let load = Load::prepare(&site.region, &site.master, shape, self.rng.next_u64()).await?;
         Ok((server, load))
     }
 
     pub async fn sleep(&self, from_ms: u64, to_ms: u64) {
-        let ms = from_ms + self.dice.below(to_ms.saturating_sub(from_ms).max(1));
+        let ms = from_ms + self.rng.below(to_ms.saturating_sub(from_ms).max(1));
         tokio::time::sleep(Duration::from_millis(ms)).await;
     }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use base::Dice;
+use base::Rng;
 
 use crate::linear::{self, Event, NEVER, Op, Verdict};
 use crate::remote::{Address, Admin, Failure, Remote, Row, Table};
@@ -86,7 +86,7 @@ struct Memory {
 struct Shared {
     address: Address,
     shape: Shape,
-    dice: Dice,
+    rng: Rng,
     started: Instant,
     stop: AtomicBool,
     next_value: AtomicU64,
@@ -184,7 +184,7 @@ impl Load {
         let shared = Arc::new(Shared {
             address: region.clone(),
             shape,
-            dice: Dice::seeded(seed),
+            rng: Rng::seeded(seed),
             started: Instant::now(),
             stop: AtomicBool::new(false),
             next_value: AtomicU64::new(1),
@@ -412,7 +412,7 @@ fn note_read(shared: &Shared, register: u64, start: u64, row: Option<Row>) -> Op
 async fn registers(shared: Arc<Shared>) {
     let table = shared.table();
     while shared.goes_on() {
-        let register = shared.dice.below(REGISTERS);
+        let register = shared.rng.below(REGISTERS);
         let row = register_row(register);
         let remember = |start: u64, fate: Fate, op: Op| {
             let event = match fate {
@@ -423,7 +423,7 @@ async fn registers(shared: Arc<Shared>) {
             shared.memory().registers.entry(register).or_default().push(event);
         };
         let start = shared.now();
-        let what = shared.dice.below(10);
+        let what = shared.rng.below(10);
         let fate = if what < 4 {
             let value = shared.next_value.fetch_add(1, Ordering::Relaxed);
             let bytes = value.to_be_bytes();
@@ -456,12 +456,12 @@ async fn journal(shared: Arc<Shared>, client: u64) {
     let table = shared.table();
     let mut next = 0u64;
     while shared.goes_on() {
-        let count = if shared.dice.one_in(4) { 1 + shared.dice.below(8) } else { 1 };
+        let count = if shared.rng.one_in(4) { 1 + shared.rng.below(8) } else { 1 };
         let mut rows = Vec::new();
         for _ in 0..count {
-            let row = format!("j{}-{client}-{next:07}", shared.dice.below(10)).into_bytes();
-            let len = 8 + shared.dice.below(shared.shape.value_bytes) as usize;
-            let seed = shared.dice.next_u64().to_be_bytes();
+            let row = format!("j{}-{client}-{next:07}", shared.rng.below(10)).into_bytes();
+            let len = 8 + shared.rng.below(shared.shape.value_bytes) as usize;
+            let seed = shared.rng.next_u64().to_be_bytes();
             let value: Vec<u8> = seed.iter().copied().cycle().take(len).collect();
             rows.push((row, value));
             next += 1;
@@ -491,7 +491,7 @@ async fn journal(shared: Arc<Shared>, client: u64) {
 async fn counters(shared: Arc<Shared>, counter: u64) {
     let (table, other) = (shared.table(), shared.table());
     let row = counter_row(counter);
-    let group = shared.dice.next_u64() | 1;
+    let group = shared.rng.next_u64() | 1;
     for number in 1.. {
         if !shared.goes_on() {
             return;
@@ -518,7 +518,7 @@ async fn counters(shared: Arc<Shared>, counter: u64) {
 async fn scans(shared: Arc<Shared>) {
     let table = shared.table();
     while shared.goes_on() {
-        let per_call = 1 + shared.dice.below(60) as u32;
+        let per_call = 1 + shared.rng.below(60) as u32;
         match table.scan(b"s", b"t", per_call, Duration::from_secs(2)).await {
             Ok(rows) => {
                 shared.done.fetch_add(1, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 //!
 //! A scenario is a function of its own, named after its row in the table of scenarios in `docs/reliability.md`. It
 //! starts servers ([`site`]), lets clients loose ([`load`]), does its worst ([`tools`], [`proxy`]), and calls
-//! [`load::Load::verify`]. Dice are seeded: the same seed makes the same decisions, as far as a real process lets it.
+//! [`load::Load::verify`]. Its random numbers are seeded: the same seed makes the same decisions, as far as a real process lets it.
 //!
 //! Always true: a contradiction is printed with the seed and the command that plays the scenario again, and its site
 //! is kept. Must not know: how the server is built inside; it speaks to it over sockets, signals and files only.

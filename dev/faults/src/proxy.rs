@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use base::Dice;
+use base::Rng;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -53,7 +53,7 @@ pub struct Proxy {
 struct Shared {
     target: Address,
     mood: watch::Receiver<Mood>,
-    dice: Dice,
+    rng: Rng,
     faults: Arc<AtomicU64>,
     open: Arc<AtomicUsize>,
 }
@@ -69,7 +69,7 @@ impl Proxy {
         let shared = Arc::new(Shared {
             target,
             mood: mood_seen,
-            dice: Dice::seeded(seed),
+            rng: Rng::seeded(seed),
             faults: faults.clone(),
             open: open.clone(),
         });
@@ -196,19 +196,19 @@ async fn carry(mut from: Pieces, mut to: OwnedWriteHalf, shared: &Shared, reques
         }
         let now = *mood.borrow_and_update();
         if now.delay_ms > 0 {
-            tokio::time::sleep(Duration::from_millis(shared.dice.below(now.delay_ms + 1))).await;
+            tokio::time::sleep(Duration::from_millis(shared.rng.below(now.delay_ms + 1))).await;
         }
         if (requests && now.swallow_requests) || (!requests && now.swallow_replies) {
             continue;
         }
-        if now.cut_one_in > 0 && shared.dice.one_in(now.cut_one_in) {
-            let part = shared.dice.below(buffer.len() as u64) as usize;
+        if now.cut_one_in > 0 && shared.rng.one_in(now.cut_one_in) {
+            let part = shared.rng.below(buffer.len() as u64) as usize;
             let _ = to.write_all(&buffer[..part]).await;
             shared.faults.fetch_add(1, Ordering::Relaxed);
             return true;
         }
-        if now.repeat_one_in > 0 && from.is_call() && again.is_none() && shared.dice.one_in(now.repeat_one_in) {
-            again = Some((shared.dice.below(MAX_BETWEEN + 1), buffer.clone()));
+        if now.repeat_one_in > 0 && from.is_call() && again.is_none() && shared.rng.one_in(now.repeat_one_in) {
+            again = Some((shared.rng.below(MAX_BETWEEN + 1), buffer.clone()));
         }
         if to.write_all(&buffer).await.is_err() {
             return true;
@@ -223,7 +223,7 @@ async fn carry(mut from: Pieces, mut to: OwnedWriteHalf, shared: &Shared, reques
             Some((left, request)) => again = Some((left - 1, request)),
             None => {}
         }
-        if now.half_close_one_in > 0 && shared.dice.one_in(now.half_close_one_in) {
+        if now.half_close_one_in > 0 && shared.rng.one_in(now.half_close_one_in) {
             shared.faults.fetch_add(1, Ordering::Relaxed);
             let _ = to.shutdown().await;
             return false;

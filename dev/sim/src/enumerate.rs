@@ -9,7 +9,7 @@ use crate::stage::calm_settings;
 use crate::steps::{self, List};
 use crate::work::{self, Desk};
 use crate::world::{Life, POLICIES, World};
-use base::Dice;
+use base::Rng;
 use fs::{CrashPolicy, MemVolume};
 use model::Durability;
 use parking_lot::Mutex;
@@ -53,7 +53,7 @@ fn desk(life: &Arc<Life>, promises: Promises) -> Desk {
         life: life.clone(),
         promises: Arc::new(Mutex::new(promises)),
         violation: Arc::default(),
-        dice: Arc::new(Dice::seeded(99)),
+        rng: Arc::new(Rng::seeded(99)),
         trace: Arc::default(),
     }
 }
@@ -77,7 +77,7 @@ fn base(list: List) -> (MemVolume, Promises) {
     });
     drop(runtime);
     // As a killed process leaves it.
-    (world.snapshot().crash(&Dice::seeded(1), CrashPolicy::KeepAll), promises)
+    (world.snapshot().crash(&Rng::seeded(1), CrashPolicy::KeepAll), promises)
 }
 
 /// Stops `list` at every `every`th call, with two states and `torn` more for each.
@@ -92,7 +92,7 @@ pub fn visit(list: List, every: u64, torn: u64) -> Result<Visited, Violation> {
         let (left, promised, ended) = stopped_after(list, &volume, &promises, stop);
         visited.stops += 1;
         for (policy, seed) in policies(torn) {
-            let crashed = left.crash(&Dice::seeded(seed * 1000 + stop), policy);
+            let crashed = left.crash(&Rng::seeded(seed * 1000 + stop), policy);
             let mut promised = promised.clone();
             promised.server_gone(0);
             promised.ended(Ending::Power);
@@ -185,7 +185,7 @@ fn recover_twice(left: MemVolume, mut promises: Promises) -> Result<(), Violatio
     // What one removed may stay removed while what another made is lost.
     (0..4).try_for_each(|seed| {
         let policy = if seed == 0 { CrashPolicy::LoseUnsynced } else { CrashPolicy::Torn };
-        recover(world.volume.crash(&Dice::seeded(seed), policy), promises.clone())
+        recover(world.volume.crash(&Rng::seeded(seed), policy), promises.clone())
     })
 }
 

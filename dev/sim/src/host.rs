@@ -3,26 +3,26 @@
 
 use crate::trace::Trace;
 use assembly::Runner;
-use base::Dice;
+use base::Rng;
 use master::{HostError, Later};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Runs the region server's work on the one thread that there is.
 pub struct Paced {
-    dice: Arc<Dice>,
+    rng: Arc<Rng>,
     trace: Arc<Trace>,
 }
 
 impl Paced {
-    /// The dice say how long calls take.
-    pub fn new(dice: Arc<Dice>, trace: Arc<Trace>) -> Paced {
-        Paced { dice, trace }
+    /// Draws how long calls take.
+    pub fn new(rng: Arc<Rng>, trace: Arc<Trace>) -> Paced {
+        Paced { rng, trace }
     }
 
     async fn pause(&self) {
-        if self.dice.one_in(4) {
-            tokio::time::sleep(Duration::from_millis(self.dice.below(6))).await;
+        if self.rng.one_in(4) {
+            tokio::time::sleep(Duration::from_millis(self.rng.below(6))).await;
         }
     }
 }

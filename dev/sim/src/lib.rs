@@ -1,9 +1,9 @@
 //! The simulator: a whole server (logs, regions, region server, master) on one thread, over files in memory, a clock
-//! that is moved by hand and seeded dice, with clients that remember what they were promised.
+//! that is moved by hand and a seeded random number generator, with clients that remember what they were promised.
 //!
 //! Always true:
 //!  1. One seed gives one run, call by call: [`trace::Trace`] has the same hash. Nothing here reads a real clock, starts a
-//!     thread that the server could meet, or throws dice that the seed did not load.
+//!     thread that the server could meet, or draws a random number that does not come from the seed.
 //!  2. The server's crates run unchanged. Only what their threads would do is done by the schedule, one piece at a time.
 //!  3. What a client was told stays true over every crash that a disk allows: acknowledged is there and whole, refused is
 //!     not, "maybe" is one of the two and stays what it was once seen.

@@ -8,7 +8,7 @@ use crate::promises::{Counts, Promises};
 use crate::steps;
 use crate::work::{self, CLIENTS, Desk};
 use crate::world::{Life, POLICIES, START_MS, World, small_settings};
-use base::{Clock, Dice};
+use base::{Clock, Rng};
 use bytes::Bytes;
 use fs::FaultKind;
 use fs::mem::{Fault, Op};
@@ -116,8 +116,8 @@ enum End {
 }
 
 struct Schedule {
-    dice: Dice,
-    clients: Arc<Dice>,
+    rng: Rng,
+    clients: Arc<Rng>,
     promises: Arc<Mutex<Promises>>,
     violation: Arc<Mutex<Option<Violation>>>,
     summary: Summary,
@@ -143,18 +143,18 @@ const RECOVERY_FRACTIONS: [&str; 4] = ["0", "0.0001", "0.0005", "1"];
 /// # Errors
 /// The first broken promise.
 pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Failed> {
-    let dice = Dice::seeded(seed);
-    let mut config = small_settings(&dice);
+    let rng = Rng::seeded(seed);
+    let mut config = small_settings(&rng);
     // Half of the servers promise as HBase does by default: that the operating system has what is acknowledged.
-    let relaxed = dice.one_in(2);
+    let relaxed = rng.one_in(2);
     config.set("hbase.wal.hsync", (!relaxed).to_string());
     let mut world = World::new(seed, config);
     if plan.speak {
         world.trace.speak();
     }
     let mut schedule = Schedule {
-        clients: Arc::new(Dice::seeded(dice.next_u64())),
-        dice,
+        clients: Arc::new(Rng::seeded(rng.next_u64())),
+        rng,
         promises: Arc::new(Mutex::new(Promises { relaxed, ..Promises::default() })),
         violation: Arc::default(),
         summary: Summary::default(),
@@ -164,8 +164,8 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Failed> {
         restless: false,
         mixed: false,
     };
-    schedule.restless = schedule.dice.one_in(3);
-    schedule.mixed = schedule.dice.one_in(2);
+    schedule.restless = schedule.rng.one_in(3);
+    schedule.mixed = schedule.rng.one_in(2);
     let outcome = schedule.lives(&mut world);
     let mut summary = schedule.summary;
     (summary.hash, summary.events) = world.trace.hash();
@@ -178,11 +178,11 @@ impl Schedule {
         let mut failed_starts = 0;
         loop {
             // Sometimes the start itself meets a fault; two in a row are enough.
-            if self.prepared && failed_starts < 2 && self.dice.one_in(4) {
+            if self.prepared && failed_starts < 2 && self.rng.one_in(4) {
                 self.set_fault_at_start(world);
             }
             if self.mixed {
-                let fraction = RECOVERY_FRACTIONS[self.dice.below(RECOVERY_FRACTIONS.len() as u64) as usize];
+                let fraction = RECOVERY_FRACTIONS[self.rng.below(RECOVERY_FRACTIONS.len() as u64) as usize];
                 world.config.set("basalt.recovery.memory.fraction", fraction);
             }
             let runtime = World::runtime();
@@ -229,12 +229,12 @@ impl Schedule {
                 }
             }
             // A clean stop leaves nothing unsynced that matters; the disk is asked all the same.
-            let killed = self.dice.one_in(if was_stopped { 4 } else { 2 });
+            let killed = self.rng.one_in(if was_stopped { 4 } else { 2 });
             let ending = if killed { Ending::Kill } else { Ending::Power };
             self.promises.lock().ended(ending);
             match ending {
                 Ending::Kill => world.kill(),
-                Ending::Power => world.crash(&self.dice, POLICIES[self.dice.below(4) as usize]),
+                Ending::Power => world.crash(&self.rng, POLICIES[self.rng.below(4) as usize]),
             }
             self.summary.kills += u64::from(killed);
             self.faulty = false;
@@ -246,15 +246,15 @@ impl Schedule {
             life: life.clone(),
             promises: self.promises.clone(),
             violation: self.violation.clone(),
-            dice: self.clients.clone(),
+            rng: self.clients.clone(),
             trace: world.trace.clone(),
         };
         self.promises.lock().started();
         if !self.prepared {
             let durability = [Durability::SyncWal, Durability::SyncWal, Durability::AsyncWal, Durability::FsyncWal];
-            work::prepare(&desk, durability[self.dice.below(4) as usize]).await?;
+            work::prepare(&desk, durability[self.rng.below(4) as usize]).await?;
             self.prepared = true;
-        } else if !self.faulty || self.dice.one_in(2) {
+        } else if !self.faulty || self.rng.one_in(2) {
             world.volume.clear_faults();
             self.faulty = false;
             if !self.check(world, &desk).await? {
@@ -323,7 +323,7 @@ impl Schedule {
 
     fn roll(&mut self, world: &World, desk: &Desk, clients: &mut [Option<JoinHandle<()>>]) {
         let (begun, cut) = (Begun::default(), self.promises.lock().tick());
-        if self.promises.lock().relaxed && self.dice.one_in(2) {
+        if self.promises.lock().relaxed && self.rng.one_in(2) {
             self.write_during_the_roll(world, desk, clients, &begun);
         }
         for (at, log) in desk.life.logs.iter().enumerate() {
@@ -349,7 +349,7 @@ impl Schedule {
         let Some(old) = log.files().into_iter().find(|file| file.current) else { return };
         let idle = |client: &usize| clients[*client].as_ref().is_none_or(|running| running.is_finished());
         let writers: Vec<usize> = (0..CLIENTS as usize).filter(idle).collect();
-        let stops = self.dice.one_in(3);
+        let stops = self.rng.one_in(3);
         self.faulty |= stops;
         let (desk, begun, volume) = (desk.clone(), begun.clone(), world.volume.clone());
         let work = move || {
@@ -386,15 +386,15 @@ impl Schedule {
         clients: &mut [Option<JoinHandle<()>>],
     ) -> Result<Option<End>, Violation> {
         let life = &desk.life;
-        let choice = match self.restless && self.dice.one_in(3) {
-            true => RESTLESS[self.dice.below(RESTLESS.len() as u64) as usize],
-            false => self.dice.below(100),
+        let choice = match self.restless && self.rng.one_in(3) {
+            true => RESTLESS[self.rng.below(RESTLESS.len() as u64) as usize],
+            false => self.rng.below(100),
         };
         world.trace.note(&format!("act {choice}"));
-        world.clock.advance_ms(self.dice.below(40));
+        world.clock.advance_ms(self.rng.below(40));
         match choice {
             0..=44 => {
-                let client = self.dice.below(CLIENTS) as usize;
+                let client = self.rng.below(CLIENTS) as usize;
                 if clients[client].as_ref().is_none_or(|running| running.is_finished()) {
                     clients[client] = Some(tokio::spawn(desk.clone().work(client as u64)));
                 }
@@ -414,7 +414,7 @@ impl Schedule {
             }
             65..=70 => {
                 if let Some(region) = self.any_region(life) {
-                    let families = [vec![], vec!["f"], vec!["g"]][self.dice.below(3) as usize]
+                    let families = [vec![], vec!["f"], vec!["g"]][self.rng.below(3) as usize]
                         .iter()
                         .map(|name| Bytes::from(*name))
                         .collect();
@@ -425,7 +425,7 @@ impl Schedule {
             }
             71..=74 => {
                 if let Some(region) = self.any_region(life) {
-                    let _refused = life.server.request_compaction(&region, None, self.dice.one_in(2));
+                    let _refused = life.server.request_compaction(&region, None, self.rng.one_in(2));
                 }
                 self.summary.compactions += u64::from(life.server.step_compaction());
             }
@@ -439,7 +439,7 @@ impl Schedule {
             }
             83 => self.alter(life),
             84 => {
-                if self.dice.one_in(2) {
+                if self.rng.one_in(2) {
                     steps::clean_mob_files(desk);
                 }
                 let master = life.master.clone();
@@ -452,7 +452,7 @@ impl Schedule {
             88..=91 => self.set_fault(world),
             92 => {
                 let used = world.volume.used_bytes();
-                let room = if self.dice.one_in(2) { Some(used + self.dice.below(3000)) } else { None };
+                let room = if self.rng.one_in(2) { Some(used + self.rng.below(3000)) } else { None };
                 world.volume.set_capacity(room);
                 world.trace.note(&format!("room {room:?}"));
                 self.faulty |= room.is_some();
@@ -464,7 +464,7 @@ impl Schedule {
             }
             95..=96 => {
                 // The machine stops at one of the next calls.
-                world.volume.stop_after(self.dice.below(60));
+                world.volume.stop_after(self.rng.below(60));
                 self.faulty = true;
             }
             97 => return Ok(Some(End::Crash)),
@@ -509,7 +509,7 @@ impl Schedule {
 
     fn any_region(&self, life: &Life) -> Option<String> {
         let regions = sorted_regions(life);
-        let at = self.dice.below(regions.len() as u64) as usize;
+        let at = self.rng.below(regions.len() as u64) as usize;
         regions.get(at).map(|region| region.info().encoded_name().to_string())
     }
 
@@ -519,25 +519,25 @@ impl Schedule {
             promises.reshaped_in = Some(promises.life);
         }
         // The table that families and rows come to and go from, too.
-        let changing = self.restless && self.dice.one_in(2);
+        let changing = self.restless && self.rng.one_in(2);
         let table = if changing { work::changing() } else { work::table() };
         let regions: Vec<_> = {
             let cluster = life.master.cluster();
             cluster.regions_of(&table).filter(|node| node.is_live()).map(|node| node.info.clone()).collect()
         };
-        let (master, at) = (life.master.clone(), self.dice.below(regions.len() as u64) as usize);
+        let (master, at) = (life.master.clone(), self.rng.below(regions.len() as u64) as usize);
         let Some(region) = regions.get(at).cloned() else { return };
-        if regions.len() > 1 && self.dice.one_in(2) {
+        if regions.len() > 1 && self.rng.one_in(2) {
             let Some(next) = regions.get(at + 1) else { return };
             let names = [region.encoded_name().to_string(), next.encoded_name().to_string()];
             self.summary.merges += 1;
             tokio::spawn(async move { master.merge_regions(&names, false, &Caller::default()).await.map(|_| ()) });
         } else if regions.len() < 6 {
             let row = match changing {
-                true => format!("{}m", (b'a' + self.dice.below(26) as u8) as char),
-                false => format!("{:02}", self.dice.below(100)),
+                true => format!("{}m", (b'a' + self.rng.below(26) as u8) as char),
+                false => format!("{:02}", self.rng.below(100)),
             };
-            let row = self.dice.one_in(2).then(|| Bytes::from(row));
+            let row = self.rng.one_in(2).then(|| Bytes::from(row));
             self.summary.splits += 1;
             tokio::spawn(async move {
                 master.split_region(region.encoded_name(), row, &Caller::default()).await.map(|_| ())
@@ -547,36 +547,36 @@ impl Schedule {
 
     /// Changes how the main table stores its cells, while it is used.
     fn alter(&mut self, life: &Arc<Life>) {
-        let family = work::stored_otherwise(life, &self.dice, self.dice.below(2) as usize);
+        let family = work::stored_otherwise(life, &self.rng, self.rng.below(2) as usize);
         let master = life.master.clone();
         tokio::spawn(async move { master.modify_family(&work::table(), family, &Caller::default()).await.map(|_| ()) });
     }
 
     fn move_clock(&mut self, world: &World) {
         let now = world.clock.now_ms().0;
-        let to = match self.dice.below(5) {
+        let to = match self.rng.below(5) {
             0 => now - 3_600_000,
             1 => now + 3_600_000,
-            2 => now - i64::try_from(self.dice.below(5_000)).unwrap_or(0),
+            2 => now - i64::try_from(self.rng.below(5_000)).unwrap_or(0),
             3 => START_MS,
-            _ => now + i64::try_from(self.dice.below(100_000)).unwrap_or(0),
+            _ => now + i64::try_from(self.rng.below(100_000)).unwrap_or(0),
         };
         world.clock.set_wall_ms(to);
         self.summary.faults += 1;
     }
 
     fn set_fault(&mut self, world: &World) {
-        let nth = 1 + self.dice.below(12);
-        let disk = [FaultKind::Io, FaultKind::Full, FaultKind::TimedOut][self.dice.below(3) as usize];
-        let fault = match self.dice.below(6) {
+        let nth = 1 + self.rng.below(12);
+        let disk = [FaultKind::Io, FaultKind::Full, FaultKind::TimedOut][self.rng.below(3) as usize];
+        let fault = match self.rng.below(6) {
             0 => Fault { op: Some(Op::Sync), path_contains: None, nth, kind: disk, forever: false },
             1 => Fault { op: Some(Op::Sync), path_contains: Some("WALs".into()), nth: 1, kind: disk, forever: false },
             2 => {
-                let kind = [FaultKind::ShortRead, FaultKind::TimedOut, FaultKind::Io][self.dice.below(3) as usize];
+                let kind = [FaultKind::ShortRead, FaultKind::TimedOut, FaultKind::Io][self.rng.below(3) as usize];
                 Fault { op: Some(Op::Read), path_contains: None, nth, kind, forever: false }
             }
             3 => {
-                let family = ["/f/", "/g/"][self.dice.below(2) as usize];
+                let family = ["/f/", "/g/"][self.rng.below(2) as usize];
                 let kind = FaultKind::FlippedBit;
                 Fault { op: Some(Op::Read), path_contains: Some(family.into()), nth, kind, forever: false }
             }
@@ -590,19 +590,19 @@ impl Schedule {
     }
 
     fn set_fault_at_start(&mut self, world: &World) {
-        match self.dice.below(3) {
-            0 => world.volume.stop_after(self.dice.below(400)),
+        match self.rng.below(3) {
+            0 => world.volume.stop_after(self.rng.below(400)),
             1 => {
                 let kind = [FaultKind::Io, FaultKind::TimedOut, FaultKind::ShortRead, FaultKind::Full]
-                    [self.dice.below(4) as usize];
-                world.volume.fail_op(1 + self.dice.below(300), kind);
+                    [self.rng.below(4) as usize];
+                world.volume.fail_op(1 + self.rng.below(300), kind);
             }
             // It lasts: some regions cannot be opened, whatever else goes on meanwhile.
             _ => world.volume.inject(Fault {
-                op: Some([Op::Open, Op::Create, Op::Read, Op::RemoveFile, Op::SyncDir][self.dice.below(5) as usize]),
+                op: Some([Op::Open, Op::Create, Op::Read, Op::RemoveFile, Op::SyncDir][self.rng.below(5) as usize]),
                 path_contains: Some("data/default/".into()),
-                nth: 1 + self.dice.below(30),
-                kind: [FaultKind::Io, FaultKind::Full][self.dice.below(2) as usize],
+                nth: 1 + self.rng.below(30),
+                kind: [FaultKind::Io, FaultKind::Full][self.rng.below(2) as usize],
                 forever: true,
             }),
         }

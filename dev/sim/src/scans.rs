@@ -5,7 +5,7 @@ use crate::calls::{self, Failure, RowCells};
 use crate::promises::{Fate, Promises};
 use crate::world::Life;
 use crate::{Violation, ensure};
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use model::{Scan, TableName};
 use std::collections::BTreeMap;
@@ -26,13 +26,13 @@ pub struct Manner {
 }
 
 impl Manner {
-    /// One that the dice choose.
-    pub fn any(dice: &Dice) -> Manner {
+    /// One chosen at random.
+    pub fn any(rng: &Rng) -> Manner {
         Manner {
-            reversed: dice.one_in(3),
-            rows: [1, 2, 3, 7, 1000][dice.below(5) as usize],
-            bytes: [None, Some(1), Some(200), Some(2000)][dice.below(4) as usize],
-            batch: [None, None, Some(1), Some(2)][dice.below(4) as usize],
+            reversed: rng.one_in(3),
+            rows: [1, 2, 3, 7, 1000][rng.below(5) as usize],
+            bytes: [None, Some(1), Some(200), Some(2000)][rng.below(4) as usize],
+            batch: [None, None, Some(1), Some(2)][rng.below(4) as usize],
             pauses: true,
         }
     }

@@ -6,7 +6,7 @@ use crate::order::Ending;
 use crate::promises::Promises;
 use crate::work::{self, Desk};
 use crate::world::{World, small_settings};
-use base::{Config, Dice};
+use base::{Config, Rng};
 use fs::CrashPolicy;
 use model::Durability;
 use parking_lot::Mutex;
@@ -22,7 +22,7 @@ pub struct Stage {
 
 /// Settings under which nothing happens by itself.
 pub fn calm_settings() -> Config {
-    let mut config = small_settings(&Dice::seeded(3));
+    let mut config = small_settings(&Rng::seeded(3));
     config.set("hbase.hregion.memstore.flush.size", "10000000");
     config.set("hbase.hstore.compaction.min", "3");
     config.set("hbase.hregion.max.filesize", "10000000");
@@ -61,7 +61,7 @@ impl Stage {
         // The families' attributes are the seed's.
         stage
             .act(async |desk| {
-                let desk = Desk { dice: Arc::new(Dice::seeded(seed)), ..desk.clone() };
+                let desk = Desk { rng: Arc::new(Rng::seeded(seed)), ..desk.clone() };
                 work::prepare(&desk, Durability::SyncWal).await.expect("no faults");
             })
             .expect("an empty disk");
@@ -78,7 +78,7 @@ impl Stage {
         let outcome = runtime.block_on(async {
             let life = self.world.start().await?;
             promises.lock().started();
-            let desk = Desk { life, promises, violation: Arc::default(), dice: Arc::new(Dice::seeded(17)), trace };
+            let desk = Desk { life, promises, violation: Arc::default(), rng: Arc::new(Rng::seeded(17)), trace };
             Ok(scene(&desk).await)
         });
         drop(runtime);
@@ -92,7 +92,7 @@ impl Stage {
     pub fn crash(&mut self, policy: CrashPolicy, seed: u64) {
         self.world.volume.watch(None);
         self.promises.lock().ended(Ending::Power);
-        self.world.crash(&Dice::seeded(seed), policy);
+        self.world.crash(&Rng::seeded(seed), policy);
     }
 
     /// The process is killed. Faults are gone.

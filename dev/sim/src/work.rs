@@ -8,7 +8,7 @@ use crate::promises::{ACCOUNTS, BANK_SUM, Fate, Growing, ListNode, Promises, Sen
 use crate::scans::{self, Manner};
 use crate::trace::Trace;
 use crate::world::Life;
-use base::{Clock, Dice};
+use base::{Clock, Rng};
 use bytes::Bytes;
 use cell::CellType;
 use filter::{Comparator, CompareOp};
@@ -47,7 +47,7 @@ pub fn changing() -> TableName {
     TableName::parse("changing").expect("legal")
 }
 
-/// What a call needs: a server, the promises, dice of its own.
+/// What a call needs: a server, the promises, a generator of its own.
 #[derive(Clone)]
 pub struct Desk {
     /// The server.
@@ -57,7 +57,7 @@ pub struct Desk {
     /// The first violation, if there was one.
     pub violation: Arc<Mutex<Option<Violation>>>,
     /// What the clients choose.
-    pub dice: Arc<Dice>,
+    pub rng: Arc<Rng>,
     /// What happened.
     pub trace: Arc<Trace>,
 }
@@ -68,26 +68,23 @@ fn place(kind: &str, number: u64) -> String {
     format!("{:02}-{kind}{number}", (mixed >> 40) % 100)
 }
 
-/// The families of the main table, with attributes that the dice choose.
-pub fn families(dice: &Dice) -> [FamilyDescriptor; 2] {
+/// The families of the main table, with attributes drawn at random.
+pub fn families(rng: &Rng) -> [FamilyDescriptor; 2] {
     let one = |name: &'static str, versions: &str| {
         FamilyDescriptor::new(name)
             .with("VERSIONS", versions)
-            .with("BLOCKSIZE", ["200", "1000", "65536"][dice.below(3) as usize])
-            .with(
-                "DATA_BLOCK_ENCODING",
-                ["NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"][dice.below(5) as usize],
-            )
-            .with("BLOOMFILTER", ["NONE", "ROW", "ROWCOL"][dice.below(3) as usize])
-            .with("COMPRESSION", ["NONE", "SNAPPY", "GZ"][dice.below(3) as usize])
+            .with("BLOCKSIZE", ["200", "1000", "65536"][rng.below(3) as usize])
+            .with("DATA_BLOCK_ENCODING", ["NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"][rng.below(5) as usize])
+            .with("BLOOMFILTER", ["NONE", "ROW", "ROWCOL"][rng.below(3) as usize])
+            .with("COMPRESSION", ["NONE", "SNAPPY", "GZ"][rng.below(3) as usize])
     };
     [one("f", "1"), one("g", "100000")]
 }
 
 /// A family of the main table with other attributes than now. What is in MOB files can be read only as long as the family is one of
 /// MOB: that is [`prepare`]'s to choose, and stays.
-pub fn stored_otherwise(life: &Life, dice: &Dice, at: usize) -> FamilyDescriptor {
-    keeping_mob(life, families(dice)[at].clone())
+pub fn stored_otherwise(life: &Life, rng: &Rng, at: usize) -> FamilyDescriptor {
+    keeping_mob(life, families(rng)[at].clone())
 }
 
 /// `family` of the main table, of MOB if it is that now.
@@ -138,14 +135,12 @@ fn still_row(number: u64) -> Mutation {
 /// # Errors
 /// Something did not work on an empty disk.
 pub async fn prepare(desk: &Desk, durability: Durability) -> Result<(), Violation> {
-    let Desk { life, promises, dice, .. } = desk;
+    let Desk { life, promises, rng, .. } = desk;
     let failed = |what: &str, e: &dyn std::fmt::Debug| Violation(format!("{what} on an empty disk: {e:?}"));
     let splits: Vec<Bytes> =
-        [vec![], vec!["50"], vec!["33", "66"]][dice.below(3) as usize].iter().map(|key| Bytes::from(*key)).collect();
-    let mut descriptor = TableDescriptor::new(
-        table(),
-        families(dice).map(|family| if dice.one_in(4) { of_mob(family) } else { family }),
-    );
+        [vec![], vec!["50"], vec!["33", "66"]][rng.below(3) as usize].iter().map(|key| Bytes::from(*key)).collect();
+    let mut descriptor =
+        TableDescriptor::new(table(), families(rng).map(|family| if rng.one_in(4) { of_mob(family) } else { family }));
     let said = match durability {
         Durability::AsyncWal => Some("ASYNC_WAL"),
         Durability::FsyncWal => Some("FSYNC_WAL"),
@@ -179,10 +174,10 @@ impl Desk {
         result.map_err(|violation| _ = self.violation.lock().get_or_insert(violation)).ok()
     }
 
-    /// One call of client `client`, whatever the dice say. Ends when it is answered.
+    /// One call of client `client`, chosen at random. Ends when it is answered.
     pub async fn work(self, client: u64) {
         self.promises.lock().busy += 1;
-        match self.dice.below(22) {
+        match self.rng.below(22) {
             21 => self.put_loosely(client).await,
             20 => self.load(client).await,
             0..=3 => self.put(client).await,
@@ -208,11 +203,11 @@ impl Desk {
     }
 
     fn own_row(&self, client: u64) -> String {
-        place("journal", client * JOURNAL_ROWS + self.dice.below(JOURNAL_ROWS))
+        place("journal", client * JOURNAL_ROWS + self.rng.below(JOURNAL_ROWS))
     }
 
     fn durability(&self) -> Durability {
-        DURABILITIES[self.dice.below(DURABILITIES.len() as u64) as usize]
+        DURABILITIES[self.rng.below(DURABILITIES.len() as u64) as usize]
     }
 
     /// The next write of a journal row, noted.
@@ -243,7 +238,7 @@ impl Desk {
 
     /// A put that skips the log. To one family: a flush writes one family after the other, so of such a row a crash may leave a part.
     async fn put_loosely(&self, client: u64) {
-        let row = place("loose", client * LOOSE_ROWS + self.dice.below(LOOSE_ROWS));
+        let row = place("loose", client * LOOSE_ROWS + self.rng.below(LOOSE_ROWS));
         let number = {
             let mut promises = self.promises.lock();
             let track = promises.sent(Durability::SkipWal);
@@ -263,7 +258,7 @@ impl Desk {
         let (row, durability) = (self.own_row(client), self.durability());
         let number = self.begin_write(&row, false, durability);
         let put = Self::put_of(&row, number, durability);
-        let result = if self.dice.one_in(3) {
+        let result = if self.rng.one_in(3) {
             calls::atomic(&self.life, &table(), &[put], None).await.map(|_| ())
         } else {
             calls::mutate(&self.life, &table(), &put).await.map(|_| ())
@@ -306,15 +301,15 @@ impl Desk {
     }
 
     async fn transfer(&self) {
-        let row = place("bank", self.dice.below(2));
+        let row = place("bank", self.rng.below(2));
         let Ok(cells) = calls::get(&self.life, &table(), &row).await else { return };
         let seen = self.promises.lock().see_bank(&row, &cells, false);
         let Some((version, mut balances)) = self.judge(seen) else { return };
-        let (from, to) = (self.dice.below(4) as usize, self.dice.below(4) as usize);
-        let amount = i64::try_from(self.dice.below(50)).unwrap_or(0);
+        let (from, to) = (self.rng.below(4) as usize, self.rng.below(4) as usize);
+        let amount = i64::try_from(self.rng.below(50)).unwrap_or(0);
         balances[from] -= amount;
         balances[to] += amount;
-        let id = self.dice.next_u64() >> 1;
+        let id = self.rng.next_u64() >> 1;
         let texts = balances.map(|balance| balance.to_string());
         let [a, b, c, d] = &texts;
         let durability = self.durability();
@@ -336,7 +331,7 @@ impl Desk {
                 bank.transfers.insert(id, Transfer { version: version + 1, fate: Fate::Open, track });
             }
         }
-        if self.dice.one_in(3) {
+        if self.rng.one_in(3) {
             // Others may be quicker.
             self.life.settle().await;
         }
@@ -363,7 +358,7 @@ impl Desk {
 
     /// An increment or append with a nonce: a new one, or one whose fate is open. Sometimes sent twice at once.
     async fn grow(&self, append: bool) {
-        let row = place(if append { "string" } else { "counter" }, self.dice.below(2));
+        let row = place(if append { "string" } else { "counter" }, self.rng.below(2));
         let nonce = {
             let (now_ms, archived) = (self.life.clock.now_ms().0, self.life.archived());
             let mut promises = self.promises.lock();
@@ -373,7 +368,7 @@ impl Desk {
             let old = |sent: &Sent| (sent.at_ms - now_ms).abs() > 1_000_000;
             growing.given_up.extend(growing.open.extract_if(.., |_, sent| old(sent)).map(|(nonce, _)| nonce));
             let open = growing.open.keys().find(|nonce| !growing.running.contains(nonce)).copied();
-            let nonce = open.unwrap_or_else(|| self.dice.next_u64() >> 1 | 1);
+            let nonce = open.unwrap_or_else(|| self.rng.next_u64() >> 1 | 1);
             growing.running.insert(nonce);
             let sent = growing.open.get(&nonce).copied();
             let track = match sent {
@@ -387,7 +382,7 @@ impl Desk {
             promises.counts.retried_nonces += u64::from(open.is_some());
             nonce
         };
-        let result = if self.dice.one_in(3) {
+        let result = if self.rng.one_in(3) {
             let (one, two) = (self.clone(), self.clone());
             let (row_one, row_two) = (row.clone(), row.clone());
             let first = tokio::spawn(async move { one.send_growth(&row_one, nonce, append).await });
@@ -408,7 +403,7 @@ impl Desk {
         growing.running.remove(&nonce);
         // Nobody hears some answers: the call is made again, perhaps in the next life.
         if result.is_ok()
-            && !self.dice.one_in(4)
+            && !self.rng.one_in(4)
             && let Some(Sent { mut track, .. }) = growing.open.remove(&nonce)
         {
             track.ack(tick);
@@ -440,9 +435,9 @@ impl Desk {
             let acked = |(_, node): &(&String, &ListNode)| node.fate == Fate::Acked;
             let known: Vec<String> =
                 promises.nodes.iter().filter(|(row, _)| mine(row)).filter(acked).map(|(row, _)| row.clone()).collect();
-            let before = known.get(self.dice.below(known.len() as u64) as usize).cloned().unwrap_or_default();
-            let rows: Vec<String> = (0..=self.dice.below(4))
-                .map(|_| format!("{:02}-node{client}x{}", self.dice.below(100), self.dice.next_u64() >> 20))
+            let before = known.get(self.rng.below(known.len() as u64) as usize).cloned().unwrap_or_default();
+            let rows: Vec<String> = (0..=self.rng.below(4))
+                .map(|_| format!("{:02}-node{client}x{}", self.rng.below(100), self.rng.next_u64() >> 20))
                 .collect();
             for row in &rows {
                 let track = promises.sent(durability);
@@ -467,10 +462,10 @@ impl Desk {
     }
 
     async fn read(&self, client: u64) {
-        let (kind, row) = match self.dice.below(4) {
-            0 => (0, place("bank", self.dice.below(2))),
-            1 => (1, place("counter", self.dice.below(2))),
-            2 => (2, place("string", self.dice.below(2))),
+        let (kind, row) = match self.rng.below(4) {
+            0 => (0, place("bank", self.rng.below(2))),
+            1 => (1, place("counter", self.rng.below(2))),
+            2 => (2, place("string", self.rng.below(2))),
             _ => (3, self.own_row(client)),
         };
         let Ok(cells) = calls::get(&self.life, &table(), &row).await else { return };
@@ -487,7 +482,7 @@ impl Desk {
     }
 
     async fn scan(&self) {
-        let manner = Manner::any(&self.dice);
+        let manner = Manner::any(&self.rng);
         let before = self.promises.lock().clone();
         let Ok(rows) = scans::whole(&self.life, &table(), manner).await else { return };
         self.promises.lock().counts.scans += 1;
@@ -509,7 +504,7 @@ impl Desk {
             // What the last change came to is not known yet.
             _ => return,
         };
-        let choice = self.dice.below(8);
+        let choice = self.rng.below(8);
         let (submitted, after) = match &now {
             None => {
                 let fams: BTreeSet<String> = ["a", "b"].map(str::to_owned).into();
@@ -592,7 +587,7 @@ impl Desk {
 
     async fn fill(&self, has_c: bool) {
         let added = self.promises.lock().changing.added.to_string();
-        let rows: Vec<String> = (0..3).map(|_| format!("{}", (b'a' + self.dice.below(26) as u8) as char)).collect();
+        let rows: Vec<String> = (0..3).map(|_| format!("{}", (b'a' + self.rng.below(26) as u8) as char)).collect();
         self.promises.lock().changing.perhaps.extend(rows.iter().cloned());
         let puts: Vec<Mutation> = rows
             .iter()

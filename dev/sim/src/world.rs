@@ -1,9 +1,9 @@
-//! The world: a volume that outlives servers, a clock, dice, and one life of a server after the other.
+//! The world: a volume that outlives servers, a clock, a random number generator, and one life of a server after the other.
 
 use crate::host::Paced;
 use crate::trace::Trace;
 use assembly::{Node, Parts, Syncer};
-use base::{Clock, Config, Dice, ManualClock};
+use base::{Clock, Config, ManualClock, Rng};
 use fs::mem::Op;
 use fs::{CrashPolicy, FilePath, MemVolume, Volume};
 use master::{Master, Unobserved};
@@ -31,8 +31,8 @@ pub struct World {
     pub volume: MemVolume,
     /// Time.
     pub clock: Arc<ManualClock>,
-    /// What the server's own dice show (names of files), and how long its steps take.
-    pub dice: Arc<Dice>,
+    /// What the server's own generator draws (names of files), and how long its steps take.
+    pub rng: Arc<Rng>,
     /// What happened.
     pub trace: Arc<Trace>,
     /// Settings.
@@ -87,21 +87,21 @@ const MENDED_AFTER_ROUNDS: u32 = 500;
 const MEMORY_BUDGET_BYTES: u64 = 64 << 20;
 
 /// Settings under which things happen soon.
-pub fn small_settings(dice: &Dice) -> Config {
+pub fn small_settings(rng: &Rng) -> Config {
     let mut config = Config::default();
     let mut set = |key: &str, value: u64| config.set(key, value.to_string());
-    set("hbase.hregion.memstore.flush.size", [2_000, 6_000, 40_000][dice.below(3) as usize]);
-    set("hbase.hregion.percolumnfamilyflush.size.lower.bound.min", [0, 500, 100_000][dice.below(3) as usize]);
-    set("hbase.regionserver.hlog.blocksize", [8_192, 65_536][dice.below(2) as usize]);
-    set("hbase.regionserver.maxlogs", 2 + dice.below(6));
-    set("basalt.recovery.memory.fraction", dice.below(2));
-    set("hbase.hstore.compaction.min", 2 + dice.below(3));
-    set("hbase.hregion.majorcompaction", [0, 86_400_000][dice.below(2) as usize]);
-    set("hbase.hregion.max.filesize", [30_000, 10_000_000][dice.below(2) as usize]);
+    set("hbase.hregion.memstore.flush.size", [2_000, 6_000, 40_000][rng.below(3) as usize]);
+    set("hbase.hregion.percolumnfamilyflush.size.lower.bound.min", [0, 500, 100_000][rng.below(3) as usize]);
+    set("hbase.regionserver.hlog.blocksize", [8_192, 65_536][rng.below(2) as usize]);
+    set("hbase.regionserver.maxlogs", 2 + rng.below(6));
+    set("basalt.recovery.memory.fraction", rng.below(2));
+    set("hbase.hstore.compaction.min", 2 + rng.below(3));
+    set("hbase.hregion.majorcompaction", [0, 86_400_000][rng.below(2) as usize]);
+    set("hbase.hregion.max.filesize", [30_000, 10_000_000][rng.below(2) as usize]);
     set("hbase.catalogjanitor.interval", 50);
     set("hbase.master.cleaner.interval", 80);
-    set("hbase.master.hfilecleaner.ttl", [0, 60_000][dice.below(2) as usize]);
-    set("hbase.master.logcleaner.ttl", [0, 60_000][dice.below(2) as usize]);
+    set("hbase.master.hfilecleaner.ttl", [0, 60_000][rng.below(2) as usize]);
+    set("hbase.master.logcleaner.ttl", [0, 60_000][rng.below(2) as usize]);
     set("basalt.master.failed.open.retry", 20);
     config.set("hbase.table.sanity.checks", "false");
     // 256 KiB: blocks are pushed out, and read again.
@@ -118,9 +118,9 @@ impl World {
     /// One on files that are there.
     pub fn on(volume: MemVolume, seed: u64, config: Config) -> World {
         let clock = Arc::new(ManualClock::new(START_MS));
-        let dice = Arc::new(Dice::seeded(seed ^ 0x5157_0001));
+        let rng = Arc::new(Rng::seeded(seed ^ 0x5157_0001));
         let (trace, archived, meanwhile) = <(Arc<Trace>, Arc<AtomicU64>, Arc<Mutex<Option<Meanwhile>>>)>::default();
-        let world = World { volume, clock, dice, trace, config, lives: 0, archived, meanwhile };
+        let world = World { volume, clock, rng, trace, config, lives: 0, archived, meanwhile };
         world.listen();
         world
     }
@@ -173,7 +173,7 @@ impl World {
             root: ROOT.to_owned(),
             volume,
             clock: self.clock.clone(),
-            dice: self.dice.clone(),
+            rng: self.rng.clone(),
             config: self.config.clone(),
             read_config: {
                 let config = self.config.clone();
@@ -183,7 +183,7 @@ impl World {
             server_name: ServerName::new("localhost", 16020, start_code),
             master_name: ServerName::new("localhost", 16000, start_code),
             info_port: None,
-            runner: Paced::new(self.dice.clone(), self.trace.clone()),
+            runner: Paced::new(self.rng.clone(), self.trace.clone()),
             syncer: logs.clone(),
             for_each: |count, work| (0..count).for_each(work),
             stepped: true,
@@ -234,9 +234,9 @@ impl World {
     }
 
     /// The volume after the machine lost its power. The life before must be gone with its runtime.
-    pub fn crash(&mut self, dice: &Dice, policy: CrashPolicy) {
+    pub fn crash(&mut self, rng: &Rng, policy: CrashPolicy) {
         self.trace.note(&format!("crash {policy:?}"));
-        self.go_on_with(self.volume.crash(dice, policy));
+        self.go_on_with(self.volume.crash(rng, policy));
     }
 
     /// The volume after the process was killed: all is there, and what waited for a sync still does. The life before must be gone with

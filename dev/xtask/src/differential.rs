@@ -30,7 +30,7 @@ impl Plan {
     }
 }
 
-/// The seed of the suite: the same programs every time, so that the suite's verdict is the code's and not the dice's.
+/// The seed of the suite: the same programs every time, so that the suite's verdict depends on the code alone, not on chance.
 /// `cargo xtask differential` is where new programs are tried.
 const SUITE_SEED: u64 = 20_261_121;
 

@@ -44,7 +44,7 @@ fn rounds_of(kind: Kind, rounds: u32, seed: u64, sabotage: bool) -> anyhow::Resu
     let lab = toolchain::jars()?;
     let class_path = jvm::HBASE_2.compile(&lab)?;
     let mut site = Site::new(kind, &lab, "kill")?;
-    let mut dice = Dice(seed);
+    let mut rng = Rng(seed);
     let mut server = site.start()?;
     let mut writer = Writer::start(&class_path, &site.zookeeper(), seed, sabotage)?;
     let mut outcome = Outcome::default();
@@ -53,7 +53,7 @@ fn rounds_of(kind: Kind, rounds: u32, seed: u64, sabotage: bool) -> anyhow::Resu
     for round in 1..=rounds {
         writer.say("go")?;
         writer.hear("going", Duration::from_secs(60))?;
-        let life = Duration::from_millis(100 + dice.below(1900));
+        let life = Duration::from_millis(100 + rng.below(1900));
         std::thread::sleep(life);
         if !server.is_alive() {
             outcome
@@ -67,9 +67,9 @@ fn rounds_of(kind: Kind, rounds: u32, seed: u64, sabotage: bool) -> anyhow::Resu
         }
         // now and then it is killed again while it recovers
         let mut early_kills = 0;
-        while kind == Kind::Basalt && dice.below(4) == 0 && early_kills < 3 {
+        while kind == Kind::Basalt && rng.below(4) == 0 && early_kills < 3 {
             let half_started = site.spawn()?;
-            std::thread::sleep(Duration::from_millis(dice.below(150)));
+            std::thread::sleep(Duration::from_millis(rng.below(150)));
             half_started.kill()?;
             early_kills += 1;
         }
@@ -217,9 +217,9 @@ impl Drop for Writer {
 }
 
 /// SplitMix64: the same seed, the same moments.
-struct Dice(u64);
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -5,7 +5,7 @@
 
 mod rocks;
 
-use base::{Dice, SystemClock};
+use base::{Rng, SystemClock};
 use bench::data::{self, Engine, VALUE_BYTES};
 use bench::scratch::Scratch;
 use bytes::Bytes;
@@ -64,7 +64,7 @@ fn main() -> anyhow::Result<()> {
     let rows: u64 = words.next().map_or(Ok(100_000), |word| word.parse())?;
     let parent = words.next().map_or_else(std::env::temp_dir, PathBuf::from);
     region::set_chunk_pool_limit(MEMTABLE_BYTES);
-    let value = data::value(VALUE_BYTES, &Dice::seeded(1));
+    let value = data::value(VALUE_BYTES, &Rng::seeded(1));
     let keys: Vec<Bytes> = (0..rows).map(data::row).collect();
     // Made before: a client has decoded a call when the engine gets it.
     let puts = data::puts(0..rows, Durability::UseDefault);
@@ -99,8 +99,8 @@ fn main() -> anyhow::Result<()> {
                 }
             }
         }
-        let dice = Dice::seeded(round as u64);
-        let wanted: Vec<&Bytes> = (0..GETS).map(|_| &keys[dice.below(rows) as usize]).collect();
+        let rng = Rng::seeded(round as u64);
+        let wanted: Vec<&Bytes> = (0..GETS).map(|_| &keys[rng.below(rows) as usize]).collect();
         for turn in 0..2 {
             if (turn + round) % 2 == 0 {
                 reads[0].time(GETS, || {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use base::{Dice, ReadPoint};
+use base::{ReadPoint, Rng};
 use bytes::Bytes;
 use model::read::Columns;
 use model::{Get, MobRead, Scan, TimeRange};
@@ -114,7 +114,7 @@ pub fn scan(scan: pb::Scan) -> Result<Scan> {
 }
 
 fn has_filter_row(filter: &filter::Filter, reversed: bool) -> bool {
-    filter.evaluator(reversed, &Arc::new(Dice::seeded(0))).has_filter_row()
+    filter.evaluator(reversed, &Arc::new(Rng::seeded(0))).has_filter_row()
 }
 
 /// A row that is to be read or written.

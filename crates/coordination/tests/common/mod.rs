@@ -3,7 +3,7 @@
 
 use basalt_coordination::jute::{JutePut, JuteReader};
 use basalt_coordination::{Endpoint, EndpointOptions, TreeHandle};
-use base::{Dice, ManualClock};
+use base::{ManualClock, Rng};
 use bytes::{BufMut, Bytes, BytesMut};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ pub struct Server {
     pub address: SocketAddr,
     pub tree: TreeHandle,
     pub clock: Arc<ManualClock>,
-    pub dice: Arc<Dice>,
+    pub rng: Arc<Rng>,
     _stop: oneshot::Sender<()>,
 }
 
 /// A live endpoint on a free port; it stops when dropped.
 pub async fn start(options: EndpointOptions) -> Server {
     let clock = Arc::new(ManualClock::new(1_795_220_000_000));
-    let dice = Arc::new(Dice::seeded(1));
+    let rng = Arc::new(Rng::seeded(1));
     let any = "127.0.0.1:0".parse().expect("an address");
-    let endpoint = Endpoint::bind(any, options, clock.clone(), dice.clone()).await.expect("a free port");
+    let endpoint = Endpoint::bind(any, options, clock.clone(), rng.clone()).await.expect("a free port");
     let (address, tree) = (endpoint.local_addr().expect("bound"), endpoint.tree());
     let (stop, stopped) = oneshot::channel::<()>();
     tokio::spawn(endpoint.run(async {
         let _dropped = stopped.await;
     }));
-    Server { address, tree, clock, dice, _stop: stop }
+    Server { address, tree, clock, rng, _stop: stop }
 }
 
 pub struct Client {

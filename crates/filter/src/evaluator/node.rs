@@ -7,7 +7,7 @@ use super::ranges::Ranges;
 use crate::{
     Comparator, CompareOp, Error, ErrorKind, Filter, ListOperator, PageStart, SingleColumnValue, Verdict, hint,
 };
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use cell::{CellBuffer, CellRef, KeyRef};
 use std::collections::HashSet;
@@ -45,7 +45,7 @@ pub(super) enum Node {
     Page { page_size: i64, rows: i64 },
     Prefix(Box<Prefix>),
     Qualifier(Compare),
-    RandomRow { chance: f32, dice: Arc<Dice>, out: bool },
+    RandomRow { chance: f32, rng: Arc<Rng>, out: bool },
     Row { compare: Compare, out: bool },
     SingleColumn { test: Box<SingleColumnValue>, exclude: bool, found: bool, matched: bool },
     Skip { inner: Box<Node>, dropped: bool },
@@ -139,9 +139,9 @@ fn of_tested_column(key: KeyRef<'_>, test: &SingleColumnValue) -> bool {
 }
 
 impl Node {
-    pub(super) fn new(filter: &Filter, reversed: bool, dice: &Arc<Dice>) -> Node {
+    pub(super) fn new(filter: &Filter, reversed: bool, rng: &Arc<Rng>) -> Node {
         // HBase's wrappers do not tell their filter that the scan is reversed.
-        let boxed = |inner: &Filter| Box::new(Node::new(inner, false, dice));
+        let boxed = |inner: &Filter| Box::new(Node::new(inner, false, rng));
         match filter {
             Filter::All => Node::DropAll,
             Filter::ColumnCountGet { limit } => Node::ColumnCountGet { limit: *limit, count: 0 },
@@ -186,17 +186,17 @@ impl Node {
             }
             Filter::KeyOnly { len_as_val } => Node::KeyOnly { len_as_val: *len_as_val },
             Filter::List { operator: ListOperator::MustPassAll, filters } => {
-                Node::All(Box::new(All::new(filters.iter().map(|f| Node::new(f, reversed, dice)), reversed)))
+                Node::All(Box::new(All::new(filters.iter().map(|f| Node::new(f, reversed, rng)), reversed)))
             }
             Filter::List { operator: ListOperator::MustPassOne, filters } => {
-                Node::Any(Box::new(Any::new(filters.iter().map(|f| Node::new(f, reversed, dice)), reversed)))
+                Node::Any(Box::new(Any::new(filters.iter().map(|f| Node::new(f, reversed, rng)), reversed)))
             }
             Filter::MultiRowRange { ranges } => Node::Ranges(Box::new(Ranges::new(ranges, reversed))),
             Filter::MultipleColumnPrefix { prefixes } => Node::Prefixes { prefixes: prefixes.clone(), next: 0 },
             Filter::Page { page_size } => Node::Page { page_size: *page_size, rows: 0 },
             Filter::Prefix { prefix } => Node::Prefix(Box::new(Prefix::new(prefix, reversed))),
             Filter::Qualifier { op, comparator } => Node::Qualifier(Compare::new(*op, comparator)),
-            Filter::RandomRow { chance } => Node::RandomRow { chance: *chance, dice: dice.clone(), out: false },
+            Filter::RandomRow { chance } => Node::RandomRow { chance: *chance, rng: rng.clone(), out: false },
             Filter::Row { op, comparator } => Node::Row { compare: Compare::new(*op, comparator), out: false },
             Filter::SingleColumnValue(test) => Node::single_column(test, false),
             Filter::SingleColumnValueExclude(test) => Node::single_column(test, true),
@@ -280,9 +280,9 @@ impl Node {
             Node::Any(list) => list.row_key(first)?,
             Node::Ranges(ranges) => ranges.row_key(first.row()),
             Node::Prefix(p) => p.row_key(first.row()),
-            Node::RandomRow { chance, dice, out } => {
+            Node::RandomRow { chance, rng, out } => {
                 // 24 random bits as a fraction below 1: Java's nextFloat.
-                let fraction = (dice.next_u64() >> 40) as f32 / (1u32 << 24) as f32;
+                let fraction = (rng.next_u64() >> 40) as f32 / (1u32 << 24) as f32;
                 let taken = *chance > 1.0 || fraction < *chance;
                 *out = !taken;
                 *out

@@ -5,7 +5,7 @@ mod decode;
 mod replay;
 
 use basalt_filter as filter;
-use base::{Dice, SeqId};
+use base::{Rng, SeqId};
 use bytes::Bytes;
 use cell::print::Binary;
 use cell::{CellBuffer, CellRef, CellSpec, KeyRef, Order};
@@ -125,7 +125,7 @@ fn scan_region(
     max_versions: u32,
     reversed: bool,
 ) -> Result<(Vec<Vec<String>>, bool), Error> {
-    let mut filter = filter.evaluator(reversed, &Arc::new(Dice::seeded(1)));
+    let mut filter = filter.evaluator(reversed, &Arc::new(Rng::seeded(1)));
     let mut rows = Vec::new();
     // The families that the filter does not need come last, and only for rows that have passed.
     stores.sort_by_key(|store| !filter.is_family_essential(&store.family));
@@ -240,7 +240,7 @@ fn scans_return_what_hbase_returned() {
                 wrong.push(format!("{label} | {mode}\n  expected {expected:?}\n  got      {got:?}"));
             }
         } else if text(&line, "message_start").contains("loading CFs on demand") {
-            let evaluator = filter.evaluator(true, &Arc::new(Dice::seeded(1)));
+            let evaluator = filter.evaluator(true, &Arc::new(Rng::seeded(1)));
             assert!(!evaluator.is_family_essential(b"g"), "{label}: the region refuses this one");
         } else if label == "FuzzyRowFilter r?3" && reversed {
             // HBase sends its scanner round in circles here.

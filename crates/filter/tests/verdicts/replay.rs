@@ -8,7 +8,7 @@
 
 use super::{decode, from_hex, golden, text};
 use basalt_filter as filter;
-use base::{Dice, SeqId};
+use base::{Rng, SeqId};
 use bytes::Bytes;
 use cell::{CellBuffer, CellRef, CellSpec, KeyRef, Order};
 use filter::{Error, Evaluator, Verdict};
@@ -153,7 +153,7 @@ fn replay(line: &Value) -> String {
     let rows: Vec<&[CellRef<'_>]> = cells.chunk_by(|a, b| a.row() == b.row()).collect();
     let reversed = line["reversed"].as_bool().expect("reversed");
     let mut program = Program {
-        filter: spec.evaluator(reversed, &Arc::new(Dice::seeded(1))),
+        filter: spec.evaluator(reversed, &Arc::new(Rng::seeded(1))),
         reversed,
         obey: line["obey"].as_bool().expect("obey"),
         expected: text(line, "events"),

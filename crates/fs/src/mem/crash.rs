@@ -1,7 +1,7 @@
 //! What a power failure leaves.
 
 use super::tree::{Dir, DirId, FileBytes, FileNode, Node, ROOT, Tree, apply};
-use base::Dice;
+use base::Rng;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ pub enum CrashPolicy {
 
 const SECTOR_BYTES: usize = 512;
 
-pub(super) fn after(tree: &Tree, dice: &Dice, policy: CrashPolicy) -> Tree {
+pub(super) fn after(tree: &Tree, rng: &Rng, policy: CrashPolicy) -> Tree {
     let mut dirs: Vec<Dir> = tree.dirs.clone();
     for change in &tree.waiting {
         let keep = match policy {
             CrashPolicy::LoseUnsynced => false,
             CrashPolicy::KeepAll => true,
-            CrashPolicy::Torn | CrashPolicy::TornWithHoles => dice.one_in(2),
+            CrashPolicy::Torn | CrashPolicy::TornWithHoles => rng.one_in(2),
         };
         if keep && can_apply(&dirs, change) {
             apply(&mut dirs, change, |dir| &mut dir.durable);
@@ -37,7 +37,7 @@ pub(super) fn after(tree: &Tree, dice: &Dice, policy: CrashPolicy) -> Tree {
     }
     let mut after = Tree { dirs: Vec::new(), waiting: Vec::new() };
     let mut files = HashMap::new();
-    copy(&dirs, ROOT, &mut after, &mut |bytes| cut(bytes, dice, policy), &mut files);
+    copy(&dirs, ROOT, &mut after, &mut |bytes| cut(bytes, rng, policy), &mut files);
     after
 }
 
@@ -49,24 +49,24 @@ fn can_apply(dirs: &[Dir], change: &super::tree::Change) -> bool {
     }
 }
 
-fn cut(file: &FileBytes, dice: &Dice, policy: CrashPolicy) -> Vec<u8> {
+fn cut(file: &FileBytes, rng: &Rng, policy: CrashPolicy) -> Vec<u8> {
     let unsynced = file.bytes.len() - file.synced_len;
     let kept = match policy {
         CrashPolicy::LoseUnsynced => 0,
         CrashPolicy::KeepAll => unsynced,
         // Both ends are likely enough to be met.
-        CrashPolicy::Torn | CrashPolicy::TornWithHoles => match dice.below(4) {
+        CrashPolicy::Torn | CrashPolicy::TornWithHoles => match rng.below(4) {
             0 => 0,
             1 => unsynced,
-            _ => dice.below(unsynced as u64 + 1) as usize,
+            _ => rng.below(unsynced as u64 + 1) as usize,
         },
     };
     let mut bytes = file.bytes[..file.synced_len + kept].to_vec();
-    if policy == CrashPolicy::TornWithHoles && dice.one_in(2) {
+    if policy == CrashPolicy::TornWithHoles && rng.one_in(2) {
         let mut at = file.synced_len;
         while at < bytes.len() {
             let end = ((at / SECTOR_BYTES + 1) * SECTOR_BYTES).min(bytes.len());
-            if dice.one_in(3) {
+            if rng.one_in(3) {
                 bytes[at..end].fill(0);
             }
             at = end;

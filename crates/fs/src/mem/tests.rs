@@ -1,5 +1,5 @@
 use super::*;
-use base::Dice;
+use base::Rng;
 
 fn path(text: &str) -> FilePath {
     FilePath::new(text)
@@ -13,7 +13,7 @@ fn write(volume: &MemVolume, at: &str, bytes: &[u8]) -> Box<dyn Appender> {
 }
 
 fn lose(volume: &MemVolume) -> MemVolume {
-    volume.crash(&Dice::seeded(1), CrashPolicy::LoseUnsynced)
+    volume.crash(&Rng::seeded(1), CrashPolicy::LoseUnsynced)
 }
 
 #[test]
@@ -37,9 +37,9 @@ fn unsynced_bytes_are_lost_and_synced_ones_are_not() {
     file.flush().expect("flush");
     assert_eq!(volume.read(&path("a")).expect("read"), b"hello world");
     assert_eq!(lose(&volume).read(&path("a")).expect("read"), b"hello");
-    let (dice, mut lengths) = (Dice::seeded(3), std::collections::BTreeSet::new());
+    let (rng, mut lengths) = (Rng::seeded(3), std::collections::BTreeSet::new());
     for _ in 0..200 {
-        let bytes = volume.crash(&dice, CrashPolicy::Torn).read(&path("a")).expect("read");
+        let bytes = volume.crash(&rng, CrashPolicy::Torn).read(&path("a")).expect("read");
         assert!(b"hello world".starts_with(&bytes) && bytes.len() >= 5);
         lengths.insert(bytes.len());
     }
@@ -52,10 +52,10 @@ fn a_rename_happens_whole_or_not_at_all() {
     write(&volume, "a", b"1").sync().expect("sync");
     volume.sync_dir(&FilePath::root()).expect("sync");
     volume.rename(&path("a"), &path("b")).expect("rename");
-    let dice = Dice::seeded(4);
+    let rng = Rng::seeded(4);
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..50 {
-        seen.insert(volume.crash(&dice, CrashPolicy::Torn).all_files());
+        seen.insert(volume.crash(&rng, CrashPolicy::Torn).all_files());
     }
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), [vec![path("a")], vec![path("b")]]);
 }
@@ -89,7 +89,7 @@ fn a_name_that_was_given_away_and_comes_back_is_safe_when_it_is_synced() {
         volume.sync_dir(&path("a")).expect("synced");
         for policy in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn] {
             for seed in 0..20 {
-                let after = volume.crash(&Dice::seeded(seed), policy);
+                let after = volume.crash(&Rng::seeded(seed), policy);
                 assert_eq!(after.read(&path("a/x")).expect("there"), b"x"[..], "{again}, {policy:?}, seed {seed}");
             }
         }
@@ -120,7 +120,7 @@ fn publishing_is_atomic_at_every_call() {
         volume.stop_after(stop);
         let done = volume.publish(&path("f"), b"new").is_ok();
         for seed in 0..20 {
-            let after = volume.crash(&Dice::seeded(seed), CrashPolicy::TornWithHoles);
+            let after = volume.crash(&Rng::seeded(seed), CrashPolicy::TornWithHoles);
             let bytes = after.read(&path("f")).expect("one of the two is there");
             assert!(bytes == b"new" || (!done && bytes == b"old"), "stop {stop} seed {seed}: {bytes:?}");
         }

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use basalt_hfile::*;
-use base::{Dice, SeqId};
+use base::{Rng, SeqId};
 use cell::{CellRef, CellSpec};
 use fs::{FilePath, LocalVolume, MemVolume, Volume};
 use serde_json::Value;
@@ -129,24 +129,24 @@ pub fn write(
 }
 
 /// Sorted random cells of one family: few distinct rows and columns, so that versions, deletes and equal keys occur.
-pub fn random_cells(dice: &Dice, count: usize, tags: bool) -> Vec<Owned> {
+pub fn random_cells(rng: &Rng, count: usize, tags: bool) -> Vec<Owned> {
     let mut cells: Vec<Owned> = (0..count)
         .map(|_| {
-            let row = format!("row{:0width$}", dice.below(count as u64 / 3 + 1), width = 1 + dice.below(6) as usize);
-            let qualifier = match dice.below(4) {
+            let row = format!("row{:0width$}", rng.below(count as u64 / 3 + 1), width = 1 + rng.below(6) as usize);
+            let qualifier = match rng.below(4) {
                 0 => String::new(),
-                _ => format!("q{}", "x".repeat(dice.below(9) as usize)),
+                _ => format!("q{}", "x".repeat(rng.below(9) as usize)),
             };
-            let value = vec![dice.below(256) as u8; dice.below(if dice.one_in(20) { 400 } else { 12 }) as usize];
-            let type_code = [4, 4, 4, 4, 8, 10, 12, 14][dice.below(8) as usize];
-            let timestamp = match dice.below(8) {
-                0 => dice.next_u64() as i64,
-                _ => 1_700_000_000_000 + dice.below(1000) as i64,
+            let value = vec![rng.below(256) as u8; rng.below(if rng.one_in(20) { 400 } else { 12 }) as usize];
+            let type_code = [4, 4, 4, 4, 8, 10, 12, 14][rng.below(8) as usize];
+            let timestamp = match rng.below(8) {
+                0 => rng.next_u64() as i64,
+                _ => 1_700_000_000_000 + rng.below(1000) as i64,
             };
             let mut tag_bytes = Vec::new();
             if tags {
-                for _ in 0..dice.below(3) {
-                    cell::tag::write(&mut tag_bytes, 64 + dice.below(190) as u8, &[7; 5][..dice.below(5) as usize]);
+                for _ in 0..rng.below(3) {
+                    cell::tag::write(&mut tag_bytes, 64 + rng.below(190) as u8, &[7; 5][..rng.below(5) as usize]);
                 }
             }
             let mut bytes = Vec::new();
@@ -160,7 +160,7 @@ pub fn random_cells(dice: &Dice, count: usize, tags: bool) -> Vec<Owned> {
                 tags: &tag_bytes,
             }
             .write(&mut bytes);
-            Owned { bytes, seq_id: dice.below(1 << 40) >> dice.below(40) }
+            Owned { bytes, seq_id: rng.below(1 << 40) >> rng.below(40) }
         })
         .collect();
     cells.sort_by(|a, b| cell::Order::User.cells(a.cell(), b.cell()));

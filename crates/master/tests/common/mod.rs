@@ -3,7 +3,7 @@
 
 use basalt_master::cluster::{NamespaceConfiguration, RegionState, TableState};
 use basalt_master::{Caller, HostError, Later, Master, MasterEnv, Observer, RegionHost, StartError, meta};
-use base::{Config, Dice, ManualClock, SeqId};
+use base::{Config, ManualClock, Rng, SeqId};
 use bytes::Bytes;
 use cell::{CellBuffer, CellSpec, CellType};
 use fs::{Appender, DirEntry, FilePath, MemVolume, ReadAt, Volume};
@@ -405,7 +405,7 @@ pub async fn start_with(
     let machine = Machine::new(EVER);
     let volume = Arc::new(MachineVolume { memory: memory.clone(), machine: Arc::clone(&machine) });
     let clock = Arc::new(ManualClock::new(1_795_220_000_000));
-    let cluster_id = rootdir::root::prepare(&*volume, &Dice::seeded(5)).expect("a root directory");
+    let cluster_id = rootdir::root::prepare(&*volume, &Rng::seeded(5)).expect("a root directory");
     let host = |number: u16| FakeHost {
         machine: Arc::clone(&machine),
         volume: Arc::clone(&volume),

@@ -1,7 +1,7 @@
 //! Random cells, and a sorted vector that says what a segment should hold.
 #![allow(dead_code, reason = "each test binary uses its share")]
 
-use base::{Dice, SeqId};
+use base::{Rng, SeqId};
 use cell::{CellRef, CellSpec, KeyRef, Order};
 use std::cmp::{Ordering, Reverse};
 
@@ -21,40 +21,40 @@ pub fn make_cell(row: &[u8], qualifier: &[u8], timestamp: i64, type_code: u8, va
 }
 
 /// Few rows, qualifiers and timestamps, so that every kind of tie occurs.
-pub fn random_row(dice: &Dice, order: Order) -> Vec<u8> {
+pub fn random_row(rng: &Rng, order: Order) -> Vec<u8> {
     if order == Order::Meta {
-        let start = ["", "a", "b,c", "\u{1}"][dice.below(4) as usize];
-        return format!("{}{},{start},{}", ["t", "t!", "u"][dice.below(3) as usize], "", dice.below(5)).into_bytes();
+        let start = ["", "a", "b,c", "\u{1}"][rng.below(4) as usize];
+        return format!("{}{},{start},{}", ["t", "t!", "u"][rng.below(3) as usize], "", rng.below(5)).into_bytes();
     }
-    let prefix: &[u8] = [b"".as_slice(), b"user0000", b"user", b"\xff\xff"][dice.below(4) as usize];
+    let prefix: &[u8] = [b"".as_slice(), b"user0000", b"user", b"\xff\xff"][rng.below(4) as usize];
     let mut row = prefix.to_vec();
-    (0..dice.below(4)).for_each(|_| row.push([0, b'a', b'b', 0xff][dice.below(4) as usize]));
+    (0..rng.below(4)).for_each(|_| row.push([0, b'a', b'b', 0xff][rng.below(4) as usize]));
     row
 }
 
-pub fn random_cell(dice: &Dice, order: Order) -> Vec<u8> {
-    let row = random_row(dice, order);
-    let qualifier = [b"".as_slice(), b"q", b"q1", b"r"][dice.below(4) as usize];
-    let type_code = [4, 4, 4, 8, 12, 14][dice.below(6) as usize];
-    let mut value = vec![dice.next_u64() as u8; dice.below(60) as usize];
-    if dice.one_in(200) {
+pub fn random_cell(rng: &Rng, order: Order) -> Vec<u8> {
+    let row = random_row(rng, order);
+    let qualifier = [b"".as_slice(), b"q", b"q1", b"r"][rng.below(4) as usize];
+    let type_code = [4, 4, 4, 8, 12, 14][rng.below(6) as usize];
+    let mut value = vec![rng.next_u64() as u8; rng.below(60) as usize];
+    if rng.one_in(200) {
         value.resize(700_000, 7);
     }
-    let tags: &[u8] = if dice.one_in(5) { b"\x00\x02\x08x" } else { b"" };
-    make_cell(&row, qualifier, dice.below(4) as i64, type_code, &value, tags)
+    let tags: &[u8] = if rng.one_in(5) { b"\x00\x02\x08x" } else { b"" };
+    make_cell(&row, qualifier, rng.below(4) as i64, type_code, &value, tags)
 }
 
 /// A key to look for: often one that is there, sometimes a first-of-row or last-of-row one.
-pub fn random_key(dice: &Dice, order: Order, model: &Model) -> Vec<u8> {
-    if model.len() > 0 && dice.one_in(3) {
-        return model.any_key(dice.below(model.len() as u64) as usize);
+pub fn random_key(rng: &Rng, order: Order, model: &Model) -> Vec<u8> {
+    if model.len() > 0 && rng.one_in(3) {
+        return model.any_key(rng.below(model.len() as u64) as usize);
     }
     let mut key = Vec::new();
-    let row = random_row(dice, order);
-    match dice.below(3) {
+    let row = random_row(rng, order);
+    match rng.below(3) {
         0 => KeyRef::write(&mut key, &row, b"", b"", i64::MAX, 255),
         1 => KeyRef::write(&mut key, &row, b"", b"", 0, 0),
-        _ => KeyRef::write(&mut key, &row, b"f", b"q", dice.below(5) as i64, 4),
+        _ => KeyRef::write(&mut key, &row, b"f", b"q", rng.below(5) as i64, 4),
     }
     key
 }

@@ -168,7 +168,7 @@ impl MobSink {
 
 fn create(store: &MobStore, work: MobWork, options: &WriterOptions, temp_dir: &FilePath) -> Result<NewMobFile> {
     let env = &store.env;
-    let name = file_name(&store.start_key, work.newest_ms, &env.dice.uuid_hex(), &store.region);
+    let name = file_name(&store.start_key, work.newest_ms, &env.rng.uuid_hex(), &store.region);
     store.fresh.lock().insert(name.clone(), None);
     let temp = temp_dir.join(&name);
     let writer =

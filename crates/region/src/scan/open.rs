@@ -57,7 +57,7 @@ impl Region {
             if scan.read_uncommitted { ReadPoint::ALL } else { self.resumed(scan, &asked, current).unwrap_or(current) };
         let read_point = read_point.unwrap_or(own);
         let now = self.env().clock.now_ms().0;
-        let filter = scan.filter.as_ref().map(|filter| filter.evaluator(scan.reversed, &self.env().dice));
+        let filter = scan.filter.as_ref().map(|filter| filter.evaluator(scan.reversed, &self.env().rng));
         let on_demand =
             filter.is_some() && scan.load_column_families_on_demand.unwrap_or(self.settings.on_demand_families);
         let (mut essential, mut joined) = (Vec::with_capacity(asked.len()), Vec::new());

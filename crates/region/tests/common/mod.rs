@@ -6,7 +6,7 @@ use basalt_region::{
     CompactionKind, FlushRequest, Limits, MemoryMeter, OpenRegion, Region, RegionDirectories, RegionEnv, RegionError,
     RegionSettings, Unthrottled,
 };
-use base::{Config, Dice, ManualClock, SeqId};
+use base::{Config, ManualClock, Rng, SeqId};
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellRef, CellSpec, CellType};
 use fs::{FilePath, MemVolume, Volume};
@@ -20,7 +20,7 @@ pub const SERVER: &str = "localhost,16020,1700000000000";
 pub struct Server {
     pub volume: MemVolume,
     pub clock: Arc<ManualClock>,
-    pub dice: Arc<Dice>,
+    pub rng: Arc<Rng>,
     pub env: Arc<RegionEnv>,
 }
 
@@ -66,19 +66,19 @@ impl Server {
         let options = wal::LogOptions { archive_dir: old, sync_mode, ..wal::LogOptions::default() };
         let log = wal::Log::create(shared.clone(), dir, SERVER, options, clock.clone()).map_err(|e| e.to_string())?;
         log.adopt_recovered(recovered);
-        let dice = Arc::new(Dice::seeded(seed));
+        let rng = Arc::new(Rng::seeded(seed));
         let env = Arc::new(RegionEnv {
             volume: shared,
             log,
             clock: clock.clone(),
-            dice: dice.clone(),
+            rng: rng.clone(),
             cache: hfile::BlockCache::new(16 << 20),
             settings: Arc::new(RegionSettings::from_config(config)),
             memory: MemoryMeter::new(),
             ticks: Arc::default(),
             server_name: SERVER.parse().expect("a server's name"),
         });
-        Ok(Server { volume, clock, dice, env })
+        Ok(Server { volume, clock, rng, env })
     }
 
     pub fn open(&self, info: &RegionInfo, table: &Arc<TableDescriptor>) -> Result<Arc<Region>, RegionError> {

@@ -7,7 +7,7 @@ use crate::sieve::Sieve;
 use crate::world::{BASE, FAMILIES, World, pick};
 use crate::writes::{OPS, random_qualifier, random_row, random_timestamp};
 use basalt_region::{ErrorKind, Limits, Progress, RegionError, RegionScanner};
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use cell::CellBuffer;
 use filter::{Comparator, Filter, FuzzyKey, RowRange, SingleColumnValue};
@@ -49,14 +49,14 @@ pub fn row_of(
     out
 }
 
-fn random_comparator(dice: &Dice) -> Comparator {
-    let value = Bytes::from(match dice.below(4) {
-        0 => random_row(dice),
-        1 => random_qualifier(dice),
-        2 => vec![b'a' + dice.below(26) as u8; dice.below(3) as usize],
-        _ => pick(dice, &FAMILIES).as_bytes().to_vec(),
+fn random_comparator(rng: &Rng) -> Comparator {
+    let value = Bytes::from(match rng.below(4) {
+        0 => random_row(rng),
+        1 => random_qualifier(rng),
+        2 => vec![b'a' + rng.below(26) as u8; rng.below(3) as usize],
+        _ => pick(rng, &FAMILIES).as_bytes().to_vec(),
     });
-    match dice.below(4) {
+    match rng.below(4) {
         0 => Comparator::BinaryPrefix { value },
         1 => Comparator::substring(&String::from_utf8_lossy(&value)),
         _ => Comparator::Binary { value },
@@ -81,106 +81,106 @@ pub struct FilterUse {
 }
 
 /// A filter that says of each cell by itself whether it is wanted.
-pub fn random_filter(dice: &Dice, depth: u64, may: FilterUse) -> Filter {
-    let op = pick(dice, &OPS);
-    let comparator = Some(random_comparator(dice));
+pub fn random_filter(rng: &Rng, depth: u64, may: FilterUse) -> Filter {
+    let op = pick(rng, &OPS);
+    let comparator = Some(random_comparator(rng));
     let kinds: &[u64] = match depth {
         CELLS_ONLY => &[4, 5, 6, 7, 8, 9, 10, 11],
         IN_LIST => &[0, 1, 4, 5, 6, 7, 8, 9, 10, 11],
         0 => &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
         _ => &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
     };
-    let kind = pick(dice, kinds);
+    let kind = pick(rng, kinds);
     let kind = match kind {
         6 | 7 if !may.values => 5,
         8..11 if !may.hints => 5,
         kind => kind,
     };
     match kind {
-        0 => Filter::Prefix { prefix: Some(Bytes::from(random_row(dice)).slice(..1)) },
+        0 => Filter::Prefix { prefix: Some(Bytes::from(random_row(rng)).slice(..1)) },
         1 => Filter::Row { op, comparator },
         2 => {
-            let mut rows = [random_row(dice), random_row(dice)];
+            let mut rows = [random_row(rng), random_row(rng)];
             rows.sort();
             let [start, stop] = rows.map(Bytes::from);
-            let stop_inclusive = start == stop || dice.one_in(2);
-            let start_inclusive = start == stop || dice.one_in(2);
+            let stop_inclusive = start == stop || rng.one_in(2);
+            let start_inclusive = start == stop || rng.one_in(2);
             let range = RowRange { start_row: start, start_inclusive, stop_row: stop, stop_inclusive };
             Filter::MultiRowRange { ranges: vec![range] }
         }
         3 => {
             // Rows shorter than the key are seen or not seen by chance, in HBase too.
-            let key = random_row(dice)[..1].to_vec();
-            let mask = vec![u8::from(dice.one_in(4))];
+            let key = random_row(rng)[..1].to_vec();
+            let mask = vec![u8::from(rng.one_in(4))];
             Filter::FuzzyRow { keys: vec![FuzzyKey { key: Bytes::from(key), mask: Bytes::from(mask) }], mask_v2: true }
         }
         4 => Filter::Family { op, comparator },
         5 => Filter::Qualifier { op, comparator },
         6 | 7 => Filter::Value { op, comparator },
-        8 => Filter::ColumnPrefix { prefix: Bytes::from(random_qualifier(dice)) },
+        8 => Filter::ColumnPrefix { prefix: Bytes::from(random_qualifier(rng)) },
         9 => {
-            let mut prefixes = [random_qualifier(dice), random_qualifier(dice)].map(Bytes::from).to_vec();
+            let mut prefixes = [random_qualifier(rng), random_qualifier(rng)].map(Bytes::from).to_vec();
             prefixes.sort();
             prefixes.dedup();
             Filter::MultipleColumnPrefix { prefixes }
         }
         10 => {
-            let mut bounds = [random_qualifier(dice), random_qualifier(dice)];
+            let mut bounds = [random_qualifier(rng), random_qualifier(rng)];
             bounds.sort();
             let [min, max] = bounds.map(Bytes::from);
-            let (min_inclusive, max_inclusive) = (dice.one_in(2), dice.one_in(2));
+            let (min_inclusive, max_inclusive) = (rng.one_in(2), rng.one_in(2));
             Filter::ColumnRange {
-                min_column: (!dice.one_in(4)).then_some(min),
+                min_column: (!rng.one_in(4)).then_some(min),
                 min_inclusive,
-                max_column: (!dice.one_in(4)).then_some(max),
+                max_column: (!rng.one_in(4)).then_some(max),
                 max_inclusive,
             }
         }
-        11 => Filter::timestamps((0..1 + dice.below(5)).map(|_| random_timestamp(dice)), false),
+        11 => Filter::timestamps((0..1 + rng.below(5)).map(|_| random_timestamp(rng)), false),
         other => {
-            let part = || match depth > 1 && dice.one_in(4) {
-                true => random_list(dice, may),
-                false => random_filter(dice, IN_LIST, may),
+            let part = || match depth > 1 && rng.one_in(4) {
+                true => random_list(rng, may),
+                false => random_filter(rng, IN_LIST, may),
             };
-            let filters = (0..1 + dice.below(3)).map(|_| part()).collect();
+            let filters = (0..1 + rng.below(3)).map(|_| part()).collect();
             if other % 2 == 0 { Filter::all_of(filters) } else { Filter::any_of(filters) }
         }
     }
 }
 
-fn random_list(dice: &Dice, may: FilterUse) -> Filter {
-    let filters = (0..1 + dice.below(3)).map(|_| random_filter(dice, IN_LIST, may)).collect();
-    if dice.one_in(2) { Filter::all_of(filters) } else { Filter::any_of(filters) }
+fn random_list(rng: &Rng, may: FilterUse) -> Filter {
+    let filters = (0..1 + rng.below(3)).map(|_| random_filter(rng, IN_LIST, may)).collect();
+    if rng.one_in(2) { Filter::all_of(filters) } else { Filter::any_of(filters) }
 }
 
 /// Lists within lists, so many deep at most.
-pub fn random_tree(dice: &Dice, depth: u64, may: FilterUse) -> Filter {
-    let part = || match depth > 1 && dice.one_in(2) {
-        true => random_tree(dice, depth - 1, may),
-        false => random_filter(dice, IN_LIST, may),
+pub fn random_tree(rng: &Rng, depth: u64, may: FilterUse) -> Filter {
+    let part = || match depth > 1 && rng.one_in(2) {
+        true => random_tree(rng, depth - 1, may),
+        false => random_filter(rng, IN_LIST, may),
     };
-    let filters = (0..1 + dice.below(4)).map(|_| part()).collect();
-    if dice.one_in(2) { Filter::all_of(filters) } else { Filter::any_of(filters) }
+    let filters = (0..1 + rng.below(4)).map(|_| part()).collect();
+    if rng.one_in(2) { Filter::all_of(filters) } else { Filter::any_of(filters) }
 }
 
 /// One that decides about rows, or only changes values.
-fn random_row_filter(dice: &Dice, may: FilterUse) -> Filter {
+fn random_row_filter(rng: &Rng, may: FilterUse) -> Filter {
     let test = || SingleColumnValue {
-        family: Some(Bytes::from(pick(dice, &FAMILIES))),
-        qualifier: Some(Bytes::from(random_qualifier(dice))),
-        op: pick(dice, &OPS),
-        comparator: random_comparator(dice),
-        filter_if_missing: dice.one_in(2),
-        latest_version_only: dice.one_in(2),
+        family: Some(Bytes::from(pick(rng, &FAMILIES))),
+        qualifier: Some(Bytes::from(random_qualifier(rng))),
+        op: pick(rng, &OPS),
+        comparator: random_comparator(rng),
+        filter_if_missing: rng.one_in(2),
+        latest_version_only: rng.one_in(2),
     };
     let first = if may.values { 0 } else { 2 };
-    match first + dice.below(6 - first) {
+    match first + rng.below(6 - first) {
         0 => Filter::SingleColumnValue(test()),
         1 => Filter::SingleColumnValueExclude(test()),
-        2 => Filter::Skip { filter: Box::new(random_filter(dice, CELLS_ONLY, may)) },
-        3 => Filter::Page { page_size: 1 + dice.below(3) as i64 },
+        2 => Filter::Skip { filter: Box::new(random_filter(rng, CELLS_ONLY, may)) },
+        3 => Filter::Page { page_size: 1 + rng.below(3) as i64 },
         4 => Filter::FirstKeyOnly,
-        _ => Filter::KeyOnly { len_as_val: may.values && dice.one_in(2) },
+        _ => Filter::KeyOnly { len_as_val: may.values && rng.one_in(2) },
     }
 }
 
@@ -199,55 +199,55 @@ fn wants_whole_rows(scan: &Scan) -> bool {
 
 impl World {
     fn random_scan(&self) -> Scan {
-        let dice = &self.dice;
-        let mut scan = Scan { reversed: dice.one_in(3), ..Scan::default() };
-        if dice.one_in(2) {
-            scan.start_row = Bytes::from(random_row(dice));
-            scan.include_start_row = !dice.one_in(4);
+        let rng = &self.rng;
+        let mut scan = Scan { reversed: rng.one_in(3), ..Scan::default() };
+        if rng.one_in(2) {
+            scan.start_row = Bytes::from(random_row(rng));
+            scan.include_start_row = !rng.one_in(4);
         }
-        if dice.one_in(2) {
-            scan.stop_row = Bytes::from(random_row(dice));
-            scan.include_stop_row = dice.one_in(3);
+        if rng.one_in(2) {
+            scan.stop_row = Bytes::from(random_row(rng));
+            scan.include_stop_row = rng.one_in(3);
         }
-        scan.max_versions = pick(dice, &[1, 1, 2, 3, i32::MAX as u32]);
-        scan.raw = dice.one_in(5);
+        scan.max_versions = pick(rng, &[1, 1, 2, 3, i32::MAX as u32]);
+        scan.raw = rng.one_in(5);
         for name in FAMILIES {
-            if dice.one_in(2) {
-                let wanted = if scan.raw { 0 } else { dice.below(3) };
-                let mut columns: Vec<Bytes> = (0..wanted).map(|_| Bytes::from(random_qualifier(dice))).collect();
+            if rng.one_in(2) {
+                let wanted = if scan.raw { 0 } else { rng.below(3) };
+                let mut columns: Vec<Bytes> = (0..wanted).map(|_| Bytes::from(random_qualifier(rng))).collect();
                 columns.sort();
                 columns.dedup();
                 scan.columns.insert(Bytes::from(name), columns);
             }
         }
-        let range = |min: i64| TimeRange { min, max: min + 1 + dice.below(8000) as i64 };
-        if dice.one_in(4) {
-            scan.time_range = range(random_timestamp(dice));
+        let range = |min: i64| TimeRange { min, max: min + 1 + rng.below(8000) as i64 };
+        if rng.one_in(4) {
+            scan.time_range = range(random_timestamp(rng));
         }
-        if dice.one_in(8) {
-            let of_family = range(random_timestamp(dice));
-            scan.family_time_ranges.insert(Bytes::from(pick(dice, &FAMILIES)), of_family);
+        if rng.one_in(8) {
+            let of_family = range(random_timestamp(rng));
+            scan.family_time_ranges.insert(Bytes::from(pick(rng, &FAMILIES)), of_family);
         }
-        match dice.below(6) {
+        match rng.below(6) {
             0 => {
-                scan.store_limit = Some(1 + dice.below(3) as u32);
-                scan.store_offset = dice.below(2) as u32;
+                scan.store_limit = Some(1 + rng.below(3) as u32);
+                scan.store_offset = rng.below(2) as u32;
             }
             // In lists and in reverse, HBase loses cells behind a hint.
             1 => {
                 let may = FilterUse { hints: self.filters.hints && !scan.reversed, ..self.filters };
-                scan.filter = Some(Arc::new(random_filter(dice, 2, may)));
+                scan.filter = Some(Arc::new(random_filter(rng, 2, may)));
             }
-            2 => scan.filter = Some(Arc::new(random_row_filter(dice, self.filters))),
+            2 => scan.filter = Some(Arc::new(random_row_filter(rng, self.filters))),
             _ => {}
         }
         scan.load_column_families_on_demand = match scan.filter.as_deref() {
             // When only the tested column was there, HBase does not ask whether the row is wanted before it reads on.
             Some(Filter::SingleColumnValueExclude(_)) => Some(false),
-            _ => pick(dice, &[None, Some(true), Some(false)]),
+            _ => pick(rng, &[None, Some(true), Some(false)]),
         };
-        scan.read_uncommitted = dice.one_in(12);
-        scan.pread = dice.one_in(2);
+        scan.read_uncommitted = rng.one_in(12);
+        scan.pread = rng.one_in(2);
         scan
     }
 
@@ -287,7 +287,7 @@ impl World {
     pub fn scan_with_a_tree(&mut self) {
         let mut scan = Scan { store_limit: None, store_offset: 0, ..self.random_scan() };
         let may = FilterUse { hints: self.filters.hints && !scan.reversed, ..self.filters };
-        scan.filter = Some(Arc::new(random_tree(&self.dice, 4, may)));
+        scan.filter = Some(Arc::new(random_tree(&self.rng, 4, may)));
         self.scan_as(scan);
     }
 
@@ -304,11 +304,11 @@ impl World {
         let pages = matches!(scan.filter.as_deref(), Some(Filter::Page { .. }));
         // What reads the uncommitted sees what comes after it as well.
         let quiet = scan.read_uncommitted;
-        let (busy, moving) = (!quiet && self.dice.one_in(2), !quiet && !pages && self.dice.one_in(6));
-        let (whole, batch) = (wants_whole_rows(&scan), pick(&self.dice, &[0, 0, 1, 3]));
+        let (busy, moving) = (!quiet && self.rng.one_in(2), !quiet && !pages && self.rng.one_in(6));
+        let (whole, batch) = (wants_whole_rows(&scan), pick(&self.rng, &[0, 0, 1, 3]));
         let batch_cells = if whole { 0 } else { batch };
-        let (size_bytes, partial_rows) = pick(&self.dice, &[(u64::MAX, false), (1, true), (300, true), (1, false)]);
-        let deadline_us = self.dice.one_in(6).then_some(0);
+        let (size_bytes, partial_rows) = pick(&self.rng, &[(u64::MAX, false), (1, true), (300, true), (1, false)]);
+        let deadline_us = self.rng.one_in(6).then_some(0);
         // Where the next region begins (or, reversed, ends); rows are never empty, so the empty row is the end.
         let mut done_to: Option<Bytes> = None;
         loop {
@@ -424,12 +424,12 @@ impl World {
 
     /// Something happens between two steps of a scan.
     fn disturb(&mut self, busy: bool, moving: bool) {
-        if moving && self.dice.one_in(6) {
+        if moving && self.rng.one_in(6) {
             self.maintain();
         }
         if busy {
-            let at = self.dice.below(self.regions.len() as u64) as usize;
-            match self.dice.below(6) {
+            let at = self.rng.below(self.regions.len() as u64) as usize;
+            match self.rng.below(6) {
                 0 => self.flush(at),
                 1 => self.compact(at),
                 2 => self.write(),
@@ -440,7 +440,7 @@ impl World {
 
     pub fn get(&mut self) {
         let scan = Scan { raw: false, reversed: false, ..self.random_scan() };
-        let row = random_row(&self.dice);
+        let row = random_row(&self.rng);
         let get = Get {
             columns: scan.columns.clone(),
             max_versions: scan.max_versions,

@@ -5,7 +5,7 @@ use crate::common::*;
 use crate::oracle::{Rules, Run, Store};
 use crate::reads::FilterUse;
 use basalt_region::{CloseMode, Commit, CompactionKind, FlushRequest, Region, Unthrottled, split};
-use base::{Clock, Config, Dice};
+use base::{Clock, Config, Rng};
 use bytes::Bytes;
 use fs::MemVolume;
 use model::{FamilyDescriptor, KeepDeletedCells, RegionInfo, TableDescriptor};
@@ -27,7 +27,7 @@ pub struct Half {
 }
 
 pub struct World {
-    pub dice: Dice,
+    pub rng: Rng,
     pub server: Server,
     pub table: Arc<TableDescriptor>,
     /// In the order of their keys.
@@ -39,29 +39,29 @@ pub struct World {
     next_region_id: u64,
 }
 
-pub fn pick<T: Copy>(dice: &Dice, from: &[T]) -> T {
-    from[dice.below(from.len() as u64) as usize]
+pub fn pick<T: Copy>(rng: &Rng, from: &[T]) -> T {
+    from[rng.below(from.len() as u64) as usize]
 }
 
-fn random_family(dice: &Dice, name: &'static str) -> (FamilyDescriptor, Rules) {
-    let versions = 1 + dice.below(3);
-    let min_versions = if dice.one_in(3) { 1 + dice.below(2) } else { 0 };
-    let ttl = dice.one_in(3).then_some(10i64);
+fn random_family(rng: &Rng, name: &'static str) -> (FamilyDescriptor, Rules) {
+    let versions = 1 + rng.below(3);
+    let min_versions = if rng.one_in(3) { 1 + rng.below(2) } else { 0 };
+    let ttl = rng.one_in(3).then_some(10i64);
     let keep =
-        pick(dice, &[KeepDeletedCells::False, KeepDeletedCells::False, KeepDeletedCells::True, KeepDeletedCells::Ttl]);
-    let by_arrival = dice.one_in(3);
+        pick(rng, &[KeepDeletedCells::False, KeepDeletedCells::False, KeepDeletedCells::True, KeepDeletedCells::Ttl]);
+    let by_arrival = rng.one_in(3);
     let mut descriptor = family(name)
         .with("VERSIONS", versions.to_string())
         .with("MIN_VERSIONS", min_versions.to_string())
         .with("KEEP_DELETED_CELLS", keep.as_str())
         .with("NEW_VERSION_BEHAVIOR", by_arrival.to_string())
-        .with("BLOCKSIZE", pick(dice, &["200", "700", "65536"]))
-        .with("BLOOMFILTER", pick(dice, &["NONE", "ROW", "ROWCOL"]))
-        .with("DATA_BLOCK_ENCODING", pick(dice, &["NONE", "NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"]))
-        .with("COMPRESSION", pick(dice, &["NONE", "NONE", "SNAPPY"]));
-    if dice.one_in(3) {
+        .with("BLOCKSIZE", pick(rng, &["200", "700", "65536"]))
+        .with("BLOOMFILTER", pick(rng, &["NONE", "ROW", "ROWCOL"]))
+        .with("DATA_BLOCK_ENCODING", pick(rng, &["NONE", "NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"]))
+        .with("COMPRESSION", pick(rng, &["NONE", "NONE", "SNAPPY"]));
+    if rng.one_in(3) {
         // Large values in files of their own: only a filter that looks at values can tell.
-        descriptor = descriptor.with("IS_MOB", "true").with("MOB_THRESHOLD", pick(dice, &["0", "2", "8"]));
+        descriptor = descriptor.with("IS_MOB", "true").with("MOB_THRESHOLD", pick(rng, &["0", "2", "8"]));
     }
     if let Some(seconds) = ttl {
         descriptor = descriptor.with("TTL", seconds.to_string());
@@ -78,18 +78,18 @@ fn random_family(dice: &Dice, name: &'static str) -> (FamilyDescriptor, Rules) {
 
 impl World {
     pub fn new(seed: u64) -> World {
-        let dice = Dice::seeded(seed);
+        let rng = Rng::seeded(seed);
         let mut stores = BTreeMap::new();
         let mut families = Vec::new();
         for name in FAMILIES {
-            let (descriptor, rules) = random_family(&dice, name);
+            let (descriptor, rules) = random_family(&rng, name);
             families.push(descriptor);
             stores.insert(name, Store::new(rules));
         }
         let mut config = Config::default();
         config.set("hbase.hstore.compaction.min", "2");
         config.set("hbase.hregion.majorcompaction", "0");
-        if dice.one_in(2) {
+        if rng.one_in(2) {
             config.set("hbase.hstore.compaction.keep.seqId.period", "0");
         }
         config.set("hbase.cells.scanned.per.heartbeat.check", "3");
@@ -101,9 +101,9 @@ impl World {
         let region = server.open(&info, &table).expect("a new region opens");
         let whole = Half { info, region, stores, pending: Vec::new(), last_stamp: 0 };
         let next_region_id = BASE as u64 + 1;
-        let empty_puts = dice.one_in(2);
+        let empty_puts = rng.one_in(2);
         let filters = FilterUse { hints: !empty_puts, values: !table.families.values().any(FamilyDescriptor::is_mob) };
-        World { dice, server, table, regions: vec![whole], trace: Vec::new(), empty_puts, filters, next_region_id }
+        World { rng, server, table, regions: vec![whole], trace: Vec::new(), empty_puts, filters, next_region_id }
     }
 
     pub fn now(&self) -> i64 {
@@ -124,11 +124,11 @@ impl World {
 
     /// Time passes, or the clock is set back.
     pub fn move_clock(&mut self) {
-        if self.dice.one_in(5) {
-            let back = self.now() - self.dice.below(2000) as i64;
+        if self.rng.one_in(5) {
+            let back = self.now() - self.rng.below(2000) as i64;
             self.server.clock.set_wall_ms(back.max(BASE));
         } else {
-            self.server.clock.advance_ms(self.dice.below(3000));
+            self.server.clock.advance_ms(self.rng.below(3000));
         }
         self.trace.push(format!("it is {}", self.now() - BASE));
     }
@@ -141,8 +141,8 @@ impl World {
 
     /// One of the ways in which files change; none of them may change what is read.
     pub fn maintain(&mut self) {
-        let at = self.dice.below(self.regions.len() as u64) as usize;
-        match self.dice.below(20) {
+        let at = self.rng.below(self.regions.len() as u64) as usize;
+        match self.rng.below(20) {
             0..8 => self.flush(at),
             8..16 => self.compact(at),
             16 => self.archive(at),
@@ -153,7 +153,7 @@ impl World {
     }
 
     pub fn flush(&mut self, at: usize) {
-        let only = self.dice.one_in(3).then(|| pick(&self.dice, &FAMILIES));
+        let only = self.rng.one_in(3).then(|| pick(&self.rng, &FAMILIES));
         self.trace.push(format!("flush {at} {only:?}"));
         let families = only.iter().map(|name| Bytes::from(*name)).collect();
         self.regions[at].region.flush(&FlushRequest { families, all: true }).expect("flushed");
@@ -163,8 +163,8 @@ impl World {
     }
 
     pub fn compact(&mut self, at: usize) {
-        let name = pick(&self.dice, &FAMILIES);
-        let kind = pick(&self.dice, &[CompactionKind::Minor, CompactionKind::Major]);
+        let name = pick(&self.rng, &FAMILIES);
+        let kind = pick(&self.rng, &[CompactionKind::Minor, CompactionKind::Major]);
         self.trace.push(format!("compact {at} {name} {kind:?}"));
         let now = self.now();
         self.regions[at].compact(name, kind, now);
@@ -205,7 +205,7 @@ impl World {
     }
 
     pub fn split(&mut self, at: usize) {
-        let row = crate::writes::random_row(&self.dice);
+        let row = crate::writes::random_row(&self.rng);
         let parent = self.regions[at].info.clone();
         self.rewrite_references(at);
         let busy = self.regions[at].region.has_references();
@@ -230,7 +230,7 @@ impl World {
         if self.regions.len() < 2 {
             return;
         }
-        let at = self.dice.below(self.regions.len() as u64 - 1) as usize;
+        let at = self.rng.below(self.regions.len() as u64 - 1) as usize;
         for part in [at, at + 1] {
             self.rewrite_references(part);
             if self.regions[part].region.has_references() {

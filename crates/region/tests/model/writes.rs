@@ -9,7 +9,7 @@ use crate::oracle::{Ask, Cell, Store};
 use crate::reads::{random_filter, row_of};
 use crate::sieve::passes;
 use crate::world::{BASE, FAMILIES, World, pick};
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType, tag};
 use filter::{Comparator, CompareOp};
@@ -23,59 +23,59 @@ type RandomCell = (&'static str, Vec<u8>, i64, CellType, Vec<u8>);
 /// Cells as they will be written, by family.
 type Planned = Vec<(&'static str, Cell)>;
 
-pub fn random_row(dice: &Dice) -> Vec<u8> {
-    pick(dice, &[&b"a"[..], b"b", b"b\0", b"c", b"cc", b"d", b"e\xff", b"f"]).to_vec()
+pub fn random_row(rng: &Rng) -> Vec<u8> {
+    pick(rng, &[&b"a"[..], b"b", b"b\0", b"c", b"cc", b"d", b"e\xff", b"f"]).to_vec()
 }
 
-pub fn random_qualifier(dice: &Dice) -> Vec<u8> {
-    pick(dice, &[&b""[..], b"p", b"q", b"qq", b"r", b"n", b"s"]).to_vec()
+pub fn random_qualifier(rng: &Rng) -> Vec<u8> {
+    pick(rng, &[&b""[..], b"p", b"q", b"qq", b"r", b"n", b"s"]).to_vec()
 }
 
-pub fn random_timestamp(dice: &Dice) -> i64 {
-    BASE + dice.below(25) as i64 * 1000
+pub fn random_timestamp(rng: &Rng) -> i64 {
+    BASE + rng.below(25) as i64 * 1000
 }
 
-fn random_value(dice: &Dice) -> Vec<u8> {
-    let len = if dice.one_in(10) { 600 } else { dice.below(12) };
-    vec![b'a' + dice.below(26) as u8; len as usize]
+fn random_value(rng: &Rng) -> Vec<u8> {
+    let len = if rng.one_in(10) { 600 } else { rng.below(12) };
+    vec![b'a' + rng.below(26) as u8; len as usize]
 }
 
-fn random_cell(dice: &Dice, kind: MutationKind, empty_puts: bool) -> RandomCell {
-    let family = pick(dice, &FAMILIES);
-    let timestamp = if dice.one_in(4) { LATEST } else { random_timestamp(dice) };
+fn random_cell(rng: &Rng, kind: MutationKind, empty_puts: bool) -> RandomCell {
+    let family = pick(rng, &FAMILIES);
+    let timestamp = if rng.one_in(4) { LATEST } else { random_timestamp(rng) };
     // Two columns are kept for numbers and texts, so that counting and appending mostly finds what it wants.
     let put_qualifier = loop {
-        let qualifier = random_qualifier(dice);
+        let qualifier = random_qualifier(rng);
         if qualifier != b"n" && (empty_puts || !qualifier.is_empty()) {
             break qualifier;
         }
     };
     match kind {
-        MutationKind::Put => (family, put_qualifier, timestamp, CellType::Put, random_value(dice)),
+        MutationKind::Put => (family, put_qualifier, timestamp, CellType::Put, random_value(rng)),
         MutationKind::Delete => {
             let all = [CellType::Delete, CellType::DeleteColumn, CellType::DeleteFamily, CellType::DeleteFamilyVersion];
-            let cell_type = pick(dice, &all);
+            let cell_type = pick(rng, &all);
             let of_family = matches!(cell_type, CellType::DeleteFamily | CellType::DeleteFamilyVersion);
-            let qualifier = if of_family { Vec::new() } else { random_qualifier(dice) };
+            let qualifier = if of_family { Vec::new() } else { random_qualifier(rng) };
             (family, qualifier, timestamp, cell_type, Vec::new())
         }
         MutationKind::Increment => {
-            let qualifier = if dice.one_in(15) { b"s".to_vec() } else { b"n".to_vec() };
-            let amount = (dice.below(100) as i64 - 50).to_be_bytes().to_vec();
+            let qualifier = if rng.one_in(15) { b"s".to_vec() } else { b"n".to_vec() };
+            let amount = (rng.below(100) as i64 - 50).to_be_bytes().to_vec();
             (family, qualifier, LATEST, CellType::Put, amount)
         }
-        MutationKind::Append => (family, b"s".to_vec(), LATEST, CellType::Put, random_value(dice)),
+        MutationKind::Append => (family, b"s".to_vec(), LATEST, CellType::Put, random_value(rng)),
     }
 }
 
 fn random_mutation(world: &World, row: &[u8], kind: MutationKind, durability: Durability) -> Mutation {
-    let (dice, empty_puts) = (&world.dice, world.empty_puts);
-    let ttl_ms = (kind != MutationKind::Delete && dice.one_in(8)).then(|| 1 + dice.below(9000) as i64);
+    let (rng, empty_puts) = (&world.rng, world.empty_puts);
+    let ttl_ms = (kind != MutationKind::Delete && rng.one_in(8)).then(|| 1 + rng.below(9000) as i64);
     let mut tags = Vec::new();
     if let Some(ttl_ms) = ttl_ms {
         tag::write(&mut tags, tag::TTL, &ttl_ms.to_be_bytes());
     }
-    let mut cells: Vec<RandomCell> = (0..1 + dice.below(3)).map(|_| random_cell(dice, kind, empty_puts)).collect();
+    let mut cells: Vec<RandomCell> = (0..1 + rng.below(3)).map(|_| random_cell(rng, kind, empty_puts)).collect();
     if matches!(kind, MutationKind::Increment | MutationKind::Append) {
         // One change of each column.
         cells.sort();
@@ -90,23 +90,23 @@ fn random_mutation(world: &World, row: &[u8], kind: MutationKind, durability: Du
         value,
         tags: if kind == MutationKind::Put { &tags } else { b"" },
     });
-    let whole_row = kind == MutationKind::Delete && dice.one_in(6);
+    let whole_row = kind == MutationKind::Delete && rng.one_in(6);
     let block = if whole_row { CellBlock::default() } else { CellBlock::from_specs(specs) };
     let mut mutation = Mutation::new(kind, Bytes::copy_from_slice(row), block);
     mutation.ttl_ms = ttl_ms;
     mutation.durability = durability;
-    if whole_row && dice.one_in(2) {
-        mutation.timestamp = random_timestamp(dice);
+    if whole_row && rng.one_in(2) {
+        mutation.timestamp = random_timestamp(rng);
     }
-    if matches!(kind, MutationKind::Increment | MutationKind::Append) && dice.one_in(6) {
-        let min = random_timestamp(dice);
+    if matches!(kind, MutationKind::Increment | MutationKind::Append) && rng.one_in(6) {
+        let min = random_timestamp(rng);
         mutation.time_range = TimeRange { min, max: min + 8000 };
     }
     mutation
 }
 
-fn random_durability(dice: &Dice) -> Durability {
-    pick(dice, &[Durability::UseDefault, Durability::UseDefault, Durability::SkipWal, Durability::AsyncWal])
+fn random_durability(rng: &Rng) -> Durability {
+    pick(rng, &[Durability::UseDefault, Durability::UseDefault, Durability::SkipWal, Durability::AsyncWal])
 }
 
 /// What the mutations become. `stamp` is what LATEST stands for, in puts `put_stamp`.
@@ -220,7 +220,7 @@ impl World {
     }
 
     pub fn write(&mut self) {
-        match self.dice.below(8) {
+        match self.rng.below(8) {
             0..4 => self.apply(),
             4 => self.change(),
             5 => self.mutate_row(),
@@ -230,22 +230,22 @@ impl World {
 
     /// Puts and deletes, one or several rows.
     fn apply(&mut self) {
-        let dice = &self.dice;
-        let durability = random_durability(dice);
-        let kind = |dice: &Dice| if dice.one_in(3) { MutationKind::Delete } else { MutationKind::Put };
-        let first = random_mutation(self, &random_row(dice), kind(dice), durability);
+        let rng = &self.rng;
+        let durability = random_durability(rng);
+        let kind = |rng: &Rng| if rng.one_in(3) { MutationKind::Delete } else { MutationKind::Put };
+        let first = random_mutation(self, &random_row(rng), kind(rng), durability);
         let at = self.half_of(&first.row);
         let mut mutations = vec![first];
-        while dice.one_in(4) {
-            let row = random_row(dice);
+        while rng.one_in(4) {
+            let row = random_row(rng);
             if self.regions[at].info.contains(&row) {
-                mutations.push(random_mutation(self, &row, kind(dice), durability));
+                mutations.push(random_mutation(self, &row, kind(rng), durability));
             }
         }
         if has_markers_of_one_moment(&self.regions[at].stores, &mutations) {
             return;
         }
-        let is_pending = self.dice.one_in(6);
+        let is_pending = self.rng.one_in(6);
         self.note("apply", &mutations);
         let (now, stamp) = (self.now(), self.stamp(at));
         let planned = plan(&self.regions[at].stores, &mutations, now, stamp, stamp).expect("nothing to refuse");
@@ -265,19 +265,19 @@ impl World {
 
     /// An Increment or an Append.
     fn change(&mut self) {
-        let dice = &self.dice;
-        let kind = if dice.one_in(2) { MutationKind::Increment } else { MutationKind::Append };
-        let mutations = [random_mutation(self, &random_row(dice), kind, random_durability(dice))];
+        let rng = &self.rng;
+        let kind = if rng.one_in(2) { MutationKind::Increment } else { MutationKind::Append };
+        let mutations = [random_mutation(self, &random_row(rng), kind, random_durability(rng))];
         self.atomically("change", &mutations);
     }
 
     /// RowMutations.
     fn mutate_row(&mut self) {
-        let dice = &self.dice;
-        let (row, durability) = (random_row(dice), random_durability(dice));
+        let rng = &self.rng;
+        let (row, durability) = (random_row(rng), random_durability(rng));
         let all = [MutationKind::Put, MutationKind::Delete, MutationKind::Increment, MutationKind::Append];
         let mutations: Vec<Mutation> =
-            (0..1 + dice.below(4)).map(|_| random_mutation(self, &row, pick(dice, &all), durability)).collect();
+            (0..1 + rng.below(4)).map(|_| random_mutation(self, &row, pick(rng, &all), durability)).collect();
         self.atomically("row mutations", &mutations);
     }
 
@@ -304,22 +304,22 @@ impl World {
     }
 
     fn random_condition(&self, row: &[u8]) -> Condition {
-        let dice = &self.dice;
-        let test = if dice.one_in(3) {
-            ConditionTest::Filter(Arc::new(random_filter(dice, 1, self.filters)))
+        let rng = &self.rng;
+        let test = if rng.one_in(3) {
+            ConditionTest::Filter(Arc::new(random_filter(rng, 1, self.filters)))
         } else {
-            let op = pick(dice, &OPS);
-            let value = if dice.one_in(3) { Vec::new() } else { random_value(dice) };
+            let op = pick(rng, &OPS);
+            let value = if rng.one_in(3) { Vec::new() } else { random_value(rng) };
             ConditionTest::Value {
-                family: Bytes::from(pick(dice, &FAMILIES)),
-                qualifier: Bytes::from(random_qualifier(dice)),
+                family: Bytes::from(pick(rng, &FAMILIES)),
+                qualifier: Bytes::from(random_qualifier(rng)),
                 op,
                 comparator: Arc::new(Comparator::Binary { value: Bytes::from(value) }),
             }
         };
         let mut time_range = TimeRange::ALL;
-        if dice.one_in(4) {
-            let min = random_timestamp(dice);
+        if rng.one_in(4) {
+            let min = random_timestamp(rng);
             time_range = TimeRange { min, max: min + 8000 };
         }
         Condition { row: Bytes::copy_from_slice(row), test, time_range }
@@ -354,11 +354,11 @@ impl World {
     }
 
     fn check_and_mutate(&mut self) {
-        let dice = &self.dice;
-        let (row, durability) = (random_row(dice), random_durability(dice));
+        let rng = &self.rng;
+        let (row, durability) = (random_row(rng), random_durability(rng));
         let all = [MutationKind::Put, MutationKind::Delete, MutationKind::Increment, MutationKind::Append];
         let mutations: Vec<Mutation> =
-            (0..1 + dice.below(3)).map(|_| random_mutation(self, &row, pick(dice, &all), durability)).collect();
+            (0..1 + rng.below(3)).map(|_| random_mutation(self, &row, pick(rng, &all), durability)).collect();
         let condition = self.random_condition(&row);
         let at = self.half_of(&row);
         if has_markers_of_one_moment(&self.regions[at].stores, &mutations) {

@@ -20,7 +20,7 @@ pub(super) fn prepare(
     request: pb::PrepareBulkLoadRequest,
 ) -> Answer<pb::PrepareBulkLoadResponse> {
     let region = find_region(server, &required(request.region, "PrepareBulkLoadRequest", "region")?)?;
-    let (dir, bulk_token) = server.bulk_load_files.new_staging_dir(&call.user, &region.info().table, &server.env.dice);
+    let (dir, bulk_token) = server.bulk_load_files.new_staging_dir(&call.user, &region.info().table, &server.env.rng);
     let server = server.clone();
     blocking(move || {
         server.env.volume.create_dir_all_durable(&dir).map_err(|e| Exception::io(e.to_string()))?;
@@ -116,7 +116,7 @@ fn load_files(
     };
     let mut cluster_ids = request.cluster_ids;
     cluster_ids.push(cluster_id);
-    let own_dir = || files.new_staging_dir(user, &region.info().table, &server.env.dice).0;
+    let own_dir = || files.new_staging_dir(user, &region.info().table, &server.env.rng).0;
     let load = BulkLoad {
         files: load_files,
         // A load with a token always gets an id.

@@ -23,7 +23,7 @@ impl Pass<'_> {
         if !["large-get", "large-scan", "large-put"].iter().any(|workload| self.wants(workload)) {
             return Ok(());
         }
-        let rows = Rows::of_size((self.scale.rows / 10).max(1_000), LARGE_BYTES, &self.dice);
+        let rows = Rows::of_size((self.scale.rows / 10).max(1_000), LARGE_BYTES, &self.rng);
         let table = self.table(connection, "large", &rows.splits(self.scale.regions), &[]).await?;
         let name = TableName::parse("large")?;
         self.load(&table, &rows, rows.count).await;
@@ -31,11 +31,11 @@ impl Pass<'_> {
         self.settle(connection, &name).await?;
         let everything = FullScan::new(&table);
         play(vec![everything], Pace { warm_up: Duration::ZERO, ..self.pace() }, self.site.pid()).await;
-        let (pace, clients, dice) = (self.pace(), self.scale.clients, self.dice());
-        let dice = || base::Dice::seeded(dice.next_u64());
-        self.measure("large-get", pace, clients, || Gets(table.clone(), rows.clone(), dice())).await;
+        let (pace, clients, rng) = (self.pace(), self.scale.clients, self.rng());
+        let rng = || base::Rng::seeded(rng.next_u64());
+        self.measure("large-get", pace, clients, || Gets(table.clone(), rows.clone(), rng())).await;
         self.measure("large-scan", pace, 1, || FullScan::new(&table)).await;
-        let put = || Puts(table.clone(), rows.clone(), dice(), Durability::SyncWal);
+        let put = || Puts(table.clone(), rows.clone(), rng(), Durability::SyncWal);
         self.measure("large-put", pace, clients, put).await;
         self.settle(connection, &name).await?;
         self.drop_table(connection, "large").await
@@ -46,7 +46,7 @@ impl Pass<'_> {
         if !self.wants("disk-get") || !self.site.is_ours() {
             return Ok(());
         }
-        let rows = Rows::new(self.scale.rows, &self.dice);
+        let rows = Rows::new(self.scale.rows, &self.rng);
         let splits = rows.splits(self.scale.regions);
         let table = self.table(connection, "cold", &splits, &[("BLOCKCACHE", "false".to_owned())]).await?;
         let name = TableName::parse("cold")?;
@@ -57,8 +57,8 @@ impl Pass<'_> {
         self.wait_for_compaction(connection, &name).await?;
         let Some(dir) = self.site.table_dir("cold") else { return Ok(()) };
         let forgetting = tokio::spawn(forget(dir));
-        let (pace, clients, dice) = (self.pace(), self.scale.clients, self.dice());
-        let new = || Gets(table.clone(), rows.clone(), base::Dice::seeded(dice.next_u64()));
+        let (pace, clients, rng) = (self.pace(), self.scale.clients, self.rng());
+        let new = || Gets(table.clone(), rows.clone(), base::Rng::seeded(rng.next_u64()));
         self.measure("disk-get", pace, clients, new).await;
         forgetting.abort();
         self.drop_table(connection, "cold").await

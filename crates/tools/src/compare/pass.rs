@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use client::{Connection, Options, Table};
 use model::{Durability, FamilyDescriptor, Get, TableDescriptor, TableName};
@@ -72,7 +72,7 @@ pub struct Pass<'a> {
     /// What did not work.
     pub failures: Vec<String>,
     /// For draws.
-    pub dice: Dice,
+    pub rng: Rng,
 }
 
 /// Every workload, in the order in which it is played, and what it is.
@@ -198,8 +198,8 @@ impl Pass<'_> {
         Pace { warm_up: self.scale.warm_up, measure: Some(self.scale.measure), per_second: None }
     }
 
-    pub(super) fn dice(&self) -> Dice {
-        Dice::seeded(self.dice.next_u64())
+    pub(super) fn rng(&self) -> Rng {
+        Rng::seeded(self.rng.next_u64())
     }
 
     pub(super) async fn measure<W: Worker>(&mut self, workload: &str, pace: Pace, clients: u64, new: impl Fn() -> W) {
@@ -257,8 +257,8 @@ impl Pass<'_> {
 
     async fn first_put(&mut self, connection: &Connection, start: Instant) -> anyhow::Result<()> {
         let table = self.table(connection, "first", &[], &[]).await?;
-        let rows = Rows::new(1, &self.dice);
-        table.put(&rows.put(0, &self.dice, Durability::SyncWal)).await?;
+        let rows = Rows::new(1, &self.rng);
+        table.put(&rows.put(0, &self.rng, Durability::SyncWal)).await?;
         if self.wants("start") && self.site.is_ours() {
             let took = start.elapsed().as_secs_f64();
             let mut measured = Measured { seconds: took, ..Measured::default() };
@@ -273,7 +273,7 @@ impl Pass<'_> {
     /// Load of every kind on a table of its own, so that a JVM has compiled what is measured later. Counted in the
     /// server's CPU time: on a busy machine a JVM takes longer to get warm.
     async fn warm_up(&mut self, connection: &Connection) -> anyhow::Result<()> {
-        let rows = Rows::new(20_000.min(self.scale.rows), &self.dice);
+        let rows = Rows::new(20_000.min(self.scale.rows), &self.rng);
         let table = self.table(connection, "warm", &rows.splits(self.scale.regions), &[]).await?;
         self.load(&table, &rows, rows.count).await;
         let (clients, pid) = (self.scale.clients, self.site.pid());
@@ -289,18 +289,18 @@ impl Pass<'_> {
             }
             match round % 8 {
                 0 | 4 => {
-                    let new = |_| Gets(table.clone(), rows.clone(), self.dice());
+                    let new = |_| Gets(table.clone(), rows.clone(), self.rng());
                     play((0..clients).map(new).collect(), pace, pid).await;
                 }
                 1 | 5 => {
-                    let new = |_| Puts(table.clone(), rows.clone(), self.dice(), Durability::SyncWal);
+                    let new = |_| Puts(table.clone(), rows.clone(), self.rng(), Durability::SyncWal);
                     play((0..clients).map(new).collect(), pace, pid).await;
                 }
                 2 => {
                     play(vec![FullScan::new(&table)], pace, pid).await;
                 }
                 6 => {
-                    play(vec![FilteredScan(table.clone(), rows.clone(), self.dice())], pace, pid).await;
+                    play(vec![FilteredScan(table.clone(), rows.clone(), self.rng())], pace, pid).await;
                 }
                 3 => {
                     let next = Arc::default();
@@ -309,7 +309,7 @@ impl Pass<'_> {
                     connection.admin().flush(&TableName::parse("warm")?).await?;
                 }
                 _ => {
-                    let new = |_| Mixed(table.clone(), rows.clone(), self.dice());
+                    let new = |_| Mixed(table.clone(), rows.clone(), self.rng());
                     play((0..clients).map(new).collect(), pace, pid).await;
                 }
             }
@@ -318,7 +318,7 @@ impl Pass<'_> {
     }
 
     fn loader(&self, table: &Table, rows: &Rows, until: u64, next: &Arc<AtomicU64>) -> Load {
-        Load { table: table.clone(), rows: rows.clone(), dice: self.dice(), next: next.clone(), until }
+        Load { table: table.clone(), rows: rows.clone(), rng: self.rng(), next: next.clone(), until }
     }
 
     /// Writes the first `until` of `rows` in batches, as fast as can be.
@@ -334,7 +334,7 @@ impl Pass<'_> {
         if !WORKLOADS.iter().any(|(w, _)| names.iter().any(|n| w.starts_with(n)) && self.wants(w)) {
             return Ok(());
         }
-        let rows = Rows::new(self.scale.rows, &self.dice);
+        let rows = Rows::new(self.scale.rows, &self.rng);
         let table = self.table(connection, "rows", &rows.splits(self.scale.regions), &[]).await?;
         let name = TableName::parse("rows")?;
         let admin = connection.admin();
@@ -359,15 +359,15 @@ impl Pass<'_> {
         let everything = FullScan::new(&table);
         play(vec![everything], Pace { warm_up: Duration::ZERO, ..self.pace() }, self.site.pid()).await;
 
-        let (pace, clients, dice) = (self.pace(), self.scale.clients, Dice::seeded(self.dice.next_u64()));
-        let dice = || Dice::seeded(dice.next_u64());
-        self.measure("get-32", pace, clients, || Gets(table.clone(), rows.clone(), dice())).await;
-        self.measure("get-1", pace, 1, || Gets(table.clone(), rows.clone(), dice())).await;
+        let (pace, clients, rng) = (self.pace(), self.scale.clients, Rng::seeded(self.rng.next_u64()));
+        let rng = || Rng::seeded(rng.next_u64());
+        self.measure("get-32", pace, clients, || Gets(table.clone(), rows.clone(), rng())).await;
+        self.measure("get-1", pace, 1, || Gets(table.clone(), rows.clone(), rng())).await;
         self.measure("scan-full", pace, 1, || FullScan::new(&table)).await;
         self.measure("scan-pe", pace, 8, || FullScan::in_small_calls(&table)).await;
-        self.measure("scan-filtered", pace, 1, || FilteredScan(table.clone(), rows.clone(), dice())).await;
-        self.measure("scan-100", pace, clients, || RangeScan(table.clone(), rows.clone(), dice())).await;
-        let put = |durability| Puts(table.clone(), rows.clone(), dice(), durability);
+        self.measure("scan-filtered", pace, 1, || FilteredScan(table.clone(), rows.clone(), rng())).await;
+        self.measure("scan-100", pace, clients, || RangeScan(table.clone(), rows.clone(), rng())).await;
+        let put = |durability| Puts(table.clone(), rows.clone(), rng(), durability);
         self.measure("put-32", pace, clients, || put(Durability::SyncWal)).await;
         self.measure("put-1", pace, 1, || put(Durability::SyncWal)).await;
         self.measure("put-100", pace, 100, || put(Durability::SyncWal)).await;
@@ -389,7 +389,7 @@ impl Pass<'_> {
             }
         }
         let churn = tokio::spawn(churn(connection.clone(), name.clone()));
-        let new = || Mixed(table.clone(), rows.clone(), dice());
+        let new = || Mixed(table.clone(), rows.clone(), rng());
         self.measure("mixed", Pace { measure: Some(self.scale.mixed), ..pace }, clients, new).await;
         if self.fixed_rate.is_none() {
             let top = self.measured.iter().find(|m| m.workload == "mixed");
@@ -488,7 +488,7 @@ impl Pass<'_> {
         let measurements = Arc::new(Measurements::new(&properties)?);
         let worker = |_| -> anyhow::Result<Ycsb> {
             Ok(Ycsb {
-                player: Player::new(core.clone(), self.dice()),
+                player: Player::new(core.clone(), self.rng()),
                 core: core.clone(),
                 binding: Binding::new(table.clone(), &properties)?,
                 measurements: measurements.clone(),
@@ -506,7 +506,7 @@ impl Pass<'_> {
         }
         // no compaction but the one that is asked for; one region, so that there is one file to write
         let attributes = [("hbase.hstore.compaction.min", "100".to_owned())];
-        let rows = Rows::new(self.scale.rows, &self.dice);
+        let rows = Rows::new(self.scale.rows, &self.rng);
         let table = self.table(connection, "compacted", &[], &attributes).await?;
         let name = TableName::parse("compacted")?;
         for quarter in 0..4 {
@@ -543,7 +543,7 @@ impl Pass<'_> {
             return Ok(());
         }
         let connection = self.site.connect();
-        let rows = Rows::new((self.scale.unflushed_bytes / 1_100).max(1_000), &self.dice);
+        let rows = Rows::new((self.scale.unflushed_bytes / 1_100).max(1_000), &self.rng);
         // no flush by size
         let attributes = [("MEMSTORE_FLUSHSIZE", (64_u64 << 30).to_string())];
         let splits = rows.splits(self.scale.regions);
@@ -587,7 +587,7 @@ impl Pass<'_> {
         // and nothing is missing
         let table = self.site.connect().table(&name);
         for _ in 0..1_000 {
-            let row = table.get(&Get::new(Rows::key(self.dice.below(rows.count)))).await?;
+            let row = table.get(&Get::new(Rows::key(self.rng.below(rows.count)))).await?;
             measured.errors += u64::from(row.is_empty());
         }
         self.record("recovery", measured);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::bail;
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use client::{Put, ScanOptions, Scanner, Table};
 use filter::{Comparator, CompareOp, Filter};
@@ -37,13 +37,13 @@ pub struct Rows {
 
 impl Rows {
     /// `count` rows, with PerformanceEvaluation's kind of values: runs of eight equal letters.
-    pub fn new(count: u64, dice: &Dice) -> Rows {
-        Rows::of_size(count, VALUE_BYTES, dice)
+    pub fn new(count: u64, rng: &Rng) -> Rows {
+        Rows::of_size(count, VALUE_BYTES, rng)
     }
 
     /// As [`Rows::new`] with values of about `value_bytes`.
-    pub fn of_size(count: u64, value_bytes: usize, dice: &Dice) -> Rows {
-        let letter = || b'A' + dice.below(26) as u8;
+    pub fn of_size(count: u64, value_bytes: usize, rng: &Rng) -> Rows {
+        let letter = || b'A' + rng.below(26) as u8;
         let value = || (0..value_bytes / 8).flat_map(|_| [letter(); 8]).collect::<Vec<u8>>();
         Rows { count, values: Arc::new((0..64).map(|_| value()).collect()) }
     }
@@ -67,19 +67,19 @@ impl Rows {
     }
 
     /// A put of row `number`.
-    pub fn put(&self, number: u64, dice: &Dice, durability: Durability) -> Mutation {
-        let value = &self.values[dice.below(self.values.len() as u64) as usize];
+    pub fn put(&self, number: u64, rng: &Rng, durability: Durability) -> Mutation {
+        let value = &self.values[rng.below(self.values.len() as u64) as usize];
         Put::new(Rows::key(number)).add(FAMILY, QUALIFIER, value).durability(durability).build()
     }
 }
 
 /// Random gets.
-pub struct Gets(pub Table, pub Rows, pub Dice);
+pub struct Gets(pub Table, pub Rows, pub Rng);
 
 impl Worker for Gets {
     async fn step(&mut self) -> anyhow::Result<Option<u64>> {
-        let Gets(table, rows, dice) = self;
-        let row = table.get(&Get::new(Rows::key(dice.below(rows.count)))).await?;
+        let Gets(table, rows, rng) = self;
+        let row = table.get(&Get::new(Rows::key(rng.below(rows.count)))).await?;
         if row.is_empty() {
             bail!("a row is missing");
         }
@@ -88,12 +88,12 @@ impl Worker for Gets {
 }
 
 /// Single puts to random rows.
-pub struct Puts(pub Table, pub Rows, pub Dice, pub Durability);
+pub struct Puts(pub Table, pub Rows, pub Rng, pub Durability);
 
 impl Worker for Puts {
     async fn step(&mut self) -> anyhow::Result<Option<u64>> {
-        let Puts(table, rows, dice, durability) = self;
-        table.put(&rows.put(dice.below(rows.count), dice, *durability)).await?;
+        let Puts(table, rows, rng, durability) = self;
+        table.put(&rows.put(rng.below(rows.count), rng, *durability)).await?;
         Ok(Some(1))
     }
 }
@@ -105,7 +105,7 @@ pub struct Load {
     /// Which rows.
     pub rows: Rows,
     /// For values.
-    pub dice: Dice,
+    pub rng: Rng,
     /// The next batch, shared by all clients.
     pub next: Arc<AtomicU64>,
     /// Where to end; at most all rows.
@@ -124,7 +124,7 @@ impl Worker for Load {
         let end = (start + BATCH_ROWS).min(self.until);
         let number = |n: u64| (n * STRIDE) % self.rows.count;
         let puts: Vec<Mutation> =
-            (start..end).map(|n| self.rows.put(number(n), &self.dice, Durability::SyncWal)).collect();
+            (start..end).map(|n| self.rows.put(number(n), &self.rng, Durability::SyncWal)).collect();
         self.table.mutate_all(&puts).await?;
         Ok(Some(end - start))
     }
@@ -168,15 +168,15 @@ impl Worker for FullScan {
 }
 
 /// A tenth of the table at a time, everything filtered out at the server.
-pub struct FilteredScan(pub Table, pub Rows, pub Dice);
+pub struct FilteredScan(pub Table, pub Rows, pub Rng);
 
 impl Worker for FilteredScan {
     async fn step(&mut self) -> anyhow::Result<Option<u64>> {
-        let FilteredScan(table, rows, dice) = self;
+        let FilteredScan(table, rows, rng) = self;
         // as long as the values, and not among them
         let nobody = Comparator::Binary { value: Bytes::from(vec![b'~'; VALUE_BYTES]) };
         let filter = Filter::Value { op: CompareOp::Equal, comparator: Some(nobody) };
-        let tenth = dice.below(10);
+        let tenth = rng.below(10);
         let (first, end) = (rows.count * tenth / 10, rows.count * (tenth + 1) / 10);
         let scan = Scan {
             start_row: Bytes::from(Rows::key(first)),
@@ -193,17 +193,17 @@ impl Worker for FilteredScan {
 }
 
 /// 100 rows from a random one on.
-pub struct RangeScan(pub Table, pub Rows, pub Dice);
+pub struct RangeScan(pub Table, pub Rows, pub Rng);
 
 impl Worker for RangeScan {
     async fn step(&mut self) -> anyhow::Result<Option<u64>> {
-        let RangeScan(table, rows, dice) = self;
-        range_scan(table, rows, dice).await.map(Some)
+        let RangeScan(table, rows, rng) = self;
+        range_scan(table, rows, rng).await.map(Some)
     }
 }
 
-async fn range_scan(table: &Table, rows: &Rows, dice: &Dice) -> anyhow::Result<u64> {
-    let first = dice.below(rows.count.saturating_sub(RANGE_ROWS).max(1));
+async fn range_scan(table: &Table, rows: &Rows, rng: &Rng) -> anyhow::Result<u64> {
+    let first = rng.below(rows.count.saturating_sub(RANGE_ROWS).max(1));
     let scan = Scan {
         start_row: Bytes::from(Rows::key(first)),
         stop_row: Bytes::from(Rows::key(first + RANGE_ROWS)),
@@ -222,17 +222,17 @@ async fn range_scan(table: &Table, rows: &Rows, dice: &Dice) -> anyhow::Result<u
 }
 
 /// Half gets, nearly half puts, one in twenty a range scan.
-pub struct Mixed(pub Table, pub Rows, pub Dice);
+pub struct Mixed(pub Table, pub Rows, pub Rng);
 
 impl Worker for Mixed {
     async fn step(&mut self) -> anyhow::Result<Option<u64>> {
-        let Mixed(table, rows, dice) = self;
-        match dice.below(20) {
+        let Mixed(table, rows, rng) = self;
+        match rng.below(20) {
             0..10 => {
-                table.get(&Get::new(Rows::key(dice.below(rows.count)))).await?;
+                table.get(&Get::new(Rows::key(rng.below(rows.count)))).await?;
             }
-            10..19 => table.put(&rows.put(dice.below(rows.count), dice, Durability::SyncWal)).await?,
-            _ => return range_scan(table, rows, dice).await.map(Some),
+            10..19 => table.put(&rows.put(rng.below(rows.count), rng, Durability::SyncWal)).await?,
+            _ => return range_scan(table, rows, rng).await.map(Some),
         }
         Ok(Some(1))
     }
@@ -275,8 +275,8 @@ mod tests {
 
     #[test]
     fn keys_and_values_are_those_of_performance_evaluation() {
-        let dice = Dice::seeded(1);
-        let rows = Rows::new(1000, &dice);
+        let rng = Rng::seeded(1);
+        let rows = Rows::new(1000, &rng);
         assert_eq!(Rows::key(42), b"00000000000000000000000042");
         assert_eq!(Rows::key(u64::MAX), b"00000018446744073709551615");
         assert_eq!(rows.splits(4), [250, 500, 750].map(|n| Bytes::from(Rows::key(n))));

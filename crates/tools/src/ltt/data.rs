@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use md5::{Digest, Md5};
 
@@ -72,8 +72,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    fn throw(self, dice: &Dice) -> usize {
-        (self.min + dice.below(self.max.saturating_sub(self.min))) as usize
+    fn draw(self, rng: &Rng) -> usize {
+        (self.min + rng.below(self.max.saturating_sub(self.min))) as usize
     }
 }
 
@@ -91,13 +91,13 @@ pub struct Generator {
     /// A family whose values have sizes of their own.
     pub mob: Option<(Bytes, Sizes)>,
     /// How many columns, and which sizes.
-    pub dice: Dice,
+    pub rng: Rng,
 }
 
 impl Generator {
     /// How many columns the row gets in a family: they are called `0`, `1`, ...
     pub fn column_count(&self) -> u64 {
-        self.min_columns + self.dice.below(self.max_columns - self.min_columns + 1)
+        self.min_columns + self.rng.below(self.max_columns - self.min_columns + 1)
     }
 
     /// A value for a column.
@@ -106,7 +106,7 @@ impl Generator {
             Some((mob, sizes)) if mob == family => *sizes,
             _ => self.sizes,
         };
-        value(sizes.throw(&self.dice), row, family, column)
+        value(sizes.draw(&self.rng), row, family, column)
     }
 }
 

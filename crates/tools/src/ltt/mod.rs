@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use base::{Config, Dice};
+use base::{Config, Rng};
 use client::{Connection, Options};
 use model::TableName;
 use tokio::task::JoinSet;
@@ -112,7 +112,7 @@ async fn load_table(client: Options, options: LoadOptions) -> anyhow::Result<boo
         max_columns: options.write.as_ref().map_or(1, |write| write.max_columns),
         sizes: options.write.as_ref().map_or_else(options::default_sizes, |write| write.sizes),
         mob: options.mob_generator.clone(),
-        dice: Dice::from_system(),
+        rng: Rng::from_system(),
     });
     let action_log = Arc::new(Log::new("util.MultiThreadedAction"));
     // Writers, updaters and readers have a connection each, shared by their tasks.

@@ -122,7 +122,7 @@ impl Shared {
             }
             if writer.is_some_and(|writer| writer.progress.has_failed(number)) {
                 self.progress.fail(number);
-            } else if self.generator.dice.below(100) < options.percent {
+            } else if self.generator.rng.below(100) < options.percent {
                 self.progress.keys.fetch_add(1, Relaxed);
                 self.update_row(number, options, thread).await;
             }
@@ -168,7 +168,7 @@ impl Shared {
                 let checked = if hash % 2 == 0 { cell.value() } else { &[] };
                 let condition = equals(&row, family, column, checked);
                 columns += 1;
-                let change = Change::ALL[self.generator.dice.below(4) as usize];
+                let change = Change::ALL[self.generator.rng.below(4) as usize];
                 let change = match change {
                     Change::Put => {
                         let put = Put::new(&row).add(family, column, hash_bytes).build();
@@ -279,7 +279,7 @@ impl Reader<'_> {
         }
         // Ahead of the writer: let it go on, and read something again.
         tokio::task::yield_now().await;
-        start + self.shared.generator.dice.below(readable.max(start + 1) - start)
+        start + self.shared.generator.rng.below(readable.max(start + 1) - start)
     }
 
     fn get(&self, number: u64) -> Get {
@@ -289,7 +289,7 @@ impl Reader<'_> {
 
     async fn read(&self, numbers: &[u64], thread: &str) {
         let shared = self.shared;
-        let check = shared.generator.dice.below(100) < self.options.verify_percent;
+        let check = shared.generator.rng.below(100) < self.options.verify_percent;
         let gets: Vec<Get> = numbers.iter().map(|number| self.get(*number)).collect();
         let rows = match &gets[..] {
             [one] => shared.timed(shared.table.get(one)).await.map(|row| vec![row]),

@@ -1,7 +1,7 @@
 //! Keys and values as PerformanceEvaluation makes them. Follows: `PerformanceEvaluation#format, #generateData`,
 //! `RandomDistribution.Zipf`.
 
-use base::Dice;
+use base::Rng;
 
 /// Bytes of a key.
 pub const ROW_LENGTH: usize = 26;
@@ -22,9 +22,9 @@ pub fn format_row(number: u64) -> [u8; ROW_LENGTH] {
     row
 }
 
-/// Letters drawn twelve at a throw.
+/// Letters drawn twelve at a time.
 struct Letters<'a> {
-    dice: &'a Dice,
+    rng: &'a Rng,
     bits: u64,
     left: u32,
 }
@@ -32,7 +32,7 @@ struct Letters<'a> {
 impl Letters<'_> {
     fn next(&mut self) -> u8 {
         if self.left == 0 {
-            self.bits = self.dice.next_u64();
+            self.bits = self.rng.next_u64();
             self.left = 12;
         }
         self.left -= 1;
@@ -43,8 +43,8 @@ impl Letters<'_> {
 }
 
 /// A value: letters, each eight times; what is left over at the end, up to eight bytes, is one letter.
-pub fn generate_data(dice: &Dice, length: usize, out: &mut Vec<u8>) {
-    let mut letters = Letters { dice, bits: 0, left: 0 };
+pub fn generate_data(rng: &Rng, length: usize, out: &mut Vec<u8>) {
+    let mut letters = Letters { rng, bits: 0, left: 0 };
     out.clear();
     out.reserve(length);
     while out.len() + 8 < length {
@@ -82,12 +82,12 @@ impl Zipf {
     }
 
     /// A size.
-    pub fn throw(&self, dice: &Dice) -> u32 {
-        let d = (dice.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    pub fn draw(&self, rng: &Rng) -> u32 {
+        let d = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let at = self.steps.partition_point(|(_, likely)| *likely <= d).min(self.steps.len() - 1);
         let ceiling = self.steps[at].0;
         let lower = if at == 0 { ceiling - 1 } else { self.steps[at - 1].0 };
-        ceiling - dice.below(u64::from(ceiling - lower)) as u32
+        ceiling - rng.below(u64::from(ceiling - lower)) as u32
     }
 }
 
@@ -104,17 +104,17 @@ mod tests {
 
     #[test]
     fn values_are_letters_in_runs_of_eight() {
-        let dice = Dice::seeded(1);
+        let rng = Rng::seeded(1);
         let mut value = Vec::new();
         for length in [0, 1, 7, 8, 9, 16, 17, 1000] {
-            generate_data(&dice, length, &mut value);
+            generate_data(&rng, length, &mut value);
             assert_eq!(value.len(), length);
             assert!(value.iter().all(u8::is_ascii_uppercase));
             assert!(value.chunks(8).all(|run| run.iter().all(|b| *b == run[0])), "{value:?}");
         }
         let mut seen = [0u32; 26];
         (0..100).for_each(|_| {
-            generate_data(&dice, 1000, &mut value);
+            generate_data(&rng, 1000, &mut value);
             value.iter().step_by(8).for_each(|b| seen[usize::from(b - b'A')] += 1);
         });
         assert!(seen.iter().all(|n| (350..620).contains(n)), "every letter as often as another: {seen:?}");
@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn zipf_sizes_fall_off_as_they_should() {
-        let (zipf, dice) = (Zipf::new(1000), Dice::seeded(2));
+        let (zipf, rng) = (Zipf::new(1000), Rng::seeded(2));
         let mut ones = 0;
         for _ in 0..100_000 {
-            let size = zipf.throw(&dice);
+            let size = zipf.draw(&rng);
             assert!((1..1000).contains(&size));
             ones += u32::from(size == 1);
         }

@@ -1,7 +1,7 @@
 //! A histogram as PerformanceEvaluation keeps it: a uniform sample of half a million measures. Follows:
 //! `UniformReservoir`, `UniformSnapshot`, `YammerHistogramUtils`.
 
-use base::Dice;
+use base::Rng;
 
 const SAMPLE: usize = 1024 * 500;
 
@@ -10,13 +10,13 @@ const SAMPLE: usize = 1024 * 500;
 pub struct Histogram {
     count: u64,
     sample: Vec<u64>,
-    dice: Dice,
+    rng: Rng,
 }
 
 impl Histogram {
     /// An empty one.
     pub fn new() -> Histogram {
-        Histogram { count: 0, sample: Vec::new(), dice: Dice::from_system() }
+        Histogram { count: 0, sample: Vec::new(), rng: Rng::from_system() }
     }
 
     /// Takes a measure.
@@ -25,7 +25,7 @@ impl Histogram {
         if self.sample.len() < SAMPLE {
             self.sample.push(value);
         } else {
-            let at = self.dice.below(self.count) as usize;
+            let at = self.rng.below(self.count) as usize;
             if let Some(place) = self.sample.get_mut(at) {
                 *place = value;
             }

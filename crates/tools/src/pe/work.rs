@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use client::{Append, BufferedMutator, Connection, Delete, Increment, Put, ScanOptions, Scanner, Table};
 use filter::{Comparator, CompareOp, Filter, ListOperator, SingleColumnValue};
@@ -24,7 +24,7 @@ pub struct Work {
     options: Arc<TestOptions>,
     connection: Connection,
     table: Table,
-    dice: Dice,
+    rng: Rng,
     zipf: Option<Zipf>,
     columns: Columns,
     families: Vec<Bytes>,
@@ -62,7 +62,7 @@ impl Work {
             options,
             connection,
             table,
-            dice: Dice::from_system(),
+            rng: Rng::from_system(),
             columns,
             families,
             qualifiers,
@@ -103,14 +103,14 @@ impl Work {
     }
 
     fn random_row(&self) -> u64 {
-        (self.dice.next_u64() >> 1) % self.options.total_rows.max(1)
+        (self.rng.next_u64() >> 1) % self.options.total_rows.max(1)
     }
 
     fn value_length(&mut self) -> usize {
         if self.options.value_random {
-            self.dice.below(u64::from(self.options.value_size)) as usize
+            self.rng.below(u64::from(self.options.value_size)) as usize
         } else if let Some(zipf) = &self.zipf {
-            zipf.throw(&self.dice) as usize
+            zipf.draw(&self.rng) as usize
         } else {
             self.options.value_size as usize
         }
@@ -156,7 +156,7 @@ impl Work {
             C::MetaWrite => self.meta_write(i).await?,
             C::MetaRandomRead => {
                 self.sleep().await;
-                let key = self.split_key(self.dice.below(self.options.per_client_run_rows));
+                let key = self.split_key(self.rng.below(self.options.per_client_run_rows));
                 self.table.region_of(&key, true).await?;
             }
             C::CleanMeta => self.clean_meta(i, log, thread).await?,
@@ -183,7 +183,7 @@ impl Work {
 
     async fn sleep(&self) {
         if self.options.random_sleep > 0 {
-            tokio::time::sleep(Duration::from_millis(self.dice.below(self.options.random_sleep))).await;
+            tokio::time::sleep(Duration::from_millis(self.rng.below(self.options.random_sleep))).await;
         }
     }
 
@@ -219,7 +219,7 @@ impl Work {
         for family in 0..self.families.len() {
             for column in 0..self.qualifiers.len() {
                 let length = self.value_length();
-                generate_data(&self.dice, length, &mut self.value);
+                generate_data(&self.rng, length, &mut self.value);
                 if self.options.value_random {
                     self.value_sizes.update(length as u64);
                 }
@@ -233,7 +233,7 @@ impl Work {
 
     fn tags(&self) -> Vec<u8> {
         let (mut value, mut tags) = (Vec::new(), Vec::new());
-        generate_data(&self.dice, TAG_LENGTH, &mut value);
+        generate_data(&self.rng, TAG_LENGTH, &mut value);
         (0..self.options.no_of_tags).for_each(|n| cell::tag::write(&mut tags, n as u8, &value));
         tags
     }
@@ -333,7 +333,7 @@ impl Work {
 
     async fn filter_scan(&mut self) -> client::Result<()> {
         let length = self.value_length();
-        generate_data(&self.dice, length, &mut self.value);
+        generate_data(&self.rng, length, &mut self.value);
         let mut filters = vec![Filter::SingleColumnValue(SingleColumnValue {
             family: Some(self.families[0].clone()),
             qualifier: Some(self.qualifiers[0].clone()),
@@ -393,7 +393,7 @@ impl Work {
         let located = Put::new(region.name())
             .add("info", "regioninfo", &info)
             .add("info", "server", "localhost:60010")
-            .add("info", "serverstartcode", (self.dice.next_u64() >> 1).to_be_bytes())
+            .add("info", "serverstartcode", (self.rng.next_u64() >> 1).to_be_bytes())
             .add("info", "seqnumDuringOpen", i.to_be_bytes())
             .build();
         self.meta().put(&located).await

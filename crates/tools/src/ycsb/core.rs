@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use anyhow::{Context, bail};
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 
 use super::generator::{AcknowledgedCounter, Generator, Zipfian, fnv_hash, unit};
@@ -235,18 +235,18 @@ fn java_hash(from: i32, text: &str) -> i32 {
 /// A client's draws.
 pub struct Player {
     core: Arc<Core>,
-    dice: Dice,
+    rng: Rng,
     key_chooser: Generator,
     field_length: Generator,
     scan_length: Generator,
 }
 
 impl Player {
-    /// A client with dice of its own.
-    pub fn new(core: Arc<Core>, dice: Dice) -> Player {
+    /// A client with a random number generator of its own.
+    pub fn new(core: Arc<Core>, rng: Rng) -> Player {
         let (key_chooser, field_length) = (core.key_chooser.clone(), core.field_length.clone());
         let scan_length = core.scan_length.clone();
-        Player { core, dice, key_chooser, field_length, scan_length }
+        Player { core, rng, key_chooser, field_length, scan_length }
     }
 
     /// The next insert of the loading phase.
@@ -271,7 +271,7 @@ impl Player {
             }
             Kind::Scan => {
                 let key = self.some_key();
-                let records = self.scan_length.next(&self.dice, 0);
+                let records = self.scan_length.next(&self.rng, 0);
                 Operation::Scan { key, records, fields: self.fields(false) }
             }
             Kind::ReadModifyWrite => {
@@ -283,7 +283,7 @@ impl Player {
 
     fn kind(&self) -> Option<Kind> {
         let sum: f64 = self.core.operations.iter().map(|(share, _)| share).sum();
-        let mut point = unit(&self.dice) * sum;
+        let mut point = unit(&self.rng) * sum;
         for (share, kind) in &self.core.operations {
             if point < *share {
                 return Some(*kind);
@@ -297,7 +297,7 @@ impl Player {
     fn some_key(&mut self) -> String {
         loop {
             let newest = self.core.inserted.last();
-            let number = self.key_chooser.next(&self.dice, newest);
+            let number = self.key_chooser.next(&self.rng, newest);
             if (0..=newest).contains(&number) {
                 return self.core.key(number);
             }
@@ -306,7 +306,7 @@ impl Player {
 
     fn one_field(&self) -> Bytes {
         let fields = &self.core.fields;
-        fields.get(self.dice.below(fields.len() as u64) as usize).cloned().unwrap_or_default()
+        fields.get(self.rng.below(fields.len() as u64) as usize).cloned().unwrap_or_default()
     }
 
     fn fields(&self, may_name_all: bool) -> Option<Vec<Bytes>> {
@@ -334,20 +334,20 @@ impl Player {
     }
 
     fn value(&mut self, key: &str, field: &[u8]) -> Vec<u8> {
-        let length = usize::try_from(self.field_length.next(&self.dice, 0)).unwrap_or_default();
+        let length = usize::try_from(self.field_length.next(&self.rng, 0)).unwrap_or_default();
         if self.core.data_integrity {
             deterministic_value(key, &String::from_utf8_lossy(field), length).into_bytes()
         } else {
-            random_text(&self.dice, length)
+            random_text(&self.rng, length)
         }
     }
 }
 
-/// Printable bytes as YCSB throws them: six from each 32-bit number.
-fn random_text(dice: &Dice, length: usize) -> Vec<u8> {
+/// Printable bytes as YCSB draws them: six from each 32-bit number.
+fn random_text(rng: &Rng, length: usize) -> Vec<u8> {
     let mut text = Vec::with_capacity(length + 6);
     while text.len() < length {
-        let bits = dice.next_u64() as u32;
+        let bits = rng.next_u64() as u32;
         let six =
             [bits & 31, (bits >> 5) & 63, (bits >> 10) & 95, (bits >> 15) & 31, (bits >> 20) & 63, (bits >> 25) & 95];
         text.extend_from_slice(&six.map(|b| b as u8 + b' '));

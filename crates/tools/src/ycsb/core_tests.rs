@@ -13,7 +13,7 @@ fn core(more: &[(&str, &str)], base: &str) -> Arc<Core> {
 }
 
 fn play(core: &Arc<Core>, draws: usize) -> Vec<Operation> {
-    let mut player = Player::new(core.clone(), Dice::seeded(11));
+    let mut player = Player::new(core.clone(), Rng::seeded(11));
     (0..draws).map(|_| player.transaction().expect("there are operations")).collect()
 }
 
@@ -60,7 +60,7 @@ fn proportions_are_kept_and_keys_are_those_loaded() {
 #[test]
 fn values_are_printable_and_of_their_length() {
     let core = core(&[("fieldcount", "3"), ("fieldlength", "40")], "workloada");
-    let mut player = Player::new(core, Dice::seeded(1));
+    let mut player = Player::new(core, Rng::seeded(1));
     let Operation::Insert { number: 0, key, values } = player.load() else { panic!("an insert") };
     assert_eq!((key.as_str(), values.len()), ("user6284781860667377211", 3));
     for (_, value) in &values {
@@ -76,7 +76,7 @@ fn deterministic_values_are_those_of_ycsb() {
     assert!(value.starts_with(&format!("user1:field0:{hash}:")), "{value}");
     assert_eq!(value.len(), 40);
     let core = core(&[("dataintegrity", "true")], "workloada");
-    let mut player = Player::new(core.clone(), Dice::seeded(1));
+    let mut player = Player::new(core.clone(), Rng::seeded(1));
     let Operation::Insert { key, values, .. } = player.load() else { panic!("an insert") };
     assert!(values.iter().all(|(field, value)| core.verify(&key, field, value)));
     assert!(!core.verify(&key, b"field0", &values[1].1));

@@ -2,7 +2,7 @@
 //!
 //! Follows `site.ycsb.generator`. One copy per client, so that drawing needs no lock.
 
-use base::Dice;
+use base::Rng;
 
 /// Skew of YCSB's zipfian distributions.
 pub const ZIPFIAN_CONSTANT: f64 = 0.99;
@@ -21,8 +21,8 @@ pub fn fnv_hash(value: i64) -> i64 {
 }
 
 /// A number in `[0, 1)`.
-pub fn unit(dice: &Dice) -> f64 {
-    (dice.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+pub fn unit(rng: &Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// Draws record numbers, lengths, fields.
@@ -120,26 +120,26 @@ impl Generator {
     }
 
     /// The next number. `newest`: the newest record, for the distributions that follow it.
-    pub fn next(&mut self, dice: &Dice, newest: i64) -> i64 {
+    pub fn next(&mut self, rng: &Rng, newest: i64) -> i64 {
         match self {
             Self::Constant(value) => *value,
-            Self::Uniform(min, max) => *min + below(dice, *max - *min + 1),
-            Self::Zipfian(zipfian) => zipfian.next(dice),
-            Self::Scrambled { min, count, zipfian } => *min + fnv_hash(zipfian.next(dice)) % (*count).max(1),
-            Self::Latest(zipfian) => newest - zipfian.next_of(dice, newest),
+            Self::Uniform(min, max) => *min + below(rng, *max - *min + 1),
+            Self::Zipfian(zipfian) => zipfian.next(rng),
+            Self::Scrambled { min, count, zipfian } => *min + fnv_hash(zipfian.next(rng)) % (*count).max(1),
+            Self::Latest(zipfian) => newest - zipfian.next_of(rng, newest),
             Self::Hotspot { min, hot, cold, hot_share } => {
-                if unit(dice) < *hot_share {
-                    *min + below(dice, *hot)
+                if unit(rng) < *hot_share {
+                    *min + below(rng, *hot)
                 } else {
-                    *min + *hot + below(dice, *cold)
+                    *min + *hot + below(rng, *cold)
                 }
             }
-            Self::Exponential { gamma } => newest - (-(1.0 - unit(dice)).ln() / *gamma) as i64,
+            Self::Exponential { gamma } => newest - (-(1.0 - unit(rng)).ln() / *gamma) as i64,
             Self::Sequential { min, count, drawn } => {
                 *min + drawn.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % (*count).max(1)
             }
             Self::Histogram { block_size, buckets } => {
-                let mut number = below(dice, buckets.iter().sum());
+                let mut number = below(rng, buckets.iter().sum());
                 for (bucket, weight) in buckets.iter().enumerate().take(buckets.len() - 1) {
                     number -= *weight;
                     if number <= 0 {
@@ -152,8 +152,8 @@ impl Generator {
     }
 }
 
-fn below(dice: &Dice, bound: i64) -> i64 {
-    dice.below(u64::try_from(bound).unwrap_or_default()) as i64
+fn below(rng: &Rng, bound: i64) -> i64 {
+    rng.below(u64::try_from(bound).unwrap_or_default()) as i64
 }
 
 /// Gray's quick zipfian generator, as YCSB writes it down.
@@ -191,18 +191,18 @@ impl Zipfian {
     }
 
     /// The next number.
-    pub fn next(&mut self, dice: &Dice) -> i64 {
-        self.next_of(dice, self.items)
+    pub fn next(&mut self, rng: &Rng) -> i64 {
+        self.next_of(rng, self.items)
     }
 
     /// The next number when there are `items`; a growing number is cheap, a falling one is not looked at.
-    pub fn next_of(&mut self, dice: &Dice, items: i64) -> i64 {
+    pub fn next_of(&mut self, rng: &Rng, items: i64) -> i64 {
         if items > self.counted {
             self.zetan = zeta(self.counted, items, self.theta, self.zetan);
             self.counted = items;
             self.eta = self.eta_now();
         }
-        let u = unit(dice);
+        let u = unit(rng);
         let uz = u * self.zetan;
         if uz < 1.0 {
             return self.base;

@@ -5,10 +5,10 @@ use super::*;
 const DRAWS: usize = 400_000;
 
 fn count(mut generator: Generator, items: usize, newest: i64) -> Vec<f64> {
-    let dice = Dice::seeded(4);
+    let rng = Rng::seeded(4);
     let mut counts = vec![0_u32; items];
     for _ in 0..DRAWS {
-        counts[generator.next(&dice, newest) as usize] += 1;
+        counts[generator.next(&rng, newest) as usize] += 1;
     }
     counts.into_iter().map(|n| f64::from(n) / DRAWS as f64).collect()
 }
@@ -65,8 +65,8 @@ fn latest_prefers_the_newest_and_follows_it() {
     let shares = count(Generator::latest(999), 1000, 999);
     assert!(shares[999] > shares[998] && shares[998] > shares[900]);
     assert!(shares[990..].iter().sum::<f64>() > 0.3);
-    let (dice, mut generator) = (Dice::seeded(1), Generator::latest(1000));
-    let newest = |generator: &mut Generator, n| (0..2000).map(|_| generator.next(&dice, n)).max();
+    let (rng, mut generator) = (Rng::seeded(1), Generator::latest(1000));
+    let newest = |generator: &mut Generator, n| (0..2000).map(|_| generator.next(&rng, n)).max();
     assert_eq!(newest(&mut generator, 1500), Some(1500));
     assert_eq!(newest(&mut generator, 2500), Some(2500));
 }
@@ -77,22 +77,22 @@ fn hotspot_exponential_uniform_and_sequential_keep_their_shares() {
     let hot: f64 = shares[..200].iter().sum();
     assert!((hot - 0.8).abs() < 0.01, "{hot}");
     // 95 percent of the draws lie within the range
-    let (dice, mut generator) = (Dice::seeded(2), Generator::exponential(95.0, 1000.0));
-    let near = (0..DRAWS).filter(|_| generator.next(&dice, 10_000) > 9_000).count();
+    let (rng, mut generator) = (Rng::seeded(2), Generator::exponential(95.0, 1000.0));
+    let near = (0..DRAWS).filter(|_| generator.next(&rng, 10_000) > 9_000).count();
     assert!((near as f64 / DRAWS as f64 - 0.95).abs() < 0.01, "{near}");
     let shares = count(Generator::Uniform(0, 9), 10, 0);
     assert!(shares.iter().all(|s| (s - 0.1).abs() < 0.005), "{shares:?}");
-    let (dice, mut generator) = (Dice::seeded(3), Generator::sequential(5, 7));
+    let (rng, mut generator) = (Rng::seeded(3), Generator::sequential(5, 7));
     let mut other = generator.clone();
-    assert_eq!([5, 6, 7, 5], [0; 4].map(|_| generator.next(&dice, 0)));
-    assert_eq!(other.next(&dice, 0), 6, "clients share the sequence");
+    assert_eq!([5, 6, 7, 5], [0; 4].map(|_| generator.next(&rng, 0)));
+    assert_eq!(other.next(&rng, 0), 6, "clients share the sequence");
 }
 
 #[test]
 fn histograms_are_read() {
     let mut generator = Generator::histogram("BlockSize\t10\n0\t0\n1\t5\n2\t5\n").expect("well formed");
-    let dice = Dice::seeded(1);
-    assert!((0..100).all(|_| [10, 20].contains(&generator.next(&dice, 0))));
+    let rng = Rng::seeded(1);
+    assert!((0..100).all(|_| [10, 20].contains(&generator.next(&rng, 0))));
     for bad in ["", "Size\t1\n", "BlockSize\tx\n", "BlockSize\t1\n0\n", "BlockSize\t1\n0\t0\n"] {
         assert!(Generator::histogram(bad).is_none(), "{bad:?}");
     }

@@ -122,7 +122,7 @@ fn a_failed_sync_moves_the_entries_to_a_fresh_file() {
     let files = log.files();
     assert_eq!((files.len(), log.stats().rescues), (2, 1));
     assert_eq!(read(&volume, &files[1].path), [2, 3]);
-    let after = volume.crash(&base::Dice::seeded(1), fs::CrashPolicy::LoseUnsynced);
+    let after = volume.crash(&base::Rng::seeded(1), fs::CrashPolicy::LoseUnsynced);
     assert_eq!(read(&after, &files[0].path), [1]);
     assert_eq!(read(&after, &files[1].path), [2, 3]);
     // Both files are needed until the region is flushed.
@@ -244,7 +244,7 @@ fn a_relaxed_roll_that_met_a_full_disk_syncs_the_old_file_before_the_new_one_cou
         }
         let synced = append(&log, &region("r"), 2, b"v").and_then(|ticket| Ok(ticket.wait_for(Level::Synced)?));
         assert_eq!(synced.is_err(), fails, "{synced:?}");
-        let after = volume.crash(&base::Dice::seeded(1), fs::CrashPolicy::LoseUnsynced);
+        let after = volume.crash(&base::Rng::seeded(1), fs::CrashPolicy::LoseUnsynced);
         let left: Vec<u64> = log.files().iter().flat_map(|file| read(&after, &file.path)).collect();
         assert!(left.is_empty() || left == [1, 2], "no hole: {left:?}");
         assert_eq!(left.is_empty(), fails);

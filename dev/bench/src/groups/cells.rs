@@ -3,7 +3,7 @@
 use crate::Group;
 use crate::data;
 use crate::measure::{Done, Session, Size};
-use base::{Dice, SeqId};
+use base::{Rng, SeqId};
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellSpec};
 use rpc::CellCodec;
@@ -25,7 +25,7 @@ pub const GROUP: Group = Group {
 const CELLS: u64 = 100;
 
 fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
-    let value = data::value(data::VALUE_BYTES, &Dice::seeded(1));
+    let value = data::value(data::VALUE_BYTES, &Rng::seeded(1));
     let rows: Vec<Bytes> = (0..CELLS).map(data::row).collect();
     let specs = rows.iter().map(|row| CellSpec { timestamp: 1_700_000_000_000, ..data::spec(row, &value) });
     let block = CellBlock::from_specs(specs);

@@ -3,7 +3,7 @@
 use crate::Group;
 use crate::data::{self, FAMILY, QUALIFIER};
 use crate::measure::{Done, Session, Size};
-use base::{Dice, SeqId};
+use base::{Rng, SeqId};
 use cell::{CellRef, CellSpec, CellType, KeyRef};
 use fs::{FilePath, MemVolume};
 use hfile::{
@@ -57,11 +57,11 @@ fn row(n: u64) -> String {
 
 /// The cells of a file, one KeyValue after the other, and where each ends.
 fn cells(count: u64) -> (Vec<u8>, Vec<usize>) {
-    let dice = Dice::seeded(1);
+    let rng = Rng::seeded(1);
     let (mut bytes, mut ends) = (Vec::new(), Vec::new());
     for n in 0..count {
-        let (row, value) = (row(n), data::value(VALUE_BYTES, &dice));
-        let timestamp = 1_700_000_000_000 + dice.below(100_000) as i64;
+        let (row, value) = (row(n), data::value(VALUE_BYTES, &rng));
+        let timestamp = 1_700_000_000_000 + rng.below(100_000) as i64;
         let type_code = CellType::Put.code();
         let (row, family, qualifier) = (row.as_bytes(), FAMILY, QUALIFIER);
         CellSpec { row, family, qualifier, timestamp, type_code, value: &value, tags: b"" }.write(&mut bytes);
@@ -133,14 +133,14 @@ fn seek(session: &mut Session<'_>) -> anyhow::Result<()> {
     let context = ReaderContext { cache: Some(BlockCache::new(1 << 30)), ..ReaderContext::default() };
     let reader = Reader::open(&volume, &FilePath::new("file"), context)?;
     walk(&reader)?;
-    let dice = Dice::seeded(9);
+    let rng = Rng::seeded(9);
     let timed = Size::Timed { most: u64::MAX, step: 1 };
     let key = |n: u64| {
         let mut key = Vec::new();
         KeyRef::write(&mut key, row(n).as_bytes(), FAMILY, b"", i64::MAX, u8::MAX);
         key
     };
-    let keys: Vec<Vec<u8>> = (0..32_768).map(|_| key(dice.below(count))).collect();
+    let keys: Vec<Vec<u8>> = (0..32_768).map(|_| key(rng.below(count))).collect();
     let mut scanner = reader.scanner(ScanOptions::default());
     let mut at = 0;
     session.measure(

@@ -3,7 +3,7 @@
 use crate::Group;
 use crate::data::{self, Engine, VALUE_BYTES};
 use crate::measure::{Done, Session, Size};
-use base::Dice;
+use base::Rng;
 use cell::CellBuffer;
 use fs::MemVolume;
 use hfile::Residency;
@@ -71,10 +71,10 @@ fn gets(
     if !session.wants(name) {
         return Ok(());
     }
-    let dice = Dice::seeded(5);
+    let rng = Rng::seeded(5);
     let pool: Vec<Get> = (0..32_768)
         .map(|_| {
-            let get = Get::new(data::row(among.start + dice.below(among.end - among.start)));
+            let get = Get::new(data::row(among.start + rng.below(among.end - among.start)));
             Get { cache_blocks, ..get }
         })
         .collect();

@@ -3,7 +3,7 @@
 use crate::Group;
 use crate::data::{self, FAMILY};
 use crate::measure::{Done, Session, Size};
-use base::{Dice, SeqId};
+use base::{Rng, SeqId};
 use cell::{CellRef, CellSpec, KeyRef, Order};
 use memstore::{Segment, SegmentId};
 use std::hint::black_box;
@@ -66,11 +66,11 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
     for cell in kinds[1].1.iter() {
         segment.insert(cell);
     }
-    let dice = Dice::seeded(2);
+    let rng = Rng::seeded(2);
     let keys: Vec<Vec<u8>> = (0..32_768)
         .map(|_| {
             let mut key = Vec::new();
-            let row = data::row(dice.below(count));
+            let row = data::row(rng.below(count));
             KeyRef::write(&mut key, &row, FAMILY, b"", i64::MAX, u8::MAX);
             key
         })

@@ -3,7 +3,7 @@
 use crate::Group;
 use crate::data::{self, Engine, VALUE_BYTES};
 use crate::measure::{Done, Session, Size};
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use cell::CellBuffer;
 use filter::{Comparator, CompareOp, Filter};
@@ -51,7 +51,7 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
     let nothing = Arc::new(Filter::Value { op: CompareOp::Equal, comparator });
     whole(session, "scan.filtered", &Scan { filter: Some(nothing), ..Scan::default() }, 0)?;
 
-    let dice = Dice::seeded(11);
+    let rng = Rng::seeded(11);
     session.measure(
         "scan.range100",
         Size::Timed { most: u64::MAX, step: 1 },
@@ -59,7 +59,7 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
         |(), n| {
             let mut bytes = 0;
             for _ in 0..n {
-                let scan = Scan { start_row: data::row(dice.below(rows_in_all)), ..Scan::default() };
+                let scan = Scan { start_row: data::row(rng.below(rows_in_all)), ..Scan::default() };
                 bytes += rows(&region, &scan, SHORT)? * VALUE_BYTES as u64;
             }
             Ok(Done { ops: n, bytes })

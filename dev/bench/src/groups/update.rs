@@ -3,7 +3,7 @@
 use crate::Group;
 use crate::data::{self, Engine, FAMILY, QUALIFIER};
 use crate::measure::{Done, Session, Size};
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use cell::CellBlock;
 use filter::{Comparator, CompareOp};
@@ -25,7 +25,7 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
         let engine = Engine::new(Arc::new(MemVolume::new()), SyncMode::Written)?;
         Ok((engine.region()?, engine))
     };
-    let dice = Dice::seeded(3);
+    let rng = Rng::seeded(3);
     let increments: Vec<Mutation> = (0..COUNTERS)
         .map(|n| {
             let row = data::row(n);
@@ -39,14 +39,14 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
         |_| fresh(),
         |(region, _), n| {
             for _ in 0..n {
-                let written = region.increment(&increments[dice.below(COUNTERS) as usize])?;
+                let written = region.increment(&increments[rng.below(COUNTERS) as usize])?;
                 anyhow::ensure!(written.result.len() == 1, "an increment gave no result");
                 written.commit.wait()?;
             }
             Ok(Done { ops: n, bytes: 0 })
         },
     )?;
-    let value = Bytes::from(data::value(100, &dice));
+    let value = Bytes::from(data::value(100, &rng));
     let updates: Vec<(Condition, Mutation)> = (0..COUNTERS)
         .map(|n| {
             let test = ConditionTest::Value {
@@ -69,7 +69,7 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
         },
         |(region, _), n| {
             for _ in 0..n {
-                let (condition, put) = &updates[dice.below(COUNTERS) as usize];
+                let (condition, put) = &updates[rng.below(COUNTERS) as usize];
                 let checked = region.check_and_mutate(condition, std::slice::from_ref(put), None)?;
                 anyhow::ensure!(checked.processed, "the condition did not hold");
                 checked.commit.wait()?;

@@ -8,7 +8,7 @@ use crate::data::{self, VALUE_BYTES};
 use crate::measure::{Done, Session, Size, Whose};
 use crate::server::{Server, specifier};
 use anyhow::Context;
-use base::Dice;
+use base::Rng;
 use bytes::Bytes;
 use cell::CellBlock;
 use convert::to_proto;
@@ -84,8 +84,8 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
     let wire = Wire { runtime, client, region, server, rows: session.scale().rows };
     wire.load()?;
 
-    let dice = Dice::seeded(21);
-    let present: Vec<u64> = (0..POOL).map(|_| dice.below(wire.rows)).collect();
+    let rng = Rng::seeded(21);
+    let present: Vec<u64> = (0..POOL).map(|_| rng.below(wire.rows)).collect();
     let gets: Requests = present.iter().map(|n| wire.get(*n)).collect::<Vec<_>>().into();
     wire.calls(session, "rpc.get.c1", &gets, 1, 1, one_cell)?;
     wire.calls(session, "rpc.get.c32", &gets, 32, 1, one_cell)?;
@@ -185,7 +185,7 @@ impl Wire {
             mutation: Some(to_proto::mutation_without_cells(put)),
             ..pb::Action::default()
         });
-        let value = data::value(VALUE_BYTES, &Dice::seeded(1));
+        let value = data::value(VALUE_BYTES, &Rng::seeded(1));
         let cells = CellBlock::from_specs(puts.iter().map(|put| data::spec(&put.row, &value)));
         self.multi(action.collect(), Some(cells))
     }

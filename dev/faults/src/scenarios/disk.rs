@@ -89,7 +89,7 @@ pub async fn f06_killed_on_a_full_disk(lab: &mut Lab) -> anyhow::Result<()> {
         lab.faults += 1;
         // With nothing left at all, with a little, and with enough for half of what a start writes.
         disk.free()?;
-        disk.fill([0, 16, 200][lab.dice.below(3) as usize])?;
+        disk.fill([0, 16, 200][lab.rng.below(3) as usize])?;
         match site.start_within(Duration::from_secs(15)) {
             Ok(started) => started.kill(),
             Err(error) => {
@@ -130,7 +130,7 @@ pub async fn f06_start_on_a_full_disk(lab: &mut Lab) -> anyhow::Result<()> {
             Ok(server) => server,
             Err(_) => site.start().with_context(|| format!("{leave_kib} KiB: a start with room again"))?,
         };
-        let mut load = Load::prepare(&site.region, &site.master, Shape::default(), lab.dice.next_u64())
+        let mut load = Load::prepare(&site.region, &site.master, Shape::default(), lab.rng.next_u64())
             .await
             .with_context(|| format!("{leave_kib} KiB: a table with room again"))?;
         load.go();

@@ -148,9 +148,9 @@ pub async fn f47_flipped_byte_is_named(lab: &mut Lab) -> anyhow::Result<()> {
     let good = std::fs::read(&file)?;
     let len = good.len();
     // In the first data block; in the index or Bloom filter near the end; in the trailer.
-    for at in [40, 60 + lab.dice.below(100) as usize, len / 2, len - 30, len - 4, len - 200.min(len - 1)] {
+    for at in [40, 60 + lab.rng.below(100) as usize, len / 2, len - 30, len - 4, len - 200.min(len - 1)] {
         let mut bad = good.clone();
-        bad[at] ^= 1 << lab.dice.below(8);
+        bad[at] ^= 1 << lab.rng.below(8);
         std::fs::write(&file, &bad)?;
         server = site.start().with_context(|| format!("byte {at} of {len} flipped: the process does not start"))?;
         lab.faults += 1;

@@ -15,11 +15,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub async fn f34_network_faults(lab: &mut Lab) -> anyhow::Result<()> {
     let mut site = lab.site()?;
     let server = site.start()?;
-    let proxy = Proxy::start(site.region.clone(), lab.dice.next_u64()).await?;
+    let proxy = Proxy::start(site.region.clone(), lab.rng.next_u64()).await?;
     let front = Address::default();
     front.set(proxy.address);
     let shape = Shape { twice: true, patience: Duration::from_millis(800), ..Shape::default() };
-    let mut load = Load::prepare(&front, &site.master, shape, lab.dice.next_u64()).await?;
+    let mut load = Load::prepare(&front, &site.master, shape, lab.rng.next_u64()).await?;
     load.go();
     let calm = Mood::default();
     let moods = [
@@ -53,11 +53,11 @@ pub async fn f34_network_faults(lab: &mut Lab) -> anyhow::Result<()> {
 pub async fn f34_repeated_requests(lab: &mut Lab) -> anyhow::Result<()> {
     let mut site = lab.site()?;
     let server = site.start()?;
-    let proxy = Proxy::start(site.region.clone(), lab.dice.next_u64()).await?;
+    let proxy = Proxy::start(site.region.clone(), lab.rng.next_u64()).await?;
     let front = Address::default();
     front.set(proxy.address);
     let shape = Shape { register_clients: 0, counter_clients: 6, scan_clients: 3, ..Shape::default() };
-    let mut load = Load::prepare(&front, &site.master, shape, lab.dice.next_u64()).await?;
+    let mut load = Load::prepare(&front, &site.master, shape, lab.rng.next_u64()).await?;
     load.go();
     for (repeat_one_in, cut_one_in) in [(1, 0), (3, 0), (2, 50), (20, 0)] {
         proxy.set(Mood { repeat_one_in, cut_one_in, ..Mood::default() });
@@ -77,7 +77,7 @@ pub async fn f40_scan_cut_at_every_call(lab: &mut Lab) -> anyhow::Result<()> {
     let mut site = lab.site()?;
     let (server, mut load) = lab.start(&mut site, Shape { scan_clients: 0, ..Shape::default() }).await?;
     load.go();
-    let proxy = Proxy::start(site.region.clone(), lab.dice.next_u64()).await?;
+    let proxy = Proxy::start(site.region.clone(), lab.rng.next_u64()).await?;
     let front = Address::default();
     front.set(proxy.address);
     let table = Table::new("faults", Arc::new(Remote::new(front, "ClientService", Duration::from_secs(2))));

@@ -97,7 +97,7 @@ pub async fn f05_failed_sync_then_crash(lab: &mut Lab) -> anyhow::Result<()> {
     load.go();
     for _ in 0..6 {
         load.progress(150, PATIENCE).await?;
-        let when = ["error=EIO", "error=EIO:when=2+", "error=ENOSPC", "error=EIO:when=1+2"][lab.dice.below(4) as usize];
+        let when = ["error=EIO", "error=EIO:when=2+", "error=ENOSPC", "error=EIO:when=1+2"][lab.rng.below(4) as usize];
         let (strace, trace) = lab.strace(&server, &inject("fdatasync", when))?;
         lab.sleep(1, 120).await;
         server.kill();
@@ -122,8 +122,8 @@ pub async fn f11_read_error_during_replay(lab: &mut Lab) -> anyhow::Result<()> {
         server.kill();
         load.server_is_dead();
         for _ in 0..2 {
-            let first = 1 + lab.dice.below(12);
-            site.injections = inject("pread64", &format!("error=EIO:when={first}+{}", 1 + lab.dice.below(5)));
+            let first = 1 + lab.rng.below(12);
+            site.injections = inject("pread64", &format!("error=EIO:when={first}+{}", 1 + lab.rng.below(5)));
             match site.start_within(Duration::from_secs(20)) {
                 // Regions that could not be opened are tried again; the load goes on with what there is.
                 Ok(half) => {
@@ -153,7 +153,7 @@ pub async fn f03_rename_fails(lab: &mut Lab) -> anyhow::Result<()> {
     load.go();
     for _ in 0..3 {
         load.progress(300, PATIENCE).await?;
-        let what = ["error=EIO", "error=EIO:when=1+2", "error=ENOSPC"][lab.dice.below(3) as usize];
+        let what = ["error=EIO", "error=EIO:when=1+2", "error=ENOSPC"][lab.rng.below(3) as usize];
         let (strace, trace) = lab.strace(&server, &inject("rename", what))?;
         lab.sleep(1000, 2500).await;
         drop(strace);

@@ -2,7 +2,7 @@
 
 use super::{put_part, shared, take_part};
 use crate::{Target, golden};
-use base::{Dice, SeqId};
+use base::{Rng, SeqId};
 use cell::{CellBuffer, CellRef, CellSpec, CellType};
 use convert::{from_proto, to_proto};
 use filter::{Filter, Verdict};
@@ -124,9 +124,9 @@ fn evaluate(filter: &Filter) {
     if filter.check().is_err() {
         return;
     }
-    let dice = Arc::new(Dice::seeded(5));
+    let rng = Arc::new(Rng::seeded(5));
     for reversed in [false, true] {
-        let mut asked = filter.evaluator(reversed, &dice);
+        let mut asked = filter.evaluator(reversed, &rng);
         let mut hint = Vec::new();
         let mut at = 0;
         while at < ROWS.len() && !asked.filter_all_remaining() {

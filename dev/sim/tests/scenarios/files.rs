@@ -73,7 +73,7 @@ fn f47_a_wrong_byte_in_a_file_of_every_kind() {
         let Some(kind) = kind(&path) else { continue };
         let bytes = left.read(&path).expect("readable");
         for at in (0..bytes.len()).step_by(bytes.len().div_ceil(TRIED_BYTES).max(1)) {
-            stage.world.volume = left.crash(&base::Dice::seeded(0), CrashPolicy::KeepAll);
+            stage.world.volume = left.crash(&base::Rng::seeded(0), CrashPolicy::KeepAll);
             let mut damaged = bytes.clone();
             damaged[at] ^= [0x01, 0x80, 0xFF][at % 3];
             stage.world.volume.put_file(&path, &damaged);

@@ -18,8 +18,8 @@ use model::{FamilyDescriptor, MutationKind, Scan, TableDescriptor};
 fn f39_scan_while_files_change() {
     for seed in 0..40 {
         let mut stage = Stage::new(39);
-        let dice = base::Dice::seeded(seed);
-        let manner = Manner { pauses: true, ..Manner::any(&dice) };
+        let rng = base::Rng::seeded(seed);
+        let manner = Manner { pauses: true, ..Manner::any(&rng) };
         stage
             .act(async |desk| {
                 steps::write(desk, 12).await;
@@ -31,7 +31,7 @@ fn f39_scan_while_files_change() {
                 let mut changes = 0;
                 while !scan.is_finished() {
                     desk.life.settle().await;
-                    match dice.below(5) {
+                    match rng.below(5) {
                         0 => steps::flush(desk, &[]),
                         1 => steps::flush(desk, &["f"]),
                         2 => steps::compact(desk, true),
@@ -53,8 +53,8 @@ fn f39_scan_while_files_change() {
 fn f40_scan_retries() {
     for seed in 0..20 {
         let mut stage = Stage::new(40);
-        let dice = base::Dice::seeded(seed);
-        let manner = Manner { pauses: true, rows: 2, ..Manner::any(&dice) };
+        let rng = base::Rng::seeded(seed);
+        let manner = Manner { pauses: true, rows: 2, ..Manner::any(&rng) };
         let clock = stage.world.clock.clone();
         stage
             .act(async |desk| {
@@ -63,13 +63,13 @@ fn f40_scan_retries() {
                 let life = desk.life.clone();
                 let scan = tokio::spawn(async move { scans::whole(&life, &table(), manner).await });
                 for _ in 0..6 {
-                    tokio::time::sleep(std::time::Duration::from_millis(dice.below(9))).await;
-                    if dice.one_in(2) {
+                    tokio::time::sleep(std::time::Duration::from_millis(rng.below(9))).await;
+                    if rng.one_in(2) {
                         // Its lease runs out.
                         clock.advance_ms(61_000);
                         desk.life.server.step_chores();
                     } else {
-                        let family = work::stored_otherwise(&desk.life, &dice, 0);
+                        let family = work::stored_otherwise(&desk.life, &rng, 0);
                         let id = desk.life.master.modify_family(&table(), family, &Caller::default()).await;
                         desk.life.master.wait_for(id.expect("accepted")).await.expect("every region was opened again");
                     }

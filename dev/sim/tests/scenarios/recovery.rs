@@ -54,7 +54,7 @@ fn f11_read_error_during_replay() {
     for kind in [FaultKind::TimedOut, FaultKind::Io, FaultKind::ShortRead] {
         for path in ["WALs", "recovered.edits"] {
             for nth in 1..12 {
-                stage.world.volume = left.crash(&base::Dice::seeded(0), CrashPolicy::KeepAll);
+                stage.world.volume = left.crash(&base::Rng::seeded(0), CrashPolicy::KeepAll);
                 stage.world.volume.inject(fault(Op::Read, path, nth, kind));
                 refused += u64::from(stage.act(async |_| ()).is_err());
                 stage.crash(CrashPolicy::KeepAll, 0);
@@ -73,7 +73,7 @@ fn f13_recovery_stopped_twice() {
     stage.crash(CrashPolicy::LoseUnsynced, 13);
     let left = stage.world.snapshot();
     for first in (0..240).step_by(7) {
-        stage.world.volume = left.crash(&base::Dice::seeded(0), CrashPolicy::KeepAll);
+        stage.world.volume = left.crash(&base::Rng::seeded(0), CrashPolicy::KeepAll);
         for (stop, policy) in
             [(first, POLICIES[(first % 4) as usize]), (first / 2 + 5, POLICIES[(first / 7 % 4) as usize])]
         {
@@ -129,7 +129,7 @@ fn f16_empty_and_headless_logs() {
     stage.crash(CrashPolicy::LoseUnsynced, 16);
     let left = stage.world.snapshot();
     for len in 0..40.min(whole.len()) {
-        stage.world.volume = left.crash(&base::Dice::seeded(0), CrashPolicy::KeepAll);
+        stage.world.volume = left.crash(&base::Rng::seeded(0), CrashPolicy::KeepAll);
         // The last thing that an earlier server did was to begin a file,
         let dead = FilePath::new("WALs/localhost,16020,1500000000000/localhost%2C16020%2C1500000000000.1500000000001");
         // and so it was with the last one, whose file before has entries.

@@ -50,7 +50,7 @@ fn a_region_whose_close_failed_keeps_its_writes() {
         stage
             .act(async |desk| {
                 steps::write(desk, 12).await;
-                let family = work::stored_otherwise(&desk.life, &base::Dice::seeded(nth), 0);
+                let family = work::stored_otherwise(&desk.life, &base::Rng::seeded(nth), 0);
                 let kind = if nth % 2 == 0 { FaultKind::Io } else { FaultKind::Full };
                 volume.inject(Fault {
                     op: None,
@@ -77,7 +77,7 @@ fn a_region_whose_close_failed_keeps_its_writes() {
 fn f24_split_at_any_row() {
     for seed in 0..40 {
         let mut stage = Stage::new(seed);
-        let dice = base::Dice::seeded(seed);
+        let rng = base::Rng::seeded(seed);
         stage
             .act(async |desk| {
                 for _ in 0..3 {
@@ -86,7 +86,7 @@ fn f24_split_at_any_row() {
                 }
                 let rows: Vec<String> = desk.promises.lock().still.iter().cloned().collect();
                 for _ in 0..4 {
-                    let row = rows[dice.below(rows.len() as u64) as usize].clone();
+                    let row = rows[rng.below(rows.len() as u64) as usize].clone();
                     let region = calls::region_of(&desk.life, &table(), row.as_bytes()).expect("there");
                     let at = Some(Bytes::from(row.clone()));
                     let Ok(id) = desk.life.master.split_region(region.encoded_name(), at, &Caller::default()).await
@@ -116,7 +116,7 @@ fn an_alteration_opens_every_region_though_meta_could_not_be_written() {
             .act(async |desk| {
                 steps::write(desk, 9).await;
                 volume.inject(fault(Op::Flush, ".meta", nth, FaultKind::Full));
-                let family = work::stored_otherwise(&desk.life, &base::Dice::seeded(1), 0);
+                let family = work::stored_otherwise(&desk.life, &base::Rng::seeded(1), 0);
                 let id = desk.life.master.modify_family(&table(), family, &Caller::default()).await.expect("accepted");
                 let master = desk.life.master.clone();
                 let ended = tokio::spawn(async move { master.wait_for(id).await });
@@ -142,7 +142,7 @@ fn a_failed_open_is_tried_until_it_works() {
             steps::write(desk, 9).await;
             steps::flush(desk, &[]);
             volume.inject(Fault { forever: true, ..fault(Op::Open, "/f/", 1, FaultKind::Io) });
-            let family = work::stored_otherwise(&desk.life, &base::Dice::seeded(1), 0);
+            let family = work::stored_otherwise(&desk.life, &base::Rng::seeded(1), 0);
             let id = desk.life.master.modify_family(&table(), family, &Caller::default()).await.expect("accepted");
             let _ended = desk.life.master.wait_for(id).await;
             assert!(!basalt_sim::check::not_open(&desk.life).is_empty(), "no region could be opened");

@@ -297,34 +297,34 @@ public final class Exchange {
 
   /** Values as PerformanceEvaluation's, letters in runs of eight. */
   private void letters(int round) throws Exception {
-    Random dice = new Random(round);
+    Random rng = new Random(round);
     try (Table table = server.connection.getTable(LETTERS)) {
       List<Put> puts = new ArrayList<>();
       for (int i = 0; i < 300; i++) {
-        puts.add(new Put(b(String.format("r%05d", round * 200 + i))).addColumn(b("f"), b("q"), letters(dice, 1000)));
+        puts.add(new Put(b(String.format("r%05d", round * 200 + i))).addColumn(b("f"), b("q"), letters(rng, 1000)));
       }
       table.put(puts);
-      table.put(new Put(b("s" + round)).addColumn(b("f"), b("q"), letters(dice, 3_000_000)));
+      table.put(new Put(b("s" + round)).addColumn(b("f"), b("q"), letters(rng, 3_000_000)));
     }
   }
 
-  private static byte[] letters(Random dice, int length) {
+  private static byte[] letters(Random rng, int length) {
     byte[] value = new byte[length];
     for (int at = 0; at < length; at += 8) {
-      Arrays.fill(value, at, at + 8, (byte) ('A' + dice.nextInt(26)));
+      Arrays.fill(value, at, at + 8, (byte) ('A' + rng.nextInt(26)));
     }
     return value;
   }
 
   /** A value of each codec that is larger than the buffers of Hadoop's codecs, half of it noise: its block lies in parts. */
   private void large(DataBlockEncoding encoding) throws Exception {
-    Random dice = new Random(encoding.ordinal());
+    Random rng = new Random(encoding.ordinal());
     try (Table table = server.connection.getTable(TableName.valueOf(MATRIX + encoding))) {
       Put p = new Put(b("r050large"));
       for (Compression.Algorithm codec : CODECS) {
-        byte[] value = letters(dice, 700_000);
+        byte[] value = letters(rng, 700_000);
         byte[] noise = new byte[value.length / 2];
-        dice.nextBytes(noise);
+        rng.nextBytes(noise);
         System.arraycopy(noise, 0, value, value.length / 4, noise.length);
         p.addColumn(b(codec.getName()), b("large"), 1_000_000L, value);
       }
@@ -375,7 +375,7 @@ public final class Exchange {
   }
 
   private void changes(int step, boolean large) throws Exception {
-    Random dice = new Random(step);
+    Random rng = new Random(step);
     for (TableName t : admin.listTableNames()) {
       if (!t.getNameAsString().startsWith(MATRIX)) {
         continue;
@@ -383,11 +383,11 @@ public final class Exchange {
       try (Table table = server.connection.getTable(t)) {
         List<Put> puts = new ArrayList<>();
         for (int i = 0; i < (large ? 200 : 20); i++) {
-          Put p = new Put(b(String.format("r%03d", large ? i : dice.nextInt(200))));
+          Put p = new Put(b(String.format("r%03d", large ? i : rng.nextInt(200))));
           for (Compression.Algorithm codec : CODECS) {
-            byte[] value = new byte[dice.nextInt(60)];
-            dice.nextBytes(value);
-            p.addColumn(b(codec.getName()), b("q" + dice.nextInt(4)), 1_000_000L * step + i, value);
+            byte[] value = new byte[rng.nextInt(60)];
+            rng.nextBytes(value);
+            p.addColumn(b(codec.getName()), b("q" + rng.nextInt(4)), 1_000_000L * step + i, value);
           }
           puts.add(p);
         }
@@ -398,9 +398,9 @@ public final class Exchange {
       boolean hasG = admin.getDescriptor(t).hasColumnFamily(b("g"));
       try (Table table = server.connection.getTable(t)) {
         for (int i = 0; i < 60; i++) {
-          String row = String.format("r%03d", dice.nextInt(100));
+          String row = String.format("r%03d", rng.nextInt(100));
           long at = 1000L * (step + 1) + i;
-          int kind = t.equals(DELETES) || t.equals(KEEP) ? dice.nextInt(7) : 0;
+          int kind = t.equals(DELETES) || t.equals(KEEP) ? rng.nextInt(7) : 0;
           // the marker is older than what comes later, newer than what is there
           switch (kind) {
             case 0:
@@ -430,7 +430,7 @@ public final class Exchange {
     }
     try (Table table = server.connection.getTable(MOB)) {
       for (int i = 0; i < 40; i++) {
-        String row = String.format("r%03d", dice.nextInt(60));
+        String row = String.format("r%03d", rng.nextInt(60));
         if (i % 8 == 7) {
           table.delete(new Delete(b(row)).addColumns(b("f"), b("q"), 1000L * (step + 1) + i));
         } else {
@@ -447,7 +447,7 @@ public final class Exchange {
     if (!large) {
       try (Table table = server.connection.getTable(SPLIT)) {
         for (int i = 0; i < 50; i++) {
-          table.put(put(String.format("r%04d", dice.nextInt(1000)), "f:step" + step + "=" + i));
+          table.put(put(String.format("r%04d", rng.nextInt(1000)), "f:step" + step + "=" + i));
         }
       }
     }

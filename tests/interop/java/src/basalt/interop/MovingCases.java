@@ -80,12 +80,12 @@ final class MovingCases {
 
   /** Rows between the stable ones come and go; stable ones are written again as they are. */
   private static Void write(Server server, TableName t, AtomicBoolean stop) throws Exception {
-    Random dice = new Random(1);
+    Random rng = new Random(1);
     try (Table table = server.connection.getTable(t)) {
       while (!stop.get()) {
-        int i = dice.nextInt(STABLE);
-        String passing = name(i) + "-" + dice.nextInt(5);
-        switch (dice.nextInt(3)) {
+        int i = rng.nextInt(STABLE);
+        String passing = name(i) + "-" + rng.nextInt(5);
+        switch (rng.nextInt(3)) {
           case 0 -> table.put(stable(i));
           case 1 -> table.put(put(passing, "f:a=passing"));
           default -> table.delete(new Delete(b(passing)));
@@ -96,18 +96,18 @@ final class MovingCases {
   }
 
   private static Void move(Server server, TableName t, AtomicBoolean stop) throws Exception {
-    Random dice = new Random(2);
+    Random rng = new Random(2);
     try (Admin admin = server.connection.getAdmin()) {
       for (int round = 0; !stop.get(); round++) {
         admin.flush(t);
-        if (dice.nextBoolean()) {
+        if (rng.nextBoolean()) {
           admin.majorCompact(t);
         } else {
           admin.compact(t);
         }
         List<RegionInfo> regions = admin.getRegions(t);
         if (regions.size() < 8) {
-          byte[] at = b(name(dice.nextInt(STABLE)));
+          byte[] at = b(name(rng.nextInt(STABLE)));
           for (RegionInfo region : regions) {
             if (region.containsRow(at) && !Bytes.equals(region.getStartKey(), at)) {
               try {

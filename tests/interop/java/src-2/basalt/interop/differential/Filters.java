@@ -47,11 +47,11 @@ final class Filters {
   private Filters() {
   }
 
-  static Filter any(Dice d, World w) {
+  static Filter any(Rng d, World w) {
     return any(d, w, 2);
   }
 
-  private static Filter any(Dice d, World w, int depth) {
+  private static Filter any(Rng d, World w, int depth) {
     if (depth > 0 && d.chance(30)) {
       List<Filter> parts = new ArrayList<>();
       int count = d.between(1, 3);
@@ -69,17 +69,17 @@ final class Filters {
     return leaf(d, w);
   }
 
-  private static CompareOperator operator(Dice d) {
+  private static CompareOperator operator(Rng d) {
     return d.pick(CompareOperator.LESS, CompareOperator.LESS_OR_EQUAL, CompareOperator.EQUAL, CompareOperator.EQUAL,
       CompareOperator.NOT_EQUAL, CompareOperator.GREATER_OR_EQUAL, CompareOperator.GREATER);
   }
 
-  private static ByteArrayComparable comparator(Dice d, byte[] sample) {
+  private static ByteArrayComparable comparator(Rng d, byte[] sample) {
     return comparator(d, sample, -1);
   }
 
   /** {@code sample}: something that may be there; of its first {@code lead} bytes all have the same if it is a row. */
-  private static ByteArrayComparable comparator(Dice d, byte[] sample, int lead) {
+  private static ByteArrayComparable comparator(Rng d, byte[] sample, int lead) {
     String text = new String(sample, java.nio.charset.StandardCharsets.ISO_8859_1);
     String part = text.isEmpty() ? "" : text.substring(text.length() - 1);
     return switch (d.below(10)) {
@@ -92,7 +92,7 @@ final class Filters {
     };
   }
 
-  private static ByteArrayComparable valueComparator(Dice d, World w) {
+  private static ByteArrayComparable valueComparator(Rng d, World w) {
     byte[] sample = w.value(d, w.qualifier(d));
     return switch (d.below(12)) {
       // no LongComparator: of a value shorter than a number HBase reads on behind its end in the memstore
@@ -105,7 +105,7 @@ final class Filters {
     };
   }
 
-  private static Filter leaf(Dice d, World w) {
+  private static Filter leaf(Rng d, World w) {
     switch (d.below(25)) {
       case 0:
         return new PrefixFilter(d.pick(b(w.lead + "r"), b(w.lead + "r1"), w.row(d)));

@@ -25,12 +25,12 @@ import org.apache.hadoop.hbase.util.Bytes;
 
 /** Random requests over a world's pools. */
 final class Operations {
-  private final Dice d;
+  private final Rng d;
   private final World w;
   /** May the server choose a timestamp? Two choices in one request could fall into one millisecond, or not. */
   private boolean stamps = true;
 
-  Operations(Dice d, World w) {
+  Operations(Rng d, World w) {
     this.d = d;
     this.w = w;
   }

@@ -79,7 +79,7 @@ final class Program {
 
   Program(long seed) {
     this.seed = seed;
-    Dice d = new Dice(seed);
+    Rng d = new Rng(seed);
     world = new World(seed);
     int count = d.between(30, 120);
     for (int i = 0; i < count; i++) {
@@ -102,7 +102,7 @@ final class Program {
         default -> new Step(false, () -> "major compaction", Program::majorCompact);
       };
     }
-    Dice d = new Dice(steps.get(number));
+    Rng d = new Rng(steps.get(number));
     Operations o = new Operations(d, world);
     int kind = d.below(100);
     if (kind < 22) {
@@ -194,7 +194,7 @@ final class Program {
   }
 
   /** Files are written and replaced while the scan is under way. */
-  private Step interrupted(Scan scan, Dice d) {
+  private Step interrupted(Scan scan, Rng d) {
     int after = d.between(1, 4);
     boolean flush = d.chance(60);
     return new Step(false, () -> words(scan) + (flush ? " flushed" : " compacted") + " after " + after,

@@ -74,9 +74,9 @@ final class World {
     slot = Math.floorMod(program, SLOTS);
     alone = Math.floorMod(group, 8) == 7;
     lead = alone ? "" : lead(slot);
-    seed = new Dice(group ^ 0x6a0b5L).seed();
-    own = new Dice(program ^ 0x0e3L).seed();
-    Dice d = new Dice(seed);
+    seed = new Rng(group ^ 0x6a0b5L).seed();
+    own = new Rng(program ^ 0x0e3L).seed();
+    Rng d = new Rng(seed);
     families = d.between(1, 3);
     expires = d.chance(25);
     newVersions = d.chance(20);
@@ -92,7 +92,7 @@ final class World {
   }
 
   TableDescriptor descriptor(TableName name) {
-    Dice d = new Dice(seed ^ 0x7ab1e);
+    Rng d = new Rng(seed ^ 0x7ab1e);
     TableDescriptorBuilder table = TableDescriptorBuilder.newBuilder(name);
     // blocks smaller than anybody would want, so that even these few cells fill several
     table.setValue("hbase.table.sanity.checks", "false");
@@ -154,7 +154,7 @@ final class World {
       keys.add(lead);
       keys.add(lead(slot + 1));
     }
-    switch (new Dice(own).below(4)) {
+    switch (new Rng(own).below(4)) {
       case 0 -> keys.add(lead + "r3");
       case 1 -> keys.addAll(List.of(lead + "r2", lead + "r5"));
       default -> {
@@ -173,35 +173,35 @@ final class World {
     return alone ? new byte[0] : b(lead(slot + 1));
   }
 
-  byte[] family(Dice d) {
+  byte[] family(Rng d) {
     return b("fgh".substring(0, families).substring(d.below(families)).substring(0, 1));
   }
 
   /** Now and then one that is not there. */
-  byte[] perhapsFamily(Dice d) {
+  byte[] perhapsFamily(Rng d) {
     return d.below(150) == 0 ? b("x") : family(d);
   }
 
-  byte[] row(Dice d) {
+  byte[] row(Rng d) {
     return b(lead + (d.chance(92) ? "r" + d.below(8) : d.pick("r", "r11", "r3\0", "q", "s9", "r7z")));
   }
 
-  byte[] qualifier(Dice d) {
+  byte[] qualifier(Rng d) {
     int at = d.below(QUALIFIERS.length);
     return b(at == 0 && !empties ? "d" : QUALIFIERS[at]);
   }
 
   /** The columns that hold numbers, mostly. */
-  byte[] counter(Dice d) {
+  byte[] counter(Rng d) {
     return d.chance(85) ? b(d.pick("n", "m")) : qualifier(d);
   }
 
-  long timestamp(Dice d) {
+  long timestamp(Rng d) {
     long near = d.between(1, 12);
     return d.chance(expires ? 60 : 4) ? FUTURE + near : near;
   }
 
-  byte[] value(Dice d, byte[] qualifier) {
+  byte[] value(Rng d, byte[] qualifier) {
     String q = Bytes.toString(qualifier);
     int counters = q.equals("n") || q.equals("m") ? 85 : 8;
     if (d.chance(counters)) {

@@ -1,27 +1,27 @@
-//! The one door for randomness: a small seeded generator (SplitMix64). Not for secrets.
+//! The one source of randomness: a small seeded generator (SplitMix64). Not for secrets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Seeded dice; one seed always gives the same throws. May be shared between threads (the order of throws is
-/// then the threads' affair).
+/// A seeded random number generator; one seed always gives the same numbers. May be shared between threads (which of them
+/// draws which number is then left to their timing).
 #[derive(Debug)]
-pub struct Dice {
+pub struct Rng {
     state: AtomicU64,
 }
 
-impl Dice {
-    /// Dice that replay `seed`.
+impl Rng {
+    /// A generator that replays `seed`.
     pub fn seeded(seed: u64) -> Self {
-        Dice { state: AtomicU64::new(seed) }
+        Rng { state: AtomicU64::new(seed) }
     }
 
-    /// Dice seeded by the operating system's randomness.
+    /// A generator seeded by the operating system's randomness.
     pub fn from_system() -> Self {
         use std::hash::{BuildHasher, Hasher};
         // RandomState draws its keys from the operating system; that is all the entropy wanted here.
         let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
         hasher.write_u64(u64::from(std::process::id()));
-        Dice::seeded(hasher.finish())
+        Rng::seeded(hasher.finish())
     }
 
     /// The next 64 random bits.
@@ -38,7 +38,7 @@ impl Dice {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// True once in `n` throws on average; never when `n` is 0.
+    /// True once in `n` calls on average; never when `n` is 0.
     pub fn one_in(&self, n: u64) -> bool {
         n != 0 && self.below(n) == 0
     }
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn one_seed_gives_one_run() {
-        let (a, b) = (Dice::seeded(7), Dice::seeded(7));
+        let (a, b) = (Rng::seeded(7), Rng::seeded(7));
         assert!((0..100).all(|_| a.next_u64() == b.next_u64()));
         assert!((0..1000).all(|_| a.below(10) < 10));
         assert_eq!(a.uuid_hex().len(), 32);

@@ -3,10 +3,10 @@ package basalt.interop.differential;
 import java.util.Random;
 
 /** Random choices; the same seed makes the same ones. */
-final class Dice {
+final class Rng {
   private final Random random;
 
-  Dice(long seed) {
+  Rng(long seed) {
     // neighbouring seeds of java.util.Random begin alike: stir first (SplitMix64's last steps)
     long z = seed + 0x9e3779b97f4a7c15L;
     z = (z ^ (z >>> 30)) * 0xbf58476d1ce4e5b9L;
