@@ -1,5 +1,5 @@
 //! The composition root: a master and a region server in one process, how they are started and stopped ([`Node`]), how the one calls the
-//! other, and how logs are recovered before both start. The binary and the simulator share it, so that what is tested is what runs.
+//! other, which service answers where ([`Services`]), and how logs are recovered before both start. The binary and the simulator share it, so that what is tested is what runs.
 //!
 //! Always true:
 //!  1. Regions open only when the logs of earlier servers were read.
@@ -11,7 +11,9 @@
 mod host;
 mod node;
 mod recovery;
+mod services;
 
 pub use host::{LocalHost, Runner};
 pub use node::{Node, NodeError, OnRegionServer, Parts, StopError, Syncer};
 pub use recovery::{ForEach, Recovered, Recovery, recover_logs};
+pub use services::{MasterPort, RegionServerPort, Services, local_servers};

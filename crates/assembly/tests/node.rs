@@ -1,69 +1,14 @@
 //! A node that is started and stopped.
-#![allow(clippy::disallowed_methods, reason = "a test starts real threads")]
 
-use basalt_assembly::{Node, Parts, Runner, Syncer};
-use base::{Config, Rng, SystemClock};
-use fs::{MemVolume, Volume};
-use master::{Caller, HostError, Later, Unobserved};
-use model::{FamilyDescriptor, ServerName, TableDescriptor, TableName};
-use parking_lot::Mutex;
+mod common;
+
+use basalt_assembly::Node;
+use common::parts;
+use fs::MemVolume;
+use master::Caller;
+use model::{FamilyDescriptor, TableDescriptor, TableName};
 use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 use std::time::Duration;
-
-const MEMORY_BUDGET_BYTES: u64 = 64 << 20;
-
-struct Pool;
-
-impl Runner for Pool {
-    fn run<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, HostError> + Send + 'static,
-    ) -> Later<'_, Result<T, HostError>> {
-        Box::pin(async move { tokio::task::spawn_blocking(work).await.expect("no panic") })
-    }
-}
-
-#[derive(Default)]
-struct Threads(Mutex<Vec<JoinHandle<()>>>);
-
-impl Syncer for Threads {
-    fn attend(&self, log: &Arc<wal::Log>, _: &'static str) -> std::io::Result<()> {
-        let log = log.clone();
-        self.0.lock().push(std::thread::spawn(move || log.run_syncer().expect("syncs")));
-        Ok(())
-    }
-
-    fn join(&self) {
-        self.0.lock().drain(..).for_each(|thread| thread.join().expect("no panic"));
-    }
-}
-
-fn parts(volume: &Arc<MemVolume>, start_code: u64) -> Parts<Pool, Threads> {
-    let config = Config::default();
-    let volume: Arc<dyn Volume> = volume.clone();
-    Parts {
-        outside: volume.clone(),
-        root: "/srv/basalt".to_owned(),
-        volume,
-        clock: Arc::new(SystemClock::new()),
-        rng: Arc::new(Rng::seeded(1)),
-        read_config: Arc::new(|| Err("there is no file".to_owned())),
-        ledger: regionserver::ledger(&config, MEMORY_BUDGET_BYTES, u64::MAX),
-        config,
-        server_name: ServerName::new("localhost", 16020, start_code),
-        master_name: ServerName::new("localhost", 16000, start_code),
-        info_port: None,
-        runner: Pool,
-        syncer: Threads::default(),
-        for_each: |count, work| (0..count).for_each(work),
-        stepped: false,
-        observer: Arc::new(Unobserved),
-        on_region_server: Box::new(|_, _| ()),
-        on_fatal: Arc::new(|why| panic!("{why}")),
-        on_stop_request: Arc::new(|_| ()),
-    }
-}
 
 fn table() -> TableDescriptor {
     TableDescriptor::new(TableName::parse("t").expect("legal"), [FamilyDescriptor::new("f")])

@@ -6,7 +6,6 @@ mod explain;
 mod host;
 mod memory;
 mod ports;
-mod services;
 mod settings;
 mod standalone;
 mod status;

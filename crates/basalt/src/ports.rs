@@ -1,10 +1,10 @@
 //! The ports: ZooKeeper, master, region server and status pages. They are opened before a file is touched, so that one that is in use is
 //! noticed first.
 
-use crate::services::{MasterPort, RegionServerPort, Services};
 use crate::settings;
 use crate::status::Pages;
 use anyhow::{Result, anyhow};
+use assembly::{MasterPort, RegionServerPort, Services};
 use base::{Clock, Config, Ledger, Rng};
 use coordination::{Endpoint, EndpointOptions};
 use model::ServerName;

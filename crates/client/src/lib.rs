@@ -19,6 +19,8 @@
 //!     operation's time is over. A region that has moved is looked up again in hbase:meta.
 //!  3. An increment or append that is tried again carries the nonce of its first try.
 //!  4. Bytes from a server never panic.
+//!  5. A server in the same process is called without sockets ([`Options::in_process`]): requests are handed to its services, cells are passed
+//!     on as they are, and what is under way counts on the server's memory ledger.
 //!
 //! Must not know: files, regions' insides, how a server is made. Follows `AsyncConnectionImpl`,
 //! `AsyncNonMetaRegionLocator`, `AsyncSingleRequestRpcRetryingCaller`, `AsyncBatchRpcRetryingCaller`,
@@ -38,10 +40,8 @@ mod registry;
 mod retry;
 mod row;
 mod scanner;
-mod server;
 pub mod settings;
 mod table;
-mod zookeeper;
 
 pub use admin::Admin;
 pub use batch::Action;

@@ -1,5 +1,7 @@
 //! How a cluster is found and how patient its client is.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::Config;
@@ -41,6 +43,8 @@ pub struct Options {
     pub rpc_timeout: Duration,
     /// How long an operation may take with all its tries.
     pub operation_timeout: Duration,
+    /// Servers in this process by `host:port`: they are called without sockets.
+    pub in_process: Arc<HashMap<String, rpc::Local>>,
     /// How cells travel; tags only survive [`CellCodec::KeyValueWithTags`].
     pub codec: CellCodec,
 }
@@ -57,6 +61,7 @@ impl Options {
             retries: settings::RETRIES.default,
             rpc_timeout: Duration::from_millis(settings::RPC_TIMEOUT_MS.default),
             operation_timeout: Duration::from_millis(settings::OPERATION_TIMEOUT_MS.default),
+            in_process: Arc::default(),
             codec: CellCodec::KeyValue,
         }
     }
@@ -74,6 +79,20 @@ impl Options {
     /// A cluster by some of its servers, `host:port,host:port...`.
     pub fn rpc(servers: &str) -> Options {
         Options::new(Registry::Rpc { bootstrap: with_port(servers, 16_020) })
+    }
+
+    /// A cluster whose servers are in this process: each by the address (`host:port`) under which the cluster knows it. What is not among
+    /// them is called over TCP.
+    pub fn in_process(servers: impl IntoIterator<Item = (String, rpc::Local)>) -> Options {
+        let in_process: HashMap<String, rpc::Local> = servers.into_iter().collect();
+        let mut bootstrap: Vec<String> = in_process.keys().cloned().collect();
+        bootstrap.sort_unstable();
+        Options {
+            in_process: Arc::new(in_process),
+            // Cells are passed on as they are.
+            codec: CellCodec::KeyValueWithTags,
+            ..Options::new(Registry::Rpc { bootstrap })
+        }
     }
 
     /// What `hbase-site.xml` and `-D` say.

@@ -10,7 +10,8 @@
 //!  2. A peer that is slow, silent or hostile harms its own connection only; what it can hold of the server's memory
 //!     is bounded.
 //!  3. A request either gets exactly one reply, or its connection ends.
-//!  4. Both ends know a connection only as a [`transport::Transport`]: TCP, or a pipe in memory.
+//!  4. Both ends know a connection only as a [`transport::Transport`]: TCP, or a pipe in memory. Callers in the server's process need none:
+//!     [`Local`] hands their requests to the services, counted like those of any other client.
 //!  5. Class names of Java exceptions come from one table ([`Kind`]).
 //!
 //! Must not know: what a call means, regions, files. Follows `NettyRpcServer`, `ServerRpcConnection`, `ServerCall`,
@@ -31,3 +32,4 @@ pub use call::{Call, CallResult, Cancellation, ConnInfo, Handler, Later, Outcome
 pub use cell_block::{CellCodec, Compressor};
 pub use exception::{Exception, Kind};
 pub use server::{Counters, Direct, Limits, Responder, Server, answer_together, capped_ledger};
+pub use server::{Local, LocalCall, LocalConnection, LocalRequest};

@@ -54,7 +54,11 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     // hfile: it writes the store that HBase's master reads
     ("master", &["base", "cell", "model", "filter", "fs", "rootdir", "hfile", "rpc", "proto", "convert"], &[]),
     // the composition root, a master and a region server in one process: for the binary and for the simulator
-    ("assembly", &["base", "cell", "fs", "rootdir", "hfile", "master", "model", "region", "regionserver", "wal"], &[]),
+    (
+        "assembly",
+        &["base", "cell", "fs", "rootdir", "hfile", "master", "model", "proto", "region", "regionserver", "rpc", "wal"],
+        &["client"],
+    ),
     ("web", &["base", "cell", "model"], &[]),
     // load generators: clients with a face
     ("tools", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client"], &[]),

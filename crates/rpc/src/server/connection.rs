@@ -453,7 +453,7 @@ impl Connection {
         let Body { message, cell_block } =
             split_body(rest, true, head.cell_block_len).map_err(|e| unreadable(e.to_string()))?;
         let decoded_bytes = estimate::decoded_bytes(method.method, &message);
-        self.admit(size_bytes as u64 + decoded_bytes)?;
+        admit(&shared.limits.ledger, conn, address, size_bytes as u64 + decoded_bytes)?;
         let held_bytes = size_bytes + decoded_bytes as usize;
         let cells = match (cell_block.is_empty(), conn.codec) {
             (true, _) => IncomingCells::default(),
@@ -507,23 +507,6 @@ impl Connection {
         Ok(true)
     }
 
-    /// Whether a request that takes so many bytes, decoded and inflated, may be held until it is answered.
-    fn admit(&self, bytes: u64) -> Result<(), Exception> {
-        let ledger = &self.shared.limits.ledger;
-        let cap = ledger.cap_bytes(Holder::Requests);
-        if bytes > cap {
-            let message = format!(
-                "a request of {} takes {bytes} bytes of memory; all requests together may have {cap}, a part of basalt.memory.size and at \
-                 most hbase.ipc.server.max.callqueue.size: send smaller batches, or raise what is set",
-                self.conn.peer.ip(),
-            );
-            let kind = if self.conn.has_version(1, 3) { Kind::RequestTooBig } else { Kind::DoNotRetry };
-            return Err(Exception::bare(kind, message));
-        }
-        let held = ledger.held_bytes(Holder::Requests);
-        if ledger.allows(Holder::Requests, held + bytes) { Ok(()) } else { Err(self.queue_is_full()) }
-    }
-
     fn too_long(&self, len: u64) -> Exception {
         let message = format!(
             "RPC data length of {len} received from {} is greater than max allowed {}. Set \
@@ -540,6 +523,27 @@ impl Connection {
     fn queue_is_full(&self) -> Exception {
         queue_is_full(Some(self.shared.address))
     }
+}
+
+/// Whether a request that takes so many bytes, decoded and inflated, may be held until it is answered.
+pub(super) fn admit(
+    ledger: &Ledger,
+    conn: &ConnInfo,
+    address: Option<SocketAddr>,
+    bytes: u64,
+) -> Result<(), Exception> {
+    let cap = ledger.cap_bytes(Holder::Requests);
+    if bytes > cap {
+        let message = format!(
+            "a request of {} takes {bytes} bytes of memory; all requests together may have {cap}, a part of basalt.memory.size and at \
+             most hbase.ipc.server.max.callqueue.size: send smaller batches, or raise what is set",
+            conn.peer.ip(),
+        );
+        let kind = if conn.has_version(1, 3) { Kind::RequestTooBig } else { Kind::DoNotRetry };
+        return Err(Exception::bare(kind, message));
+    }
+    let held = ledger.held_bytes(Holder::Requests);
+    if ledger.allows(Holder::Requests, held + bytes) { Ok(()) } else { Err(queue_is_full(address)) }
 }
 
 /// Makes `counted` count as `now` on the ledger; what the holder has then.
@@ -600,7 +604,7 @@ fn malformed(error: FrameError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
-fn panicked(what: &str, panic: &(dyn std::any::Any + Send)) -> Exception {
+pub(super) fn panicked(what: &str, panic: &(dyn std::any::Any + Send)) -> Exception {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     tracing::error!(what, panic = text, "a call panicked");
@@ -608,7 +612,7 @@ fn panicked(what: &str, panic: &(dyn std::any::Any + Send)) -> Exception {
 }
 
 /// A reply to come that cannot take its task down.
-struct CatchPanic(Later);
+pub(super) struct CatchPanic(pub(super) Later);
 
 impl Future for CatchPanic {
     type Output = CallResult;

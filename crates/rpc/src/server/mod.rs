@@ -12,6 +12,7 @@ mod answers;
 mod connection;
 mod estimate;
 mod handshake;
+mod local;
 mod output;
 
 use std::io;
@@ -27,6 +28,7 @@ use tokio::sync::watch;
 
 pub(crate) use answers::Inbox;
 pub use answers::{Direct, Responder, answer_together};
+pub use local::{Local, LocalCall, LocalConnection, LocalRequest};
 
 use crate::transport::Transport;
 use crate::{Handler, Kind, settings, socket};

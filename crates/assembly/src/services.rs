@@ -1,10 +1,11 @@
-//! Which service answers on which port. Both ports are open before anything else happens, so that a port in use is
-//! noticed before a file is touched; until the servers are ready, calls are told to come back.
+//! Which service answers on which port, and to callers in the same process. Both ports are open before anything else happens, so that a port
+//! in use is noticed before a file is touched; until the servers are ready, calls are told to come back.
 
+use base::{Clock, Ledger};
 use model::ServerName;
 use proto::methods::Service;
 use regionserver::RegionService;
-use rpc::{Call, Exception, Handler, Outcome};
+use rpc::{Call, Exception, Handler, Local, Outcome};
 use std::sync::{Arc, OnceLock};
 
 /// What the two ports share.
@@ -94,4 +95,19 @@ impl Handler for MasterPort {
     fn cluster_id(&self) -> Option<String> {
         self.0.cluster_id.get().cloned()
     }
+}
+
+/// Both servers for clients in this process, each under the address by which the cluster knows it. What is under way counts on `ledger`, which
+/// the ports may share.
+pub fn local_servers(
+    services: &Arc<Services>,
+    (region_server, master): (&ServerName, &ServerName),
+    clock: &Arc<dyn Clock>,
+    ledger: &Arc<Ledger>,
+) -> [(String, Local); 2] {
+    let local = |handler: Arc<dyn Handler>| Local::new(handler, clock.clone(), ledger.clone());
+    [
+        (region_server.address(), local(Arc::new(RegionServerPort(services.clone())))),
+        (master.address(), local(Arc::new(MasterPort(services.clone())))),
+    ]
 }

@@ -1,5 +1,7 @@
 //! Where hbase:meta and the master are.
 
+mod zookeeper;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +89,7 @@ async fn ask_zookeeper(member: &str, parent: &str, question: Question) -> std::r
         Question::ClusterId => "hbaseid",
     };
     let path = format!("{parent}/{node}");
-    let mut session = crate::zookeeper::Session::open(member).await.map_err(|e| e.to_string())?;
+    let mut session = zookeeper::Session::open(member).await.map_err(|e| e.to_string())?;
     let data = session.data(&path).await.map_err(|e| e.to_string());
     session.close().await;
     let data = data?.ok_or_else(|| format!("there is no node {path}: is the master running?"))?;

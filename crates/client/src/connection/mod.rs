@@ -1,5 +1,7 @@
 //! A cluster as a client sees it. Follows: `AsyncConnectionImpl`.
 
+pub(crate) mod server;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,10 +9,10 @@ use base::Rng;
 use model::{Nonce, TableName};
 use parking_lot::{Mutex, RwLock};
 
+use self::server::Server;
 use crate::locator::{Located, TableCache};
 use crate::options::Options;
 use crate::retry::Retry;
-use crate::server::Server;
 use crate::{Admin, Result, Table};
 
 /// What the handles of one connection share.

@@ -13,7 +13,7 @@ use proto::{Message, magic, pb};
 
 use crate::channel::{Reply, Request};
 use crate::connection::Cluster;
-use crate::server::Server;
+use crate::connection::server::Server;
 use crate::{Error, Result, Row, Rows};
 
 /// Hint for servers: work on hbase:meta goes first.

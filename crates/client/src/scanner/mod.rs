@@ -35,7 +35,7 @@ impl Default for ScanOptions {
 /// A scanner that is open at a server.
 struct Open {
     located: Arc<Located>,
-    channel: Arc<Channel>,
+    channel: Channel,
     /// Known from the first reply on.
     scanner_id: Option<u64>,
     next_call_seq: u64,

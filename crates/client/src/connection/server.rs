@@ -23,7 +23,7 @@ pub(crate) struct Server {
 struct Channels {
     service: &'static str,
     count: usize,
-    open: RwLock<Vec<Option<Arc<Channel>>>>,
+    open: RwLock<Vec<Option<Channel>>>,
     connecting: tokio::sync::Mutex<()>,
     turn: AtomicUsize,
 }
@@ -48,11 +48,11 @@ impl Channels {
         }
     }
 
-    fn usable(&self, at: usize) -> Option<Arc<Channel>> {
+    fn usable(&self, at: usize) -> Option<Channel> {
         self.open.read()[at].as_ref().filter(|channel| !channel.is_ended()).cloned()
     }
 
-    async fn channel(&self, address: &Arc<str>, options: &Options) -> Result<Arc<Channel>> {
+    async fn channel(&self, address: &Arc<str>, options: &Options) -> Result<Channel> {
         let at = self.next_place();
         if let Some(channel) = self.usable(at) {
             return Ok(channel);
@@ -80,17 +80,17 @@ impl Server {
     }
 
     /// A connection for gets, mutations and scans.
-    pub(crate) async fn client(&self) -> Result<Arc<Channel>> {
+    pub(crate) async fn client(&self) -> Result<Channel> {
         self.client.channel(&self.address, &self.options).await
     }
 
     /// A connection for work on regions.
-    pub(crate) async fn admin(&self) -> Result<Arc<Channel>> {
+    pub(crate) async fn admin(&self) -> Result<Channel> {
         self.admin.channel(&self.address, &self.options).await
     }
 
     /// A connection to the master, when this is one.
-    pub(crate) async fn master(&self) -> Result<Arc<Channel>> {
+    pub(crate) async fn master(&self) -> Result<Channel> {
         self.master.channel(&self.address, &self.options).await
     }
 }

@@ -1,0 +1,120 @@
+//! The native client in the process of its servers: the whole of a node without a socket.
+
+mod common;
+
+use basalt_assembly::{Node, Parts, Services, local_servers};
+use base::{Holder, Ledger};
+use bytes::Bytes;
+use client::{Action, Connection, Delete, Error, Increment, Options, Put, ScanOptions};
+use common::{Threads, parts};
+use fs::MemVolume;
+use model::{FamilyDescriptor, Get, Scan, TableDescriptor, TableName};
+use std::sync::Arc;
+
+/// A node, and a client that knows no way to it but the process.
+struct Place {
+    node: Node<Threads>,
+    ledger: Arc<Ledger>,
+    connection: Connection,
+}
+
+impl Place {
+    async fn start() -> Place {
+        let services = Arc::new(Services::default());
+        let parts = parts(&Arc::new(MemVolume::new()), 1);
+        let (server_name, master_name) = (parts.server_name.clone(), parts.master_name.clone());
+        let servers = local_servers(&services, (&server_name, &master_name), &parts.clock, &parts.ledger);
+        let ledger = parts.ledger.clone();
+        let region = services.clone();
+        let on_region_server = Box::new(move |cluster_id, service| {
+            region.set_cluster_id(cluster_id, server_name);
+            region.set_region(service);
+        });
+        let node = Node::start(Parts { on_region_server, ..parts }).await.expect("starts");
+        services.set_master(node.master().handler());
+        Place { node, ledger, connection: Connection::open(Options::in_process(servers)) }
+    }
+
+    async fn stop(self) {
+        let node = self.node;
+        let stopped = tokio::task::spawn_blocking(move || node.stop(None).expect("stops"));
+        assert_eq!(stopped.await.expect("no panic"), 0, "every region was flushed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_is_used_without_a_socket() {
+    let place = Place::start().await;
+    let connection = &place.connection;
+    assert_eq!(connection.cluster_id().await.expect("an id"), place.node.cluster_id());
+    let name = TableName::parse("t").expect("legal");
+    let admin = connection.admin();
+    let descriptor = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
+    admin.create_table(&descriptor, &[Bytes::from("r3"), Bytes::from("r6")]).await.expect("made");
+    let t = connection.table(&name);
+    let rows: Vec<String> = (0..10).map(|i| format!("r{i}")).collect();
+    let puts: Vec<_> = rows.iter().map(|row| Put::new(row).add("f", "q", [7; 3000]).build()).collect();
+    t.mutate_all(&puts).await.expect("written");
+    assert_eq!(t.get(&Get::new("r4")).await.expect("read").value(b"f", b"q"), Some(&[7; 3000][..]));
+
+    // From memory, and from files.
+    for _ in 0..2 {
+        let mut scanner = t.scan(Scan::default(), ScanOptions { caching: 2, ..ScanOptions::default() });
+        let mut found = Vec::new();
+        while let Some(row) = scanner.next().await.expect("a scan") {
+            found.push(String::from_utf8(row.row().to_vec()).expect("text"));
+        }
+        assert_eq!(found, rows);
+        admin.flush(&name).await.expect("flushed");
+    }
+    let outcomes = t
+        .batch(&[
+            Action::Mutate(Increment::new("n").add("f", "n", 3).build()),
+            Action::Mutate(Delete::new("r9").build()),
+            Action::Mutate(Put::new("r0").add("no", "q", "").build()),
+        ])
+        .await
+        .expect("a batch");
+    assert_eq!(outcomes[0].as_ref().expect("counted").value(b"f", b"n"), Some(&3i64.to_be_bytes()[..]));
+    assert!(outcomes[1].is_ok() && !t.exists(&Get::new("r9")).await.expect("asked"));
+    assert_eq!(outcomes[2].as_ref().expect_err("refused").short_class(), Some("NoSuchColumnFamilyException"));
+    let wrong = admin.create_table(&descriptor, &[]).await.expect_err("it is there");
+    assert_eq!(wrong.short_class(), Some("TableExistsException"));
+    let nowhere = connection.table(&TableName::parse("nowhere").expect("legal"));
+    assert!(matches!(nowhere.get(&Get::new("a")).await, Err(Error::TableNotFound(_))));
+    place.stop().await;
+}
+
+/// Writers on many tasks share groups of the log; what they hold is counted on the node's ledger, and nothing of it when they are done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_in_the_process_are_counted_on_the_ledger_until_they_are_answered() {
+    let place = Place::start().await;
+    let name = TableName::parse("t").expect("legal");
+    let descriptor = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
+    place.connection.admin().create_table(&descriptor, &[]).await.expect("made");
+    let writers: Vec<_> = (0..32)
+        .map(|w| {
+            let t = place.connection.table(&name);
+            tokio::spawn(async move {
+                for i in 0..50 {
+                    t.put(&Put::new(format!("w{w}-{i}")).add("f", "q", [1; 200]).build()).await.expect("put");
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.expect("no panic");
+    }
+    let t = place.connection.table(&name);
+    let mut scanner = t.scan(Scan::default(), ScanOptions::default());
+    let mut count = 0;
+    while let Some(rows) = scanner.next_batch().await.expect("a scan") {
+        count += rows.len();
+    }
+    assert_eq!(count, 32 * 50);
+    drop(scanner);
+    for holder in [Holder::Requests, Holder::Replies] {
+        assert_eq!(place.ledger.held_bytes(holder), 0, "{holder:?}");
+    }
+    place.stop().await;
+}
