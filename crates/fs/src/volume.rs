@@ -115,17 +115,15 @@ pub trait Volume: Send + Sync + 'static {
                 created => break (temporary, created?),
             }
         };
-        let mut write = || -> Result<()> {
+        let write = || -> Result<()> {
             file.append(bytes)?;
-            if base::inject!("fs.publish.unsynced") { file.flush() } else { file.sync() }
+            if base::inject!("fs.publish.unsynced") { file.flush() } else { file.finish() }
         };
         if let Err(error) = write() {
-            drop(file);
             // What stays is a name that nobody reads.
             let _ = self.remove_file(&temporary);
             return Err(error);
         }
-        drop(file);
         self.rename(&temporary, path)?;
         self.sync_dir(&path.parent())
     }
@@ -200,6 +198,11 @@ pub trait Appender: Send {
     fn sync(&mut self) -> Result<()>;
     /// Bytes appended so far.
     fn position(&self) -> u64;
+    /// Makes what was appended durable and ends the file: from here on it can be opened, wherever it is renamed to. Dropping an appender ends
+    /// the file as well, but cannot say when that fails; where capabilities say `remote` it may.
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.sync()
+    }
     /// What the appender can be told beside this contract; none by default.
     fn hints(&mut self) -> Option<&mut dyn AppendHints> {
         None

@@ -185,7 +185,7 @@ impl BlockWriter {
         let len_bytes = self.offset + trailer.len() as u64;
         // The index and the trailer say where blocks are; a file of another length is not what they tell of.
         assert_eq!(self.out.position(), len_bytes, "the file is as long as its blocks and its trailer");
-        self.out.sync()?;
+        self.out.finish()?;
         Ok(len_bytes)
     }
 }

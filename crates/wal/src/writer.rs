@@ -63,7 +63,8 @@ impl FileWriter {
     /// When the file cannot be written or synced.
     pub fn finish(mut self) -> Result<u64> {
         self.file.append(header::TRAILER)?;
-        self.file.sync()?;
-        Ok(self.file.position())
+        let len_bytes = self.file.position();
+        self.file.finish()?;
+        Ok(len_bytes)
     }
 }

@@ -19,6 +19,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     // protobuf messages <-> values, for the network, files and znodes alike
     ("convert", &["base", "cell", "model", "filter", "proto"], &[]),
     ("fs", &["base"], &[]),
+    ("fs-hdfs", &["fs"], &[]),
     // where everything lies on a volume
     ("rootdir", &["base", "model", "convert", "fs", "proto"], &[]),
     ("hfile", &["base", "cell", "proto", "fs"], &[]),

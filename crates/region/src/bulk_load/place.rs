@@ -86,7 +86,7 @@ impl Place {
             out.append(&buffer[..piece])?;
             at += piece as u64;
         }
-        out.sync()
+        out.finish()
     }
 
     /// The load has failed: what was moved goes back, what was copied goes. Best effort: the client looks into the

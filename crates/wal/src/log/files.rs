@@ -399,7 +399,7 @@ impl Log {
 
 /// Writes the trailer of a file whose entries are durable. A file without one is whole too, so a failure here is none.
 pub(super) fn finish(mut file: OpenFile) {
-    let _ = file.appender.append(header::TRAILER).and_then(|()| file.appender.sync());
+    let _ = file.appender.append(header::TRAILER).and_then(|()| file.appender.finish());
 }
 
 /// As Java's `URLEncoder` in UTF-8: file names of logs have the server's name so.

@@ -1,0 +1,142 @@
+//! Against a real HDFS, where `BASALT_TEST_HDFS` names one (`hdfs://127.0.0.1:8020`; `cargo xtask hdfs` starts one and runs these).
+
+#[path = "../../fs/tests/shared/mod.rs"]
+mod shared;
+
+use basalt_fs_hdfs::{HdfsVolume, Location, Settings};
+use fs::{FilePath, Settled, TEMPORARY_PREFIX, Volume};
+use shared::{contract, path};
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+/// A directory of this test on the HDFS, which goes when it is done.
+struct Scratch {
+    volume: HdfsVolume,
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let name = FilePath::root();
+        if let Err(error) = self.volume.remove_dir_all(&name) {
+            println!("{} stays: {error}", self.volume.location());
+        }
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        config_directory: std::env::var("BASALT_TEST_HDFS_CONF").ok(),
+        overrides: Vec::new(),
+        deadline: Duration::from_secs(60),
+        unique: u64::from(std::process::id()),
+    }
+}
+
+/// `None`, with a line, where there is no HDFS to test on.
+fn scratch(name: &str) -> Option<Scratch> {
+    let Ok(hdfs) = std::env::var("BASALT_TEST_HDFS") else {
+        println!("skipped: BASALT_TEST_HDFS names no HDFS");
+        return None;
+    };
+    let location = Location::parse(&format!("{hdfs}/basalt-test/{name}-{}", std::process::id())).expect("a location");
+    let volume = HdfsVolume::open(&location, &settings()).expect("an HDFS");
+    Some(Scratch { volume })
+}
+
+/// Of a file that another client may be writing.
+fn settled(volume: &dyn Volume, path: &FilePath) -> u64 {
+    for _ in 0..80 {
+        if let Settled::Final { len_bytes } = volume.settle(path).expect("settled") {
+            return len_bytes;
+        }
+        std::thread::sleep(Duration::from_millis(250));
+    }
+    panic!("{path} was not settled in 20 s");
+}
+
+#[test]
+fn hdfs_keeps_the_contract() {
+    let Some(scratch) = scratch("contract") else { return };
+    contract(&scratch.volume);
+}
+
+/// Another client's file: what it flushed is there after the recovery, and it can write no more.
+#[test]
+fn settling_another_clients_file_keeps_what_it_flushed_and_fences_it() {
+    let Some(scratch) = scratch("fence") else { return };
+    let other = HdfsVolume::open(scratch.volume.location(), &settings()).expect("another client");
+    let mut file = other.create(&path("log")).expect("created");
+    for n in 0..100_u32 {
+        file.append(&n.to_be_bytes()).expect("appended");
+        if n % 2 == 0 { file.flush() } else { file.sync() }.expect("flushed");
+    }
+    let error = scratch.volume.open(&path("log")).err().expect("it is being written");
+    assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
+    let start = Instant::now();
+    assert_eq!(settled(&scratch.volume, &path("log")), 400);
+    println!("the lease was recovered after {} ms", start.elapsed().as_millis());
+    file.append(b"late").expect("it is only gathered");
+    let error = file.flush().expect_err("somebody else has the file");
+    println!("{error}");
+    assert_eq!(scratch.volume.read(&path("log")).expect("read").len(), 400);
+}
+
+/// A server whose log directory has another name can make no new log.
+#[test]
+fn a_file_is_not_created_in_a_directory_that_is_gone() {
+    let Some(scratch) = scratch("parent") else { return };
+    let volume = &scratch.volume;
+    volume.create_dir_all(&path("WALs/one")).expect("made");
+    let mut open = volume.create(&path("WALs/one/1")).expect("created");
+    open.append(b"1").and_then(|()| open.flush()).expect("flushed");
+    volume.rename_new(&path("WALs/one"), &path("WALs/one-splitting")).expect("renamed");
+    let error = volume.create(&path("WALs/one/2")).err().expect("no directory");
+    assert!(error.is_not_found(), "{error}");
+    assert!(!volume.exists(&path("WALs/one")).expect("looked"), "nor was it made by the way");
+    assert_eq!(settled(volume, &path("WALs/one-splitting/1")), 1);
+}
+
+#[test]
+fn an_unreachable_name_node_is_named_with_what_to_do() {
+    // Nobody listens on port 1.
+    let location = Location::parse("hdfs://127.0.0.1:1/x").expect("a location");
+    let few = [("dfs.client.failover.max.attempts", "1"), ("dfs.client.failover.sleep.base.millis", "1")];
+    let overrides = few.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+    let error = HdfsVolume::open(&location, &Settings { overrides, ..settings() }).err().expect("nobody is there");
+    let text = error.to_string();
+    assert!(text.contains("127.0.0.1:1") && text.contains("is the NameNode running"), "{text}");
+}
+
+/// Measures; asserts only that it works. Run with `--ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn how_long_flush_and_sync_take() {
+    let Some(scratch) = scratch("latency") else { return };
+    for (what, sync) in [("hflush", false), ("hsync", true)] {
+        let mut file = scratch.volume.create(&path(what)).expect("created");
+        let mut times: Vec<u128> = (0..2000)
+            .map(|_| {
+                file.append(&[7; 1000]).expect("appended");
+                let start = Instant::now();
+                if sync { file.sync() } else { file.flush() }.expect("flushed");
+                start.elapsed().as_micros()
+            })
+            .collect();
+        times.sort_unstable();
+        println!("{what} of 1000 bytes: p50 {} us, p99 {} us, p99.9 {} us", times[1000], times[1980], times[1998]);
+    }
+    let block = vec![7_u8; 1 << 20];
+    let start = Instant::now();
+    let mut file = scratch.volume.create(&path("large")).expect("created");
+    (0..100).for_each(|_| file.append(&block).expect("appended"));
+    file.finish().expect("closed");
+    println!("100 MiB written in {} ms", start.elapsed().as_millis());
+    let file = scratch.volume.open(&path("large")).expect("opened");
+    for len in [65_536, 1 << 20] {
+        let mut buffer = vec![0; len];
+        let start = Instant::now();
+        let count = (100 << 20) / len;
+        (0..count).for_each(|n| file.read_exact_at(&mut buffer, (n * 7919 % count * len) as u64).expect("read"));
+        println!("{len} bytes at random: {} us each", start.elapsed().as_micros() / count as u128);
+    }
+}
