@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use cell::CellBuffer;
-use master::{HostError, Later, RegionHost};
+use master::{BoxFuture, HostError, RegionHost};
 use model::status::RegionLoad;
 use model::{Mutation, RegionInfo, Scan, ServerName, TableDescriptor};
 use region::Remedy;
@@ -15,7 +15,7 @@ pub trait Runner: Send + Sync + 'static {
     fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, HostError> + Send + 'static,
-    ) -> Later<'_, Result<T, HostError>>;
+    ) -> BoxFuture<'_, Result<T, HostError>>;
 }
 
 /// A region server in this process.
@@ -33,7 +33,7 @@ impl<R: Runner> LocalHost<R> {
     fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&RegionServer) -> Result<T, ServerError> + Send + 'static,
-    ) -> Later<'_, Result<T, HostError>> {
+    ) -> BoxFuture<'_, Result<T, HostError>> {
         let server = self.server.clone();
         self.runner.run(move || work(&server).map_err(host_error))
     }
@@ -56,16 +56,16 @@ impl<R: Runner> RegionHost for LocalHost<R> {
         self.server.name().clone()
     }
 
-    fn open_region(&self, info: RegionInfo, table: Arc<TableDescriptor>) -> Later<'_, Result<u64, HostError>> {
+    fn open_region(&self, info: RegionInfo, table: Arc<TableDescriptor>) -> BoxFuture<'_, Result<u64, HostError>> {
         self.run(move |server| server.open_region(&info, table))
     }
 
-    fn close_region(&self, encoded_name: &str) -> Later<'_, Result<(), HostError>> {
+    fn close_region(&self, encoded_name: &str) -> BoxFuture<'_, Result<(), HostError>> {
         let name = encoded_name.to_owned();
         self.run(move |server| server.close_region(&name))
     }
 
-    fn flush_region(&self, encoded_name: &str, families: Vec<Bytes>) -> Later<'_, Result<(), HostError>> {
+    fn flush_region(&self, encoded_name: &str, families: Vec<Bytes>) -> BoxFuture<'_, Result<(), HostError>> {
         let name = encoded_name.to_owned();
         self.run(move |server| server.flush_region(&name, families).map(|_| ()))
     }
@@ -75,12 +75,12 @@ impl<R: Runner> RegionHost for LocalHost<R> {
         encoded_name: &str,
         family: Option<Bytes>,
         major: bool,
-    ) -> Later<'_, Result<(), HostError>> {
+    ) -> BoxFuture<'_, Result<(), HostError>> {
         let name = encoded_name.to_owned();
         self.run(move |server| server.request_compaction(&name, family, major))
     }
 
-    fn split_point(&self, encoded_name: &str) -> Later<'_, Result<Option<Bytes>, HostError>> {
+    fn split_point(&self, encoded_name: &str) -> BoxFuture<'_, Result<Option<Bytes>, HostError>> {
         let name = encoded_name.to_owned();
         self.run(move |server| server.split_point(&name))
     }
@@ -90,17 +90,17 @@ impl<R: Runner> RegionHost for LocalHost<R> {
         parent: &RegionInfo,
         table: Arc<TableDescriptor>,
         daughters: [RegionInfo; 2],
-    ) -> Later<'_, Result<(), HostError>> {
+    ) -> BoxFuture<'_, Result<(), HostError>> {
         let parent = parent.clone();
         self.run(move |server| server.split_region_files(&parent, &table, [&daughters[0], &daughters[1]]))
     }
 
-    fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> Later<'_, Result<(), HostError>> {
+    fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> BoxFuture<'_, Result<(), HostError>> {
         let name = encoded_name.to_owned();
         self.run(move |server| server.mutate(&name, mutations))
     }
 
-    fn scan(&self, encoded_name: &str, scan: Scan) -> Later<'_, Result<CellBuffer, HostError>> {
+    fn scan(&self, encoded_name: &str, scan: Scan) -> BoxFuture<'_, Result<CellBuffer, HostError>> {
         let name = encoded_name.to_owned();
         self.run(move |server| server.scan(&name, &scan))
     }

@@ -2,7 +2,7 @@
 //! knows.
 
 use assembly::{Runner, Syncer};
-use master::{HostError, Later};
+use master::{BoxFuture, HostError};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ impl Runner for BlockingPool {
     fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, HostError> + Send + 'static,
-    ) -> Later<'_, Result<T, HostError>> {
+    ) -> BoxFuture<'_, Result<T, HostError>> {
         Box::pin(async move {
             match tokio::task::spawn_blocking(work).await {
                 Ok(result) => result,

@@ -9,6 +9,7 @@ pub mod effort;
 pub mod ids;
 pub mod inject;
 pub mod ledger;
+mod log_throttle;
 pub mod metrics;
 mod never;
 pub mod rng;
@@ -21,6 +22,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use effort::{EffortBudget, Interrupted, PausePoint, ReadMode, Unpaced};
 pub use ids::{ReadPoint, SeqId, TimestampMs};
 pub use ledger::{Charge, Demand, Holder, Ledger, Share};
+pub use log_throttle::LogThrottle;
 #[doc(hidden)]
 pub use never::never_happened;
 pub use rng::Rng;

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 /// An answer that comes later.
-pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Memory of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,31 +28,31 @@ pub trait RegionHost: Send + Sync + 'static {
     fn server_name(&self) -> ServerName;
     /// Opens a region; its directory is made where it is missing. Opening an open region (with the same descriptor) is
     /// no error. Answers the sequence number that the region opened at.
-    fn open_region(&self, info: RegionInfo, table: Arc<TableDescriptor>) -> Later<'_, Result<u64, HostError>>;
+    fn open_region(&self, info: RegionInfo, table: Arc<TableDescriptor>) -> BoxFuture<'_, Result<u64, HostError>>;
     /// Flushes and closes a region; nothing happens when it is not open.
-    fn close_region(&self, encoded_name: &str) -> Later<'_, Result<(), HostError>>;
+    fn close_region(&self, encoded_name: &str) -> BoxFuture<'_, Result<(), HostError>>;
     /// Writes a region's memstores out; no families means all.
-    fn flush_region(&self, encoded_name: &str, families: Vec<Bytes>) -> Later<'_, Result<(), HostError>>;
+    fn flush_region(&self, encoded_name: &str, families: Vec<Bytes>) -> BoxFuture<'_, Result<(), HostError>>;
     /// Asks for a compaction; does not wait for it.
     fn compact_region(
         &self,
         encoded_name: &str,
         family: Option<Bytes>,
         major: bool,
-    ) -> Later<'_, Result<(), HostError>>;
+    ) -> BoxFuture<'_, Result<(), HostError>>;
     /// The row that would split an open region evenly; `None` when it is too small or may not be split (references).
-    fn split_point(&self, encoded_name: &str) -> Later<'_, Result<Option<Bytes>, HostError>>;
+    fn split_point(&self, encoded_name: &str) -> BoxFuture<'_, Result<Option<Bytes>, HostError>>;
     /// Writes the daughters' directories with references to the files of `parent`, which is closed. May be repeated.
     fn split_region_files(
         &self,
         parent: &RegionInfo,
         table: Arc<TableDescriptor>,
         daughters: [RegionInfo; 2],
-    ) -> Later<'_, Result<(), HostError>>;
+    ) -> BoxFuture<'_, Result<(), HostError>>;
     /// Writes to a region of hbase:meta or hbase:namespace, durably: all of `mutations` or none, in one log entry.
-    fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> Later<'_, Result<(), HostError>>;
+    fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> BoxFuture<'_, Result<(), HostError>>;
     /// Reads such a region.
-    fn scan(&self, encoded_name: &str, scan: Scan) -> Later<'_, Result<CellBuffer, HostError>>;
+    fn scan(&self, encoded_name: &str, scan: Scan) -> BoxFuture<'_, Result<CellBuffer, HostError>>;
     /// What each open region holds and does.
     fn region_loads(&self) -> Vec<RegionLoad>;
     /// Memory in use and to be used at most, for status pages.

@@ -35,7 +35,7 @@ mod switches;
 
 pub use cleaner::Cleaned;
 pub use error::{ErrorKind, HostError, MasterError, Result};
-pub use host::{Later, Memory, Observer, RegionHost, Unobserved};
+pub use host::{BoxFuture, Memory, Observer, RegionHost, Unobserved};
 pub use master::{Master, MasterEnv, StartError};
 pub use master_store::StoreError;
 #[cfg(feature = "fuzzing")]

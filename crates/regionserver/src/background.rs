@@ -2,11 +2,11 @@
 
 use crate::server::{CompactionRequest, RegionServer};
 use crate::settings;
-use base::{Clock, Config, Holder};
+use base::{Config, Holder, LogThrottle};
 use parking_lot::Mutex;
 use region::{CompactionKind, FlushRequest, Region, Throttle};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const FAILED_FLUSH_PAUSE: Duration = Duration::from_secs(1);
 const SURVEY_EVERY_CHORES: u64 = 40;
 
 /// How soon a message that stays true is repeated.
-const SAY_AGAIN_US: u64 = 60_000_000;
+pub(crate) const REPEAT_MESSAGE_US: u64 = 60_000_000;
 
 /// What a thread does.
 type Body = Box<dyn FnOnce(&Arc<RegionServer>) + Send>;
@@ -59,8 +59,8 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
 fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
     let Some(region) = server.region(name) else { return };
     let request = FlushRequest::default();
-    // What is done about an error must not depend on whether anybody listens to what is said of it: here and below it is judged first.
-    let flushed = region.flush(&request).map_err(|error| server.judge(error));
+    // What is done about an error must not depend on whether anybody listens to what is said of it: here and below the server is stopped first if it must be.
+    let flushed = region.flush(&request).map_err(|error| server.escalate_fatal(error));
     server.flushes_ended.tell();
     match flushed {
         Ok(outcome) => {
@@ -74,7 +74,7 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
         }
         Err(error) if region.is_closing() => tracing::debug!("flush of a closing region: {error}"),
         // One message says that the disk is full; each region's failure would drown it.
-        Err(error) if error.is_disk_full() && !server.full_flushes.may_speak(&*server.env.clock) => {
+        Err(error) if error.is_disk_full() && !server.full_flushes.allow(&*server.env.clock) => {
             tracing::debug!("flushing {}: {error}", region.info().name_string());
             server.rest(FAILED_FLUSH_PAUSE);
         }
@@ -102,7 +102,7 @@ fn compact(server: &Arc<RegionServer>, name: &Arc<str>, asked: Option<Compaction
     // A major one is owed once to each store: asked for again every round, it would rewrite its own result for ever.
     if asked.kind == CompactionKind::Major
         && let Err(error) =
-            region.request_major_compaction(asked.family.as_deref()).map_err(|error| server.judge(error))
+            region.request_major_compaction(asked.family.as_deref()).map_err(|error| server.escalate_fatal(error))
     {
         tracing::warn!("compacting {}: {error}", region.info().name_string());
         return;
@@ -123,7 +123,7 @@ fn compact(server: &Arc<RegionServer>, name: &Arc<str>, asked: Option<Compaction
 /// A major compaction is one job; minor ones go on until the policy has no more.
 fn compact_family(server: &Arc<RegionServer>, region: &Arc<Region>, family: &[u8], kind: CompactionKind) {
     while !server.stop.is_set() {
-        let job = match region.select_compaction(Some(family), kind).map_err(|error| server.judge(error)) {
+        let job = match region.select_compaction(Some(family), kind).map_err(|error| server.escalate_fatal(error)) {
             Ok(Some(job)) => job,
             Ok(None) => return,
             Err(error) => {
@@ -132,7 +132,7 @@ fn compact_family(server: &Arc<RegionServer>, region: &Arc<Region>, family: &[u8
             }
         };
         let is_major = job.is_major();
-        if let Err(error) = region.compact(job, &Pace::new(server)).map_err(|error| server.judge(error)) {
+        if let Err(error) = region.compact(job, &Pace::new(server)).map_err(|error| server.escalate_fatal(error)) {
             if !region.is_closing() && !server.stop.is_set() {
                 tracing::warn!("compacting {}: {error}", region.info().name_string());
             }
@@ -183,61 +183,44 @@ impl Throttle for Pace<'_> {
     }
 }
 
-/// Lets something that is true again and again be said once a minute.
-#[derive(Default)]
-pub(crate) struct Seldom {
-    /// 0: it was never said.
-    said_us: AtomicU64,
-}
-
-impl Seldom {
-    /// Whether it is time to say it; then it counts as said.
-    pub(crate) fn may_speak(&self, clock: &dyn Clock) -> bool {
-        let now_us = clock.monotonic_us().max(1);
-        let said_us = self.said_us.load(Ordering::Relaxed);
-        let due = said_us == 0 || now_us.saturating_sub(said_us) >= SAY_AGAIN_US;
-        due && self.said_us.compare_exchange(said_us, now_us, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-    }
-}
-
 /// What the chores know of the logs from earlier rounds.
 struct LogWatch {
     rolled_us: u64,
     /// Operators have been told that writes are refused.
     is_read_only: bool,
-    failed_rolls: Seldom,
+    failed_rolls: LogThrottle,
 }
 
 fn chores(server: &Arc<RegionServer>) {
     let mut round = 0u64;
     let rolled_us = server.env.clock.monotonic_us();
-    let mut logs = LogWatch { rolled_us, is_read_only: false, failed_rolls: Seldom::default() };
+    let mut logs = LogWatch { rolled_us, is_read_only: false, failed_rolls: LogThrottle::every_us(REPEAT_MESSAGE_US) };
     while !server.stop.wait(CHORE_PERIOD) {
         round += 1;
-        look_around(server, &mut logs, round.is_multiple_of(SURVEY_EVERY_CHORES));
+        run_chores(server, &mut logs, round.is_multiple_of(SURVEY_EVERY_CHORES));
     }
 }
 
 /// One round of the chores.
-fn look_around(server: &Arc<RegionServer>, logs: &mut LogWatch, survey_too: bool) {
+fn run_chores(server: &Arc<RegionServer>, logs: &mut LogWatch, survey_too: bool) {
     let expired = server.scanners.expire();
     if expired > 0 {
         tracing::info!("{expired} scanners were closed because their leases ran out");
     }
     relieve_memory(server);
-    look_after_logs(server, logs);
+    maintain_logs(server, logs);
     if survey_too {
         survey(server);
-        look_after_nonces(server);
+        forget_old_nonces(server);
         region::release_pooled_chunks();
     }
 }
 
 /// Gives back the memory of old nonces, and says when there is too little for the young.
-fn look_after_nonces(server: &Arc<RegionServer>) {
+fn forget_old_nonces(server: &Arc<RegionServer>) {
     server.nonces.forget_old();
     let forgotten = server.nonces.take_forgotten_early();
-    if forgotten > 0 && server.forgotten_nonces.may_speak(&*server.env.clock) {
+    if forgotten > 0 && server.forgotten_nonces.allow(&*server.env.clock) {
         tracing::warn!(
             "{forgotten} nonces of increments and appends were forgotten before hbase.server.hashNonce.evictTimeout, for there is no memory \
              for more: a retry that comes later than that counts twice; a larger basalt.memory.size remembers longer"
@@ -251,8 +234,9 @@ impl RegionServer {
     /// One round of the chores, the survey of all regions included.
     pub fn step_chores(self: &Arc<Self>) {
         let rolled_us = self.env.clock.monotonic_us();
-        let mut logs = LogWatch { rolled_us, is_read_only: false, failed_rolls: Seldom::default() };
-        look_around(self, &mut logs, true);
+        let mut logs =
+            LogWatch { rolled_us, is_read_only: false, failed_rolls: LogThrottle::every_us(REPEAT_MESSAGE_US) };
+        run_chores(self, &mut logs, true);
     }
 
     /// The oldest waiting flush; false when none waits.
@@ -277,7 +261,7 @@ fn clean_mob_files(server: &Arc<RegionServer>) {
         regions.sort_by(|a, b| a.info().table.cmp(&b.info().table));
         for of_table in regions.chunk_by(|a, b| a.info().table == b.info().table) {
             let cleaned = region::clean_mob_files(&server.env, of_table[0].table(), of_table, min_age_ms);
-            match cleaned.map_err(|error| server.judge(error)) {
+            match cleaned.map_err(|error| server.escalate_fatal(error)) {
                 Ok(0) => {}
                 Ok(count) => tracing::info!(table = %of_table[0].info().table, "{count} MOB files were archived"),
                 Err(error) => tracing::warn!("archiving MOB files: {error}"),
@@ -329,22 +313,22 @@ pub(crate) fn flush_largest(server: &RegionServer) {
     }
 }
 
-/// Looks after each log; all are rolled together when it is time.
-fn look_after_logs(server: &Arc<RegionServer>, watch: &mut LogWatch) {
+/// Maintains each log; all are rolled together when it is time.
+fn maintain_logs(server: &Arc<RegionServer>, watch: &mut LogWatch) {
     let now_us = server.env.clock.monotonic_us();
     let period_us = server.settings().log_roll_period_us;
     let due = now_us.saturating_sub(watch.rolled_us) >= period_us;
     if due {
         watch.rolled_us = now_us;
     }
-    look_for_room(server, watch);
+    retry_stalled_logs(server, watch);
     for log in server.logs() {
-        look_after_log(server, log, due, watch);
+        maintain_log(server, log, due, watch);
     }
 }
 
 /// A full disk stops the log, and with it writes. Nothing is lost meanwhile; here it is tried whether there is room again.
-fn look_for_room(server: &Arc<RegionServer>, watch: &mut LogWatch) {
+fn retry_stalled_logs(server: &Arc<RegionServer>, watch: &mut LogWatch) {
     for log in server.logs().into_iter().filter(|log| log.is_stalled()) {
         let Err(error) = log.sync_once() else { continue };
         if error.is_full() && !watch.is_read_only {
@@ -362,7 +346,7 @@ fn look_for_room(server: &Arc<RegionServer>, watch: &mut LogWatch) {
 }
 
 /// Rolls the log when it is time, archives what nobody needs, and flushes regions that hold too many files back.
-fn look_after_log(server: &Arc<RegionServer>, log: &wal::Log, due: bool, watch: &LogWatch) {
+fn maintain_log(server: &Arc<RegionServer>, log: &wal::Log, due: bool, watch: &LogWatch) {
     // Entries that nobody waits for.
     log.write_pending();
     if (log.wants_roll() || due)
@@ -374,7 +358,7 @@ fn look_after_log(server: &Arc<RegionServer>, log: &wal::Log, due: bool, watch: 
             return;
         }
         // Entries go on into the file that was to end; it is tried again in a moment.
-        if watch.failed_rolls.may_speak(&*server.env.clock) {
+        if watch.failed_rolls.allow(&*server.env.clock) {
             tracing::warn!("cannot roll the WAL, continuing in the current file: {error}");
         }
     }

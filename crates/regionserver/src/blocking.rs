@@ -83,10 +83,10 @@ pub(crate) fn is_large(call: &Call) -> bool {
     call.size_bytes > LARGE_REQUEST_BYTES || call.decoded_bytes() > LARGE_DECODED_BYTES
 }
 
-/// A call that is answered now or promised an answer, on a network thread or on a lane, where it has been taken on already.
-pub(crate) struct Promiser<'a> {
+/// What the handler of a call works with: on a network thread, or on a lane, where the call has its responder already.
+pub(crate) struct CallContext<'a> {
     pub call: &'a Call,
-    /// Taken on before.
+    /// The responder, if it was taken before.
     taken: Option<Responder>,
     /// Where it pauses, on a lane.
     pub pause: Option<&'a dyn PausePoint>,
@@ -94,10 +94,10 @@ pub(crate) struct Promiser<'a> {
     pub in_batch: bool,
 }
 
-impl<'a> Promiser<'a> {
+impl<'a> CallContext<'a> {
     /// Nobody has taken the call on yet.
-    pub(crate) fn new(call: &'a Call) -> Promiser<'a> {
-        Promiser { call, taken: None, pause: None, in_batch: call.is_in_batch() }
+    pub(crate) fn new(call: &'a Call) -> CallContext<'a> {
+        CallContext { call, taken: None, pause: None, in_batch: call.is_in_batch() }
     }
 
     /// Whether work of `units` of effort may be done here.
@@ -123,7 +123,7 @@ pub(crate) fn large_on_lane(
     server: &Arc<RegionServer>,
     call: Call,
     ordinary: LaneName,
-    work: impl FnOnce(&Arc<RegionServer>, &mut Promiser<'_>) -> Answer + Send + 'static,
+    work: impl FnOnce(&Arc<RegionServer>, &mut CallContext<'_>) -> Answer + Send + 'static,
 ) -> Outcome {
     let (at, info, runtime) = (server.clone(), info_of(&call), Handle::current());
     let responder = call.responder();
@@ -137,32 +137,32 @@ pub(crate) fn large_on_lane(
         let _entered = runtime.enter();
         // What it puts into the logs waits for nobody else's calls.
         let batches = at.logs().map(wal::Log::batch);
-        let mut promiser = Promiser { call: &call, taken: Some(responder), pause: Some(pause), in_batch: true };
-        let outcome = work(&at, &mut promiser).unwrap_or_else(Outcome::from);
+        let mut context = CallContext { call: &call, taken: Some(responder), pause: Some(pause), in_batch: true };
+        let outcome = work(&at, &mut context).unwrap_or_else(Outcome::from);
         drop(batches);
         match outcome {
-            Outcome::Promised => {}
-            Outcome::Ready(result) => promiser.responder().answer(result),
-            Outcome::Later(later) => {
-                let responder = promiser.responder();
+            Outcome::Deferred => {}
+            Outcome::Ready(result) => context.responder().answer(result),
+            Outcome::Future(later) => {
+                let responder = context.responder();
                 runtime.spawn(async move { responder.answer(later.await) });
             }
         }
     });
     server.scheduler.submit(lane, info, job);
-    Outcome::Promised
+    Outcome::Deferred
 }
 
 /// Answers the call, a read of `region`, on a lane. It is not begun when its client waits no longer, and learns of that where it pauses.
 pub(crate) fn read_on_lane(
     server: &RegionServer,
     region: &Region,
-    promiser: &mut Promiser<'_>,
+    context: &mut CallContext<'_>,
     work: impl FnOnce(&dyn PausePoint) -> CallResult + Send + 'static,
 ) -> Outcome {
-    let call = promiser.call;
+    let call = context.call;
     let info = info_of(call);
-    let (responder, name) = (promiser.responder(), server.name().to_string());
+    let (responder, name) = (context.responder(), server.name().to_string());
     let lane = lane_of(region, call.priority, LaneName::Read);
     server.scheduler.submit(
         lane,
@@ -172,7 +172,7 @@ pub(crate) fn read_on_lane(
             Err(dropped) => responder.answer(Err(exception_of(dropped, &name))),
         }),
     );
-    Outcome::Promised
+    Outcome::Deferred
 }
 
 /// Runs a piece of what `caller` asks of `region` on a lane and waits for what it gives.

@@ -122,9 +122,9 @@ pub struct RegionServer {
     pub(crate) split_requests: SplitRequests,
     pub(crate) stop: StopSignal,
     /// Flushes that failed because the disk is full.
-    pub(crate) full_flushes: crate::background::Seldom,
+    pub(crate) full_flushes: base::LogThrottle,
     /// Nonces that were forgotten before their time.
-    pub(crate) forgotten_nonces: crate::background::Seldom,
+    pub(crate) forgotten_nonces: base::LogThrottle,
     regions: RwLock<FxHashMap<Arc<str>, Arc<Region>>>,
     in_transition: Mutex<FxHashSet<Arc<str>>>,
     on_fatal: Arc<dyn Fn(String) + Send + Sync>,
@@ -225,8 +225,8 @@ impl RegionServer {
             bulk_load_files,
             split_requests,
             stop: StopSignal::default(),
-            full_flushes: crate::background::Seldom::default(),
-            forgotten_nonces: crate::background::Seldom::default(),
+            full_flushes: base::LogThrottle::every_us(crate::background::REPEAT_MESSAGE_US),
+            forgotten_nonces: base::LogThrottle::every_us(crate::background::REPEAT_MESSAGE_US),
             regions: RwLock::new(FxHashMap::default()),
             in_transition: Mutex::new(FxHashSet::default()),
             on_fatal,
@@ -380,8 +380,8 @@ impl RegionServer {
         (self.on_stop_request)(format!("asked to stop by a client: {reason}"));
     }
 
-    /// Looks at an error for one that ends the server; gives it back.
-    pub(crate) fn judge(&self, error: RegionError) -> RegionError {
+    /// Stops the server if the error calls for that; gives the error back.
+    pub(crate) fn escalate_fatal(&self, error: RegionError) -> RegionError {
         if error.remedy() == region::Remedy::StopServer {
             self.fail(error.to_string());
         }
@@ -409,7 +409,7 @@ impl RegionServer {
         let _transition = self.begin_transition(&name, info)?;
         let env = if info.table.is_meta() { self.meta_env.clone() } else { self.env.clone() };
         let request = OpenRegion { info: info.clone(), table, env };
-        let region = Region::open(request).map_err(|error| self.judge(error))?;
+        let region = Region::open(request).map_err(|error| self.escalate_fatal(error))?;
         self.remember(region.recovered_nonces().into_iter().map(|recovered| recovered.nonce));
         let open_seq_id = region.open_seq_id().0;
         self.regions.write().insert(name.clone(), region.clone());
@@ -432,7 +432,7 @@ impl RegionServer {
     }
 
     fn close_and_forget(&self, region: &Arc<Region>, mode: CloseMode) -> Result<(), ServerError> {
-        let closed = region.close(mode).map_err(|error| self.judge(error));
+        let closed = region.close(mode).map_err(|error| self.escalate_fatal(error));
         if closed.is_err()
             && !base::inject!("regionserver.close.failure-forgotten")
             && mode == CloseMode::Flush
@@ -469,7 +469,7 @@ impl RegionServer {
 
     pub(crate) fn flush_now(&self, region: &Arc<Region>, families: Vec<Bytes>) -> Result<bool, ServerError> {
         let request = FlushRequest { families, all: true };
-        let outcome = region.flush(&request).map_err(|error| self.judge(error));
+        let outcome = region.flush(&request).map_err(|error| self.escalate_fatal(error));
         self.flushes_ended.tell();
         let outcome = outcome?;
         if outcome.needs_compaction {
@@ -522,7 +522,8 @@ impl RegionServer {
         table: &TableDescriptor,
         daughters: [&RegionInfo; 2],
     ) -> Result<(), ServerError> {
-        Ok(region::split::write_daughters(&self.env, parent, table, daughters).map_err(|error| self.judge(error))?)
+        Ok(region::split::write_daughters(&self.env, parent, table, daughters)
+            .map_err(|error| self.escalate_fatal(error))?)
     }
 
     /// Whether a region that is online here still refers to its parent's files.
@@ -538,8 +539,8 @@ impl RegionServer {
     pub fn mutate(&self, encoded_name: &str, mut mutations: Vec<Mutation>) -> Result<(), ServerError> {
         let region = self.online(encoded_name)?;
         mutations.iter_mut().for_each(|mutation| mutation.durability = Durability::FsyncWal);
-        let written = region.mutate_rows(&mutations, None).map_err(|error| self.judge(error))?;
-        written.commit.wait().map_err(|error| self.judge(error))?;
+        let written = region.mutate_rows(&mutations, None).map_err(|error| self.escalate_fatal(error))?;
+        written.commit.wait().map_err(|error| self.escalate_fatal(error))?;
         self.consider_flush(&region);
         Ok(())
     }

@@ -115,12 +115,12 @@ impl Call {
         self.held_bytes.saturating_sub(self.size_bytes)
     }
 
-    /// Whether [`Handler::on_batch_end`] follows soon when an answer is promised to it: what many calls share may wait until then.
+    /// Whether [`Handler::on_batch_end`] follows soon when it defers a reply: what many calls share may wait until then.
     pub fn is_in_batch(&self) -> bool {
         self.in_batch
     }
 
-    /// Takes it on to answer this call later, from any thread; the handler then returns [`Outcome::Promised`]. At most once.
+    /// Takes it on to answer this call later, from any thread; the handler then returns [`Outcome::Deferred`]. At most once.
     pub fn responder(&self) -> Responder {
         self.inbox.responder(self.id, self.held_bytes)
     }
@@ -257,16 +257,16 @@ impl Reply {
 pub type CallResult = Result<Reply, Exception>;
 
 /// An answer to come that is worked out step by step. It runs in a task of its own and is always run to its end, even when the client is gone.
-pub type Later = Pin<Box<dyn Future<Output = CallResult> + Send>>;
+pub type BoxFuture = Pin<Box<dyn Future<Output = CallResult> + Send>>;
 
 /// An answer now or later.
 pub enum Outcome {
     /// Now: nothing had to be waited for.
     Ready(CallResult),
-    /// Later: a log, a disk or another server is waited for.
-    Later(Later),
-    /// Later, by the [`Responder`] that the handler took. Cheapest where nothing but an event is waited for.
-    Promised,
+    /// Ready later: a log, a disk or another server is waited for.
+    Future(BoxFuture),
+    /// Answered later, by the [`Responder`] that the handler took. Cheapest where nothing but an event is waited for.
+    Deferred,
 }
 
 impl Outcome {
@@ -277,7 +277,7 @@ impl Outcome {
 
     /// An answer to come.
     pub fn later(future: impl Future<Output = CallResult> + Send + 'static) -> Self {
-        Self::Later(Box::pin(future))
+        Self::Future(Box::pin(future))
     }
 }
 
@@ -297,8 +297,8 @@ impl fmt::Debug for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ready(result) => f.debug_tuple("Ready").field(result).finish(),
-            Self::Later(_) => f.write_str("Later"),
-            Self::Promised => f.write_str("Promised"),
+            Self::Future(_) => f.write_str("Future"),
+            Self::Deferred => f.write_str("Deferred"),
         }
     }
 }
@@ -306,10 +306,10 @@ impl fmt::Debug for Outcome {
 /// The services behind a listener.
 pub trait Handler: Send + Sync + 'static {
     /// Answers a call. Runs on the connection's own task and must not block: what has to wait goes into
-    /// [`Outcome::Later`] or is [`Outcome::Promised`]. A panic is caught and becomes an exception of this call.
+    /// [`Outcome::Future`] or is [`Outcome::Deferred`]. A panic is caught and becomes an exception of this call.
     fn call(&self, call: Call) -> Outcome;
 
-    /// Called on the connection's task after the calls that came together ([`Call::is_in_batch`]), if an answer was promised to any of them:
+    /// Called on the connection's task after the calls that came together ([`Call::is_in_batch`]), if the reply to any of them was deferred:
     /// what these calls have in common (a group of log entries) is to be done now. Must not block for long.
     fn on_batch_end(&self) {}
 

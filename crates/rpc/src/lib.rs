@@ -28,7 +28,7 @@ pub mod settings;
 pub mod socket;
 pub mod transport;
 
-pub use call::{Call, CallResult, Cancellation, ConnInfo, Handler, Later, Outcome, Reply};
+pub use call::{BoxFuture, Call, CallResult, Cancellation, ConnInfo, Handler, Outcome, Reply};
 pub use cell_block::{CellCodec, Compressor};
 pub use exception::{Exception, Kind};
 pub use server::{Counters, Direct, Limits, Responder, Server, answer_together, capped_ledger};

@@ -275,7 +275,7 @@ async fn a_large_request_is_read_and_a_lie_about_one_costs_nothing() {
     let (header, rest) = raw.reply().await;
     assert_eq!(header.call_id, Some(1));
     assert!(rest.len() > row.len());
-    // 50 promises of 200 MiB: had they been believed, this process would hold 10 GiB by now.
+    // 50 frames that claim 200 MiB: had they been believed, this process would hold 10 GiB by now.
     let status = String::from_utf8(proc_status()).unwrap();
     let peak = status.lines().find_map(|l| l.strip_prefix("VmData:")).unwrap().trim().trim_end_matches(" kB");
     assert!(peak.trim().parse::<u64>().unwrap() < 2 << 20, "{peak} kB");

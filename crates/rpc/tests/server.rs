@@ -69,7 +69,7 @@ async fn a_connection_in_memory_is_served_like_one_of_a_socket() {
 }
 
 #[tokio::test]
-async fn promises_are_kept_once_from_whichever_thread() {
+async fn deferred_calls_are_answered_once_from_any_thread() {
     let server = start(Toy::default(), limits());
     let client = Client::connect(server.local_addr(), "ClientService", ClientOptions::default()).await.unwrap();
     let client = std::sync::Arc::new(client);

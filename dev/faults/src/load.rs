@@ -67,7 +67,7 @@ impl std::ops::AddAssign for Tally {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
+enum Outcome {
     Done,
     Unknown,
     Refused,
@@ -76,7 +76,7 @@ enum Fate {
 #[derive(Default)]
 struct Memory {
     registers: BTreeMap<u64, Vec<Event>>,
-    journal: BTreeMap<Vec<u8>, (Vec<u8>, Fate)>,
+    journal: BTreeMap<Vec<u8>, (Vec<u8>, Outcome)>,
     counters: BTreeMap<u64, u64>,
     violations: Vec<String>,
     refusals: BTreeMap<String, u64>,
@@ -116,22 +116,22 @@ impl Shared {
         Table::new(TABLE, Arc::new(Remote::new(self.address.clone(), "ClientService", self.shape.patience)))
     }
 
-    fn note<T>(&self, outcome: &Result<T, Failure>) -> Fate {
+    fn note<T>(&self, answer: &Result<T, Failure>) -> Outcome {
         let first = |text: &str| text.split(':').next().unwrap_or_default().chars().take(60).collect::<String>();
-        match outcome {
+        match answer {
             Ok(_) => {
                 self.done.fetch_add(1, Ordering::Relaxed);
-                Fate::Done
+                Outcome::Done
             }
             Err(Failure::Refused(text)) => {
                 self.refused.fetch_add(1, Ordering::Relaxed);
                 *self.memory().refusals.entry(first(text)).or_default() += 1;
-                Fate::Refused
+                Outcome::Refused
             }
             Err(Failure::Unknown(text)) => {
                 self.unknown.fetch_add(1, Ordering::Relaxed);
                 *self.memory().unknowns.entry(first(text)).or_default() += 1;
-                Fate::Unknown
+                Outcome::Unknown
             }
         }
     }
@@ -146,8 +146,8 @@ impl Shared {
 }
 
 /// A client that was refused or heard nothing rests a moment.
-async fn rest(fate: Fate) {
-    if fate != Fate::Done {
+async fn rest(outcome: Outcome) {
+    if outcome != Outcome::Done {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -201,7 +201,7 @@ impl Load {
         Ok(Load { shared, tasks: Vec::new(), life: 0 })
     }
 
-    /// Lets the clients loose.
+    /// Starts the clients.
     pub fn go(&mut self) {
         self.shared.stop.store(false, Ordering::Relaxed);
         if !self.tasks.is_empty() {
@@ -327,7 +327,7 @@ impl Load {
             match row.key.first() {
                 Some(b'j') => match memory.journal.get(&row.key) {
                     None => wrong.push(format!("journal row {shown} was never written")),
-                    Some((_, Fate::Refused)) => wrong.push(format!("journal row {shown} was refused and is there")),
+                    Some((_, Outcome::Refused)) => wrong.push(format!("journal row {shown} was refused and is there")),
                     Some((written, _)) if *written != value => wrong.push(format!("journal row {shown} has changed")),
                     Some(_) => _ = seen.insert(row.key.clone()),
                 },
@@ -346,8 +346,8 @@ impl Load {
                 wrong.push(format!("counter {counter} is gone, {should} increments were made"));
             }
         }
-        for (row, (_, fate)) in &memory.journal {
-            if *fate == Fate::Done && !seen.contains(row) {
+        for (row, (_, outcome)) in &memory.journal {
+            if *outcome == Outcome::Done && !seen.contains(row) {
                 wrong.push(format!("journal row {} was acknowledged and is gone", String::from_utf8_lossy(row)));
             }
         }
@@ -414,41 +414,41 @@ async fn registers(shared: Arc<Shared>) {
     while shared.goes_on() {
         let register = shared.rng.below(REGISTERS);
         let row = register_row(register);
-        let remember = |start: u64, fate: Fate, op: Op| {
-            let event = match fate {
-                Fate::Done => Event { start, end: shared.now(), certain: true, op },
-                Fate::Unknown => Event { start, end: NEVER, certain: false, op },
-                Fate::Refused => return,
+        let remember = |start: u64, outcome: Outcome, op: Op| {
+            let event = match outcome {
+                Outcome::Done => Event { start, end: shared.now(), certain: true, op },
+                Outcome::Unknown => Event { start, end: NEVER, certain: false, op },
+                Outcome::Refused => return,
             };
             shared.memory().registers.entry(register).or_default().push(event);
         };
         let start = shared.now();
         let what = shared.rng.below(10);
-        let fate = if what < 4 {
+        let outcome = if what < 4 {
             let value = shared.next_value.fetch_add(1, Ordering::Relaxed);
             let bytes = value.to_be_bytes();
-            let outcome = table.put(&row, &[("f", "q", &bytes), ("g", "q", &bytes)]).await;
-            let fate = shared.note(&outcome);
-            remember(start, fate, Op::Write(value));
-            fate
+            let answer = table.put(&row, &[("f", "q", &bytes), ("g", "q", &bytes)]).await;
+            let outcome = shared.note(&answer);
+            remember(start, outcome, Op::Write(value));
+            outcome
         } else {
-            let outcome = table.get(&row).await;
-            let mut fate = shared.note(&outcome);
-            let seen = outcome.ok().and_then(|found| note_read(&shared, register, start, found));
+            let answer = table.get(&row).await;
+            let mut outcome = shared.note(&answer);
+            let seen = answer.ok().and_then(|found| note_read(&shared, register, start, found));
             if let (Some(old), true) = (seen, what < 7) {
                 let new = shared.next_value.fetch_add(1, Ordering::Relaxed);
                 let bytes = new.to_be_bytes();
                 let start = shared.now();
-                let outcome = table.put_if(&row, &old.to_be_bytes(), &[("f", "q", &bytes), ("g", "q", &bytes)]).await;
-                fate = shared.note(&outcome);
-                match outcome {
-                    Ok(false) => remember(start, fate, Op::Differs(old)),
-                    _ => remember(start, fate, Op::Swap(old, new)),
+                let answer = table.put_if(&row, &old.to_be_bytes(), &[("f", "q", &bytes), ("g", "q", &bytes)]).await;
+                outcome = shared.note(&answer);
+                match answer {
+                    Ok(false) => remember(start, outcome, Op::Differs(old)),
+                    _ => remember(start, outcome, Op::Swap(old, new)),
                 }
             }
-            fate
+            outcome
         };
-        rest(fate).await;
+        rest(outcome).await;
     }
 }
 
@@ -468,20 +468,20 @@ async fn journal(shared: Arc<Shared>, client: u64) {
         }
         // Written down before it is sent: whatever becomes of this program's task, the row is known.
         for (row, value) in &rows {
-            shared.memory().journal.insert(row.clone(), (value.clone(), Fate::Unknown));
+            shared.memory().journal.insert(row.clone(), (value.clone(), Outcome::Unknown));
         }
-        let outcomes = match rows.as_slice() {
+        let answers = match rows.as_slice() {
             [(row, value)] => vec![table.put(row, &[("f", "q", value), ("g", "q", value)]).await],
             rows => table.put_all(rows).await,
         };
-        let mut worst = Fate::Done;
-        for ((row, _), outcome) in rows.iter().zip(&outcomes) {
-            let fate = shared.note(outcome);
+        let mut worst = Outcome::Done;
+        for ((row, _), answer) in rows.iter().zip(&answers) {
+            let outcome = shared.note(answer);
             if let Some(entry) = shared.memory().journal.get_mut(row) {
-                entry.1 = fate;
+                entry.1 = outcome;
             }
-            if fate != Fate::Done {
-                worst = fate;
+            if outcome != Outcome::Done {
+                worst = outcome;
             }
         }
         rest(worst).await;
@@ -500,17 +500,17 @@ async fn counters(shared: Arc<Shared>, counter: u64) {
         // The same increment until it is answered, whatever it was told before; also when all else has stopped.
         loop {
             let nonce = (group, number);
-            let outcome = if shared.shape.twice {
+            let answer = if shared.shape.twice {
                 let (one, two) = tokio::join!(table.count(&row, nonce), other.count(&row, nonce));
                 one.or(two)
             } else {
                 table.count(&row, nonce).await
             };
-            let fate = shared.note(&outcome);
-            if fate == Fate::Done {
+            let outcome = shared.note(&answer);
+            if outcome == Outcome::Done {
                 break;
             }
-            rest(fate).await;
+            rest(outcome).await;
         }
     }
 }

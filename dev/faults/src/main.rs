@@ -2,7 +2,7 @@
 //! while clients remember what they were told. At the end their memories are held against what is there.
 //!
 //! A scenario is a function of its own, named after its row in the table of scenarios in `docs/reliability.md`. It
-//! starts servers ([`site`]), lets clients loose ([`load`]), does its worst ([`tools`], [`proxy`]), and calls
+//! starts servers ([`site`]), runs clients ([`load`]), does its worst ([`tools`], [`proxy`]), and calls
 //! [`load::Load::verify`]. Its random numbers are seeded: the same seed makes the same decisions, as far as a real process lets it.
 //!
 //! Always true: a contradiction is printed with the seed and the command that plays the scenario again, and its site

@@ -32,7 +32,7 @@ pub async fn check_all(life: &Life, promises: &mut Promises) -> Result<(), Viola
     ensure(rows == reversed, || "forwards and backwards differ".into())?;
     let mut nodes = BTreeMap::new();
     let mut journal = promises.journal.keys().cloned().collect::<BTreeSet<_>>();
-    let mut loose = promises.loose.keys().cloned().collect::<BTreeSet<_>>();
+    let mut unlogged = promises.unlogged.keys().cloned().collect::<BTreeSet<_>>();
     for (row, cells) in &rows {
         let kind = row.split_once('-').map_or("", |(_, kind)| kind);
         if kind.starts_with("journal") {
@@ -44,8 +44,8 @@ pub async fn check_all(life: &Life, promises: &mut Promises) -> Result<(), Viola
             promises.see_counter(row, cells, true)?;
         } else if kind.starts_with("string") {
             promises.see_string(row, cells, true)?;
-        } else if kind.starts_with("loose") {
-            loose.remove(row);
+        } else if kind.starts_with("unlogged") {
+            unlogged.remove(row);
             promises.see_loose(row, cells, true)?;
         } else if kind.starts_with("node") {
             let before = cells.first().map(|(_, _, value)| String::from_utf8_lossy(value).into_owned());
@@ -61,7 +61,7 @@ pub async fn check_all(life: &Life, promises: &mut Promises) -> Result<(), Viola
     for row in journal {
         promises.see_journal(&row, &Vec::new(), true)?;
     }
-    for row in loose {
+    for row in unlogged {
         promises.see_loose(&row, &Vec::new(), true)?;
     }
     for (kind, missing) in [("counter", promises.counters.keys().cloned().collect::<Vec<_>>())] {

@@ -4,7 +4,7 @@
 use crate::trace::Trace;
 use assembly::Runner;
 use base::Rng;
-use master::{HostError, Later};
+use master::{BoxFuture, HostError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Runner for Paced {
     fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, HostError> + Send + 'static,
-    ) -> Later<'_, Result<T, HostError>> {
+    ) -> BoxFuture<'_, Result<T, HostError>> {
         Box::pin(async move {
             self.pause().await;
             let result = work();

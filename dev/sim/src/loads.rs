@@ -2,7 +2,7 @@
 
 use crate::calls::{self, Failure};
 use crate::order::Track;
-use crate::promises::{Fate, Write, value_of};
+use crate::promises::{Outcome, Write, value_of};
 use crate::work::{self, Desk};
 use crate::world::ROOT;
 use bytes::Bytes;
@@ -69,7 +69,7 @@ impl Load {
             let begin = |row: String| {
                 let writes = promises.journal.entry(row.clone()).or_default();
                 let number = writes.iter().map(|write| write.number).max().unwrap_or(0) + 1;
-                writes.push(Write { number, deletes: false, fate: Fate::Open, track });
+                writes.push(Write { number, deletes: false, outcome: Outcome::Open, track });
                 (row, number)
             };
             rows_of(client).into_iter().map(begin).collect()
@@ -80,7 +80,7 @@ impl Load {
             ["f", "g"].into_iter().try_for_each(|family| write_file(&**volume, &load.dir, family, &load.rows));
         if let Err(error) = written {
             desk.trace.note(&format!("nothing to load: {error}"));
-            load.note(desk, Fate::Gone);
+            load.note(desk, Outcome::Gone);
             return None;
         }
         Some(load)
@@ -104,9 +104,9 @@ impl Load {
         self.note(
             desk,
             match loaded {
-                Ok(true) => Fate::Acked,
-                Ok(false) | Err(Failure::No(_)) => Fate::Gone,
-                Err(Failure::Maybe(_)) => Fate::Maybe,
+                Ok(true) => Outcome::Acked,
+                Ok(false) | Err(Failure::No(_)) => Outcome::Gone,
+                Err(Failure::Maybe(_)) => Outcome::Maybe,
             },
         );
     }
@@ -128,15 +128,15 @@ impl Load {
         Ok(response.loaded)
     }
 
-    fn note(&self, desk: &Desk, fate: Fate) {
+    fn note(&self, desk: &Desk, outcome: Outcome) {
         let mut promises = desk.promises.lock();
         let tick = promises.tick();
         for (row, number) in &self.rows {
             let writes = promises.journal.get_mut(row).into_iter().flatten();
             // It may have been seen before it was answered.
-            for write in writes.filter(|write| write.number == *number && write.fate == Fate::Open) {
-                write.fate = fate;
-                if fate == Fate::Acked {
+            for write in writes.filter(|write| write.number == *number && write.outcome == Outcome::Open) {
+                write.outcome = outcome;
+                if outcome == Outcome::Acked {
                     write.track.ack(tick);
                 }
             }

@@ -4,14 +4,14 @@
 //! before it was sent, in whatever region (what is in a store file was in the log before, on the disk). Clients do not know the places of their
 //! writes in the log; they know when each was sent and when its answer came, and that is enough to notice a hole.
 
-use crate::promises::Fate;
+use crate::promises::Outcome;
 use crate::{Violation, ensure};
 use model::Durability;
 use std::collections::BTreeMap;
 
 /// What an acknowledged write survives by itself.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum Surety {
+pub enum Persistence {
     /// SKIP_WAL: nothing, until it is flushed.
     InMemory,
     /// ASYNC_WAL: nothing, but it has its place in the log.
@@ -42,7 +42,7 @@ pub struct Track {
     /// When it was acknowledged, or seen.
     pub acked: Option<u64>,
     /// What it survives once it is acknowledged.
-    pub surety: Surety,
+    pub persistence: Persistence,
     /// Whether it has its place in the log.
     pub ordered: bool,
     /// Whether it survives everything from now on: it was synced, flushed or recovered.
@@ -51,36 +51,36 @@ pub struct Track {
 
 impl Track {
     /// Of a write that is sent now.
-    pub fn new(life: u64, sent: u64, surety: Surety) -> Track {
-        Track { life, sent, acked: None, surety, ordered: surety > Surety::InMemory, safe: false }
+    pub fn new(life: u64, sent: u64, persistence: Persistence) -> Track {
+        Track { life, sent, acked: None, persistence, ordered: persistence > Persistence::InMemory, safe: false }
     }
 
     /// It was acknowledged at `tick`.
     pub fn ack(&mut self, tick: u64) {
         self.acked.get_or_insert(tick);
-        self.safe |= self.surety == Surety::Synced;
+        self.safe |= self.persistence == Persistence::Synced;
     }
 
     /// What becomes of an acknowledged write when the server's life ends: whether it must still be there.
     pub fn survives(&self, ending: Ending) -> bool {
-        self.safe || self.surety >= if ending == Ending::Kill { Surety::Written } else { Surety::Synced }
+        self.safe || self.persistence >= if ending == Ending::Kill { Persistence::Written } else { Persistence::Synced }
     }
 }
 
 /// What a default means on a server whose log is `relaxed` and a table that says `table`.
-pub fn surety_of(own: Durability, table: Durability, relaxed: bool) -> Surety {
+pub fn persistence_of(own: Durability, table: Durability, relaxed: bool) -> Persistence {
     match if own == Durability::UseDefault { table } else { own } {
-        Durability::SkipWal => Surety::InMemory,
-        Durability::AsyncWal => Surety::Logged,
-        Durability::FsyncWal => Surety::Synced,
-        Durability::SyncWal | Durability::UseDefault if relaxed => Surety::Written,
-        Durability::SyncWal | Durability::UseDefault => Surety::Synced,
+        Durability::SkipWal => Persistence::InMemory,
+        Durability::AsyncWal => Persistence::Logged,
+        Durability::FsyncWal => Persistence::Synced,
+        Durability::SyncWal | Durability::UseDefault if relaxed => Persistence::Written,
+        Durability::SyncWal | Durability::UseDefault => Persistence::Synced,
     }
 }
 
-/// What a look at the table shows of writes whose fate was open.
+/// What a look at the table shows of writes whose outcome was open.
 #[derive(Clone, Debug)]
-pub struct Sight {
+pub struct Visibility {
     /// When.
     tick: u64,
     /// In which life.
@@ -89,10 +89,10 @@ pub struct Sight {
     lost: Vec<Track>,
 }
 
-impl Sight {
+impl Visibility {
     /// Nothing seen yet.
-    pub fn new(life: u64, tick: u64) -> Sight {
-        Sight { tick, life, there: Vec::new(), lost: Vec::new() }
+    pub fn new(life: u64, tick: u64) -> Visibility {
+        Visibility { tick, life, there: Vec::new(), lost: Vec::new() }
     }
 
     /// Acknowledged writes that are lost.
@@ -101,8 +101,8 @@ impl Sight {
     }
 
     /// The write is there: seen once is as good as acknowledged. `certain`: nothing else explains what is seen.
-    pub fn there(&mut self, fate: &mut Fate, track: &mut Track, certain: bool) {
-        *fate = Fate::Acked;
+    pub fn there(&mut self, outcome: &mut Outcome, track: &mut Track, certain: bool) {
+        *outcome = Outcome::Acked;
         track.ack(self.tick);
         if track.life < self.life {
             // It was recovered.
@@ -114,8 +114,8 @@ impl Sight {
     }
 
     /// The write is not there and never will be. `certain`: nothing else explains what is not seen.
-    pub fn gone(&mut self, fate: &mut Fate, track: &Track, certain: bool) {
-        *fate = Fate::Gone;
+    pub fn gone(&mut self, outcome: &mut Outcome, track: &Track, certain: bool) {
+        *outcome = Outcome::Gone;
         if certain && track.acked.is_some() {
             self.lost.push(*track);
         }
@@ -150,13 +150,13 @@ impl Cuts {
     ///
     /// # Errors
     /// There is a hole: an acknowledged write is lost, and one that was sent afterwards is there.
-    pub fn learn(&mut self, sight: &Sight, what: &str) -> Result<(), Violation> {
-        sight.there.iter().for_each(|track| self.survived(track));
-        for track in sight.lost.iter().filter(|track| track.ordered) {
+    pub fn learn(&mut self, visibility: &Visibility, what: &str) -> Result<(), Violation> {
+        visibility.there.iter().for_each(|track| self.survived(track));
+        for track in visibility.lost.iter().filter(|track| track.ordered) {
             let (cut, acked) = (self.of_life.entry(track.life).or_default(), track.acked.unwrap_or(u64::MAX));
             cut.lost = if cut.lost == 0 { acked } else { cut.lost.min(acked) };
         }
-        for track in sight.there.iter().chain(&sight.lost).filter(|track| track.ordered) {
+        for track in visibility.there.iter().chain(&visibility.lost).filter(|track| track.ordered) {
             let cut = self.of_life.get(&track.life).copied().unwrap_or_default();
             ensure(cut.lost == 0 || cut.survived < cut.lost, || {
                 format!(
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn acked(sent: u64, acked: u64) -> Track {
-        let mut track = Track::new(1, sent, Surety::Written);
+        let mut track = Track::new(1, sent, Persistence::Written);
         track.ack(acked);
         track
     }
@@ -182,31 +182,31 @@ mod tests {
     #[test]
     fn a_lost_suffix_is_no_hole_and_a_lost_middle_is() {
         let mut cuts = Cuts::default();
-        let mut sight = Sight::new(2, 100);
-        sight.there(&mut Fate::Maybe.clone(), &mut acked(1, 5), true);
+        let mut visibility = Visibility::new(2, 100);
+        visibility.there(&mut Outcome::Maybe.clone(), &mut acked(1, 5), true);
         // Sent before the other was acknowledged: either may come first in the log.
-        sight.gone(&mut Fate::Maybe.clone(), &acked(2, 4), true);
-        cuts.learn(&sight, "overlapping").expect("no hole");
-        let mut sight = Sight::new(2, 101);
-        sight.there(&mut Fate::Maybe.clone(), &mut acked(6, 7), true);
-        assert!(cuts.learn(&sight, "later").is_err(), "sent at 6, and what was acknowledged at 4 is lost");
+        visibility.gone(&mut Outcome::Maybe.clone(), &acked(2, 4), true);
+        cuts.learn(&visibility, "overlapping").expect("no hole");
+        let mut visibility = Visibility::new(2, 101);
+        visibility.there(&mut Outcome::Maybe.clone(), &mut acked(6, 7), true);
+        assert!(cuts.learn(&visibility, "later").is_err(), "sent at 6, and what was acknowledged at 4 is lost");
     }
 
     #[test]
     fn what_skips_the_log_makes_no_hole() {
         let mut cuts = Cuts::default();
-        let mut sight = Sight::new(2, 100);
-        let mut skipped = Track::new(1, 1, Surety::InMemory);
+        let mut visibility = Visibility::new(2, 100);
+        let mut skipped = Track::new(1, 1, Persistence::InMemory);
         skipped.ack(2);
-        sight.gone(&mut Fate::Maybe.clone(), &skipped, true);
-        sight.there(&mut Fate::Maybe.clone(), &mut acked(3, 4), true);
-        cuts.learn(&sight, "skipped").expect("no hole");
+        visibility.gone(&mut Outcome::Maybe.clone(), &skipped, true);
+        visibility.there(&mut Outcome::Maybe.clone(), &mut acked(3, 4), true);
+        cuts.learn(&visibility, "skipped").expect("no hole");
     }
 
     #[test]
     fn what_survives_depends_on_the_ending() {
         let sure = |own, relaxed| {
-            let track = Track::new(1, 1, surety_of(own, Durability::SyncWal, relaxed));
+            let track = Track::new(1, 1, persistence_of(own, Durability::SyncWal, relaxed));
             [Ending::Kill, Ending::Power].map(|ending| track.survives(ending))
         };
         assert_eq!(sure(Durability::UseDefault, false), [true, true]);

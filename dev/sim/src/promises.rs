@@ -3,14 +3,14 @@
 //! Four kinds of rows. *Journal* rows belong to one client each: every write puts the same number into both families
 //! (`f` keeps one version, `g` all), so a row shows which writes it has and whether it has them whole. *Banks* are shared: the
 //! sum of a row's accounts never changes, and every version says whose transfer made it. *Counters* and *strings* grow by
-//! retried calls with nonces. *Nodes* are HBase's big linked list: each names the one before, which was acknowledged first. *Loose* rows are
+//! retried calls with nonces. *Nodes* are HBase's big linked list: each names the one before, which was acknowledged first. *Unlogged* rows are
 //! written without the log, to one family.
 //!
-//! What is acknowledged and may be lost all the same (an unsynced log and a power failure, ASYNC_WAL, SKIP_WAL) is *doubted* when the server's life
-//! ends: its fate is open again, but for its place in the log's order ([`crate::order`]).
+//! What is acknowledged and may be lost all the same (an unsynced log and a power failure, ASYNC_WAL, SKIP_WAL) is *at_risk* when the server's life
+//! ends: its outcome is open again, but for its place in the log's order ([`crate::order`]).
 
 use crate::calls::RowCells;
-use crate::order::{Cuts, Ending, Sight, Surety, Track, surety_of};
+use crate::order::{Cuts, Ending, Persistence, Track, Visibility, persistence_of};
 use crate::{Violation, ensure};
 use model::Durability;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub const ACCOUNTS: [&str; 4] = ["f:a0", "f:a1", "f:a2", "g:a3"];
 
 /// What is known of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum Outcome {
     /// No answer yet.
     Open,
     /// Acknowledged, or seen: there for ever.
@@ -33,9 +33,9 @@ pub enum Fate {
     Gone,
 }
 
-impl Fate {
+impl Outcome {
     fn is_open(self) -> bool {
-        matches!(self, Fate::Open | Fate::Maybe)
+        matches!(self, Outcome::Open | Outcome::Maybe)
     }
 }
 
@@ -47,7 +47,7 @@ pub struct Write {
     /// Deletes all before it.
     pub deletes: bool,
     /// What became of it.
-    pub fate: Fate,
+    pub outcome: Outcome,
     /// When, and what it survives.
     pub track: Track,
 }
@@ -58,7 +58,7 @@ pub struct Transfer {
     /// The version that it would make.
     pub version: i64,
     /// What became of it.
-    pub fate: Fate,
+    pub outcome: Outcome,
     /// When, and what it survives.
     pub track: Track,
 }
@@ -69,7 +69,7 @@ pub struct ListNode {
     /// The node before; empty: none.
     pub before: String,
     /// What became of the write.
-    pub fate: Fate,
+    pub outcome: Outcome,
     /// When, and what it survives.
     pub track: Track,
 }
@@ -89,10 +89,10 @@ pub struct Growing {
     /// Nonces that were acknowledged.
     pub acked: BTreeMap<u64, Track>,
     /// Nonces that were acknowledged and may be lost.
-    pub doubted: BTreeMap<u64, Track>,
-    /// Nonces whose fate is open: to be sent again.
+    pub at_risk: BTreeMap<u64, Track>,
+    /// Nonces whose outcome is open: to be sent again.
     pub open: BTreeMap<u64, Sent>,
-    /// Nonces whose fate is open and that are not sent again: too much has happened since.
+    /// Nonces whose outcome is open and that are not sent again: too much has happened since.
     pub given_up: BTreeSet<u64>,
     /// Nonces that run right now.
     pub running: BTreeSet<u64>,
@@ -144,7 +144,7 @@ pub struct Promises {
     /// Nodes of lists.
     pub nodes: BTreeMap<String, ListNode>,
     /// Rows whose writes skip the log.
-    pub loose: BTreeMap<String, Vec<Write>>,
+    pub unlogged: BTreeMap<String, Vec<Write>>,
     /// Rows that never change.
     pub still: BTreeSet<String>,
     /// The table of the DDL client.
@@ -179,7 +179,7 @@ pub struct Counts {
     pub loads: u64,
     pub retried_nonces: u64,
     pub ddl: u64,
-    pub doubted: u64,
+    pub at_risk: u64,
     pub lost: u64,
 }
 
@@ -199,25 +199,25 @@ impl Promises {
 
     /// A write with this durability is sent now.
     pub fn sent(&mut self, durability: Durability) -> Track {
-        let surety = surety_of(durability, self.table_durability, self.relaxed);
-        Track::new(self.life, self.tick(), surety)
+        let persistence = persistence_of(durability, self.table_durability, self.relaxed);
+        Track::new(self.life, self.tick(), persistence)
     }
 
-    fn sight(&mut self) -> Sight {
-        Sight::new(self.life, self.tick())
+    fn visibility(&mut self) -> Visibility {
+        Visibility::new(self.life, self.tick())
     }
 
     /// Every write that is told apart from others, but for nonces, with its row and what became of it.
-    fn each_write(&mut self, mut visit: impl FnMut(&str, &mut Fate, &mut Track)) {
+    fn each_write(&mut self, mut visit: impl FnMut(&str, &mut Outcome, &mut Track)) {
         for (row, write) in
-            self.journal.iter_mut().chain(&mut self.loose).flat_map(|(row, ws)| ws.iter_mut().map(move |w| (row, w)))
+            self.journal.iter_mut().chain(&mut self.unlogged).flat_map(|(row, ws)| ws.iter_mut().map(move |w| (row, w)))
         {
-            visit(row, &mut write.fate, &mut write.track);
+            visit(row, &mut write.outcome, &mut write.track);
         }
         for (row, bank) in &mut self.banks {
-            bank.transfers.values_mut().for_each(|one| visit(row, &mut one.fate, &mut one.track));
+            bank.transfers.values_mut().for_each(|one| visit(row, &mut one.outcome, &mut one.track));
         }
-        self.nodes.iter_mut().for_each(|(row, node)| visit(row, &mut node.fate, &mut node.track));
+        self.nodes.iter_mut().for_each(|(row, node)| visit(row, &mut node.outcome, &mut node.track));
     }
 
     fn each_nonce(&mut self, mut visit: impl FnMut(&str, &mut Track)) {
@@ -228,9 +228,9 @@ impl Promises {
 
     /// The server is gone: nobody will answer what was under way. `archived` logs have been put away so far.
     pub fn server_gone(&mut self, archived: u64) {
-        self.each_write(|_, fate, _| {
-            if *fate == Fate::Open {
-                *fate = Fate::Maybe;
+        self.each_write(|_, outcome, _| {
+            if *outcome == Outcome::Open {
+                *outcome = Outcome::Maybe;
             }
         });
         for growing in self.counters.values_mut().chain(self.strings.values_mut()) {
@@ -253,43 +253,43 @@ impl Promises {
 
     /// What the end of a life, or of a start that did not get far, puts in doubt.
     pub fn ended(&mut self, ending: Ending) {
-        let (mut doubted, mut safe) = (0, Vec::new());
-        self.each_write(|_, fate, track| match fate {
-            Fate::Acked if track.safe => safe.push(*track),
-            Fate::Acked if !track.survives(ending) => {
-                *fate = Fate::Maybe;
-                doubted += 1;
+        let (mut at_risk, mut safe) = (0, Vec::new());
+        self.each_write(|_, outcome, track| match outcome {
+            Outcome::Acked if track.safe => safe.push(*track),
+            Outcome::Acked if !track.survives(ending) => {
+                *outcome = Outcome::Maybe;
+                at_risk += 1;
             }
             _ => {}
         });
         for bank in self.banks.values_mut() {
-            let sure = bank.transfers.values().filter(|one| one.fate == Fate::Acked).map(|one| one.version).max();
-            let open = bank.transfers.values().any(|one| one.fate == Fate::Maybe && one.track.acked.is_some());
+            let sure = bank.transfers.values().filter(|one| one.outcome == Outcome::Acked).map(|one| one.version).max();
+            let open = bank.transfers.values().any(|one| one.outcome == Outcome::Maybe && one.track.acked.is_some());
             if open {
                 bank.seen = sure.unwrap_or(0);
             }
         }
         for growing in self.counters.values_mut().chain(self.strings.values_mut()) {
             safe.extend(growing.acked.values().filter(|track| track.safe));
-            growing.doubted.extend(growing.acked.extract_if(.., |_, track| !track.survives(ending)));
-            doubted += growing.doubted.len() as u64;
+            growing.at_risk.extend(growing.acked.extract_if(.., |_, track| !track.survives(ending)));
+            at_risk += growing.at_risk.len() as u64;
             // What was seen of calls that nobody heard of may be gone as well.
-            if !(growing.doubted.is_empty() && growing.open.is_empty() && growing.given_up.is_empty()) {
+            if !(growing.at_risk.is_empty() && growing.open.is_empty() && growing.given_up.is_empty()) {
                 growing.seen = growing.acked.len() as u64;
             }
         }
-        if surety_of(Durability::UseDefault, Durability::SyncWal, self.relaxed) < Surety::Synced
+        if persistence_of(Durability::UseDefault, Durability::SyncWal, self.relaxed) < Persistence::Synced
             && ending == Ending::Power
         {
             let fresh = std::mem::take(&mut self.changing.fresh);
             self.changing.rows.retain(|row| !fresh.contains(row));
             self.changing.perhaps.extend(fresh);
         }
-        self.counts.doubted += doubted;
+        self.counts.at_risk += at_risk;
         safe.iter().for_each(|track| self.cuts.survived(track));
     }
 
-    /// A server has started: what was acknowledged and not doubted was recovered, and is safe from now on.
+    /// A server has started: what was acknowledged and not at_risk was recovered, and is safe from now on.
     pub fn started(&mut self) {
         self.life += 1;
         self.changing.fresh.clear();
@@ -307,8 +307,8 @@ impl Promises {
                 }
             }
         };
-        self.each_write(|row, fate, track| {
-            if *fate == Fate::Acked {
+        self.each_write(|row, outcome, track| {
+            if *outcome == Outcome::Acked {
                 one(row, track);
             }
         });
@@ -321,7 +321,7 @@ impl Promises {
     /// # Errors
     /// A promise broken.
     pub fn see_journal(&mut self, row: &str, cells: &RowCells, quiet: bool) -> Result<(), Violation> {
-        let mut sight = self.sight();
+        let mut visibility = self.visibility();
         let writes = self.journal.entry(row.to_owned()).or_default();
         let mut in_g = BTreeSet::new();
         let mut in_f = None;
@@ -339,43 +339,44 @@ impl Promises {
         let shown = || format!("{row} shows f={in_f:?} g={in_g:?}");
         ensure(in_f == in_g.last().copied(), || format!("a write is there in part: {}", shown()))?;
         for number in &in_g {
-            let known = writes.iter().any(|w| w.number == *number && !w.deletes && w.fate != Fate::Gone);
+            let known = writes.iter().any(|w| w.number == *number && !w.deletes && w.outcome != Outcome::Gone);
             ensure(known, || format!("invented, refused or lost before: {number}; {}; {writes:?}", shown()))?;
         }
         // The last delete that happened: an acknowledged one or a later open one.
-        let acked = writes.iter().filter(|w| w.deletes && w.fate == Fate::Acked).map(|w| w.number).max().unwrap_or(0);
-        let open = writes.iter().filter(|w| w.deletes && w.fate.is_open() && w.number > acked).map(|w| w.number);
+        let acked =
+            writes.iter().filter(|w| w.deletes && w.outcome == Outcome::Acked).map(|w| w.number).max().unwrap_or(0);
+        let open = writes.iter().filter(|w| w.deletes && w.outcome.is_open() && w.number > acked).map(|w| w.number);
         let fits = |deleted: i64| {
             in_g.first().is_none_or(|first| *first > deleted)
                 && writes
                     .iter()
-                    .filter(|w| !w.deletes && w.fate == Fate::Acked && w.number > deleted)
+                    .filter(|w| !w.deletes && w.outcome == Outcome::Acked && w.number > deleted)
                     .all(|w| in_g.contains(&w.number))
         };
         let feasible: Vec<i64> = std::iter::once(acked).chain(open).filter(|deleted| fits(*deleted)).collect();
         let (Some(&deleted), Some(&highest)) = (feasible.first(), feasible.iter().max()) else {
             return Err(Violation(format!("an acknowledged write is lost or undone: {}; {writes:?}", shown())));
         };
-        for write in writes.iter_mut().filter(|w| w.fate.is_open()) {
+        for write in writes.iter_mut().filter(|w| w.outcome.is_open()) {
             let there = if write.deletes { write.number == deleted } else { in_g.contains(&write.number) };
             if there {
-                sight.there(&mut write.fate, &mut write.track, !write.deletes || feasible.len() == 1);
+                visibility.there(&mut write.outcome, &mut write.track, !write.deletes || feasible.len() == 1);
             } else if quiet && (!write.deletes || write.number > deleted) {
-                sight.gone(&mut write.fate, &write.track, write.number > highest);
+                visibility.gone(&mut write.outcome, &write.track, write.number > highest);
             }
         }
         if quiet {
             // What lies below a delete that happened for good is history.
-            let past = writes.iter().filter(|w| w.deletes && w.fate == Fate::Acked && w.track.safe);
+            let past = writes.iter().filter(|w| w.deletes && w.outcome == Outcome::Acked && w.track.safe);
             let past = past.map(|w| w.number).max().unwrap_or(0);
-            writes.retain(|w| w.number >= past || w.fate == Fate::Gone);
+            writes.retain(|w| w.number >= past || w.outcome == Outcome::Gone);
         }
-        self.learn(sight, row)
+        self.learn(visibility, row)
     }
 
-    fn learn(&mut self, sight: Sight, what: &str) -> Result<(), Violation> {
-        self.counts.lost += sight.lost_count();
-        self.cuts.learn(&sight, what)
+    fn learn(&mut self, visibility: Visibility, what: &str) -> Result<(), Violation> {
+        self.counts.lost += visibility.lost_count();
+        self.cuts.learn(&visibility, what)
     }
 
     /// Checks what was read of a row whose writes skip the log: the newest that is there, if there is one.
@@ -383,30 +384,30 @@ impl Promises {
     /// # Errors
     /// A promise broken.
     pub fn see_loose(&mut self, row: &str, cells: &RowCells, quiet: bool) -> Result<(), Violation> {
-        let mut sight = self.sight();
-        let writes = self.loose.entry(row.to_owned()).or_default();
+        let mut visibility = self.visibility();
+        let writes = self.unlogged.entry(row.to_owned()).or_default();
         let shown = match cells.as_slice() {
             [] => 0,
             [(column, number, value)] if column == "f:l" && *value == value_of(row, *number) => *number,
             _ => return Err(Violation(format!("{row} shows what nobody wrote: {cells:?}"))),
         };
-        let known = shown == 0 || writes.iter().any(|w| w.number == shown && w.fate != Fate::Gone);
+        let known = shown == 0 || writes.iter().any(|w| w.number == shown && w.outcome != Outcome::Gone);
         ensure(known, || format!("{row}: invented or lost before: {shown}; {writes:?}"))?;
-        let least = writes.iter().filter(|w| w.fate == Fate::Acked).map(|w| w.number).max().unwrap_or(0);
+        let least = writes.iter().filter(|w| w.outcome == Outcome::Acked).map(|w| w.number).max().unwrap_or(0);
         ensure(shown >= least, || format!("{row} went back to {shown}: {writes:?}"))?;
-        for write in writes.iter_mut().filter(|w| w.fate.is_open()) {
+        for write in writes.iter_mut().filter(|w| w.outcome.is_open()) {
             if write.number == shown {
-                sight.there(&mut write.fate, &mut write.track, true);
+                visibility.there(&mut write.outcome, &mut write.track, true);
             } else if quiet && write.number > shown {
-                sight.gone(&mut write.fate, &write.track, true);
+                visibility.gone(&mut write.outcome, &write.track, true);
             }
         }
         if quiet {
             // Only the newest is told apart.
-            let past = writes.iter().filter(|w| w.fate == Fate::Acked && w.track.safe).map(|w| w.number).max();
-            writes.retain(|w| w.number >= past.unwrap_or(0) || w.fate == Fate::Gone);
+            let past = writes.iter().filter(|w| w.outcome == Outcome::Acked && w.track.safe).map(|w| w.number).max();
+            writes.retain(|w| w.number >= past.unwrap_or(0) || w.outcome == Outcome::Gone);
         }
-        self.learn(sight, row)
+        self.learn(visibility, row)
     }
 
     /// Checks what was read of a bank; answers its version and balances.
@@ -414,7 +415,7 @@ impl Promises {
     /// # Errors
     /// A promise broken.
     pub fn see_bank(&mut self, row: &str, cells: &RowCells, quiet: bool) -> Result<(i64, [i64; 4]), Violation> {
-        let mut sight = self.sight();
+        let mut visibility = self.visibility();
         let bank = self.banks.get_mut(row).ok_or_else(|| Violation(format!("{row} is no bank")))?;
         let shown: Vec<String> =
             cells.iter().map(|(c, t, v)| format!("{c}/{t}={}", String::from_utf8_lossy(v))).collect();
@@ -441,21 +442,23 @@ impl Promises {
         for made in 1..=version {
             let maker = makers.get(&made).copied();
             let known = maker.and_then(|id| bank.transfers.get(&id)).copied();
-            ensure(known.is_some_and(|one| one.version == made && one.fate != Fate::Gone), || {
+            ensure(known.is_some_and(|one| one.version == made && one.outcome != Outcome::Gone), || {
                 format!("{row}: version {made} of {version} was made by {maker:?}, who did {known:?}: {shown:?}")
             })?;
         }
         ensure(makers.keys().all(|made| *made <= version), || format!("{row}: a version to come: {shown:?}"))?;
-        for (id, Transfer { version: made, fate, track }) in &mut bank.transfers {
+        for (id, Transfer { version: made, outcome, track }) in &mut bank.transfers {
             let there = makers.get(made) == Some(id);
-            ensure(there || *fate != Fate::Acked, || format!("{row}: acknowledged transfer {id} is lost: {shown:?}"))?;
-            if there && fate.is_open() {
-                sight.there(fate, track, true);
-            } else if quiet && fate.is_open() {
-                sight.gone(fate, track, true);
+            ensure(there || *outcome != Outcome::Acked, || {
+                format!("{row}: acknowledged transfer {id} is lost: {shown:?}")
+            })?;
+            if there && outcome.is_open() {
+                visibility.there(outcome, track, true);
+            } else if quiet && outcome.is_open() {
+                visibility.gone(outcome, track, true);
             }
         }
-        self.learn(sight, row)?;
+        self.learn(visibility, row)?;
         Ok((version, balances))
     }
 
@@ -464,7 +467,7 @@ impl Promises {
     /// # Errors
     /// A promise broken.
     pub fn see_counter(&mut self, row: &str, cells: &RowCells, quiet: bool) -> Result<(), Violation> {
-        let mut sight = self.sight();
+        let mut visibility = self.visibility();
         let growing = self.counters.entry(row.to_owned()).or_default();
         let value = match cells.as_slice() {
             [] => 0,
@@ -472,36 +475,36 @@ impl Promises {
             _ => return Err(Violation(format!("{row}: two versions of a counter"))),
         };
         let open = (growing.open.len() + growing.given_up.len()) as u64;
-        let (least, doubted) = (growing.acked.len() as u64, growing.doubted.len() as u64);
-        let most = least + doubted + open;
+        let (least, at_risk) = (growing.acked.len() as u64, growing.at_risk.len() as u64);
+        let most = least + at_risk + open;
         ensure((least.max(growing.seen)..=most).contains(&value), || {
             format!(
-                "{row} is {value}: {least} acknowledged, {doubted} more perhaps lost, {most} sent, {} seen before",
+                "{row} is {value}: {least} acknowledged, {at_risk} more perhaps lost, {most} sent, {} seen before",
                 growing.seen
             )
         })?;
         growing.seen = value;
-        if quiet && doubted > 0 {
+        if quiet && at_risk > 0 {
             // So many are lost at least, and they are those that came last, if all were sent in one life; else nobody can say which.
-            let there = (value - least).min(doubted) as usize;
-            let mut by_time: Vec<(u64, Track)> = std::mem::take(&mut growing.doubted).into_iter().collect();
+            let there = (value - least).min(at_risk) as usize;
+            let mut by_time: Vec<(u64, Track)> = std::mem::take(&mut growing.at_risk).into_iter().collect();
             by_time.sort_by_key(|(_, track)| track.acked);
             if by_time.iter().any(|(_, track)| track.life != by_time[0].1.life) {
                 growing.given_up.extend(by_time.drain(..).map(|(nonce, _)| nonce));
             }
             for (at, (nonce, mut track)) in by_time.into_iter().enumerate() {
-                let mut fate = Fate::Maybe;
+                let mut outcome = Outcome::Maybe;
                 if at >= there {
-                    sight.gone(&mut fate, &track, true);
+                    visibility.gone(&mut outcome, &track, true);
                 } else if open == 0 {
-                    sight.there(&mut fate, &mut track, false);
+                    visibility.there(&mut outcome, &mut track, false);
                     growing.acked.insert(nonce, track);
                 } else {
                     growing.given_up.insert(nonce);
                 }
             }
         }
-        self.learn(sight, row)
+        self.learn(visibility, row)
     }
 
     /// Checks a string that was appended to: every acknowledged piece once, open ones at most once.
@@ -509,29 +512,29 @@ impl Promises {
     /// # Errors
     /// A promise broken.
     pub fn see_string(&mut self, row: &str, cells: &RowCells, quiet: bool) -> Result<(), Violation> {
-        let mut sight = self.sight();
+        let mut visibility = self.visibility();
         let growing = self.strings.entry(row.to_owned()).or_default();
         let text = cells.first().map(|(_, _, v)| String::from_utf8_lossy(v).into_owned()).unwrap_or_default();
         let mut seen = BTreeSet::new();
         for piece in text.split(';').filter(|piece| !piece.is_empty()) {
             let nonce: u64 = piece.parse().map_err(|_| Violation(format!("{row}: a torn piece in {text}")))?;
             let open = growing.open.contains_key(&nonce) || growing.given_up.contains(&nonce);
-            let known = growing.acked.contains_key(&nonce) || growing.doubted.contains_key(&nonce) || open;
+            let known = growing.acked.contains_key(&nonce) || growing.at_risk.contains_key(&nonce) || open;
             ensure(known, || format!("{row}: nobody appended {nonce}, or it was lost: {text}"))?;
             ensure(seen.insert(nonce), || format!("{row}: {nonce} was appended twice: {text}"))?;
         }
         let lost: Vec<&u64> = growing.acked.keys().filter(|nonce| !seen.contains(nonce)).collect();
         ensure(lost.is_empty(), || format!("{row} lost {lost:?}: {text}"))?;
-        for (nonce, mut track) in growing.doubted.extract_if(.., |nonce, _| quiet || seen.contains(nonce)) {
-            let mut fate = Fate::Maybe;
+        for (nonce, mut track) in growing.at_risk.extract_if(.., |nonce, _| quiet || seen.contains(nonce)) {
+            let mut outcome = Outcome::Maybe;
             if seen.contains(&nonce) {
-                sight.there(&mut fate, &mut track, true);
+                visibility.there(&mut outcome, &mut track, true);
                 growing.acked.insert(nonce, track);
             } else {
-                sight.gone(&mut fate, &track, true);
+                visibility.gone(&mut outcome, &track, true);
             }
         }
-        self.learn(sight, row)
+        self.learn(visibility, row)
     }
 
     /// Checks every node of the lists, `seen` being all that a scan showed, with the node before each.
@@ -539,23 +542,23 @@ impl Promises {
     /// # Errors
     /// A promise broken.
     pub fn see_nodes(&mut self, seen: &BTreeMap<String, String>, quiet: bool) -> Result<(), Violation> {
-        let mut sight = self.sight();
+        let mut visibility = self.visibility();
         for (row, before) in seen {
             let known = self.nodes.get(row);
-            ensure(known.is_some_and(|node| node.before == *before && node.fate != Fate::Gone), || {
+            ensure(known.is_some_and(|node| node.before == *before && node.outcome != Outcome::Gone), || {
                 format!("node {row} -> {before} is invented or refused: {known:?}")
             })?;
             ensure(before.is_empty() || seen.contains_key(before), || format!("node {row} refers to {before}: lost"))?;
         }
-        for (row, ListNode { fate, track, .. }) in &mut self.nodes {
+        for (row, ListNode { outcome, track, .. }) in &mut self.nodes {
             let there = seen.contains_key(row);
-            ensure(there || *fate != Fate::Acked, || format!("acknowledged node {row} is lost"))?;
-            if there && fate.is_open() {
-                sight.there(fate, track, true);
-            } else if quiet && fate.is_open() {
-                sight.gone(fate, track, true);
+            ensure(there || *outcome != Outcome::Acked, || format!("acknowledged node {row} is lost"))?;
+            if there && outcome.is_open() {
+                visibility.there(outcome, track, true);
+            } else if quiet && outcome.is_open() {
+                visibility.gone(outcome, track, true);
             }
         }
-        self.learn(sight, "the lists")
+        self.learn(visibility, "the lists")
     }
 }

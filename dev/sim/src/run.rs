@@ -82,7 +82,7 @@ impl Summary {
         mine.loads += theirs.loads;
         mine.retried_nonces += theirs.retried_nonces;
         mine.ddl += theirs.ddl;
-        mine.doubted += theirs.doubted;
+        mine.at_risk += theirs.at_risk;
         mine.lost += theirs.lost;
     }
 }
@@ -126,14 +126,14 @@ struct Schedule {
     /// A fault may be set: what fails now need not mean anything.
     faulty: bool,
     /// Lives are short and tables change often.
-    restless: bool,
+    churn: bool,
     /// Each life has its own limit for what recovery may hold in memory.
     mixed: bool,
 }
 
-/// What there is more of in a restless run: the table changes, what is logged goes to files in part, regions split and merge, the
+/// What there is more of in a run with churn: the table changes, what is logged goes to files in part, regions split and merge, the
 /// machine stops soon or at once.
-const RESTLESS: [u64; 10] = [80, 80, 80, 80, 65, 75, 78, 95, 95, 97];
+const CHURN: [u64; 10] = [80, 80, 80, 80, 65, 75, 78, 95, 95, 97];
 
 /// Shares of the memstores' memory for recovery: all goes through files, some of it, some more, nothing.
 const RECOVERY_FRACTIONS: [&str; 4] = ["0", "0.0001", "0.0005", "1"];
@@ -161,10 +161,10 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Failed> {
         left: plan.steps,
         prepared: false,
         faulty: false,
-        restless: false,
+        churn: false,
         mixed: false,
     };
-    schedule.restless = schedule.rng.one_in(3);
+    schedule.churn = schedule.rng.one_in(3);
     schedule.mixed = schedule.rng.one_in(2);
     let outcome = schedule.lives(&mut world);
     let mut summary = schedule.summary;
@@ -337,7 +337,7 @@ impl Schedule {
                 let _kept = log.archive_flushed();
             }
         }
-        world.while_synced(None);
+        world.set_sync_hook(None);
         for (client, running) in begun.lock().drain(..) {
             clients[client] = Some(running);
         }
@@ -367,7 +367,7 @@ impl Schedule {
                 volume.stop_after(0);
             }
         };
-        world.while_synced(Some((old.path, Box::new(work))));
+        world.set_sync_hook(Some((old.path, Box::new(work))));
     }
 
     fn compact_all(&mut self, life: &Arc<Life>) {
@@ -386,8 +386,8 @@ impl Schedule {
         clients: &mut [Option<JoinHandle<()>>],
     ) -> Result<Option<End>, Violation> {
         let life = &desk.life;
-        let choice = match self.restless && self.rng.one_in(3) {
-            true => RESTLESS[self.rng.below(RESTLESS.len() as u64) as usize],
+        let choice = match self.churn && self.rng.one_in(3) {
+            true => CHURN[self.rng.below(CHURN.len() as u64) as usize],
             false => self.rng.below(100),
         };
         world.trace.note(&format!("act {choice}"));
@@ -519,7 +519,7 @@ impl Schedule {
             promises.reshaped_in = Some(promises.life);
         }
         // The table that families and rows come to and go from, too.
-        let changing = self.restless && self.rng.one_in(2);
+        let changing = self.churn && self.rng.one_in(2);
         let table = if changing { work::changing() } else { work::table() };
         let regions: Vec<_> = {
             let cluster = life.master.cluster();
@@ -597,7 +597,7 @@ impl Schedule {
                     [self.rng.below(4) as usize];
                 world.volume.fail_op(1 + self.rng.below(300), kind);
             }
-            // It lasts: some regions cannot be opened, whatever else goes on meanwhile.
+            // It lasts: some regions cannot be opened, whatever else goes on sync_hook.
             _ => world.volume.inject(Fault {
                 op: Some([Op::Open, Op::Create, Op::Read, Op::RemoveFile, Op::SyncDir][self.rng.below(5) as usize]),
                 path_contains: Some("data/default/".into()),

@@ -2,7 +2,7 @@
 //! may rely on.
 
 use crate::calls::{self, Failure, RowCells};
-use crate::promises::{Fate, Promises};
+use crate::promises::{Outcome, Promises};
 use crate::world::Life;
 use crate::{Violation, ensure};
 use base::Rng;
@@ -175,8 +175,8 @@ pub fn check_moving(before: &Promises, rows: &[(String, RowCells)], manner: Mann
         let in_g = cells.iter().filter(|(c, ..)| c == "g:v").map(|(_, n, _)| *n).max();
         ensure(in_f == in_g, || format!("{manner:?}: {row} in part: f {in_f:?}, g {in_g:?}"))?;
         // Writes acknowledged before the scan began, with no delete that could have come since.
-        let last_delete = writes.iter().filter(|w| w.deletes && w.fate != Fate::Gone).map(|w| w.number).max();
-        let newest = writes.iter().filter(|w| w.fate == Fate::Acked && !w.deletes).map(|w| w.number).max();
+        let last_delete = writes.iter().filter(|w| w.deletes && w.outcome != Outcome::Gone).map(|w| w.number).max();
+        let newest = writes.iter().filter(|w| w.outcome == Outcome::Acked && !w.deletes).map(|w| w.number).max();
         if let Some(newest) = newest
             && last_delete.is_none_or(|deleted| deleted < newest)
         {
@@ -186,7 +186,9 @@ pub fn check_moving(before: &Promises, rows: &[(String, RowCells)], manner: Mann
     }
     for (row, node) in &before.nodes {
         let seen = by_row.contains_key(row.as_str());
-        ensure(seen || node.fate != Fate::Acked, || format!("{manner:?}: node {row} -> {} is missing", node.before))?;
+        ensure(seen || node.outcome != Outcome::Acked, || {
+            format!("{manner:?}: node {row} -> {} is missing", node.before)
+        })?;
     }
     Ok(())
 }

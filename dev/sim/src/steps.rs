@@ -6,7 +6,7 @@
 use crate::calls;
 use crate::check;
 use crate::loads::Load;
-use crate::promises::{Fate, Write};
+use crate::promises::{Outcome, Write};
 use crate::work::{self, Desk};
 use bytes::Bytes;
 use cell::CellType;
@@ -103,7 +103,7 @@ pub async fn write(desk: &Desk, count: u64) {
             let track = promises.sent(Durability::UseDefault);
             let writes = promises.journal.entry(row.clone()).or_default();
             let number = writes.iter().map(|w| w.number).max().unwrap_or(0) + 1;
-            writes.push(Write { number, deletes: at % 5 == 4, fate: Fate::Open, track });
+            writes.push(Write { number, deletes: at % 5 == 4, outcome: Outcome::Open, track });
             number
         };
         let mutation = journal_write(&row, number, at % 5 == 4);
@@ -116,7 +116,7 @@ pub async fn write(desk: &Desk, count: u64) {
         let tick = promises.tick();
         let write = promises.journal.get_mut(&row).and_then(|writes| writes.last_mut());
         if let Some(write) = write {
-            write.fate = if acked { Fate::Acked } else { Fate::Maybe };
+            write.outcome = if acked { Outcome::Acked } else { Outcome::Maybe };
             if acked {
                 write.track.ack(tick);
             }

@@ -4,7 +4,7 @@ use crate::Violation;
 use crate::calls::{self, Failure};
 use crate::loads::Load;
 use crate::order::Track;
-use crate::promises::{ACCOUNTS, BANK_SUM, Fate, Growing, ListNode, Promises, Sent, Transfer, Write, value_of};
+use crate::promises::{ACCOUNTS, BANK_SUM, Growing, ListNode, Outcome, Promises, Sent, Transfer, Write, value_of};
 use crate::scans::{self, Manner};
 use crate::trace::Trace;
 use crate::world::Life;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub const CLIENTS: u64 = 4;
 const JOURNAL_ROWS: u64 = 6;
 const STILL_ROWS: u64 = 24;
-const LOOSE_ROWS: u64 = 2;
+const UNLOGGED_ROWS: u64 = 2;
 /// What writes to the log may ask for; most say nothing.
 const DURABILITIES: [Durability; 6] = [
     Durability::UseDefault,
@@ -170,7 +170,7 @@ pub async fn prepare(desk: &Desk, durability: Durability) -> Result<(), Violatio
 }
 
 impl Desk {
-    fn judge<T>(&self, result: Result<T, Violation>) -> Option<T> {
+    fn record<T>(&self, result: Result<T, Violation>) -> Option<T> {
         result.map_err(|violation| _ = self.violation.lock().get_or_insert(violation)).ok()
     }
 
@@ -178,7 +178,7 @@ impl Desk {
     pub async fn work(self, client: u64) {
         self.promises.lock().busy += 1;
         match self.rng.below(22) {
-            21 => self.put_loosely(client).await,
+            21 => self.put_unlogged(client).await,
             20 => self.load(client).await,
             0..=3 => self.put(client).await,
             4..=5 => self.put_several(client).await,
@@ -216,17 +216,17 @@ impl Desk {
         let track = promises.sent(durability);
         let writes = promises.journal.entry(row.to_owned()).or_default();
         let number = writes.iter().map(|w| w.number).max().unwrap_or(0) + 1;
-        writes.push(Write { number, deletes, fate: Fate::Open, track });
+        writes.push(Write { number, deletes, outcome: Outcome::Open, track });
         number
     }
 
     fn end_write(&self, row: &str, number: i64, result: &Result<(), Failure>) {
         self.trace.note(&format!("{row} write {number}: {result:?}"));
         let mut promises = self.promises.lock();
-        let (fate, tick) = (promises.fate_of(result), promises.tick());
-        let rows = if row.contains("-loose") { &mut promises.loose } else { &mut promises.journal };
+        let (outcome, tick) = (promises.outcome_of(result), promises.tick());
+        let rows = if row.contains("-unlogged") { &mut promises.unlogged } else { &mut promises.journal };
         if let Some(write) = rows.get_mut(row).and_then(|ws| ws.iter_mut().find(|w| w.number == number)) {
-            answer(&mut write.fate, &mut write.track, fate, tick);
+            answer(&mut write.outcome, &mut write.track, outcome, tick);
         }
     }
 
@@ -237,14 +237,14 @@ impl Desk {
     }
 
     /// A put that skips the log. To one family: a flush writes one family after the other, so of such a row a crash may leave a part.
-    async fn put_loosely(&self, client: u64) {
-        let row = place("loose", client * LOOSE_ROWS + self.rng.below(LOOSE_ROWS));
+    async fn put_unlogged(&self, client: u64) {
+        let row = place("unlogged", client * UNLOGGED_ROWS + self.rng.below(UNLOGGED_ROWS));
         let number = {
             let mut promises = self.promises.lock();
             let track = promises.sent(Durability::SkipWal);
-            let writes = promises.loose.entry(row.clone()).or_default();
+            let writes = promises.unlogged.entry(row.clone()).or_default();
             let number = writes.iter().map(|w| w.number).max().unwrap_or(0) + 1;
-            writes.push(Write { number, deletes: false, fate: Fate::Open, track });
+            writes.push(Write { number, deletes: false, outcome: Outcome::Open, track });
             number
         };
         let value = value_of(&row, number);
@@ -304,7 +304,7 @@ impl Desk {
         let row = place("bank", self.rng.below(2));
         let Ok(cells) = calls::get(&self.life, &table(), &row).await else { return };
         let seen = self.promises.lock().see_bank(&row, &cells, false);
-        let Some((version, mut balances)) = self.judge(seen) else { return };
+        let Some((version, mut balances)) = self.record(seen) else { return };
         let (from, to) = (self.rng.below(4) as usize, self.rng.below(4) as usize);
         let amount = i64::try_from(self.rng.below(50)).unwrap_or(0);
         balances[from] -= amount;
@@ -328,7 +328,7 @@ impl Desk {
             let mut promises = self.promises.lock();
             let track = promises.sent(durability);
             if let Some(bank) = promises.banks.get_mut(&row) {
-                bank.transfers.insert(id, Transfer { version: version + 1, fate: Fate::Open, track });
+                bank.transfers.insert(id, Transfer { version: version + 1, outcome: Outcome::Open, track });
             }
         }
         if self.rng.one_in(3) {
@@ -338,25 +338,25 @@ impl Desk {
         let result = calls::atomic(&self.life, &table(), &[put], Some(&condition)).await;
         self.trace.note(&format!("{row} transfer {id} to version {}: {result:?}", version + 1));
         let mut promises = self.promises.lock();
-        let fate = match &result {
-            Ok(false) => Fate::Gone,
-            Ok(true) => promises.fate_of(&Ok(())),
-            Err(failure) => promises.fate_of(&Err(failure.clone())),
+        let outcome = match &result {
+            Ok(false) => Outcome::Gone,
+            Ok(true) => promises.outcome_of(&Ok(())),
+            Err(failure) => promises.outcome_of(&Err(failure.clone())),
         };
         let tick = promises.tick();
         let Some(known) = promises.banks.get_mut(&row).and_then(|bank| bank.transfers.get_mut(&id)) else {
             return;
         };
-        if known.fate == Fate::Acked && result == Ok(false) {
+        if known.outcome == Outcome::Acked && result == Ok(false) {
             let what = format!("{row}: transfer {id} was seen and then said not to have happened");
             drop(promises);
-            self.judge::<()>(Err(Violation(what)));
+            self.record::<()>(Err(Violation(what)));
         } else {
-            answer(&mut known.fate, &mut known.track, fate, tick);
+            answer(&mut known.outcome, &mut known.track, outcome, tick);
         }
     }
 
-    /// An increment or append with a nonce: a new one, or one whose fate is open. Sometimes sent twice at once.
+    /// An increment or append with a nonce: a new one, or one whose outcome is open. Sometimes sent twice at once.
     async fn grow(&self, append: bool) {
         let row = place(if append { "string" } else { "counter" }, self.rng.below(2));
         let nonce = {
@@ -397,7 +397,7 @@ impl Desk {
             self.send_growth(&row, nonce, append).await
         };
         let mut promises = self.promises.lock();
-        let _counted = promises.fate_of(&result);
+        let _counted = promises.outcome_of(&result);
         let tick = promises.tick();
         let growing = promises.growing(&row, append);
         growing.running.remove(&nonce);
@@ -432,7 +432,7 @@ impl Desk {
         let (before, rows) = {
             let mut promises = self.promises.lock();
             let mine = |row: &&String| row.contains(&format!("-node{client}x"));
-            let acked = |(_, node): &(&String, &ListNode)| node.fate == Fate::Acked;
+            let acked = |(_, node): &(&String, &ListNode)| node.outcome == Outcome::Acked;
             let known: Vec<String> =
                 promises.nodes.iter().filter(|(row, _)| mine(row)).filter(acked).map(|(row, _)| row.clone()).collect();
             let before = known.get(self.rng.below(known.len() as u64) as usize).cloned().unwrap_or_default();
@@ -441,7 +441,7 @@ impl Desk {
                 .collect();
             for row in &rows {
                 let track = promises.sent(durability);
-                promises.nodes.insert(row.clone(), ListNode { before: before.clone(), fate: Fate::Open, track });
+                promises.nodes.insert(row.clone(), ListNode { before: before.clone(), outcome: Outcome::Open, track });
             }
             (before, rows)
         };
@@ -454,9 +454,9 @@ impl Desk {
         self.trace.note(&format!("nodes {rows:?} -> {before}: {results:?}"));
         let mut promises = self.promises.lock();
         for (row, result) in rows.iter().zip(&results) {
-            let (fate, tick) = (promises.fate_of(result), promises.tick());
+            let (outcome, tick) = (promises.outcome_of(result), promises.tick());
             if let Some(node) = promises.nodes.get_mut(row) {
-                answer(&mut node.fate, &mut node.track, fate, tick);
+                answer(&mut node.outcome, &mut node.track, outcome, tick);
             }
         }
     }
@@ -478,7 +478,7 @@ impl Desk {
             _ => promises.see_journal(&row, &cells, false),
         };
         drop(promises);
-        self.judge(seen);
+        self.record(seen);
     }
 
     async fn scan(&self) {
@@ -486,7 +486,7 @@ impl Desk {
         let before = self.promises.lock().clone();
         let Ok(rows) = scans::whole(&self.life, &table(), manner).await else { return };
         self.promises.lock().counts.scans += 1;
-        self.judge(scans::check_moving(&before, &rows, manner));
+        self.record(scans::check_moving(&before, &rows, manner));
     }
 
     /// One change of the changing table. Ends when the procedure does.
@@ -602,7 +602,7 @@ impl Desk {
         let results = calls::batch(&self.life, &changing(), &puts).await;
         let mut promises = self.promises.lock();
         for (row, result) in rows.into_iter().zip(&results) {
-            if promises.fate_of(result) == Fate::Acked && promises.changing.rows.insert(row.clone()) {
+            if promises.outcome_of(result) == Outcome::Acked && promises.changing.rows.insert(row.clone()) {
                 promises.changing.fresh.insert(row);
             }
         }
@@ -610,11 +610,11 @@ impl Desk {
 }
 
 /// Notes an answer: of a write that nobody has seen yet.
-fn answer(known: &mut Fate, track: &mut Track, fate: Fate, tick: u64) {
-    if *known == Fate::Open {
-        *known = fate;
+fn answer(known: &mut Outcome, track: &mut Track, outcome: Outcome, tick: u64) {
+    if *known == Outcome::Open {
+        *known = outcome;
     }
-    if fate == Fate::Acked {
+    if outcome == Outcome::Acked {
         track.ack(tick);
     }
 }
@@ -625,19 +625,19 @@ fn durability_of_nonce(nonce: u64) -> Durability {
 }
 
 impl Promises {
-    fn fate_of(&mut self, result: &Result<(), Failure>) -> Fate {
+    fn outcome_of(&mut self, result: &Result<(), Failure>) -> Outcome {
         match result {
             Ok(()) => {
                 self.counts.acked += 1;
-                Fate::Acked
+                Outcome::Acked
             }
             Err(Failure::No(_)) => {
                 self.counts.refused += 1;
-                Fate::Gone
+                Outcome::Gone
             }
             Err(Failure::Maybe(_)) => {
                 self.counts.maybe += 1;
-                Fate::Maybe
+                Outcome::Maybe
             }
         }
     }

@@ -39,11 +39,11 @@ pub struct World {
     pub config: Config,
     lives: u64,
     archived: Arc<AtomicU64>,
-    meanwhile: Arc<Mutex<Option<Meanwhile>>>,
+    sync_hook: Arc<Mutex<Option<SyncHook>>>,
 }
 
 /// What happens while a file is being synced, once.
-struct Meanwhile {
+struct SyncHook {
     path: FilePath,
     work: Box<dyn FnOnce() + Send>,
 }
@@ -119,8 +119,8 @@ impl World {
     pub fn on(volume: MemVolume, seed: u64, config: Config) -> World {
         let clock = Arc::new(ManualClock::new(START_MS));
         let rng = Arc::new(Rng::seeded(seed ^ 0x5157_0001));
-        let (trace, archived, meanwhile) = <(Arc<Trace>, Arc<AtomicU64>, Arc<Mutex<Option<Meanwhile>>>)>::default();
-        let world = World { volume, clock, rng, trace, config, lives: 0, archived, meanwhile };
+        let (trace, archived, sync_hook) = <(Arc<Trace>, Arc<AtomicU64>, Arc<Mutex<Option<SyncHook>>>)>::default();
+        let world = World { volume, clock, rng, trace, config, lives: 0, archived, sync_hook };
         world.listen();
         world
     }
@@ -128,22 +128,22 @@ impl World {
     /// Has every call to the volume noted.
     fn listen(&self) {
         let (trace, clock, archived) = (self.trace.clone(), self.clock.clone(), self.archived.clone());
-        let meanwhile = self.meanwhile.clone();
+        let sync_hook = self.sync_hook.clone();
         self.volume.watch(Some(Arc::new(move |op, path| {
             if op == Op::Rename && path.as_str().starts_with("WALs/") {
                 archived.fetch_add(1, Ordering::Relaxed);
             }
             trace.note(&format!("{op:?} {} at {}", path.as_str(), clock.now_ms()));
-            let now = if op == Op::Sync { meanwhile.lock().take_if(|todo| todo.path == *path) } else { None };
-            if let Some(Meanwhile { work, .. }) = now {
+            let now = if op == Op::Sync { sync_hook.lock().take_if(|todo| todo.path == *path) } else { None };
+            if let Some(SyncHook { work, .. }) = now {
                 work();
             }
         })));
     }
 
     /// What is to happen while the file is being synced the next time, by the same thread; `None`: nothing, after all.
-    pub fn while_synced(&self, todo: Option<(FilePath, Box<dyn FnOnce() + Send>)>) {
-        *self.meanwhile.lock() = todo.map(|(path, work)| Meanwhile { path, work });
+    pub fn set_sync_hook(&self, todo: Option<(FilePath, Box<dyn FnOnce() + Send>)>) {
+        *self.sync_hook.lock() = todo.map(|(path, work)| SyncHook { path, work });
     }
 
     /// A runtime for one life. Its time stands still except when every task waits for it.

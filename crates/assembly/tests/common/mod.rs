@@ -4,7 +4,7 @@
 use basalt_assembly::{Parts, Runner, Syncer};
 use base::{Config, Rng, SystemClock};
 use fs::{MemVolume, Volume};
-use master::{HostError, Later, Unobserved};
+use master::{BoxFuture, HostError, Unobserved};
 use model::ServerName;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl Runner for Pool {
     fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, HostError> + Send + 'static,
-    ) -> Later<'_, Result<T, HostError>> {
+    ) -> BoxFuture<'_, Result<T, HostError>> {
         Box::pin(async move { tokio::task::spawn_blocking(work).await.expect("no panic") })
     }
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use basalt_master::cluster::{NamespaceConfiguration, RegionState, TableState};
-use basalt_master::{Caller, HostError, Later, Master, MasterEnv, Observer, RegionHost, StartError, meta};
+use basalt_master::{BoxFuture, Caller, HostError, Master, MasterEnv, Observer, RegionHost, StartError, meta};
 use base::{Config, ManualClock, Rng, SeqId};
 use bytes::Bytes;
 use cell::{CellBuffer, CellSpec, CellType};
@@ -223,7 +223,7 @@ impl FakeHost {
     fn answer<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, HostError>,
-    ) -> Later<'_, Result<T, HostError>> {
+    ) -> BoxFuture<'_, Result<T, HostError>> {
         let result = if self.machine.runs() { work() } else { Err(HostError::Stopping) };
         Box::pin(async move { result })
     }
@@ -234,7 +234,7 @@ impl RegionHost for FakeHost {
         self.server.clone()
     }
 
-    fn open_region(&self, info: RegionInfo, table: Arc<TableDescriptor>) -> Later<'_, Result<u64, HostError>> {
+    fn open_region(&self, info: RegionInfo, table: Arc<TableDescriptor>) -> BoxFuture<'_, Result<u64, HostError>> {
         self.answer(|| {
             if self.broken.lock().contains(&**info.encoded_name()) {
                 return Err(HostError::Failed("a store file is damaged".into()));
@@ -250,7 +250,7 @@ impl RegionHost for FakeHost {
         })
     }
 
-    fn close_region(&self, encoded_name: &str) -> Later<'_, Result<(), HostError>> {
+    fn close_region(&self, encoded_name: &str) -> BoxFuture<'_, Result<(), HostError>> {
         let name = encoded_name.to_owned();
         self.answer(move || {
             self.open.lock().remove(&name);
@@ -258,7 +258,7 @@ impl RegionHost for FakeHost {
         })
     }
 
-    fn flush_region(&self, encoded_name: &str, _families: Vec<Bytes>) -> Later<'_, Result<(), HostError>> {
+    fn flush_region(&self, encoded_name: &str, _families: Vec<Bytes>) -> BoxFuture<'_, Result<(), HostError>> {
         let name = encoded_name.to_owned();
         self.answer(move || {
             self.flushed.lock().push(name);
@@ -271,11 +271,11 @@ impl RegionHost for FakeHost {
         _encoded_name: &str,
         _family: Option<Bytes>,
         _major: bool,
-    ) -> Later<'_, Result<(), HostError>> {
+    ) -> BoxFuture<'_, Result<(), HostError>> {
         self.answer(|| Ok(()))
     }
 
-    fn split_point(&self, encoded_name: &str) -> Later<'_, Result<Option<Bytes>, HostError>> {
+    fn split_point(&self, encoded_name: &str) -> BoxFuture<'_, Result<Option<Bytes>, HostError>> {
         let point = self.split_points.lock().get(encoded_name).cloned();
         self.answer(|| Ok(point))
     }
@@ -285,7 +285,7 @@ impl RegionHost for FakeHost {
         parent: &RegionInfo,
         table: Arc<TableDescriptor>,
         daughters: [RegionInfo; 2],
-    ) -> Later<'_, Result<(), HostError>> {
+    ) -> BoxFuture<'_, Result<(), HostError>> {
         let parent = parent.clone();
         self.answer(move || {
             assert!(!self.open.lock().contains_key(&**parent.encoded_name()), "the parent is closed first");
@@ -294,7 +294,7 @@ impl RegionHost for FakeHost {
         })
     }
 
-    fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> Later<'_, Result<(), HostError>> {
+    fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> BoxFuture<'_, Result<(), HostError>> {
         let name = encoded_name.to_owned();
         let done = self.answer(move || {
             self.log_entries.fetch_add(1, Ordering::SeqCst);
@@ -311,7 +311,7 @@ impl RegionHost for FakeHost {
         })
     }
 
-    fn scan(&self, encoded_name: &str, _scan: Scan) -> Later<'_, Result<CellBuffer, HostError>> {
+    fn scan(&self, encoded_name: &str, _scan: Scan) -> BoxFuture<'_, Result<CellBuffer, HostError>> {
         let cells = self.catalog.lock().get(encoded_name).cloned().unwrap_or_default();
         self.answer(move || Ok(cells.scan()))
     }

@@ -240,9 +240,13 @@ impl Matcher {
         self.columns.as_ref().and_then(|columns| columns.get(self.column_index)).map(|column| &column[..])
     }
 
-    /// Judges the next cell of the row.
+    /// Matches the next cell of the row: whether it is in the result, and where to go on.
     #[inline]
-    pub(crate) fn judge(&mut self, cell: CellRef<'_>, filter: Option<&mut Evaluator>) -> Result<Code, filter::Error> {
+    pub(crate) fn match_cell(
+        &mut self,
+        cell: CellRef<'_>,
+        filter: Option<&mut Evaluator>,
+    ) -> Result<Code, filter::Error> {
         if let Some(filter) = &filter
             && filter.filter_all_remaining()
         {

@@ -287,7 +287,7 @@ impl StoreScanner {
             }
             // A filter sees what the store has: of a large value that was flushed, the reference. So it is in HBase, where
             // the value is fetched when the filter has had its say.
-            let code = self.matcher.judge(cell, filter.as_deref_mut())?;
+            let code = self.matcher.match_cell(cell, filter.as_deref_mut())?;
             match code {
                 Code::Include | Code::IncludeNextCol | Code::IncludeNextRow => {
                     self.taken_in_row += 1;

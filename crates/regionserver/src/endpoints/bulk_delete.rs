@@ -73,7 +73,7 @@ pub(super) async fn delete(
     let batch_rows = (request.row_batch_size as usize).min(MAX_BATCH_ROWS);
     let (at, region_here) = (server.clone(), region.clone());
     let mut deleting = on_lane(server, region, LaneName::Write, caller, move |_| {
-        let scanner = region_here.scanner(&scan).map_err(|error| exception_of(&at.judge(error)))?;
+        let scanner = region_here.scanner(&scan).map_err(|error| exception_of(&at.escalate_fatal(error)))?;
         let batch_cells = scan.batch.unwrap_or(0);
         let cells = CellBuffer::new();
         Ok::<_, Exception>(Deleting {
@@ -123,7 +123,7 @@ pub(super) async fn delete(
 impl Deleting {
     /// Reads and deletes the next rows.
     fn batch(&mut self, server: &RegionServer) -> Result<Option<Batch>, Exception> {
-        let failed = |error| exception_of(&server.judge(error));
+        let failed = |error| exception_of(&server.escalate_fatal(error));
         let mut deletes = std::mem::take(&mut self.early);
         let mut bytes: usize = deletes.iter().map(|delete| delete.row.len() + delete.cells.bytes().len()).sum();
         while self.more && deletes.len() < self.batch_rows && bytes < MAX_BATCH_BYTES {

@@ -53,7 +53,7 @@ pub(super) async fn fold<F: Fold>(
 ) -> Result<F, Exception> {
     let (at, target) = (server.clone(), region.clone());
     let mut walk = on_lane(server, region, LaneName::Read, caller, move |_| {
-        let scanner = target.scanner(&scan).map_err(|error| exception_of(&at.judge(error)))?;
+        let scanner = target.scanner(&scan).map_err(|error| exception_of(&at.escalate_fatal(error)))?;
         let batch_cells = scan.batch.unwrap_or(0);
         Ok::<_, Exception>(Walk { scanner, batch_cells, cells: CellBuffer::new(), open_row: None, fold })
     })
@@ -91,7 +91,7 @@ impl<F: Fold> Walk<F> {
             };
             self.cells.clear();
             let next = self.scanner.next(&mut limits, &mut self.cells);
-            let progress = next.map_err(|error| exception_of(&server.judge(error)))?;
+            let progress = next.map_err(|error| exception_of(&server.escalate_fatal(error)))?;
             // A row that seemed to go on may not have.
             let mut row_ended_late = false;
             if let Some(open) = &self.open_row

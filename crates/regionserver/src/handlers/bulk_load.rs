@@ -126,7 +126,7 @@ fn load_files(
         cluster_ids,
         replicate: request.replicate.unwrap_or(true),
     };
-    let outcome = region.bulk_load(&load).map_err(|error| server.judge(error));
+    let outcome = region.bulk_load(&load).map_err(|error| server.escalate_fatal(error));
     if staging.is_none() && !server.has_failed() {
         remove_empty(server, &load.staging, &load);
     }

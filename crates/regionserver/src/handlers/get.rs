@@ -1,7 +1,7 @@
 //! Get: answered at once from memory, or on the blocking pool when a file must be read.
 
 use super::{Answer, find_region};
-use crate::blocking::{Promiser, is_large, large_on_lane, read_on_lane};
+use crate::blocking::{CallContext, is_large, large_on_lane, read_on_lane};
 use crate::errors::exception_of;
 use crate::server::RegionServer;
 use base::{EffortBudget, ReadMode};
@@ -23,11 +23,11 @@ pub(super) fn get(server: &Arc<RegionServer>, call: Call) -> Answer {
     if is_large(&call) {
         return Ok(large_on_lane(server, call, LaneName::Read, get_at_once));
     }
-    get_at_once(server, &mut Promiser::new(&call))
+    get_at_once(server, &mut CallContext::new(&call))
 }
 
-fn get_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Answer {
-    let call = promiser.call;
+fn get_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> Answer {
+    let call = context.call;
     let request: pb::GetRequest = call.decode()?;
     let region = find_region(server, &request.region)?;
     refuse_closest_row_before(&request.get)?;
@@ -42,7 +42,7 @@ fn get_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Answe
         }
     }
     let (at, target) = (server.clone(), region.clone());
-    Ok(read_on_lane(server, &region, promiser, move |pause| {
+    Ok(read_on_lane(server, &region, context, move |pause| {
         answer(&at, read(&target, &get, has_codec, ReadMode::MayRead(pause)))
     }))
 }
@@ -65,7 +65,7 @@ pub(super) fn refuse_closest_row_before(get: &pb::Get) -> Result<(), Exception> 
 }
 
 fn answer(server: &RegionServer, result: Result<Reply, RegionError>) -> CallResult {
-    result.map_err(|error| exception_of(&server.judge(error)))
+    result.map_err(|error| exception_of(&server.escalate_fatal(error)))
 }
 
 fn read(region: &Region, get: &Get, has_codec: bool, mode: ReadMode<'_>) -> Result<Reply, RegionError> {

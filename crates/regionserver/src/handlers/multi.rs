@@ -7,9 +7,11 @@
 
 use super::get::{is_costly, read_result, refuse_closest_row_before};
 use super::multi_answer::{RegionAnswer, encode};
-use super::mutate::{self, begin_nonce, check, count, promise, reads_files, settle, settled, wait_for_clock, written};
+use super::mutate::{
+    self, begin_nonce, check, count, reads_files, reply_on_commit, settle, settled, wait_for_clock, written,
+};
 use super::{Answer, admission, find_region};
-use crate::blocking::{Caller, LARGE_REQUEST_BYTES, Promiser, is_large, large_on_lane, on_lane, read_on_lane};
+use crate::blocking::{CallContext, Caller, LARGE_REQUEST_BYTES, is_large, large_on_lane, on_lane, read_on_lane};
 use crate::endpoints;
 use crate::errors::exception_of;
 use crate::server::RegionServer;
@@ -97,11 +99,11 @@ pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
     if is_large(&call) {
         return Ok(large_on_lane(server, call, LaneName::LargeWrite, multi_at_once));
     }
-    multi_at_once(server, &mut Promiser::new(&call))
+    multi_at_once(server, &mut CallContext::new(&call))
 }
 
-fn multi_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Answer {
-    let call = promiser.call;
+fn multi_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> Answer {
+    let call = context.call;
     let request: pb::MultiRequest = call.decode()?;
     refuse_large(server, &request)?;
     let mut cells = Cells::new(call.cells()?);
@@ -116,7 +118,7 @@ fn multi_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Ans
     }
     let (is_plain, is_gets) = (work.iter().all(is_plain_writes), work.iter().all(is_gets));
     // Large writes wait on their lane for what they need; reads need none of it.
-    if !(is_gets || is_plain && promiser.pause.is_some()) {
+    if !(is_gets || is_plain && context.pause.is_some()) {
         for one in &work {
             if let Work::Batch(region, _) | Work::Atomic { region, .. } = one {
                 delay = delay.max(admission(server, region, call.size_bytes)?);
@@ -128,8 +130,8 @@ fn multi_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Ans
     }
     let size_limit = server.most_reply_bytes() as usize;
     let answering = Answering { has_codec: call.has_codec(), cells: CellBuffer::new(), inline_bytes: 0, size_limit };
-    if delay.is_none() && is_plain && promiser.affords(work.iter().map(effort_units).sum()) {
-        return Ok(puts(server, work, promiser));
+    if delay.is_none() && is_plain && context.affords(work.iter().map(effort_units).sum()) {
+        return Ok(puts(server, work, context));
     }
     if delay.is_none() && is_gets {
         if !work.iter().any(has_costly_get) {
@@ -144,7 +146,7 @@ fn multi_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Ans
         });
         if let Some(region) = region {
             let (at, has_codec) = (server.clone(), call.has_codec());
-            return Ok(read_on_lane(server, &region, promiser, move |pause| {
+            return Ok(read_on_lane(server, &region, context, move |pause| {
                 let answering = Answering { has_codec, cells: CellBuffer::new(), inline_bytes: 0, size_limit };
                 gets(&at, &work, answering, ReadMode::MayRead(pause))?
                     .ok_or_else(|| Exception::io("a read that may block said that it would"))
@@ -365,7 +367,7 @@ fn apply(
             (Some((applied.commit, depending)), early)
         }
         Err(error) => {
-            let exception = exception_of(&server.judge(error));
+            let exception = exception_of(&server.escalate_fatal(error));
             into.result_or_exception.extend(indexes.into_iter().map(|index| failed(index, &exception)));
             (None, None)
         }
@@ -373,7 +375,7 @@ fn apply(
 }
 
 /// A batch of writes that need only memory: applied at once, one wait for the log at the end.
-fn puts(server: &Arc<RegionServer>, work: Vec<Work>, promiser: &mut Promiser<'_>) -> Outcome {
+fn puts(server: &Arc<RegionServer>, work: Vec<Work>, context: &mut CallContext<'_>) -> Outcome {
     let mut regions = Vec::with_capacity(work.len());
     let mut commits: Vec<(Commit, usize)> = Vec::new();
     let mut late: Vec<(Arc<Region>, Early, usize)> = Vec::new();
@@ -381,7 +383,7 @@ fn puts(server: &Arc<RegionServer>, work: Vec<Work>, promiser: &mut Promiser<'_>
         match one {
             Work::Failed(exception) => regions.push(RegionAnswer::Told(region_failed(&exception))),
             Work::Batch(region, actions) => {
-                let (answer, commit, early) = put_all(server, &region, actions, promiser.pause);
+                let (answer, commit, early) = put_all(server, &region, actions, context.pause);
                 late.extend(early.map(|early| (region, early, regions.len())));
                 commits.extend(commit.map(|commit| (commit, regions.len())));
                 regions.push(answer);
@@ -392,7 +394,7 @@ fn puts(server: &Arc<RegionServer>, work: Vec<Work>, promiser: &mut Promiser<'_>
     // A batch mostly belongs to one region; its wait is the whole wait.
     if commits.len() <= 1 && late.is_empty() {
         let Some((commit, at)) = commits.pop() else { return Outcome::Ready(Ok(encode(&regions))) };
-        return promise(server, commit, promiser, move |outcome| {
+        return reply_on_commit(server, commit, context, move |outcome| {
             if let Err(exception) = outcome {
                 regions[at].fail(&exception);
             }
@@ -400,7 +402,7 @@ fn puts(server: &Arc<RegionServer>, work: Vec<Work>, promiser: &mut Promiser<'_>
         });
     }
     let waits: Vec<_> = commits.into_iter().map(|(commit, at)| (settled(commit), at)).collect();
-    let (server, caller) = (server.clone(), Caller::of(promiser.call));
+    let (server, caller) = (server.clone(), Caller::of(context.call));
     Outcome::later(async move {
         for (wait, at) in waits {
             if let Err(exception) = settle(&server, wait).await {
@@ -443,7 +445,7 @@ fn put_all(
     let applied = match mutate::apply(server, region, &mutations, pause) {
         Ok(applied) => applied,
         Err(error) => {
-            let exception = exception_of(&server.judge(error));
+            let exception = exception_of(&server.escalate_fatal(error));
             told.extend(indexes.into_iter().map(|index| failed(index, &exception)));
             return (RegionAnswer::told(told), None, None);
         }
@@ -490,7 +492,7 @@ fn gets(
                         Action::Get(get) => match one_get(region, get, &mut answering, *index, mode) {
                             Err(error) if error.is_would_block() => return Ok(None),
                             Err(error @ RegionError::Interrupted(_)) => return Err(exception_of(&error)),
-                            Err(error) => failed(*index, &exception_of(&server.judge(error))),
+                            Err(error) => failed(*index, &exception_of(&server.escalate_fatal(error))),
                             Ok(entry) => entry,
                         },
                         Action::Bad(exception) => failed(*index, exception),
@@ -621,7 +623,7 @@ async fn batch(
                         move |pause: &dyn PausePoint| read_result(&target, &get, has_codec, ReadMode::MayRead(pause));
                     match on_lane(server, &region, LaneName::Read, caller, read).await {
                         Ok(Ok((message, cells))) => answering.result(index, message, cells),
-                        Ok(Err(error)) => failed(index, &exception_of(&at.judge(error))),
+                        Ok(Err(error)) => failed(index, &exception_of(&at.escalate_fatal(error))),
                         Err(exception) => failed(index, &exception),
                     }
                 }

@@ -2,7 +2,7 @@
 
 use super::get::place_result;
 use super::{Answer, admission, find_region};
-use crate::blocking::{Caller, Promiser, is_large, large_on_lane, on_lane};
+use crate::blocking::{CallContext, Caller, is_large, large_on_lane, on_lane};
 use crate::errors::exception_of;
 use crate::large_writes::LargeWrite;
 use crate::nonces::{Begin, Running};
@@ -30,11 +30,11 @@ pub(super) fn mutate(server: &Arc<RegionServer>, call: Call) -> Answer {
     if is_large(&call) {
         return Ok(large_on_lane(server, call, LaneName::LargeWrite, mutate_at_once));
     }
-    mutate_at_once(server, &mut Promiser::new(&call))
+    mutate_at_once(server, &mut CallContext::new(&call))
 }
 
-fn mutate_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Answer {
-    let call = promiser.call;
+fn mutate_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> Answer {
+    let call = context.call;
     let request: pb::MutateRequest = call.decode()?;
     let region = find_region(server, &request.region)?;
     let mut cells = Cells::new(call.cells()?);
@@ -49,7 +49,7 @@ fn mutate_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> An
         }
     })?;
     // A large write waits on its lane for what it needs.
-    let is_paced = promiser.pause.is_some() && condition.is_none() && !reads_files(&mutation);
+    let is_paced = context.pause.is_some() && condition.is_none() && !reads_files(&mutation);
     let delay = if is_paced { None } else { admission(server, &region, call.size_bytes)? };
     server.counts.writes.fetch_add(1, Ordering::Relaxed);
     let has_codec = call.has_codec();
@@ -58,8 +58,8 @@ fn mutate_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> An
     let (mut begun, mut delay) = (None, delay);
     if delay.is_none() {
         let units = region::effort_units(std::slice::from_ref(&mutation));
-        if condition.is_none() && !reads_files(&mutation) && promiser.affords(units) {
-            return put(server, region, mutation, promiser);
+        if condition.is_none() && !reads_files(&mutation) && context.affords(units) {
+            return put(server, region, mutation, context);
         }
         if condition.is_some() || counts {
             begun = match mutation.nonce.map(|nonce| server.nonces.begin(nonce)) {
@@ -68,9 +68,9 @@ fn mutate_at_once(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> An
                 Some(Begin::AlreadyDone | Begin::Wait(_)) => None,
             };
             if let Some(running) = begun.take() {
-                match change_in_memory(server, &region, condition.as_ref(), &mutation, promiser, running) {
+                match change_in_memory(server, &region, condition.as_ref(), &mutation, context, running) {
                     Changed::Answered(outcome) => return Ok(outcome),
-                    Changed::Failed(error) => return Err(exception_of(&server.judge(error))),
+                    Changed::Failed(error) => return Err(exception_of(&server.escalate_fatal(error))),
                     Changed::WouldBlock(running) => begun = Some(running),
                     Changed::Early(running, wait_ms) => {
                         (begun, delay) = (Some(running), Some(Duration::from_millis(wait_ms)));
@@ -114,10 +114,10 @@ fn changed(held: impl Into<Option<bool>>, result: Option<CellBuffer>, has_codec:
     }
 }
 
-fn put(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation, promiser: &mut Promiser<'_>) -> Answer {
-    let applied = apply(server, &region, std::slice::from_ref(&mutation), promiser.pause);
-    let applied = applied.map_err(|error| exception_of(&server.judge(error)))?;
-    let caller = Caller::of(promiser.call);
+fn put(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation, context: &mut CallContext<'_>) -> Answer {
+    let applied = apply(server, &region, std::slice::from_ref(&mutation), context.pause);
+    let applied = applied.map_err(|error| exception_of(&server.escalate_fatal(error)))?;
+    let caller = Caller::of(context.call);
     if let Some(wait_ms) = applied.wait_ms {
         let server = server.clone();
         return Ok(Outcome::later(async move {
@@ -127,7 +127,7 @@ fn put(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation, prom
     }
     server.consider_flush(&region);
     let (_, commit) = applied.only(&region).map_err(|error| exception_of(&error))?;
-    Ok(promise(server, commit, promiser, |result| result.map(|()| processed())))
+    Ok(reply_on_commit(server, commit, context, |result| result.map(|()| processed())))
 }
 
 /// Until the clock has come to the tick of a write: the conflict of a row's writes within a millisecond is resolved by
@@ -151,26 +151,26 @@ pub(super) fn apply(
 
 /// Answers `call` when `commit` is settled: made visible when the log has done what its durability asks. In a batch the log goes on at its
 /// end, else now.
-pub(super) fn promise(
+pub(super) fn reply_on_commit(
     server: &Arc<RegionServer>,
     commit: Commit,
-    promiser: &mut Promiser<'_>,
+    context: &mut CallContext<'_>,
     reply: impl FnOnce(Result<(), Exception>) -> CallResult + Send + 'static,
 ) -> Outcome {
     if commit.is_durable() {
         commit.complete();
         return Outcome::Ready(reply(Ok(())));
     }
-    let (server, responder) = (server.clone(), promiser.responder());
+    let (server, responder) = (server.clone(), context.responder());
     let done = move |result: Result<(), RegionError>| {
-        responder.answer(reply(result.map_err(|error| exception_of(&server.judge(error)))));
+        responder.answer(reply(result.map_err(|error| exception_of(&server.escalate_fatal(error)))));
     };
-    if promiser.in_batch {
+    if context.in_batch {
         commit.on_done_deferred(done)
     } else {
         commit.on_done(done)
     }
-    Outcome::Promised
+    Outcome::Deferred
 }
 
 /// What became of a change that is made only if all it reads is in memory.
@@ -197,7 +197,7 @@ fn change_in_memory(
     region: &Arc<Region>,
     condition: Option<&Condition>,
     mutation: &Mutation,
-    promiser: &mut Promiser<'_>,
+    context: &mut CallContext<'_>,
     running: Running,
 ) -> Changed {
     let (mutations, nonce) = (std::slice::from_ref(mutation), mutation.nonce);
@@ -221,8 +221,8 @@ fn change_in_memory(
         Err(error) => return Changed::Failed(error),
     };
     server.consider_flush(region);
-    let has_codec = promiser.call.has_codec();
-    Changed::Answered(promise(server, commit, promiser, move |outcome| {
+    let has_codec = context.call.has_codec();
+    Changed::Answered(reply_on_commit(server, commit, context, move |outcome| {
         running.end(outcome.is_ok() && held != Some(false));
         outcome.map(|()| changed(held, result, has_codec))
     }))
@@ -266,7 +266,7 @@ pub(crate) async fn settle(
     settled: oneshot::Receiver<Result<(), RegionError>>,
 ) -> Result<(), Exception> {
     match settled.await {
-        Ok(result) => result.map_err(|error| exception_of(&server.judge(error))),
+        Ok(result) => result.map_err(|error| exception_of(&server.escalate_fatal(error))),
         Err(_) => Err(Exception::server_aborted(&server.name.to_string())),
     }
 }
@@ -285,7 +285,7 @@ pub(crate) async fn written<T: Send + 'static>(
         match on_lane(server, region, LaneName::Write, caller, move |_| write(&target)).await? {
             Ok(outcome) => break outcome,
             Err(RegionError::AheadOfClock { wait_ms, .. }) => wait_for_clock(wait_ms).await,
-            Err(error) => return Err(exception_of(&server.judge(error))),
+            Err(error) => return Err(exception_of(&server.escalate_fatal(error))),
         }
     };
     if commit.ticket().is_some() {
@@ -352,7 +352,9 @@ async fn reread(
     let target = region.clone();
     let read = move |pause: &dyn PausePoint| {
         let mut out = CellBuffer::new();
-        target.get_within(&get, &mut out, ReadMode::MayRead(pause)).map_err(|error| exception_of(&at.judge(error)))?;
+        target
+            .get_within(&get, &mut out, ReadMode::MayRead(pause))
+            .map_err(|error| exception_of(&at.escalate_fatal(error)))?;
         Ok(out)
     };
     on_lane(server, &region, LaneName::Read, caller, read).await?

@@ -2,7 +2,7 @@
 //! memory. Follows: `RSRpcServices#scan`.
 
 use super::{Answer, find_region, is_overdue};
-use crate::blocking::{Promiser, is_large, large_on_lane, read_on_lane};
+use crate::blocking::{CallContext, is_large, large_on_lane, read_on_lane};
 use crate::errors::exception_of;
 use crate::scanners::ScannerError;
 use crate::server::RegionServer;
@@ -110,15 +110,15 @@ pub(super) fn scan(server: &Arc<RegionServer>, call: Call) -> Answer {
     let region = find_region(server, specifier)?;
     let (at, call) = (server.clone(), Arc::new(call));
     let kept = call.clone();
-    Ok(read_on_lane(server, &region, &mut Promiser::new(&call), move |pause| {
+    Ok(read_on_lane(server, &region, &mut CallContext::new(&call), move |pause| {
         begin_on_lane(&at, &kept, &request, pause)
     }))
 }
 
 /// A scan whose message alone is too much for a network thread, a long list of filters mostly: on a lane from its beginning.
-fn scan_large(server: &Arc<RegionServer>, promiser: &mut Promiser<'_>) -> Answer {
-    let call = promiser.call;
-    let pause = promiser.pause.unwrap_or(&base::effort::Unpaced);
+fn scan_large(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> Answer {
+    let call = context.call;
+    let pause = context.pause.unwrap_or(&base::effort::Unpaced);
     let request = request_of(server, call)?;
     let Some(id) = request.scanner_id else {
         return Ok(Outcome::Ready(begin_on_lane(server, call, &request, pause)));
@@ -179,7 +179,7 @@ fn go_on(server: &Arc<RegionServer>, id: u64, call: Call, request: pb::ScanReque
     let region = scanner.region.clone();
     let (call, checked_out) = (Arc::new(call), CheckedOut { server: server.clone(), id });
     let kept = call.clone();
-    Ok(read_on_lane(server, &region, &mut Promiser::new(&call), move |pause| {
+    Ok(read_on_lane(server, &region, &mut CallContext::new(&call), move |pause| {
         let filled = match begins_again.then(|| scanner.begin_again()) {
             Some(Err(error)) => Err(error),
             _ => rows(&checked_out.server, &kept, &request, &scanner, response, Some(pause)),
@@ -395,7 +395,7 @@ fn open(
     let scan = from_proto::scan(super::required(request.scan.clone(), "ScanRequest", "scan")?)?;
     let scanner = match region.scanner_with(&scan, residency) {
         Err(error) if error.is_would_block() && residency == Residency::CachedOnly => return Ok(None),
-        scanner => scanner.map_err(|error| exception_of(&server.judge(error)))?,
+        scanner => scanner.map_err(|error| exception_of(&server.escalate_fatal(error)))?,
     };
     response.mvcc_read_point = Some(scanner.read_point().0);
     response.ttl = Some(u32::try_from(server.scanners.lease_ms()).unwrap_or(u32::MAX));
@@ -544,7 +544,7 @@ fn time_limit(server: &RegionServer, call: &Call) -> u64 {
 
 /// The exception after which the client opens another scanner where it can.
 fn after_failure(server: &RegionServer, error: RegionError, was_next: bool) -> Exception {
-    let exception = exception_of(&server.judge(error.clone()));
+    let exception = exception_of(&server.escalate_fatal(error.clone()));
     if exception.kind().do_not_retry() || error.kind() == ErrorKind::NotServingRegion {
         return exception;
     }

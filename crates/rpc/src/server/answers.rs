@@ -49,8 +49,8 @@ pub(crate) struct Inbox {
     unsent_bytes: AtomicU64,
     /// Of these the connection may have, before no more is made for it.
     max_unsent_bytes: u64,
-    /// Answers promised so far, by [`Inbox::responder`].
-    promised: AtomicU64,
+    /// Replies deferred so far, by [`Inbox::responder`].
+    deferred: AtomicU64,
     /// Here while the connection's task sleeps and lets others send. Before `state`, where both are locked.
     parked: Mutex<Option<ParkedWriter>>,
     /// The peer has closed its side.
@@ -126,7 +126,7 @@ impl Inbox {
             waiting_bytes: AtomicU64::new(0),
             unsent_bytes: AtomicU64::new(0),
             max_unsent_bytes: max_unsent_bytes as u64,
-            promised: AtomicU64::new(0),
+            deferred: AtomicU64::new(0),
             parked: Mutex::default(),
             peer_has_left: AtomicBool::new(false),
         })
@@ -134,7 +134,7 @@ impl Inbox {
 
     /// The right, and the duty, to answer call `id`.
     pub(crate) fn responder(self: &Arc<Self>, id: u32, size_bytes: usize) -> Responder {
-        self.promised.fetch_add(1, Relaxed);
+        self.deferred.fetch_add(1, Relaxed);
         self.ledger.add(Holder::Requests, size_bytes as u64);
         Responder { inbox: Some(self.clone()), id, size_bytes }
     }
@@ -144,9 +144,9 @@ impl Inbox {
         &self.ledger
     }
 
-    /// How many answers were promised so far.
-    pub(super) fn promised(&self) -> u64 {
-        self.promised.load(Relaxed)
+    /// How many replies were deferred so far.
+    pub(super) fn deferred(&self) -> u64 {
+        self.deferred.load(Relaxed)
     }
 
     /// Moves what there is to `into`, which is empty.
@@ -318,12 +318,12 @@ impl Direct {
     pub async fn answer(self, outcome: Outcome) -> CallResult {
         match outcome {
             Outcome::Ready(result) => result,
-            Outcome::Later(later) => later.await,
-            Outcome::Promised => {
+            Outcome::Future(later) => later.await,
+            Outcome::Deferred => {
                 std::future::poll_fn(|cx| self.0.poll_any(cx)).await;
                 let mut answers = Vec::new();
                 self.0.take(&mut answers);
-                answers.pop().map_or_else(|| Err(Exception::io("no answer to a promise")), |(_, result)| result)
+                answers.pop().map_or_else(|| Err(Exception::io("no answer to a deferred call")), |(_, result)| result)
             }
         }
     }

@@ -23,7 +23,7 @@ use super::answers::{Answered, Inbox, ParkedWriter};
 use super::handshake::{Stage, Step, step};
 use super::output::Output;
 use super::{Shared, estimate};
-use crate::call::{Call, CallResult, ConnInfo, IncomingCells, Later, Outcome, queue_is_full, unreadable};
+use crate::call::{BoxFuture, Call, CallResult, ConnInfo, IncomingCells, Outcome, queue_is_full, unreadable};
 use crate::frame::{Body, FrameError, Front, RequestHead, split_body, take_delimited, take_frame};
 use crate::transport::{Transport, TransportWriter};
 use crate::{Exception, Kind};
@@ -143,7 +143,7 @@ struct Connection {
     inbox: Arc<Inbox>,
     /// Kept for its memory; empty between uses.
     answers: Vec<Answered>,
-    /// Answers were promised since the handler was last told of the end of a batch.
+    /// Replies were deferred since the handler was last told of the end of a batch.
     replies_pending: bool,
     /// No more requests are taken; the connection ends when the output has left.
     closing: bool,
@@ -405,7 +405,7 @@ impl Connection {
         self.shared.counters.calls.add(1);
         let head = RequestHead::decode(take_delimited(&mut frame)?)?;
         let id = head.call_id;
-        let promised = self.inbox.promised();
+        let deferred = self.inbox.deferred();
         let mut held_bytes = size_bytes;
         let outcome = match self.prepare(head, frame, size_bytes, received_at_us) {
             Ok(call) => {
@@ -416,7 +416,7 @@ impl Connection {
             }
             Err(exception) => exception.into(),
         };
-        if self.inbox.promised() > promised {
+        if self.inbox.deferred() > deferred {
             // Whatever came back, a panic even: the one who took the responder answers, and nobody else.
             self.in_flight += 1;
             self.replies_pending = true;
@@ -424,8 +424,8 @@ impl Connection {
         }
         match outcome {
             Outcome::Ready(result) => self.put(id, result),
-            Outcome::Later(later) => self.spawn(id, later, held_bytes),
-            Outcome::Promised => self.put(id, Err(Exception::io("internal error: a promise that nobody made"))),
+            Outcome::Future(later) => self.spawn(id, later, held_bytes),
+            Outcome::Deferred => self.put(id, Err(Exception::io("internal error: deferred without a responder"))),
         }
         Ok(())
     }
@@ -485,7 +485,7 @@ impl Connection {
         })
     }
 
-    fn spawn(&mut self, id: u32, later: Later, held_bytes: usize) {
+    fn spawn(&mut self, id: u32, later: BoxFuture, held_bytes: usize) {
         self.in_flight += 1;
         let responder = self.inbox.responder(id, held_bytes);
         tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
@@ -612,7 +612,7 @@ pub(super) fn panicked(what: &str, panic: &(dyn std::any::Any + Send)) -> Except
 }
 
 /// A reply to come that cannot take its task down.
-pub(super) struct CatchPanic(pub(super) Later);
+pub(super) struct CatchPanic(pub(super) BoxFuture);
 
 impl Future for CatchPanic {
     type Output = CallResult;

@@ -130,18 +130,18 @@ impl LocalConnection {
         let name = call.method.name;
         let outcome = catch_unwind(AssertUnwindSafe(|| handler.call(call)))
             .unwrap_or_else(|panic| Err(panicked(name, panic.as_ref())).into());
-        if inbox.promised() > 0 {
+        if inbox.deferred() > 0 {
             // Whatever came back: the one who took the responder answers, and nobody else.
             return LocalCall { inbox, ready: None, codec: self.codec() };
         }
         let ready = match outcome {
             Outcome::Ready(result) => Some(result),
-            Outcome::Later(later) => {
+            Outcome::Future(later) => {
                 let responder = inbox.responder(0, held_bytes);
                 tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
                 None
             }
-            Outcome::Promised => Some(Err(Exception::io("internal error: a promise that nobody made"))),
+            Outcome::Deferred => Some(Err(Exception::io("internal error: deferred without a responder"))),
         };
         LocalCall { inbox, ready, codec: self.codec() }
     }

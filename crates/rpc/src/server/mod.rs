@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::metrics::{Bean, Histogram, Registry, Unit};
-use base::{Clock, Config, Holder, Ledger, Share};
+use base::{Clock, Config, Holder, Ledger, LogThrottle, Share};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -344,11 +344,10 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
-    let mut told: Option<tokio::time::Instant> = None;
-    let mut say = |what: std::fmt::Arguments<'_>| {
-        // A flood must not become one of the log.
-        if told.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
-            told = Some(tokio::time::Instant::now());
+    // A flood of connections must not become one of log lines.
+    let throttle = LogThrottle::every_us(REPEAT_MESSAGE_US);
+    let warn = |what: std::fmt::Arguments<'_>| {
+        if throttle.allow(&*shared.clock) {
             tracing::warn!(address = %shared.address, "{what}");
         }
     };
@@ -365,7 +364,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::
                     shared.counters.connections.fetch_sub(1, Ordering::Relaxed);
                     let refused = shared.counters.refused_connections.fetch_add(1, Ordering::Relaxed) + 1;
                     drop(stream);
-                    say(format_args!(
+                    warn(format_args!(
                         "{} connections are open, as many as basalt.ipc.max.connections allows: {peer} was refused, \
                          {refused} so far",
                         open - 1
@@ -377,7 +376,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::
             }
             Err(error) => {
                 // Out of file descriptors, most likely: connections that end give some back.
-                say(format_args!("cannot accept a connection: {error}"));
+                warn(format_args!("cannot accept a connection: {error}"));
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
@@ -393,7 +392,7 @@ fn spawn(shared: Arc<Shared>, transport: impl Transport, peer: SocketAddr, stopp
 }
 
 /// How soon a message about refused connections is repeated.
-const SAY_AGAIN: Duration = Duration::from_secs(10);
+const REPEAT_MESSAGE_US: u64 = 10_000_000;
 
 struct Decrement<'a>(&'a AtomicUsize);
 

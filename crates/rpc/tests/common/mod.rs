@@ -77,7 +77,7 @@ impl Handler for Toy {
             Method::ClientScan => match call.decode::<pb::ScanRequest>() {
                 Ok(request) if request.close_scanner() => {
                     self.waiting.lock().unwrap().push((call.responder(), request.number_of_rows() as usize));
-                    Outcome::Promised
+                    Outcome::Deferred
                 }
                 Ok(request) => Outcome::Ready(Ok(Reply {
                     message: Bytes::from(vec![0; request.number_of_rows() as usize]),
@@ -99,12 +99,12 @@ impl Handler for Toy {
             Method::ClientExecService => {
                 let responder = call.responder();
                 std::thread::spawn(move || responder.answer(Ok(Reply { message: call.param, ..Reply::default() })));
-                Outcome::Promised
+                Outcome::Deferred
             }
             Method::ClientExecRegionServerService => {
                 let _broken = call.responder();
-                assert!(call.param.is_empty(), "behind a promise");
-                Outcome::Promised
+                assert!(call.param.is_empty(), "behind a deferred call");
+                Outcome::Deferred
             }
             Method::ClientPrepareBulkLoad => Outcome::later(async { panic!("later") }),
             _ => Exception::unsupported(call.method).into(),

@@ -298,7 +298,7 @@ impl Reader<'_> {
         match rows {
             Ok(rows) => {
                 shared.progress.keys.fetch_add(rows.len() as u64, Relaxed);
-                rows.iter().zip(&gets).for_each(|(row, get)| self.judge(row, get, check, thread));
+                rows.iter().zip(&gets).for_each(|(row, get)| self.check_row(row, get, check, thread));
             }
             Err(e) => {
                 if shared.progress.read_failures.fetch_add(numbers.len() as u64, Relaxed) == 0 {
@@ -308,7 +308,7 @@ impl Reader<'_> {
         }
     }
 
-    fn judge(&self, row: &Row, get: &Get, check: bool, thread: &str) {
+    fn check_row(&self, row: &Row, get: &Get, check: bool, thread: &str) {
         let shared = self.shared;
         let verdict = if row.is_empty() {
             let key = String::from_utf8_lossy(&get.row);

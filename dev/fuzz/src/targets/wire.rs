@@ -74,7 +74,7 @@ impl Handler for Echo {
             }
             _ => {
                 call.responder().answer(Ok(Reply { message: call.param, ..Reply::default() }));
-                Outcome::Promised
+                Outcome::Deferred
             }
         }
     }

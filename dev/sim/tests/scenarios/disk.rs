@@ -2,7 +2,7 @@
 
 use crate::common::{fault, regions};
 use basalt_sim::calls;
-use basalt_sim::promises::Fate;
+use basalt_sim::promises::Outcome;
 use basalt_sim::scans::{self, Manner};
 use basalt_sim::stage::{Stage, check};
 use basalt_sim::steps;
@@ -174,7 +174,7 @@ fn f06_two_rolls_around_a_full_disk() {
             writes.extend([1, 2].map(|number| basalt_sim::promises::Write {
                 number,
                 deletes: false,
-                fate: Fate::Acked,
+                outcome: Outcome::Acked,
                 track: basalt_sim::order::Track::default(),
             }));
         })

@@ -2,7 +2,7 @@
 
 use crate::common::{fault, send};
 use basalt_sim::calls::{self, Failure};
-use basalt_sim::promises::Fate;
+use basalt_sim::promises::Outcome;
 use basalt_sim::stage::Stage;
 use basalt_sim::steps;
 use basalt_sim::work::table;
@@ -42,13 +42,13 @@ fn f02_power_loss_takes_the_end_of_a_relaxed_log_and_leaves_rows_whole() {
                 steps::write(desk, 5).await;
                 steps::flush(desk, &[["f"], ["g"]][seed as usize % 2]);
                 steps::write(desk, 5).await;
-                let all = desk.promises.lock().journal.values().flatten().all(|write| write.fate == Fate::Acked);
+                let all = desk.promises.lock().journal.values().flatten().all(|write| write.outcome == Outcome::Acked);
                 assert!(all, "written is enough");
             })
             .expect("starts");
         if seed % 8 == 7 {
             stage.kill();
-            assert_eq!(stage.promises.lock().counts.doubted, 0, "a process that dies takes nothing with it");
+            assert_eq!(stage.promises.lock().counts.at_risk, 0, "a process that dies takes nothing with it");
         } else {
             stage.crash(policy, seed);
         }
@@ -91,7 +91,7 @@ fn f04_sync_fails_once() {
                 steps::write(desk, 3).await;
                 assert_eq!(desk.life.fatal(), None, "the entries move to a fresh file");
                 assert_eq!(desk.life.logs[0].stats().rescues, 1);
-                let all = desk.promises.lock().journal.values().flatten().all(|write| write.fate == Fate::Acked);
+                let all = desk.promises.lock().journal.values().flatten().all(|write| write.outcome == Outcome::Acked);
                 assert!(all, "every write was answered");
             })
             .expect("starts");
@@ -125,7 +125,7 @@ fn f05_failed_sync_then_crash() {
             basalt_sim::promises::Write {
                 number,
                 deletes: false,
-                fate: Fate::Maybe,
+                outcome: Outcome::Maybe,
                 track: basalt_sim::order::Track::default(),
             }
         }));
