@@ -35,6 +35,16 @@ impl TableName {
         TableName { full: Arc::from("hbase:namespace"), qualifier_at: 6 }
     }
 
+    /// hbase:quota.
+    pub fn quota_table() -> TableName {
+        TableName { full: Arc::from("hbase:quota"), qualifier_at: 6 }
+    }
+
+    /// hbase:slowlog.
+    pub fn slowlog_table() -> TableName {
+        TableName { full: Arc::from("hbase:slowlog"), qualifier_at: 6 }
+    }
+
     /// The table `qualifier` in `namespace`, both checked.
     ///
     /// # Errors

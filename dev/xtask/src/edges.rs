@@ -30,6 +30,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         &["base", "cell", "model", "filter", "convert", "fs", "rootdir", "hfile", "memstore", "wal", "proto"],
         &[],
     ),
+    // rate limiters, and the rows of hbase:quota
+    ("quota", &["base", "model", "proto"], &[]),
     ("rpc", &["base", "cell", "proto", "convert"], &[]),
     ("coordination", &["base", "model", "proto", "convert"], &[]),
     ("client", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "coordination"], &[]),
