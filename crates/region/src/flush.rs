@@ -129,7 +129,8 @@ impl Region {
         self.stores.iter().collect()
     }
 
-    fn flush_stores(&self, stores: &[&Store]) -> Result<FlushOutcome> {
+    /// The caller holds the flush lock.
+    pub(crate) fn flush_stores(&self, stores: &[&Store]) -> Result<FlushOutcome> {
         self.sequencer.check()?;
         let mut outcome = FlushOutcome::default();
         // What an earlier flush left goes first, under its own id. That flush may have failed because the log did (a full

@@ -40,6 +40,7 @@ pub mod row_lock;
 mod scan;
 mod sequencer;
 pub mod settings;
+pub mod snapshot;
 pub mod split;
 mod stats;
 mod store;

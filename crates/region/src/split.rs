@@ -93,7 +93,7 @@ pub fn write_daughters(
     let split_row = &top.start_key;
     let mut max_seq_id = used_seq_ids(volume, parent).map_err(wrap)?;
     let mut plans: Vec<Plan<'_>> = Vec::new();
-    for (family, file) in live_files(env, parent, table)? {
+    for (family, file) in own_files(env, parent, table)? {
         max_seq_id = max_seq_id.max(file.max_seq_id);
         let (Some(first), Some(last)) = (file.reader.first_key(), file.reader.last_key()) else { continue };
         let name = format!("{}.{region}", file.name);
@@ -123,7 +123,7 @@ pub fn write_merged(
     let mut plans: Vec<Plan<'_>> = Vec::new();
     for &parent in parents {
         max_seq_id = max_seq_id.max(used_seq_ids(&*env.volume, parent).map_err(wrap)?);
-        for (family, file) in live_files(env, parent, table)? {
+        for (family, file) in own_files(env, parent, table)? {
             max_seq_id = max_seq_id.max(file.max_seq_id);
             let name = format!("{}.{}", file.name, parent.encoded_name());
             // All of a file is its upper part above the region's first row.
@@ -142,8 +142,25 @@ struct Plan<'a> {
     side: HalfSide,
 }
 
+/// The store files of a closed region that has none of its parent's any more, by family.
+fn own_files<'a>(
+    env: &RegionEnv,
+    info: &RegionInfo,
+    table: &'a TableDescriptor,
+) -> Result<Vec<(&'a Bytes, StoreFile)>> {
+    let live = live_files(env, info, table)?;
+    match live.iter().find(|(_, file)| file.is_reference()) {
+        None => Ok(live),
+        Some((_, file)) => Err(RegionError::DoNotRetry(format!(
+            "{} still holds the reference {}; compact it first",
+            info.name_string(),
+            file.name
+        ))),
+    }
+}
+
 /// The store files of a closed region that count, by family.
-fn live_files<'a>(
+pub(crate) fn live_files<'a>(
     env: &RegionEnv,
     info: &RegionInfo,
     table: &'a TableDescriptor,
@@ -158,16 +175,7 @@ fn live_files<'a>(
             files.push(StoreFile::open(opening, &name, None)?);
         }
         let replaced: Vec<String> = files.iter().flat_map(StoreFile::replaces).collect();
-        for file in files.into_iter().filter(|file| !replaced.contains(&file.name)) {
-            if file.is_reference() {
-                return Err(RegionError::DoNotRetry(format!(
-                    "{} still holds the reference {}; compact it first",
-                    info.name_string(),
-                    file.name
-                )));
-            }
-            live.push((family, file));
-        }
+        live.extend(files.into_iter().filter(|file| !replaced.contains(&file.name)).map(|file| (family, file)));
     }
     Ok(live)
 }

@@ -98,7 +98,8 @@ pub fn archive_families(volume: &dyn Volume, table: &TableName, families: &[Stri
     Ok(())
 }
 
-fn note_deleted(volume: &dyn Volume, region_dir: &FilePath, families: &[String]) -> Result<()> {
+/// Tells a closed region that whatever logs have for these families is of no use to it.
+pub(crate) fn note_deleted(volume: &dyn Volume, region_dir: &FilePath, families: &[String]) -> Result<()> {
     let dir = region_dir.join(recovered_edits::DIR);
     volume.create_dir_all_durable(&dir)?;
     let files = volume.list(&dir)?;

@@ -11,7 +11,8 @@
 //! archive/data/<ns>/<table>/<region>/<family>/<store file>     archive: of data and of mobdir
 //! WALs/<server>/<log>, oldWALs/<log>, corrupt/<log>
 //! MasterData/data/master/store, MasterData/WALs                the store of HBase's master
-//! staging/..., .hbase-snapshot/..., .tmp/..., .hbck
+//! .hbase-snapshot/<name>/{.snapshotinfo,data.manifest}         snapshot; its tables' links and what points back: link
+//! staging/..., .tmp/..., .hbck
 //! ```
 //!
 //! Always true:
@@ -22,14 +23,16 @@
 //!  4. Names that come from outside (a link's, a log entry's) lead to no place outside of their directory.
 //!
 //! Must not know: what is in a store file or a log, regions that are open, the network. Follows `CommonFSUtils`,
-//! `HRegionFileSystem`, `FSTableDescriptors`, `HFileArchiver`, `HFileLink`, `StoreFileInfo`, `WALSplitUtil`, `MasterFileSystem`.
+//! `HRegionFileSystem`, `FSTableDescriptors`, `HFileArchiver`, `HFileLink`, `StoreFileInfo`, `SnapshotManifest`, `RestoreSnapshotHelper`, `WALSplitUtil`, `MasterFileSystem`.
 
 pub mod archive;
 pub mod descriptor;
+pub mod link;
 pub mod paths;
 pub mod recovered_edits;
 pub mod region_dir;
 pub mod root;
+pub mod snapshot;
 pub mod store_file;
 
 pub use archive::{archive_families, archive_family_dir, archive_files, archive_region_dir, archive_table};

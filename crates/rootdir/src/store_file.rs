@@ -8,7 +8,9 @@ use model::{RegionInfo, TableName};
 
 /// The region whose file a reference stands for, half of it or all, by the reference's name; `None` for any other name.
 pub fn reference_parent(name: &str) -> Option<&str> {
-    name.rsplit_once('.').filter(|(file, _)| !file.is_empty()).map(|(_, parent)| parent)
+    // The name of a link's table may have periods, too.
+    let after_table = name.rsplit_once('=').map_or(name, |(_, rest)| rest);
+    after_table.rsplit_once('.').filter(|(file, _)| !file.is_empty()).map(|(_, parent)| parent)
 }
 
 /// Whether a store file's name says that it refers to half of (or to all of) another region's file.
@@ -123,6 +125,15 @@ mod tests {
         assert_eq!((link.parent.as_deref(), link.target_name()), (Some("fed"), format!("ns=t-1=abc-{hex}")));
         for bad in ["", ".tmp", ".tmp-x", "xyz", "0123.", &format!("{hex}.a.b"), &format!("{hex}_SeqId_x_")] {
             assert_eq!(FileName::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_link_to_a_table_with_a_period_in_its_name_is_no_reference() {
+        let hex = "0123456789abcdef0123456789abcdef";
+        for name in [format!("a.b=abc-{hex}"), format!("ns=a.b=abc-{hex}"), hex.to_owned()] {
+            assert_eq!(reference_parent(&name), None, "{name}");
+            assert_eq!(reference_parent(&format!("{name}.fed")), Some("fed"), "{name}");
         }
     }
 

@@ -9,9 +9,11 @@ use crate::RegionEnv;
 use crate::error::{RegionError, Result};
 use crate::region::Region;
 use crate::store_file::{Opening, StoreFile, list_store_files};
+use fs::FilePath;
 use hfile::file_info::key;
 use hfile::{Reader, ReaderContext};
 use model::TableDescriptor;
+use rootdir::link::LinkTarget;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -39,6 +41,8 @@ pub fn clean_mob_files(
             Err(error) if error.is_not_found() => continue,
             Err(error) => return Err(wrap(error)),
         };
+        let (links, candidates) = candidates.into_iter().partition::<Vec<String>, _>(|name| name.contains('='));
+        remove_links(env, table, &family.name, &dir, &links)?;
         let stores = || open.iter().filter_map(|region| region.store(&family.name)?.mob.as_ref());
         let mut candidates: Vec<String> = candidates
             .into_iter()
@@ -78,6 +82,30 @@ pub fn clean_mob_files(
         volume.sync_dir(&target).and_then(|()| volume.sync_dir(&dir)).map_err(wrap)?;
     }
     Ok(archived)
+}
+
+/// Removes links to MOB files of another table, of which no store file here speaks any more. They hold nothing; the archive keeps what
+/// they stand for as long as they are there.
+fn remove_links(
+    env: &RegionEnv,
+    table: &TableDescriptor,
+    family: &[u8],
+    dir: &FilePath,
+    links: &[String],
+) -> Result<()> {
+    if links.is_empty() {
+        return Ok(());
+    }
+    let Some(used) = used_files(env, table, family)? else { return Ok(()) };
+    let unused = |name: &&String| LinkTarget::of_link(name).is_some_and(|target| !used.contains(&target.file));
+    let place: Arc<str> = Arc::from(table.name.as_str());
+    for name in links.iter().filter(unused) {
+        match env.volume.remove_file(&dir.join(name)) {
+            Err(error) if !error.is_not_found() => return Err(RegionError::volume(&place, error)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Every MOB file that a store file of the family names; `None` when one does not say which it names.

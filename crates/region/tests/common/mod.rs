@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub mod tar;
+
 use basalt_region::{
     CompactionKind, FlushRequest, Limits, MemoryMeter, OpenRegion, Region, RegionDirectories, RegionEnv, RegionError,
     RegionSettings, Unthrottled,

@@ -1,0 +1,282 @@
+//! From a snapshot to a table's directories: which region of it becomes which of the table's, and what each then holds.
+//!
+//! A region that is still there keeps the files that it had then; the others it has since go to the archive, and those that it lost come
+//! back as links. A region that is not gets an id of its own, for the logs may have edits for one of its old name.
+//!
+//! Always true: everything here may be repeated, and is durable when it has succeeded. Nobody has the regions open meanwhile, and nobody
+//! cleans the archive. Follows: `RestoreSnapshotHelper`, `SnapshotReferenceUtil`.
+
+use super::manifest::{FamilyFiles, Manifest, RegionManifest, SnapshotFile};
+use crate::archive::{archive_family_dir, archive_files, note_deleted};
+use crate::link::{LinkTarget, create_links};
+use crate::paths::{
+    archive_dir, family_name, family_names, list_if_exists, mob_dir, mob_region_name, region_dir, remove_dir_durably,
+    table_dir,
+};
+use crate::region_dir::create_region_dir_durably;
+use crate::store_file::{FileName, is_reference};
+use bytes::Bytes;
+use fs::{FilePath, Result, Volume};
+use model::{RegionInfo, TableDescriptor, TableName};
+use proto::magic;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A region of a snapshot and the one that it becomes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    /// Its place among the manifest's regions.
+    pub source: usize,
+    /// What it becomes.
+    pub info: RegionInfo,
+    /// Whether that is there already.
+    pub is_there: bool,
+}
+
+/// Says what the regions of a snapshot become in `table`, whose directory has the regions `existing`. New ones get ids from
+/// `first_region_id` on, in the order of the old ids: a region that was split comes before its daughters.
+pub fn place_regions(
+    manifest: &Manifest,
+    table: &TableName,
+    existing: &BTreeSet<String>,
+    first_region_id: u64,
+) -> Vec<Placed> {
+    let regions = || manifest.regions.iter().enumerate().filter(|(_, region)| !region.is_mob());
+    let ids: BTreeSet<u64> = regions().map(|(_, region)| region.info.region_id).collect();
+    let new_ids: BTreeMap<u64, u64> = ids.into_iter().zip(first_region_id..).collect();
+    let same_table = manifest.table.name == *table;
+    regions()
+        .map(|(source, region)| {
+            let old = &region.info;
+            let is_there = same_table && existing.contains(&**old.encoded_name());
+            let info = if is_there {
+                old.clone()
+            } else {
+                let id = new_ids.get(&old.region_id).copied().unwrap_or(first_region_id);
+                let mut info = RegionInfo::new(table.clone(), old.start_key.clone(), old.end_key.clone(), id);
+                (info.offline, info.split) = (old.offline, old.split);
+                info
+            };
+            Placed { source, info, is_there }
+        })
+        .collect()
+}
+
+/// The daughters of the split region `parent`, by their places among the manifest's regions; `None` when they are not in it.
+pub fn daughters(manifest: &Manifest, parent: usize) -> Option<[usize; 2]> {
+    let of = &manifest.regions.get(parent)?.info;
+    let later = |region: &RegionManifest| region.info.region_id > of.region_id && !region.is_mob();
+    let first = |fits: &dyn Fn(&RegionInfo) -> bool| {
+        let found = manifest.regions.iter().enumerate().filter(|(_, region)| later(region) && fits(&region.info));
+        found.min_by_key(|(_, region)| region.info.region_id).map(|(at, _)| at)
+    };
+    let bottom = first(&|info| info.start_key == of.start_key)?;
+    let split_row = &manifest.regions[bottom].info.end_key;
+    let top = first(&|info| info.start_key == *split_row && info.end_key == of.end_key)?;
+    Some([bottom, top])
+}
+
+/// What a file of a snapshot becomes in a directory that does not have it.
+enum Wanted {
+    Link(LinkTarget),
+    Reference { name: String, contents: Bytes },
+}
+
+impl Wanted {
+    fn name(&self) -> String {
+        match self {
+            Wanted::Link(target) => target.link_name(),
+            Wanted::Reference { name, .. } => name.clone(),
+        }
+    }
+}
+
+/// Fills the directories of a table's regions from a snapshot.
+#[derive(Clone, Debug)]
+pub struct Filling {
+    /// The snapshot.
+    pub manifest: Manifest,
+    /// The table to be.
+    pub table: TableDescriptor,
+    /// What [`place_regions`] said.
+    pub placed: Vec<Placed>,
+}
+
+impl Filling {
+    /// The encoded name that a region of the snapshot gets.
+    fn new_name<'a>(&'a self, old: &'a str) -> &'a str {
+        let is_it = |placed: &&Placed| **self.manifest.regions[placed.source].info.encoded_name() == *old;
+        self.placed.iter().find(is_it).map_or(old, |placed| placed.info.encoded_name())
+    }
+
+    fn wanted(&self, source: &RegionInfo, file: &SnapshotFile) -> Wanted {
+        let here = |region: &str, file: &str| LinkTarget {
+            table: self.manifest.table.name.clone(),
+            region: region.to_owned(),
+            file: file.to_owned(),
+        };
+        if let (Some(reference), Some((referred, parent))) = (&file.reference, file.name.rsplit_once('.')) {
+            let target = match LinkTarget::of_link(referred) {
+                Some(_) => referred.to_owned(),
+                None => here(parent, referred).link_name(),
+            };
+            let name = format!("{target}.{}", self.new_name(parent));
+            return Wanted::Reference { name, contents: magic::encode(reference) };
+        }
+        Wanted::Link(LinkTarget::of_link(&file.name).unwrap_or_else(|| here(source.encoded_name(), &file.name)))
+    }
+
+    /// Makes the directory of a placed region hold what its region held in the snapshot.
+    ///
+    /// # Errors
+    /// What the volume says.
+    pub fn fill_region(&self, volume: &dyn Volume, placed: &Placed) -> Result<()> {
+        let source = &self.manifest.regions[placed.source];
+        let dir = region_dir(&placed.info);
+        if placed.is_there {
+            // The logs may have edits that came after the snapshot; what they have is in files, or of no use.
+            let families: Vec<String> = source.families.iter().map(|family| family_name(&family.name)).collect();
+            note_deleted(volume, &dir, &families)?;
+        }
+        create_region_dir_durably(volume, &placed.info, &self.table)?;
+        self.fill(volume, source, &dir, placed.info.encoded_name(), placed.is_there)
+    }
+
+    /// The same of the region of large values, if the snapshot has one.
+    ///
+    /// # Errors
+    /// What the volume says.
+    pub fn fill_mob_region(&self, volume: &dyn Volume) -> Result<()> {
+        let Some(source) = self.manifest.regions.iter().find(|region| region.is_mob()) else { return Ok(()) };
+        let region = mob_region_name(&self.table.name);
+        let dir = mob_dir(&table_dir(&self.table.name)).join(&region);
+        volume.create_dir_all_durable(&dir)?;
+        self.fill(volume, source, &dir, &region, self.table.name == self.manifest.table.name)
+    }
+
+    fn fill(
+        &self,
+        volume: &dyn Volume,
+        source: &RegionManifest,
+        dir: &FilePath,
+        region: &str,
+        is_same: bool,
+    ) -> Result<()> {
+        for family in &source.families {
+            self.fill_family(volume, source, family, dir, region, is_same)?;
+        }
+        let known: BTreeSet<String> = source.families.iter().map(|family| family_name(&family.name)).collect();
+        for family in family_names(volume, dir)? {
+            if !known.contains(&family) && !self.table.families.contains_key(family.as_bytes()) {
+                archive_family_dir(volume, &dir.join(&family))?;
+                remove_dir_durably(volume, &dir.join(&family))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_family(
+        &self,
+        volume: &dyn Volume,
+        source: &RegionManifest,
+        family: &FamilyFiles,
+        dir: &FilePath,
+        region: &str,
+        is_same: bool,
+    ) -> Result<()> {
+        let name = family_name(&family.name);
+        let dir = dir.join(&name);
+        volume.create_dir_all(&dir)?;
+        volume.sync_dir(&dir.parent())?;
+        let files = list_if_exists(volume, &dir)?.into_iter().filter(|entry| !entry.is_dir);
+        let mut there: BTreeSet<String> = files.map(|entry| entry.name).collect();
+        let (mut links, mut references) = (Vec::new(), Vec::new());
+        for file in &family.files {
+            if is_same && there.remove(&file.name) {
+                continue;
+            }
+            let wanted = self.wanted(&source.info, file);
+            // A reference is written again: what an earlier attempt left may not be whole.
+            let was_there = there.remove(&wanted.name());
+            match wanted {
+                Wanted::Link(_) if was_there && is_same => {}
+                Wanted::Link(target) => links.push(target),
+                Wanted::Reference { name, contents } => references.push((name, contents)),
+            }
+        }
+        let (own, foreign): (Vec<&str>, Vec<&str>) = there
+            .iter()
+            .map(String::as_str)
+            .partition(|name| !is_reference(name) && !name.contains('=') && !name.starts_with('.'));
+        archive_files(volume, &dir, &own)?;
+        // Links and references hold no cells of their own.
+        foreign.iter().try_for_each(|name| volume.remove_file(&dir.join(name)))?;
+        for (name, contents) in references {
+            volume.publish(&dir.join(name), &contents)?;
+        }
+        create_links(volume, &dir, (&self.table.name, region, &name), &links)
+    }
+}
+
+/// Where the cells of a snapshot's file may be, best guess first.
+pub fn places(region: &RegionInfo, family: &[u8], file: &SnapshotFile) -> Vec<FilePath> {
+    let home = |target: &LinkTarget| {
+        table_dir(&target.table).join(&target.region).join(family_name(family)).join(&target.file)
+    };
+    if **region.encoded_name() == mob_region_name(&region.table) {
+        let own = || LinkTarget {
+            table: region.table.clone(),
+            region: region.encoded_name().to_string(),
+            file: file.name.clone(),
+        };
+        let home = home(&LinkTarget::of_link(&file.name).unwrap_or_else(own));
+        return vec![mob_dir(&home), archive_dir(&home)];
+    }
+    match FileName::parse(&file.name) {
+        None => Vec::new(),
+        Some(name) => {
+            let mut places = name.candidates(region, family);
+            if let [only] = &places[..] {
+                places.push(archive_dir(only));
+            }
+            places
+        }
+    }
+}
+
+/// Looks whether every file that a snapshot names is there, as long as it says. Answers what is wrong, in HBase's words. Follows:
+/// `SnapshotReferenceUtil#verifyStoreFile`.
+///
+/// # Errors
+/// What the volume says.
+pub fn find_missing(volume: &dyn Volume, manifest: &Manifest) -> Result<Option<String>> {
+    for (region, family, file) in manifest.files() {
+        let places = places(region, family, file);
+        let mut found = None;
+        for place in &places {
+            found = volume.stat(place)?.filter(|entry| !entry.is_dir);
+            if found.is_some() {
+                break;
+            }
+        }
+        let name = &file.name;
+        match found {
+            None => {
+                let (first, last) = (places.first(), places.last());
+                let shown = |path: Option<&FilePath>| path.map(ToString::to_string).unwrap_or_default();
+                return Ok(Some(format!(
+                    "Can't find hfile: {name} in the real ({}) or archive ({}) directory for the primary table.",
+                    shown(first),
+                    shown(last)
+                )));
+            }
+            Some(entry) if file.len_bytes != 0 && entry.len != file.len_bytes => {
+                return Ok(Some(format!(
+                    "hfile: {name} size does not match with the expected one.  found={} expected={}",
+                    entry.len, file.len_bytes
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(None)
+}
