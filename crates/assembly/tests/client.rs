@@ -1,12 +1,10 @@
 //! The native client in the process of its servers: the whole of a node without a socket.
 
-mod common;
-
+use crate::common::{Threads, parts};
 use basalt_assembly::{Node, Parts, Services, local_servers};
 use base::{Holder, Ledger};
 use bytes::Bytes;
 use client::{Action, Connection, Delete, Error, Increment, Options, Put, ScanOptions};
-use common::{Threads, parts};
 use fs::MemVolume;
 use model::{FamilyDescriptor, Get, Scan, TableDescriptor, TableName};
 use std::sync::Arc;

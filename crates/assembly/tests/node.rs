@@ -1,9 +1,7 @@
 //! A node that is started and stopped.
 
-mod common;
-
+use crate::common::parts;
 use basalt_assembly::Node;
-use common::parts;
 use fs::MemVolume;
 use master::Caller;
 use model::{FamilyDescriptor, TableDescriptor, TableName};

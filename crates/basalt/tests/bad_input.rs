@@ -1,10 +1,8 @@
 //! Requests that are wrong: each gets the exception class that HBase gives, the connection goes on, nothing is half done.
 
-mod common;
-
+use crate::common::{Scratch, Server, Tester, put_request, specifier};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
-use common::{Scratch, Server, Tester, put_request, specifier};
 use proto::methods::Method;
 use proto::pb;
 use rpc::client::{Client, ClientError, ClientOptions};

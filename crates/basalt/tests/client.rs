@@ -2,11 +2,9 @@
 //! `BASALT_TEST_ZOOKEEPER=host:port` makes them work on that cluster instead, Apache HBase for instance (all but the
 //! test that kills its server); their tables must not be there before.
 
-mod common;
-
+use crate::common::{Scratch, Server};
 use bytes::Bytes;
 use client::{Action, Append, Connection, Delete, Error, Increment, Options, Put, ScanOptions, Table};
-use common::{Scratch, Server};
 use model::mutation::ConditionTest;
 use model::{Condition, FamilyDescriptor, Get, Scan, TableDescriptor, TableName, TimeRange};
 use std::sync::Arc;

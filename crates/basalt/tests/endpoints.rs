@@ -1,10 +1,8 @@
 //! Coprocessor endpoints of a running server, spoken to as their Java clients do: ExecService, and calls in a batch.
 
-mod common;
-
+use crate::common::{Scratch, Server, Tester, specifier};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
-use common::{Scratch, Server, Tester, specifier};
 use model::{Endpoint, FamilyDescriptor, TableDescriptor, TableName};
 use proto::methods::Method;
 use proto::pb;

@@ -2,9 +2,7 @@
 //! ends with a report.
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real directories")]
 
-mod common;
-
-use common::{Scratch, Server};
+use crate::common::{Scratch, Server};
 use std::process::{Command, Output};
 
 fn basalt(arguments: &[&str]) -> Output {

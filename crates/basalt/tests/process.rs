@@ -1,10 +1,8 @@
 //! The process as an operator meets it: what it says, how it ends, and that it comes back with everything.
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real directories")]
 
-mod common;
-
+use crate::common::{Scratch, Server, Tester, start_refused};
 use bytes::Bytes;
-use common::{Scratch, Server, Tester, start_refused};
 use proto::methods::Method;
 use proto::pb;
 use rpc::client::{Client, ClientOptions};
@@ -50,7 +48,7 @@ fn write_site(dir: &Path, max_rows: &str) {
 async fn an_update_of_the_configuration_counts_at_once_and_one_that_cannot_be_used_changes_nothing() {
     let scratch = Scratch::new("update-configuration");
     write_site(&scratch.0, "5");
-    let mut command = common::command(&scratch.join("data"), &[]);
+    let mut command = crate::common::command(&scratch.join("data"), &[]);
     command.arg("--config").arg(&scratch.0);
     let server = Server::run(command);
     let tester = Tester::connect(&server).await;
@@ -60,7 +58,7 @@ async fn an_update_of_the_configuration_counts_at_once_and_one_that_cannot_be_us
     let action = |row| pb::Action { index: Some(0), get: Some(get(row)), ..pb::Action::default() };
     let actions = vec![action("a"), action("b")];
     let region_action =
-        pb::RegionAction { region: common::specifier(&region), action: actions, ..pb::RegionAction::default() };
+        pb::RegionAction { region: crate::common::specifier(&region), action: actions, ..pb::RegionAction::default() };
     let batch = pb::MultiRequest { region_action: vec![region_action], ..pb::MultiRequest::default() };
     let admin = Client::connect(server.region_address(), "AdminService", ClientOptions::default()).await;
     let admin = admin.expect("the region server takes connections");

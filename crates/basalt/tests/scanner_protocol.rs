@@ -2,11 +2,9 @@
 //! metrics of each call, leases that run out and leases that are renewed, reads of a certain age.
 #![allow(clippy::disallowed_methods, reason = "leases run on the real clock")]
 
-mod common;
-
+use crate::common::{Scratch, Server, Tester, specifier};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
-use common::{Scratch, Server, Tester, specifier};
 use prost::Message as _;
 use proto::methods::Method;
 use proto::pb;

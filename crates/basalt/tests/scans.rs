@@ -1,9 +1,7 @@
 //! Scans over the wire, call by call.
 
-mod common;
-
+use crate::common::{Scratch, Server, Tester, specifier};
 use bytes::Bytes;
-use common::{Scratch, Server, Tester, specifier};
 use proto::methods::Method;
 use proto::pb;
 use rpc::client::{Client, ClientOptions};

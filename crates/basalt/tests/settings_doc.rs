@@ -1,5 +1,5 @@
 //! `docs/operations/settings.md` is made from the rows of the settings, and this holds it to them.
-//! `UPDATE_DOCS=1 cargo test -p basalt --test settings_doc` writes it again.
+//! `UPDATE_DOCS=1 cargo test -p basalt --test main settings_doc` writes it again.
 #![allow(clippy::disallowed_methods, reason = "a test reads and writes a page of the tree")]
 
 #[allow(dead_code, reason = "the binary's rows, of which only the lists are wanted here")]
@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 const HEAD: &str = "\
-<!-- Generated: `UPDATE_DOCS=1 cargo test -p basalt --test settings_doc`; the same test compares. Do not edit. -->
+<!-- Generated: `UPDATE_DOCS=1 cargo test -p basalt --test main settings_doc`; the same test compares. Do not edit. -->
 # Settings
 
 Every key that Basalt reads. Keys are HBase's where HBase has one; those that begin with `basalt.` are its own. They come from
@@ -85,7 +85,7 @@ fn the_page_of_settings_is_what_the_rows_say() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == page,
-        "docs/operations/settings.md is stale: run `UPDATE_DOCS=1 cargo test -p basalt --test settings_doc`"
+        "docs/operations/settings.md is stale: run `UPDATE_DOCS=1 cargo test -p basalt --test main settings_doc`"
     );
 }
 

@@ -1,10 +1,8 @@
 //! What a table's or family's descriptor says of configuration keys counts, in its CONFIGURATION and among its
 //! attributes, and at once after an alter.
 
-mod common;
-
+use crate::common::{Scratch, Server, Tester};
 use bytes::Bytes;
-use common::{Scratch, Server, Tester};
 use proto::methods::Method;
 use proto::pb;
 

@@ -2,12 +2,10 @@
 //! same millisecond.
 #![allow(clippy::disallowed_methods, reason = "measures a real server")]
 
-mod common;
-
+use crate::common::{Scratch, Server, Tester, specifier};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
 use client::{Action, Append, Connection, Delete, Increment, Options, Put};
-use common::{Scratch, Server, Tester, specifier};
 use model::{Get, Mutation};
 use proto::methods::Method;
 use proto::pb;

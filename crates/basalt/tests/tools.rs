@@ -1,9 +1,7 @@
 //! `basalt pe` and `basalt ltt` against a server process: small runs of each command, and what they leave behind.
 
-mod common;
-
+use crate::common::{Scratch, Server};
 use client::{Connection, Options, Put, ScanOptions};
-use common::{Scratch, Server};
 use model::{Get, Scan, TableName};
 use std::process::{Command, Output, Stdio};
 

@@ -2,11 +2,9 @@
 //! row. Measured at the real process: its highest resident memory from a fresh start on.
 #![allow(clippy::disallowed_methods, reason = "tests of a process look at it from outside")]
 
-mod common;
-
+use crate::common::{Scratch, Server, Tester, specifier};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
-use common::{Scratch, Server, Tester, specifier};
 use proto::methods::Method;
 use proto::pb;
 use rpc::client::{Client, ClientError, ClientOptions};

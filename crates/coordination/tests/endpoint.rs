@@ -1,11 +1,9 @@
 //! The endpoint under clients good and bad, over real sockets.
 
-mod common;
-
+use crate::common::{Client, read_frame, soon, start};
 use basalt_coordination::EndpointOptions;
 use basalt_coordination::jute::{JutePut, JuteReader};
 use bytes::{BufMut, Bytes, BytesMut};
-use common::{Client, read_frame, soon, start};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -186,7 +184,7 @@ async fn a_session_that_moves_takes_its_old_connection_down() {
     assert_eq!(second.look(EXISTS, "/", false).await.err, 0);
 }
 
-async fn word(server: &common::Server, word: &[u8]) -> String {
+async fn word(server: &crate::common::Server, word: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.address).await.expect("connects");
     stream.write_all(word).await.expect("written");
     let mut answer = String::new();

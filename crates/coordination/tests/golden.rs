@@ -1,13 +1,11 @@
 //! Nodes and sessions captured from a real HBase on a real ZooKeeper.
 
-mod common;
-
+use crate::common::{Client, start};
 use basalt_coordination::hbase_znodes::{RegionState, TableState, strip_prefix, with_prefix};
 use basalt_coordination::jute::JuteReader;
 use basalt_coordination::{EndpointOptions, HBaseZnodes, TreeHandle};
 use base::Rng;
 use bytes::Bytes;
-use common::{Client, start};
 use model::{ServerName, TableName};
 use proto::{Message, pb};
 use serde_json::Value;
@@ -97,11 +95,11 @@ async fn captured_sessions_replay() {
                 tokio::io::AsyncWriteExt::write_all(&mut stream, &bytes).await.expect("sent");
                 sent.push(bytes);
             } else {
-                let ours = common::read_frame(&mut stream).await.expect("a reply");
+                let ours = crate::common::read_frame(&mut stream).await.expect("a reply");
                 compare(&sent[sent.len() - 1], &ours, &Bytes::copy_from_slice(&bytes[4..]), sent.len() == 1);
             }
         }
-        assert_eq!(common::read_frame(&mut stream).await, None, "closed behind closeSession");
+        assert_eq!(crate::common::read_frame(&mut stream).await, None, "closed behind closeSession");
     }
 }
 

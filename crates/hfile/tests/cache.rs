@@ -1,10 +1,8 @@
 //! The block cache through readers: what is kept, what is pushed out, what may be read.
 
-mod common;
-
+use crate::common::*;
 use basalt_hfile::*;
 use base::Rng;
-use common::*;
 use fs::{FilePath, MemVolume};
 use std::sync::Arc;
 

@@ -1,11 +1,9 @@
 //! Damaged files: every byte of small files is flipped in several ways. The file then reads as before or is refused with
 //! an error; it never reads as other cells and never panics. Truncations likewise.
 
-mod common;
-
+use crate::common::*;
 use basalt_hfile::*;
 use base::Rng;
-use common::*;
 use fs::{FilePath, MemVolume, Volume};
 
 fn number(variable: &str, default: u64) -> u64 {
@@ -116,7 +114,9 @@ fn decoders_survive_payloads_without_checksums() {
     // Checksum type NULL: damage reaches the decoders behind it. Anything but a panic will do.
     let seed = number("BASALT_TEST_SEED", 9);
     let damages = number("BASALT_TEST_PROGRAMS", 150);
-    println!("replay: BASALT_TEST_SEED={seed} BASALT_TEST_PROGRAMS={damages} cargo test -p basalt-hfile --test damage");
+    println!(
+        "replay: BASALT_TEST_SEED={seed} BASALT_TEST_PROGRAMS={damages} cargo test -p basalt-hfile --test main damage::"
+    );
     let rng = Rng::seeded(seed);
     for &encoding in Encoding::ALL {
         for &compression in Compression::ALL {

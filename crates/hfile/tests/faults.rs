@@ -1,10 +1,8 @@
 //! A disk that fails: every call of writing and of reading in turn.
 
-mod common;
-
+use crate::common::*;
 use basalt_hfile::*;
 use base::Rng;
-use common::*;
 use fs::{FaultKind, FilePath, MemVolume};
 
 fn options() -> WriterOptions {

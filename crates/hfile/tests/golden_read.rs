@@ -1,9 +1,7 @@
 //! Every golden HFile that HBase wrote, read back cell by cell and fact by fact.
 
-mod common;
-
+use crate::common::*;
 use basalt_hfile::*;
-use common::*;
 use std::sync::Arc;
 
 #[test]

@@ -2,12 +2,10 @@
 //! compression the same blocks up to the compressor's own choices. `BASALT_TEST_OUTPUT=dir` keeps the files, for HBase's
 //! own tools to read (`HFilePrettyPrinter -k -v -p -f`).
 
-mod common;
-
+use crate::common::*;
 use basalt_hfile::*;
 use base::{SeqId, TimestampMs};
 use cell::Order;
-use common::*;
 use fs::{FilePath, LocalVolume, MemVolume, Volume};
 use serde_json::Value;
 

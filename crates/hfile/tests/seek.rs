@@ -1,13 +1,11 @@
 //! Seeks forwards and backwards against a sorted list of cells, for every encoding and codec, with small blocks so that
 //! the index has several levels, whole files and halves. Seeds are fixed; `BASALT_TEST_SEED=n` tries another.
 
-mod common;
-
+use crate::common::*;
 use basalt_hfile::*;
 use base::Rng;
 use bytes::Bytes;
 use cell::{KeyRef, Order};
-use common::*;
 use fs::{FilePath, MemVolume};
 use std::sync::Arc;
 
@@ -124,7 +122,7 @@ fn walk_rows_backwards(reader: &Arc<Reader>, cells: &[Owned], label: &str) {
 #[test]
 fn f41_scanners_move_as_a_sorted_list_does() {
     let seed = seed();
-    println!("replay: BASALT_TEST_SEED={seed} cargo test -p basalt-hfile --test seek");
+    println!("replay: BASALT_TEST_SEED={seed} cargo test -p basalt-hfile --test main seek::");
     let rng = Rng::seeded(seed);
     let cache = BlockCache::new(1 << 20);
     let kinds = Encoding::ALL.iter().flat_map(|encoding| Compression::ALL.iter().map(move |codec| (encoding, codec)));

@@ -1,12 +1,10 @@
 //! The cleaners against a picture of who needs what: nothing needed is ever deleted, everything else finally is, and a
 //! call that fails deletes nothing.
 
-mod common;
-
+use crate::common::{Catalog, Life, captured_catalog, start, untar};
 use basalt_master::Cleaned;
 use base::{Config, Rng};
 use bytes::Bytes;
-use common::{Catalog, Life, captured_catalog, start, untar};
 use fs::mem::{Fault, Op};
 use fs::{FaultKind, FilePath, MemVolume, Volume};
 use model::TableName;
@@ -15,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 fn config(pairs: &[(&str, &str)]) -> Config {
     let mut config = Config::default();
-    config.set(common::LENIENT, "true");
+    config.set(crate::common::LENIENT, "true");
     for (key, value) in pairs {
         config.set(*key, *value);
     }

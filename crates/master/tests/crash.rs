@@ -1,12 +1,10 @@
 //! The machine goes off at every call of every DDL; after the next start the work is done whole or not at all, every
-//! rule of [`common::Life::check`] holds, and no store file is lost.
+//! rule of [`crate::common::Life::check`] holds, and no store file is lost.
 
-mod common;
-
+use crate::common::{Catalog, EVER, Life, bytes, caller, start, table, table_name};
 use basalt_master::cluster::TableState;
 use base::{Config, Rng};
 use bytes::Bytes;
-use common::{Catalog, EVER, Life, bytes, caller, start, table, table_name};
 use fs::mem::{Fault, Op};
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
 use model::FamilyDescriptor;
@@ -60,7 +58,7 @@ async fn at_every_call(
     before: impl for<'a> Fn(&'a Life) -> Steps<'a>,
     steps: impl for<'a> Fn(&'a Life) -> Steps<'a>,
 ) {
-    let life = common::fresh().await;
+    let life = crate::common::fresh().await;
     before(&life).await;
     settle(&life).await;
     life.check();
@@ -299,7 +297,7 @@ fn fail_records(life: &Life, op: Op, forever: bool) {
 #[tokio::test]
 async fn a_refused_procedure_does_not_come_back() {
     for op in [Op::Create, Op::Append, Op::Sync, Op::Rename, Op::SyncDir] {
-        let life = common::fresh().await;
+        let life = crate::common::fresh().await;
         filled_and_disabled(&life).await;
         settle(&life).await;
         let before = shape(&life);
@@ -323,7 +321,7 @@ async fn a_refused_procedure_does_not_come_back() {
 /// on the table.
 #[tokio::test]
 async fn a_procedure_that_cannot_be_taken_back_is_of_unknown_fate_until_it_is() {
-    let life = common::fresh().await;
+    let life = crate::common::fresh().await;
     filled_and_disabled(&life).await;
     settle(&life).await;
     let before = shape(&life);

@@ -1,12 +1,10 @@
 //! Every DDL, and what refuses it.
 
-mod common;
-
+use crate::common::{Life, bytes, caller, fresh, table, table_name};
 use basalt_master::cluster::{RegionState, TableState};
 use basalt_master::{ErrorKind, MasterError};
 use base::Config;
 use bytes::Bytes;
-use common::{Life, bytes, caller, fresh, table, table_name};
 use model::{FamilyDescriptor, Nonce, RegionInfo, TableDescriptor};
 use std::collections::BTreeMap;
 
@@ -346,7 +344,7 @@ async fn a_broken_region_does_not_hold_up_the_others() {
     life.master.stop();
     let mut config = Config::default();
     config.set("basalt.master.failed.open.retry", "10");
-    let next = common::start(&life.memory, &life.catalog, config.clone()).await.expect("starts");
+    let next = crate::common::start(&life.memory, &life.catalog, config.clone()).await.expect("starts");
     next.host.broken.lock().insert(broken.clone());
     let reopened = next.master.modify_table(&table_name("t"), table("t", &["f"]), true, &caller()).await;
     next.master.wait_for(reopened.expect("accepted")).await.expect("done");

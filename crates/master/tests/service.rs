@@ -1,10 +1,8 @@
 //! The services over real connections: what clients send, and what they get.
 
-mod common;
-
+use crate::common::{Life, bytes, table, table_name};
 use base::{Config, SystemClock};
 use bytes::Bytes;
-use common::{Life, bytes, table, table_name};
 use convert::{from_proto, to_proto};
 use fs::FaultKind;
 use pb::get_procedure_result_response::State as ResultState;
@@ -58,7 +56,7 @@ impl Connected {
 
 #[tokio::test]
 async fn a_client_makes_and_drops_a_table() {
-    let c = connect(common::fresh().await, "MasterService").await;
+    let c = connect(crate::common::fresh().await, "MasterService").await;
     let running: pb::IsMasterRunningResponse =
         c.call(Method::MasterIsMasterRunning, &pb::IsMasterRunningRequest {}).await.expect("answered");
     assert!(running.is_master_running);
@@ -122,7 +120,7 @@ async fn a_client_makes_and_drops_a_table() {
 
 #[tokio::test]
 async fn the_status_has_what_the_shell_reads() {
-    let life = common::fresh().await;
+    let life = crate::common::fresh().await;
     life.create("t", &["f"], &["m"]).await;
     let c = connect(life, "MasterService").await;
     let status: pb::GetClusterStatusResponse =
@@ -149,7 +147,7 @@ async fn the_status_has_what_the_shell_reads() {
 
 #[tokio::test]
 async fn switches_outlive_a_restart_and_what_cannot_be_kept_is_not_set() {
-    let c = connect(common::fresh().await, "MasterService").await;
+    let c = connect(crate::common::fresh().await, "MasterService").await;
     let switch = |on: bool| pb::SetSplitOrMergeEnabledRequest { enabled: on, synchronous: None, switch_types: vec![0] };
     let asked = pb::IsSplitOrMergeEnabledRequest { switch_type: 0 };
     let set: Result<pb::SetSplitOrMergeEnabledResponse, _> =
@@ -178,7 +176,7 @@ async fn switches_outlive_a_restart_and_what_cannot_be_kept_is_not_set() {
 
 #[tokio::test]
 async fn switches_are_kept_and_answered() {
-    let c = connect(common::fresh().await, "MasterService").await;
+    let c = connect(crate::common::fresh().await, "MasterService").await;
     let off = pb::SetBalancerRunningRequest { on: false, synchronous: None };
     for expected in [true, false] {
         let was: pb::SetBalancerRunningResponse = c.call(Method::MasterSetBalancerRunning, &off).await.expect("set");
@@ -227,7 +225,7 @@ async fn switches_are_kept_and_answered() {
 
 #[tokio::test]
 async fn regions_by_hand_and_the_old_flush() {
-    let life = common::fresh().await;
+    let life = crate::common::fresh().await;
     life.create("t", &["f"], &["m"]).await;
     let region = life.regions("t").remove(0);
     let c = connect(life, "MasterService").await;
@@ -270,7 +268,7 @@ async fn regions_by_hand_and_the_old_flush() {
 
 #[tokio::test]
 async fn what_is_not_there_says_so_and_garbage_harms_nobody() {
-    let c = connect(common::fresh().await, "MasterService").await;
+    let c = connect(crate::common::fresh().await, "MasterService").await;
     for method in
         [Method::MasterSnapshot, Method::MasterGrant, Method::MasterSetQuota, Method::MasterAddReplicationPeer]
     {
@@ -313,7 +311,7 @@ async fn what_is_not_there_says_so_and_garbage_harms_nobody() {
 /// HBase's `TableDescriptorBuilder` refuses it; here the last of them won.
 #[tokio::test]
 async fn a_family_given_twice_is_refused() {
-    let c = connect(common::fresh().await, "MasterService").await;
+    let c = connect(crate::common::fresh().await, "MasterService").await;
     let mut twice = to_proto::table(&table("twice", &["f"]));
     twice.column_families.push(twice.column_families[0].clone());
     let sentence = "Family 'f' already exists so cannot be added";
@@ -327,7 +325,7 @@ async fn a_family_given_twice_is_refused() {
 
 #[tokio::test]
 async fn the_registry_answers() {
-    let c = connect(common::fresh().await, "ClientMetaService").await;
+    let c = connect(crate::common::fresh().await, "ClientMetaService").await;
     let id: pb::GetClusterIdResponse =
         c.call(Method::ClientMetaGetClusterId, &pb::GetClusterIdRequest {}).await.expect("answered");
     assert_eq!(id.cluster_id.as_deref(), Some(c.life.master.cluster_id()));

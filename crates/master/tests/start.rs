@@ -1,15 +1,13 @@
 //! Starting: on nothing, on what HBase wrote, on what must be refused, on very many regions.
 
-mod common;
-
+use crate::common::{
+    Catalog, FakeHost, Machine, MachineVolume, bytes, caller, captured_catalog, start, start_with, table, table_name,
+    untar,
+};
 use basalt_master::ErrorKind;
 use basalt_master::cluster::{RegionState, TableState};
 use base::{Clock, Config, Rng, SystemClock};
 use bytes::Bytes;
-use common::{
-    Catalog, FakeHost, Machine, MachineVolume, bytes, caller, captured_catalog, start, start_with, table, table_name,
-    untar,
-};
 use fs::{CrashPolicy, FilePath, MemVolume, Volume};
 use model::TableDescriptor;
 use proto::{magic, pb};
@@ -60,7 +58,7 @@ async fn a_root_directory_of_hbase_is_served() {
         let catalog = captured_catalog();
         // The dump of hbase:meta and the directories are of different moments.
         let mut config = Config::default();
-        config.set(common::LENIENT, "true");
+        config.set(crate::common::LENIENT, "true");
         let life = start(&memory, &catalog, config.clone()).await.expect("starts");
         assert_eq!(life.master.cluster_id(), cluster_id);
         {
@@ -156,7 +154,7 @@ async fn a_first_start_may_be_cut_off_anywhere() {
 
 #[tokio::test]
 async fn a_damaged_record_of_a_procedure_stops_the_start_with_its_name() {
-    let life = common::fresh().await;
+    let life = crate::common::fresh().await;
     life.create("t", &["f"], &[]).await;
     life.master.stop();
     let record =
@@ -177,7 +175,7 @@ async fn a_damaged_record_of_a_procedure_stops_the_start_with_its_name() {
 #[tokio::test]
 async fn a_table_whose_descriptor_is_damaged_or_gone_is_not_made_again() {
     for damaged in [true, false] {
-        let life = common::fresh().await;
+        let life = crate::common::fresh().await;
         life.create("t", &["f"], &["m"]).await;
         life.master.stop();
         let files = life.memory.all_files();
@@ -201,7 +199,7 @@ async fn a_table_whose_descriptor_is_damaged_or_gone_is_not_made_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_regions_open_with_few_log_entries() {
-    let life = common::fresh().await;
+    let life = crate::common::fresh().await;
     let clock = SystemClock::new();
     let keys: Vec<Bytes> = (1..10_000).map(|i| Bytes::from(format!("{i:05}"))).collect();
     let id = life.master.create_table(table("big", &["f"]), &keys, &caller()).await.expect("accepted");
@@ -209,7 +207,7 @@ async fn ten_thousand_regions_open_with_few_log_entries() {
     let created_us = clock.monotonic_us();
     life.master.stop();
     let mut config = Config::default();
-    config.set(common::SYNC_MS, "2");
+    config.set(crate::common::SYNC_MS, "2");
     let life = start(&life.memory, &life.catalog, config).await.expect("starts");
     let started_us = clock.monotonic_us() - created_us;
     assert_eq!(life.host.open.lock().len(), 10_002);

@@ -1,11 +1,9 @@
 //! Snapshots, sizes and the facts a segment keeps about its cells.
 
-mod common;
-
+use crate::common::make_cell;
 use basalt_memstore::{MemStore, Segment, SegmentId, Sizes, TimeRange};
 use base::{SeqId, TimestampMs};
 use cell::{CellRef, KeyRef, Order};
-use common::make_cell;
 
 fn put(segment: &Segment, row: &str, timestamp: i64, seq: u64) {
     let kv = make_cell(row.as_bytes(), b"q", timestamp, 4, b"value", b"");

@@ -1,14 +1,12 @@
 //! A segment against a sorted model, in one thread: random cells, random seeks, both orders.
 //!
-//! Replay one seed with `BASALT_SEED=<n> cargo test -p basalt-memstore --test model`; run more with
+//! Replay one seed with `BASALT_SEED=<n> cargo test -p basalt-memstore --test main model::`; run more with
 //! `BASALT_MEMSTORE_RUNS=<n>`.
 
-mod common;
-
+use crate::common::{Model, make_cell, random_cell, random_key, random_row, seeds};
 use basalt_memstore::{Segment, SegmentId, SegmentIter};
 use base::{Rng, SeqId};
 use cell::{CellRef, KeyRef, Order};
-use common::{Model, make_cell, random_cell, random_key, random_row, seeds};
 
 fn bytes_of(cell: Option<CellRef<'_>>) -> Option<(Vec<u8>, SeqId)> {
     cell.map(|c| (c.bytes().to_vec(), c.seq_id()))

@@ -1,15 +1,13 @@
 //! Many threads insert into one segment while others read it; afterwards it holds exactly what went in, in order.
 //!
-//! Replay one seed with `BASALT_SEED=<n> cargo test -p basalt-memstore --test threads` (the interleaving is the
+//! Replay one seed with `BASALT_SEED=<n> cargo test -p basalt-memstore --test main threads::` (the interleaving is the
 //! machine's); run more with `BASALT_MEMSTORE_RUNS=<n>`.
 #![allow(clippy::disallowed_methods, reason = "a test starts real threads")]
 
-mod common;
-
+use crate::common::{make_cell, seeds};
 use basalt_memstore::{Growth, Segment, SegmentId};
 use base::{Rng, SeqId};
 use cell::{CellRef, KeyRef, Order};
-use common::{make_cell, seeds};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,10 +1,8 @@
 //! NEW_VERSION_BEHAVIOR: what random programs found to differ from the oracle, each as small as it became.
 
-mod common;
-
+use crate::common::*;
 use bytes::Bytes;
 use cell::CellType;
-use common::*;
 use model::{Get, Scan, TimeRange};
 
 /// Versions by arrival, one of them.

@@ -1,13 +1,11 @@
 //! Files that came from outside: what readers see of them, which are refused, and that a power failure at any call to
 //! the volume leaves all files of a call in the region or none.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{BulkLoad, BulkLoaded, CloseMode, LoadFile, Place, Region, RegionError, split};
 use base::{Config, ReadPoint, Rng};
 use bytes::Bytes;
 use cell::{CellRef, CellSpec, CellType, Order};
-use common::*;
 use fs::mem::{Fault, Op};
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
 use hfile::{StoreMetadata, Writer, WriterOptions};

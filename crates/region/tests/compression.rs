@@ -1,12 +1,10 @@
 //! With which codec files are written: the one that the family names, else the server's default where it pays.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{CompactionKind, Region, Throttle, Unthrottled};
 use base::{Config, Rng};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
-use common::*;
 use fs::{FilePath, MemVolume, Volume};
 use hfile::{Compression, Reader, ReaderContext};
 use model::{FamilyDescriptor, Mutation, MutationKind, RegionInfo, Scan, TableDescriptor, TableName};

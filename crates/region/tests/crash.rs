@@ -5,13 +5,11 @@
 //!
 //! `BASALT_TEST_PROGRAMS=n` runs n lives instead of a few; `BASALT_TEST_SEED` says which comes first.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{CloseMode, CompactionKind, FlushRequest, Region, RegionError, Unthrottled, split};
 use base::{Config, Rng, SeqId};
 use bytes::Bytes;
 use cell::CellType;
-use common::*;
 use fs::{CrashPolicy, FaultKind, MemVolume};
 use model::{MutationKind, RegionInfo, Scan, TableDescriptor};
 use std::collections::BTreeMap;

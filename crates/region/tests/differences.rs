@@ -1,11 +1,9 @@
 //! What running the same random programs against Apache HBase 2.6.4 found to differ, each as small as it became.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{CompactionKind, ErrorKind};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
-use common::*;
 use filter::{Comparator, CompareOp, Filter};
 use model::mutation::ConditionTest;
 use model::{Condition, Durability, Mutation, MutationKind, Scan, TimeRange};

@@ -1,12 +1,10 @@
 //! What writes that read may do on a network thread: within a budget, or not at all.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{Region, RegionError, WritePace};
 use base::{EffortBudget, ReadMode};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
-use common::*;
 use filter::{Comparator, CompareOp, Filter};
 use model::mutation::ConditionTest;
 use model::{Condition, Get, Mutation, MutationKind, Scan, TimeRange};
@@ -39,7 +37,7 @@ fn wide_row() -> (Server, Arc<Region>) {
 fn value_of(region: &Region, column: usize) -> Vec<String> {
     let mut get = Get::new(Bytes::from_static(b"r"));
     get.columns.insert(Bytes::from_static(b"f"), vec![Bytes::from(name(column))]);
-    common::get(region, &get, NOW)
+    crate::common::get(region, &get, NOW)
 }
 
 #[test]

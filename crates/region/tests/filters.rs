@@ -1,15 +1,13 @@
 //! Every filter through whole regions: what real scans of HBase 2.6.4 returned on a table of families f and g in two
 //! regions that meet at r10, forwards, with 3 versions and in reverse; from memory, from files, and from both.
 
-mod common;
-extern crate filter as basalt_filter;
 #[path = "../../filter/tests/verdicts/decode.rs"]
 mod decode;
 
+use crate::common::*;
 use basalt_region::{Limits, Region, Result};
 use bytes::Bytes;
 use cell::CellBuffer;
-use common::*;
 use filter::Filter;
 use model::{RegionInfo, Scan, TableDescriptor};
 use proto::{Message, pb};

@@ -2,11 +2,9 @@
 //! HBase itself recovered from a hard kill at that time and stopped. Every region of both opens, and what Basalt makes
 //! of the first is what HBase made of it.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::CloseMode;
 use base::Config;
-use common::*;
 use fs::MemVolume;
 use model::Scan;
 use rootdir::descriptor;
@@ -28,8 +26,8 @@ fn read_all(archive: &[u8]) -> (MemVolume, Cells) {
             let info = rootdir::read_region_info(&volume, &dir).expect("memory").expect("a region");
             let region = server.open(&info, &descriptor).unwrap_or_else(|error| panic!("{dir}: {error}"));
             let scan = Scan { max_versions: i32::MAX as u32, ..Scan::default() };
-            let cells = common::scan(&region, &scan, 0).concat();
-            let reversed = common::scan(&region, &Scan { reversed: true, ..scan.clone() }, 0);
+            let cells = crate::common::scan(&region, &scan, 0).concat();
+            let reversed = crate::common::scan(&region, &Scan { reversed: true, ..scan.clone() }, 0);
             let mut reversed: Vec<_> = reversed.into_iter().rev().collect::<Vec<_>>().concat();
             reversed.sort();
             let mut sorted = cells.clone();
@@ -38,7 +36,7 @@ fn read_all(archive: &[u8]) -> (MemVolume, Cells) {
             // What is rewritten by Basalt reads the same.
             if !region.has_references() {
                 major_compact(&region);
-                assert_eq!(common::scan(&region, &scan, 0).concat(), cells, "{dir}: after a major compaction");
+                assert_eq!(crate::common::scan(&region, &scan, 0).concat(), cells, "{dir}: after a major compaction");
             }
             region.close(CloseMode::Flush).expect("closed");
             let before = all.insert(format!("{table} {}", info.encoded_name()), cells);

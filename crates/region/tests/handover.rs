@@ -1,12 +1,10 @@
 //! What a region owes to the server that opens it next, be that another process which begins while this one is not quite dead: the ids that
 //! it reports as flushed, and the order in which it takes files away.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{CompactionKind, FlushRequest, Region, Unthrottled};
 use base::Config;
 use bytes::Bytes;
-use common::*;
 use fs::mem::{Fault, Op};
 use fs::{FaultKind, MemVolume, Volume};
 use model::Scan;

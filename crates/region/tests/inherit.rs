@@ -1,12 +1,10 @@
 //! Regions take what a killed server had in its logs from the log that took these over.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{CloseMode, FlushRequest};
 use base::{Config, Rng, SeqId};
 use bytes::Bytes;
 use cell::CellType;
-use common::*;
 use fs::mem::{Fault, Op};
 use fs::{CrashPolicy, FaultKind, MemVolume, Volume};
 use model::{RegionInfo, Scan, TableDescriptor};

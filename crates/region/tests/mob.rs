@@ -1,15 +1,13 @@
 //! MOB families: large values lie in files of their own, readers do not notice, and a power failure at any call to the
 //! volume loses neither them nor what refers to them.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{
     CloseMode, CompactionKind, FlushRequest, Region, RegionError, Unthrottled, clean_mob_files, split,
 };
 use base::{Config, Rng};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType, tag};
-use common::*;
 use filter::{Comparator, CompareOp, Filter};
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
 use hfile::Residency;
@@ -120,7 +118,7 @@ fn a_filter_sees_references_and_counters_see_values() {
     let append = mutation(model::MutationKind::Append, "a", &[("f", "q", LATEST, CellType::Put, " and more")]);
     region.append(&append).expect("appended").commit.wait().expect("durable");
     let get = Get::new(Bytes::from("a"));
-    let now = common::get(&region, &get, START);
+    let now = crate::common::get(&region, &get, START);
     assert_eq!(now.len(), 1);
     assert!(now[0].ends_with(&format!("={BIG} and more")), "{now:?}");
 }
@@ -175,7 +173,7 @@ fn a_threshold_that_changes_moves_values_at_the_next_rewrite() {
     let all_large = mob_family("f").with("MOB_THRESHOLD", "0");
     let none = family("f").with("IS_MOB", "true").with("MOB_THRESHOLD", "100000");
     for (family, references) in [(all_large, 2), (none, 0)] {
-        let changed = Arc::new(TableDescriptor::new(table_name(), [family, common::family("g")]));
+        let changed = Arc::new(TableDescriptor::new(table_name(), [family, crate::common::family("g")]));
         let region = server.open(&whole_table(), &changed).expect("opened");
         assert_eq!(rows(&region), expected);
         major_compact(&region);

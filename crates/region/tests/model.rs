@@ -2,24 +2,17 @@
 //! compactions, re-openings, splits and merges in between; Gets and scans of every shape, with files and regions
 //! changing under an open scan. Prints the seed of a failing program.
 //!
-//! `BASALT_MODEL_PROGRAMS=100000 BASALT_MODEL_THREADS=2 cargo test --release -p basalt-region --test model -- --nocapture`
+//! `BASALT_MODEL_PROGRAMS=100000 BASALT_MODEL_THREADS=2 cargo test --release -p basalt-region --test main model:: -- --nocapture`
 //! runs more and says how fast; `BASALT_TEST_SEED=7` begins at another seed.
 
-#[path = "model/arrival.rs"]
 mod arrival;
-mod common;
-#[path = "model/oracle.rs"]
 mod oracle;
-#[path = "model/reads.rs"]
 mod reads;
-#[path = "model/sieve.rs"]
 mod sieve;
-#[path = "model/world.rs"]
 mod world;
-#[path = "model/writes.rs"]
 mod writes;
 
-use common::programs;
+use crate::common::programs;
 use std::time::Instant;
 use world::World;
 
@@ -69,7 +62,7 @@ fn describe(world: &World, seed: u64) {
     }
     let tail = world.trace.len().saturating_sub(60);
     eprintln!("{}", world.trace[tail..].join("\n"));
-    eprintln!("again: BASALT_TEST_SEED={seed} BASALT_MODEL_PROGRAMS=1 cargo test -p basalt-region --test model");
+    eprintln!("again: BASALT_TEST_SEED={seed} BASALT_MODEL_PROGRAMS=1 cargo test -p basalt-region --test main model::");
 }
 
 /// Programs from `first` on, every `stride`th; panics with the seed of the first that differs.

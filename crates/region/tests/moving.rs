@@ -2,15 +2,13 @@
 //! small steps, forwards and in reverse, in batches and in pieces. What was there all the time must come exactly once,
 //! in order, whole.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{
     CloseMode, CompactionKind, ErrorKind, FlushRequest, Limits, Region, RegionError, Unthrottled, split,
 };
 use base::{Config, Rng};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
-use common::*;
 use fs::MemVolume;
 use model::{RegionInfo, Scan, TableDescriptor};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,12 +1,10 @@
 //! The short way to one row against the usual one, which the same Get takes as a scan.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::Region;
 use base::Rng;
 use bytes::Bytes;
 use cell::CellType;
-use common::*;
 use model::{Get, TimeRange};
 use std::sync::Arc;
 
@@ -69,8 +67,8 @@ fn a_get_finds_the_same_whichever_way_it_goes() {
                 let min = 1000 + rng.below(600) as i64;
                 get.time_range = TimeRange { min, max: min + 1 + rng.below(900) as i64 };
             }
-            let judged = common::scan(&region, &get.to_scan(), 0).concat();
-            assert_eq!(common::get(&region, &get, 0), judged, "seed {seed}: {get:?}");
+            let judged = crate::common::scan(&region, &get.to_scan(), 0).concat();
+            assert_eq!(crate::common::get(&region, &get, 0), judged, "seed {seed}: {get:?}");
             found += judged.len();
         }
     }

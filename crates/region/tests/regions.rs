@@ -1,7 +1,6 @@
 //! What a region promises around its reads and writes: batches, closing, limits, lost log writes, files in use.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{
     CloseMode, CompactionKind, ErrorKind, FlushReason, FlushRequest, Limits, Region, RegionEnv, RegionError,
     RegionSettings, Remedy, Unthrottled, split,
@@ -9,7 +8,6 @@ use basalt_region::{
 use base::Config;
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellSpec, CellType, tag};
-use common::*;
 use fs::{FaultKind, MemVolume, Volume};
 use hfile::Residency;
 use model::mutation::ConditionTest;
@@ -734,5 +732,5 @@ fn what_readers_have_in_the_cache_stays_there_through_a_compaction() {
     region.archive_compacted_files().expect("archived");
     assert!((10..180).all(is_cached), "asked for again and again");
     let others: Vec<usize> = (250..400).filter(|n| is_cached(*n)).collect();
-    assert_eq!(others, [], "never asked for");
+    assert_eq!(others, Vec::<usize>::new(), "never asked for");
 }

@@ -1,11 +1,9 @@
 //! What flushes and compactions write is the same, byte for byte, whichever way the cells go: sums of the files that a program of puts and deletes leaves behind.
 
-mod common;
-
+use crate::common::{Server, delete, family, flush, major_compact, put, write};
 use basalt_region::{CompactionKind, Region, Unthrottled};
 use base::Rng;
 use cell::CellType;
-use common::{Server, delete, family, flush, major_compact, put, write};
 use fs::{FilePath, MemVolume, Volume};
 use model::FamilyDescriptor;
 use std::sync::Arc;

@@ -1,11 +1,9 @@
 //! Scenarios of `docs/reliability.md` that one region can suffer: times to live, damaged writes, sizes at their limits.
 
-mod common;
-
+use crate::common::*;
 use base::{Config, Rng};
 use bytes::Bytes;
 use cell::CellType;
-use common::*;
 use fs::{CrashPolicy, MemVolume, Volume};
 use model::{Get, Mutation, MutationKind, Scan, TableDescriptor};
 use std::sync::Arc;

@@ -1,11 +1,9 @@
 //! The region against what HBase 2.6.4 answered: tests/golden/cluster/semantics.jsonl.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::Region;
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
-use common::*;
 use filter::{Comparator, CompareOp};
 use model::mutation::ConditionTest;
 use model::{Condition, FamilyDescriptor, Get, MutationKind, Scan, TimeRange};

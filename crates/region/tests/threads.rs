@@ -1,13 +1,11 @@
 //! Many threads at once: writers, counters, readers, scanners, and one that flushes, compacts and archives. Rows are
 //! whole to every reader, counters count, nobody waits for ever.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{CompactionKind, FlushRequest, Limits, Region, Unthrottled};
 use base::{Config, Rng};
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellSpec, CellType};
-use common::*;
 use fs::MemVolume;
 use hfile::Residency;
 use model::{Get, Mutation, MutationKind, Nonce, Scan};

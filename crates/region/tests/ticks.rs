@@ -1,12 +1,10 @@
 //! Ticks: a put behind a delete of the same millisecond is seen, and the clock is hardly run ahead of.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{Applied, CloseMode, Region, RegionError};
 use base::{Config, Rng};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
-use common::*;
 use filter::{Comparator, CompareOp};
 use fs::MemVolume;
 use hfile::Residency;

@@ -1,12 +1,10 @@
 //! The short way over plain rows against the usual one: a filter that lets everything pass but looks at rows' keys keeps a scan from it.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::{Limits, Region};
 use base::Rng;
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
-use common::*;
 use filter::{Comparator, CompareOp, Filter, ListOperator};
 use model::Scan;
 use std::sync::Arc;
@@ -69,7 +67,7 @@ fn rows_in_files_and_in_memory_are_the_same_whichever_way_they_are_read() {
 }
 
 fn rows_of(region: &Arc<Region>, scan: &Scan) -> Vec<Vec<String>> {
-    common::scan(region, scan, 0)
+    crate::common::scan(region, scan, 0)
 }
 
 /// The same by steps of several rows and of all sizes, some of them tried from memory. The block cache is empty: a step to another block

@@ -1,13 +1,11 @@
 //! Peers that lie, stammer or stall, against a live server: the right exception, and nobody else is harmed.
 
-mod common;
-
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::common::{Raw, Toy, get_request, header, limits, request, start, until};
 use basalt_rpc::{Limits, capped_ledger};
 use base::Holder;
-use common::{Raw, Toy, get_request, header, limits, request, start, until};
 use proto::{Message, pb};
 use tokio::io::AsyncReadExt;
 

@@ -1,12 +1,11 @@
 //! A live server on loopback: ordinary calls, replies to come, gathering, limits, shutdown.
 #![allow(clippy::disallowed_methods, reason = "a test starts real threads")]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::common::{Raw, Toy, answer_waiting, get_request, limits, request, start, until, waiting_request};
 use basalt_rpc::client::{Client, ClientOptions};
 use basalt_rpc::transport::pipe;
 use basalt_rpc::{
@@ -15,7 +14,6 @@ use basalt_rpc::{
 use base::{Holder, ManualClock};
 use bytes::{Bytes, BytesMut};
 use cell::{CellBlock, CellSpec};
-use common::{Raw, Toy, answer_waiting, get_request, limits, request, start, until, waiting_request};
 use proto::methods::Method;
 use proto::pb;
 use tokio::io::AsyncWriteExt;
@@ -373,7 +371,7 @@ async fn a_client_learns_why_its_connection_is_refused() {
     assert_eq!(error.class(), Some("org.apache.hadoop.hbase.ipc.UnknownServiceException"), "{error}");
 }
 
-/// `BASALT_BENCH=1 cargo test -p basalt-rpc --test server -- --nocapture calls_per_second`
+/// `BASALT_BENCH=1 cargo test -p basalt-rpc --test main -- --nocapture calls_per_second`
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_per_second() {
     if std::env::var_os("BASALT_BENCH").is_none() {
@@ -390,7 +388,7 @@ async fn calls_per_second() {
                     let mut batch = BytesMut::new();
                     (0..pipelined).for_each(|i| batch.extend_from_slice(&get_request(i as u32, b"row-0000000001")));
                     let mut raw = Raw::connect_to(address).await;
-                    raw.hello(&common::header("ClientService")).await;
+                    raw.hello(&crate::common::header("ClientService")).await;
                     for _ in 0..rounds {
                         raw.send(&batch).await;
                         for _ in 0..pipelined {

@@ -1,13 +1,11 @@
 //! What the Java client said to HBase, said to this server: every connection header is taken, every request is read,
 //! its cells included, and gets its reply.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::common::{Raw, Toy, limits, start};
 use bytes::Bytes;
-use common::{Raw, Toy, limits, start};
 
 fn session(name: &str) -> Vec<serde_json::Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/golden/rpc/{name}-session.jsonl"));

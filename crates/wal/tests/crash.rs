@@ -2,16 +2,14 @@
 //! logs are split, perhaps with another crash on the way, and the regions' recovered edits are read: every acknowledged entry is
 //! there, nothing is there that was not written.
 //!
-//! Replay one run: `BASALT_SEED=<seed> cargo test -p basalt-wal --test crash`. More runs: `BASALT_LONG_TESTS=1`.
+//! Replay one run: `BASALT_SEED=<seed> cargo test -p basalt-wal --test main crash::`. More runs: `BASALT_LONG_TESTS=1`.
 
-mod common;
-
+use crate::common::{Directories, directories, edits_dir};
 use basalt_wal::{
     EntryKey, Level, Log, LogOptions, Reader, SplitOptions, SyncMode, Ticket, recovered_edits, split_directory,
 };
 use base::{ManualClock, Rng, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
-use common::{Directories, directories, edits_dir};
 use fs::mem::{Fault, FaultKind, Op};
 use fs::{CrashPolicy, FilePath, MemVolume, Volume};
 use std::collections::BTreeMap;
@@ -21,7 +19,7 @@ const REGIONS: [&str; 3] = ["r0", "r1", "r2"];
 const WAL_DIR: &str = "WALs/h,1,2";
 
 fn region_dir(name: &str) -> FilePath {
-    common::region_dir("t", name)
+    crate::common::region_dir("t", name)
 }
 
 fn value(region: usize, seq: u64, seed: u64) -> Vec<u8> {

@@ -1,11 +1,9 @@
 //! A new log takes over the files of a server that was killed.
 
-mod common;
-
+use crate::common::{directories, edits_dir, region_dir};
 use basalt_wal::{EntryKey, Gathered, HoldBudget, Inherited, Log, LogOptions, ReadLog, gather, recovered_edits};
 use base::{ManualClock, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
-use common::{directories, edits_dir, region_dir};
 use fs::{FilePath, MemVolume, Volume};
 use std::sync::Arc;
 

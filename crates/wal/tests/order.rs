@@ -1,15 +1,13 @@
 //! An unsynced log goes on in its next file while the one before is being synced. The power fails just then, and whatever is left of the two
 //! files, what recovery takes from them has no hole.
 
-mod common;
-
+use crate::common::{directories, edits_dir, region_dir};
 use basalt_wal::{
     EntryKey, Error, Level, Log, LogOptions, Reader, SplitOptions, SyncMode, Ticket, quarantine_orphaned_log,
     recovered_edits, split_directory,
 };
 use base::{ManualClock, Rng, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
-use common::{directories, edits_dir, region_dir};
 use fs::mem::Op;
 use fs::{CrashPolicy, FilePath, MemVolume, Volume};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};

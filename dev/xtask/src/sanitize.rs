@@ -11,14 +11,17 @@ use anyhow::{Context, bail};
 use crate::report::{Outcome, Report};
 use crate::run;
 
-/// `(package, further words for cargo test)`. `unsafe` code is the memstore's, and where store files are summed and their tables looked up; regions,
+/// `(package, further words for cargo test, modules of tests that run; none: all)`. `unsafe` code is the memstore's, and where store files are summed and their tables looked up; regions,
 /// the log and RPC bring their threads to it, or have threads of their own that only ThreadSanitizer understands.
-const SUITES: &[(&str, &[&str])] = &[
-    ("basalt-memstore", &["--lib", "--tests"]),
-    ("basalt-region", &["--test", "threads"]),
-    ("basalt-wal", &["--lib", "--test", "crash"]),
-    ("basalt-hfile", &["--lib", "--test", "cache", "--test", "on_disk"]),
-    ("basalt-rpc", &["--lib", "--test", "server"]),
+const SUITES: &[(&str, &[&str], &[&str])] = &[
+    ("basalt-memstore", &["--lib", "--tests"], &[]),
+    ("basalt-region", &["--test", "main"], &["threads::"]),
+    ("basalt-wal", &["--lib"], &[]),
+    ("basalt-wal", &["--test", "main"], &["crash::"]),
+    ("basalt-hfile", &["--lib"], &[]),
+    ("basalt-hfile", &["--test", "main"], &["cache::", "on_disk::"]),
+    ("basalt-rpc", &["--lib"], &[]),
+    ("basalt-rpc", &["--test", "main"], &["server::"]),
 ];
 
 /// The sanitizers. The standard library is built with each of them, so that ThreadSanitizer sees what its locks, channels and counters
@@ -49,8 +52,9 @@ pub fn run(report: &mut Report, only: Option<&str>) -> anyhow::Result<()> {
         bail!("sanitize knows address and thread, not {}", only.unwrap_or_default());
     }
     for sanitizer in chosen {
-        for (package, words) in SUITES {
-            report.part(&format!("{sanitizer} {package}"), || suite(sanitizer, host, package, words));
+        for (package, words, modules) in SUITES {
+            let words: Vec<&str> = words.iter().chain(&["--", "--format=pretty"]).chain(*modules).copied().collect();
+            report.part(&format!("{sanitizer} {package}"), || suite(sanitizer, host, package, &words));
         }
     }
     Ok(())
@@ -58,13 +62,14 @@ pub fn run(report: &mut Report, only: Option<&str>) -> anyhow::Result<()> {
 
 fn suite(sanitizer: &str, host: &str, package: &str, words: &[&str]) -> anyhow::Result<Outcome> {
     let target = run::scratch()?.parent().context("the target directory")?.join(format!("sanitize-{sanitizer}"));
-    let log = run::scratch()?.join(format!("sanitize-{sanitizer}-{package}.log"));
+    let kind = words.first().map_or("", |word| word.trim_start_matches('-'));
+    let log = run::scratch()?.join(format!("sanitize-{sanitizer}-{package}-{kind}.log"));
     let mut cargo = Command::new("cargo");
     cargo
         .args(["+nightly", "test", "-Zbuild-std", "--target", host, "--target-dir"])
         .arg(target)
         .args(["--package", package]);
-    cargo.args(words).args(["--", "--format=pretty"]).current_dir(run::root());
+    cargo.args(words).current_dir(run::root());
     for of_the_outer_cargo in ["CARGO", "CARGO_MANIFEST_DIR", "RUSTUP_TOOLCHAIN", "RUSTC"] {
         cargo.env_remove(of_the_outer_cargo);
     }

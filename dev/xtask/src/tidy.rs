@@ -1,4 +1,4 @@
-//! Small rules no compiler knows: every module says what it is, and no file names somebody's machine.
+//! Small rules no compiler knows: every module says what it is, no file names somebody's machine, and no file of tests is forgotten.
 
 use anyhow::bail;
 
@@ -36,10 +36,29 @@ pub fn check() -> anyhow::Result<()> {
             wrong.push(format!("{path}: Windows line ends"));
         }
     }
+    wrong.extend(forgotten_tests(&listing));
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n           "));
     }
     Ok(())
+}
+
+/// Files of tests that no binary has: with `autotests = false` cargo does not take them up by itself.
+fn forgotten_tests(listing: &str) -> Vec<String> {
+    let read = |path: &str| std::fs::read_to_string(run::root().join(path)).unwrap_or_default();
+    let mut forgotten = Vec::new();
+    for main in listing.split('\0').filter(|path| path.ends_with("/tests/main.rs")) {
+        let folder = main.trim_end_matches("main.rs");
+        let (modules, manifest) = (read(main), read(&format!("{}Cargo.toml", folder.trim_end_matches("tests/"))));
+        for path in listing.split('\0').filter(|path| *path != main && run::root().join(path).exists()) {
+            let Some(name) = path.strip_prefix(folder).and_then(|rest| rest.strip_suffix(".rs")) else { continue };
+            let has_module = modules.lines().any(|line| line == format!("mod {name};"));
+            if !name.contains('/') && !has_module && !manifest.contains(&format!("name = \"{name}\"")) {
+                forgotten.push(format!("{path}: add `mod {name};` to {main}, or its tests never run"));
+            }
+        }
+    }
+    forgotten
 }
 
 /// Does the line hold `dir` as the beginning of an absolute path (and not inside a longer one)?

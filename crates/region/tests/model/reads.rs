@@ -1,11 +1,11 @@
 //! Random reads, compared with the oracle: Gets, and scans that go over all regions as a client's do, with the files
 //! and regions changing between any two steps.
 
+use super::oracle::{Ask, Cell, Store};
+use super::sieve::Sieve;
+use super::world::{BASE, FAMILIES, World, pick};
+use super::writes::{OPS, random_qualifier, random_row, random_timestamp};
 use crate::common::*;
-use crate::oracle::{Ask, Cell, Store};
-use crate::sieve::Sieve;
-use crate::world::{BASE, FAMILIES, World, pick};
-use crate::writes::{OPS, random_qualifier, random_row, random_timestamp};
 use basalt_region::{ErrorKind, Limits, Progress, RegionError, RegionScanner};
 use base::Rng;
 use bytes::Bytes;
@@ -312,7 +312,7 @@ impl World {
         // Where the next region begins (or, reversed, ends); rows are never empty, so the empty row is the end.
         let mut done_to: Option<Bytes> = None;
         loop {
-            let edge = |half: &crate::world::Half| {
+            let edge = |half: &super::world::Half| {
                 if scan.reversed { half.info.end_key.clone() } else { half.info.start_key.clone() }
             };
             let mut order: Vec<usize> = (0..self.regions.len()).collect();
@@ -326,7 +326,7 @@ impl World {
             // After a merge the edge may be inside a region: the scan goes on within it.
             let at = next.unwrap_or_else(|| {
                 let key = done_to.clone().expect("the first region is always there");
-                let inside = |half: &crate::world::Half| {
+                let inside = |half: &super::world::Half| {
                     half.info.contains(&key) && (!scan.reversed || half.info.start_key != key)
                 };
                 self.regions.iter().position(inside).expect("every row has a region")
@@ -462,7 +462,7 @@ impl World {
     }
 }
 
-fn get_all(half: &crate::world::Half, get: &Get) -> Vec<String> {
+fn get_all(half: &super::world::Half, get: &Get) -> Vec<String> {
     crate::common::get(&half.region, get, BASE)
 }
 

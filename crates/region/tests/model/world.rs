@@ -1,9 +1,9 @@
 //! A table's regions, each beside its oracle, and everything that changes files: flush, compaction, reopening, split,
 //! merge.
 
+use super::oracle::{Rules, Run, Store};
+use super::reads::FilterUse;
 use crate::common::*;
-use crate::oracle::{Rules, Run, Store};
-use crate::reads::FilterUse;
 use basalt_region::{CloseMode, Commit, CompactionKind, FlushRequest, Region, Unthrottled, split};
 use base::{Clock, Config, Rng};
 use bytes::Bytes;
@@ -205,7 +205,7 @@ impl World {
     }
 
     pub fn split(&mut self, at: usize) {
-        let row = crate::writes::random_row(&self.rng);
+        let row = super::writes::random_row(&self.rng);
         let parent = self.regions[at].info.clone();
         self.rewrite_references(at);
         let busy = self.regions[at].region.has_references();

@@ -4,11 +4,11 @@
 //! timestamp, an Increment or Append builds on the newest value, a check lets it pass or not. Several mutations of one
 //! call all see the state before it, and share one sequence id.
 
+use super::oracle::{Ask, Cell, Store};
+use super::reads::{random_filter, row_of};
+use super::sieve::passes;
+use super::world::{BASE, FAMILIES, World, pick};
 use crate::common::*;
-use crate::oracle::{Ask, Cell, Store};
-use crate::reads::{random_filter, row_of};
-use crate::sieve::passes;
-use crate::world::{BASE, FAMILIES, World, pick};
 use base::Rng;
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType, tag};

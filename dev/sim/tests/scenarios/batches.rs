@@ -1,6 +1,6 @@
 //! Batches of which a part cannot be done.
 
-use crate::common::{make, own, texts};
+use super::common::{make, own, texts};
 use basalt_sim::calls;
 use basalt_sim::stage::Stage;
 use bytes::Bytes;

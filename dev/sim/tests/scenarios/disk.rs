@@ -1,6 +1,6 @@
 //! Full disks and wrong bits.
 
-use crate::common::{fault, regions};
+use super::common::{fault, regions};
 use basalt_sim::calls;
 use basalt_sim::promises::Outcome;
 use basalt_sim::scans::{self, Manner};

@@ -1,6 +1,6 @@
 //! The log: power failures, syncs that fail, what must be kept of it.
 
-use crate::common::{fault, send};
+use super::common::{fault, send};
 use basalt_sim::calls::{self, Failure};
 use basalt_sim::promises::Outcome;
 use basalt_sim::stage::Stage;

@@ -1,6 +1,6 @@
 //! Procedures that are broken off, and what they must not do when they go on.
 
-use crate::common::{fault, make, own, put, regions, send, until_stopped};
+use super::common::{fault, make, own, put, regions, send, until_stopped};
 use basalt_sim::calls;
 use basalt_sim::stage::{Stage, check};
 use basalt_sim::steps;

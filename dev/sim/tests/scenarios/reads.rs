@@ -1,6 +1,6 @@
 //! What readers see: while files change, under deletes, times to live, equal timestamps and a clock that goes back.
 
-use crate::common::{compact_table, flush_table, make, own, put, send, texts};
+use super::common::{compact_table, flush_table, make, own, put, send, texts};
 use basalt_sim::calls::{self, Failure, mutation};
 use basalt_sim::scans::{self, Manner};
 use basalt_sim::stage::Stage;

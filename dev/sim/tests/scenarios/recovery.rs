@@ -1,6 +1,6 @@
 //! Recovery: logs that cannot be read, that end anywhere, that are replayed by family, and starts that are stopped.
 
-use crate::common::{fault, flush_table, make, own, put, regions, send, texts};
+use super::common::{fault, flush_table, make, own, put, regions, send, texts};
 use basalt_sim::calls::{self, mutation};
 use basalt_sim::stage::Stage;
 use basalt_sim::steps;

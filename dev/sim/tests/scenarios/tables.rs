@@ -1,6 +1,6 @@
 //! Tables and regions that change while the disk fails.
 
-use crate::common::{fault, flush_table, make, own, put, regions, send, texts, until_stopped};
+use super::common::{fault, flush_table, make, own, put, regions, send, texts, until_stopped};
 use basalt_sim::calls;
 use basalt_sim::stage::{Stage, check};
 use basalt_sim::steps;

@@ -1,0 +1,6 @@
+//! Tests of the composition root.
+
+mod client;
+mod common;
+mod node;
+mod recovery;

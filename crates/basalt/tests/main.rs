@@ -1,0 +1,16 @@
+//! Tests of the binary: real processes, spoken to over the network. `limits` measures a process and is a binary of its own, so that no other test
+//! runs beside it.
+
+mod bad_input;
+mod client;
+mod common;
+mod endpoints;
+mod load;
+mod process;
+mod scanner_protocol;
+mod scans;
+mod settings_doc;
+mod table_settings;
+mod ticks;
+mod tools;
+mod wide_rows;

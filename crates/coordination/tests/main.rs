@@ -1,0 +1,5 @@
+//! Tests of the ZooKeeper endpoint over sockets.
+
+mod common;
+mod endpoint;
+mod golden;

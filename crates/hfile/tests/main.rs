@@ -1,0 +1,10 @@
+//! Tests of store files.
+
+mod cache;
+mod common;
+mod damage;
+mod faults;
+mod golden_read;
+mod golden_write;
+mod on_disk;
+mod seek;

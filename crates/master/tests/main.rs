@@ -1,0 +1,8 @@
+//! Tests of the master beside a region server made of maps.
+
+mod cleaner;
+mod common;
+mod crash;
+mod ddl;
+mod service;
+mod start;

@@ -1,0 +1,4 @@
+//! Tests of the messages against HBase's own.
+
+mod inventory;
+mod sessions;

@@ -1,0 +1,27 @@
+//! Tests of regions. `schedules` is a binary of its own, built with `--cfg shuttle` alone
+//! (`cargo xtask schedules`).
+
+extern crate filter as basalt_filter;
+
+mod arrival;
+mod bulk_load;
+mod common;
+mod compression;
+mod crash;
+mod differences;
+mod effort;
+mod filters;
+mod foreign;
+mod handover;
+mod inherit;
+mod mob;
+mod model;
+mod moving;
+mod point;
+mod regions;
+mod same_files;
+mod scenarios;
+mod semantics;
+mod threads;
+mod ticks;
+mod walk;

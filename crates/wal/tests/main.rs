@@ -1,0 +1,10 @@
+//! Tests of the log. `schedules` is a binary of its own, built with `--cfg shuttle` alone
+//! (`cargo xtask schedules`).
+
+mod behind;
+mod common;
+mod crash;
+mod golden;
+mod hbase;
+mod inherit;
+mod order;
