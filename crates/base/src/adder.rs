@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Threads that add without disturbing each other: about the cores there are; more share.
-pub(crate) const STRIPES: usize = 4;
+const STRIPES: usize = 4;
 
 /// A sum kept in pieces, each on a cache line of its own, so that cores which count for every call do not wait for each other's line.
 /// 512 bytes. Follows: `LongAdder`.
@@ -25,7 +25,7 @@ std::thread_local! {
 
 /// The stripe of this thread, below [`STRIPES`].
 #[inline]
-pub(crate) fn stripe() -> usize {
+fn stripe() -> usize {
     STRIPE.try_with(|stripe| *stripe).unwrap_or(0)
 }
 

@@ -9,6 +9,7 @@
 //! Follows: Hadoop's metrics2 (`MetricsRegistry`, `MutableHistogram`), with HBase's names.
 
 mod histogram;
+mod own_stripe;
 
 use std::borrow::Cow;
 use std::fmt;
