@@ -168,6 +168,25 @@ impl Histogram {
 }
 
 impl Spread {
+    /// So many values that are 0.
+    pub fn zeros(count: u64) -> Spread {
+        let mut buckets = vec![0; BUCKETS];
+        buckets[0] = count;
+        Spread { buckets, count, sum: 0 }
+    }
+
+    /// The values of both.
+    #[must_use]
+    pub fn and(mut self, other: &Spread) -> Spread {
+        self.buckets.resize(self.buckets.len().max(other.buckets.len()), 0);
+        for (counted, more) in self.buckets.iter_mut().zip(&other.buckets) {
+            *counted += more;
+        }
+        self.count += other.count;
+        self.sum = self.sum.wrapping_add(other.sum);
+        self
+    }
+
     /// What came after `before`, an earlier spread of the same histogram.
     fn since(mut self, before: &Spread) -> Spread {
         for (counted, earlier) in self.buckets.iter_mut().zip(&before.buckets) {
@@ -268,6 +287,16 @@ mod tests {
         let threads = OWNERS as u64 + 9;
         assert_eq!(histogram.count(), threads * 4000);
         assert!((histogram.all().mean() - (threads - 1) as f64 / 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn two_spreads_together_have_the_values_of_both() {
+        let histogram = Histogram::new(Unit::Micros);
+        [3, 9].map(|value| histogram.record(value));
+        let both = Spread::zeros(2).and(&histogram.all()).and(&Spread::default());
+        assert_eq!((both.count(), both.min(), both.max(), both.quantile(0.75)), (4, 0, 9, 3));
+        assert!((both.mean() - 3.0).abs() < 1e-9);
+        assert_eq!(Spread::default().and(&both).count(), 4);
     }
 
     #[test]

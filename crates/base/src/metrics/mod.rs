@@ -113,6 +113,11 @@ impl Sink {
     /// A histogram under HBase's names: `<Name>_num_ops`, `_min`, `_max`, `_mean`, `_median`, `_99th_percentile` and so on, the first letter of
     /// `name` large as Hadoop's metrics write it. Times are in milliseconds, as HBase has them, with their fractions.
     pub fn histogram(&mut self, name: &str, histogram: &Histogram, now_ms: i64) -> &mut Sink {
+        self.spread(name, histogram.unit(), histogram.count(), &histogram.spread(now_ms))
+    }
+
+    /// As [`Sink::histogram`], of what several histograms have counted: `count` values since the start, `lately` in the last minutes.
+    pub fn spread(&mut self, name: &str, unit: Unit, count: u64, lately: &Spread) -> &mut Sink {
         const QUANTILES: [(&str, f64); 8] = [
             ("25th_percentile", 0.25),
             ("median", 0.5),
@@ -123,16 +128,15 @@ impl Sink {
             ("99th_percentile", 0.99),
             ("99.9th_percentile", 0.999),
         ];
-        let spread = histogram.spread(now_ms);
         let mut letters = name.chars();
         let name: String = letters.next().iter().flat_map(|first| first.to_uppercase()).chain(letters).collect();
-        self.counter(format!("{name}_num_ops"), histogram.count());
-        let in_unit = |value: f64| match histogram.unit() {
+        self.counter(format!("{name}_num_ops"), count);
+        let in_unit = |value: f64| match unit {
             Unit::Micros => Number::Double(value / 1000.0),
             Unit::Bytes | Unit::Count => Number::Long(value as i64),
         };
-        let ends = [("min", spread.min() as f64), ("max", spread.max() as f64), ("mean", spread.mean())];
-        let quantiles = QUANTILES.map(|(suffix, quantile)| (suffix, spread.quantile(quantile) as f64));
+        let ends = [("min", lately.min() as f64), ("max", lately.max() as f64), ("mean", lately.mean())];
+        let quantiles = QUANTILES.map(|(suffix, quantile)| (suffix, lately.quantile(quantile) as f64));
         for (suffix, value) in ends.into_iter().chain(quantiles) {
             self.put(format!("{name}_{suffix}").into(), in_unit(value), Kind::Gauge);
         }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::task::{Context, Poll, Waker};
 
 use base::sync::Mutex;
-use base::{Holder, Ledger};
+use base::{Clock, Holder, Ledger};
 
 use super::Counters;
 use super::output::Output;
@@ -38,9 +38,10 @@ fn reply_bytes(result: &CallResult) -> u64 {
 pub(super) type Answered = (u32, CallResult);
 
 /// A connection's inbox. Never holds more than the calls that the connection lets be in flight.
-#[derive(Debug)]
 pub(crate) struct Inbox {
     counters: Arc<Counters>,
+    /// How long calls take is measured on it; `None`: not at all.
+    clock: Option<Arc<dyn Clock>>,
     ledger: Arc<Ledger>,
     state: Mutex<State>,
     /// Bytes of answers that wait here.
@@ -117,10 +118,22 @@ pub fn answer_together(answer: impl FnOnce()) {
     answer();
 }
 
+impl std::fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inbox").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
 impl Inbox {
-    pub(super) fn new(counters: Arc<Counters>, ledger: Arc<Ledger>, max_unsent_bytes: usize) -> Arc<Inbox> {
+    pub(super) fn new(
+        counters: Arc<Counters>,
+        clock: Option<Arc<dyn Clock>>,
+        ledger: Arc<Ledger>,
+        max_unsent_bytes: usize,
+    ) -> Arc<Inbox> {
         Arc::new(Inbox {
             counters,
+            clock,
             ledger,
             state: Mutex::default(),
             waiting_bytes: AtomicU64::new(0),
@@ -133,10 +146,10 @@ impl Inbox {
     }
 
     /// The right, and the duty, to answer call `id`.
-    pub(crate) fn responder(self: &Arc<Self>, id: u32, size_bytes: usize) -> Responder {
+    pub(crate) fn responder(self: &Arc<Self>, id: u32, received_at_us: u64, size_bytes: usize) -> Responder {
         self.deferred.fetch_add(1, Relaxed);
         self.ledger.add(Holder::Requests, size_bytes as u64);
-        Responder { inbox: Some(self.clone()), id, size_bytes }
+        Responder { inbox: Some(self.clone()), id, received_at_us, begun_at_us: received_at_us, size_bytes }
     }
 
     /// Where the bytes of calls are counted.
@@ -310,7 +323,7 @@ pub struct Direct(Arc<Inbox>);
 
 impl Direct {
     pub(crate) fn new() -> (Direct, Arc<Inbox>) {
-        let inbox = Inbox::new(Arc::default(), super::capped_ledger(u64::MAX), usize::MAX);
+        let inbox = Inbox::new(Arc::default(), None, super::capped_ledger(u64::MAX), usize::MAX);
         (Direct(inbox.clone()), inbox)
     }
 
@@ -336,6 +349,9 @@ pub struct Responder {
     /// `None` once answered.
     inbox: Option<Arc<Inbox>>,
     id: u32,
+    received_at_us: u64,
+    /// When somebody began with the call: until then it waited in a queue.
+    begun_at_us: u64,
     size_bytes: usize,
 }
 
@@ -345,8 +361,20 @@ impl Responder {
         self.give(result);
     }
 
+    /// The call has waited in a queue until now.
+    pub fn begin(&mut self) {
+        if let Some(clock) = self.inbox.as_ref().and_then(|inbox| inbox.clock.as_ref()) {
+            self.begun_at_us = clock.monotonic_us();
+        }
+    }
+
     fn give(&mut self, result: CallResult) {
         if let Some(inbox) = self.inbox.take() {
+            if let Some(clock) = &inbox.clock {
+                let queued_us = self.begun_at_us.saturating_sub(self.received_at_us);
+                let processed_us = clock.monotonic_us().saturating_sub(self.begun_at_us);
+                inbox.counters.times.answered_later(queued_us, processed_us);
+            }
             inbox.ledger.take(Holder::Requests, self.size_bytes as u64);
             inbox.put((self.id, result));
         }
@@ -381,10 +409,10 @@ mod schedules {
     #[test]
     fn every_answer_wakes_a_connection_that_sleeps() {
         explore(|| {
-            let inbox = Inbox::new(Arc::default(), super::super::capped_ledger(u64::MAX), usize::MAX);
+            let inbox = Inbox::new(Arc::default(), None, super::super::capped_ledger(u64::MAX), usize::MAX);
             let answering: Vec<_> = (0..2_u32)
                 .map(|thread_number| {
-                    let responders: Vec<_> = (0..2).map(|n| inbox.responder(thread_number * 2 + n, 10)).collect();
+                    let responders: Vec<_> = (0..2).map(|n| inbox.responder(thread_number * 2 + n, 0, 10)).collect();
                     thread::spawn(move || {
                         for responder in responders {
                             if responder.id % 2 == 0 {
@@ -437,7 +465,7 @@ mod schedules {
     #[test]
     fn every_answer_is_sent_through_a_parked_writer_or_by_the_task() {
         explore(|| {
-            let inbox = Inbox::new(Arc::default(), super::super::capped_ledger(u64::MAX), usize::MAX);
+            let inbox = Inbox::new(Arc::default(), None, super::super::capped_ledger(u64::MAX), usize::MAX);
             let conn = Arc::new(crate::ConnInfo {
                 id: 1,
                 peer: ([127, 0, 0, 1], 1).into(),
@@ -451,7 +479,7 @@ mod schedules {
             let socket: Arc<dyn Sink> = Arc::new(Narrow::default());
             let mut parked =
                 ParkedWriter { output: Output::default(), in_flight: 4, has_sent: false, conn: conn.clone(), socket };
-            let mut responders: Vec<_> = (0..4).map(|n| inbox.responder(n, 10)).collect();
+            let mut responders: Vec<_> = (0..4).map(|n| inbox.responder(n, 0, 10)).collect();
             let other = responders.pop();
             let last = responders.pop();
             let answering = [
@@ -497,8 +525,8 @@ mod schedules {
     #[test]
     fn an_answer_to_a_connection_that_ends_is_forgotten_once() {
         explore(|| {
-            let inbox = Inbox::new(Arc::default(), super::super::capped_ledger(u64::MAX), usize::MAX);
-            let responder = inbox.responder(1, 10);
+            let inbox = Inbox::new(Arc::default(), None, super::super::capped_ledger(u64::MAX), usize::MAX);
+            let responder = inbox.responder(1, 0, 10);
             let answering = thread::spawn(move || responder.answer(Ok(Reply::default())));
             inbox.close();
             answering.join().expect("answered");

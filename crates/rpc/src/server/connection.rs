@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use base::{Holder, Ledger};
 use bytes::{Bytes, BytesMut};
+use proto::methods::MethodInfo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -172,7 +173,12 @@ impl Connection {
             read_bytes: READ_BYTES,
             output: Output::default(),
             in_flight: 0,
-            inbox: Inbox::new(shared.counters.clone(), shared.limits.ledger.clone(), shared.limits.max_unsent_bytes),
+            inbox: Inbox::new(
+                shared.counters.clone(),
+                Some(shared.clock.clone()),
+                shared.limits.ledger.clone(),
+                shared.limits.max_unsent_bytes,
+            ),
             answers: Vec::new(),
             replies_pending: false,
             closing: false,
@@ -329,9 +335,13 @@ impl Connection {
                 Front::Frame(frame) => {
                     count(&self.shared.limits.ledger, Holder::Requests, &mut self.held_bytes, 0);
                     let received_at_us = ended_at_us.unwrap_or_else(|| self.shared.clock.monotonic_us());
-                    self.request(frame, received_at_us).map_err(malformed)?;
+                    let at_once = self.request(frame, received_at_us).map_err(malformed)?;
                     let now_us = self.shared.clock.monotonic_us();
-                    self.shared.counters.holds.record(now_us.saturating_sub(received_at_us));
+                    let held_us = now_us.saturating_sub(received_at_us);
+                    self.shared.counters.times.held(held_us, at_once.is_some());
+                    if let Some(method) = at_once {
+                        self.shared.handler.on_answered_at_once(method, held_us);
+                    }
                     ended_at_us = Some(now_us);
                 }
                 Front::TooLong { len } => {
@@ -400,19 +410,23 @@ impl Connection {
         self.output.answer(id, result, &self.conn, &self.shared.counters);
     }
 
-    fn request(&mut self, mut frame: Bytes, received_at_us: u64) -> Result<(), FrameError> {
+    /// Has the handler carry out a request. The method, if the answer is in the output now; `None` also where the request named none.
+    fn request(&mut self, mut frame: Bytes, received_at_us: u64) -> Result<Option<&'static MethodInfo>, FrameError> {
         let size_bytes = frame.len();
         self.shared.counters.calls.add(1);
+        self.shared.counters.request_sizes.record(size_bytes as u64);
         let head = RequestHead::decode(take_delimited(&mut frame)?)?;
         let id = head.call_id;
         let deferred = self.inbox.deferred();
         let mut held_bytes = size_bytes;
+        let mut method = None;
         let outcome = match self.prepare(head, frame, size_bytes, received_at_us) {
             Ok(call) => {
                 held_bytes = call.held_bytes;
-                let method = call.method.name;
+                let called = call.method;
+                method = Some(called);
                 catch_unwind(AssertUnwindSafe(|| self.shared.handler.call(call)))
-                    .unwrap_or_else(|panic| Err(panicked(method, panic.as_ref())).into())
+                    .unwrap_or_else(|panic| Err(panicked(called.name, panic.as_ref())).into())
             }
             Err(exception) => exception.into(),
         };
@@ -420,14 +434,17 @@ impl Connection {
             // Whatever came back, a panic even: the one who took the responder answers, and nobody else.
             self.in_flight += 1;
             self.replies_pending = true;
-            return Ok(());
+            return Ok(None);
         }
         match outcome {
             Outcome::Ready(result) => self.put(id, result),
-            Outcome::Future(later) => self.spawn(id, later, held_bytes),
+            Outcome::Future(later) => {
+                self.spawn(id, later, received_at_us, held_bytes);
+                return Ok(None);
+            }
             Outcome::Deferred => self.put(id, Err(Exception::io("internal error: deferred without a responder"))),
         }
-        Ok(())
+        Ok(method)
     }
 
     fn prepare(
@@ -485,9 +502,9 @@ impl Connection {
         })
     }
 
-    fn spawn(&mut self, id: u32, later: BoxFuture, held_bytes: usize) {
+    fn spawn(&mut self, id: u32, later: BoxFuture, received_at_us: u64, held_bytes: usize) {
         self.in_flight += 1;
-        let responder = self.inbox.responder(id, held_bytes);
+        let responder = self.inbox.responder(id, received_at_us, held_bytes);
         tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
     }
 

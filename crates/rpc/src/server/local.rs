@@ -17,6 +17,7 @@ use bytes::Bytes;
 use proto::methods::{MethodInfo, Service};
 use proto::pb;
 
+use super::Counters;
 use super::answers::Inbox;
 use super::connection::{CatchPanic, admit, panicked};
 use super::estimate;
@@ -32,6 +33,7 @@ pub struct Local {
     handler: Arc<dyn Handler>,
     clock: Arc<dyn Clock>,
     ledger: Arc<Ledger>,
+    counters: Arc<Counters>,
 }
 
 impl std::fmt::Debug for Local {
@@ -43,7 +45,7 @@ impl std::fmt::Debug for Local {
 impl Local {
     /// The services behind `handler`; requests and replies under way are counted on `ledger`.
     pub fn new(handler: Arc<dyn Handler>, clock: Arc<dyn Clock>, ledger: Arc<Ledger>) -> Local {
-        Local { handler, clock, ledger }
+        Local { handler, clock, ledger, counters: Arc::default() }
     }
 
     /// Calls to one of the services on behalf of `user`, with cells in `codec`.
@@ -101,10 +103,10 @@ pub struct LocalConnection {
 impl LocalConnection {
     /// Hands a call to its service. It is under way when this returns, and often done. Needs a Tokio runtime.
     pub fn call(&self, request: LocalRequest) -> LocalCall {
-        let Local { handler, ledger, clock } = &self.local;
+        let Local { handler, ledger, clock, counters } = &self.local;
         let size_bytes = request.message.len() + request.cells.len();
         let decoded_bytes = estimate::decoded_bytes(request.method.method, &request.message);
-        let inbox = Inbox::new(Arc::default(), ledger.clone(), usize::MAX);
+        let inbox = Inbox::new(counters.clone(), Some(clock.clone()), ledger.clone(), usize::MAX);
         if let Err(refused) = admit(ledger, &self.conn, None, size_bytes as u64 + decoded_bytes) {
             return LocalCall { inbox, ready: Some(Err(refused)), codec: self.codec() };
         }
@@ -127,17 +129,20 @@ impl LocalConnection {
             inbox: inbox.clone(),
             in_batch: false,
         };
-        let name = call.method.name;
+        let method = call.method;
         let outcome = catch_unwind(AssertUnwindSafe(|| handler.call(call)))
-            .unwrap_or_else(|panic| Err(panicked(name, panic.as_ref())).into());
+            .unwrap_or_else(|panic| Err(panicked(method.name, panic.as_ref())).into());
         if inbox.deferred() > 0 {
             // Whatever came back: the one who took the responder answers, and nobody else.
             return LocalCall { inbox, ready: None, codec: self.codec() };
         }
         let ready = match outcome {
-            Outcome::Ready(result) => Some(result),
+            Outcome::Ready(result) => {
+                handler.on_answered_at_once(method, clock.monotonic_us().saturating_sub(received_at_us));
+                Some(result)
+            }
             Outcome::Future(later) => {
-                let responder = inbox.responder(0, held_bytes);
+                let responder = inbox.responder(0, received_at_us, held_bytes);
                 tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
                 None
             }

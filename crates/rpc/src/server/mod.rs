@@ -10,6 +10,7 @@
 
 mod answers;
 mod connection;
+mod counters;
 mod estimate;
 mod handshake;
 mod local;
@@ -21,17 +22,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+<<<<<<< HEAD
 use base::metrics::{Bean, Histogram, Registry, Unit};
 use base::{Clock, Config, Holder, Ledger, LogThrottle, Share};
+=======
+use base::metrics::{Bean, Registry};
+use base::{Clock, Config, Holder, Ledger, Share};
+>>>>>>> 3a684ff (Show how long calls wait, are worked on and take in all, and the sizes of requests and replies, as HBase does)
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 pub(crate) use answers::Inbox;
 pub use answers::{Direct, Responder, answer_together};
+pub use counters::{CallTimes, Counters, LONG_HOLD_US};
 pub use local::{Local, LocalCall, LocalConnection, LocalRequest};
 
 use crate::transport::Transport;
-use crate::{Handler, Kind, settings, socket};
+use crate::{Handler, settings, socket};
 
 /// Limits of a server, read from its settings.
 #[derive(Debug, Clone)]
@@ -91,101 +98,6 @@ pub fn capped_ledger(cap_bytes: u64) -> Arc<Ledger> {
     ledger.set_share(Holder::Requests, Share::fixed(cap_bytes));
     ledger.set_share(Holder::Replies, Share::fixed(cap_bytes));
     ledger
-}
-
-/// What a server counts. All since its start, but for the gauge.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Gauge: connections open.
-    pub connections: AtomicUsize,
-    /// Connections closed at once because there were too many.
-    pub refused_connections: AtomicU64,
-    /// Calls received.
-    pub calls: base::Adder,
-    /// Calls that ended in an exception.
-    pub exceptions: AtomicU64,
-    /// The same by class.
-    pub exceptions_by_kind: ByKind,
-    /// Bytes of requests.
-    pub received_bytes: AtomicU64,
-    /// Bytes of replies.
-    pub sent_bytes: AtomicU64,
-    /// Writes to sockets; replies per write is what gathering is worth.
-    pub writes: AtomicU64,
-    /// For how long calls have held a network thread.
-    pub holds: Holds,
-}
-
-/// A call that holds a network thread for longer is counted: all connections of that thread have waited for it.
-pub const LONG_HOLD_US: u64 = 1000;
-
-/// For how long each call has held the network thread that took it out of its connection: its decoding, what of its work was done there and
-/// then, the encoding of an answer that was ready. On the clock, so that a thread which had to wait for a processor counts as held, too.
-#[derive(Debug)]
-pub struct Holds {
-    times: Histogram,
-    long: AtomicU64,
-}
-
-impl Default for Holds {
-    fn default() -> Holds {
-        Holds { times: Histogram::new(Unit::Micros), long: AtomicU64::new(0) }
-    }
-}
-
-impl Holds {
-    /// Counts one call.
-    pub(crate) fn record(&self, held_us: u64) {
-        self.times.record(held_us);
-        if held_us > LONG_HOLD_US {
-            self.long.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Calls counted.
-    pub fn count(&self) -> u64 {
-        self.times.count()
-    }
-
-    /// Those of them that held their thread for longer than [`LONG_HOLD_US`].
-    pub fn long(&self) -> u64 {
-        self.long.load(Ordering::Relaxed)
-    }
-}
-
-/// A count for each class of exceptions, in the order of [`Kind::ALL`].
-#[derive(Debug)]
-pub struct ByKind([AtomicU64; Kind::ALL.len()]);
-
-impl Default for ByKind {
-    fn default() -> ByKind {
-        ByKind(std::array::from_fn(|_| AtomicU64::new(0)))
-    }
-}
-
-impl ByKind {
-    /// Counts one.
-    pub fn count(&self, kind: Kind) {
-        self.0[kind as usize].fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// The metric that counts a class; `None`: HBase counts it among others.
-fn metric_name(kind: Kind) -> Option<&'static str> {
-    Some(match kind {
-        Kind::NotServingRegion => "exceptions.NotServingRegionException",
-        Kind::RegionTooBusy => "exceptions.RegionTooBusyException",
-        Kind::RegionMoved => "exceptions.RegionMovedException",
-        Kind::OutOfOrderScannerNext => "exceptions.OutOfOrderScannerNextException",
-        Kind::UnknownScanner => "exceptions.UnknownScannerException",
-        Kind::ScannerReset => "exceptions.ScannerResetException",
-        Kind::FailedSanityCheck => "exceptions.FailedSanityCheckException",
-        Kind::MultiActionResultTooLarge => "exceptions.multiResponseTooLarge",
-        Kind::CallQueueTooBig => "exceptions.callQueueTooBig",
-        Kind::CallDropped => "exceptions.callDropped",
-        Kind::RequestTooBig => "exceptions.requestTooBig",
-        _ => return None,
-    })
 }
 
 /// What all connections of a server share.
@@ -275,29 +187,10 @@ impl Server {
         &self.shared.counters
     }
 
-    /// Puts what the port counts into `registry` as metrics of `bean`. Follows: `MetricsHBaseServerSource`, `ExceptionTrackingSource`.
+    /// Puts what the port counts into `registry` as metrics of `bean`.
     pub fn register_metrics(&self, registry: &Registry, bean: Bean) {
         let counters = self.shared.counters.clone();
-        registry.collect(move |sink, now_ms| {
-            let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-            sink.bean(bean)
-                .gauge("numOpenConnections", counters.connections.load(Ordering::Relaxed) as u64)
-                .counter("refusedConnections", count(&counters.refused_connections))
-                .counter("receivedBytes", count(&counters.received_bytes))
-                .counter("sentBytes", count(&counters.sent_bytes))
-                .histogram("networkThreadHold", &counters.holds.times, now_ms)
-                .counter("networkThreadLongHolds", counters.holds.long())
-                .counter("exceptions", count(&counters.exceptions));
-            let mut others = 0;
-            for kind in Kind::ALL {
-                let thrown = count(&counters.exceptions_by_kind.0[*kind as usize]);
-                match metric_name(*kind) {
-                    Some(name) => drop(sink.counter(name, thrown)),
-                    None => others += thrown,
-                }
-            }
-            sink.counter("exceptions.otherExceptions", others);
-        });
+        registry.collect(move |sink, now_ms| counters.collect(sink.bean(bean), now_ms));
     }
 
     /// Stops listening, answers what has been received, and closes every connection. Waits at most `patience`;

@@ -40,9 +40,12 @@ impl Output {
 
     /// Adds and counts the reply to a call.
     pub(super) fn answer(&mut self, call_id: u32, result: CallResult, conn: &ConnInfo, counters: &Counters) {
-        if let Err(exception) = &result {
-            counters.exceptions.fetch_add(1, Relaxed);
-            counters.exceptions_by_kind.count(exception.kind());
+        match &result {
+            Ok(reply) => counters.response_sizes.record((reply.message.len() + reply.cells.len()) as u64),
+            Err(exception) => {
+                counters.exceptions.fetch_add(1, Relaxed);
+                counters.exceptions_by_kind.count(exception.kind());
+            }
         }
         self.put(call_id, result, conn);
     }
