@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn two_spreads_together_have_the_values_of_both() {
         let histogram = Histogram::new(Unit::Micros);
-        [3, 9].map(|value| histogram.record(value));
+        [3, 9].into_iter().for_each(|value| histogram.record(value));
         let both = Spread::zeros(2).and(&histogram.all()).and(&Spread::default());
         assert_eq!((both.count(), both.min(), both.max(), both.quantile(0.75)), (4, 0, 9, 3));
         assert!((both.mean() - 3.0).abs() < 1e-9);

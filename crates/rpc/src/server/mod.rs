@@ -22,13 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-<<<<<<< HEAD
-use base::metrics::{Bean, Histogram, Registry, Unit};
-use base::{Clock, Config, Holder, Ledger, LogThrottle, Share};
-=======
 use base::metrics::{Bean, Registry};
-use base::{Clock, Config, Holder, Ledger, Share};
->>>>>>> 3a684ff (Show how long calls wait, are worked on and take in all, and the sizes of requests and replies, as HBase does)
+use base::{Clock, Config, Holder, Ledger, LogThrottle, Share};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
