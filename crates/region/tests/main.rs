@@ -22,6 +22,7 @@ mod regions;
 mod same_files;
 mod scenarios;
 mod semantics;
+mod snapshots;
 mod threads;
 mod ticks;
 mod walk;

@@ -1,11 +1,9 @@
 //! Snapshots that HBase 2.6.4 took, and the tables that it cloned from them: `tests/golden/rootdir/snapshots.tar.gz` is its root directory.
 //! Manifests written here are the bytes that HBase wrote; tables filled here from its snapshots have what its own clones have.
 
-mod common;
-
+use crate::common::*;
 use basalt_region::snapshot::{closed_region_manifest, open_region_manifest};
 use base::Config;
-use common::*;
 use fs::{FilePath, MemVolume, Volume};
 use model::{Scan, TableDescriptor, TableName};
 use proto::{Message, pb};
@@ -50,7 +48,7 @@ fn cells(server: &Server, table: &Arc<TableDescriptor>) -> Vec<String> {
     let scan = Scan { max_versions: 100, ..Scan::default() };
     let read = |info| {
         let region = server.open(info, table).unwrap_or_else(|error| panic!("{}: {error}", table.name));
-        let read = common::scan(&region, &scan, 0).concat();
+        let read = crate::common::scan(&region, &scan, 0).concat();
         region.close(basalt_region::CloseMode::Flush).expect("closed");
         read
     };
