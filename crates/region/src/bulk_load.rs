@@ -13,8 +13,10 @@ mod place;
 mod validate;
 
 use crate::commit::Commit;
+use crate::compact::Compactor;
+use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
-use crate::region::Region;
+use crate::flush::Flusher;
 use crate::store::sort_files;
 use crate::store_file::StoreFile;
 use base::SeqId;
@@ -80,7 +82,17 @@ struct Staged<'a> {
     target_name: String,
 }
 
-impl Region {
+/// Loads files into the stores of a region.
+#[derive(Clone, Copy)]
+pub(crate) struct BulkLoader<'r> {
+    core: &'r RegionCore,
+}
+
+impl<'r> BulkLoader<'r> {
+    pub(crate) fn new(core: &'r RegionCore) -> Self {
+        BulkLoader { core }
+    }
+
     /// Loads files into their stores, all or none, durably and after a crash too. Blocks; large files that must be
     /// copied take their time, during which the region works on. When it fails, files that were moved are back where
     /// they were; with [`RegionError::RollbackFailed`] they are where the next opening looks for them, and nobody may move or remove them.
@@ -88,9 +100,9 @@ impl Region {
     /// # Errors
     /// Not serving; an unknown family (not to be repeated); a file that is not there or is no HFile; the volume or the
     /// log.
-    pub fn bulk_load(&self, load: &BulkLoad) -> Result<BulkLoaded> {
-        self.check_open()?;
-        self.counters.writes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    pub(crate) fn load(&self, load: &BulkLoad) -> Result<BulkLoaded> {
+        self.core.check_open()?;
+        self.core.counters.writes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mut wrong = Vec::new();
         for file in &load.files {
             if !self.check_load_file(file)? {
@@ -104,15 +116,15 @@ impl Region {
         let outcome = self.stage_all(load, &mut staged).and_then(|()| self.load_staged(load, &mut staged));
         if outcome.is_err() {
             for staged in &staged {
-                staged.file.place.give_back(&*self.env().volume, &staged.staged, load.copy);
+                staged.file.place.give_back(&*self.core.env.volume, &staged.staged, load.copy);
             }
         }
         outcome
     }
 
     fn stage_all<'a>(&self, load: &'a BulkLoad, staged: &mut Vec<Staged<'a>>) -> Result<()> {
-        let volume = &*self.env().volume;
-        let wrap = |e| RegionError::volume(self.name(), e);
+        let volume = &*self.core.env.volume;
+        let wrap = |e| RegionError::volume(self.core.name(), e);
         let mut dirs: Vec<FilePath> = Vec::new();
         for file in &load.files {
             let dir = load.staging.join(rootdir::family_name(&file.family));
@@ -144,18 +156,18 @@ impl Region {
 
     fn load_staged(&self, load: &BulkLoad, staged: &mut Vec<Staged<'_>>) -> Result<BulkLoaded> {
         // No flush, no publication of a compaction and no closing until the files are in.
-        let _gate = self.flushing.lock();
-        self.check_open()?;
-        let seq_id = if load.assign_seq_id { Some(self.flush_for_load()?) } else { None };
+        let _gate = self.core.flushing.lock();
+        self.core.check_open()?;
+        let seq_id = if load.assign_seq_id { Some(Flusher::new(self.core).flush_for_load()?) } else { None };
         for staged in &mut *staged {
             let suffix = seq_id.map(|seq_id| format!("_SeqId_{seq_id}_")).unwrap_or_default();
-            staged.target_name = format!("{}{suffix}", self.env().rng.uuid_hex());
+            staged.target_name = format!("{}{suffix}", self.core.env.rng.uuid_hex());
         }
-        let volume = &*self.env().volume;
+        let volume = &*self.core.env.volume;
         let moves: Vec<(FilePath, FilePath)> = staged
             .iter()
             .map(|s| {
-                let dir = rootdir::family_dir(self.info(), &s.file.family);
+                let dir = rootdir::family_dir(&self.core.info, &s.file.family);
                 (s.staged.clone(), dir.join(&s.target_name))
             })
             .collect();
@@ -176,27 +188,27 @@ impl Region {
         commit.wait()?;
         Ok(BulkLoaded::Loaded {
             files: staged.iter().map(|s| (s.file.family.clone(), s.target_name.clone())).collect(),
-            needs_compaction: self.needs_compaction(),
+            needs_compaction: Compactor::new(self.core).is_needed(),
         })
     }
 
     /// What failed on its way to the disk may be there all the same. Carried out by a later opening it would bring what the client stages
     /// meanwhile, and perhaps not all of it.
     fn write_journal(&self, moves: &[(FilePath, FilePath)], staged: &mut Vec<Staged<'_>>) -> Result<FilePath> {
-        let volume = &*self.env().volume;
-        let path = journal::path(self.info(), &self.env().rng.uuid_hex());
+        let volume = &*self.core.env.volume;
+        let path = journal::path(&self.core.info, &self.core.env.rng.uuid_hex());
         journal::write(volume, &path, moves).map_err(|error| match journal::withdraw(volume, &path) {
-            Ok(()) => RegionError::volume(self.name(), error),
+            Ok(()) => RegionError::volume(self.core.name(), error),
             Err(stays) => self.leave_to_next_opening("the journal of a bulk load", stays, staged),
         })?;
         Ok(path)
     }
 
     fn put_in_place(&self, moves: &[(FilePath, FilePath)], staged: &[Staged<'_>]) -> Result<Vec<Arc<StoreFile>>> {
-        journal::carry_out(&*self.env().volume, moves).map_err(|e| RegionError::volume(self.name(), e))?;
+        journal::carry_out(&*self.core.env.volume, moves).map_err(|e| RegionError::volume(self.core.name(), e))?;
         let open = |s: &Staged<'_>| {
-            let store = &self.stores[self.store_index(&s.file.family)];
-            StoreFile::open(store.opening(self.env(), self.info()), &s.target_name, None).map(Arc::new)
+            let store = &self.core.stores[self.core.store_index(&s.file.family)];
+            StoreFile::open(store.opening(&self.core.env, &self.core.info), &s.target_name, None).map(Arc::new)
         };
         staged.iter().map(open).collect()
     }
@@ -204,18 +216,18 @@ impl Region {
     /// Shows the files to readers from the marker's sequence id on.
     fn publish_loaded(&self, load: &BulkLoad, seq_id: Option<SeqId>, files: &[Arc<StoreFile>]) -> Result<Commit> {
         let marker = self.bulk_load_marker(load, seq_id, files);
-        let now = self.env().clock.now_ms();
+        let now = self.core.env.clock.now_ms();
         let mut run = CellBuffer::new();
-        marker.write(row_for_region(&self.info().start_key), now.0, &mut run);
-        let mut turn = self.sequencer.turn();
+        marker.write(row_for_region(&self.core.info.start_key), now.0, &mut run);
+        let mut turn = self.core.sequencer.turn();
         let visible_from = turn.seq_id();
-        let key = EntryKey::new(self.name(), self.info().table.as_str(), visible_from, now, &[]);
-        let appended = self.env().log.append(&key, run.bytes(), run.len());
-        let (ticket, _) = turn.appended(appended, true).map_err(|e| RegionError::log(self.name(), e))?;
+        let key = EntryKey::new(self.core.name(), self.core.info.table.as_str(), visible_from, now, &[]);
+        let appended = self.core.env.log.append(&key, run.bytes(), run.len());
+        let (ticket, _) = turn.appended(appended, true).map_err(|e| RegionError::log(self.core.name(), e))?;
         for file in files {
             file.set_visible_from(visible_from);
         }
-        for store in &*self.stores {
+        for store in &*self.core.stores {
             let mine = |file: &&Arc<StoreFile>| file.reader.path().parent() == store.dir;
             if files.iter().any(|file| mine(&file)) {
                 store.change(|view| {
@@ -226,15 +238,15 @@ impl Region {
                 });
             }
         }
-        self.sequencer.inserted(visible_from);
-        let mut commit = self.sequencer.commit();
+        self.core.sequencer.inserted(visible_from);
+        let mut commit = self.core.sequencer.commit();
         commit.add(visible_from, Some((ticket, Level::Synced)));
         Ok(commit)
     }
 
     fn bulk_load_marker(&self, load: &BulkLoad, seq_id: Option<SeqId>, files: &[Arc<StoreFile>]) -> Marker {
         let mut stores: Vec<pb::StoreDescriptor> = Vec::new();
-        for store in &*self.stores {
+        for store in &*self.core.stores {
             let mine: Vec<&Arc<StoreFile>> =
                 files.iter().filter(|file| file.reader.path().parent() == store.dir).collect();
             let Some(last) = mine.last() else { continue };
@@ -247,8 +259,8 @@ impl Region {
             });
         }
         Marker::BulkLoad(pb::BulkLoadDescriptor {
-            table_name: convert::to_proto::table_name(&self.info().table),
-            encoded_region_name: Bytes::copy_from_slice(self.name().as_bytes()),
+            table_name: convert::to_proto::table_name(&self.core.info.table),
+            encoded_region_name: Bytes::copy_from_slice(self.core.name().as_bytes()),
             stores,
             bulkload_seq_num: seq_id.map_or(-1, |seq_id| seq_id.0 as i64),
             cluster_ids: load.cluster_ids.clone(),
@@ -265,7 +277,7 @@ impl Region {
         error: RegionError,
         staged: &mut Vec<Staged<'_>>,
     ) -> RegionError {
-        let volume = &*self.env().volume;
+        let volume = &*self.core.env.volume;
         let back: Vec<(FilePath, FilePath)> = moves.iter().map(|(from, to)| (to.clone(), from.clone())).collect();
         let undone = journal::carry_out(volume, &back).and_then(|()| {
             moves.iter().try_for_each(|(_, to)| volume.sync_dir(&to.parent()))?;
@@ -274,7 +286,7 @@ impl Region {
         match undone {
             Ok(()) => error,
             // Without a journal no opening looks for the one file: it goes back as far as it can.
-            Err(stays) if journal.is_none() => self.sequencer.rollback_failed("the file of a bulk load", stays),
+            Err(stays) if journal.is_none() => self.core.sequencer.rollback_failed("the file of a bulk load", stays),
             Err(stay) => self.leave_to_next_opening("the files of a bulk load", stay, staged),
         }
     }
@@ -283,6 +295,6 @@ impl Region {
     /// or their family's. None is given back.
     fn leave_to_next_opening(&self, what: &'static str, error: fs::Error, staged: &mut Vec<Staged<'_>>) -> RegionError {
         staged.clear();
-        self.sequencer.rollback_failed(what, error)
+        self.core.sequencer.rollback_failed(what, error)
     }
 }

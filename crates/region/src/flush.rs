@@ -7,10 +7,12 @@
 //! publish; the COMMIT marker and the log's accounting come last. What fails on the way is repeated by the next flush;
 //! the edits are still in the log. Follows: `HRegion#internalFlushcache`, `DefaultStoreFlusher`.
 
+use crate::compact::Compactor;
+use crate::core::RegionCore;
 use crate::error::{RegionError, Remedy, Result};
+use crate::marker;
 use crate::mob::write::MobWork;
-use crate::new_file::{Caching, NewFile};
-use crate::region::Region;
+use crate::new_file::{Caching, FileWriter, NewFile};
 use crate::scan::matcher::Matcher;
 use crate::scan::merge::Merge;
 use crate::scan::source::Source;
@@ -24,8 +26,8 @@ use memstore::Segment;
 use proto::pb::{self, flush_descriptor::FlushAction};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use wal::Level;
 use wal::marker::Marker;
+use wal::{Level, Ticket};
 
 /// What to flush.
 #[derive(Clone, Debug, Default)]
@@ -67,43 +69,55 @@ struct Snapshot<'a> {
     segment: Arc<Segment>,
 }
 
-impl Region {
+/// A flush whose memstores are swapped.
+struct Begun<'a> {
+    seq_id: SeqId,
+    /// The lowest id of what stays in memory.
+    stay_behind: Option<SeqId>,
+    /// Of the START marker.
+    ticket: Ticket,
+    snapshots: Vec<Snapshot<'a>>,
+}
+
+/// Turns a region's memstores into store files.
+#[derive(Clone, Copy)]
+pub(crate) struct Flusher<'r> {
+    core: &'r RegionCore,
+}
+
+impl<'r> Flusher<'r> {
+    pub(crate) fn new(core: &'r RegionCore) -> Self {
+        Flusher { core }
+    }
+
     /// Whether and why the region should be flushed now.
-    pub fn needs_flush(&self) -> Option<FlushReason> {
-        let settings = &self.settings;
-        if self.memstore_bytes() > self.flush_size_bytes() {
+    pub(crate) fn reason(&self) -> Option<FlushReason> {
+        let settings = &self.core.settings;
+        if self.core.accounting.heap_bytes() > self.core.flush_size_bytes() {
             return Some(FlushReason::Size);
         }
-        if self.accounting.edits_since_flush() > settings.flush_per_changes {
+        if self.core.accounting.edits_since_flush() > settings.flush_per_changes {
             return Some(FlushReason::Edits);
         }
         let interval = i64::try_from(settings.periodic_flush_interval_ms).unwrap_or(i64::MAX);
-        let age = self.oldest_edit_ms().map(|oldest| self.env().clock.now_ms().0.saturating_sub(oldest));
+        let age =
+            self.core.accounting.oldest_edit_ms().map(|oldest| self.core.env.clock.now_ms().0.saturating_sub(oldest));
         (interval > 0 && age.is_some_and(|age| age > interval)).then_some(FlushReason::Age)
     }
 
-    /// Whether some store has so many files that a flush should wait for a compaction.
-    pub fn has_too_many_files(&self) -> bool {
-        self.stores.iter().any(|store| store.peek().files.len() > store.settings.blocking_store_files)
-    }
-
     /// Writes memstores to files.
-    ///
-    /// # Errors
-    /// An unknown family; a full or failing disk: the edits stay in memory and in the log, and the next flush tries
-    /// again; a failed log.
-    pub fn flush(&self, request: &FlushRequest) -> Result<FlushOutcome> {
-        self.check_open()?;
+    pub(crate) fn flush(&self, request: &FlushRequest) -> Result<FlushOutcome> {
+        self.core.check_open()?;
         for family in &request.families {
-            if self.store(family).is_none() {
-                return Err(self.no_such_family(family));
+            if self.core.store(family).is_none() {
+                return Err(self.core.no_such_family(family));
             }
         }
-        let _flushing = self.flushing.lock();
+        let _flushing = self.core.flushing.lock();
         let stores: Vec<&Store> = if !request.families.is_empty() {
-            self.stores.iter().filter(|store| request.families.contains(&store.name)).collect()
+            self.core.stores.iter().filter(|store| request.families.contains(&store.name)).collect()
         } else if request.all {
-            self.stores.iter().collect()
+            self.core.stores.iter().collect()
         } else {
             self.stores_by_policy()
         };
@@ -112,113 +126,118 @@ impl Region {
 
     /// Flushes everything, serving or not.
     pub(crate) fn flush_all(&self, _why: &str) -> Result<FlushOutcome> {
-        let _flushing = self.flushing.lock();
-        self.flush_stores(&self.stores.iter().collect::<Vec<_>>())
+        let _flushing = self.core.flushing.lock();
+        self.flush_stores(&self.core.stores.iter().collect::<Vec<_>>())
     }
 
     /// The large ones, or all if none is large. Follows: `FlushAllLargeStoresPolicy`.
     fn stores_by_policy(&self) -> Vec<&Store> {
-        if self.stores.len() > 1 {
-            let share = self.flush_size_bytes() / self.stores.len() as u64;
-            let bound = share.max(self.settings.flush_lower_bound_min_bytes);
-            let large: Vec<&Store> = self.stores.iter().filter(|store| store.heap_bytes() > bound).collect();
+        if self.core.stores.len() > 1 {
+            let share = self.core.flush_size_bytes() / self.core.stores.len() as u64;
+            let bound = share.max(self.core.settings.flush_lower_bound_min_bytes);
+            let large: Vec<&Store> = self.core.stores.iter().filter(|store| store.heap_bytes() > bound).collect();
             if !large.is_empty() {
                 return large;
             }
         }
-        self.stores.iter().collect()
+        self.core.stores.iter().collect()
     }
 
     /// The caller holds the flush lock.
     pub(crate) fn flush_stores(&self, stores: &[&Store]) -> Result<FlushOutcome> {
-        self.sequencer.check()?;
+        self.core.sequencer.check()?;
         let mut outcome = FlushOutcome::default();
-        // What an earlier flush left goes first, under its own id. That flush may have failed because the log did (a full
-        // disk): what the log does not have yet must not be in the file of one family alone.
-        if stores.iter().any(|store| store.peek().memory.flushing().is_some()) {
-            let left: Vec<&Store> =
-                stores.iter().copied().filter(|store| store.peek().memory.flushing().is_some()).collect();
-            let (_, ticket) = self.append_marker(&self.flush_marker(FlushAction::StartFlush, &left, &[]))?;
-            ticket.wait_for(Level::Synced).map_err(|failed| RegionError::log(self.name(), failed.into()))?;
-        }
-        let mut left: Vec<&Store> = Vec::new();
-        for store in stores {
-            let segment = store.view().memory.flushing().cloned();
-            if let Some(segment) = segment {
-                let seq_id = SeqId(store.snapshot_seq_id.load(Ordering::Acquire));
-                self.flush_snapshot(&Snapshot { store, segment }, seq_id, &mut outcome)?;
-                outcome.seq_id = outcome.seq_id.max(seq_id);
-                left.push(store);
-            }
-        }
+        let left = self.flush_left(stores, &mut outcome)?;
         if stores.iter().all(|store| store.peek().memory.is_empty()) && self.account_for_left(&left, &mut outcome) {
             return Ok(outcome);
         }
-        let log = &self.env().log;
-        let oldest_before = self.oldest_edit_ms();
-        let (seq_id, stay_behind, ticket, snapshots, full) = {
-            let _no_updates = self.updates.write();
-            // Looked at where nobody writes: below the flush's id nothing is left in a store that is not in the list.
-            let full: Vec<&Store> = stores.iter().copied().filter(|store| !store.peek().memory.is_empty()).collect();
-            // What an earlier flush left is in files now, too: the log counts it as in memory until it hears of it.
-            let only_left = left.iter().filter(|store| !full.iter().any(|other| other.name == store.name));
-            let names: Vec<&[u8]> = full.iter().chain(only_left).map(|store| &store.name[..]).collect();
-            let stay_behind = log.begin_flush(self.name(), &names);
-            let marker = self.flush_marker(FlushAction::StartFlush, &full, &[]);
-            let (seq_id, ticket) = match self.append_marker(&marker) {
-                Ok(appended) => appended,
-                Err(error) => {
-                    log.abort_flush(self.name());
-                    return Err(error);
-                }
-            };
-            // A store whose files claim this id would not be asked for the edits of the flush again.
-            let claimed = full.iter().map(|store| store.max_flushed()).max().unwrap_or_default();
-            base::never!(claimed >= seq_id, "flush {seq_id} of {} comes after files up to {claimed}", self.name());
-            let snapshots: Vec<Snapshot<'_>> = full
-                .iter()
-                .map(|store| {
-                    store.snapshot_seq_id.store(seq_id.0, Ordering::Release);
-                    Snapshot { store, segment: store.change(|view| view.memory.snapshot()) }
-                })
-                .collect();
-            if full.len() == self.stores.len()
-                || self.stores.iter().all(|store| store.peek().memory.active().is_empty())
-            {
-                self.accounting.begin_flush_of_all();
-            }
-            (seq_id, stay_behind, ticket, snapshots, full)
-        };
-        let written = self.flush_snapshots(&ticket, &snapshots, seq_id, &mut outcome);
-        let files = match written {
+        let log = &self.core.env.log;
+        let oldest_before = self.core.accounting.oldest_edit_ms();
+        let begun = self.begin(stores, &left)?;
+        let full: Vec<&Store> = begun.snapshots.iter().map(|snapshot| snapshot.store).collect();
+        let files = match self.flush_snapshots(&begun, &mut outcome) {
             Ok(files) => files,
             Err(error) => {
-                log.abort_flush(self.name());
-                self.accounting.abort_flush(oldest_before);
+                log.abort_flush(self.core.name());
+                self.core.accounting.abort_flush(oldest_before);
                 let marker = self.flush_marker(FlushAction::AbortFlush, &full, &[]);
                 // The error matters more than a marker that could not be written.
-                let _ = self.append_marker(&marker);
+                let _ = marker::append(self.core, &marker);
                 return Err(error);
             }
         };
+        let seq_id = begun.seq_id;
         // Everything is in files up to here, of every family.
-        let flushed = stay_behind.map_or(seq_id, |lowest| {
+        let flushed = begun.stay_behind.map_or(seq_id, |lowest| {
             if base::inject!("region.flush.others-released") { seq_id } else { SeqId((lowest.0 - 1).min(seq_id.0)) }
         });
         let marker = self.flush_marker(FlushAction::CommitFlush, &full, &files);
-        match self.append_marker(&marker) {
+        match marker::append(self.core, &marker) {
             // The files are in place and say themselves up to where; without room for a marker none is needed.
             Err(error) if error.remedy() == Remedy::StopServer => return Err(error),
             _ => {}
         }
-        log.complete_flush(self.name(), flushed);
-        outcome.flushed = true;
+        log.complete_flush(self.core.name(), flushed);
         outcome.seq_id = seq_id;
-        outcome.needs_compaction = self.needs_compaction();
-        self.counters.flushes.fetch_add(1, Ordering::Relaxed);
-        self.counters.flushed_bytes.fetch_add(outcome.bytes, Ordering::Relaxed);
-        self.accounting.note_flush(self.env().clock.now_ms().0);
+        self.count(&mut outcome);
         Ok(outcome)
+    }
+
+    /// What an earlier flush left goes first, under its own id; the stores that had something. That flush may have failed because the
+    /// log did (a full disk): what the log does not have yet must not be in the file of one family alone.
+    fn flush_left<'s>(&self, stores: &[&'s Store], outcome: &mut FlushOutcome) -> Result<Vec<&'s Store>> {
+        let has_left = |store: &&&Store| store.peek().memory.flushing().is_some();
+        let left: Vec<&Store> = stores.iter().filter(has_left).copied().collect();
+        if left.is_empty() {
+            return Ok(left);
+        }
+        let (_, ticket) = marker::append(self.core, &self.flush_marker(FlushAction::StartFlush, &left, &[]))?;
+        ticket.wait_for(Level::Synced).map_err(|failed| RegionError::log(self.core.name(), failed.into()))?;
+        for store in &left {
+            let Some(segment) = store.view().memory.flushing().cloned() else { continue };
+            let seq_id = SeqId(store.snapshot_seq_id.load(Ordering::Acquire));
+            self.flush_snapshot(&Snapshot { store, segment }, seq_id, outcome)?;
+            outcome.seq_id = outcome.seq_id.max(seq_id);
+        }
+        Ok(left)
+    }
+
+    /// Swaps the memstores while nobody writes, and says so in the log. `left` are stores of which an earlier flush was finished just now.
+    fn begin<'s>(&self, stores: &[&'s Store], left: &[&Store]) -> Result<Begun<'s>> {
+        let log = &self.core.env.log;
+        let _no_updates = self.core.updates.write();
+        // Looked at where nobody writes: below the flush's id nothing is left in a store that is not in the list.
+        let full: Vec<&Store> = stores.iter().copied().filter(|store| !store.peek().memory.is_empty()).collect();
+        // What an earlier flush left is in files now, too: the log counts it as in memory until it hears of it.
+        let only_left = left.iter().filter(|store| !full.iter().any(|other| other.name == store.name));
+        let names: Vec<&[u8]> = full.iter().chain(only_left).map(|store| &store.name[..]).collect();
+        let stay_behind = log.begin_flush(self.core.name(), &names);
+        let marker = self.flush_marker(FlushAction::StartFlush, &full, &[]);
+        let (seq_id, ticket) = marker::append(self.core, &marker).inspect_err(|_| log.abort_flush(self.core.name()))?;
+        // A store whose files claim this id would not be asked for the edits of the flush again.
+        let claimed = full.iter().map(|store| store.max_flushed()).max().unwrap_or_default();
+        base::never!(claimed >= seq_id, "flush {seq_id} of {} comes after files up to {claimed}", self.core.name());
+        let snapshots: Vec<Snapshot<'_>> = full
+            .iter()
+            .map(|store| {
+                store.snapshot_seq_id.store(seq_id.0, Ordering::Release);
+                Snapshot { store, segment: store.change(|view| view.memory.snapshot()) }
+            })
+            .collect();
+        let is_rest_empty = || self.core.stores.iter().all(|store| store.peek().memory.active().is_empty());
+        if full.len() == self.core.stores.len() || is_rest_empty() {
+            self.core.accounting.begin_flush_of_all();
+        }
+        Ok(Begun { seq_id, stay_behind, ticket, snapshots })
+    }
+
+    /// A flush is done.
+    fn count(&self, outcome: &mut FlushOutcome) {
+        outcome.flushed = true;
+        outcome.needs_compaction = Compactor::new(self.core).is_needed();
+        self.core.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        self.core.counters.flushed_bytes.fetch_add(outcome.bytes, Ordering::Relaxed);
+        self.core.accounting.note_flush(self.core.env.clock.now_ms().0);
     }
 
     /// Tells the log that what an earlier flush had left is in files now, when nothing else is in memory. False: a write has come since.
@@ -226,25 +245,21 @@ impl Region {
         if left.is_empty() {
             return true;
         }
-        let log = &self.env().log;
+        let log = &self.core.env.log;
         {
-            let _no_updates = self.updates.write();
+            let _no_updates = self.core.updates.write();
             if left.iter().any(|store| !store.peek().memory.is_empty()) {
                 return false;
             }
             let names: Vec<&[u8]> = left.iter().map(|store| &store.name[..]).collect();
-            let stay_behind = log.begin_flush(self.name(), &names);
+            let stay_behind = log.begin_flush(self.core.name(), &names);
             let flushed = stay_behind.map_or(outcome.seq_id, |lowest| SeqId((lowest.0 - 1).min(outcome.seq_id.0)));
-            log.complete_flush(self.name(), flushed);
-            if self.stores.iter().all(|store| store.peek().memory.is_empty()) {
-                self.accounting.begin_flush_of_all();
+            log.complete_flush(self.core.name(), flushed);
+            if self.core.stores.iter().all(|store| store.peek().memory.is_empty()) {
+                self.core.accounting.begin_flush_of_all();
             }
         }
-        outcome.flushed = true;
-        outcome.needs_compaction = self.needs_compaction();
-        self.counters.flushes.fetch_add(1, Ordering::Relaxed);
-        self.counters.flushed_bytes.fetch_add(outcome.bytes, Ordering::Relaxed);
-        self.accounting.note_flush(self.env().clock.now_ms().0);
+        self.count(outcome);
         true
     }
 
@@ -252,28 +267,23 @@ impl Region {
     /// the flush lock. Follows: the flush of a bulk load, `HRegion#internalPrepareFlush`.
     pub(crate) fn flush_for_load(&self) -> Result<SeqId> {
         loop {
-            let outcome = self.flush_stores(&self.stores.iter().collect::<Vec<_>>())?;
+            let outcome = self.flush_stores(&self.core.stores.iter().collect::<Vec<_>>())?;
             if outcome.flushed {
                 return Ok(outcome.seq_id);
             }
-            let _no_updates = self.updates.write();
-            if self.stores.iter().all(|store| store.peek().memory.is_empty()) {
-                return Ok(self.sequencer.skip());
+            let _no_updates = self.core.updates.write();
+            if self.core.stores.iter().all(|store| store.peek().memory.is_empty()) {
+                return Ok(self.core.sequencer.skip());
             }
         }
     }
 
-    fn flush_snapshots(
-        &self,
-        ticket: &wal::Ticket,
-        snapshots: &[Snapshot<'_>],
-        seq_id: SeqId,
-        outcome: &mut FlushOutcome,
-    ) -> Result<Vec<Arc<StoreFile>>> {
+    fn flush_snapshots(&self, begun: &Begun<'_>, outcome: &mut FlushOutcome) -> Result<Vec<Arc<StoreFile>>> {
+        let Begun { ticket, snapshots, seq_id, .. } = begun;
         let unsynced = base::inject!("region.flush.log-unsynced");
         let level = if unsynced { ticket.default_level() } else { Level::Synced };
-        ticket.wait_for(level).map_err(|failed| RegionError::log(self.name(), failed.into()))?;
-        snapshots.iter().map(|snapshot| self.flush_snapshot(snapshot, seq_id, outcome)).collect()
+        ticket.wait_for(level).map_err(|failed| RegionError::log(self.core.name(), failed.into()))?;
+        snapshots.iter().map(|snapshot| self.flush_snapshot(snapshot, *seq_id, outcome)).collect()
     }
 
     fn flush_snapshot(
@@ -283,13 +293,13 @@ impl Region {
         outcome: &mut FlushOutcome,
     ) -> Result<Arc<StoreFile>> {
         let Snapshot { store, segment } = snapshot;
-        let mut merge = Merge::new(self.order(), vec![Source::memory(segment, ReadPoint::ALL, 0)]);
-        merge.seek_to_first().map_err(|e| RegionError::file(self.name(), e))?;
+        let mut merge = Merge::new(self.core.order(), vec![Source::memory(segment, ReadPoint::ALL, 0)]);
+        merge.seek_to_first().map_err(|e| RegionError::file(self.core.name(), e))?;
         // Readers that come after this file is published see at least this much.
-        let read_point = self.read_point();
-        let now = self.env().clock.now_ms().0;
+        let read_point = self.core.read_point();
+        let now = self.core.env.clock.now_ms().0;
         let matcher = Matcher::rewrite(&store.rules, false, read_point, i64::MIN, now);
-        let scanner = StoreScanner::new(self.name().clone(), merge, matcher, RowLimits::default());
+        let scanner = StoreScanner::new(self.core.name().clone(), merge, matcher, RowLimits::default());
         let new = NewFile {
             compression: store.family().compression_chosen(),
             include_mvcc: true,
@@ -301,9 +311,9 @@ impl Region {
         };
         let claimed = if base::inject!("region.flush.id-too-high") { SeqId(seq_id.0 + 4) } else { seq_id };
         let metadata = StoreMetadata { max_seq_id: Some(claimed), ..StoreMetadata::default() };
-        let pending = self.write_file(store, scanner, new, &metadata, &mut |_| Ok(()))?;
+        let pending = FileWriter::new(self.core).write(store, scanner, new, &metadata, &mut |_| Ok(()))?;
         // Also one without a cell, when all have lived their time: what the log has up to here must not be brought back, should the clock go back.
-        let file = self.commit_file(store, &pending)?;
+        let file = FileWriter::new(self.core).commit(store, &pending)?;
         store.change(|view| {
             let mut files = view.files.to_vec();
             files.push(file.clone());
@@ -314,8 +324,8 @@ impl Region {
         });
         store.snapshot_seq_id.store(0, Ordering::Release);
         // Before it is given back: what is somewhere between the two must not look free.
-        self.env().memory.pin(segment);
-        self.accounting.grew(-(segment.grown_bytes() as i64), -(segment.data_bytes() as i64));
+        self.core.env.memory.pin(segment);
+        self.core.accounting.grew(-(segment.grown_bytes() as i64), -(segment.data_bytes() as i64));
         outcome.files += 1;
         outcome.bytes += pending.len_bytes();
         Ok(file)
@@ -333,22 +343,20 @@ impl Region {
             .collect();
         Marker::Flush(pb::FlushDescriptor {
             action: action as i32,
-            table_name: self.info().table.as_str().as_bytes().to_vec().into(),
-            encoded_region_name: self.name().as_bytes().to_vec().into(),
-            flush_sequence_number: Some(self.sequencer.last_seq_id().0),
+            table_name: self.core.info.table.as_str().as_bytes().to_vec().into(),
+            encoded_region_name: self.core.name().as_bytes().to_vec().into(),
+            flush_sequence_number: Some(self.core.sequencer.last_seq_id().0),
             store_flushes,
-            region_name: Some(self.info().name().clone()),
+            region_name: Some(self.core.info.name().clone()),
         })
     }
-}
 
-impl Region {
     /// In the middle of a replay: everything replayed so far, all of it up to `seq_id`, goes to files. The log knows
     /// nothing of these edits.
     pub(crate) fn flush_replayed(&self, seq_id: SeqId) -> Result<()> {
-        let _flushing = self.flushing.lock();
+        let _flushing = self.core.flushing.lock();
         let mut outcome = FlushOutcome::default();
-        for store in &*self.stores {
+        for store in &*self.core.stores {
             if store.peek().memory.is_empty() {
                 continue;
             }

@@ -16,13 +16,20 @@
 //!     in memory and could not be brought there in some attempts.
 //!  6. Writes of one row that the server stamps are read in the order of their commits, unless HBase's semantics are asked for.
 //!
+//! Parts: [`Region`] is what a server asks, and does nothing itself. What an open region is lies in `core::RegionCore` (names, stores, the
+//! sequencer, locks, counts); the parts over it are `open::OpenRegion`, `write::Writer`, `scan::open::RegionReader`, `flush::Flusher`,
+//! `compact::Compactor` with `compact::RetiredFiles`, `new_file::FileWriter`, `replay::Replayer`, `bulk_load::BulkLoader` and
+//! [`Splitter`]. Each borrows the core for one call and keeps nothing; none knows the face.
+//!
 //! No threads, clock, randomness or files of its own: [`RegionEnv`] hands them in. Must not know: the network, clients, other
 //! regions, when to flush or compact (it says what it wants; the server decides). Follows: `HRegion`, `HStore`.
 
 mod accounting;
 mod bulk_load;
+mod close;
 mod commit;
 mod compact;
+mod core;
 mod deleted_families;
 mod directories;
 mod env;
@@ -31,9 +38,11 @@ mod flush;
 mod flushed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod marker;
 mod mob;
 pub mod mvcc;
 mod new_file;
+mod open;
 mod region;
 mod replay;
 pub mod row_lock;
@@ -49,6 +58,7 @@ mod ticks;
 mod write;
 
 pub use bulk_load::{BulkLoad, BulkLoaded, LoadFile, Place};
+pub use close::CloseMode;
 pub use commit::Commit;
 pub use compact::{CompactionJob, CompactionKind, CompactionOutcome, Throttle, Unthrottled};
 pub use directories::RegionDirectories;
@@ -58,10 +68,12 @@ pub use flush::{FlushOutcome, FlushReason, FlushRequest};
 pub use flushed::flushed_seq_ids;
 pub use memstore::{prefault_chunks, release_pooled_chunks, set_chunk_pool_limit, wake_prefaulters};
 pub use mob::clean::clean_mob_files;
-pub use region::{CloseMode, OpenRegion, RecoveredNonce, Region};
+pub use open::OpenRegion;
+pub use region::{RecoveredNonce, Region};
 pub use scan::limits::{Limits, Progress, Reason, estimated_bytes};
 pub use scan::region_scanner::RegionScanner;
 pub use settings::RegionSettings;
+pub use split::Splitter;
 pub use stats::{RegionStats, StoreStats};
 pub use store_file::{StoreFile, reference_bytes};
 pub use ticks::RecentTicks;

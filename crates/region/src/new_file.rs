@@ -1,9 +1,9 @@
 //! Writes a new store file: into the opening's own directory below `.tmp`, synced, moved into the family's directory, that synced too. Only
 //! then does anybody hear of it; a crash before leaves at most a file that nobody knows.
 
+use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
 use crate::mob::write::{MobSink, MobWork};
-use crate::region::Region;
 use crate::scan::store_scanner::{Step, StoreScanner};
 use crate::store::Store;
 use crate::store_file::StoreFile;
@@ -13,6 +13,9 @@ use fs::FilePath;
 use hfile::{CacheOnWrite, FinishedFile, Reader, ReaderContext, StoreMetadata, Writer, WriterOptions};
 use rootdir::family_name;
 use std::sync::Arc;
+
+/// Bytes written between two reports.
+const REPORTED_BYTES: u64 = 64 * 1024;
 
 /// What the cells of a new file come to.
 #[derive(Clone, Copy, Debug)]
@@ -54,24 +57,111 @@ impl Pending {
     }
 }
 
-impl Region {
+/// A file that is being written, and the one for its large values.
+struct Draft<'r> {
+    core: &'r RegionCore,
+    name: String,
+    temp: FilePath,
+    writer: Writer,
+    mob: Option<MobSink>,
+    forget_seq_ids_to: SeqId,
+}
+
+impl Draft<'_> {
+    fn take_all(&mut self, mut scanner: StoreScanner, proceed: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        let mut reported = 0;
+        while scanner.peek().is_some() {
+            scanner.take_plain_rows(|cell, is_wanted| self.take(cell, is_wanted))?;
+            scanner.start_row();
+            loop {
+                let mut budget = u64::MAX;
+                match scanner.step(None, &mut budget)? {
+                    Step::Cell => self.take(scanner.cell(), scanner.is_wanted())?,
+                    Step::Pause => {}
+                    Step::RowEnd | Step::End => break,
+                }
+            }
+            let written = self.writer.written_bytes() + self.mob.as_ref().map_or(0, MobSink::written_bytes);
+            if written - reported >= REPORTED_BYTES {
+                proceed(written - reported)?;
+                reported = written;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn take(&mut self, cell: CellRef<'_>, is_wanted: bool) -> Result<()> {
+        let cell = if cell.seq_id() <= self.forget_seq_ids_to { cell.with_seq_id(SeqId(0)) } else { cell };
+        match &mut self.mob {
+            Some(mob) => mob.append(cell, &mut self.writer),
+            None => self.writer.append_wanted(cell, is_wanted).map_err(|e| RegionError::file(self.core.name(), e)),
+        }
+    }
+
+    fn finish(mut self, metadata: &StoreMetadata) -> Result<Pending> {
+        if let Some(mob) = self.mob.take()
+            && let Err(error) = mob.finish(metadata, &mut self.writer)
+        {
+            self.discard();
+            return Err(error);
+        }
+        let Draft { core, name, temp, writer, .. } = self;
+        match writer.finish(metadata) {
+            Ok(finished) => Ok(Pending { name, temp, finished }),
+            Err(error) => {
+                let _ = core.env.volume.remove_file(&temp);
+                Err(RegionError::file(core.name(), error))
+            }
+        }
+    }
+
+    fn discard(self) {
+        drop(self.writer);
+        if let Some(mob) = self.mob {
+            mob.discard();
+        }
+        // What stays behind here is swept when the region opens.
+        let _ = self.core.env.volume.remove_file(&self.temp);
+    }
+}
+
+/// Writes the store files of a region.
+#[derive(Clone, Copy)]
+pub(crate) struct FileWriter<'r> {
+    core: &'r RegionCore,
+}
+
+impl<'r> FileWriter<'r> {
+    pub(crate) fn new(core: &'r RegionCore) -> Self {
+        FileWriter { core }
+    }
+
     /// Runs `scanner` to its end into a new file, also when no cell was left to write: the file says up to where the store was flushed.
     /// `proceed` is asked now and then with the bytes written since; when it says no, the file is given up and the result is an error made
     /// by it.
-    pub(crate) fn write_file(
+    pub(crate) fn write(
         &self,
         store: &Store,
-        mut scanner: StoreScanner,
+        scanner: StoreScanner,
         new: NewFile,
         metadata: &StoreMetadata,
         proceed: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<Pending> {
-        let volume = &*self.env().volume;
-        let region = self.name();
-        let volume_error = |e| RegionError::volume(region, e);
-        let file_error = |e| RegionError::file(region, e);
-        let temp_dir = self.temp_dir(store).map_err(volume_error)?;
-        let name = self.env().rng.uuid_hex();
+        let mut draft = self.begin(store, new)?;
+        match draft.take_all(scanner, proceed) {
+            Ok(()) => draft.finish(metadata),
+            Err(error) => {
+                draft.discard();
+                Err(error)
+            }
+        }
+    }
+
+    fn begin(&self, store: &Store, new: NewFile) -> Result<Draft<'r>> {
+        let core = self.core;
+        let temp_dir = self.temp_dir_of(store).map_err(|e| RegionError::volume(core.name(), e))?;
+        let name = core.env.rng.uuid_hex();
         let temp = temp_dir.join(&name);
         let new = match &store.mob {
             // References have tags, and are told apart by their sequence ids.
@@ -79,72 +169,23 @@ impl Region {
             None => new,
         };
         let options = self.writer_options(store, new)?;
-        let mut mob = store.mob.as_ref().map(|mob| MobSink::new(mob, new.mob, &options, &temp_dir));
-        let mut writer = Writer::create(volume, &temp, options).map_err(file_error)?;
-        let mut reported = 0;
-        let mut write_all = || -> Result<()> {
-            while scanner.peek().is_some() {
-                let mut take = |cell: CellRef<'_>, is_wanted: bool| -> Result<()> {
-                    let cell = if cell.seq_id() <= new.forget_seq_ids_to { cell.with_seq_id(SeqId(0)) } else { cell };
-                    match &mut mob {
-                        Some(mob) => mob.append(cell, &mut writer),
-                        None => writer.append_wanted(cell, is_wanted).map_err(file_error),
-                    }
-                };
-                scanner.take_plain_rows(&mut take)?;
-                scanner.start_row();
-                loop {
-                    let mut budget = u64::MAX;
-                    match scanner.step(None, &mut budget)? {
-                        Step::Cell => take(scanner.cell(), scanner.is_wanted())?,
-                        Step::Pause => {}
-                        Step::RowEnd | Step::End => break,
-                    }
-                }
-                let written = writer.written_bytes() + mob.as_ref().map_or(0, MobSink::written_bytes);
-                if written - reported >= 64 * 1024 {
-                    proceed(written - reported)?;
-                    reported = written;
-                }
-            }
-            Ok(())
-        };
-        if let Err(error) = write_all() {
-            drop(writer);
-            if let Some(mob) = mob {
-                mob.discard();
-            }
-            // What stays behind here is swept when the region opens.
-            let _ = volume.remove_file(&temp);
-            return Err(error);
-        }
-        if let Some(mob) = mob
-            && let Err(error) = mob.finish(metadata, &mut writer)
-        {
-            drop(writer);
-            let _ = volume.remove_file(&temp);
-            return Err(error);
-        }
-        match writer.finish(metadata) {
-            Ok(finished) => Ok(Pending { name, temp, finished }),
-            Err(error) => {
-                let _ = volume.remove_file(&temp);
-                Err(file_error(error))
-            }
-        }
+        let mob = store.mob.as_ref().map(|mob| MobSink::new(mob, new.mob, &options, &temp_dir));
+        let writer =
+            Writer::create(&*core.env.volume, &temp, options).map_err(|e| RegionError::file(core.name(), e))?;
+        Ok(Draft { core, name, temp, writer, mob, forget_seq_ids_to: new.forget_seq_ids_to })
     }
 
     /// Makes the directories of this opening for files being written. Not durable: what is in them is of no use after a crash.
     pub(crate) fn create_temp_dirs(&self) -> fs::Result<()> {
-        let of = |store: &Store| self.temp_dir.join(family_name(&store.name));
-        self.stores.iter().try_for_each(|store| self.env().volume.create_dir_all(&of(store)))
+        let of = |store: &Store| self.core.temp_dir.join(family_name(&store.name));
+        self.core.stores.iter().try_for_each(|store| self.core.env.volume.create_dir_all(&of(store)))
     }
 
     /// Where files of a family are written. On a shared volume it is never made here: the next owner removes it before it looks at the
     /// families' directories, and from then on an owner that does not know of it yet can neither write nor publish a file.
-    fn temp_dir(&self, store: &Store) -> fs::Result<FilePath> {
-        let dir = self.temp_dir.join(family_name(&store.name));
-        let volume = &*self.env().volume;
+    fn temp_dir_of(&self, store: &Store) -> fs::Result<FilePath> {
+        let dir = self.core.temp_dir.join(family_name(&store.name));
+        let volume = &*self.core.env.volume;
         if !volume.capabilities().shared {
             volume.create_dir_all(&dir)?;
         }
@@ -157,14 +198,14 @@ impl Region {
         if !store.settings.validate_read_fully {
             return Ok(());
         }
-        let volume = &*self.env().volume;
+        let volume = &*self.core.env.volume;
         let read = Reader::open(volume, &pending.temp, ReaderContext::default()).and_then(|file| file.read_through());
         let count = match read {
             Ok(count) => count,
             Err(error) => {
                 // What stays behind here is swept when the region opens.
                 let _ = volume.remove_file(&pending.temp);
-                return Err(RegionError::file(self.name(), error));
+                return Err(RegionError::file(self.core.name(), error));
             }
         };
         if count == pending.finished.entry_count { Ok(()) } else { Err(self.miscounted(store, pending, count)) }
@@ -174,14 +215,14 @@ impl Region {
         let written = pending.finished.entry_count;
         let what =
             format!("{} was written with {written} cells and reads back with {count}", store.dir.join(&pending.name));
-        RegionError::Damaged { region: self.name().clone(), what }
+        RegionError::Damaged { region: self.core.name().clone(), what }
     }
 
     /// Moves a written file into its place, durably, and opens it.
-    pub(crate) fn commit_file(&self, store: &Store, pending: &Pending) -> Result<Arc<StoreFile>> {
+    pub(crate) fn commit(&self, store: &Store, pending: &Pending) -> Result<Arc<StoreFile>> {
         self.read_back(store, pending)?;
-        let volume = &*self.env().volume;
-        let volume_error = |e| RegionError::volume(self.name(), e);
+        let volume = &*self.core.env.volume;
+        let volume_error = |e| RegionError::volume(self.core.name(), e);
         let target = store.dir.join(&pending.name);
         match volume.rename_new(&pending.temp, &target) {
             Err(error) if error.is_not_found() => {
@@ -202,15 +243,15 @@ impl Region {
                 // holds may have been deleted since.
                 match volume.remove_file(&target).and_then(|()| volume.sync_dir(&store.dir)) {
                     Ok(()) => Err(error),
-                    Err(stays) => Err(self.sequencer.rollback_failed("a new store file", stays)),
+                    Err(stays) => Err(self.core.sequencer.rollback_failed("a new store file", stays)),
                 }
             }
         }
     }
 
     fn open_committed(&self, store: &Store, pending: &Pending) -> Result<StoreFile> {
-        self.env().volume.sync_dir(&store.dir).map_err(|e| RegionError::volume(self.name(), e))?;
-        let opening = store.opening(self.env(), self.info());
+        self.core.env.volume.sync_dir(&store.dir).map_err(|e| RegionError::volume(self.core.name(), e))?;
+        let opening = store.opening(&self.core.env, &self.core.info);
         let file = StoreFile::open(opening, &pending.name, pending.finished.cache_file_id)?;
         if file.reader.entry_count() != pending.finished.entry_count {
             return Err(self.miscounted(store, pending, file.reader.entry_count()));
@@ -228,7 +269,7 @@ impl Region {
         };
         let compression = match new.compression {
             // HBase must find its own tables plain, whatever codecs it has.
-            None if self.info().table.is_system() => hfile::Compression::None,
+            None if self.core.info.table.is_system() => hfile::Compression::None,
             None => store.settings.default_compression,
             Some(model::Compression::None) => hfile::Compression::None,
             Some(model::Compression::Gz) => hfile::Compression::Gz,
@@ -252,7 +293,7 @@ impl Region {
             model::BloomType::RowPrefixFixedLength if prefix_len == 0 => hfile::BloomType::None,
             model::BloomType::RowPrefixFixedLength => hfile::BloomType::RowPrefixFixedLength,
         };
-        let cache = || self.env().cache.clone();
+        let cache = || self.core.env.cache.clone();
         let cache_on_write = match new.cache {
             Caching::AsFamily if !family.cache_data_on_write() => CacheOnWrite::Nothing,
             Caching::AsFamily | Caching::All => CacheOnWrite::All(cache()),
@@ -265,11 +306,11 @@ impl Region {
             block_size_bytes: family.block_size_bytes(),
             bloom,
             bloom_prefix_len: prefix_len,
-            order: self.order(),
+            order: self.core.order(),
             include_mvcc: new.include_mvcc,
             include_tags: new.include_tags,
             compress_tags: family.compress_tags(),
-            create_time_ms: self.env().clock.now_ms(),
+            create_time_ms: self.core.env.clock.now_ms(),
             cache_on_write,
             past_cache: new.past_cache,
             ..store.settings.new_files.clone()

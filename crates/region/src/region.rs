@@ -1,37 +1,26 @@
-//! A region: one key range of a table, open on this server. Opening and closing, and what reads and writes share.
+//! A region: one key range of a table, open on this server. What a server asks of it; each answer is given by the part that knows it.
 //!
 //! Follows: `HRegion`.
 
-use crate::accounting::MemstoreAccounting;
+use crate::bulk_load::{BulkLoad, BulkLoaded, BulkLoader};
+use crate::close::{self, CloseMode};
+use crate::compact::{CompactionJob, CompactionKind, CompactionOutcome, Compactor, RetiredFiles, Throttle};
+use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
-use crate::replay::{RecoveredEdits, Replayed};
-use crate::row_lock::RowLocks;
-use crate::sequencer::Sequencer;
-use crate::stats::Counters;
-use crate::store::Store;
-use crate::ticks::{self, Moment};
+use crate::flush::{FlushOutcome, FlushReason, FlushRequest, Flusher};
+use crate::open::OpenRegion;
+use crate::scan::open::RegionReader;
+use crate::scan::region_scanner::RegionScanner;
+use crate::split::Splitter;
+use crate::stats::{self, RegionStats};
+use crate::write::{Applied, Checked, WritePace, Writer, Written};
 use crate::{RegionEnv, RegionSettings};
-use base::{ReadPoint, SeqId, TimestampMs};
-use cell::{CellBuffer, CellSpec, CellType, Order};
-use fs::FilePath;
-use model::{Durability, Nonce, RegionInfo, TableDescriptor};
-use parking_lot::{Mutex, RwLock};
-use proto::pb;
+use base::{ReadMode, ReadPoint, SeqId};
+use cell::CellBuffer;
+use hfile::Residency;
+use model::{Condition, Get, Mutation, Nonce, RegionInfo, Scan, TableDescriptor};
+use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
-use wal::marker::{METAFAMILY, Marker, row_for_region};
-use wal::{EntryKey, Ticket};
-
-/// What to open.
-#[derive(Debug, Clone)]
-pub struct OpenRegion {
-    /// Which region.
-    pub info: RegionInfo,
-    /// Its table.
-    pub table: Arc<TableDescriptor>,
-    /// Where.
-    pub env: Arc<RegionEnv>,
-}
 
 /// A nonce that replayed edits carried: its operation is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,50 +31,14 @@ pub struct RecoveredNonce {
     pub write_time_ms: i64,
 }
 
-/// How a region is closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CloseMode {
-    /// Write the memstores to files first.
-    Flush,
-    /// Leave everything as it is: the log will be replayed.
-    Abort,
-}
-
-const OPEN: u8 = 0;
-const CLOSING: u8 = 1;
-const CLOSED: u8 = 2;
-
 /// An open region. Shared between threads; see the crate's header.
 #[derive(Debug)]
 pub struct Region {
-    info: RegionInfo,
-    table: Arc<TableDescriptor>,
-    env: Arc<RegionEnv>,
-    pub(crate) settings: Arc<RegionSettings>,
-    /// In the order of the families' names.
-    pub(crate) stores: Box<[Store]>,
-    pub(crate) sequencer: Sequencer,
-    pub(crate) locks: RowLocks,
-    /// Shared by writers from sequence id to memstore; exclusive while memstores are swapped for a flush.
-    pub(crate) updates: RwLock<()>,
-    /// One flush at a time.
-    pub(crate) flushing: Mutex<()>,
-    state: AtomicU8,
-    pub(crate) table_durability: Durability,
-    open_seq_id: SeqId,
-    /// Of this opening alone; see [`rootdir::temp_dir`].
-    pub(crate) temp_dir: FilePath,
+    core: RegionCore,
     recovered_nonces: Mutex<Vec<RecoveredNonce>>,
-    /// No LATEST is stamped earlier, though the clock may step back.
-    last_stamp: AtomicI64,
-    /// No tick that a row of this region must look out for is later.
-    pub(crate) newest_tick: AtomicI64,
-    /// Of the table's name, for [`ticks::RowKey`].
-    pub(crate) table_hash: u64,
-    pub(crate) accounting: MemstoreAccounting,
-    pub(crate) counters: Counters,
 }
 
+/// From one opening to its close.
 impl Region {
     /// Writes the directory of a new region, durably. May be repeated.
     ///
@@ -102,292 +55,8 @@ impl Region {
     /// # Errors
     /// When a file cannot be read or is damaged.
     pub fn open(open: OpenRegion) -> Result<Arc<Region>> {
-        let OpenRegion { info, table, env } = open;
-        let name = info.encoded_name().clone();
-        let volume_error = |e| RegionError::volume(&name, e);
-        let dir = rootdir::region_dir(&info);
-        let entries = match env.volume.list(&dir) {
-            Ok(entries) => entries,
-            Err(error) if error.is_not_found() => Vec::new(),
-            Err(error) => return Err(volume_error(error)),
-        };
-        if !entries.iter().any(|entry| entry.name == rootdir::region_dir::REGION_INFO_FILE) {
-            rootdir::create_region_dir_durably(&*env.volume, &info, &table).map_err(volume_error)?;
-        }
-        if entries.iter().any(|entry| entry.name == rootdir::paths::TEMP) {
-            env.volume.remove_dir_all(&dir.join(rootdir::paths::TEMP)).map_err(volume_error)?;
-        }
-        let names = entries.iter().map(|entry| entry.name.as_str());
-        let loaded = crate::bulk_load::finish_interrupted(&*env.volume, &info, &table, names);
-        let entries = match loaded.map_err(volume_error)? {
-            true => env.volume.list(&dir).map_err(volume_error)?,
-            false => entries,
-        };
-        let settings = env.settings.with_overrides(table.overrides(), |what| {
-            tracing::warn!(
-                "descriptor of table {}: {what}; the server's value holds until the table is altered",
-                info.table
-            );
-        });
-        let mut stores = Vec::with_capacity(table.families.len());
-        for family in table.families.keys() {
-            let family_dir = rootdir::family_name(family);
-            let exists = entries.iter().any(|entry| entry.is_dir && entry.name == family_dir);
-            stores.push(Store::open(&env, &info, &table, family, &settings, exists)?);
-        }
-        let max_in_files = stores.iter().map(Store::max_flushed).max().unwrap_or(SeqId(0));
-        let has_edits = entries.iter().any(|entry| entry.is_dir && entry.name == rootdir::recovered_edits::DIR);
-        let edits = RecoveredEdits::find(&env, &info, has_edits)?;
-        let last = max_in_files.max(edits.max_seq_id);
-        let open_seq_id = SeqId(last.0 + 1);
-        let region = Arc::new(Region {
-            table_durability: table.durability(),
-            settings,
-            stores: stores.into_boxed_slice(),
-            sequencer: Sequencer::new(name.clone(), last),
-            locks: RowLocks::default(),
-            updates: RwLock::new(()),
-            flushing: Mutex::new(()),
-            state: AtomicU8::new(OPEN),
-            open_seq_id,
-            temp_dir: rootdir::temp_dir(&info, &env.server_name, open_seq_id),
-            recovered_nonces: Mutex::new(Vec::new()),
-            last_stamp: AtomicI64::new(0),
-            newest_tick: AtomicI64::new(env.ticks.newest()),
-            table_hash: ticks::table_hash(info.table.as_str()),
-            accounting: MemstoreAccounting::new(&env.memory, env.clock.now_ms().0),
-            counters: Counters::default(),
-            info,
-            table,
-            env,
-        });
-        if region.env.volume.capabilities().shared {
-            region.create_temp_dirs().map_err(volume_error)?;
-        }
-        let event = pb::region_event_descriptor::EventType::RegionOpen;
-        let replayed = region.replay(edits).and_then(|replayed| {
-            region.append_marker(&region.event_marker(event))?;
-            Ok(replayed)
-        });
-        let Replayed { nonces, kept } = replayed.map_err(|error| {
-            region.accounting.forget();
-            // The log has entries under these, and the next attempt perhaps nothing that says so.
-            region.env.log.note_used_seq_id(region.name(), region.sequencer.last_seq_id());
-            match error {
-                // Nobody was told of anything: a file that stays holds what the logs hold, and the next opening takes it for what it is.
-                RegionError::RollbackFailed { region, source, .. } => RegionError::Volume { region, source },
-                other => other,
-            }
-        })?;
-        *region.recovered_nonces.lock() = nonces;
-        if let Some(lowest) = kept {
-            region.keep_inherited(lowest);
-        }
-        Ok(region)
-    }
-
-    /// Which region.
-    pub fn info(&self) -> &RegionInfo {
-        &self.info
-    }
-
-    /// Its encoded name.
-    pub fn name(&self) -> &Arc<str> {
-        self.info.encoded_name()
-    }
-
-    /// Its table.
-    pub fn table(&self) -> &Arc<TableDescriptor> {
-        &self.table
-    }
-
-    /// The server's settings under what its table says.
-    pub fn settings(&self) -> &RegionSettings {
-        &self.settings
-    }
-
-    /// What it was opened with.
-    pub fn env(&self) -> &Arc<RegionEnv> {
-        &self.env
-    }
-
-    /// The first sequence id of this opening (`seqnumDuringOpen`).
-    pub fn open_seq_id(&self) -> SeqId {
-        self.open_seq_id
-    }
-
-    /// The nonces that replayed edits carried; they are given once.
-    pub fn recovered_nonces(&self) -> Vec<RecoveredNonce> {
-        std::mem::take(&mut self.recovered_nonces.lock())
-    }
-
-    /// What a read that starts now may see.
-    pub fn read_point(&self) -> ReadPoint {
-        self.sequencer.read_point()
-    }
-
-    /// Whether it takes no new work.
-    pub fn is_closing(&self) -> bool {
-        self.state.load(Ordering::Acquire) != OPEN
-    }
-
-    /// Order of its cells.
-    pub fn order(&self) -> Order {
-        if self.info.table.is_meta() { Order::Meta } else { Order::User }
-    }
-
-    #[inline]
-    pub(crate) fn store(&self, family: &[u8]) -> Option<&Store> {
-        self.stores.iter().find(|store| store.name == family)
-    }
-
-    /// Place of a family that is known to exist.
-    pub(crate) fn store_index(&self, family: &[u8]) -> usize {
-        self.stores.iter().position(|store| store.name == family).expect("families were checked")
-    }
-
-    pub(crate) fn no_such_family(&self, family: &[u8]) -> RegionError {
-        RegionError::NoSuchColumnFamily {
-            family: family.to_vec(),
-            region: self.info.name_string(),
-            table: self.info.table.to_string(),
-        }
-    }
-
-    /// The moment of a write that begins now.
-    pub(crate) fn moment(&self) -> Moment {
-        let clock = self.env.clock.now_ms().0;
-        let mut moment = Moment::of(clock, self.last_stamp.fetch_max(clock, Ordering::Relaxed));
-        if self.info.table.is_system() {
-            // The server writes them itself, in its turn, and never often.
-            moment.limit = i64::MAX;
-        }
-        moment
-    }
-
-    /// Refuses work when the region is not serving or has lost a write.
-    #[inline]
-    pub(crate) fn check_open(&self) -> Result<()> {
-        let state = match self.state.load(Ordering::Acquire) {
-            OPEN => return self.sequencer.check(),
-            CLOSING => "closing",
-            _ => "closed",
-        };
-        Err(RegionError::NotServing { region: self.info.name_string(), state })
-    }
-
-    pub(crate) fn check_writable(&self) -> Result<()> {
-        self.check_open()?;
-        if self.table.read_only() {
-            return Err(RegionError::DoNotRetry("region is read only".into()));
-        }
-        if self.is_above_blocking_size() && !self.info.table.is_meta() {
-            self.counters.blocked.fetch_add(1, Ordering::Relaxed);
-            return Err(RegionError::TooBusy(format!(
-                "Over memstore limit={}, regionName={}, server={}",
-                human_size(self.blocking_size_bytes()),
-                self.name(),
-                self.env.server_name
-            )));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn check_row(&self, row: &[u8], operation: &'static str) -> Result<()> {
-        if self.info.contains(row) {
-            return Ok(());
-        }
-        Err(RegionError::WrongRegion {
-            operation,
-            region: self.info.name_string(),
-            start: self.info.start_key.to_vec(),
-            end: self.info.end_key.to_vec(),
-            row: row.to_vec(),
-        })
-    }
-
-    /// Memory held by the memstores.
-    pub fn memstore_bytes(&self) -> u64 {
-        self.accounting.heap_bytes()
-    }
-
-    /// Bytes of the cells in the memstores.
-    pub fn memstore_data_bytes(&self) -> u64 {
-        self.accounting.data_bytes()
-    }
-
-    /// Memstore size at which the region wants to be flushed.
-    pub fn flush_size_bytes(&self) -> u64 {
-        self.table.flush_size_bytes().unwrap_or(self.settings.flush_size_bytes)
-    }
-
-    fn blocking_size_bytes(&self) -> u64 {
-        self.flush_size_bytes().saturating_mul(self.settings.block_multiplier)
-    }
-
-    /// Whether writes are refused until a flush.
-    pub fn is_above_blocking_size(&self) -> bool {
-        self.memstore_bytes() > self.blocking_size_bytes()
-    }
-
-    /// Milliseconds stamp of the oldest unflushed edit; `None` when everything is in files.
-    pub fn oldest_edit_ms(&self) -> Option<i64> {
-        self.accounting.oldest_edit_ms()
-    }
-
-    /// Puts a marker into the log; it takes a sequence id that is visible at once.
-    pub(crate) fn append_marker(&self, marker: &Marker) -> Result<(SeqId, Ticket)> {
-        let now = self.env.clock.now_ms();
-        let mut run = CellBuffer::new();
-        marker.write(row_for_region(&self.info.start_key), now.0, &mut run);
-        let turn = self.sequencer.turn();
-        let key = EntryKey::new(self.name(), self.info.table.as_str(), turn.seq_id(), now, &[]);
-        let appended = self.env.log.append(&key, run.bytes(), run.len());
-        turn.marked(appended).map_err(|e| RegionError::log(self.name(), e))
-    }
-
-    /// Puts an entry into the log that only carries a nonce of an earlier run, so that another crash does not forget it.
-    pub(crate) fn append_nonce(&self, recovered: &RecoveredNonce) -> Result<Ticket> {
-        let row = row_for_region(&self.info.start_key);
-        let mut run = CellBuffer::new();
-        let spec = CellSpec {
-            row,
-            family: METAFAMILY,
-            qualifier: wal::marker::NONCE,
-            timestamp: recovered.write_time_ms,
-            type_code: CellType::Put.code(),
-            value: b"",
-            tags: b"",
-        };
-        run.push_spec(&spec, SeqId(0));
-        let turn = self.sequencer.turn();
-        let write_time = TimestampMs(recovered.write_time_ms);
-        let mut key = EntryKey::new(self.name(), self.info.table.as_str(), turn.seq_id(), write_time, &[]);
-        key.nonce = Some((recovered.nonce.group, recovered.nonce.number));
-        let appended = self.env.log.append(&key, run.bytes(), run.len());
-        turn.marked(appended).map(|(_, ticket)| ticket).map_err(|e| RegionError::log(self.name(), e))
-    }
-
-    fn event_marker(&self, event: pb::region_event_descriptor::EventType) -> Marker {
-        let stores = self
-            .stores
-            .iter()
-            .map(|store| pb::StoreDescriptor {
-                family_name: store.name.clone(),
-                store_home_dir: rootdir::family_name(&store.name),
-                store_file: store.peek().files.iter().map(|file| file.name.clone()).collect(),
-                store_file_size_bytes: Some(store.files_len_bytes()),
-            })
-            .collect();
-        Marker::RegionEvent(pb::RegionEventDescriptor {
-            event_type: event as i32,
-            table_name: self.info.table.as_str().as_bytes().to_vec().into(),
-            encoded_region_name: self.name().as_bytes().to_vec().into(),
-            log_sequence_number: Some(self.sequencer.last_seq_id().0 + 1),
-            stores,
-            server: Some(convert::to_proto::server_name(&self.env.server_name)),
-            region_name: Some(self.info.name().clone()),
-        })
+        let (core, nonces) = open.open()?;
+        Ok(Arc::new(Region { core, recovered_nonces: Mutex::new(nonces) }))
     }
 
     /// Stops serving. With [`CloseMode::Flush`] everything in memory is in files when it returns; the region may then be
@@ -397,65 +66,296 @@ impl Region {
     /// # Errors
     /// When a flush fails: the region stays closing, its edits are in the log.
     pub fn close(&self, mode: CloseMode) -> Result<()> {
-        if self.state.load(Ordering::Acquire) == CLOSED {
-            return Ok(());
-        }
-        if mode == CloseMode::Flush && self.state.load(Ordering::Acquire) == OPEN && !self.table.read_only() {
-            // The bulk goes while writes are still taken, so that the time without service is short.
-            self.flush_all("before close")?;
-        }
-        {
-            // Writers that are past their check end before this lock is had.
-            let _no_updates = self.updates.write();
-            self.state.store(CLOSING, Ordering::Release);
-        }
-        // A compaction that is about to publish does so now or never.
-        drop(self.flushing.lock());
-        if mode == CloseMode::Flush {
-            self.sequencer.check()?;
-            self.flush_all("close")?;
-            let event = pb::region_event_descriptor::EventType::RegionClose;
-            let (seq_id, _) = self.append_marker(&self.event_marker(event))?;
-            self.write_seq_id_file(seq_id)?;
-            self.env.log.region_closed(self.name());
-            self.sync_compaction_markers()?;
-            self.archive_retired(true)?;
-        }
-        self.state.store(CLOSED, Ordering::Release);
-        self.accounting.forget();
-        Ok(())
+        close::close(&self.core, mode)
     }
 
-    /// Tells the next opening, durably, that ids up to here are used and no edit with one of them is needed from the log any more: ids
-    /// grow even where no file says so, and what a family held that is deleted now does not come back when one of its name is added.
-    pub(crate) fn write_seq_id_file(&self, seq_id: SeqId) -> Result<()> {
-        let error = |e| RegionError::volume(self.name(), e);
-        let volume = &*self.env.volume;
-        let dir = rootdir::region_dir(&self.info).join(rootdir::recovered_edits::DIR);
-        let old: Vec<String> = match volume.list(&dir) {
-            Ok(entries) => entries.into_iter().map(|e| e.name).filter(|name| name.ends_with("seqid")).collect(),
-            Err(_) => {
-                volume.create_dir_all_durable(&dir).map_err(error)?;
-                Vec::new()
-            }
-        };
-        let name = format!("{seq_id}.seqid");
-        if !old.contains(&name) {
-            drop(volume.create(&dir.join(&name)).map_err(error)?);
-        }
-        volume.sync_dir(&dir).map_err(error)?;
-        for other in old.iter().filter(|other| **other != name) {
-            volume.remove_file(&dir.join(other)).map_err(error)?;
-        }
-        Ok(())
+    /// Whether it takes no new work.
+    pub fn is_closing(&self) -> bool {
+        !self.core.serving.is_open()
+    }
+
+    /// The nonces that replayed edits carried; they are given once.
+    pub fn recovered_nonces(&self) -> Vec<RecoveredNonce> {
+        std::mem::take(&mut self.recovered_nonces.lock())
     }
 }
 
-/// As `StringUtils.humanSize`.
-fn human_size(bytes: u64) -> String {
-    let units = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
-    match units.iter().find(|(shift, _)| bytes >= 1 << shift) {
-        Some((shift, unit)) => format!("{:.1} {unit}", bytes as f64 / (1u64 << shift) as f64),
-        None => bytes.to_string(),
+/// What it is.
+impl Region {
+    /// Which region.
+    pub fn info(&self) -> &RegionInfo {
+        &self.core.info
+    }
+
+    /// Its encoded name.
+    pub fn name(&self) -> &Arc<str> {
+        self.core.name()
+    }
+
+    /// Its table.
+    pub fn table(&self) -> &Arc<TableDescriptor> {
+        &self.core.table
+    }
+
+    /// The server's settings under what its table says.
+    pub fn settings(&self) -> &RegionSettings {
+        &self.core.settings
+    }
+
+    /// What it was opened with.
+    pub fn env(&self) -> &Arc<RegionEnv> {
+        &self.core.env
+    }
+
+    /// The first sequence id of this opening (`seqnumDuringOpen`).
+    pub fn open_seq_id(&self) -> SeqId {
+        self.core.open_seq_id
+    }
+
+    /// What a read that starts now may see.
+    pub fn read_point(&self) -> ReadPoint {
+        self.core.read_point()
+    }
+
+    /// Memory held by the memstores.
+    pub fn memstore_bytes(&self) -> u64 {
+        self.core.accounting.heap_bytes()
+    }
+
+    /// The region's numbers now. Costs a walk over its files in memory.
+    pub fn stats(&self) -> RegionStats {
+        stats::of_region(&self.core)
+    }
+
+    /// Paths of a family's store files, relative to the root directory. `None` for a family that the table does not have.
+    pub fn store_file_paths(&self, family: &[u8]) -> Option<Vec<String>> {
+        let store = self.core.store(family)?;
+        Some(store.view().files.iter().map(|file| file.reader.path().to_string()).collect())
+    }
+
+    pub(crate) fn core(&self) -> &RegionCore {
+        &self.core
+    }
+}
+
+/// Reads.
+impl Region {
+    /// Opens a scan.
+    ///
+    /// # Errors
+    /// An unknown family, columns in a raw scan, a closed region, an unreadable file.
+    pub fn scanner(self: &Arc<Region>, scan: &Scan) -> Result<RegionScanner> {
+        self.scanner_with(scan, Residency::MayRead)
+    }
+
+    /// As [`Region::scanner`]; with [`Residency::CachedOnly`] neither this nor the scanner touches a file or looks at more than
+    /// some thousand cells, until [`RegionScanner::may_read`] is called.
+    ///
+    /// # Errors
+    /// [`RegionError::WouldBlock`], here or from the scanner's steps, of no scanner else: the scan may be opened anew with
+    /// [`Residency::MayRead`].
+    pub fn scanner_with(self: &Arc<Region>, scan: &Scan, residency: Residency) -> Result<RegionScanner> {
+        RegionScanner::open(self, scan, residency)
+    }
+
+    /// Adds the cells that `get` asks for to `out`. On an error `out` is as before; after
+    /// [`RegionError::WouldBlock`] the same call may be made again with [`Residency::MayRead`].
+    ///
+    /// # Errors
+    /// A row outside the region, an unknown family, a closed region, an unreadable file, a failing filter.
+    pub fn get(&self, get: &Get, out: &mut CellBuffer, residency: Residency) -> Result<()> {
+        RegionReader::new(&self.core).get(get, out, residency)
+    }
+
+    /// As [`Region::get`], within a budget that several reads share or with pauses.
+    ///
+    /// # Errors
+    /// As [`Region::get`]; [`RegionError::WouldBlock`] also when the budget is used up, [`RegionError::Interrupted`] at a pause.
+    pub fn get_within(&self, get: &Get, out: &mut CellBuffer, mode: ReadMode<'_>) -> Result<()> {
+        RegionReader::new(&self.core).get_within(get, out, mode)
+    }
+
+    /// Whether [`Region::get_within`] would find a cell.
+    ///
+    /// # Errors
+    /// As [`Region::get_within`].
+    pub fn exists(&self, get: &Get, mode: ReadMode<'_>) -> Result<bool> {
+        RegionReader::new(&self.core).exists(get, mode)
+    }
+}
+
+/// Writes.
+impl Region {
+    /// Writes each mutation by itself: one that is refused fails alone, and rows are atomic one by one. Increments,
+    /// Appends and deletes of the latest version may read the disk.
+    ///
+    /// # Errors
+    /// Only when nothing was tried: not serving, read only, too busy.
+    pub fn apply(&self, mutations: &[Mutation]) -> Result<Applied> {
+        self.apply_at_pace(mutations, None)
+    }
+
+    /// As [`Region::apply`], in pieces, each of which waits as `pace` says: so a large batch leaves room for others. A row is never cut, and
+    /// becomes visible when the log has its piece. When it is told to end, mutations that are not written yet fail with what it says.
+    ///
+    /// # Errors
+    /// As [`Region::apply`].
+    pub fn apply_at_pace(&self, mutations: &[Mutation], pace: Option<&dyn WritePace>) -> Result<Applied> {
+        Writer::new(&self.core).apply_at_pace(mutations, pace)
+    }
+
+    /// Writes an Increment or Append under its own nonce.
+    ///
+    /// # Errors
+    /// As [`Region::mutate_rows`].
+    pub fn increment_or_append(&self, mutation: &Mutation) -> Result<Written> {
+        self.mutate_rows(std::slice::from_ref(mutation), mutation.nonce)
+    }
+
+    /// Writes all mutations or none, as one log entry under one sequence id. They may belong to several rows of the
+    /// region. Increments and Appends see the state before the call.
+    ///
+    /// # Errors
+    /// The first mutation that is refused; nothing is written then.
+    pub fn mutate_rows(&self, mutations: &[Mutation], nonce: Option<Nonce>) -> Result<Written> {
+        self.mutate_rows_with(mutations, nonce, ReadMode::UNPACED)
+    }
+
+    /// As [`Region::mutate_rows`]; from memory it never touches a file, and does no more than its budget allows.
+    ///
+    /// # Errors
+    /// [`RegionError::WouldBlock`]: nothing was written, the same call may be made again where it may read.
+    pub fn mutate_rows_with(
+        &self,
+        mutations: &[Mutation],
+        nonce: Option<Nonce>,
+        mode: ReadMode<'_>,
+    ) -> Result<Written> {
+        Writer::new(&self.core).mutate_rows(mutations, nonce, mode)
+    }
+
+    /// Writes all mutations, which must be of the condition's row, if the condition holds.
+    ///
+    /// # Errors
+    /// As [`Region::mutate_rows`].
+    pub fn check_and_mutate(
+        &self,
+        condition: &Condition,
+        mutations: &[Mutation],
+        nonce: Option<Nonce>,
+    ) -> Result<Checked> {
+        self.check_and_mutate_with(condition, mutations, nonce, ReadMode::UNPACED)
+    }
+
+    /// As [`Region::check_and_mutate`]; from memory it never touches a file, and does no more than its budget allows.
+    ///
+    /// # Errors
+    /// [`RegionError::WouldBlock`]: nothing was written, the same call may be made again where it may read.
+    pub fn check_and_mutate_with(
+        &self,
+        condition: &Condition,
+        mutations: &[Mutation],
+        nonce: Option<Nonce>,
+        mode: ReadMode<'_>,
+    ) -> Result<Checked> {
+        Writer::new(&self.core).check_and_mutate(condition, mutations, nonce, mode)
+    }
+
+    /// Writes all mutations, of whichever rows of the region, if every one of the conditions, of whichever rows, holds.
+    /// Conditions and mutations are of one moment: all their rows are locked together.
+    ///
+    /// # Errors
+    /// As [`Region::mutate_rows`].
+    pub fn check_and_mutate_rows(
+        &self,
+        conditions: &[Condition],
+        mutations: &[Mutation],
+        nonce: Option<Nonce>,
+    ) -> Result<Checked> {
+        Writer::new(&self.core).check_and_mutate_rows(conditions, mutations, nonce)
+    }
+}
+
+/// Its files.
+impl Region {
+    /// Whether and why the region should be flushed now.
+    pub fn needs_flush(&self) -> Option<FlushReason> {
+        Flusher::new(&self.core).reason()
+    }
+
+    /// Writes memstores to files.
+    ///
+    /// # Errors
+    /// An unknown family; a full or failing disk: the edits stay in memory and in the log, and the next flush tries
+    /// again; a failed log.
+    pub fn flush(&self, request: &FlushRequest) -> Result<FlushOutcome> {
+        Flusher::new(&self.core).flush(request)
+    }
+
+    /// Whether some store has enough files for a compaction, or was asked for a major one.
+    pub fn needs_compaction(&self) -> bool {
+        Compactor::new(&self.core).is_needed()
+    }
+
+    /// The next selections of this family (of all, without one) are major compactions. Where there is no file yet the
+    /// request waits for a selection that somebody else asks for, as in HBase: the first flush does not bring it about.
+    ///
+    /// # Errors
+    /// An unknown family.
+    pub fn request_major_compaction(&self, family: Option<&[u8]>) -> Result<()> {
+        Compactor::new(&self.core).request_major(family)
+    }
+
+    /// Chooses files of one store to compact: of the given family, else of the family with the most files. Files whose
+    /// cells are all expired are dropped on the way. `None`: nothing to do now.
+    ///
+    /// # Errors
+    /// An unknown family, a region that is closing.
+    pub fn select_compaction(
+        self: &Arc<Region>,
+        family: Option<&[u8]>,
+        kind: CompactionKind,
+    ) -> Result<Option<CompactionJob>> {
+        CompactionJob::select(self, family, kind)
+    }
+
+    /// Rewrites the job's files as one and publishes it.
+    ///
+    /// # Errors
+    /// A file that cannot be read, a full or failing disk: nothing has changed then.
+    pub fn compact(&self, job: CompactionJob, throttle: &dyn Throttle) -> Result<CompactionOutcome> {
+        Compactor::new(&self.core).compact(job, throttle)
+    }
+
+    /// Archives the files that compactions have replaced, no reader holds any more, and of which the log tells durably; returns how many.
+    /// To be called now and then. Waits neither for a flush nor for the log: what is not ready stays until the next call.
+    ///
+    /// # Errors
+    /// When the volume fails; the rest stays for the next call.
+    pub fn archive_compacted_files(&self) -> Result<usize> {
+        RetiredFiles::new(&self.core).archive_ready()
+    }
+
+    /// Loads files into their stores, all or none, durably and after a crash too. Blocks; large files that must be
+    /// copied take their time, during which the region works on. When it fails, files that were moved are back where
+    /// they were; with [`RegionError::RollbackFailed`] they are where the next opening looks for them, and nobody may move or remove them.
+    ///
+    /// # Errors
+    /// Not serving; an unknown family (not to be repeated); a file that is not there or is no HFile; the volume or the
+    /// log.
+    pub fn bulk_load(&self, load: &BulkLoad) -> Result<BulkLoaded> {
+        BulkLoader::new(&self.core).load(load)
+    }
+
+    /// Drops the cached blocks of every store file; how many files there are.
+    pub fn evict_blocks(&self) -> usize {
+        let evict = |file: &Arc<crate::StoreFile>| file.reader.evict();
+        let of_store = |store: &crate::store::Store| store.view().files.iter().map(evict).count();
+        self.core.stores.iter().map(of_store).sum()
+    }
+
+    /// Whether and where it is to be split.
+    pub fn splitter(&self) -> Splitter<'_> {
+        Splitter::new(&self.core)
     }
 }

@@ -10,9 +10,13 @@
 
 use crate::RegionDirectories;
 use crate::RegionEnv;
+use crate::close::write_seq_id_file;
+use crate::core::RegionCore;
 use crate::deleted_families;
 use crate::error::{RegionError, Result};
-use crate::region::{RecoveredNonce, Region};
+use crate::flush::Flusher;
+use crate::marker;
+use crate::region::RecoveredNonce;
 use crate::ticks::MOST_AHEAD_MS;
 use base::SeqId;
 use fs::FilePath;
@@ -89,7 +93,17 @@ impl RecoveredEdits {
     }
 }
 
-impl Region {
+/// Brings back what a log has of a region beyond its files.
+#[derive(Clone, Copy)]
+pub(crate) struct Replayer<'r> {
+    core: &'r RegionCore,
+}
+
+impl<'r> Replayer<'r> {
+    pub(crate) fn new(core: &'r RegionCore) -> Self {
+        Replayer { core }
+    }
+
     /// Brings the edits in. Those of files are flushed, and the files removed.
     pub(crate) fn replay(&self, edits: RecoveredEdits) -> Result<Replayed> {
         let RecoveredEdits { files, inherited, skip, .. } = edits;
@@ -101,14 +115,14 @@ impl Region {
         };
         if !skip.deleted.is_empty() {
             self.forget_deleted_families(&skip.deleted)?;
-            replayed.kept = replayed.kept.map(|_| vec![None; self.stores.len()]);
+            replayed.kept = replayed.kept.map(|_| vec![None; self.core.stores.len()]);
         }
         Ok(replayed)
     }
 
     fn replay_inherited(&self, edits: &[InheritedEdit], skip: &ReplayFilter) -> Result<Replayed> {
         let mut nonces = Vec::new();
-        let mut lowest = vec![None; self.stores.len()];
+        let mut lowest = vec![None; self.core.stores.len()];
         for edit in edits {
             // Servers whose clocks went back left their logs in another order than their ids.
             self.replay_edit(edit, skip, &mut nonces, |store| {
@@ -123,11 +137,11 @@ impl Region {
     /// Puts an id in the place of the notes: every edit that a log has by now is in files or of no use. A crash in between finds the
     /// notes and begins anew. The id is a new one: a note that is there again after a power failure is older, and counts no more.
     fn forget_deleted_families(&self, notes: &[DeletedFamily]) -> Result<()> {
-        self.flush_all("families were deleted")?;
-        self.write_seq_id_file(self.sequencer.skip())?;
-        let wrap = |e| RegionError::volume(self.name(), e);
-        let volume = &*self.env().volume;
-        let dir = region_dir(self.info()).join(recovered_edits::DIR);
+        Flusher::new(self.core).flush_all("families were deleted")?;
+        write_seq_id_file(self.core, self.core.sequencer.skip())?;
+        let wrap = |e| RegionError::volume(self.core.name(), e);
+        let volume = &*self.core.env.volume;
+        let dir = region_dir(&self.core.info).join(recovered_edits::DIR);
         for note in notes {
             volume.remove_file(&dir.join(note.file_name())).map_err(wrap)?;
         }
@@ -137,22 +151,22 @@ impl Region {
     /// The region is open: from here on it answers for the edits that it has in memory. Not earlier, for what fails in between is begun
     /// anew with the log's copy.
     pub(crate) fn keep_inherited(&self, lowest: Vec<Option<SeqId>>) {
-        let lowest = self.stores.iter().zip(lowest);
+        let lowest = self.core.stores.iter().zip(lowest);
         let lowest: Vec<_> = lowest.filter_map(|(store, lowest)| Some((&*store.name, lowest?))).collect();
-        self.env().log.keep_inherited(self.name(), &lowest);
+        self.core.env.log.keep_inherited(self.core.name(), &lowest);
     }
 
     fn replay_files(&self, files: &[(SeqId, FilePath)], skip: &ReplayFilter) -> Result<Vec<RecoveredNonce>> {
         let mut nonces = Vec::new();
-        let volume = &*self.env().volume;
+        let volume = &*self.core.env.volume;
         let mut aside = Vec::new();
         // Files whose edits are all in store files are read too: their nonces are nowhere else.
         for (_, path) in files {
             match self.replay_file(path, skip, &mut nonces) {
                 Err(RegionError::Log { source, .. })
-                    if self.settings.skip_errors && matches!(&*source, wal::Error::Corrupt { .. }) =>
+                    if self.core.settings.skip_errors && matches!(&*source, wal::Error::Corrupt { .. }) =>
                 {
-                    tracing::error!(region = %self.name(), %source, "recovered edits are quarantined unread; writes are lost");
+                    tracing::error!(region = %self.core.name(), %source, "recovered edits are quarantined unread; writes are lost");
                     aside.push(path.clone());
                 }
                 other => other?,
@@ -160,18 +174,18 @@ impl Region {
         }
         // What was replayed is in no log of this server: it must be in files, and its nonces in the log, before its
         // edits may go.
-        self.flush_all("replayed edits")?;
+        Flusher::new(self.core).flush_all("replayed edits")?;
         self.save_nonces(&nonces)?;
-        let wrap = |e| RegionError::volume(self.name(), e);
-        let dir = region_dir(self.info()).join(recovered_edits::DIR);
+        let wrap = |e| RegionError::volume(self.core.name(), e);
+        let dir = region_dir(&self.core.info).join(recovered_edits::DIR);
         let used = files.iter().map(|(seq_id, _)| *seq_id).max().unwrap_or(SeqId(0));
-        if skip.closed_seq_id < used && self.stores.iter().all(|store| store.max_flushed() < used) {
+        if skip.closed_seq_id < used && self.core.stores.iter().all(|store| store.max_flushed() < used) {
             // They held markers at their end, or nothing else: no store file says that these ids are used.
-            self.write_seq_id_file(used)?;
+            write_seq_id_file(self.core, used)?;
         }
         for (_, path) in files {
             if aside.contains(path) {
-                let now = self.env().clock.now_ms();
+                let now = self.core.env.clock.now_ms();
                 volume.rename(path, &path.parent().join(format!("{}.{now}", path.name()))).map_err(wrap)?;
             } else {
                 volume.remove_file(path).map_err(wrap)?;
@@ -186,30 +200,32 @@ impl Region {
     fn save_nonces(&self, nonces: &[RecoveredNonce]) -> Result<()> {
         let mut last = None;
         for nonce in nonces {
-            last = Some(self.append_nonce(nonce)?);
+            last = Some(marker::append_nonce(self.core, nonce)?);
         }
         match last {
             // The edits that have them now go away for good.
             Some(ticket) => {
-                ticket.wait_for(wal::Level::Synced).map_err(|failed| RegionError::log(self.name(), failed.into()))
+                ticket.wait_for(wal::Level::Synced).map_err(|failed| RegionError::log(self.core.name(), failed.into()))
             }
             None => Ok(()),
         }
     }
 
     fn replay_file(&self, path: &FilePath, skip: &ReplayFilter, nonces: &mut Vec<RecoveredNonce>) -> Result<()> {
-        let log_error = |e| RegionError::log(self.name(), e);
-        let mut reader = wal::Reader::open(&*self.env().volume, path).map_err(log_error)?;
+        let log_error = |e| RegionError::log(self.core.name(), e);
+        let mut reader = wal::Reader::open(&*self.core.env.volume, path).map_err(log_error)?;
         while let Some(entry) = reader.next().map_err(log_error)? {
-            if entry.key.region != *self.name() {
+            if entry.key.region != *self.core.name() {
                 // HBase writes such files in one case only (a split parent's), and passes them over as well.
                 continue;
             }
             let seq_id = entry.key.seq_id;
             let Key { write_time, nonce, .. } = entry.key;
             let edit = InheritedEdit { seq_id, write_time, nonce, cells: entry.cells };
-            if self.replay_edit(&edit, skip, nonces, |_| ()) && self.memstore_bytes() > self.flush_size_bytes() {
-                self.flush_replayed(seq_id)?;
+            if self.replay_edit(&edit, skip, nonces, |_| ())
+                && self.core.accounting.heap_bytes() > self.core.flush_size_bytes()
+            {
+                Flusher::new(self.core).flush_replayed(seq_id)?;
             }
         }
         Ok(())
@@ -223,9 +239,9 @@ impl Region {
         nonces: &mut Vec<RecoveredNonce>,
         mut got: impl FnMut(usize),
     ) -> bool {
-        let (seq_id, now) = (edit.seq_id, self.env().clock.now_ms().0);
+        let (seq_id, now) = (edit.seq_id, self.core.env.clock.now_ms().0);
         if let Some((group, number)) = edit.nonce
-            && edit.write_time.0 >= now.saturating_sub(self.settings.nonce_timeout_ms)
+            && edit.write_time.0 >= now.saturating_sub(self.core.settings.nonce_timeout_ms)
         {
             let nonce = Nonce { group, number };
             nonces.push(RecoveredNonce { nonce, write_time_ms: edit.write_time.0 });
@@ -244,8 +260,8 @@ impl Region {
                 continue;
             }
             // A family that was deleted since has no use for its edits.
-            let Some(index) = self.stores.iter().position(|store| store.name == family) else { continue };
-            let store = &self.stores[index];
+            let Some(index) = self.core.stores.iter().position(|store| store.name == family) else { continue };
+            let store = &self.core.stores[index];
             if seq_id <= store.max_flushed() {
                 continue;
             }
@@ -253,15 +269,15 @@ impl Region {
             let mut inserter = segment.inserter();
             inserter.insert_all(&run);
             let growth = inserter.finish();
-            self.accounting.grew(growth.heap_bytes as i64, growth.data_bytes as i64);
+            self.core.accounting.grew(growth.heap_bytes as i64, growth.data_bytes as i64);
             if edit.write_time.0 >= now - MOST_AHEAD_MS {
-                run.iter().for_each(|cell| self.enter_replayed(*cell, now));
+                run.iter().for_each(|cell| self.core.ticks.enter_replayed(*cell, now));
             }
             inserted += run.len() as u64;
             got(index);
         }
         if inserted > 0 {
-            self.accounting.note_edits(inserted, edit.write_time.0);
+            self.core.accounting.note_edits(inserted, edit.write_time.0);
         }
         inserted > 0
     }

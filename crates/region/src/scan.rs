@@ -3,6 +3,7 @@
 
 mod backoff;
 pub(crate) mod deletes;
+mod get;
 pub(crate) mod limits;
 pub(crate) mod matcher;
 pub(crate) mod merge;

@@ -4,6 +4,7 @@
 
 use crate::RegionEnv;
 use crate::error::{RegionError, Result};
+use crate::flush::Flusher;
 use crate::region::Region;
 use crate::split::live_files;
 use crate::store_file::StoreFile;
@@ -19,18 +20,19 @@ use std::sync::Arc;
 /// # Errors
 /// The region is not open, the flush or the volume fails.
 pub fn open_region_manifest(region: &Region, flush: bool) -> Result<RegionManifest> {
-    region.check_open()?;
+    let core = region.core();
+    core.check_open()?;
     // No flush between the families: a row's cells of one moment are in the snapshot together, or not at all.
-    let _flushing = region.flushing.lock();
+    let _flushing = core.flushing.lock();
     if flush {
-        region.flush_stores(&region.stores.iter().collect::<Vec<_>>())?;
+        Flusher::new(core).flush_stores(&core.stores.iter().collect::<Vec<_>>())?;
     }
-    let volume = &*region.env().volume;
-    let families = region.stores.iter().map(|store| {
+    let volume = &*core.env.volume;
+    let families = core.stores.iter().map(|store| {
         let files = store.view().files.clone();
-        family_files(volume, region.name(), &store.dir, &store.name, &files)
+        family_files(volume, core.name(), &store.dir, &store.name, &files)
     });
-    Ok(RegionManifest { info: region.info().clone(), families: families.collect::<Result<_>>()? })
+    Ok(RegionManifest { info: core.info.clone(), families: families.collect::<Result<_>>()? })
 }
 
 /// The files of a region that nobody has open: of a disabled table, or one that was split. Reads the files' trailers, for one that a

@@ -2,8 +2,8 @@
 //! their first compaction makes files of their own. Follows: `SplitTableRegionProcedure`, `RegionSplitPolicy`.
 
 use crate::RegionEnv;
+use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
-use crate::region::Region;
 use crate::store::Store;
 use crate::store_file::{Opening, StoreFile, list_store_files, reference_bytes};
 use base::SeqId;
@@ -15,37 +15,47 @@ use model::{RegionInfo, TableDescriptor};
 use rootdir::{FileName, recovered_edits, region_dir};
 use std::cmp::Ordering;
 
-impl Region {
+/// Says whether and where a region is to be split.
+#[derive(Clone, Copy, Debug)]
+pub struct Splitter<'r> {
+    core: &'r RegionCore,
+}
+
+impl<'r> Splitter<'r> {
+    pub(crate) fn new(core: &'r RegionCore) -> Self {
+        Splitter { core }
+    }
+
     /// Bytes of the largest store's files.
     pub fn largest_store_bytes(&self) -> u64 {
-        self.stores.iter().map(Store::files_len_bytes).max().unwrap_or(0)
+        self.core.stores.iter().map(Store::files_len_bytes).max().unwrap_or(0)
     }
 
     /// Whether the region is larger than a region should be and can be split. Follows: `ConstantSizeRegionSplitPolicy`.
     pub fn should_split(&self) -> bool {
-        let limit = self.table().max_file_size_bytes().unwrap_or(self.settings.max_file_size_bytes);
+        let limit = self.core.table.max_file_size_bytes().unwrap_or(self.core.settings.max_file_size_bytes);
         self.is_larger_than(limit)
     }
 
-    /// As [`Region::should_split`], where a table's only region here is split early, so that a new table soon spreads.
+    /// As [`Splitter::should_split`], where a table's only region here is split early, so that a new table soon spreads.
     /// Follows: `SteppingSplitPolicy`, HBase's default.
     pub fn should_split_stepping(&self, regions_of_table_here: usize) -> bool {
         if regions_of_table_here == 1 {
-            return self.is_larger_than(2 * self.flush_size_bytes());
+            return self.is_larger_than(2 * self.core.flush_size_bytes());
         }
         self.should_split()
     }
 
     fn is_larger_than(&self, limit_bytes: u64) -> bool {
-        self.table().split_enabled()
-            && !self.info().table.is_system()
+        self.core.table.split_enabled()
+            && !self.core.info.table.is_system()
             && !self.has_references()
             && self.largest_store_bytes() > limit_bytes
     }
 
     /// Whether some file is a reference to another region's.
     pub fn has_references(&self) -> bool {
-        self.stores.iter().any(|store| {
+        self.core.stores.iter().any(|store| {
             let retired = store.work.lock().retired.iter().any(|retired| retired.file.is_reference());
             retired || store.peek().files.iter().any(|file| file.is_reference())
         })
@@ -56,19 +66,23 @@ impl Region {
     /// # Errors
     /// When the file cannot be read.
     pub fn split_point(&self) -> Result<Option<Bytes>> {
-        if self.info().table.is_meta() || self.has_references() {
+        if self.core.info.table.is_meta() || self.has_references() {
             return Ok(None);
         }
-        let Some(store) = self.stores.iter().max_by_key(|store| store.files_len_bytes()) else { return Ok(None) };
+        let Some(store) = self.core.stores.iter().max_by_key(|store| store.files_len_bytes()) else { return Ok(None) };
         let view = store.view();
         let Some(file) = view.files.iter().max_by_key(|file| file.len_bytes()) else { return Ok(None) };
         let reader = &file.reader;
-        let middle = reader.mid_key().map_err(|e| RegionError::file(self.name(), e))?;
+        let middle = reader.mid_key().map_err(|e| RegionError::file(self.core.name(), e))?;
         let (Some(middle), Some(first), Some(last)) = (middle, reader.first_key(), reader.last_key()) else {
             return Ok(None);
         };
         let row = KeyRef::parse(&middle).map(KeyRef::row).unwrap_or_default();
-        if row == first.row() || row == last.row() || row == &self.info().start_key[..] || !self.info().contains(row) {
+        if row == first.row()
+            || row == last.row()
+            || row == &self.core.info.start_key[..]
+            || !self.core.info.contains(row)
+        {
             return Ok(None);
         }
         Ok(Some(Bytes::copy_from_slice(row)))

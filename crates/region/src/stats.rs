@@ -1,6 +1,6 @@
 //! Numbers about a region for load reports, metrics and status pages.
 
-use crate::region::Region;
+use crate::core::RegionCore;
 use crate::store::Store;
 use base::{Adder, SeqId};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -119,98 +119,78 @@ struct FlushedSeqIds {
     stores: Vec<u64>,
 }
 
-impl Region {
-    /// What a master that splits the log of this server may leave out: edits up to these ids. One id too high loses writes, so every
-    /// doubt makes it lower. Follows: `HRegion#setRegionStoresSequenceIds`, `getMaxFlushedSeqId`.
-    fn flushed_seq_ids(&self) -> FlushedSeqIds {
-        let log = &self.env().log;
-        // The files first. A flush that ends in between is not counted, and an edit that comes in between has a higher id: all edits up to
-        // a flush's id are appended when it begins.
-        let in_files: Vec<u64> = self.stores.iter().map(|store| store.max_flushed().0).collect();
-        let highest = in_files.iter().copied().max().unwrap_or(0);
-        let below = |lowest: Option<SeqId>| lowest.map_or(highest, |lowest| lowest.0.saturating_sub(1));
-        let region = below(log.lowest_unflushed(self.name()));
-        // A family whose edits are all in files has none up to the newest flush of another.
-        let of_store =
-            |(store, in_files): (&Store, u64)| below(log.lowest_unflushed_of(self.name(), &store.name)).max(in_files);
-        FlushedSeqIds { region, stores: self.stores.iter().zip(in_files).map(of_store).collect() }
-    }
+/// What a master that splits the log of this server may leave out: edits up to these ids. One id too high loses writes, so every
+/// doubt makes it lower. Follows: `HRegion#setRegionStoresSequenceIds`, `getMaxFlushedSeqId`.
+fn flushed_seq_ids(core: &RegionCore) -> FlushedSeqIds {
+    let log = &core.env.log;
+    // The files first. A flush that ends in between is not counted, and an edit that comes in between has a higher id: all edits up to
+    // a flush's id are appended when it begins.
+    let in_files: Vec<u64> = core.stores.iter().map(|store| store.max_flushed().0).collect();
+    let highest = in_files.iter().copied().max().unwrap_or(0);
+    let below = |lowest: Option<SeqId>| lowest.map_or(highest, |lowest| lowest.0.saturating_sub(1));
+    let region = below(log.lowest_unflushed(core.name()));
+    // A family whose edits are all in files has none up to the newest flush of another.
+    let of_store =
+        |(store, in_files): (&Store, u64)| below(log.lowest_unflushed_of(core.name(), &store.name)).max(in_files);
+    FlushedSeqIds { region, stores: core.stores.iter().zip(in_files).map(of_store).collect() }
+}
 
-    /// Paths of a family's store files, relative to the root directory. `None` for a family that the table does not have.
-    pub fn store_file_paths(&self, family: &[u8]) -> Option<Vec<String>> {
-        let store = self.store(family)?;
-        Some(store.view().files.iter().map(|file| file.reader.path().to_string()).collect())
-    }
-
-    /// Drops the cached blocks of every store file; how many files there are.
-    pub fn evict_blocks(&self) -> usize {
-        let mut files = 0;
-        for store in &*self.stores {
-            for file in store.view().files.iter() {
-                file.reader.evict();
-                files += 1;
-            }
-        }
-        files
-    }
-
-    /// The region's numbers now. Costs a walk over its files in memory.
-    pub fn stats(&self) -> RegionStats {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let c = &self.counters;
-        let mut stats = RegionStats {
-            memstore_bytes: self.memstore_bytes(),
-            memstore_data_bytes: self.memstore_data_bytes(),
-            read_requests: c.reads.sum(),
-            filtered_read_requests: count(&c.rows_filtered),
-            write_requests: count(&c.writes),
-            writes_without_log: count(&c.writes_without_log),
-            checks_passed: count(&c.checks_passed),
-            checks_failed: count(&c.checks_failed),
-            blocked_requests: count(&c.blocked),
-            flushes: count(&c.flushes),
-            flushed_bytes: count(&c.flushed_bytes),
-            compactions: count(&c.compactions),
-            compactions_failed: count(&c.compactions_failed),
-            compacted_files: count(&c.compacted_files),
-            compacted_bytes: count(&c.compacted_bytes),
-            total_compacting_cells: count(&c.compacting_cells),
-            current_compacted_cells: count(&c.compacted_cells),
-            max_seq_id: self.sequencer.last_seq_id().0,
-            last_flush_ms: self.accounting.last_flush_ms(),
-            oldest_edit_ms: self.oldest_edit_ms(),
-            ..RegionStats::default()
+/// The region's numbers now. Costs a walk over its files in memory.
+pub(crate) fn of_region(core: &RegionCore) -> RegionStats {
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let c = &core.counters;
+    let mut stats = RegionStats {
+        memstore_bytes: core.accounting.heap_bytes(),
+        memstore_data_bytes: core.accounting.data_bytes(),
+        read_requests: c.reads.sum(),
+        filtered_read_requests: count(&c.rows_filtered),
+        write_requests: count(&c.writes),
+        writes_without_log: count(&c.writes_without_log),
+        checks_passed: count(&c.checks_passed),
+        checks_failed: count(&c.checks_failed),
+        blocked_requests: count(&c.blocked),
+        flushes: count(&c.flushes),
+        flushed_bytes: count(&c.flushed_bytes),
+        compactions: count(&c.compactions),
+        compactions_failed: count(&c.compactions_failed),
+        compacted_files: count(&c.compacted_files),
+        compacted_bytes: count(&c.compacted_bytes),
+        total_compacting_cells: count(&c.compacting_cells),
+        current_compacted_cells: count(&c.compacted_cells),
+        max_seq_id: core.sequencer.last_seq_id().0,
+        last_flush_ms: core.accounting.last_flush_ms(),
+        oldest_edit_ms: core.accounting.oldest_edit_ms(),
+        ..RegionStats::default()
+    };
+    let flushed = flushed_seq_ids(core);
+    stats.flushed_seq_id = flushed.region;
+    let mut oldest_major = i64::MAX;
+    for (store, flushed_seq_id) in core.stores.iter().zip(flushed.stores) {
+        let view = store.view();
+        let mut own = StoreStats {
+            family: store.name.to_vec(),
+            files: view.files.len(),
+            memstore_bytes: view.memory.sizes().heap_bytes as u64,
+            flushed_seq_id,
+            ..StoreStats::default()
         };
-        let flushed = self.flushed_seq_ids();
-        stats.flushed_seq_id = flushed.region;
-        let mut oldest_major = i64::MAX;
-        for (store, flushed_seq_id) in self.stores.iter().zip(flushed.stores) {
-            let view = store.view();
-            let mut own = StoreStats {
-                family: store.name.to_vec(),
-                files: view.files.len(),
-                memstore_bytes: view.memory.sizes().heap_bytes as u64,
-                flushed_seq_id,
-                ..StoreStats::default()
-            };
-            for file in view.files.iter() {
-                own.reference_files += usize::from(file.is_reference());
-                own.files_bytes += file.len_bytes();
-                own.files_uncompressed_bytes += file.reader.uncompressed_bytes();
-                stats.index_bytes += file.reader.index_bytes();
-                stats.bloom_bytes += file.reader.bloom_bytes();
-                stats.reader_heap_bytes += file.reader.heap_bytes() as u64;
-                let major = if file.reader.is_major_compacted() { file.created_ms().unwrap_or(0) } else { 0 };
-                oldest_major = oldest_major.min(major);
-            }
-            stats.files += own.files;
-            stats.reference_files += own.reference_files;
-            stats.max_store_files = stats.max_store_files.max(own.files);
-            stats.files_bytes += own.files_bytes;
-            stats.files_uncompressed_bytes += own.files_uncompressed_bytes;
-            stats.stores.push(own);
+        for file in view.files.iter() {
+            own.reference_files += usize::from(file.is_reference());
+            own.files_bytes += file.len_bytes();
+            own.files_uncompressed_bytes += file.reader.uncompressed_bytes();
+            stats.index_bytes += file.reader.index_bytes();
+            stats.bloom_bytes += file.reader.bloom_bytes();
+            stats.reader_heap_bytes += file.reader.heap_bytes() as u64;
+            let major = if file.reader.is_major_compacted() { file.created_ms().unwrap_or(0) } else { 0 };
+            oldest_major = oldest_major.min(major);
         }
-        stats.last_major_compaction_ms = if oldest_major == i64::MAX { 0 } else { oldest_major };
-        stats
+        stats.files += own.files;
+        stats.reference_files += own.reference_files;
+        stats.max_store_files = stats.max_store_files.max(own.files);
+        stats.files_bytes += own.files_bytes;
+        stats.files_uncompressed_bytes += own.files_uncompressed_bytes;
+        stats.stores.push(own);
     }
+    stats.last_major_compaction_ms = if oldest_major == i64::MAX { 0 } else { oldest_major };
+    stats
 }

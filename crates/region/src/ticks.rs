@@ -10,6 +10,8 @@
 //! One table serves all regions of a server, by table name and row: it outlives the closing of a region, its split and
 //! its reopening. What a log brings back is entered too.
 
+mod region;
+
 use model::Mutation;
 use parking_lot::Mutex;
 use rustc_hash::FxHasher;
@@ -17,12 +19,14 @@ use std::hash::Hasher;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+pub(crate) use region::RegionTicks;
+
 /// Places in the table. With 32 bytes each they are 128 KiB, which a server without deletes does not have.
 const PLACES_LOG2: u32 = 12;
 /// How far ahead of the clock a commit may be stamped without waiting.
 pub(crate) const MOST_AHEAD_MS: i64 = 1;
 /// A clock further behind than that was set back, and does not come back within a useful time: nobody waits for it.
-pub(crate) const LONGEST_WAIT_MS: i64 = 100;
+const LONGEST_WAIT_MS: i64 = 100;
 
 /// The ticks that rows used of late; see the module.
 #[derive(Debug)]
@@ -91,7 +95,7 @@ impl RowKey {
 }
 
 /// A table's name as the first half of [`RowKey::of`].
-pub(crate) fn table_hash(name: &str) -> u64 {
+fn table_hash(name: &str) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(name.as_bytes());
     hasher.finish()

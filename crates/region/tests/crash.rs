@@ -329,7 +329,7 @@ fn a_split_stopped_anywhere_can_be_repeated() {
         }
         assert_eq!(seen, before, "{what}");
         for (daughter, region) in [&bottom, &top].into_iter().zip(&opened) {
-            assert!(region.has_references(), "{what}");
+            assert!(region.splitter().has_references(), "{what}");
             assert!(region.needs_compaction(), "{what}: a daughter wants files of its own");
             let split_once = split::write_daughters(&server.env, daughter, &table, [&bottom, &top]);
             assert!(split_once.is_err(), "{what}: a region with references is not split");
@@ -341,7 +341,7 @@ fn a_split_stopped_anywhere_can_be_repeated() {
                 }
             }
             region.archive_compacted_files().expect("archived");
-            assert!(!region.has_references(), "{what}");
+            assert!(!region.splitter().has_references(), "{what}");
             assert!(!split::has_references(&*server.env.volume, daughter, &table).expect("listed"), "{what}");
         }
         rootdir::archive_region_dir(&*server.env.volume, &rootdir::region_dir(&parent)).expect("archived");

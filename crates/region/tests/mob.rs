@@ -116,7 +116,7 @@ fn a_filter_sees_references_and_counters_see_values() {
     let length = cell::print::to_string_binary(&[0, 0, 0, reference_len]);
     assert_eq!(keys(true), [format!("a/f:q/0/Put={length}"), format!("b/f:q/0/Put={length}")]);
     let append = mutation(model::MutationKind::Append, "a", &[("f", "q", LATEST, CellType::Put, " and more")]);
-    region.append(&append).expect("appended").commit.wait().expect("durable");
+    region.increment_or_append(&append).expect("appended").commit.wait().expect("durable");
     let get = Get::new(Bytes::from("a"));
     let now = crate::common::get(&region, &get, START);
     assert_eq!(now.len(), 1);

@@ -95,7 +95,7 @@ impl Table {
             }
         }
         region.archive_compacted_files().expect("archived");
-        !region.has_references()
+        !region.splitter().has_references()
     }
 
     fn split(&self, row: &str) {

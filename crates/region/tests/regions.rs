@@ -517,7 +517,7 @@ fn meta_rows_are_in_metas_order() {
         assert_eq!(scan(&region, &reversed, 0)[0], ["t1,a,2/info:q/1/Put=x"], "the way clients find regions");
         flush(&region);
     }
-    assert!(region.split_point().expect("asked").is_none());
+    assert!(region.splitter().split_point().expect("asked").is_none());
 }
 
 #[test]
@@ -543,12 +543,12 @@ fn two_regions_become_one() {
     }
     let region = server.open(&merged, &table).expect("opened");
     assert_eq!(scan(&region, &Scan::default(), 0), expected);
-    assert!(region.has_references());
+    assert!(region.splitter().has_references());
     while let Some(job) = region.select_compaction(None, CompactionKind::Minor).expect("open") {
         region.compact(job, &Unthrottled).expect("compacted");
     }
     region.archive_compacted_files().expect("archived");
-    assert!(!region.has_references());
+    assert!(!region.splitter().has_references());
     for parent in &parents {
         rootdir::archive_region_dir(&*server.env.volume, &rootdir::region_dir(parent)).expect("archived");
     }
@@ -559,14 +559,14 @@ fn two_regions_become_one() {
 fn the_split_point_is_in_the_middle() {
     let server = Server::new(NOW);
     let region: Arc<Region> = server.table([family("f").with("BLOCKSIZE", "500")]);
-    assert_eq!(region.split_point().expect("asked"), None);
+    assert_eq!(region.splitter().split_point().expect("asked"), None);
     for i in 0..100 {
         write(&region, &[put(&format!("row{i:02}"), "f", "q", 1, &"x".repeat(100))]);
     }
     flush(&region);
-    let row = region.split_point().expect("asked").expect("large enough");
+    let row = region.splitter().split_point().expect("asked").expect("large enough");
     assert!((&b"row40"[..]..&b"row60"[..]).contains(&&row[..]), "{row:?}");
-    assert!(!region.should_split());
+    assert!(!region.splitter().should_split());
 }
 
 #[test]
@@ -587,7 +587,7 @@ fn a_row_larger_than_a_row_may_be_is_read_in_pieces() {
     assert_eq!(whole.expect_err("too big").kind(), ErrorKind::RowTooBig);
     let get = Get::new("r");
     assert!(region.get(&get, &mut out, Residency::MayRead).is_err());
-    assert!(region.exists(&get, Residency::MayRead).expect("one cell is enough to know"));
+    assert!(region.exists(&get, base::ReadMode::UNPACED).expect("one cell is enough to know"));
 }
 
 /// Several deletes of a column's latest version in one mutation each take the next older one, whatever stands between

@@ -156,18 +156,18 @@ fn increments_and_appends_answer_as_hbase_does() {
     };
     assert_eq!(
         expected["increment new cell by 5"][0],
-        done(region.increment(&increment("n", &amount(5))).expect("ok"))
+        done(region.increment_or_append(&increment("n", &amount(5))).expect("ok"))
     );
     write(&region, &[put("c", "f", "two", LATEST, "xx")]);
-    let error = region.increment(&increment("two", &amount(1))).expect_err("two bytes are no number");
+    let error = region.increment_or_append(&increment("two", &amount(1))).expect_err("two bytes are no number");
     let text = format!("org.apache.hadoop.hbase.DoNotRetryIOException: {error}");
     assert_eq!(expected["increment non-8-byte"][1], text.as_str());
-    assert_eq!(expected["append returns"][0], done(region.append(&append("ab")).expect("ok")));
+    assert_eq!(expected["append returns"][0], done(region.increment_or_append(&append("ab")).expect("ok")));
     server.clock.advance_ms(5);
-    assert_eq!(expected["append again"][0], done(region.append(&append("cd")).expect("ok")));
+    assert_eq!(expected["append again"][0], done(region.increment_or_append(&append("cd")).expect("ok")));
     let mut silent = increment("n", &amount(1));
     silent.return_results = false;
-    assert_eq!(expected["increment returnResults=false"][0], done(region.increment(&silent).expect("ok")));
+    assert_eq!(expected["increment returnResults=false"][0], done(region.increment_or_append(&silent).expect("ok")));
     let six = get(
         &region,
         &Get { columns: BTreeMap::from([(Bytes::from("f"), vec![Bytes::from("n")])]), ..Get::new("c") },

@@ -74,7 +74,7 @@ fn rows_stay_whole_and_counters_count() {
                     let rows: Vec<Mutation> =
                         (0..1 + rng.below(3)).map(|_| whole_row(rng.below(ROWS), &value)).collect();
                     write(region, &rows);
-                    let written = region.increment(&add_one("counter")).expect("accepted");
+                    let written = region.increment_or_append(&add_one("counter")).expect("accepted");
                     written.commit.wait().expect("durable");
                     added.fetch_add(1, Ordering::SeqCst);
                     // A write is visible to its writer when it has returned.
@@ -150,7 +150,7 @@ fn replayed_nonces_come_back_once() {
     let (server, region) = region();
     let mut increment = add_one("r");
     increment.nonce = Some(Nonce { group: 7, number: 8 });
-    region.increment(&increment).expect("accepted").commit.wait().expect("durable");
+    region.increment_or_append(&increment).expect("accepted").commit.wait().expect("durable");
     let (info, table) = (region.info().clone(), region.table().clone());
     // The server dies: its log is split by the next one.
     let server = Server::try_on(server.volume, 1_700_000_001_000, &Config::default(), 4).expect("recovered");
@@ -167,7 +167,7 @@ fn a_nonce_outlives_flushes_and_a_second_crash() {
     let mut increment = add_one("r");
     let nonce = Nonce { group: 7, number: 8 };
     increment.nonce = Some(nonce);
-    region.increment(&increment).expect("accepted").commit.wait().expect("durable");
+    region.increment_or_append(&increment).expect("accepted").commit.wait().expect("durable");
     // Its edit is in a file, so that nothing but the nonce is left to recover.
     region.flush(&FlushRequest { families: Vec::new(), all: true }).expect("flushed");
     let (info, table) = (region.info().clone(), region.table().clone());
@@ -194,7 +194,7 @@ fn a_recovered_nonce_lives_as_long_as_the_setting_says() {
         let (server, region) = region();
         let nonce = Nonce { group: 7, number: 8 };
         let increment = model::Mutation { nonce: Some(nonce), ..add_one("r") };
-        region.increment(&increment).expect("accepted").commit.wait().expect("durable");
+        region.increment_or_append(&increment).expect("accepted").commit.wait().expect("durable");
         let (info, table, mut volume) = (region.info().clone(), region.table().clone(), server.volume);
         for life in 1..3 {
             let now_ms = 1_700_000_000_000 + HOUR_MS + life;

@@ -87,7 +87,7 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
 }
 
 fn request_split(server: &Arc<RegionServer>, region: &Arc<Region>) {
-    if region.should_split() {
+    if region.splitter().should_split() {
         // Without a master it is asked for again after the next flush or compaction.
         let _asked = (server.split_requests)(region.info().clone(), None);
     }

@@ -413,7 +413,7 @@ impl RegionServer {
         self.remember(region.recovered_nonces().into_iter().map(|recovered| recovered.nonce));
         let open_seq_id = region.open_seq_id().0;
         self.regions.write().insert(name.clone(), region.clone());
-        if region.needs_compaction() || region.has_references() {
+        if region.needs_compaction() || region.splitter().has_references() {
             self.small_compactions.push(&name, None);
         }
         Ok(open_seq_id)
@@ -505,11 +505,11 @@ impl RegionServer {
     /// [`ServerError`].
     pub fn split_point(&self, encoded_name: &str) -> Result<Option<Bytes>, ServerError> {
         let region = self.online(encoded_name)?;
-        if let Some(row) = region.split_point()? {
+        if let Some(row) = region.splitter().split_point()? {
             return Ok(Some(row));
         }
         self.flush_now(&region, Vec::new())?;
-        Ok(region.split_point()?)
+        Ok(region.splitter().split_point()?)
     }
 
     /// Writes the daughters of a closed parent.
@@ -528,7 +528,7 @@ impl RegionServer {
 
     /// Whether a region that is online here still refers to its parent's files.
     pub fn has_references(&self, encoded_name: &str) -> Option<bool> {
-        self.region(encoded_name).map(|region| region.has_references())
+        self.region(encoded_name).map(|region| region.splitter().has_references())
     }
 
     /// Applies mutations to an online region, all or nothing, durable and visible on return, whatever the log promises others: how the

@@ -501,7 +501,7 @@ impl Schedule {
         let mut promises = self.promises.lock();
         for region in life.server.regions() {
             let info = region.info();
-            if info.table == table && region.memstore_data_bytes() == 0 {
+            if info.table == table && region.stats().memstore_data_bytes == 0 {
                 promises.make_safe(|row, _| info.contains(row.as_bytes()), true);
             }
         }

@@ -1,33 +1,32 @@
 //! Whether a file can be loaded. Follows: `HStore#assertBulkLoadHFileOk`.
 
-use super::LoadFile;
+use super::{BulkLoader, LoadFile};
 use crate::error::{RegionError, Result};
-use crate::region::Region;
 use bytes::Bytes;
 use hfile::{Reader, ReaderContext, ScanOptions};
 use std::sync::Arc;
 
-impl Region {
+impl BulkLoader<'_> {
     /// False when the file holds rows of other regions.
     pub(super) fn check_load_file(&self, file: &LoadFile) -> Result<bool> {
-        let Some(store) = self.store(&file.family) else {
+        let Some(store) = self.core.store(&file.family) else {
             let family = cell::print::to_string_binary(&file.family);
             return Err(RegionError::DoNotRetry(format!("No such column family {family}")));
         };
-        let open = file.place.open(&*self.env().volume).map_err(|e| RegionError::volume(self.name(), e))?;
+        let open = file.place.open(&*self.core.env.volume).map_err(|e| RegionError::volume(self.core.name(), e))?;
         let path = file.place.path();
-        let reader =
-            Reader::open_at(open, path, ReaderContext::default()).map_err(|e| RegionError::file(self.name(), e))?;
+        let reader = Reader::open_at(open, path, ReaderContext::default())
+            .map_err(|e| RegionError::file(self.core.name(), e))?;
         let (Some(first), Some(last)) = (reader.first_key(), reader.last_key()) else {
             return Err(RegionError::Damaged {
-                region: self.name().clone(),
+                region: self.core.name().clone(),
                 what: format!("First key can not be null: {} holds no cells", file.name),
             });
         };
         let (first, last) = (first.row(), last.row());
         if first > last {
             return Err(RegionError::Damaged {
-                region: self.name().clone(),
+                region: self.core.name().clone(),
                 what: format!(
                     "Invalid range: {} > {} in {}",
                     cell::print::to_string_binary(first),
@@ -36,8 +35,8 @@ impl Region {
                 ),
             });
         }
-        if !self.info().contains(first) || !self.info().contains(last) {
-            tracing::warn!(region = %self.name(), file = %file.name, "a file to be loaded does not fit inside the region");
+        if !self.core.info.contains(first) || !self.core.info.contains(last) {
+            tracing::warn!(region = %self.core.name(), file = %file.name, "a file to be loaded does not fit inside the region");
             return Ok(false);
         }
         if store.settings.verify_bulk_load {
@@ -47,7 +46,7 @@ impl Region {
     }
 
     fn verify_cells(&self, file: &LoadFile, reader: &Arc<Reader>) -> Result<()> {
-        let wrap = |e| RegionError::file(self.name(), e);
+        let wrap = |e| RegionError::file(self.core.name(), e);
         let options = ScanOptions { cache_blocks: false, pread: false, compaction: true, ..ScanOptions::default() };
         let mut scanner = reader.scanner(options);
         let mut last: Option<(Bytes, Bytes)> = None;
@@ -63,7 +62,7 @@ impl Region {
             };
             if let Some(what) = what {
                 return Err(RegionError::Damaged {
-                    region: self.name().clone(),
+                    region: self.core.name().clone(),
                     what: format!("{what}: path={} current={}", file.name, cell::print::to_string_binary(cell.row())),
                 });
             }

@@ -4,8 +4,9 @@
 //! server whose regions were given to another refuses it, so such a server cannot take files away from the new owner. Follows:
 //! `WALUtil#writeCompactionMarker`, `CompactedHFilesDischarger`.
 
+use crate::core::RegionCore;
 use crate::error::{RegionError, Remedy, Result};
-use crate::region::Region;
+use crate::marker;
 use crate::store::Store;
 use crate::store_file::StoreFile;
 use std::sync::{Arc, OnceLock};
@@ -31,7 +32,17 @@ impl Fence {
     }
 }
 
-impl Region {
+/// The files of a region that compactions have replaced and that are not archived yet.
+#[derive(Clone, Copy)]
+pub(crate) struct RetiredFiles<'r> {
+    core: &'r RegionCore,
+}
+
+impl<'r> RetiredFiles<'r> {
+    pub(crate) fn new(core: &'r RegionCore) -> Self {
+        RetiredFiles { core }
+    }
+
     /// Notes files that no new reader gets any more, and tells the log why.
     pub(super) fn retire(&self, store: &Store, files: &[Arc<StoreFile>], marker: Marker) -> Result<()> {
         let fence = Arc::new(Fence { marker, ticket: OnceLock::new() });
@@ -45,7 +56,7 @@ impl Region {
     }
 
     fn append_compaction_marker(&self, fence: &Fence) -> Result<()> {
-        let (_, ticket) = self.append_marker(&fence.marker)?;
+        let (_, ticket) = marker::append(self.core, &fence.marker)?;
         // Should another thread have appended it too, the log has it twice, which changes nothing.
         let _ = fence.ticket.set(ticket);
         Ok(())
@@ -56,7 +67,7 @@ impl Region {
         let of = |store: &Store| -> Vec<Arc<Fence>> {
             store.work.lock().retired.iter().map(|retired| retired.fence.clone()).collect()
         };
-        let mut fences: Vec<Arc<Fence>> = self.stores.iter().flat_map(of).collect();
+        let mut fences: Vec<Arc<Fence>> = self.core.stores.iter().flat_map(of).collect();
         fences.dedup_by(|a, b| Arc::ptr_eq(a, b));
         for fence in fences.iter().filter(|fence| fence.ticket.get().is_none()) {
             self.append_compaction_marker(fence)?;
@@ -68,9 +79,9 @@ impl Region {
     ///
     /// # Errors
     /// When the log has no room or has failed.
-    pub(crate) fn sync_compaction_markers(&self) -> Result<()> {
+    pub(crate) fn sync_markers(&self) -> Result<()> {
         for ticket in self.append_missing_markers()?.iter().filter_map(|fence| fence.ticket.get()) {
-            ticket.wait_for(Level::Synced).map_err(|failed| RegionError::log(self.name(), failed.into()))?;
+            ticket.wait_for(Level::Synced).map_err(|failed| RegionError::log(self.core.name(), failed.into()))?;
         }
         Ok(())
     }
@@ -80,19 +91,19 @@ impl Region {
     ///
     /// # Errors
     /// When the volume fails; the rest stays for the next call.
-    pub fn archive_compacted_files(&self) -> Result<usize> {
-        let Some(_gate) = self.flushing.try_lock() else { return Ok(0) };
-        self.check_open()?;
+    pub(crate) fn archive_ready(&self) -> Result<usize> {
+        let Some(_gate) = self.core.flushing.try_lock() else { return Ok(0) };
+        self.core.check_open()?;
         match self.append_missing_markers() {
             Err(error) if error.remedy() == Remedy::StopServer => Err(error),
-            _ => self.archive_retired(false),
+            _ => self.archive(false),
         }
     }
 
     /// `held_too`: also files that readers hold (their handles outlive the move).
-    pub(crate) fn archive_retired(&self, held_too: bool) -> Result<usize> {
+    pub(crate) fn archive(&self, held_too: bool) -> Result<usize> {
         let mut archived = 0;
-        for store in &*self.stores {
+        for store in &*self.core.stores {
             let is_ready = |retired: &&Retired| {
                 // A reader holds the file's handle; whoever looks at a picture of the store, or archives it just now, holds the file.
                 let file = &retired.file;
@@ -114,7 +125,7 @@ impl Region {
     }
 
     fn archive_files(&self, store: &Store, files: &[Arc<StoreFile>]) -> Result<()> {
-        let volume = &*self.env().volume;
+        let volume = &*self.core.env.volume;
         let (own, foreign): (Vec<&Arc<StoreFile>>, Vec<&Arc<StoreFile>>) =
             files.iter().partition(|file| !file.is_reference() && file.parsed.link.is_none());
         let names: Vec<&str> = own.iter().map(|file| file.name.as_str()).collect();
@@ -130,6 +141,6 @@ impl Region {
             // What they refer to may be archived and deleted next: a reference that came back would find nothing.
             moved = moved.and_then(|()| volume.sync_dir(&store.dir));
         }
-        moved.map_err(|e| RegionError::volume(self.name(), e))
+        moved.map_err(|e| RegionError::volume(self.core.name(), e))
     }
 }

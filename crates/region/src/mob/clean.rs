@@ -43,7 +43,7 @@ pub fn clean_mob_files(
         };
         let (links, candidates) = candidates.into_iter().partition::<Vec<String>, _>(|name| name.contains('='));
         remove_links(env, table, &family.name, &dir, &links)?;
-        let stores = || open.iter().filter_map(|region| region.store(&family.name)?.mob.as_ref());
+        let stores = || open.iter().filter_map(|region| region.core().store(&family.name)?.mob.as_ref());
         let mut candidates: Vec<String> = candidates
             .into_iter()
             .filter(|name| names::region_of(name).is_some() && names::is_legal(name))

@@ -10,9 +10,9 @@ use super::merge::Merge;
 use super::rows::RowReader;
 use super::source::{Source, write_first_on_row, write_last_on_row};
 use super::store_scanner::{RowLimits, StoreScanner};
+use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
 use crate::mob::read::MobReads;
-use crate::region::Region;
 use crate::store::{Store, StoreView};
 use crate::store_file::StoreFile;
 use base::ReadPoint;
@@ -31,7 +31,17 @@ struct Asked<'a> {
     view: Arc<StoreView>,
 }
 
-impl Region {
+/// Reads from a region.
+#[derive(Clone, Copy)]
+pub(crate) struct RegionReader<'r> {
+    pub(super) core: &'r RegionCore,
+}
+
+impl<'r> RegionReader<'r> {
+    pub(crate) fn new(core: &'r RegionCore) -> Self {
+        RegionReader { core }
+    }
+
     /// A reader over the rows of `scan`. `read_point` overrides what the scan asks for.
     pub(crate) fn open_rows(
         &self,
@@ -41,7 +51,7 @@ impl Region {
     ) -> Result<RowReader> {
         let mut asked = self.asked(scan)?;
         let current = loop {
-            let current = self.read_point();
+            let current = self.core.read_point();
             let mut changed = false;
             for ask in &mut asked {
                 if !ask.store.is_current(&ask.view) {
@@ -56,17 +66,17 @@ impl Region {
         let own =
             if scan.read_uncommitted { ReadPoint::ALL } else { self.resumed(scan, &asked, current).unwrap_or(current) };
         let read_point = read_point.unwrap_or(own);
-        let now = self.env().clock.now_ms().0;
-        let filter = scan.filter.as_ref().map(|filter| filter.evaluator(scan.reversed, &self.env().rng));
+        let now = self.core.env.clock.now_ms().0;
+        let filter = scan.filter.as_ref().map(|filter| filter.evaluator(scan.reversed, &self.core.env.rng));
         let on_demand =
-            filter.is_some() && scan.load_column_families_on_demand.unwrap_or(self.settings.on_demand_families);
+            filter.is_some() && scan.load_column_families_on_demand.unwrap_or(self.core.settings.on_demand_families);
         let (mut essential, mut joined) = (Vec::with_capacity(asked.len()), Vec::new());
         for ask in &asked {
             let late = on_demand && filter.as_ref().is_some_and(|filter| !filter.is_family_essential(&ask.store.name));
             let scanner = self.open_store(scan, ask, read_point, now, residency)?;
             if late { joined.push(scanner) } else { essential.push(scanner) }
         }
-        Ok(RowReader::new(self, scan, read_point, filter, essential, joined))
+        Ok(RowReader::new(self.core, scan, read_point, filter, essential, joined))
     }
 
     /// The read point that a client brings from a scanner it has lost, if it can still be served. It is older than what
@@ -75,22 +85,27 @@ impl Region {
     /// part may then go on with a later state.) One that is ahead is of an earlier opening too, whose last ids were lost with the end of its log:
     /// they are those of writes now that are not done. Follows otherwise: `RegionScannerImpl`'s constructor.
     fn resumed(&self, scan: &Scan, asked: &[Asked<'_>], current: ReadPoint) -> Option<ReadPoint> {
-        let of_this_opening = |point: &ReadPoint| point.0 + 1 >= self.open_seq_id().0 && *point <= current;
+        let of_this_opening = |point: &ReadPoint| point.0 + 1 >= self.core.open_seq_id.0 && *point <= current;
         let whole = |point: &ReadPoint| asked.iter().all(|ask| ask.view.whole_from <= *point);
         scan.read_point.filter(|point| of_this_opening(point) && whole(point))
     }
 
     fn asked<'a>(&'a self, scan: &Scan) -> Result<Vec<Asked<'a>>> {
         if scan.columns.is_empty() {
-            return Ok(self.stores.iter().map(|store| Asked { store, columns: None, view: store.view() }).collect());
+            return Ok(self
+                .core
+                .stores
+                .iter()
+                .map(|store| Asked { store, columns: None, view: store.view() })
+                .collect());
         }
         let mut asked = Vec::with_capacity(scan.columns.len());
         // A family that is not there is worse than a raw scan's columns, whichever comes first.
-        if let Some(family) = scan.columns.keys().find(|family| self.store(family).is_none()) {
-            return Err(self.no_such_family(family));
+        if let Some(family) = scan.columns.keys().find(|family| self.core.store(family).is_none()) {
+            return Err(self.core.no_such_family(family));
         }
         for (family, qualifiers) in &scan.columns {
-            let store = self.store(family).ok_or_else(|| self.no_such_family(family))?;
+            let store = self.core.store(family).ok_or_else(|| self.core.no_such_family(family))?;
             if scan.raw && !qualifiers.is_empty() {
                 return Err(RegionError::DoNotRetry("Cannot specify any column for a raw scan".into()));
             }
@@ -118,7 +133,7 @@ impl Region {
                 false => scan.time_range_of(&store.name),
             },
             expired_before: matcher.expired_before(),
-            order: self.order(),
+            order: self.core.order(),
             residency,
         };
         let options = ScanOptions {
@@ -127,7 +142,7 @@ impl Region {
             residency,
             ..ScanOptions::default()
         };
-        let wrap = |error| RegionError::file(self.name(), error);
+        let wrap = |error| RegionError::file(self.core.name(), error);
         let mut sources = Vec::with_capacity(ask.view.files.len() + 2);
         let mut starts = Starts::new(scan, ask);
         for (rank, file) in ask.view.files.iter().enumerate() {
@@ -146,7 +161,7 @@ impl Region {
                 sources.push(source);
             }
         }
-        let mut merge = Merge::new(self.order(), sources);
+        let mut merge = Merge::new(self.core.order(), sources);
         if scan.reversed {
             let start = (!scan.start_row.is_empty()).then_some(&scan.start_row[..]);
             merge.seek_row_back(start, scan.include_start_row).map_err(wrap)?;
@@ -161,7 +176,7 @@ impl Region {
             last_row: (scan.include_stop_row && !scan.stop_row.is_empty()).then(|| scan.stop_row.clone()),
         };
         let mob = store.mob.as_ref().map(|mob| MobReads { store: mob.clone(), how: scan.mob, residency });
-        Ok(StoreScanner::new(self.name().clone(), merge, matcher, limits).with_mob(mob))
+        Ok(StoreScanner::new(self.core.name().clone(), merge, matcher, limits).with_mob(mob))
     }
 }
 

@@ -6,9 +6,9 @@
 //! HBase's rules do not matter. See docs/decisions/0015.
 
 use super::limits::estimated_bytes;
+use super::open::RegionReader;
 use super::open::{sorted_columns, wants_times};
 use crate::error::{RegionError, Result};
-use crate::region::Region;
 use crate::store::{Store, StoreView};
 use crate::store_file::StoreFile;
 use base::{EffortBudget, ReadPoint};
@@ -144,7 +144,7 @@ struct Point<'g> {
     key: Vec<u8>,
 }
 
-impl Region {
+impl RegionReader<'_> {
     /// Adds what `get` asks for to `out`, if it is the kind of Get and the kind of row that can be read on the fast path; false, and `out`
     /// is as before, if it must be judged.
     pub(super) fn read_point_row(
@@ -158,10 +158,10 @@ impl Region {
         if get.filter.is_some() || get.store_limit.is_some() || get.store_offset > 0 || get.read_uncommitted {
             return Ok(false);
         }
-        let (store, qualifiers): (&Store, &[Bytes]) = match (get.columns.len(), &self.stores[..]) {
+        let (store, qualifiers): (&Store, &[Bytes]) = match (get.columns.len(), &self.core.stores[..]) {
             (0, [store]) => (store, &[]),
             (1, _) => match get.columns.first_key_value() {
-                Some((family, qualifiers)) => match self.store(family) {
+                Some((family, qualifiers)) => match self.core.store(family) {
                     Some(store) => (store, qualifiers),
                     None => return Ok(false),
                 },
@@ -175,14 +175,14 @@ impl Region {
             return Ok(false);
         }
         let view = store.peek();
-        let current = self.read_point();
+        let current = self.core.read_point();
         if !store.is_current(&view) {
             return Ok(false);
         }
         let columns = sorted_columns(qualifiers);
         let time_range = get.family_time_ranges.get(&store.name).copied().unwrap_or(get.time_range);
         let oldest_unexpired = match rules.ttl_ms {
-            Some(_) => rules.oldest_unexpired(self.env().clock.now_ms().0),
+            Some(_) => rules.oldest_unexpired(self.core.env.clock.now_ms().0),
             None => i64::MIN,
         };
         let point = Point {
@@ -194,7 +194,7 @@ impl Region {
             time_range,
             max_versions,
             columns: columns.as_deref(),
-            max_row_bytes: self.settings.max_row_size_bytes,
+            max_row_bytes: self.core.settings.max_row_size_bytes,
             residency,
             effort,
             key: Vec::new(),
@@ -204,7 +204,7 @@ impl Region {
         if !matches!(read, Ok(true)) {
             out.truncate(from);
         }
-        read.map_err(|error| RegionError::file(self.name(), error))
+        read.map_err(|error| RegionError::file(self.core.name(), error))
     }
 }
 

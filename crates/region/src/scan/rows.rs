@@ -8,8 +8,8 @@ use super::limits::{Limits, Progress, Reason, estimated_bytes};
 use super::source::AnyRun;
 use super::store_scanner::{Step, StoreScanner};
 use super::walk::{Walk, Walked};
+use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
-use crate::region::Region;
 use base::effort::BYTES_PER_UNIT;
 use base::{Clock, ReadPoint};
 use bytes::Bytes;
@@ -91,7 +91,7 @@ enum Filled {
 
 impl RowReader {
     pub(super) fn new(
-        region: &Region,
+        region: &RegionCore,
         scan: &Scan,
         read_point: ReadPoint,
         filter: Option<Evaluator>,
@@ -110,7 +110,7 @@ impl RowReader {
             && !scan.is_get
             && filter.as_ref().is_none_or(Evaluator::is_calm);
         RowReader {
-            clock: region.env().clock.clone(),
+            clock: region.env.clock.clone(),
             region_name: region.name().clone(),
             order: region.order(),
             reversed: scan.reversed,

@@ -208,7 +208,7 @@ impl World {
         let row = super::writes::random_row(&self.rng);
         let parent = self.regions[at].info.clone();
         self.rewrite_references(at);
-        let busy = self.regions[at].region.has_references();
+        let busy = self.regions[at].region.splitter().has_references();
         if self.regions.len() > 3 || row == parent.start_key || !parent.contains(&row) || busy {
             return;
         }
@@ -233,7 +233,7 @@ impl World {
         let at = self.rng.below(self.regions.len() as u64 - 1) as usize;
         for part in [at, at + 1] {
             self.rewrite_references(part);
-            if self.regions[part].region.has_references() {
+            if self.regions[part].region.splitter().has_references() {
                 return;
             }
         }

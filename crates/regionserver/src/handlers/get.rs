@@ -87,7 +87,7 @@ pub(super) fn read_result(
     mode: ReadMode<'_>,
 ) -> Result<(pb::Result, Option<CellBuffer>), RegionError> {
     if get.existence_only {
-        let exists = region.exists_within(get, mode)?;
+        let exists = region.exists(get, mode)?;
         let result = pb::Result { associated_cell_count: Some(0), exists: Some(exists), ..pb::Result::default() };
         return Ok((result, None));
     }

@@ -324,10 +324,7 @@ pub(super) async fn count(
     };
     let Some(running) = begun else { return reread(server, region, caller, &mutation).await };
     let write = move |region: &Arc<Region>| {
-        let Written { result, commit } = match mutation.kind {
-            MutationKind::Increment => region.increment(&mutation)?,
-            _ => region.append(&mutation)?,
-        };
+        let Written { result, commit } = region.increment_or_append(&mutation)?;
         Ok((result, commit))
     };
     let result = written(server, &region, caller, write).await;

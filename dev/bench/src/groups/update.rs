@@ -39,7 +39,7 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
         |_| fresh(),
         |(region, _), n| {
             for _ in 0..n {
-                let written = region.increment(&increments[rng.below(COUNTERS) as usize])?;
+                let written = region.increment_or_append(&increments[rng.below(COUNTERS) as usize])?;
                 anyhow::ensure!(written.result.len() == 1, "an increment gave no result");
                 written.commit.wait()?;
             }

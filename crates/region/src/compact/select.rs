@@ -1,0 +1,144 @@
+//! Choosing what to compact: a job owns its files until it is done or dropped.
+
+use super::policy::{self, Choice};
+use super::{CompactionKind, Compactor};
+use crate::error::Result;
+use crate::region::Region;
+use crate::store::Store;
+use crate::store_file::StoreFile;
+use base::ReadPoint;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Files chosen to be compacted; they are in no other job. Dropping it gives them back.
+#[derive(Debug)]
+pub struct CompactionJob {
+    region: Arc<Region>,
+    /// Place of its store.
+    pub(super) store: usize,
+    pub(super) files: Vec<Arc<StoreFile>>,
+    pub(super) all_files: bool,
+    pub(super) is_major: bool,
+    /// Values in MOB files are written anew, as HBase does when somebody asks for a major compaction.
+    pub(super) rewrites_mob: bool,
+}
+
+impl CompactionJob {
+    /// The family.
+    pub fn family(&self) -> &Bytes {
+        &self.region.core().stores[self.store].name
+    }
+
+    /// Bytes to be read.
+    pub fn size_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.len_bytes()).sum()
+    }
+
+    /// Number of files.
+    pub fn file_count(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Names of the files, oldest first.
+    pub fn file_names(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|file| file.name.as_str())
+    }
+
+    /// Whether it belongs in the queue for large compactions.
+    pub fn is_large(&self) -> bool {
+        self.size_bytes() > self.region.core().stores[self.store].settings.compaction_throttle_point_bytes
+    }
+
+    /// Whether all files of the store are in it and delete markers go.
+    pub fn is_major(&self) -> bool {
+        self.is_major
+    }
+
+    /// Chooses files of one store to compact: of the given family, else of the family with the most files. Files whose
+    /// cells are all expired are dropped on the way. `None`: nothing to do now.
+    pub(crate) fn select(
+        region: &Arc<Region>,
+        family: Option<&[u8]>,
+        kind: CompactionKind,
+    ) -> Result<Option<CompactionJob>> {
+        let core = region.core();
+        core.check_open()?;
+        let mut order: Vec<usize> = match family {
+            Some(family) => {
+                let at = core.stores.iter().position(|store| store.name == family);
+                vec![at.ok_or_else(|| core.no_such_family(family))?]
+            }
+            None => (0..core.stores.len()).collect(),
+        };
+        order.sort_by_key(|at| std::cmp::Reverse(core.stores[*at].peek().files.len()));
+        for at in order {
+            if let Some(job) = CompactionJob::select_in(region, at, kind)? {
+                return Ok(Some(job));
+            }
+        }
+        Ok(None)
+    }
+
+    fn select_in(region: &Arc<Region>, at: usize, kind: CompactionKind) -> Result<Option<CompactionJob>> {
+        let core = region.core();
+        let store = &core.stores[at];
+        Compactor::new(core).drop_expired_files(store)?;
+        let mut work = store.work.lock();
+        let view = store.view();
+        let wants_major = kind == CompactionKind::Major || work.force_major;
+        let now = core.env.clock.now_ms().0;
+        let Choice { files, is_major } =
+            policy::choose(&view.files, &work.compacting, &store.settings, store.rules.ttl_ms, wants_major, now);
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let all_files = files.len() == view.files.len();
+        if is_major && all_files {
+            (work.force_major, work.owes_major) = (false, false);
+        }
+        work.compacting.extend(files.iter().map(|file| file.name.clone()));
+        drop(work);
+        let is_major = is_major && all_files;
+        let rewrites_mob = is_major && wants_major;
+        Ok(Some(CompactionJob { region: region.clone(), store: at, files, all_files, is_major, rewrites_mob }))
+    }
+}
+
+impl Drop for CompactionJob {
+    fn drop(&mut self) {
+        let mut work = self.region.core().stores[self.store].work.lock();
+        for file in &self.files {
+            work.compacting.remove(&file.name);
+        }
+    }
+}
+
+impl Compactor<'_> {
+    /// Follows: `HStore#removeUnneededFiles`.
+    fn drop_expired_files(&self, store: &Store) -> Result<()> {
+        if !store.settings.delete_expired_files || store.rules.min_versions > 0 || store.rules.ttl_ms.is_none() {
+            return Ok(());
+        }
+        let oldest_unexpired = store.rules.oldest_unexpired(self.core.env.clock.now_ms().0);
+        let view = store.view();
+        let work = store.work.lock();
+        let expired: Vec<Arc<StoreFile>> = view
+            .files
+            .iter()
+            // The newest file stays: it says up to where the log was flushed.
+            .take(view.files.len().saturating_sub(1))
+            .filter(|file| !work.compacting.contains(&file.name))
+            .filter(|file| file.reader.time_range().is_some_and(|(_, max)| max < oldest_unexpired))
+            .cloned()
+            .collect();
+        drop(work);
+        if expired.is_empty() {
+            return Ok(());
+        }
+        let _gate = self.core.flushing.lock();
+        self.core.check_open()?;
+        self.replace_files(store, &expired, None, ReadPoint(0))?;
+        // They are archived with the next compaction, or by whoever does so now and then.
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! Opening a region: its files, what recovered edits hold beyond them, and the marker that says so.
+
+use crate::accounting::MemstoreAccounting;
+use crate::core::{RegionCore, Serving};
+use crate::error::{RegionError, Result};
+use crate::marker;
+use crate::new_file::FileWriter;
+use crate::region::RecoveredNonce;
+use crate::replay::{RecoveredEdits, Replayed, Replayer};
+use crate::row_lock::RowLocks;
+use crate::sequencer::Sequencer;
+use crate::stats::Counters;
+use crate::store::Store;
+use crate::ticks::RegionTicks;
+use crate::{RegionEnv, RegionSettings};
+use base::SeqId;
+use fs::DirEntry;
+use model::{RegionInfo, TableDescriptor};
+use parking_lot::{Mutex, RwLock};
+use proto::pb::region_event_descriptor::EventType;
+use std::sync::Arc;
+
+/// What to open.
+#[derive(Debug, Clone)]
+pub struct OpenRegion {
+    /// Which region.
+    pub info: RegionInfo,
+    /// Its table.
+    pub table: Arc<TableDescriptor>,
+    /// Where.
+    pub env: Arc<RegionEnv>,
+}
+
+impl OpenRegion {
+    /// Opens it: the region, and the nonces that replayed edits carried.
+    pub(crate) fn open(self) -> Result<(RegionCore, Vec<RecoveredNonce>)> {
+        let entries = self.prepare_directory()?;
+        let settings = self.table_settings();
+        let stores = self.open_stores(&settings, &entries)?;
+        let has_edits = entries.iter().any(|entry| entry.is_dir && entry.name == rootdir::recovered_edits::DIR);
+        let edits = RecoveredEdits::find(&self.env, &self.info, has_edits)?;
+        let max_in_files = stores.iter().map(Store::max_flushed).max().unwrap_or(SeqId(0));
+        let core = self.assemble(settings, stores, max_in_files.max(edits.max_seq_id));
+        if core.env.volume.capabilities().shared {
+            FileWriter::new(&core).create_temp_dirs().map_err(|e| RegionError::volume(core.name(), e))?;
+        }
+        let nonces = begin(&core, edits)?;
+        Ok((core, nonces))
+    }
+
+    /// What the region's directory holds, when what an earlier opening left half done is finished or swept.
+    fn prepare_directory(&self) -> Result<Vec<DirEntry>> {
+        let OpenRegion { info, table, env } = self;
+        let volume_error = |e| RegionError::volume(info.encoded_name(), e);
+        let dir = rootdir::region_dir(info);
+        let entries = match env.volume.list(&dir) {
+            Ok(entries) => entries,
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return Err(volume_error(error)),
+        };
+        if !entries.iter().any(|entry| entry.name == rootdir::region_dir::REGION_INFO_FILE) {
+            rootdir::create_region_dir_durably(&*env.volume, info, table).map_err(volume_error)?;
+        }
+        if entries.iter().any(|entry| entry.name == rootdir::paths::TEMP) {
+            env.volume.remove_dir_all(&dir.join(rootdir::paths::TEMP)).map_err(volume_error)?;
+        }
+        let names = entries.iter().map(|entry| entry.name.as_str());
+        let loaded = crate::bulk_load::finish_interrupted(&*env.volume, info, table, names);
+        match loaded.map_err(volume_error)? {
+            true => env.volume.list(&dir).map_err(volume_error),
+            false => Ok(entries),
+        }
+    }
+
+    fn table_settings(&self) -> Arc<RegionSettings> {
+        self.env.settings.with_overrides(self.table.overrides(), |what| {
+            tracing::warn!(
+                "descriptor of table {}: {what}; the server's value holds until the table is altered",
+                self.info.table
+            );
+        })
+    }
+
+    fn open_stores(&self, settings: &Arc<RegionSettings>, entries: &[DirEntry]) -> Result<Vec<Store>> {
+        let OpenRegion { info, table, env } = self;
+        let mut stores = Vec::with_capacity(table.families.len());
+        for family in table.families.keys() {
+            let family_dir = rootdir::family_name(family);
+            let exists = entries.iter().any(|entry| entry.is_dir && entry.name == family_dir);
+            stores.push(Store::open(env, info, table, family, settings, exists)?);
+        }
+        Ok(stores)
+    }
+
+    /// The region before it has replayed anything; ids up to `last` are used.
+    fn assemble(self, settings: Arc<RegionSettings>, stores: Vec<Store>, last: SeqId) -> RegionCore {
+        let OpenRegion { info, table, env } = self;
+        let open_seq_id = SeqId(last.0 + 1);
+        RegionCore {
+            table_durability: table.durability(),
+            ticks: RegionTicks::new(&env, &info, &settings),
+            settings,
+            stores: stores.into_boxed_slice(),
+            sequencer: Sequencer::new(info.encoded_name().clone(), last),
+            locks: RowLocks::default(),
+            updates: RwLock::new(()),
+            flushing: Mutex::new(()),
+            serving: Serving::default(),
+            open_seq_id,
+            temp_dir: rootdir::temp_dir(&info, &env.server_name, open_seq_id),
+            accounting: MemstoreAccounting::new(&env.memory, env.clock.now_ms().0),
+            counters: Counters::default(),
+            info,
+            table,
+            env,
+        }
+    }
+}
+
+/// Brings the edits in and says in the log that the region is open.
+fn begin(core: &RegionCore, edits: RecoveredEdits) -> Result<Vec<RecoveredNonce>> {
+    let replayer = Replayer::new(core);
+    let replayed = replayer.replay(edits).and_then(|replayed| {
+        marker::append(core, &marker::region_event(core, EventType::RegionOpen))?;
+        Ok(replayed)
+    });
+    let Replayed { nonces, kept } = replayed.map_err(|error| {
+        core.accounting.forget();
+        // The log has entries under these, and the next attempt perhaps nothing that says so.
+        core.env.log.note_used_seq_id(core.name(), core.sequencer.last_seq_id());
+        match error {
+            // Nobody was told of anything: a file that stays holds what the logs hold, and the next opening takes it for what it is.
+            RegionError::RollbackFailed { region, source, .. } => RegionError::Volume { region, source },
+            other => other,
+        }
+    })?;
+    if let Some(lowest) = kept {
+        replayer.keep_inherited(lowest);
+    }
+    Ok(nonces)
+}
