@@ -1,12 +1,12 @@
 //! Background work: threads that flush, compact, and once a second look after leases, the log and memory.
 
-use crate::server::{CompactionRequest, RegionServer};
+use crate::maintenance::CompactionRequest;
+use crate::server::RegionServer;
 use crate::settings;
 use base::{Config, Holder, LogThrottle};
 use parking_lot::Mutex;
 use region::{CompactionKind, FlushRequest, Region, Throttle};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -37,17 +37,19 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
     for i in 0..config.get(&settings::FLUSHER_COUNT) {
         start(
             format!("flusher-{i}"),
-            Box::new(|server| server.flushes.run(|name, reason| flush(server, name, reason))),
+            Box::new(|server| server.maintenance.flushes.run(|name, reason| flush(server, name, reason))),
         );
     }
     for i in 0..config.get(&settings::SMALL_COMPACTION_THREADS) {
-        let body =
-            |server: &Arc<RegionServer>| server.small_compactions.run(|name, asked| compact(server, name, asked));
+        let body = |server: &Arc<RegionServer>| {
+            server.maintenance.small_compactions.run(|name, asked| compact(server, name, asked))
+        };
         start(format!("compact-s-{i}"), Box::new(body));
     }
     for i in 0..config.get(&settings::LARGE_COMPACTION_THREADS) {
-        let body =
-            |server: &Arc<RegionServer>| server.large_compactions.run(|name, asked| compact(server, name, asked));
+        let body = |server: &Arc<RegionServer>| {
+            server.maintenance.large_compactions.run(|name, asked| compact(server, name, asked))
+        };
         start(format!("compact-l-{i}"), Box::new(body));
     }
     start("chores".into(), Box::new(chores));
@@ -61,20 +63,20 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
     let request = FlushRequest::default();
     // What is done about an error must not depend on whether anybody listens to what is said of it: here and below the server is stopped first if it must be.
     let flushed = region.flush(&request).map_err(|error| server.escalate_fatal(error));
-    server.flushes_ended.tell();
+    server.maintenance.flushes_ended.tell();
     match flushed {
         Ok(outcome) => {
             if outcome.flushed {
                 tracing::debug!(region = %region.info().name_string(), reason, bytes = outcome.bytes, "flushed");
             }
             if outcome.needs_compaction {
-                server.small_compactions.push(name, None);
+                server.maintenance.consider_compaction(name);
             }
             request_split(server, &region);
         }
         Err(error) if region.is_closing() => tracing::debug!("flush of a closing region: {error}"),
         // One message says that the disk is full; each region's failure would drown it.
-        Err(error) if error.is_disk_full() && !server.full_flushes.allow(&*server.env.clock) => {
+        Err(error) if error.is_disk_full() && !server.maintenance.full_flushes.allow(&*server.env.clock) => {
             tracing::debug!("flushing {}: {error}", region.info().name_string());
             server.rest(FAILED_FLUSH_PAUSE);
         }
@@ -89,12 +91,12 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
 fn request_split(server: &Arc<RegionServer>, region: &Arc<Region>) {
     if region.splitter().should_split() {
         // Without a master it is asked for again after the next flush or compaction.
-        let _asked = (server.split_requests)(region.info().clone(), None);
+        let _asked = server.maintenance.request_split(&region, None);
     }
 }
 
 fn compact(server: &Arc<RegionServer>, name: &Arc<str>, asked: Option<CompactionRequest>) {
-    if asked.is_none() && !server.compactions_enabled.load(Ordering::Relaxed) {
+    if asked.is_none() && !server.maintenance.compacts() {
         return;
     }
     let Some(region) = server.region(name) else { return };
@@ -161,7 +163,8 @@ impl<'a> Pace<'a> {
         let settings = server.settings();
         let (low, high) = (settings.compaction_bytes_per_second, settings.compaction_bytes_per_second_max);
         // Jobs waiting behind this one are the pressure: with four or more the upper bound holds.
-        let waiting = (server.small_compactions.len() + server.large_compactions.len()).min(4) as u64;
+        let waiting =
+            (server.maintenance.small_compactions.len() + server.maintenance.large_compactions.len()).min(4) as u64;
         let bytes_per_second = low + high.saturating_sub(low) * waiting / 4;
         Pace { server, bytes_per_second, state: Mutex::new((server.env.clock.monotonic_us(), 0)) }
     }
@@ -203,28 +206,13 @@ fn chores(server: &Arc<RegionServer>) {
 
 /// One round of the chores.
 fn run_chores(server: &Arc<RegionServer>, logs: &mut LogWatch, survey_too: bool) {
-    let expired = server.scanners.expire();
-    if expired > 0 {
-        tracing::info!("{expired} scanners were closed because their leases ran out");
-    }
+    server.sessions.expire_scanners();
     relieve_memory(server);
     maintain_logs(server, logs);
     if survey_too {
         survey(server);
-        forget_old_nonces(server);
+        server.sessions.forget_old_nonces(&*server.env.clock);
         region::release_pooled_chunks();
-    }
-}
-
-/// Gives back the memory of old nonces, and says when there is too little for the young.
-fn forget_old_nonces(server: &Arc<RegionServer>) {
-    server.nonces.forget_old();
-    let forgotten = server.nonces.take_forgotten_early();
-    if forgotten > 0 && server.forgotten_nonces.allow(&*server.env.clock) {
-        tracing::warn!(
-            "{forgotten} nonces of increments and appends were forgotten before hbase.server.hashNonce.evictTimeout, for there is no memory \
-             for more: a retry that comes later than that counts twice; a larger basalt.memory.size remembers longer"
-        );
     }
 }
 
@@ -241,13 +229,13 @@ impl RegionServer {
 
     /// The oldest waiting flush; false when none waits.
     pub fn step_flush(self: &Arc<Self>) -> bool {
-        self.flushes.run_one(|name, reason| flush(self, name, reason))
+        self.maintenance.flushes.run_one(|name, reason| flush(self, name, reason))
     }
 
     /// The oldest waiting compaction, small ones first; false when none waits.
     pub fn step_compaction(self: &Arc<Self>) -> bool {
-        self.small_compactions.run_one(|name, asked| compact(self, name, asked))
-            || self.large_compactions.run_one(|name, asked| compact(self, name, asked))
+        self.maintenance.small_compactions.run_one(|name, asked| compact(self, name, asked))
+            || self.maintenance.large_compactions.run_one(|name, asked| compact(self, name, asked))
     }
 }
 
@@ -280,7 +268,7 @@ fn relieve_memory(server: &Arc<RegionServer>) {
     let (memory, marks) = (&server.env.memory, server.marks());
     let most_pinned = marks.limit_bytes / MOST_PINNED_PART;
     if memory.pinned_bytes() > most_pinned {
-        let closed = server.scanners.close_idle(IDLE_SCANNER_MS, || memory.pinned_bytes() > most_pinned);
+        let closed = server.sessions.scanners.close_idle(IDLE_SCANNER_MS, || memory.pinned_bytes() > most_pinned);
         if closed > 0 {
             tracing::info!("{closed} idle scanners were closed: they held memstores that are in files already");
         }
@@ -308,7 +296,7 @@ pub(crate) fn flush_largest(server: &RegionServer) {
         if bytes == 0 || to_free == 0 {
             break;
         }
-        server.flushes.push(region.info().encoded_name(), "memory of all memstores");
+        server.maintenance.flushes.push(region.info().encoded_name(), "memory of all memstores");
         to_free = to_free.saturating_sub(bytes);
     }
 }
@@ -366,7 +354,7 @@ fn maintain_log(server: &Arc<RegionServer>, log: &wal::Log, due: bool, watch: &L
         tracing::warn!("archiving log files: {error}");
     }
     for held in log.regions_to_flush(server.settings().max_logs) {
-        server.flushes.push(&held.region, "too many log files");
+        server.maintenance.flushes.push(&held.region, "too many log files");
     }
 }
 
@@ -376,9 +364,9 @@ fn survey(server: &Arc<RegionServer>) {
         if server.stop.is_set() {
             return;
         }
-        server.consider_flush(&region);
+        server.maintenance.consider_flush(&region);
         if region.needs_compaction() {
-            server.small_compactions.push(region.info().encoded_name(), None);
+            server.maintenance.consider_compaction(region.info().encoded_name());
         }
         if let Err(error) = region.archive_compacted_files() {
             tracing::warn!("archiving compacted files of {}: {error}", region.info().name_string());

@@ -79,7 +79,7 @@ impl WritePace for LargeWrite<'_> {
         let since_us = server.env.clock.monotonic_us();
         while !self.has_memory(bytes) {
             background::flush_largest(server);
-            server.flushes_ended.wait(|| self.has_memory(bytes));
+            server.maintenance.flushes_ended.wait(|| self.has_memory(bytes));
             self.go_on_waiting(since_us, "flushes to make room in the memstores")?;
         }
         while !self.region.env().log.wait_for_room(bytes, LOG_BYTES, ASK_AGAIN) {

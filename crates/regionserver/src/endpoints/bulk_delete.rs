@@ -113,7 +113,7 @@ pub(super) async fn delete(
             }
             rows_deleted += batch.rows;
             versions_deleted += batch.versions;
-            server.consider_flush(region);
+            server.maintenance.consider_flush(region);
         }
     }
     let versions_deleted = (delete_type == DeleteType::Version).then_some(versions_deleted);

@@ -10,7 +10,6 @@ use rpc::Call;
 use rpc::exception::{Exception, Kind};
 use rpc::service::{AdminService, Answer};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 impl AdminService for RegionService {
     rpc::answered_by! {
@@ -70,7 +69,8 @@ fn region_info(
 fn compaction_state(server: &RegionServer, region: &Region) -> pb::get_region_info_response::CompactionState {
     use pb::get_region_info_response::CompactionState;
     let name = region.info().encoded_name();
-    match (server.large_compactions.is_pending(name), server.small_compactions.is_pending(name)) {
+    match (server.maintenance.large_compactions.is_pending(name), server.maintenance.small_compactions.is_pending(name))
+    {
         (true, true) => CompactionState::MajorAndMinor,
         (true, false) => CompactionState::Major,
         (false, true) => CompactionState::Minor,
@@ -170,7 +170,7 @@ fn split_region(
 ) -> Answer<pb::SplitRegionResponse> {
     let region = find_region(server, &request.region)?;
     let split_row = request.split_point.clone().filter(|row| !row.is_empty());
-    if !(server.split_requests)(region.info().clone(), split_row) {
+    if !server.maintenance.request_split(&region, split_row) {
         return Err(Exception::io("the master is not running: try again when it is"));
     }
     Ok(pb::SplitRegionResponse::default().into())
@@ -197,7 +197,7 @@ fn compaction_switch(
     _: &Call,
     request: pb::CompactionSwitchRequest,
 ) -> Answer<pb::CompactionSwitchResponse> {
-    let prev_state = server.compactions_enabled.swap(request.enabled, Ordering::Relaxed);
+    let prev_state = server.maintenance.enable_compactions(request.enabled);
     Ok(pb::CompactionSwitchResponse { prev_state }.into())
 }
 
@@ -219,8 +219,8 @@ fn clear_queues(
     _: &Call,
     _: pb::ClearCompactionQueuesRequest,
 ) -> Answer<pb::ClearCompactionQueuesResponse> {
-    server.small_compactions.clear();
-    server.large_compactions.clear();
+    server.maintenance.small_compactions.clear();
+    server.maintenance.large_compactions.clear();
     Ok(pb::ClearCompactionQueuesResponse::default().into())
 }
 

@@ -134,7 +134,7 @@ fn load_files(
         Ok(BulkLoaded::Loaded { files, needs_compaction }) => {
             tracing::info!(region = %region.name(), files = files.len(), "files were bulk-loaded");
             if needs_compaction && region.settings().compact_after_bulk_load {
-                server.small_compactions.push(region.info().encoded_name(), None);
+                server.maintenance.consider_compaction(region.info().encoded_name());
             }
             Ok(true)
         }

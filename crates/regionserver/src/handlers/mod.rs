@@ -4,7 +4,6 @@ mod admin;
 mod bulk_load;
 mod get;
 mod multi;
-mod multi_answer;
 pub(crate) mod mutate;
 pub(crate) mod scan;
 
@@ -91,7 +90,7 @@ pub(crate) fn find_region(server: &RegionServer, specifier: &pb::RegionSpecifier
         return Err(Exception::server_stopped(&server.name.to_string()));
     }
     let shown = cell::print::to_string_binary(&specifier.value);
-    if server.is_in_transition(&name) {
+    if server.online.is_in_transition(&name) {
         return Err(Exception::region_opening(&format!("{shown} on {}", server.name)));
     }
     Err(Exception::new(Kind::NotServingRegion, format!("{shown} is not online on {}", server.name)))

@@ -62,7 +62,7 @@ fn mutate_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> 
             return put(server, region, mutation, context);
         }
         if condition.is_some() || counts {
-            begun = match mutation.nonce.map(|nonce| server.nonces.begin(nonce)) {
+            begun = match mutation.nonce.map(|nonce| server.sessions.nonces.begin(nonce)) {
                 None => Some(Running::without_nonce()),
                 Some(Begin::Proceed(running)) => Some(running),
                 Some(Begin::AlreadyDone | Begin::Wait(_)) => None,
@@ -125,7 +125,7 @@ fn put(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation, cont
             plain(&server, region, &caller, mutation).await
         }));
     }
-    server.consider_flush(&region);
+    server.maintenance.consider_flush(&region);
     let (_, commit) = applied.only(&region).map_err(|error| exception_of(&error))?;
     Ok(reply_on_commit(server, commit, context, |result| result.map(|()| processed())))
 }
@@ -220,7 +220,7 @@ fn change_in_memory(
         Err(RegionError::AheadOfClock { wait_ms, .. }) => return Changed::Early(running, wait_ms),
         Err(error) => return Changed::Failed(error),
     };
-    server.consider_flush(region);
+    server.maintenance.consider_flush(region);
     let has_codec = context.call.has_codec();
     Changed::Answered(reply_on_commit(server, commit, context, move |outcome| {
         running.end(outcome.is_ok() && held != Some(false));
@@ -260,6 +260,15 @@ pub(crate) fn settled(commit: Commit) -> oneshot::Receiver<Result<(), RegionErro
     receiver
 }
 
+/// As [`settled`], for a commit of a batch: whoever holds that writes the log.
+pub(crate) fn settled_in_batch(commit: Commit) -> oneshot::Receiver<Result<(), RegionError>> {
+    let (sender, receiver) = oneshot::channel();
+    commit.on_done_deferred(move |result| {
+        let _ = sender.send(result);
+    });
+    receiver
+}
+
 /// Waits for [`settled`].
 pub(crate) async fn settle(
     server: &RegionServer,
@@ -293,7 +302,7 @@ pub(crate) async fn written<T: Send + 'static>(
     } else {
         commit.complete();
     }
-    server.consider_flush(region);
+    server.maintenance.consider_flush(region);
     Ok(value)
 }
 
@@ -301,7 +310,7 @@ pub(crate) async fn written<T: Send + 'static>(
 pub(super) async fn begin_nonce(server: &RegionServer, nonce: Option<Nonce>) -> Option<Running> {
     let Some(nonce) = nonce else { return Some(Running::without_nonce()) };
     loop {
-        match server.nonces.begin(nonce) {
+        match server.sessions.nonces.begin(nonce) {
             Begin::Proceed(running) => return Some(running),
             Begin::AlreadyDone => return None,
             Begin::Wait(ended) => drop(ended.await),

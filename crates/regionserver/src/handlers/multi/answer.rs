@@ -1,15 +1,85 @@
-//! The answer to a batch of writes. Nearly always every write has succeeded, which is said by their indexes alone: no
+//! The answer to a batch. That to a batch of writes is nearly always that every write has succeeded, which is said by their indexes alone: no
 //! message per row is built, and the bytes are written by hand.
 
 #![allow(deprecated, reason = "the messages have fields that HBase calls deprecated")]
 
-use super::multi::{failed, succeeded};
+use crate::handlers::get::place_result;
 use bytes::Bytes;
+use cell::CellBuffer;
 use prost::Message;
 use prost::encoding::{encode_varint, encoded_len_varint};
 use proto::pb;
 use rpc::Reply;
 use rpc::exception::Exception;
+
+/// The answer as it grows. `cells` holds the cells of results in the order in which the results appear.
+pub(super) struct Answering {
+    pub(super) has_codec: bool,
+    cells: CellBuffer,
+    /// Bytes of results that hold their cells themselves.
+    inline_bytes: usize,
+    size_limit: usize,
+}
+
+impl Answering {
+    /// Nothing yet; results of more than `size_limit` bytes are refused.
+    pub(super) fn new(has_codec: bool, size_limit: usize) -> Answering {
+        Answering { has_codec, cells: CellBuffer::new(), inline_bytes: 0, size_limit }
+    }
+
+    pub(super) fn result(
+        &mut self,
+        index: u32,
+        result: pb::Result,
+        cells: Option<CellBuffer>,
+    ) -> pb::ResultOrException {
+        match cells {
+            Some(cells) => cells.iter_from(0).for_each(|cell| self.cells.push(cell)),
+            None => self.inline_bytes += result.encoded_len(),
+        }
+        pb::ResultOrException { index: Some(index), result: Some(result), ..pb::ResultOrException::default() }
+    }
+
+    pub(super) fn place(&mut self, index: u32, cells: CellBuffer) -> pb::ResultOrException {
+        let (result, cells) = place_result(cells, self.has_codec);
+        self.result(index, result, cells)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.size() > self.size_limit
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.cells.byte_len() + self.inline_bytes
+    }
+}
+
+pub(super) fn failed(index: u32, exception: &Exception) -> pb::ResultOrException {
+    let exception = Some(exception.to_name_bytes_pair());
+    pb::ResultOrException { index: Some(index), exception, ..pb::ResultOrException::default() }
+}
+
+pub(super) fn succeeded(index: u32) -> pb::ResultOrException {
+    pb::ResultOrException {
+        index: Some(index),
+        result: Some(pb::Result::default()),
+        ..pb::ResultOrException::default()
+    }
+}
+
+pub(super) fn region_failed(exception: &Exception) -> pb::RegionActionResult {
+    let exception = Some(exception.to_name_bytes_pair());
+    pb::RegionActionResult { exception, ..pb::RegionActionResult::default() }
+}
+
+pub(super) fn finish(regions: Vec<pb::RegionActionResult>, processed: Option<bool>, answering: Answering) -> Reply {
+    let response = pb::MultiResponse {
+        region_action_result: regions,
+        processed,
+        region_statistics: Some(pb::MultiRegionLoadStats::default()),
+    };
+    if answering.cells.is_empty() { Reply::new(&response) } else { Reply::with_cells(&response, answering.cells) }
+}
 
 /// What became of one region's writes.
 pub(super) enum RegionAnswer {

@@ -1,0 +1,103 @@
+//! A scanner between two calls, and how it is opened.
+
+use crate::errors::exception_of;
+use crate::handlers::{find_region, required};
+use crate::server::RegionServer;
+use base::{Charge, Holder};
+use bytes::Bytes;
+use convert::from_proto;
+use hfile::Residency;
+use parking_lot::Mutex;
+use proto::pb;
+use region::{Region, RegionError, RegionScanner};
+use rpc::exception::Exception;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A scanner whose last reply was longer is not tried from memory: its rows take too long to copy.
+const MAX_BYTES_AT_ONCE: usize = 1 << 20;
+/// What an open scanner is taken to need: its places in files and memstores, and a part of the block that it is in.
+const SCANNER_BYTES: u64 = 4 * 1024;
+
+/// A scanner between two calls.
+pub(crate) struct OpenScanner {
+    pub(super) region: Arc<Region>,
+    pub(super) need_cursor: bool,
+    /// Bytes of one reply that the client asked for at most.
+    pub(super) max_result_size: Option<u64>,
+    pub(super) batch: Option<u32>,
+    /// Length of the reply before.
+    pub(super) last_reply_bytes: AtomicUsize,
+    pub(super) state: Mutex<State>,
+    _charge: Charge,
+}
+
+pub(super) struct State {
+    pub(super) scanner: RegionScanner,
+    /// Steps for few rows are tried from memory first.
+    pub(super) tries_memory: bool,
+    /// Row of the last result sent, if more of it may follow.
+    pub(super) partial_row: Option<Bytes>,
+    /// Rows scanned and rows filtered that earlier replies told of.
+    pub(super) told: (u64, u64),
+}
+
+impl OpenScanner {
+    pub(crate) fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+
+    /// Whether the next step is tried from memory.
+    pub(super) fn may_try_memory(&self) -> bool {
+        if self.last_reply_bytes.load(Ordering::Relaxed) > MAX_BYTES_AT_ONCE {
+            return false;
+        }
+        let state = &mut *self.state.lock();
+        state.tries_memory && state.partial_row.is_none() && state.scanner.try_from_memory()
+    }
+
+    /// After a step that could not be done from memory: as before it. The next ones are not tried.
+    pub(super) fn begin_again(&self) -> Result<(), RegionError> {
+        let state = &mut *self.state.lock();
+        state.tries_memory = false;
+        state.partial_row = None;
+        state.scanner.begin_again()
+    }
+}
+
+/// A new scanner. `None`, with [`Residency::CachedOnly`] alone: a file would have to be read.
+pub(super) fn open(
+    server: &Arc<RegionServer>,
+    request: &pb::ScanRequest,
+    response: &mut pb::ScanResponse,
+    residency: Residency,
+) -> Result<Option<(u64, Arc<OpenScanner>)>, Exception> {
+    let specifier = request.region.as_ref().ok_or_else(|| Exception::not_serving_region(""))?;
+    let region = find_region(server, specifier)?;
+    let scan = from_proto::scan(required(request.scan.clone(), "ScanRequest", "scan")?)?;
+    let scanner = match region.scanner_with(&scan, residency) {
+        Err(error) if error.is_would_block() && residency == Residency::CachedOnly => return Ok(None),
+        scanner => scanner.map_err(|error| exception_of(&server.escalate_fatal(error)))?,
+    };
+    response.mvcc_read_point = Some(scanner.read_point().0);
+    response.ttl = Some(u32::try_from(server.sessions.scanners.lease_ms()).unwrap_or(u32::MAX));
+    let charge = server.ledger.try_charge(Holder::Scanners, SCANNER_BYTES).ok_or_else(|| {
+        Exception::region_too_busy(format!(
+            "{} scanners are open on {}, as many as there is memory for: close some, or raise basalt.memory.size",
+            server.sessions.scanners.len(),
+            server.name
+        ))
+    })?;
+    let open = Arc::new(OpenScanner {
+        _charge: charge,
+        region,
+        need_cursor: scan.need_cursor,
+        max_result_size: scan.max_result_size,
+        batch: scan.batch,
+        last_reply_bytes: AtomicUsize::new(0),
+        state: Mutex::new(State { scanner, tries_memory: true, partial_row: None, told: (0, 0) }),
+    });
+    let id = server.sessions.scanners.open(open.clone());
+    response.scanner_id = Some(id);
+    Ok(Some((id, open)))
+}

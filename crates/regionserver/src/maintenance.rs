@@ -1,0 +1,98 @@
+//! What is to be done for regions in the background: flushes, compactions, splits. Who does it is in [`crate::background`].
+
+use crate::large_writes::FlushesEnded;
+use crate::server::SplitRequests;
+use crate::work_queue::WorkQueue;
+use base::LogThrottle;
+use bytes::Bytes;
+use region::{CompactionKind, FlushReason, Region, RegionError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What was asked to be compacted; `None` in a queue means "what the policy chooses".
+#[derive(Clone, Debug)]
+pub(crate) struct CompactionRequest {
+    pub family: Option<Bytes>,
+    pub kind: CompactionKind,
+}
+
+/// The queues of background work, and whether it is wanted.
+pub(crate) struct Maintenance {
+    /// Regions to be flushed, and why.
+    pub flushes: WorkQueue<&'static str>,
+    pub flushes_ended: FlushesEnded,
+    pub small_compactions: WorkQueue<Option<CompactionRequest>>,
+    pub large_compactions: WorkQueue<Option<CompactionRequest>>,
+    /// Whether compactions are made that nobody asks for.
+    compactions_enabled: AtomicBool,
+    split_requests: SplitRequests,
+    /// Flushes that failed because the disk is full.
+    pub full_flushes: LogThrottle,
+}
+
+impl Maintenance {
+    /// Nothing is queued yet; splits are asked for with `split_requests`.
+    pub fn new(split_requests: SplitRequests) -> Maintenance {
+        Maintenance {
+            flushes: WorkQueue::default(),
+            flushes_ended: FlushesEnded::default(),
+            small_compactions: WorkQueue::default(),
+            large_compactions: WorkQueue::default(),
+            compactions_enabled: AtomicBool::new(true),
+            split_requests,
+            full_flushes: LogThrottle::every_us(crate::background::REPEAT_MESSAGE_US),
+        }
+    }
+
+    /// Queues a flush if the region wants one.
+    pub fn consider_flush(&self, region: &Region) {
+        let reason = match region.needs_flush() {
+            None => return,
+            Some(FlushReason::Size) => "size",
+            Some(FlushReason::Edits) => "number of edits",
+            Some(FlushReason::Age) => "age of the oldest edit",
+        };
+        self.flushes.push(region.info().encoded_name(), reason);
+    }
+
+    /// Queues the compaction that the policy chooses.
+    pub fn consider_compaction(&self, encoded_name: &Arc<str>) {
+        self.small_compactions.push(encoded_name, None);
+    }
+
+    /// Asks for a compaction; returns at once.
+    ///
+    /// # Errors
+    /// The region cannot be compacted.
+    pub fn request_compaction(&self, region: &Region, family: Option<Bytes>, major: bool) -> Result<(), RegionError> {
+        if major {
+            region.request_major_compaction(family.as_deref())?;
+        }
+        let kind = if major { CompactionKind::Major } else { CompactionKind::Minor };
+        let queue = if major { &self.large_compactions } else { &self.small_compactions };
+        queue.push(region.info().encoded_name(), Some(CompactionRequest { family, kind }));
+        Ok(())
+    }
+
+    /// Asks the master to split `region`, at `split_row` or where the server finds best; false: no master is there to ask.
+    pub fn request_split(&self, region: &Region, split_row: Option<Bytes>) -> bool {
+        (self.split_requests)(region.info().clone(), split_row)
+    }
+
+    /// Whether compactions are made that nobody asks for.
+    pub fn compacts(&self) -> bool {
+        self.compactions_enabled.load(Ordering::Relaxed)
+    }
+
+    /// Turns such compactions on or off; whether they were on.
+    pub fn enable_compactions(&self, enabled: bool) -> bool {
+        self.compactions_enabled.swap(enabled, Ordering::Relaxed)
+    }
+
+    /// Ends the work: what waits is forgotten.
+    pub fn close(&self) {
+        self.flushes.close();
+        self.small_compactions.close();
+        self.large_compactions.close();
+    }
+}

@@ -1,0 +1,75 @@
+//! Which regions are online here, and which are on their way in or out.
+//!
+//! Always true: a region is opened or closed by one caller at a time, for as long as that one holds its [`Transition`].
+
+use parking_lot::{Mutex, RwLock};
+use region::Region;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// The regions of a server, by encoded name.
+#[derive(Default)]
+pub(crate) struct OnlineRegions {
+    regions: RwLock<FxHashMap<Arc<str>, Arc<Region>>>,
+    in_transition: Mutex<FxHashSet<Arc<str>>>,
+}
+
+impl OnlineRegions {
+    /// The online region of that name.
+    pub fn get(&self, encoded_name: &str) -> Option<Arc<Region>> {
+        self.regions.read().get(encoded_name).cloned()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<Arc<Region>> {
+        self.regions.read().values().cloned().collect()
+    }
+
+    /// The region takes calls from now on.
+    pub fn insert(&self, region: &Arc<Region>) {
+        self.regions.write().insert(region.info().encoded_name().clone(), region.clone());
+    }
+
+    /// The region is not here any more.
+    pub fn remove(&self, encoded_name: &str) {
+        self.regions.write().remove(encoded_name);
+    }
+
+    /// Whether the region is being opened or closed.
+    pub fn is_in_transition(&self, encoded_name: &str) -> bool {
+        self.in_transition.lock().contains(encoded_name)
+    }
+
+    /// Begins to open or close a region; `None`: somebody else is at it.
+    pub fn begin_transition(&self, encoded_name: &Arc<str>) -> Option<Transition<'_>> {
+        let is_first = self.in_transition.lock().insert(encoded_name.clone());
+        is_first.then(|| Transition { regions: self, name: encoded_name.clone() })
+    }
+}
+
+/// A region between being asked for and being done; ends when dropped.
+pub(crate) struct Transition<'a> {
+    regions: &'a OnlineRegions,
+    name: Arc<str>,
+}
+
+impl Drop for Transition<'_> {
+    fn drop(&mut self) {
+        self.regions.in_transition.lock().remove(&self.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_has_one_transition_at_a_time() {
+        let (regions, name) = (OnlineRegions::default(), Arc::from("a"));
+        let first = regions.begin_transition(&name);
+        assert!(first.is_some() && regions.is_in_transition("a"));
+        assert!(regions.begin_transition(&name).is_none());
+        drop(first);
+        assert!(!regions.is_in_transition("a") && regions.begin_transition(&name).is_some());
+    }
+}

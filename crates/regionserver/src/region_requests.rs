@@ -1,0 +1,108 @@
+//! What the master asks of one region that is online here. These methods wait for the disk.
+
+use crate::server::{RegionServer, ServerError};
+use bytes::Bytes;
+use cell::CellBuffer;
+use model::{Durability, Mutation, RegionInfo, Scan, TableDescriptor};
+use region::{FlushRequest, Limits, Region};
+use std::sync::Arc;
+
+impl RegionServer {
+    fn online(&self, encoded_name: &str) -> Result<Arc<Region>, ServerError> {
+        self.region(encoded_name).ok_or_else(|| ServerError::NotOnline(encoded_name.to_owned()))
+    }
+
+    /// Flushes a region now, whole or some families; waits for a flush that runs. Returns whether there was something.
+    ///
+    /// # Errors
+    /// [`ServerError`].
+    pub fn flush_region(&self, encoded_name: &str, families: Vec<Bytes>) -> Result<bool, ServerError> {
+        let region = self.online(encoded_name)?;
+        self.flush_now(&region, families)
+    }
+
+    pub(crate) fn flush_now(&self, region: &Arc<Region>, families: Vec<Bytes>) -> Result<bool, ServerError> {
+        let request = FlushRequest { families, all: true };
+        let outcome = region.flush(&request).map_err(|error| self.escalate_fatal(error));
+        self.maintenance.flushes_ended.tell();
+        let outcome = outcome?;
+        if outcome.needs_compaction {
+            self.maintenance.consider_compaction(region.info().encoded_name());
+        }
+        Ok(outcome.flushed)
+    }
+
+    /// Asks for a compaction; returns at once.
+    ///
+    /// # Errors
+    /// The region is not online.
+    pub fn request_compaction(
+        &self,
+        encoded_name: &str,
+        family: Option<Bytes>,
+        major: bool,
+    ) -> Result<(), ServerError> {
+        let region = self.online(encoded_name)?;
+        Ok(self.maintenance.request_compaction(&region, family, major)?)
+    }
+
+    /// The row at which a region is best split, flushing it if only its memstore knows one. `None` when it has no row
+    /// to split at.
+    ///
+    /// # Errors
+    /// [`ServerError`].
+    pub fn split_point(&self, encoded_name: &str) -> Result<Option<Bytes>, ServerError> {
+        let region = self.online(encoded_name)?;
+        if let Some(row) = region.splitter().split_point()? {
+            return Ok(Some(row));
+        }
+        self.flush_now(&region, Vec::new())?;
+        Ok(region.splitter().split_point()?)
+    }
+
+    /// Writes the daughters of a closed parent.
+    ///
+    /// # Errors
+    /// [`ServerError`]; doing it again is safe.
+    pub fn split_region_files(
+        &self,
+        parent: &RegionInfo,
+        table: &TableDescriptor,
+        daughters: [&RegionInfo; 2],
+    ) -> Result<(), ServerError> {
+        Ok(region::split::write_daughters(&self.env, parent, table, daughters)
+            .map_err(|error| self.escalate_fatal(error))?)
+    }
+
+    /// Whether a region that is online here still refers to its parent's files.
+    pub fn has_references(&self, encoded_name: &str) -> Option<bool> {
+        self.region(encoded_name).map(|region| region.splitter().has_references())
+    }
+
+    /// Applies mutations to an online region, all or nothing, durable and visible on return, whatever the log promises others: how the
+    /// master writes hbase:meta and hbase:namespace.
+    ///
+    /// # Errors
+    /// [`ServerError`].
+    pub fn mutate(&self, encoded_name: &str, mut mutations: Vec<Mutation>) -> Result<(), ServerError> {
+        let region = self.online(encoded_name)?;
+        mutations.iter_mut().for_each(|mutation| mutation.durability = Durability::FsyncWal);
+        let written = region.mutate_rows(&mutations, None).map_err(|error| self.escalate_fatal(error))?;
+        written.commit.wait().map_err(|error| self.escalate_fatal(error))?;
+        self.maintenance.consider_flush(&region);
+        Ok(())
+    }
+
+    /// All cells that a scan of one region finds: for small scans of hbase:meta.
+    ///
+    /// # Errors
+    /// [`ServerError`].
+    pub fn scan(&self, encoded_name: &str, scan: &Scan) -> Result<CellBuffer, ServerError> {
+        let region = self.online(encoded_name)?;
+        let mut scanner = region.scanner(scan)?;
+        let mut out = CellBuffer::new();
+        let mut limits = Limits::default();
+        while scanner.next(&mut limits, &mut out)?.more {}
+        Ok(out)
+    }
+}
