@@ -70,128 +70,128 @@ fn outside_holder(volume: &dyn Volume) -> Result<Option<&'static str>> {
     Ok((!peers.is_empty()).then_some("a replication peer"))
 }
 
-impl Master {
-    /// Deletes what can be deleted from the archive and from `oldWALs`, whatever the switch says. Takes as long as it
-    /// takes, in small steps; one round at a time.
-    ///
-    /// # Errors
-    /// The master stops, or the volume fails, or something was found that is not understood. What is deleted by then
-    /// was right to go.
-    pub async fn run_cleaners(self: &Arc<Self>) -> Result<Cleaned> {
-        let mut cleaner = self.cleaner.lock().await;
-        self.check_running()?;
-        if let Some(holder) = self.blocking(outside_holder).await? {
-            tracing::debug!("{holder} may need archived files: nothing is deleted");
-            return Ok(Cleaned::default());
-        }
-        // A volume that cannot even list the logs is not one to delete store files from.
-        let logs = self.clean_logs(&mut cleaner).await?;
-        let cleaned = Cleaned { logs, files: self.clean_archive(&mut cleaner).await? };
-        if cleaned != Cleaned::default() {
-            tracing::info!("{} files of the archive and {} old logs were deleted", cleaned.files, cleaned.logs);
-        }
-        Ok(cleaned)
+/// Deletes what can be deleted from the archive and from `oldWALs`, whatever the switch says. Takes as long as it
+/// takes, in small steps; one round at a time.
+///
+/// # Errors
+/// The master stops, or the volume fails, or something was found that is not understood. What is deleted by then
+/// was right to go.
+pub(crate) async fn run(master: &Arc<Master>) -> Result<Cleaned> {
+    let mut cleaner = master.cleaner.lock().await;
+    master.lifetime.check_running()?;
+    if let Some(holder) = master.files.run(outside_holder).await? {
+        tracing::debug!("{holder} may need archived files: nothing is deleted");
+        return Ok(Cleaned::default());
     }
-
-    async fn clean_logs(self: &Arc<Self>, cleaner: &mut Cleaner) -> Result<usize> {
-        let ttls = self.settings().cleaner_ttls;
-        let times = LogTimes {
-            now_us: self.clock.monotonic_us(),
-            ttl_us: ttls.logs_us,
-            master_store_ttl_us: ttls.master_store_logs_us,
-            master_store_file_ttl_us: ttls.master_store_files_us,
-        };
-        // Should the round break off, what was known of ages is forgotten, which delays.
-        let before = std::mem::take(&mut cleaner.logs);
-        let (seen, due) = self
-            .blocking(move |volume| {
-                let mut seen = Ages::default();
-                let due = logs::survey(volume, times, &before, &mut seen)?;
-                Ok((seen, due))
-            })
-            .await?;
-        cleaner.logs = seen;
-        due.iter().for_each(|path| cleaner.logs.forget(ages::key(path)));
-        let count = due.len();
-        for step in due.chunks(LOGS_PER_STEP) {
-            let step = step.to_vec();
-            self.blocking(move |volume| Ok(step.iter().try_for_each(|path| volume.remove_file(path))?)).await?;
-            self.pause(PAUSE).await?;
-        }
-        Ok(count)
+    // A volume that cannot even list the logs is not one to delete store files from.
+    let logs = clean_logs(master, &mut cleaner).await?;
+    let cleaned = Cleaned { logs, files: clean_archive(master, &mut cleaner).await? };
+    if cleaned != Cleaned::default() {
+        tracing::info!("{} files of the archive and {} old logs were deleted", cleaned.files, cleaned.logs);
     }
+    Ok(cleaned)
+}
 
-    async fn clean_archive(self: &Arc<Self>, cleaner: &mut Cleaner) -> Result<usize> {
-        let times = Times { now_us: self.clock.monotonic_us(), ttl_us: self.settings().cleaner_ttls.files_us };
-        let before = std::mem::take(&mut cleaner.files);
-        let master = Arc::clone(self);
-        let (seen, due) = self
-            .blocking(move |volume| {
-                let (mut seen, mut due) = (Ages::default(), Vec::new());
-                for namespace in archive::namespaces(volume)? {
-                    for table in archive::tables(volume, &namespace)? {
-                        master.check_running()?;
-                        archive::survey(volume, &table, times, &before, &mut seen, &mut due)?;
-                    }
-                }
-                Ok((seen, due))
-            })
-            .await?;
-        cleaner.files = Arc::new(seen);
-        let mut removed = Vec::new();
-        if !due.is_empty() {
-            let master = Arc::clone(self);
-            let gather = move |volume: &dyn Volume| Proof::gather(volume, &|| master.check_running());
-            let proof = Arc::new(self.blocking(gather).await?);
-            let mut needed = Vec::new();
-            for family in due {
-                loop {
-                    let (family, proof, ages) = (family.clone(), Arc::clone(&proof), Arc::clone(&cleaner.files));
-                    let sweep = move |volume: &dyn Volume| archive::sweep(volume, &family, &proof, &ages, times);
-                    let swept = self.blocking(sweep).await?;
-                    needed.extend(swept.needed);
-                    if !swept.removed.is_empty() {
-                        removed.extend(swept.removed);
-                        self.pause(PAUSE).await?;
-                    }
-                    self.check_running()?;
-                    if !swept.more {
-                        break;
-                    }
+async fn clean_logs(master: &Arc<Master>, cleaner: &mut Cleaner) -> Result<usize> {
+    let ttls = master.settings().cleaner_ttls;
+    let times = LogTimes {
+        now_us: master.clock.monotonic_us(),
+        ttl_us: ttls.logs_us,
+        master_store_ttl_us: ttls.master_store_logs_us,
+        master_store_file_ttl_us: ttls.master_store_files_us,
+    };
+    // Should the round break off, what was known of ages is forgotten, which delays.
+    let before = std::mem::take(&mut cleaner.logs);
+    let (seen, due) = master
+        .files
+        .run(move |volume| {
+            let mut seen = Ages::default();
+            let due = logs::survey(volume, times, &before, &mut seen)?;
+            Ok((seen, due))
+        })
+        .await?;
+    cleaner.logs = seen;
+    due.iter().for_each(|path| cleaner.logs.forget(ages::key(path)));
+    let count = due.len();
+    for step in due.chunks(LOGS_PER_STEP) {
+        let step = step.to_vec();
+        master.files.run(move |volume| Ok(step.iter().try_for_each(|path| volume.remove_file(path))?)).await?;
+        master.lifetime.pause(PAUSE).await?;
+    }
+    Ok(count)
+}
+
+async fn clean_archive(master: &Arc<Master>, cleaner: &mut Cleaner) -> Result<usize> {
+    let times = Times { now_us: master.clock.monotonic_us(), ttl_us: master.settings().cleaner_ttls.files_us };
+    let before = std::mem::take(&mut cleaner.files);
+    let lifetime = Arc::clone(&master.lifetime);
+    let (seen, due) = master
+        .files
+        .run(move |volume| {
+            let (mut seen, mut due) = (Ages::default(), Vec::new());
+            for namespace in archive::namespaces(volume)? {
+                for table in archive::tables(volume, &namespace)? {
+                    lifetime.check_running()?;
+                    archive::survey(volume, &table, times, &before, &mut seen, &mut due)?;
                 }
             }
-            let ages = Arc::make_mut(&mut cleaner.files);
-            needed.into_iter().for_each(|key| ages.begin_anew(key, times.now_us));
-            removed.iter().for_each(|key| ages.forget(*key));
+            Ok((seen, due))
+        })
+        .await?;
+    cleaner.files = Arc::new(seen);
+    let mut removed = Vec::new();
+    if !due.is_empty() {
+        let lifetime = Arc::clone(&master.lifetime);
+        let gather = move |volume: &dyn Volume| Proof::gather(volume, &|| lifetime.check_running());
+        let proof = Arc::new(master.files.run(gather).await?);
+        let mut needed = Vec::new();
+        for family in due {
+            loop {
+                let (family, proof, ages) = (family.clone(), Arc::clone(&proof), Arc::clone(&cleaner.files));
+                let sweep = move |volume: &dyn Volume| archive::sweep(volume, &family, &proof, &ages, times);
+                let swept = master.files.run(sweep).await?;
+                needed.extend(swept.needed);
+                if !swept.removed.is_empty() {
+                    removed.extend(swept.removed);
+                    master.lifetime.pause(PAUSE).await?;
+                }
+                master.lifetime.check_running()?;
+                if !swept.more {
+                    break;
+                }
+            }
         }
-        self.remove_empty_directories().await?;
-        Ok(removed.len())
+        let ages = Arc::make_mut(&mut cleaner.files);
+        needed.into_iter().for_each(|key| ages.begin_anew(key, times.now_us));
+        removed.iter().for_each(|key| ages.forget(*key));
     }
+    remove_empty_directories(master).await?;
+    Ok(removed.len())
+}
 
-    /// Removes directories of the archive that hold nothing. Where somebody works on a table, its turn comes in a later
-    /// round.
-    async fn remove_empty_directories(self: &Arc<Self>) -> Result<()> {
-        for namespace in self.blocking(archive::namespaces).await? {
-            let of_namespace = namespace.clone();
-            for table in self.blocking(move |volume| archive::tables(volume, &of_namespace)).await? {
-                self.check_running()?;
-                let looked_at = table.clone();
-                let look = move |volume: &dyn Volume| {
-                    let dir = rootdir::archived_table_dir(&looked_at);
-                    Ok(!archive::empty_regions(volume, &looked_at)?.is_empty()
-                        || rootdir::list_if_exists(volume, &dir)?.is_empty())
-                };
-                if !self.blocking(look).await? {
-                    continue;
-                }
-                if let Some(_locks) = self.locks.try_lock(table_locks(&table)) {
-                    self.blocking(move |volume| archive::remove_empty_dirs(volume, &table)).await?;
-                }
+/// Removes directories of the archive that hold nothing. Where somebody works on a table, its turn comes in a later
+/// round.
+async fn remove_empty_directories(master: &Arc<Master>) -> Result<()> {
+    for namespace in master.files.run(archive::namespaces).await? {
+        let of_namespace = namespace.clone();
+        for table in master.files.run(move |volume| archive::tables(volume, &of_namespace)).await? {
+            master.lifetime.check_running()?;
+            let looked_at = table.clone();
+            let look = move |volume: &dyn Volume| {
+                let dir = rootdir::archived_table_dir(&looked_at);
+                Ok(!archive::empty_regions(volume, &looked_at)?.is_empty()
+                    || rootdir::list_if_exists(volume, &dir)?.is_empty())
+            };
+            if !master.files.run(look).await? {
+                continue;
             }
-            if let Some(_locks) = self.locks.try_lock(namespace_locks(&namespace)) {
-                self.blocking(move |volume| archive::remove_empty_namespace(volume, &namespace)).await?;
+            if let Some(_locks) = master.procedures.locks.try_lock(table_locks(&table)) {
+                master.files.run(move |volume| archive::remove_empty_dirs(volume, &table)).await?;
             }
         }
-        Ok(())
+        if let Some(_locks) = master.procedures.locks.try_lock(namespace_locks(&namespace)) {
+            master.files.run(move |volume| archive::remove_empty_namespace(volume, &namespace)).await?;
+        }
     }
+    Ok(())
 }

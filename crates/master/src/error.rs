@@ -28,6 +28,8 @@ pub enum ErrorKind {
     MergeRegion,
     /// Asking again will not help.
     DoNotRetry,
+    /// A client had the procedure broken off.
+    ProcedureAborted,
     /// The argument is not legal.
     IllegalArgument,
     /// A request of HBase's that is not served here.
@@ -142,6 +144,7 @@ impl ErrorKind {
             ErrorKind::MergeRegion => Kind::MergeRegion,
             // An IllegalArgumentException does not come over the wire by itself: HBase wraps it.
             ErrorKind::DoNotRetry | ErrorKind::IllegalArgument | ErrorKind::Unsupported => Kind::DoNotRetry,
+            ErrorKind::ProcedureAborted => Kind::ProcedureAborted,
             ErrorKind::UnknownProtocol => Kind::UnknownProtocol,
             ErrorKind::PleaseHold => Kind::PleaseHold,
             ErrorKind::Stopped => Kind::MasterStopped,
@@ -149,7 +152,7 @@ impl ErrorKind {
         }
     }
 
-    const ALL: [ErrorKind; 17] = [
+    const ALL: [ErrorKind; 18] = [
         ErrorKind::TableExists,
         ErrorKind::TableNotFound,
         ErrorKind::TableNotDisabled,
@@ -161,6 +164,7 @@ impl ErrorKind {
         ErrorKind::UnknownRegion,
         ErrorKind::MergeRegion,
         ErrorKind::DoNotRetry,
+        ErrorKind::ProcedureAborted,
         ErrorKind::IllegalArgument,
         ErrorKind::Unsupported,
         ErrorKind::UnknownProtocol,

@@ -10,34 +10,35 @@ use crate::{Result, meta};
 use model::RegionInfo;
 use std::sync::Arc;
 
-impl Master {
-    /// Cleans what can be cleaned; answers the number of regions taken away.
-    ///
-    /// # Errors
-    /// What the volume or hbase:meta say; what was cleaned stays cleaned.
-    pub async fn run_catalog_janitor(self: &Arc<Self>) -> Result<u32> {
-        let _one_at_a_time = self.janitor.lock().await;
-        let (parents, children): (Vec<RegionNode>, Vec<RegionNode>) = {
-            let cluster = self.cluster.read();
-            let of = |wanted: fn(&&RegionNode) -> bool| cluster.regions().filter(wanted).cloned().collect();
-            (of(|node| node.info.split && node.info.offline), of(|node| !node.merge_parents.is_empty()))
-        };
-        let mut cleaned = 0;
-        // These first: the row of a region that was merged and then split is all that tells of those that it came from.
-        for child in children {
-            cleaned += self.clean_merge_parents(&child).await?;
-        }
-        for parent in parents {
-            cleaned += u32::from(self.clean_split_parent(&parent).await?);
-        }
-        Ok(cleaned)
+/// Cleans what can be cleaned; answers the number of regions taken away.
+///
+/// # Errors
+/// What the volume or hbase:meta say; what was cleaned stays cleaned.
+pub(crate) async fn run(master: &Arc<Master>) -> Result<u32> {
+    let _one_at_a_time = master.janitor.lock().await;
+    let (parents, children): (Vec<RegionNode>, Vec<RegionNode>) = {
+        let cluster = master.cluster.read();
+        let of = |wanted: fn(&&RegionNode) -> bool| cluster.regions().filter(wanted).cloned().collect();
+        (of(|node| node.info.split && node.info.offline), of(|node| !node.merge_parents.is_empty()))
+    };
+    let mut cleaned = 0;
+    // These first: the row of a region that was merged and then split is all that tells of those that it came from.
+    for child in children {
+        cleaned += clean_merge_parents(master, &child).await?;
     }
+    for parent in parents {
+        cleaned += u32::from(clean_split_parent(master, &parent).await?);
+    }
+    Ok(cleaned)
+}
 
-    /// Whether one of `regions` has a file that refers to `parent`. A daughter that was split in its turn and cleaned
-    /// away has no directory, and no references.
-    async fn anyone_refers(&self, regions: &[RegionInfo], parent: &RegionInfo) -> Result<bool> {
-        let (regions, parent) = (regions.to_vec(), Arc::clone(parent.encoded_name()));
-        self.blocking(move |volume| {
+/// Whether one of `regions` has a file that refers to `parent`. A daughter that was split in its turn and cleaned
+/// away has no directory, and no references.
+async fn anyone_refers(master: &Master, regions: &[RegionInfo], parent: &RegionInfo) -> Result<bool> {
+    let (regions, parent) = (regions.to_vec(), Arc::clone(parent.encoded_name()));
+    master
+        .files
+        .run(move |volume| {
             for info in &regions {
                 if rootdir::archive::refers_to(volume, info, Some(&parent))? {
                     return Ok(!base::inject!("master.janitor.references-overlooked"));
@@ -46,47 +47,46 @@ impl Master {
             Ok(false)
         })
         .await
-    }
+}
 
-    async fn archive(&self, info: &RegionInfo) -> Result<()> {
-        let dir = rootdir::region_dir(info);
-        self.blocking(move |volume| Ok(rootdir::archive_region_dir(volume, &dir)?)).await
-    }
+async fn archive(master: &Master, info: &RegionInfo) -> Result<()> {
+    let dir = rootdir::region_dir(info);
+    master.files.run(move |volume| Ok(rootdir::archive_region_dir(volume, &dir)?)).await
+}
 
-    async fn clean_split_parent(self: &Arc<Self>, parent: &RegionNode) -> Result<bool> {
-        if parent.daughters.len() != 2 {
-            return Ok(false);
-        }
-        let _locks = self.locks.lock(region_locks(std::slice::from_ref(&parent.info))).await;
-        let names_nobody = |node: &RegionNode| node.merge_parents.is_empty();
-        if !self.cluster.read().region(parent.info.encoded_name()).is_some_and(names_nobody)
-            || self.anyone_refers(&parent.daughters, &parent.info).await?
-        {
-            return Ok(false);
-        }
-        self.archive(&parent.info).await?;
-        self.meta.write(vec![meta::delete_region(&parent.info, self.stamp())]).await?;
-        self.cluster.write().remove_region(&parent.info);
-        tracing::info!(region = %parent.info.name_string(), "a split region was archived");
-        Ok(true)
+async fn clean_split_parent(master: &Arc<Master>, parent: &RegionNode) -> Result<bool> {
+    if parent.daughters.len() != 2 {
+        return Ok(false);
     }
+    let _locks = master.procedures.locks.lock(region_locks(std::slice::from_ref(&parent.info))).await;
+    let names_nobody = |node: &RegionNode| node.merge_parents.is_empty();
+    if !master.cluster.read().region(parent.info.encoded_name()).is_some_and(names_nobody)
+        || anyone_refers(master, &parent.daughters, &parent.info).await?
+    {
+        return Ok(false);
+    }
+    archive(master, &parent.info).await?;
+    master.catalog.write(vec![meta::delete_region(&parent.info, master.catalog.stamp())]).await?;
+    master.cluster.write().remove_region(&parent.info);
+    tracing::info!(region = %parent.info.name_string(), "a split region was archived");
+    Ok(true)
+}
 
-    async fn clean_merge_parents(self: &Arc<Self>, child: &RegionNode) -> Result<u32> {
-        let _locks = self.locks.lock(region_locks(std::slice::from_ref(&child.info))).await;
-        if self.cluster.read().region(child.info.encoded_name()).is_none() {
+async fn clean_merge_parents(master: &Arc<Master>, child: &RegionNode) -> Result<u32> {
+    let _locks = master.procedures.locks.lock(region_locks(std::slice::from_ref(&child.info))).await;
+    if master.cluster.read().region(child.info.encoded_name()).is_none() {
+        return Ok(0);
+    }
+    for parent in &child.merge_parents {
+        if anyone_refers(master, std::slice::from_ref(&child.info), parent).await? {
             return Ok(0);
         }
-        for parent in &child.merge_parents {
-            if self.anyone_refers(std::slice::from_ref(&child.info), parent).await? {
-                return Ok(0);
-            }
-        }
-        for parent in &child.merge_parents {
-            self.archive(parent).await?;
-        }
-        let gone = meta::delete_merge_columns(&child.info, child.merge_parents.len(), self.delete_stamp());
-        self.meta.write(vec![gone]).await?;
-        self.cluster.write().change_region(child.info.encoded_name(), |node| node.merge_parents.clear());
-        Ok(u32::try_from(child.merge_parents.len()).unwrap_or(u32::MAX))
     }
+    for parent in &child.merge_parents {
+        archive(master, parent).await?;
+    }
+    let gone = meta::delete_merge_columns(&child.info, child.merge_parents.len(), master.catalog.delete_stamp());
+    master.catalog.write(vec![gone]).await?;
+    master.cluster.write().change_region(child.info.encoded_name(), |node| node.merge_parents.clear());
+    Ok(u32::try_from(child.merge_parents.len()).unwrap_or(u32::MAX))
 }

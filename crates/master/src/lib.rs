@@ -13,33 +13,42 @@
 //! [`Master::start`]), the coordination nodes (an [`Observer`] copies states there). Follows HBase's `HMaster`,
 //! `MasterRpcServices`, `AssignmentManager`.
 
-mod assign;
+mod admin;
+mod assignment;
+mod catalog;
 mod check;
+mod chores;
 mod cleaner;
 pub mod cluster;
 mod error;
+mod files;
 mod host;
 mod janitor;
+mod lifetime;
 mod locks;
 mod master;
 mod master_store;
 pub mod meta;
 mod meta_writer;
 mod metrics;
+mod namespaces;
 mod procedure;
 mod resolved;
 mod servers;
 mod service;
 pub mod settings;
+mod start;
 mod switches;
+mod tables;
 
 pub use cleaner::Cleaned;
 pub use error::{ErrorKind, HostError, MasterError, Result};
 pub use host::{BoxFuture, Memory, Observer, RegionHost, Unobserved};
-pub use master::{Master, MasterEnv, StartError};
+pub use master::{Master, MasterEnv};
 pub use master_store::StoreError;
 #[cfg(feature = "fuzzing")]
 pub use procedure::read_record;
-pub use procedure::{Caller, JournalError, Outcome, Procedures};
+pub use procedure::{Caller, Outcome, ProcedureStoreError};
 pub use service::{HBASE_VERSION, MasterHandler};
+pub use start::StartError;
 pub use switches::{Switches, SwitchesError};

@@ -4,11 +4,10 @@
 //!
 //! Always true: a client is answered when what it set is on the disk. When it cannot be, nothing is set.
 
-use crate::master::Master;
+use crate::files::Files;
 use crate::{ErrorKind, MasterError, Result};
 use fs::{FilePath, Volume};
 use rootdir::paths::own_master_dir;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn file() -> FilePath {
@@ -38,12 +37,14 @@ macro_rules! switches {
         /// The switches.
         #[derive(Debug)]
         pub struct Switches {
+            /// Held while they are changed.
+            changing: tokio::sync::Mutex<()>,
             $($name: AtomicBool,)*
         }
 
         impl Default for Switches {
             fn default() -> Switches {
-                Switches { $($name: AtomicBool::new($default),)* }
+                Switches { changing: tokio::sync::Mutex::default(), $($name: AtomicBool::new($default),)* }
             }
         }
 
@@ -116,25 +117,23 @@ impl Switches {
     fn encode(&self) -> String {
         self.kept().map(|(name, switch)| format!("{name}={}\n", switch.load(Ordering::SeqCst))).collect()
     }
-}
 
-impl Master {
     /// Sets switches, durably if they are of the kept ones; answers what `set` does.
     ///
     /// # Errors
     /// They cannot be kept; they are as they were then.
-    pub(crate) async fn switch<T>(self: &Arc<Self>, set: impl FnOnce(&Switches) -> T) -> Result<T> {
-        let _one_at_a_time = self.switching.lock().await;
-        let before: Vec<bool> = self.switches.kept().map(|(_, switch)| switch.load(Ordering::SeqCst)).collect();
-        let old = self.switches.encode();
-        let answer = set(&self.switches);
-        let new = self.switches.encode();
+    pub(crate) async fn change<T>(&self, files: &Files, set: impl FnOnce(&Switches) -> T) -> Result<T> {
+        let _one_at_a_time = self.changing.lock().await;
+        let before: Vec<bool> = self.kept().map(|(_, switch)| switch.load(Ordering::SeqCst)).collect();
+        let old = self.encode();
+        let answer = set(self);
+        let new = self.encode();
         if new == old {
             return Ok(answer);
         }
-        let kept = self.blocking(move |volume| Ok(volume.publish(&file(), new.as_bytes())?)).await;
+        let kept = files.run(move |volume| Ok(volume.publish(&file(), new.as_bytes())?)).await;
         if let Err(error) = kept {
-            self.switches.kept().zip(before).for_each(|((_, switch), was)| switch.store(was, Ordering::SeqCst));
+            self.kept().zip(before).for_each(|((_, switch), was)| switch.store(was, Ordering::SeqCst));
             return Err(MasterError::new(
                 ErrorKind::Io,
                 format!("nothing is switched, for it could not be kept: {error}"),

@@ -29,7 +29,7 @@ pub(super) fn descriptor(
     _: &Call,
     request: pb::GetNamespaceDescriptorRequest,
 ) -> Answer<pb::GetNamespaceDescriptorResponse> {
-    let configuration = handler.master.namespace_exists(&request.namespace_name)?;
+    let configuration = handler.master.namespaces.existing(&request.namespace_name)?;
     let namespace_descriptor = to_proto::namespace(&request.namespace_name, &configuration);
     Ok(pb::GetNamespaceDescriptorResponse { namespace_descriptor }.into())
 }

@@ -27,7 +27,7 @@ pub(super) fn result(
     _: &Call,
     request: pb::GetProcedureResultRequest,
 ) -> Answer<pb::GetProcedureResultResponse> {
-    let Some(known) = handler.master.procedures().get(request.proc_id) else {
+    let Some(known) = handler.master.procedures.get(request.proc_id) else {
         let unknown = pb::GetProcedureResultResponse { state: State::NotFound as i32, ..Default::default() };
         return Ok(unknown.into());
     };
@@ -48,13 +48,13 @@ pub(super) fn result(
 }
 
 pub(super) fn list(handler: &Handler, _: &Call, _: pb::GetProceduresRequest) -> Answer<pb::GetProceduresResponse> {
-    let records = handler.master.procedures().records();
-    let procedure = records.iter().map(|record| record.to_message()).collect();
+    let records = handler.master.procedures.records();
+    let procedure = records.iter().map(|record| pb::Procedure::clone(record)).collect();
     Ok(pb::GetProceduresResponse { procedure }.into())
 }
 
 pub(super) fn locks(handler: &Handler, _: &Call, _: pb::GetLocksRequest) -> Answer<pb::GetLocksResponse> {
-    let lock = handler.master.locks.held().into_iter().map(|(resource, mode)| {
+    let lock = handler.master.procedures.locks.held().into_iter().map(|(resource, mode)| {
         let (resource_type, name) = match resource {
             Resource::Namespace(name) => (pb::LockedResourceType::Namespace, name),
             Resource::Table(table) => (pb::LockedResourceType::Table, table.to_string()),
@@ -75,9 +75,14 @@ pub(super) fn locks(handler: &Handler, _: &Call, _: pb::GetLocksRequest) -> Answ
     Ok(pb::GetLocksResponse { lock: lock.collect() }.into())
 }
 
-/// A procedure here ends by itself; none is broken off in its middle.
-pub(super) fn abort(_: &Handler, _: &Call, _: pb::AbortProcedureRequest) -> Answer<pb::AbortProcedureResponse> {
-    Ok(pb::AbortProcedureResponse { is_procedure_aborted: false }.into())
+/// A procedure is broken off before its next step that allows it: when all that it did can be rolled back.
+pub(super) fn abort(
+    handler: &Handler,
+    _: &Call,
+    request: pb::AbortProcedureRequest,
+) -> Answer<pb::AbortProcedureResponse> {
+    let is_procedure_aborted = handler.master.procedures.abort(request.proc_id);
+    Ok(pb::AbortProcedureResponse { is_procedure_aborted }.into())
 }
 
 pub(super) fn start_old(
@@ -119,7 +124,7 @@ pub(super) fn is_old_done(
     }
     let table = procedure.and_then(|procedure| procedure.instance.as_deref()).unwrap_or_default();
     let mut flushes = handler.old_flushes.lock();
-    let known = flushes.get(table).and_then(|id| handler.master.procedures().get(*id));
+    let known = flushes.get(table).and_then(|id| handler.master.procedures.get(*id));
     let done = match known.map(|known| known.outcome) {
         Some(None) => false,
         Some(Some(outcome)) => {

@@ -22,8 +22,8 @@ pub(super) fn assign(
     let master = Arc::clone(&handler.master);
     later(async move {
         let info = region_of(&master, &request.region)?;
-        let _locks = master.locks.lock(region_locks(std::slice::from_ref(&info))).await;
-        master.assign_by_hand(info).await?;
+        let _locks = master.procedures.locks.lock(region_locks(std::slice::from_ref(&info))).await;
+        master.assignment.assign_by_hand(info).await?;
         Ok(pb::AssignRegionResponse {})
     })
 }
@@ -39,8 +39,8 @@ pub(super) fn unassign(
         if info.table.is_system() {
             return Err(MasterError::do_not_retry(format!("{} is not closed by hand", info.name_string())));
         }
-        let _locks = master.locks.lock(region_locks(std::slice::from_ref(&info))).await;
-        master.unassign(vec![info]).await?;
+        let _locks = master.procedures.locks.lock(region_locks(std::slice::from_ref(&info))).await;
+        master.assignment.unassign(vec![info]).await?;
         Ok(pb::UnassignRegionResponse {})
     })
 }

@@ -16,7 +16,7 @@ pub(super) fn set_balancer(
 ) -> Answer<pb::SetBalancerRunningResponse> {
     let master = Arc::clone(&handler.master);
     later(async move {
-        let was = master.switch(|switches| switches.set_balancer(request.on)).await?;
+        let was = master.switches.change(&master.files, |switches| switches.set_balancer(request.on)).await?;
         Ok(pb::SetBalancerRunningResponse { prev_balance_value: Some(was) })
     })
 }
@@ -36,7 +36,7 @@ pub(super) fn set_normalizer(
 ) -> Answer<pb::SetNormalizerRunningResponse> {
     let master = Arc::clone(&handler.master);
     later(async move {
-        let was = master.switch(|switches| switches.set_normalizer(request.on)).await?;
+        let was = master.switches.change(&master.files, |switches| switches.set_normalizer(request.on)).await?;
         Ok(pb::SetNormalizerRunningResponse { prev_normalizer_value: Some(was) })
     })
 }
@@ -63,7 +63,7 @@ pub(super) fn set_split_or_merge(
         };
         let types = request.switch_types;
         let all = |switches: &Switches| types.iter().filter_map(|switch| set(switches, *switch)).collect();
-        Ok(pb::SetSplitOrMergeEnabledResponse { prev_value: master.switch(all).await? })
+        Ok(pb::SetSplitOrMergeEnabledResponse { prev_value: master.switches.change(&master.files, all).await? })
     })
 }
 
@@ -87,7 +87,7 @@ pub(super) fn set_janitor(
 ) -> Answer<pb::EnableCatalogJanitorResponse> {
     let master = Arc::clone(&handler.master);
     later(async move {
-        let was = master.switch(|switches| switches.set_janitor(request.enable)).await?;
+        let was = master.switches.change(&master.files, |switches| switches.set_janitor(request.enable)).await?;
         Ok(pb::EnableCatalogJanitorResponse { prev_value: Some(was) })
     })
 }
@@ -107,7 +107,7 @@ pub(super) fn set_cleaner(
 ) -> Answer<pb::SetCleanerChoreRunningResponse> {
     let master = Arc::clone(&handler.master);
     later(async move {
-        let was = master.switch(|switches| switches.set_cleaner(request.on)).await?;
+        let was = master.switches.change(&master.files, |switches| switches.set_cleaner(request.on)).await?;
         Ok(pb::SetCleanerChoreRunningResponse { prev_value: Some(was) })
     })
 }
@@ -127,7 +127,8 @@ pub(super) fn set_snapshot_cleanup(
 ) -> Answer<pb::SetSnapshotCleanupResponse> {
     let master = Arc::clone(&handler.master);
     later(async move {
-        let was = master.switch(|switches| switches.set_snapshot_cleanup(request.enabled)).await?;
+        let was =
+            master.switches.change(&master.files, |switches| switches.set_snapshot_cleanup(request.enabled)).await?;
         Ok(pb::SetSnapshotCleanupResponse { prev_snapshot_cleanup: was })
     })
 }
@@ -147,7 +148,10 @@ pub(super) fn set_rpc_throttle(
 ) -> Answer<pb::SwitchRpcThrottleResponse> {
     let master = Arc::clone(&handler.master);
     later(async move {
-        let was = master.switch(|switches| switches.set_rpc_throttle(request.rpc_throttle_enabled)).await?;
+        let was = master
+            .switches
+            .change(&master.files, |switches| switches.set_rpc_throttle(request.rpc_throttle_enabled))
+            .await?;
         Ok(pb::SwitchRpcThrottleResponse { previous_rpc_throttle_enabled: was })
     })
 }
@@ -167,7 +171,10 @@ pub(super) fn set_exceed_throttle(
 ) -> Answer<pb::SwitchExceedThrottleQuotaResponse> {
     let master = Arc::clone(&handler.master);
     later(async move {
-        let was = master.switch(|switches| switches.set_exceed_throttle(request.exceed_throttle_quota_enabled)).await?;
+        let was = master
+            .switches
+            .change(&master.files, |switches| switches.set_exceed_throttle(request.exceed_throttle_quota_enabled))
+            .await?;
         Ok(pb::SwitchExceedThrottleQuotaResponse { previous_exceed_throttle_quota_enabled: was })
     })
 }

@@ -32,7 +32,7 @@ fn list(
 ) -> Result<Descriptors> {
     let namespace = namespace.filter(|name| !name.is_empty());
     if let (Some(name), true) = (namespace, names.is_empty()) {
-        handler.master.namespace_exists(name)?;
+        handler.master.namespaces.existing(name)?;
     }
     let regex = regex.map(pattern).transpose()?;
     let names: Vec<TableName> = names.iter().map(table_of).collect::<Result<_>>()?;
@@ -56,7 +56,7 @@ fn list(
 }
 
 fn list_by_namespace(handler: &Handler, namespace: &str) -> Result<Descriptors> {
-    handler.master.namespace_exists(namespace)?;
+    handler.master.namespaces.existing(namespace)?;
     list(handler, Some(namespace), None, &[], true)
 }
 

@@ -1,6 +1,5 @@
 //! Where procedures are kept: one small file each, `MasterData/basalt/procedures/<19-digit id>`, published whole.
 
-use super::Record;
 use fs::{FilePath, Volume};
 use proto::{magic, pb};
 use rootdir::list_if_exists;
@@ -13,7 +12,7 @@ fn procedures_dir() -> FilePath {
 
 /// A record that cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum JournalError {
+pub enum ProcedureStoreError {
     /// The volume failed.
     #[error(transparent)]
     Io(#[from] fs::Error),
@@ -27,18 +26,30 @@ pub enum JournalError {
     },
 }
 
-/// The directory of records.
-pub(crate) struct Journal {
+/// The directory of records. The order of saves is the caller's; a save is durable when it returns.
+pub(crate) struct ProcedureStore {
     volume: Arc<dyn Volume>,
+}
+
+impl std::fmt::Debug for ProcedureStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProcedureStore").finish_non_exhaustive()
+    }
 }
 
 fn path_of(id: u64) -> FilePath {
     procedures_dir().join(format!("{id:019}"))
 }
 
-impl Journal {
-    /// Opens the directory and reads every record, oldest first.
-    pub fn open(volume: Arc<dyn Volume>) -> Result<(Journal, Vec<Record>), JournalError> {
+impl ProcedureStore {
+    /// Opens the directory and reads every record with `read`, oldest first.
+    ///
+    /// # Errors
+    /// The volume, or a file that `read` does not understand.
+    pub fn open<T>(
+        volume: Arc<dyn Volume>,
+        read: impl Fn(&pb::Procedure) -> crate::Result<T>,
+    ) -> Result<(ProcedureStore, Vec<T>), ProcedureStoreError> {
         let dir = procedures_dir();
         volume.create_dir_all_durable(&dir)?;
         let mut records = Vec::new();
@@ -49,30 +60,39 @@ impl Journal {
                 continue;
             }
             let bytes = bytes::Bytes::from(volume.read(&path)?);
-            let damaged = |what: String| JournalError::Damaged { path: path.clone(), what };
+            let damaged = |what: String| ProcedureStoreError::Damaged { path: path.clone(), what };
             let message = match magic::decode::<pb::Procedure>(&bytes) {
                 None => return Err(damaged("it does not begin with PBUF".into())),
                 Some(Err(error)) => return Err(damaged(error.to_string())),
                 Some(Ok(message)) => message,
             };
-            records.push(Record::from_message(&message).map_err(|error| damaged(error.to_string()))?);
+            records.push((message.proc_id, read(&message).map_err(|error| damaged(error.to_string()))?));
         }
-        records.sort_by_key(|record| record.id);
-        Ok((Journal { volume }, records))
+        records.sort_by_key(|(id, _)| *id);
+        Ok((ProcedureStore { volume }, records.into_iter().map(|(_, record)| record).collect()))
     }
 
-    /// Makes the record durable, in place of an earlier one.
-    pub fn save(&self, record: &Record) -> fs::Result<()> {
-        self.volume.publish(&path_of(record.id), &magic::encode(&record.to_message()))
+    /// Makes a record durable, in place of an earlier one.
+    ///
+    /// # Errors
+    /// The volume's.
+    pub fn save(&self, record: &pb::Procedure) -> fs::Result<()> {
+        self.volume.publish(&path_of(record.proc_id), &magic::encode(record))
     }
 
     /// Takes back a record whose saving failed half way: no start finds it once this returned.
+    ///
+    /// # Errors
+    /// The volume's.
     pub fn withdraw(&self, id: u64) -> fs::Result<()> {
         self.forget(id)?;
         self.volume.sync_dir(&procedures_dir())
     }
 
     /// Forgets a record. It may come back after a crash; it tells of finished work then, and is forgotten again.
+    ///
+    /// # Errors
+    /// The volume's.
     pub fn forget(&self, id: u64) -> fs::Result<()> {
         match self.volume.remove_file(&path_of(id)) {
             Err(error) if error.is_not_found() => Ok(()),

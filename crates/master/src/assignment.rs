@@ -1,33 +1,72 @@
 //! Opening and closing regions, many at once, and what hbase:meta is told of it. Follows: `AssignmentManager`,
 //! `TransitRegionStateProcedure`.
 
-use crate::cluster::{RegionState, TableState};
+use crate::catalog::Catalog;
+use crate::cluster::{Cluster, RegionState, TableState};
 use crate::host::RegionHost;
-use crate::master::Master;
+use crate::lifetime::Lifetime;
+use crate::servers::Servers;
 use crate::{ErrorKind, HostError, MasterError, Result, meta};
+use base::Clock;
+use model::region_info::META_ENCODED_NAME;
 use model::{RegionInfo, TableDescriptor};
+use parking_lot::RwLock;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// Tries before a region is left as FAILED_OPEN; it is tried again from time to time.
 const OPEN_ATTEMPTS: u32 = 5;
 
-impl Master {
+/// Where regions are, and how they get there.
+pub(crate) struct Assignment {
+    pub cluster: Arc<RwLock<Cluster>>,
+    pub servers: Arc<Servers>,
+    pub catalog: Arc<Catalog>,
+    pub lifetime: Arc<Lifetime>,
+    pub clock: Arc<dyn Clock>,
+    /// Regions that may be opened or closed at a time.
+    pub slots: Semaphore,
+}
+
+impl Assignment {
+    /// A region that the master knows, by its encoded name.
+    ///
+    /// # Errors
+    /// It does not know it.
+    pub fn known_region(&self, encoded_name: &str) -> Result<RegionInfo> {
+        let info = self.cluster.read().region(encoded_name).map(|node| node.info.clone());
+        info.ok_or_else(|| MasterError::new(ErrorKind::UnknownRegion, encoded_name))
+    }
+
+    /// The server that has the region, by the region's encoded name.
+    ///
+    /// # Errors
+    /// It is not open anywhere, or its server is not online.
+    pub fn host_of(&self, region: &str) -> std::result::Result<Arc<dyn RegionHost>, HostError> {
+        if region == META_ENCODED_NAME {
+            return self.servers.meta_host();
+        }
+        let location = self.cluster.read().region(region).and_then(|node| node.location.clone());
+        let location = location.ok_or_else(|| HostError::Failed(format!("region {region} is not open anywhere")))?;
+        self.servers.get(&location)
+    }
+
     /// Opens regions, so many at once; each is in hbase:meta as OPEN when it serves. One that cannot be opened is left
     /// as FAILED_OPEN and does not hold up the others.
     ///
     /// # Errors
     /// The master stops, or hbase:meta cannot be written.
-    pub(crate) async fn assign(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
-        self.each(regions, |master, info| async move { master.assign_one(&info).await }).await
+    pub async fn assign(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
+        self.each(regions, |assignment, info| async move { assignment.assign_one(&info).await }).await
     }
 
     /// Opens a region that an operator names; one that is open stays so.
     ///
     /// # Errors
-    /// Its table is not enabled, it was split or merged away, and as [`Master::assign`].
-    pub(crate) async fn assign_by_hand(self: &Arc<Self>, info: RegionInfo) -> Result<()> {
+    /// Its table is not enabled, it was split or merged away, and as [`Assignment::assign`].
+    pub async fn assign_by_hand(self: &Arc<Self>, info: RegionInfo) -> Result<()> {
         let (state, live, table_state) = {
             let cluster = self.cluster.read();
             let node = cluster.region(info.encoded_name());
@@ -49,23 +88,23 @@ impl Master {
     /// Closes regions; hbase:meta has them as CLOSED then.
     ///
     /// # Errors
-    /// A region that cannot be flushed and closed, and as [`Master::assign`].
-    pub(crate) async fn unassign(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
-        self.each(regions, |master, info| async move { master.unassign_one(&info).await }).await
+    /// A region that cannot be flushed and closed, and as [`Assignment::assign`].
+    pub async fn unassign(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
+        self.each(regions, |assignment, info| async move { assignment.unassign_one(&info).await }).await
     }
 
     /// Closes and opens regions, with the table's descriptor of now.
     ///
     /// # Errors
-    /// As [`Master::unassign`].
-    pub(crate) async fn reopen(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
-        self.each(regions, |master, info| async move {
+    /// As [`Assignment::unassign`].
+    pub async fn reopen(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
+        self.each(regions, |assignment, info| async move {
             if !info.table.is_meta()
-                && let Ok(host) = master.host_of(info.encoded_name())
+                && let Ok(host) = assignment.host_of(info.encoded_name())
             {
                 host.close_region(info.encoded_name()).await?;
             }
-            master.assign_one(&info).await
+            assignment.assign_one(&info).await
         })
         .await
     }
@@ -74,7 +113,7 @@ impl Master {
     async fn each<F>(
         self: &Arc<Self>,
         regions: Vec<RegionInfo>,
-        work: impl Fn(Arc<Master>, RegionInfo) -> F,
+        work: impl Fn(Arc<Assignment>, RegionInfo) -> F,
     ) -> Result<()>
     where
         F: Future<Output = Result<()>> + Send + 'static,
@@ -92,7 +131,7 @@ impl Master {
         outcome
     }
 
-    pub(crate) fn note_state(&self, info: &RegionInfo, state: RegionState) {
+    pub fn note_state(&self, info: &RegionInfo, state: RegionState) {
         let now = self.clock.now_ms();
         self.cluster.write().change_region(info.encoded_name(), |node| (node.state, node.since) = (state, now));
     }
@@ -104,7 +143,7 @@ impl Master {
         };
         let host = self.place(info)?;
         let location = host.server_name();
-        let slot = self.open_slots.acquire().await;
+        let slot = self.slots.acquire().await;
         let opened = self.open_with_retries(&*host, info, &table).await;
         // The write to hbase:meta waits for others of its kind, not for a slot.
         drop(slot);
@@ -113,8 +152,8 @@ impl Master {
                 if info.table.is_meta() {
                     self.servers.set_meta_location(location);
                 } else {
-                    let row = meta::put_open_region(info, &location, open_seq_id, self.stamp());
-                    self.meta.write(vec![row]).await?;
+                    let row = meta::put_open_region(info, &location, open_seq_id, self.catalog.stamp());
+                    self.catalog.write(vec![row]).await?;
                 }
                 let now = self.clock.now_ms();
                 self.cluster.write().change_region(info.encoded_name(), |node| {
@@ -122,7 +161,7 @@ impl Master {
                 });
             }
             None => {
-                self.meta.write(vec![meta::put_region(info, RegionState::FailedOpen, self.stamp())]).await?;
+                self.catalog.write(vec![meta::put_region(info, RegionState::FailedOpen, self.catalog.stamp())]).await?;
                 self.note_state(info, RegionState::FailedOpen);
             }
         }
@@ -154,7 +193,7 @@ impl Master {
                 Err(HostError::Stopping) => return Err(HostError::Stopping.into()),
                 Err(error) if attempt < OPEN_ATTEMPTS => {
                     tracing::warn!(region = %info.name_string(), %error, attempt, "cannot open a region, will try again");
-                    self.pause(wait).await?;
+                    self.lifetime.pause(wait).await?;
                     wait *= 2;
                 }
                 Err(error) => {
@@ -168,7 +207,7 @@ impl Master {
 
     async fn unassign_one(&self, info: &RegionInfo) -> Result<()> {
         self.note_state(info, RegionState::Closing);
-        let slot = self.open_slots.acquire().await;
+        let slot = self.slots.acquire().await;
         let closed = match self.host_of(info.encoded_name()) {
             Ok(host) => host.close_region(info.encoded_name()).await,
             // On no server, or on one that is gone: it is closed.
@@ -176,7 +215,7 @@ impl Master {
         };
         drop(slot);
         closed?;
-        self.meta.write(vec![meta::put_region(info, RegionState::Closed, self.stamp())]).await?;
+        self.catalog.write(vec![meta::put_region(info, RegionState::Closed, self.catalog.stamp())]).await?;
         let now = self.clock.now_ms();
         self.cluster.write().change_region(info.encoded_name(), |node| {
             (node.state, node.since, node.location) = (RegionState::Closed, now, None);

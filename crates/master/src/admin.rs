@@ -1,0 +1,198 @@
+//! What a master is asked for: each a check and a procedure, in the file of its kind, or a run of a chore.
+
+use crate::Result;
+use crate::cleaner::{self, Cleaned};
+use crate::cluster::NamespaceConfiguration;
+use crate::janitor;
+use crate::master::Master;
+use crate::procedure::ddl::{create, delete, disable, enable, modify, truncate};
+use crate::procedure::region::{flush, merge, split};
+use crate::procedure::{Caller, Outcome, namespace};
+use bytes::Bytes;
+use model::{FamilyDescriptor, TableDescriptor, TableName};
+use std::sync::Arc;
+
+/// Every method that changes something answers the id of a procedure, which goes on by itself.
+impl Master {
+    /// Makes a table with regions at these split keys.
+    ///
+    /// # Errors
+    /// Illegal names and attributes, a table of that name, no such namespace.
+    pub async fn create_table(
+        self: &Arc<Self>,
+        table: TableDescriptor,
+        keys: &[Bytes],
+        caller: &Caller,
+    ) -> Result<u64> {
+        create::submit(self, table, keys, caller).await
+    }
+
+    /// Deletes a disabled table; its files go to the archive.
+    ///
+    /// # Errors
+    /// No such table, not disabled.
+    pub async fn delete_table(self: &Arc<Self>, table: &TableName, caller: &Caller) -> Result<u64> {
+        delete::submit(self, table, caller).await
+    }
+
+    /// Deletes and makes again a disabled table, with its splits if they are to be preserved; it ends enabled.
+    ///
+    /// # Errors
+    /// No such table, not disabled.
+    pub async fn truncate_table(self: &Arc<Self>, table: &TableName, preserve: bool, caller: &Caller) -> Result<u64> {
+        truncate::submit(self, table, preserve, caller).await
+    }
+
+    /// Opens a disabled table.
+    ///
+    /// # Errors
+    /// No such table, not disabled.
+    pub async fn enable_table(self: &Arc<Self>, table: &TableName, caller: &Caller) -> Result<u64> {
+        enable::submit(self, table, caller).await
+    }
+
+    /// Closes a table.
+    ///
+    /// # Errors
+    /// No such table, not enabled, hbase:meta.
+    pub async fn disable_table(self: &Arc<Self>, table: &TableName, caller: &Caller) -> Result<u64> {
+        disable::submit(self, table, caller).await
+    }
+
+    /// Changes a table to `new`; its regions are reopened one by one unless the client says not to.
+    ///
+    /// # Errors
+    /// No such table, illegal attributes, a change that needs what is not done.
+    pub async fn modify_table(
+        self: &Arc<Self>,
+        table: &TableName,
+        new: TableDescriptor,
+        reopen: bool,
+        caller: &Caller,
+    ) -> Result<u64> {
+        modify::submit(self, table, reopen, caller, |_| Ok(new)).await
+    }
+
+    /// Adds a family.
+    ///
+    /// # Errors
+    /// No such table, the family is there, illegal attributes.
+    pub async fn add_family(
+        self: &Arc<Self>,
+        table: &TableName,
+        family: FamilyDescriptor,
+        caller: &Caller,
+    ) -> Result<u64> {
+        modify::submit(self, table, true, caller, |old| modify::add_family(old, family)).await
+    }
+
+    /// Replaces a family's attributes.
+    ///
+    /// # Errors
+    /// No such table or family, illegal attributes.
+    pub async fn modify_family(
+        self: &Arc<Self>,
+        table: &TableName,
+        family: FamilyDescriptor,
+        caller: &Caller,
+    ) -> Result<u64> {
+        modify::submit(self, table, true, caller, |old| modify::modify_family(old, family)).await
+    }
+
+    /// Deletes a family; its files go to the archive.
+    ///
+    /// # Errors
+    /// No such table or family, the table's only one.
+    pub async fn delete_family(self: &Arc<Self>, table: &TableName, family: &Bytes, caller: &Caller) -> Result<u64> {
+        modify::submit(self, table, true, caller, |old| modify::delete_family(old, family)).await
+    }
+
+    /// Writes a table's memstores out, of all families or of these.
+    ///
+    /// # Errors
+    /// No such table, not enabled, no such family.
+    pub async fn flush_table(self: &Arc<Self>, table: &TableName, only: Vec<Bytes>, caller: &Caller) -> Result<u64> {
+        flush::submit(self, table, only, caller).await
+    }
+
+    /// Splits a region, at `row` or where it is largest.
+    ///
+    /// # Errors
+    /// An unknown region, one that is not open or cannot be split there, the split switch being off.
+    pub async fn split_region(self: &Arc<Self>, name: &str, row: Option<Bytes>, caller: &Caller) -> Result<u64> {
+        split::submit(self, name, row, caller).await
+    }
+
+    /// Merges regions that follow each other.
+    ///
+    /// # Errors
+    /// Unknown regions, of several tables, not adjacent, not open, the merge switch being off.
+    pub async fn merge_regions(self: &Arc<Self>, names: &[String], _forcible: bool, caller: &Caller) -> Result<u64> {
+        merge::submit(self, names, caller).await
+    }
+
+    /// Makes a namespace.
+    ///
+    /// # Errors
+    /// An illegal name or configuration, a namespace of that name.
+    pub async fn create_namespace(
+        self: &Arc<Self>,
+        name: String,
+        configuration: NamespaceConfiguration,
+        caller: &Caller,
+    ) -> Result<u64> {
+        namespace::create::submit(self, name, configuration, caller).await
+    }
+
+    /// Replaces a namespace's configuration.
+    ///
+    /// # Errors
+    /// No such namespace, an illegal configuration.
+    pub async fn modify_namespace(
+        self: &Arc<Self>,
+        name: String,
+        configuration: NamespaceConfiguration,
+        caller: &Caller,
+    ) -> Result<u64> {
+        namespace::modify::submit(self, name, configuration, caller).await
+    }
+
+    /// Deletes a namespace without tables.
+    ///
+    /// # Errors
+    /// No such namespace, a reserved one, one with tables.
+    pub async fn delete_namespace(self: &Arc<Self>, name: &str, caller: &Caller) -> Result<u64> {
+        namespace::delete::submit(self, name, caller).await
+    }
+
+    /// Waits until a procedure ended.
+    ///
+    /// # Errors
+    /// Its own; or that the master stopped.
+    pub async fn wait_for(&self, id: u64) -> Outcome {
+        self.procedures.wait_for(id).await
+    }
+
+    /// Procedures that have not ended.
+    pub fn unfinished_procedures(&self) -> usize {
+        self.procedures.unfinished().len()
+    }
+
+    /// Takes away regions that were split or merged and are not needed; answers their number.
+    ///
+    /// # Errors
+    /// What the volume or hbase:meta say; what was cleaned stays cleaned.
+    pub async fn run_catalog_janitor(self: &Arc<Self>) -> Result<u32> {
+        janitor::run(self).await
+    }
+
+    /// Deletes what can be deleted from the archive and from `oldWALs`, whatever the switch says. Takes as long as it
+    /// takes, in small steps; one round at a time.
+    ///
+    /// # Errors
+    /// The master stops, or the volume fails, or something was found that is not understood. What is deleted by then
+    /// was right to go.
+    pub async fn run_cleaners(self: &Arc<Self>) -> Result<Cleaned> {
+        cleaner::run(self).await
+    }
+}

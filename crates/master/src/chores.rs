@@ -1,0 +1,96 @@
+//! What the master does by itself from time to time.
+
+use crate::cluster::{RegionNode, RegionState, TableState};
+use crate::master::Master;
+use crate::procedure::region_locks;
+use crate::resolved::MasterSettings;
+use crate::{cleaner, janitor};
+use base::TimestampMs;
+use model::RegionInfo;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Starts every chore. They end when the master stops.
+pub(crate) fn start(master: &Arc<Master>) {
+    chore(
+        master,
+        |settings| settings.janitor_interval,
+        |master| async move {
+            if master.switches.janitor()
+                && let Err(error) = janitor::run(&master).await
+            {
+                tracing::warn!(%error, "the catalog janitor will try again");
+            }
+        },
+    );
+    chore(
+        master,
+        |settings| settings.cleaner_interval,
+        |master| async move {
+            if master.switches.cleaner()
+                && let Err(error) = cleaner::run(&master).await
+                && !error.is_stopped()
+            {
+                tracing::warn!(%error, "the cleaners will try again");
+            }
+        },
+    );
+    chore(
+        master,
+        |settings| settings.retry_failed_open,
+        |master| async move {
+            retry_failed_opens(&master).await;
+        },
+    );
+    chore(master, |_| Duration::from_secs(60), |master| async move { evict_procedures(&master).await });
+}
+
+/// Runs `work` again and again until the master stops; the pause is between two runs.
+fn chore<F>(
+    master: &Arc<Master>,
+    every: impl Fn(&MasterSettings) -> Duration + Send + 'static,
+    work: impl Fn(Arc<Master>) -> F + Send + 'static,
+) where
+    F: Future<Output = ()> + Send,
+{
+    let (lifetime, master) = (Arc::clone(&master.lifetime), Arc::downgrade(master));
+    tokio::spawn(async move {
+        loop {
+            let Some(pause) = master.upgrade().map(|master| every(&master.settings())) else { return };
+            if lifetime.pause(pause).await.is_err() {
+                return;
+            }
+            let Some(master) = master.upgrade() else { return };
+            work(master).await;
+        }
+    });
+}
+
+async fn retry_failed_opens(master: &Arc<Master>) {
+    let failed: Vec<RegionInfo> = {
+        let cluster = master.cluster.read();
+        let failed = |node: &&RegionNode| {
+            node.state == RegionState::FailedOpen && cluster.state(&node.info.table) == Some(TableState::Enabled)
+        };
+        cluster.regions().filter(failed).map(|node| node.info.clone()).collect()
+    };
+    for info in failed {
+        let _locks = master.procedures.locks.lock(region_locks(std::slice::from_ref(&info))).await;
+        let still = master.cluster.read().region(info.encoded_name()).map(|node| node.state);
+        if still == Some(RegionState::FailedOpen)
+            && let Err(error) = master.assignment.assign(vec![info.clone()]).await
+        {
+            // Half way: it must be found again here.
+            master.assignment.note_state(&info, RegionState::FailedOpen);
+            tracing::warn!(%error, "cannot record the state of a region");
+        }
+    }
+}
+
+async fn evict_procedures(master: &Master) {
+    let ttl_ms = i64::try_from(master.settings().procedure_ttl_ms).unwrap_or(i64::MAX);
+    let before = master.clock.now_ms().0.saturating_sub(ttl_ms);
+    if let Err(error) = master.procedures.evict(TimestampMs(before)).await {
+        tracing::warn!(%error, "cannot remove the record of a finished procedure");
+    }
+}

@@ -1,0 +1,218 @@
+//! CreateTableProcedure.
+
+use super::regions_by_split_keys;
+use crate::check::check_table;
+use crate::cluster::{RegionNode, RegionState, TableState};
+use crate::host::BoxFuture;
+use crate::locks::{Mode, Resource};
+use crate::master::Master;
+use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
+use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
+use crate::{ErrorKind, MasterError, Result, meta};
+use bytes::Bytes;
+use convert::{from_proto, to_proto};
+use model::{RegionInfo, TableDescriptor, TableName};
+use proto::pb::CreateTableState as State;
+use proto::{Any, pb};
+use rootdir::root::with_file_tracker;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.CreateTableProcedure";
+
+pub(crate) const KIND: ProcedureKind =
+    ProcedureKind { class_name: CLASS, read: |data| Ok(Box::new(CreateTable::read(data)?)) };
+
+/// A table is made with these regions.
+#[derive(Debug)]
+struct CreateTable {
+    table: Arc<TableDescriptor>,
+    regions: Vec<RegionInfo>,
+}
+
+/// Makes a table with regions at these split keys; answers the procedure's id.
+///
+/// # Errors
+/// Illegal names and attributes, a table of that name, no such namespace.
+pub(crate) async fn submit(
+    master: &Arc<Master>,
+    table: TableDescriptor,
+    split_keys: &[Bytes],
+    caller: &Caller,
+) -> Result<u64> {
+    if table.name.is_system() && master.is_initialized() {
+        // HBase's own tables are made by their owners, which are not here.
+        tracing::warn!(table = %table.name, "a client makes a table in the namespace hbase");
+    }
+    master.namespaces.existing(table.name.namespace())?;
+    // What the server makes for itself bears any setting; follows `HMaster#createSystemTable`.
+    if !(table.name.is_system() && !master.is_initialized()) {
+        check_table(&master.settings().limits, &table)?;
+    }
+    let table = Arc::new(with_file_tracker(table));
+    let region_id = master.catalog.next_region_id(&[]);
+    let regions = regions_by_split_keys(&table.name, split_keys, region_id)?;
+    let submission = caller.submission(table_locks(&table.name));
+    let prepare = async {
+        master.namespaces.existing(table.name.namespace())?;
+        // One whose descriptor is damaged or gone has its regions still.
+        let is_there = {
+            let cluster = master.cluster.read();
+            cluster.exists(&table.name) || cluster.regions_of(&table.name).next().is_some()
+        };
+        if is_there {
+            return Err(MasterError::new(ErrorKind::TableExists, &table.name));
+        }
+        check_namespace_quota(master, &table.name, regions.len())?;
+        Ok(Box::new(CreateTable { table: Arc::clone(&table), regions }) as BoxedProcedure)
+    };
+    master.procedures.submit(master, submission, prepare).await
+}
+
+/// Namespaces may limit their tables and regions.
+fn check_namespace_quota(master: &Master, table: &TableName, regions: usize) -> Result<()> {
+    let cluster = master.cluster.read();
+    let namespace = table.namespace();
+    let Some(configuration) = cluster.namespace(namespace) else { return Ok(()) };
+    let limit = |key: &str| configuration.get(key).and_then(|value| value.trim().parse::<usize>().ok());
+    let mut tables = 0;
+    let mut total_regions = regions;
+    for (other, _) in cluster.tables().filter(|(other, _)| other.name.namespace() == namespace) {
+        tables += 1;
+        total_regions += cluster.regions_of(&other.name).count();
+    }
+    let max_tables = limit("hbase.namespace.quota.maxtables");
+    if max_tables.is_some_and(|max| tables >= max) {
+        return Err(MasterError::new(
+            ErrorKind::Constraint,
+            format!(
+                "The table {table} cannot be created as it would exceed maximum number of tables allowed  in the namespace.  \
+                 The total number of tables permitted is {}",
+                max_tables.unwrap_or(0)
+            ),
+        ));
+    }
+    let max_regions = limit("hbase.namespace.quota.maxregions");
+    if max_regions.is_some_and(|max| total_regions > max) {
+        return Err(MasterError::new(
+            ErrorKind::Constraint,
+            format!(
+                "The table {table} is not allowed to have {regions} regions. The total number of regions permitted is only {}, \
+                 while current region count is {}. This may be transient, please retry later if there are any ongoing split \
+                 operations in the namespace.",
+                max_regions.unwrap_or(0),
+                total_regions - regions
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The table's descriptor and its regions' directories, durable.
+pub(super) async fn make_region_dirs(
+    master: &Arc<Master>,
+    table: &Arc<TableDescriptor>,
+    regions: &[RegionInfo],
+) -> Result<()> {
+    let described = Arc::clone(table);
+    master
+        .files
+        .run(move |volume| {
+            rootdir::descriptor::write(volume, &described).map_err(|error| MasterError::new(ErrorKind::Io, error))
+        })
+        .await?;
+    let chunk_len = regions.len().div_ceil(master.open_slots_count).max(1);
+    let chunks = regions.chunks(chunk_len).map(|chunk| {
+        let (chunk, table) = (chunk.to_vec(), Arc::clone(table));
+        master
+            .files
+            .run(move |volume| chunk.iter().try_for_each(|info| Ok(rootdir::create_region_dir(volume, info, &table)?)))
+    });
+    // Each chunk begins at once on a thread of its own; then they are waited for.
+    let started: Vec<_> = chunks.collect();
+    for chunk in started {
+        chunk.await?;
+    }
+    let dir = rootdir::table_dir(&table.name);
+    master.files.run(move |volume| Ok(volume.sync_dir(&dir)?)).await
+}
+
+/// Rows of hbase:meta (those of `old` regions go), then the regions open, then the table is enabled.
+pub(super) async fn fill_table(
+    master: &Arc<Master>,
+    table: &Arc<TableDescriptor>,
+    regions: &[RegionInfo],
+    old: &[RegionInfo],
+) -> Result<()> {
+    let name = &table.name;
+    let stamp = master.catalog.stamp();
+    let removed = old.iter().map(|info| meta::delete_region(info, stamp));
+    // A repetition must not take back the location of a region that is open already.
+    let open: BTreeSet<Arc<str>> = {
+        let cluster = master.cluster.read();
+        let nodes = cluster.regions_of(name).filter(|node| node.state == RegionState::Open);
+        nodes.map(|node| Arc::clone(node.info.encoded_name())).collect()
+    };
+    let added = regions
+        .iter()
+        .filter(|info| !open.contains(info.encoded_name()))
+        .map(|info| meta::put_region(info, RegionState::Closed, stamp));
+    let state = std::iter::once(meta::put_table_state(name, TableState::Enabling, stamp));
+    master.catalog.write_many(removed.chain(added).chain(state).collect()).await?;
+    {
+        let mut cluster = master.cluster.write();
+        for info in old {
+            cluster.remove_region(info);
+        }
+        cluster.put_table(Arc::clone(table), TableState::Enabling);
+        for info in regions.iter().filter(|info| !open.contains(info.encoded_name())) {
+            cluster.put_region(RegionNode::new(info.clone(), RegionState::Closed, stamp));
+        }
+    }
+    master.observer.table_state(name, Some(TableState::Enabling));
+    master.assignment.assign(regions.to_vec()).await?;
+    master.tables.set_state(name, TableState::Enabled).await
+}
+
+impl CreateTable {
+    fn read(data: &Any) -> Result<CreateTable> {
+        let state: pb::CreateTableStateData = unpack(data)?;
+        let table = Arc::new(from_proto::table(&state.table_schema)?);
+        Ok(CreateTable { table, regions: infos_from_proto(&state.region_info)? })
+    }
+}
+
+impl Procedure<Master> for CreateTable {
+    fn class_name(&self) -> &'static str {
+        CLASS
+    }
+
+    fn state_data(&self) -> Any {
+        let state = pb::CreateTableStateData {
+            user_info: pb::UserInformation::default(),
+            table_schema: to_proto::table(&self.table),
+            region_info: infos_to_proto(&self.regions),
+        };
+        any("CreateTableStateData", &state)
+    }
+
+    fn locks(&self) -> Vec<(Resource, Mode)> {
+        table_locks(&self.table.name)
+    }
+
+    fn first_step(&self) -> Step {
+        State::CreateTableWriteFsLayout as Step
+    }
+
+    fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
+        Box::pin(async move {
+            if step == State::CreateTableWriteFsLayout as Step {
+                make_region_dirs(&context.env, &self.table, &self.regions).await?;
+                return Ok(Next::Unsaved(State::CreateTableAddToMeta as Step));
+            }
+            fill_table(&context.env, &self.table, &self.regions, &[]).await?;
+            Ok(Next::Done(None))
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! DeleteTableProcedure.
+
+use crate::Result;
+use crate::host::BoxFuture;
+use crate::locks::{Mode, Resource};
+use crate::master::Master;
+use crate::meta;
+use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
+use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
+use convert::{from_proto, to_proto};
+use model::{RegionInfo, TableName};
+use proto::pb::DeleteTableState as State;
+use proto::{Any, pb};
+use std::sync::Arc;
+
+const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.DeleteTableProcedure";
+
+pub(crate) const KIND: ProcedureKind =
+    ProcedureKind { class_name: CLASS, read: |data| Ok(Box::new(DeleteTable::read(data)?)) };
+
+/// A disabled table is deleted; its files go to the archive.
+#[derive(Debug)]
+struct DeleteTable {
+    table: TableName,
+    regions: Vec<RegionInfo>,
+}
+
+/// Deletes a disabled table; answers the procedure's id.
+///
+/// # Errors
+/// No such table, not disabled.
+pub(crate) async fn submit(master: &Arc<Master>, table: &TableName, caller: &Caller) -> Result<u64> {
+    let prepare = async {
+        master.tables.must_be_disabled(table)?;
+        Ok(Box::new(DeleteTable { table: table.clone(), regions: master.tables.all_regions(table) }) as BoxedProcedure)
+    };
+    master.procedures.submit(master, caller.submission(table_locks(table)), prepare).await
+}
+
+impl DeleteTable {
+    fn read(data: &Any) -> Result<DeleteTable> {
+        let state: pb::DeleteTableStateData = unpack(data)?;
+        let table = from_proto::table_name(&state.table_name)?;
+        Ok(DeleteTable { table, regions: infos_from_proto(&state.region_info)? })
+    }
+}
+
+impl Procedure<Master> for DeleteTable {
+    fn class_name(&self) -> &'static str {
+        CLASS
+    }
+
+    fn state_data(&self) -> Any {
+        let state = pb::DeleteTableStateData {
+            user_info: pb::UserInformation::default(),
+            table_name: to_proto::table_name(&self.table),
+            region_info: infos_to_proto(&self.regions),
+            ..Default::default()
+        };
+        any("DeleteTableStateData", &state)
+    }
+
+    fn locks(&self) -> Vec<(Resource, Mode)> {
+        table_locks(&self.table)
+    }
+
+    fn first_step(&self) -> Step {
+        State::DeleteTableClearFsLayout as Step
+    }
+
+    fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
+        Box::pin(async move {
+            let (master, table) = (&context.env, self.table.clone());
+            if step == State::DeleteTableClearFsLayout as Step {
+                master.files.run(move |volume| Ok(rootdir::archive_table(volume, &table)?)).await?;
+                return Ok(Next::Unsaved(State::DeleteTableRemoveFromMeta as Step));
+            }
+            let stamp = master.catalog.delete_stamp();
+            let regions = self.regions.iter().map(|info| meta::delete_region(info, stamp));
+            let rows = regions.chain(std::iter::once(meta::delete_table_state(&table, stamp)));
+            master.catalog.write_many(rows.collect()).await?;
+            master.cluster.write().remove_table(&table);
+            master.observer.table_state(&table, None);
+            Ok(Next::Done(None))
+        })
+    }
+}

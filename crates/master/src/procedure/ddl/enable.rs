@@ -1,0 +1,90 @@
+//! EnableTableProcedure.
+
+use super::state_text;
+use crate::cluster::TableState;
+use crate::host::BoxFuture;
+use crate::locks::{Mode, Resource};
+use crate::master::Master;
+use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, table_locks};
+use crate::{ErrorKind, MasterError, Result};
+use convert::{from_proto, to_proto};
+use model::TableName;
+use proto::pb::EnableTableState as State;
+use proto::{Any, pb};
+use std::sync::Arc;
+
+const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.EnableTableProcedure";
+
+pub(crate) const KIND: ProcedureKind =
+    ProcedureKind { class_name: CLASS, read: |data| Ok(Box::new(EnableTable::read(data)?)) };
+
+/// A disabled table is opened.
+#[derive(Debug)]
+struct EnableTable {
+    table: TableName,
+}
+
+/// Opens a disabled table; answers the procedure's id.
+///
+/// # Errors
+/// No such table, not disabled.
+pub(crate) async fn submit(master: &Arc<Master>, table: &TableName, caller: &Caller) -> Result<u64> {
+    let prepare = async {
+        let (_, state) = master.tables.existing(table)?;
+        if state != TableState::Disabled {
+            return Err(MasterError::new(ErrorKind::TableNotDisabled, state_text(table, state)));
+        }
+        Ok(Box::new(EnableTable { table: table.clone() }) as BoxedProcedure)
+    };
+    master.procedures.submit(master, caller.submission(table_locks(table)), prepare).await
+}
+
+/// Opens a table's regions. The caller holds its lock.
+///
+/// # Errors
+/// The master stops, or hbase:meta cannot be written.
+pub(crate) async fn enable(master: &Arc<Master>, table: &TableName) -> Result<()> {
+    if master.cluster.read().state(table) != Some(TableState::Enabled) {
+        master.tables.set_state(table, TableState::Enabling).await?;
+    }
+    master.assignment.assign(master.tables.live_regions(table)).await?;
+    master.tables.set_state(table, TableState::Enabled).await
+}
+
+impl EnableTable {
+    fn read(data: &Any) -> Result<EnableTable> {
+        let state: pb::EnableTableStateData = unpack(data)?;
+        Ok(EnableTable { table: from_proto::table_name(&state.table_name)? })
+    }
+}
+
+impl Procedure<Master> for EnableTable {
+    fn class_name(&self) -> &'static str {
+        CLASS
+    }
+
+    fn state_data(&self) -> Any {
+        let state = pb::EnableTableStateData {
+            user_info: pb::UserInformation::default(),
+            table_name: to_proto::table_name(&self.table),
+            ..Default::default()
+        };
+        any("EnableTableStateData", &state)
+    }
+
+    fn locks(&self) -> Vec<(Resource, Mode)> {
+        table_locks(&self.table)
+    }
+
+    fn first_step(&self) -> Step {
+        State::EnableTableSetEnablingTableState as Step
+    }
+
+    fn execute<'a>(&'a mut self, _step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
+        Box::pin(async move {
+            enable(&context.env, &self.table).await?;
+            Ok(Next::Done(None))
+        })
+    }
+}

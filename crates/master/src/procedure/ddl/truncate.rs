@@ -1,0 +1,126 @@
+//! TruncateTableProcedure.
+
+use super::create::{fill_table, make_region_dirs};
+use super::regions_by_split_keys;
+use crate::host::BoxFuture;
+use crate::locks::{Mode, Resource};
+use crate::master::Master;
+use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
+use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
+use crate::{ErrorKind, MasterError, Result};
+use bytes::Bytes;
+use convert::{from_proto, to_proto};
+use model::{RegionInfo, TableDescriptor, TableName};
+use proto::pb::TruncateTableState as State;
+use proto::{Any, pb};
+use std::sync::Arc;
+
+const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.TruncateTableProcedure";
+
+pub(crate) const KIND: ProcedureKind =
+    ProcedureKind { class_name: CLASS, read: |data| Ok(Box::new(TruncateTable::read(data)?)) };
+
+/// A disabled table gets new regions; the files of the old ones go to the archive.
+#[derive(Debug)]
+struct TruncateTable {
+    table: Arc<TableDescriptor>,
+    preserve_splits: bool,
+    old: Vec<RegionInfo>,
+    new: Vec<RegionInfo>,
+}
+
+/// Deletes and makes again a disabled table, with its splits if they are to be preserved; it ends enabled.
+///
+/// # Errors
+/// No such table, not disabled.
+pub(crate) async fn submit(
+    master: &Arc<Master>,
+    table: &TableName,
+    preserve_splits: bool,
+    caller: &Caller,
+) -> Result<u64> {
+    let prepare = async {
+        if table.is_system() {
+            return Err(MasterError::new(ErrorKind::Constraint, format!("Cannot truncate {table}")));
+        }
+        let descriptor = master.tables.must_be_disabled(table)?;
+        let old = master.tables.all_regions(table);
+        let region_id = master.catalog.next_region_id(&old);
+        let split_keys: Vec<Bytes> = if preserve_splits {
+            master
+                .tables
+                .live_regions(table)
+                .into_iter()
+                .map(|info| info.start_key)
+                .filter(|key| !key.is_empty())
+                .collect()
+        } else {
+            Vec::new()
+        };
+        let new = regions_by_split_keys(table, &split_keys, region_id)?;
+        Ok(Box::new(TruncateTable { table: descriptor, preserve_splits, old, new }) as BoxedProcedure)
+    };
+    master.procedures.submit(master, caller.submission(table_locks(table)), prepare).await
+}
+
+impl TruncateTable {
+    fn read(data: &Any) -> Result<TruncateTable> {
+        let state: pb::TruncateTableStateData = unpack(data)?;
+        let schema = state.table_schema.as_ref().ok_or_else(|| malformed("no table"))?;
+        let mut old = infos_from_proto(&state.region_info)?;
+        let old_len = state.snapshot_name.as_deref().and_then(|n| n.parse().ok()).unwrap_or(0);
+        if old_len > old.len() {
+            return Err(malformed("fewer regions than it says"));
+        }
+        let new = old.split_off(old_len);
+        let table = Arc::new(from_proto::table(schema)?);
+        Ok(TruncateTable { table, preserve_splits: state.preserve_splits, old, new })
+    }
+}
+
+impl Procedure<Master> for TruncateTable {
+    fn class_name(&self) -> &'static str {
+        CLASS
+    }
+
+    // HBase keeps one list of regions, the old or the new by its step; ours keeps both, the old ones first.
+    fn state_data(&self) -> Any {
+        let state = pb::TruncateTableStateData {
+            user_info: pb::UserInformation::default(),
+            preserve_splits: self.preserve_splits,
+            table_name: Some(to_proto::table_name(&self.table.name)),
+            table_schema: Some(to_proto::table(&self.table)),
+            region_info: infos_to_proto(&[self.old.as_slice(), &self.new].concat()),
+            snapshot_name: Some(self.old.len().to_string()),
+        };
+        any("TruncateTableStateData", &state)
+    }
+
+    fn locks(&self) -> Vec<(Resource, Mode)> {
+        table_locks(&self.table.name)
+    }
+
+    fn first_step(&self) -> Step {
+        State::TruncateTableClearFsLayout as Step
+    }
+
+    fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
+        Box::pin(async move {
+            let master = &context.env;
+            if step == State::TruncateTableClearFsLayout as Step {
+                let (name, kept) = (self.table.name.clone(), self.new.clone());
+                let archive =
+                    move |volume: &dyn fs::Volume| Ok(rootdir::archive::archive_other_regions(volume, &name, &kept)?);
+                master.files.run(archive).await?;
+                return Ok(Next::Unsaved(State::TruncateTableCreateFsLayout as Step));
+            }
+            if step == State::TruncateTableCreateFsLayout as Step {
+                make_region_dirs(master, &self.table, &self.new).await?;
+                return Ok(Next::Unsaved(State::TruncateTableAddToMeta as Step));
+            }
+            fill_table(master, &self.table, &self.new, &self.old).await?;
+            Ok(Next::Done(None))
+        })
+    }
+}

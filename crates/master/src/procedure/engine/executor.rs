@@ -1,0 +1,320 @@
+//! Submitting procedures, asking for them, resuming them at a start.
+
+use super::locks::Inherited;
+use super::record::Phase;
+use super::remote::Dispatcher;
+use super::status::StatusTable;
+use super::store::ProcedureStore;
+use super::{BoxedProcedure, Outcome, ProcedureStatus, Record};
+use crate::files::Files;
+use crate::lifetime::Lifetime;
+use crate::locks::{LockSet, Locks, Mode, Resource};
+use crate::servers::Servers;
+use crate::{ErrorKind, MasterError, Result};
+use base::{Clock, TimestampMs};
+use model::Nonce;
+use parking_lot::Mutex;
+use proto::pb;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(50);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(20);
+
+/// Who asks for a procedure, and what it is going to hold.
+pub(crate) struct Submission {
+    pub owner: String,
+    pub nonce: Option<Nonce>,
+    pub locks: Vec<(Resource, Mode)>,
+}
+
+/// What clients ask of a procedure that runs.
+#[derive(Debug, Default)]
+pub(super) struct Control {
+    pub abort: AtomicBool,
+    pub bypass: AtomicBool,
+    /// One of them was set.
+    pub changed: Notify,
+}
+
+/// The procedures of a master.
+pub(crate) struct Procedures<E> {
+    pub(super) statuses: StatusTable,
+    pub(super) store: Arc<ProcedureStore>,
+    pub(super) files: Files,
+    pub(super) lifetime: Arc<Lifetime>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) servers: Arc<Servers>,
+    pub(super) controls: Mutex<HashMap<u64, Arc<Control>>>,
+    /// What servers were handed.
+    pub dispatcher: Dispatcher,
+    /// Who works on what.
+    pub locks: Arc<Locks>,
+    env: std::marker::PhantomData<fn() -> E>,
+}
+
+impl<E> std::fmt::Debug for Procedures<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Procedures").field("statuses", &self.statuses).finish_non_exhaustive()
+    }
+}
+
+/// What the engine stands on.
+pub(crate) struct Parts {
+    pub store: ProcedureStore,
+    pub files: Files,
+    pub lifetime: Arc<Lifetime>,
+    pub clock: Arc<dyn Clock>,
+    pub servers: Arc<Servers>,
+    pub locks: Arc<Locks>,
+}
+
+/// A procedure of an earlier run that has not ended, with its children.
+#[derive(Debug)]
+pub(crate) struct Unfinished<E> {
+    pub record: Record<E>,
+    pub children: Vec<Unfinished<E>>,
+}
+
+impl<E: Send + Sync + 'static> Procedures<E> {
+    /// The engine, and what an earlier run left unfinished in the order in which it was begun.
+    pub fn new(parts: Parts, records: Vec<Record<E>>) -> (Arc<Self>, Vec<Unfinished<E>>) {
+        let Parts { store, files, lifetime, clock, servers, locks } = parts;
+        let procedures = Procedures {
+            statuses: StatusTable::default(),
+            store: Arc::new(store),
+            files,
+            lifetime,
+            clock,
+            servers,
+            controls: Mutex::default(),
+            dispatcher: Dispatcher::default(),
+            locks,
+            env: std::marker::PhantomData,
+        };
+        for record in &records {
+            procedures.statuses.restore(record);
+        }
+        let (unfinished, stale) = family_trees(records);
+        procedures.statuses.forget(&stale);
+        let procedures = Arc::new(procedures);
+        if !stale.is_empty() {
+            // Before any parent makes children anew.
+            let store = Arc::clone(&procedures.store);
+            for id in stale {
+                if let Err(error) = store.withdraw(id) {
+                    tracing::warn!(pid = id, %error, "cannot remove the record of a child that its parent has left behind");
+                }
+            }
+        }
+        (procedures, unfinished)
+    }
+
+    /// Takes the locks, lets `prepare` see whether it can be done, makes the procedure durable, starts it, and
+    /// answers its id. A repeated nonce answers the id it had.
+    ///
+    /// # Errors
+    /// What `prepare` says: nothing was begun then. Or that the procedure could not be made durable: nothing was begun and
+    /// nothing will be, unless the sentence says that this is unknown.
+    pub async fn submit(
+        self: &Arc<Self>,
+        env: &Arc<E>,
+        submission: Submission,
+        prepare: impl Future<Output = Result<BoxedProcedure<E>>>,
+    ) -> Result<u64> {
+        self.lifetime.check_running()?;
+        let now = self.clock.now_ms();
+        let id = match self.statuses.reserve(submission.nonce, now) {
+            Ok(id) => id,
+            Err(earlier) => return Ok(earlier),
+        };
+        let locks = self.locks.lock(submission.locks).await;
+        // A stop makes procedures give their locks back before their end is recorded. The next start runs those once more, and what
+        // had followed them here would be done twice.
+        let prepared = match self.lifetime.check_running() {
+            Ok(()) => prepare.await,
+            Err(error) => Err(error),
+        };
+        let procedure = match prepared {
+            Ok(procedure) => procedure,
+            Err(error) => {
+                self.statuses.refused(id, &error, self.clock.now_ms());
+                return Err(error);
+            }
+        };
+        let Submission { owner, nonce, .. } = submission;
+        let record = Record { nonce, ..Record::new(id, None, procedure, owner, now) };
+        if let Err(error) = self.save(&record).await {
+            return Err(self.take_record_back(record, error, locks).await);
+        }
+        let (procedures, env) = (Arc::clone(self), Arc::clone(env));
+        tokio::spawn(async move {
+            procedures.run_root(env, Unfinished { record, children: Vec::new() }).await;
+            drop(locks);
+        });
+        Ok(id)
+    }
+
+    /// Takes back a procedure whose record could not be made durable. The record may be on the disk all the same, and the next
+    /// start would run it for one that was accepted. Answers what the caller is told.
+    ///
+    /// While the record cannot be taken back either, the procedure counts as unfinished and holds its locks: nobody builds on
+    /// its refusal before that is certain.
+    async fn take_record_back(self: &Arc<Self>, record: Record<E>, error: MasterError, locks: LockSet) -> MasterError {
+        let Err(why) = self.withdraw(vec![record.id]).await else {
+            self.statuses.refused(record.id, &error, self.clock.now_ms());
+            return error;
+        };
+        let (id, class) = (record.id, record.procedure.class_name());
+        tracing::warn!(pid = id, class, %error, %why, "cannot record the procedure nor roll its record back; retrying");
+        self.statuses.update(&record, &Arc::new(record.to_message()));
+        let (procedures, refusal) = (Arc::clone(self), error.clone());
+        tokio::spawn(async move {
+            let mut pause = FIRST_PAUSE;
+            loop {
+                if procedures.lifetime.pause(pause).await.is_err() {
+                    tracing::warn!(pid = id, class, "may be done at the next start, though it was not accepted");
+                    return;
+                }
+                match procedures.withdraw(vec![id]).await {
+                    Ok(()) => break,
+                    Err(why) => tracing::warn!(pid = id, class, %why, "cannot take a record back, will try again"),
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            procedures.statuses.refused(id, &refusal, procedures.clock.now_ms());
+            drop(locks);
+        });
+        let kind = error.kind;
+        MasterError::new(
+            kind,
+            format!(
+                "{error}; and its record cannot be rolled back: {why}. It is not done now; whether it will be is unknown \
+                 until the disk works again: procedure {id} may come back at a start before that"
+            ),
+        )
+    }
+
+    /// Makes records vanish for good.
+    pub(super) async fn withdraw(&self, ids: Vec<u64>) -> Result<()> {
+        let store = Arc::clone(&self.store);
+        self.files.run(move |_| Ok(ids.into_iter().try_for_each(|id| store.withdraw(id))?)).await
+    }
+
+    /// Makes a record durable, then shows it.
+    pub(super) async fn save(&self, record: &Record<E>) -> Result<()> {
+        let message = Arc::new(record.to_message());
+        let (store, written) = (Arc::clone(&self.store), Arc::clone(&message));
+        self.files.run(move |_| Ok(store.save(&written)?)).await?;
+        self.statuses.update(record, &message);
+        Ok(())
+    }
+
+    /// Finishes what an earlier run began. Procedures that hold the same locks keep their order: locks are given in the
+    /// order in which they were asked for, and asked for here one after the other. Some may be held already.
+    pub async fn resume(self: &Arc<Self>, env: &Arc<E>, unfinished: Vec<(Option<LockSet>, Unfinished<E>)>) {
+        let mut running = JoinSet::new();
+        for (held, unfinished) in unfinished {
+            let record = &unfinished.record;
+            tracing::info!(pid = record.id, class = record.procedure.class_name(), "resuming procedure");
+            // One record per lock at a time, by rule 3 of procedures: this does not wait.
+            let locks = match held {
+                Some(locks) => locks,
+                None => self.locks.lock(record.procedure.locks()).await,
+            };
+            let (procedures, env) = (Arc::clone(self), Arc::clone(env));
+            running.spawn(async move {
+                procedures.run_root(env, unfinished).await;
+                drop(locks);
+            });
+        }
+        while running.join_next().await.is_some() {}
+    }
+
+    async fn run_root(self: Arc<Self>, env: Arc<E>, unfinished: Unfinished<E>) {
+        let inherited = Inherited::default().with(unfinished.record.procedure.locks());
+        // Without an end, the next start goes on with it.
+        let _ended = self.run(env, unfinished, inherited).await;
+    }
+
+    /// What is known of a procedure; `None` when it never was, or ended long ago.
+    pub fn get(&self, id: u64) -> Option<ProcedureStatus> {
+        self.statuses.get(id)
+    }
+
+    /// Every record, oldest first.
+    pub fn records(&self) -> Vec<Arc<pb::Procedure>> {
+        self.statuses.records()
+    }
+
+    /// Procedures that have not ended.
+    pub fn unfinished(&self) -> Vec<u64> {
+        self.statuses.unfinished()
+    }
+
+    /// Waits until a procedure ended.
+    ///
+    /// # Errors
+    /// Its own; or that the master stopped.
+    pub async fn wait_for(&self, id: u64) -> Outcome {
+        loop {
+            let changed = self.statuses.changed.notified();
+            tokio::pin!(changed);
+            // From here on no change is missed.
+            changed.as_mut().enable();
+            match self.get(id) {
+                None => return Err(MasterError::new(ErrorKind::Io, format!("no procedure {id}"))),
+                Some(ProcedureStatus { outcome: Some(outcome), .. }) => return outcome,
+                Some(_) => self.lifetime.unless_stopped(changed).await?,
+            }
+        }
+    }
+
+    /// Forgets procedures that ended before `before`.
+    ///
+    /// # Errors
+    /// A record cannot be removed; it is forgotten at a later start.
+    pub async fn evict(&self, before: TimestampMs) -> Result<()> {
+        let gone = self.statuses.evict(before);
+        let store = Arc::clone(&self.store);
+        self.files.run(move |_| Ok(gone.into_iter().try_for_each(|id| store.forget(id))?)).await
+    }
+
+    /// A client wishes a procedure to end. Answers whether it is heard: the procedure ends, rolled back, before its next step
+    /// that allows it.
+    pub fn abort(&self, id: u64) -> bool {
+        let control = self.controls.lock().get(&id).cloned();
+        let Some(control) = control else { return false };
+        control.abort.store(true, Ordering::SeqCst);
+        control.changed.notify_one();
+        true
+    }
+}
+
+/// Splits records into trees of what is unfinished, and the ids of children that their parents have left behind: made by a step that was
+/// not made durable, or done with.
+fn family_trees<E: 'static>(records: Vec<Record<E>>) -> (Vec<Unfinished<E>>, Vec<u64>) {
+    let mut of_parent: BTreeMap<u64, Vec<Record<E>>> = BTreeMap::new();
+    let mut roots = Vec::new();
+    for record in records {
+        match record.parent {
+            Some(parent) => of_parent.entry(parent).or_default().push(record),
+            None => roots.push(record),
+        }
+    }
+    fn tree<E: 'static>(record: Record<E>, of_parent: &mut BTreeMap<u64, Vec<Record<E>>>) -> Unfinished<E> {
+        let children = match record.phase {
+            Phase::Waiting => of_parent.remove(&record.id).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let children = children.into_iter().map(|child| tree(child, of_parent)).collect();
+        Unfinished { record, children }
+    }
+    let unfinished = roots.into_iter().filter(|record| record.outcome().is_none());
+    let unfinished = unfinished.map(|record| tree(record, &mut of_parent)).collect();
+    (unfinished, of_parent.into_values().flatten().map(|record| record.id).collect())
+}

@@ -1,0 +1,243 @@
+//! MergeTableRegionsProcedure.
+
+use super::{close_parents, given_up, must_be_open, open_children, remove_region_dirs, reopen_parents};
+use crate::cluster::{RegionNode, RegionState};
+use crate::host::BoxFuture;
+use crate::locks::{Mode, Resource};
+use crate::master::Master;
+use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
+use crate::procedure::{infos_from_proto, infos_to_proto, region_locks};
+use crate::{ErrorKind, MasterError, Result, meta};
+use bytes::Bytes;
+use cell::{CellType, KeyRef};
+use convert::{from_proto, to_proto};
+use fs::Volume;
+use model::RegionInfo;
+use proto::pb::MergeTableRegionsState as State;
+use proto::{Any, magic, pb};
+use std::sync::Arc;
+
+const CLASS: &str = "org.apache.hadoop.hbase.master.assignment.MergeTableRegionsProcedure";
+
+pub(crate) const KIND: ProcedureKind =
+    ProcedureKind { class_name: CLASS, read: |data| Ok(Box::new(MergeRegions::read(data)?)) };
+
+/// Regions that follow each other are replaced by one.
+#[derive(Debug)]
+struct MergeRegions {
+    parents: Vec<RegionInfo>,
+    child: RegionInfo,
+}
+
+/// Two regions that follow each other without a gap.
+fn adjacent(first: &RegionInfo, second: &RegionInfo) -> bool {
+    !first.end_key.is_empty() && first.end_key == second.start_key
+}
+
+/// The bytes of a file that refers to all of a parent's file: everything from the parent's first row on.
+fn reference_bytes(parent: &RegionInfo) -> Bytes {
+    let mut key = Vec::new();
+    KeyRef::write(&mut key, &parent.start_key, b"", b"", i64::MAX, CellType::Maximum.code());
+    magic::encode(&pb::Reference { splitkey: Bytes::from(key), range: pb::reference::Range::Top as i32 })
+}
+
+/// Writes the child's directory: for each store file of each parent a reference `<file>.<parent>`.
+fn write_merged_files(volume: &dyn Volume, parents: &[RegionInfo], child: &RegionInfo) -> Result<()> {
+    let dir = rootdir::region_dir(child);
+    for parent in parents {
+        let parent_dir = rootdir::region_dir(parent);
+        for family in rootdir::family_names(volume, &parent_dir)? {
+            let target = dir.join(&family);
+            volume.create_dir_all(&target)?;
+            for file in rootdir::list_if_exists(volume, &parent_dir.join(family))? {
+                if file.is_dir || file.name.starts_with('.') {
+                    continue;
+                }
+                if rootdir::store_file::is_reference(&file.name) {
+                    let message = format!("region {} has references and is NOT mergeable", parent.encoded_name());
+                    return Err(MasterError::new(ErrorKind::MergeRegion, message));
+                }
+                let name = format!("{}.{}", file.name, parent.encoded_name());
+                volume.publish(&target.join(name), &reference_bytes(parent))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refused(message: String) -> MasterError {
+    MasterError::new(ErrorKind::MergeRegion, message)
+}
+
+/// Merges regions that follow each other; answers the procedure's id.
+///
+/// # Errors
+/// Unknown regions, of several tables, not adjacent, not open, the merge switch being off.
+pub(crate) async fn submit(master: &Arc<Master>, encoded_names: &[String], caller: &Caller) -> Result<u64> {
+    let mut parents = Vec::with_capacity(encoded_names.len());
+    for name in encoded_names {
+        parents.push(master.assignment.known_region(name)?);
+    }
+    check_parents(&mut parents)?;
+    if !master.switches.merge() {
+        return Err(MasterError::do_not_retry("Merge switch is off! skip merge of regions"));
+    }
+    let prepare = async {
+        for info in &parents {
+            must_be_open(master, info)?;
+            let merged = master.cluster.read().region(info.encoded_name()).is_some_and(|n| !n.merge_parents.is_empty());
+            if merged {
+                return Err(refused(format!(
+                    "Skip merging {}, because it still refers to regions that it was merged from",
+                    info.name_string()
+                )));
+            }
+        }
+        let id = master.catalog.next_region_id(&parents);
+        let (first, last) = (&parents[0], &parents[parents.len() - 1]);
+        let child = RegionInfo::new(first.table.clone(), first.start_key.clone(), last.end_key.clone(), id);
+        Ok(Box::new(MergeRegions { parents: parents.clone(), child }) as BoxedProcedure)
+    };
+    master.procedures.submit(master, caller.submission(region_locks(&parents)), prepare).await
+}
+
+/// Puts regions into the order of their keys; they must be of one table, and adjacent.
+fn check_parents(parents: &mut [RegionInfo]) -> Result<()> {
+    if parents.len() < 2 {
+        return Err(refused("Need two Regions at least to run a Merge".into()));
+    }
+    parents.sort_by(|a, b| a.start_key.cmp(&b.start_key).then(a.region_id.cmp(&b.region_id)));
+    if let Some(pair) = parents.windows(2).find(|pair| pair[0].encoded_name() == pair[1].encoded_name()) {
+        return Err(refused(format!(
+            "Duplicate regions specified; cannot merge a region to itself. Passed in {}",
+            pair[0].encoded_name()
+        )));
+    }
+    if let Some(other) = parents.iter().find(|info| info.table != parents[0].table) {
+        return Err(refused(format!(
+            "Can't merge regions from two different tables: {}, {}",
+            parents[0].name_string(),
+            other.name_string()
+        )));
+    }
+    if let Some(pair) = parents.windows(2).find(|pair| !adjacent(&pair[0], &pair[1])) {
+        return Err(refused(format!(
+            "Unable to merge non-adjacent or non-overlapping regions {}, {} when force=false",
+            pair[0].name_string(),
+            pair[1].name_string()
+        )));
+    }
+    if parents[0].table.is_meta() {
+        return Err(refused("hbase:meta is never merged".into()));
+    }
+    Ok(())
+}
+
+impl MergeRegions {
+    fn read(data: &Any) -> Result<MergeRegions> {
+        let state: pb::MergeTableRegionsStateData = unpack(data)?;
+        let child = state.merged_region_info.as_ref().ok_or_else(|| malformed("no merged region"))?;
+        let parents = infos_from_proto(&state.region_info)?;
+        if parents.is_empty() {
+            return Err(malformed("no regions to merge"));
+        }
+        Ok(MergeRegions { parents, child: from_proto::region_info(child)? })
+    }
+
+    /// Whether hbase:meta has the child in its parents' place. It may be gone already, split and cleaned away in its turn.
+    fn is_in_meta(&self, master: &Master) -> bool {
+        let cluster = master.cluster.read();
+        self.parents.iter().any(|parent| cluster.region(parent.encoded_name()).is_none())
+    }
+
+    async fn write_child(&self, master: &Master) -> Result<()> {
+        let table = master.tables.must_exist(&self.child.table)?;
+        close_parents(master, &self.parents, RegionState::Merging).await?;
+        remove_region_dirs(master, std::slice::from_ref(&self.child)).await?;
+        let (parents, child) = (self.parents.clone(), self.child.clone());
+        let write = move |volume: &dyn Volume| {
+            rootdir::create_region_dir(volume, &child, &table)?;
+            write_merged_files(volume, &parents, &child)?;
+            Ok(volume.sync_dir(&rootdir::table_dir(&child.table))?)
+        };
+        master.files.run(write).await
+    }
+
+    async fn update_meta(&self, master: &Master) -> Result<()> {
+        let stamp = master.catalog.stamp();
+        let gone = self.parents.iter().map(|parent| meta::delete_region(parent, stamp));
+        let rows = gone.chain([meta::put_merged(&self.child, &self.parents, stamp)]);
+        master.catalog.write(rows.collect()).await?;
+        let now = master.clock.now_ms();
+        let mut cluster = master.cluster.write();
+        for parent in &self.parents {
+            cluster.remove_region(parent);
+        }
+        let mut node = RegionNode::new(self.child.clone(), RegionState::Closed, now);
+        node.merge_parents = self.parents.clone();
+        cluster.put_region(node);
+        Ok(())
+    }
+}
+
+impl Procedure<Master> for MergeRegions {
+    fn class_name(&self) -> &'static str {
+        CLASS
+    }
+
+    fn state_data(&self) -> Any {
+        let state = pb::MergeTableRegionsStateData {
+            user_info: pb::UserInformation::default(),
+            region_info: infos_to_proto(&self.parents),
+            merged_region_info: Some(to_proto::region_info(&self.child)),
+            forcible: Some(false),
+        };
+        any("MergeTableRegionsStateData", &state)
+    }
+
+    fn locks(&self) -> Vec<(Resource, Mode)> {
+        region_locks(&self.parents)
+    }
+
+    fn first_step(&self) -> Step {
+        State::MergeTableRegionsCloseRegions as Step
+    }
+
+    fn needs_open_regions(&self) -> bool {
+        true
+    }
+
+    fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
+        Box::pin(async move {
+            let master = &context.env;
+            if step == State::MergeTableRegionsCloseRegions as Step {
+                if self.is_in_meta(master) {
+                    return Ok(Next::Unsaved(State::MergeTableRegionsOpenMergedRegion as Step));
+                }
+                self.write_child(master).await.map_err(given_up)?;
+                return Ok(Next::Unsaved(State::MergeTableRegionsUpdateMeta as Step));
+            }
+            if step == State::MergeTableRegionsUpdateMeta as Step {
+                self.update_meta(master).await?;
+                return Ok(Next::Unsaved(State::MergeTableRegionsOpenMergedRegion as Step));
+            }
+            open_children(master, &self.child, std::slice::from_ref(&self.child)).await?;
+            Ok(Next::Done(None))
+        })
+    }
+
+    fn roll_back<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let master = &context.env;
+            if step != State::MergeTableRegionsCloseRegions as Step || self.is_in_meta(master) {
+                return Ok(());
+            }
+            reopen_parents(master, &self.parents, std::slice::from_ref(&self.child)).await
+        })
+    }
+
+    fn may_abort(&self, step: Step) -> bool {
+        step == State::MergeTableRegionsCloseRegions as Step
+    }
+}

@@ -1,0 +1,90 @@
+//! Regions: split, merged, flushed. Follows: `SplitTableRegionProcedure`, `MergeTableRegionsProcedure`, `FlushTableProcedure`.
+//!
+//! A split or merge has one point of no return, its write to hbase:meta. Before it, everything is rolled back when
+//! something fails; after a crash before it, the new directories are removed and the work begins anew.
+
+pub(crate) mod flush;
+pub(crate) mod merge;
+pub(crate) mod split;
+
+use crate::cluster::{RegionState, TableState};
+use crate::master::Master;
+use crate::{ErrorKind, MasterError, Result};
+use fs::FilePath;
+use model::RegionInfo;
+use std::sync::Arc;
+
+/// A region's name is its row in hbase:meta; it is longer than the region's first row. Says what is wrong.
+pub(crate) fn check_name(info: &RegionInfo) -> std::result::Result<(), String> {
+    let (len, row_len) = (info.name().len(), info.start_key.len());
+    if len <= cell::MAX_ROW_LENGTH {
+        return Ok(());
+    }
+    Err(format!(
+        "a region whose first row has {row_len} bytes would have a name of {len}, which is no row of hbase:meta"
+    ))
+}
+
+/// An error of the work before the point of no return: it is given up, not tried again.
+fn given_up(error: MasterError) -> MasterError {
+    let kind = if error.is_transient() { ErrorKind::DoNotRetry } else { error.kind };
+    MasterError { kind, ..error }
+}
+
+fn must_be_open(master: &Master, info: &RegionInfo) -> Result<()> {
+    let state = master.cluster.read().region(info.encoded_name()).map(|node| node.state);
+    match state {
+        Some(RegionState::Open) => Ok(()),
+        Some(state) => Err(MasterError::do_not_retry(format!(
+            "region {} is not OPEN; its state is {}",
+            info.name_string(),
+            state.as_str_name()
+        ))),
+        None => Err(MasterError::new(ErrorKind::UnknownRegion, info.name_string())),
+    }
+}
+
+async fn remove_region_dirs(master: &Master, regions: &[RegionInfo]) -> Result<()> {
+    let dirs: Vec<FilePath> = regions.iter().map(rootdir::region_dir).collect();
+    let remove = move |volume: &dyn fs::Volume| {
+        for dir in dirs {
+            rootdir::paths::remove_dir_durably(volume, &dir)?;
+        }
+        Ok(())
+    };
+    master.files.run(remove).await
+}
+
+/// Closes regions that are to be replaced. They were open: after a crash one may not be, and what waits for it in the logs is in no file
+/// that its successors would refer to. Follows: `SplitTableRegionProcedure#checkClosedRegion`.
+async fn close_parents(master: &Master, regions: &[RegionInfo], state: RegionState) -> Result<()> {
+    for info in regions {
+        must_be_open(master, info)?;
+    }
+    for info in regions {
+        master.assignment.note_state(info, state);
+    }
+    for info in regions {
+        master.assignment.host_of(info.encoded_name())?.close_region(info.encoded_name()).await?;
+    }
+    Ok(())
+}
+
+/// Before the point of no return: the new directories go, the old regions serve again.
+async fn reopen_parents(master: &Arc<Master>, parents: &[RegionInfo], children: &[RegionInfo]) -> Result<()> {
+    remove_region_dirs(master, children).await?;
+    master.assignment.assign(parents.to_vec()).await
+}
+
+async fn open_children(master: &Arc<Master>, parent: &RegionInfo, children: &[RegionInfo]) -> Result<()> {
+    let enabled = master.cluster.read().state(&parent.table) == Some(TableState::Enabled);
+    // After a crash they may have been opened, or split in their turn, already.
+    let waiting: Vec<RegionInfo> = {
+        let cluster = master.cluster.read();
+        let closed = |info: &&RegionInfo| {
+            cluster.region(info.encoded_name()).is_some_and(|node| node.is_live() && node.state != RegionState::Open)
+        };
+        children.iter().filter(closed).cloned().collect()
+    };
+    if enabled { master.assignment.assign(waiting).await } else { Ok(()) }
+}

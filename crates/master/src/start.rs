@@ -1,0 +1,342 @@
+//! How a master starts: what it reads, in which order it brings up what there is, what it finishes. Follows:
+//! `HMaster#finishActiveMasterInitialization`.
+
+use crate::assignment::Assignment;
+use crate::catalog::{Catalog, newest_hidden_stamp};
+use crate::chores;
+use crate::cleaner::Cleaner;
+use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
+use crate::files::{Files, off_worker};
+use crate::locks::LockSet;
+use crate::master::{Master, MasterEnv};
+use crate::master_store::{self, StoreError};
+use crate::namespaces::Namespaces;
+use crate::procedure::ddl;
+use crate::procedure::engine::Parts;
+use crate::procedure::engine::store::ProcedureStore;
+use crate::procedure::{Caller, KINDS, ProcedureStoreError, Procedures, Record, Unfinished, table_locks};
+use crate::resolved::MasterSettings;
+use crate::servers::Servers;
+use crate::switches::{Switches, SwitchesError};
+use crate::tables::Tables;
+use crate::{MasterError, Result, meta, settings};
+use arc_swap::ArcSwap;
+use fs::Volume;
+use model::region_info::META_ENCODED_NAME;
+use model::{RegionInfo, TableDescriptor, TableName};
+use parking_lot::RwLock;
+use rootdir::descriptor::{self, DescriptorError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::Semaphore;
+
+/// Why a master could not start. One sentence each.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The records of procedures.
+    #[error(transparent)]
+    Procedures(#[from] ProcedureStoreError),
+    /// A table's descriptor.
+    #[error(transparent)]
+    Descriptor(#[from] DescriptorError),
+    /// The switches.
+    #[error(transparent)]
+    Switches(#[from] SwitchesError),
+    /// The volume.
+    #[error(transparent)]
+    Io(#[from] fs::Error),
+    /// The store that HBase's master would read.
+    #[error("cannot write MasterData/data/master/store, without which HBase could not take this directory over: {0}")]
+    Store(#[from] StoreError),
+    /// hbase:meta or hbase:namespace could not be opened, read or written.
+    #[error("cannot bring {what} up: {error}")]
+    Catalog {
+        /// What.
+        what: &'static str,
+        /// Why.
+        error: MasterError,
+    },
+}
+
+fn catalog_error(what: &'static str) -> impl Fn(MasterError) -> StartError {
+    move |error| StartError::Catalog { what, error }
+}
+
+/// What is read before anything runs.
+struct OnDisk {
+    store: ProcedureStore,
+    records: Vec<Record>,
+    switches: Switches,
+    descriptors: Vec<TableDescriptor>,
+}
+
+impl OnDisk {
+    fn read(volume: &Arc<dyn Volume>) -> std::result::Result<OnDisk, StartError> {
+        let (store, records) =
+            ProcedureStore::open(Arc::clone(volume), |message| Record::from_message(message, KINDS))?;
+        let (switches, descriptors) = (Switches::load(&**volume)?, read_descriptors(&**volume)?);
+        Ok(OnDisk { store, records, switches, descriptors })
+    }
+}
+
+/// Starts a master. Ready when it returns.
+pub(crate) async fn start(env: MasterEnv) -> std::result::Result<Arc<Master>, StartError> {
+    let volume = Arc::clone(&env.volume);
+    let joined = off_worker(move || OnDisk::read(&volume)).await;
+    let on_disk = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
+    let (master, descriptors, unfinished) = assemble(env, on_disk);
+    if let Err(error) = bring_up(&master, descriptors, unfinished).await {
+        // What was begun on the way ends at its next step.
+        master.stop();
+        return Err(error);
+    }
+    chores::start(&master);
+    Ok(master)
+}
+
+/// Puts the parts together.
+fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescriptor>, Vec<Unfinished>) {
+    let OnDisk { store, records, switches, descriptors } = on_disk;
+    let files = Files::new(env.volume);
+    let (lifetime, cluster) = (Arc::default(), Arc::new(RwLock::new(Cluster::default())));
+    let servers = Arc::new(Servers::new(env.hosts));
+    let catalog = Arc::new(Catalog::new(Arc::clone(&servers), Arc::clone(&env.clock)));
+    let tables = Arc::new(Tables {
+        cluster: Arc::clone(&cluster),
+        catalog: Arc::clone(&catalog),
+        observer: Arc::clone(&env.observer),
+    });
+    let open_slots_count = env.config.get(&settings::OPEN_THREADS) as usize;
+    let assignment = Arc::new(Assignment {
+        cluster: Arc::clone(&cluster),
+        servers: Arc::clone(&servers),
+        catalog: Arc::clone(&catalog),
+        lifetime: Arc::clone(&lifetime),
+        clock: Arc::clone(&env.clock),
+        slots: Semaphore::new(open_slots_count),
+    });
+    let namespaces = Namespaces {
+        cluster: Arc::clone(&cluster),
+        catalog: Arc::clone(&catalog),
+        tables: Arc::clone(&tables),
+        assignment: Arc::clone(&assignment),
+        files: files.clone(),
+        observer: Arc::clone(&env.observer),
+    };
+    let parts = Parts {
+        store,
+        files: files.clone(),
+        lifetime: Arc::clone(&lifetime),
+        clock: Arc::clone(&env.clock),
+        servers: Arc::clone(&servers),
+        locks: Arc::default(),
+    };
+    let (procedures, unfinished) = Procedures::new(parts, records);
+    let master = Master {
+        files,
+        lifetime,
+        servers,
+        observer: env.observer,
+        cluster,
+        catalog,
+        tables,
+        assignment,
+        namespaces,
+        procedures,
+        switches,
+        janitor: tokio::sync::Mutex::new(()),
+        cleaner: tokio::sync::Mutex::new(Cleaner::default()),
+        settings: ArcSwap::from_pointee(MasterSettings::from_config(&env.config)),
+        open_slots_count,
+        started_at: env.clock.now_ms(),
+        clock: env.clock,
+        initialized: AtomicBool::new(false),
+        cluster_id: env.cluster_id,
+        server_name: env.server_name,
+        info_port: env.info_port,
+    };
+    (Arc::new(master), descriptors, unfinished)
+}
+
+async fn bring_up(
+    master: &Arc<Master>,
+    descriptors: Vec<TableDescriptor>,
+    mut unfinished: Vec<Unfinished>,
+) -> std::result::Result<(), StartError> {
+    let servers = load_meta(master, descriptors, &unfinished).await.map_err(catalog_error("hbase:meta"))?;
+    write_store(master, servers).await?;
+    bring_up_namespaces(master, &mut unfinished).await.map_err(catalog_error("hbase:namespace"))?;
+    let (later, first): (Vec<Unfinished>, Vec<Unfinished>) =
+        unfinished.into_iter().partition(|unfinished| unfinished.record.procedure.needs_open_regions());
+    master.procedures.resume(master, first.into_iter().map(|unfinished| (None, unfinished)).collect()).await;
+    assign_all(master).await.map_err(catalog_error("the tables"))?;
+    // Before a client can ask for the same regions, whom it would otherwise be too late to refuse.
+    let lock = |unfinished: &Unfinished| master.procedures.locks.try_lock(unfinished.record.procedure.locks());
+    let later: Vec<(Option<LockSet>, Unfinished)> =
+        later.into_iter().map(|unfinished| (lock(&unfinished), unfinished)).collect();
+    master.initialized.store(true, Ordering::SeqCst);
+    tell_observer(master);
+    let background = Arc::clone(master);
+    tokio::spawn(async move { background.procedures.resume(&background, later).await });
+    Ok(())
+}
+
+async fn write_store(master: &Master, servers: BTreeSet<String>) -> std::result::Result<(), StartError> {
+    let host = master.servers.meta_host().map_err(MasterError::from).map_err(catalog_error("hbase:meta"))?;
+    let (server, now) = (host.server_name(), master.clock.now_ms());
+    let write = move |volume: &dyn Volume| Ok(master_store::write(volume, &server, &servers, now));
+    Ok(master.files.run(write).await.map_err(catalog_error("the master's store"))??)
+}
+
+/// Answers the servers on which hbase:meta showed regions.
+async fn load_meta(
+    master: &Arc<Master>,
+    descriptors: Vec<TableDescriptor>,
+    unfinished: &[Unfinished],
+) -> Result<BTreeSet<String>> {
+    let now = master.clock.now_ms();
+    let meta_table = TableName::meta();
+    let described = descriptors.iter().find(|table| table.name == meta_table).cloned();
+    let meta_descriptor = Arc::new(described.unwrap_or_else(TableDescriptor::meta));
+    let host = master.servers.choose(None, |_| 0)?;
+    let open_seq_id = host.open_region(RegionInfo::meta(), Arc::clone(&meta_descriptor)).await?;
+    master.servers.set_meta_location(host.server_name());
+    let cells = host.scan(META_ENCODED_NAME, meta::whole_scan()).await?;
+    let content = meta::parse_meta(&cells);
+    let servers = meta::servers(&cells);
+    drop(cells);
+    let newest_hidden = newest_hidden_stamp(&*host, META_ENCODED_NAME).await?;
+    for row in &content.strange_rows {
+        tracing::warn!(row, "a row of hbase:meta is neither a region nor a table: it is left alone");
+    }
+    master.catalog.stamp_after(content.newest_stamp.max(newest_hidden + 1));
+    let mut orphans = Vec::new();
+    {
+        let mut cluster = master.cluster.write();
+        cluster.put_table(meta_descriptor, TableState::Enabled);
+        let mut node = RegionNode::new(RegionInfo::meta(), RegionState::Open, now);
+        node.open_seq_id = Some(open_seq_id);
+        node.location = Some(host.server_name());
+        cluster.put_region(node);
+        let states: std::collections::HashMap<_, _> = content.tables.into_iter().collect();
+        for table in descriptors.into_iter().filter(|table| table.name != meta_table) {
+            let state = states.get(&table.name).copied();
+            if state.is_none() && !is_being_made(&table.name, unfinished) {
+                orphans.push(table.name.clone());
+            }
+            if let Some(state) = state {
+                cluster.put_table(Arc::new(table), state);
+            } else if !is_being_made(&table.name, unfinished) {
+                cluster.put_table(Arc::new(table), TableState::Enabled);
+            }
+        }
+        for row in content.regions.into_iter().filter(|row| !row.info.table.is_meta()) {
+            // Whatever was open in an earlier run is not open now.
+            let state = match row.state {
+                // HBase leaves a split parent's state as CLOSED: the region itself says that it was split.
+                _ if row.info.split && row.info.offline => RegionState::Split,
+                Some(RegionState::Split) => RegionState::Split,
+                Some(RegionState::Closed) => RegionState::Closed,
+                _ => RegionState::Offline,
+            };
+            if !cluster.exists(&row.info.table) && !is_being_made(&row.info.table, unfinished) {
+                tracing::error!(region = %row.info.name_string(), "hbase:meta has a region of a table without descriptor");
+            }
+            let mut node = RegionNode::new(row.info, state, now);
+            node.open_seq_id = row.open_seq_id;
+            node.daughters = row.daughters;
+            node.merge_parents = row.merge_parents;
+            cluster.put_region(node);
+        }
+    }
+    for table in orphans {
+        tracing::warn!(%table, "a table has a descriptor and no state in hbase:meta: taken as enabled");
+        master.tables.set_state(&table, TableState::Enabled).await?;
+    }
+    Ok(servers)
+}
+
+async fn bring_up_namespaces(master: &Arc<Master>, unfinished: &mut Vec<Unfinished>) -> Result<()> {
+    let table = TableName::namespace_table();
+    // An unfinished creation of it goes on before anything else.
+    let making = unfinished.iter().position(|unfinished| unfinished.record.procedure.locks() == table_locks(&table));
+    if let Some(making) = making {
+        let making = unfinished.remove(making);
+        master.procedures.resume(master, vec![(None, making)]).await;
+    } else if !master.cluster.read().exists(&table) {
+        master.cluster.write().put_namespace(table.namespace().to_owned(), Default::default());
+        let caller = Caller { user: "basalt".into(), nonce: None };
+        let id = ddl::create::submit(master, TableDescriptor::namespace_table(), &[], &caller).await?;
+        master.procedures.wait_for(id).await?;
+    } else if master.cluster.read().state(&table) == Some(TableState::Enabled) {
+        master.assignment.assign(master.tables.live_regions(&table)).await?;
+    } else {
+        ddl::enable::enable(master, &table).await?;
+    }
+    master.namespaces.load().await
+}
+
+/// Opens what should be open and is not; finishes what HBase left half enabled or half disabled.
+async fn assign_all(master: &Arc<Master>) -> Result<()> {
+    let (regions, enabling, disabling) = {
+        let cluster = master.cluster.read();
+        let in_state = |wanted: TableState| -> Vec<TableName> {
+            cluster.tables().filter(|(_, state)| *state == wanted).map(|(table, _)| table.name.clone()).collect()
+        };
+        let serves =
+            |table: &TableName| matches!(cluster.state(table), Some(TableState::Enabled | TableState::Enabling));
+        let regions: Vec<RegionInfo> = cluster
+            .regions()
+            .filter(|node| node.is_live() && !matches!(node.state, RegionState::Open | RegionState::FailedOpen))
+            .filter(|node| serves(&node.info.table))
+            .map(|node| node.info.clone())
+            .collect();
+        (regions, in_state(TableState::Enabling), in_state(TableState::Disabling))
+    };
+    master.assignment.assign(regions).await?;
+    for table in enabling {
+        master.tables.set_state(&table, TableState::Enabled).await?;
+    }
+    for table in disabling {
+        ddl::disable::disable(master, &table).await?;
+    }
+    Ok(())
+}
+
+fn tell_observer(master: &Master) {
+    let (tables, namespaces) = {
+        let cluster = master.cluster.read();
+        let tables: Vec<_> = cluster.tables().map(|(table, state)| (table.name.clone(), state)).collect();
+        let namespaces: Vec<_> = cluster.namespaces().map(|(name, c)| (name.to_owned(), c.clone())).collect();
+        (tables, namespaces)
+    };
+    for (table, state) in tables {
+        master.observer.table_state(&table, Some(state));
+    }
+    for (name, configuration) in namespaces {
+        master.observer.namespace(&name, Some(&configuration));
+    }
+}
+
+/// Whether an unfinished procedure makes or unmakes the table, so that it is no orphan.
+fn is_being_made(table: &TableName, unfinished: &[Unfinished]) -> bool {
+    let locks = table_locks(table);
+    unfinished.iter().any(|unfinished| unfinished.record.procedure.locks() == locks)
+}
+
+/// Every table's descriptor. One that is damaged is told of, and its table is not served.
+fn read_descriptors(volume: &dyn Volume) -> std::result::Result<Vec<TableDescriptor>, StartError> {
+    let mut descriptors = Vec::new();
+    for table in descriptor::list_tables(volume)? {
+        match descriptor::read(volume, &table) {
+            Ok(Some(descriptor)) => descriptors.push(descriptor),
+            Ok(None) => tracing::warn!(%table, "a table's directory has no descriptor: it is not served"),
+            Err(error @ DescriptorError::Damaged { .. }) if !table.is_system() => {
+                tracing::error!(%table, %error, "the table is not served");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(descriptors)
+}
