@@ -8,6 +8,7 @@
 //! Must not know: threads, sockets, signals. Who runs work that blocks ([`Runner`]), who syncs the logs ([`Syncer`]) and who is told of
 //! changes is handed in.
 
+mod fence;
 mod host;
 mod node;
 mod recovery;

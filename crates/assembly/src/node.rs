@@ -138,6 +138,7 @@ impl<S: Syncer> Node<S> {
             name: parts.server_name.to_string(),
             for_each: parts.for_each,
         };
+        crate::fence::fence_logs(&parts.volume, &*runner).await?;
         let Prepared { cluster_id, logs, recovered } =
             runner.run(move || Ok(preparation.run())).await.map_err(NodeError::Runner)??;
         logs[0].adopt_recovered(recovered.others);
@@ -279,7 +280,7 @@ impl Preparation {
         let recovered = recover_logs(&*self.volume, &recovery)?;
         let dir = rootdir::server_wals_dir(&self.name);
         let create = |options| Log::create(self.volume.clone(), dir.clone(), &self.name, options, self.clock.clone());
-        let logs = [create(LogOptions::from_config(&self.config))?, create(LogOptions::of_meta(&self.config))?];
+        let logs = [create(LogOptions::on(&*self.volume, &self.config))?, create(LogOptions::of_meta(&self.config))?];
         Ok(Prepared { cluster_id, logs, recovered })
     }
 }

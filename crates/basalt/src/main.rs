@@ -9,6 +9,7 @@ mod ports;
 mod settings;
 mod standalone;
 mod status;
+mod storage;
 
 use clap::Parser;
 use cli::{Arguments, Command, ConfigCommand};
@@ -60,7 +61,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 Ok(config)
             };
             let read = Arc::new(move || read().map_err(|error| sentence(&error)));
-            standalone::run(config, read, arguments.ready_file.as_deref())?;
+            standalone::run(config, arguments.config.as_deref(), read, arguments.ready_file.as_deref())?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -9,7 +9,6 @@ use base::{Clock, Config, Ledger, Rng};
 use coordination::{Endpoint, EndpointOptions};
 use model::ServerName;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Everything that listens.
@@ -42,7 +41,7 @@ impl Ports {
     /// A sentence that names the port, and how to choose another.
     pub async fn bind(
         config: &Config,
-        root: &Path,
+        root: &str,
         clock: &Arc<dyn Clock>,
         rng: &Arc<Rng>,
         ledger: &Arc<Ledger>,

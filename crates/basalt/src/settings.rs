@@ -34,8 +34,11 @@ pub const MEMORY_SIZE: Setting<u64> = Setting {
 };
 
 /// Where the data is.
-pub const ROOT_DIRECTORY: TextSetting =
-    TextSetting::any("hbase.rootdir", "./basalt-data", "Where the data is: a directory, or a file: URL of one.");
+pub const ROOT_DIRECTORY: TextSetting = TextSetting::any(
+    "hbase.rootdir",
+    "./basalt-data",
+    "Where the data is: a directory, a file: URL of one, or hdfs://host:port/directory in a build with the feature hdfs.",
+);
 
 /// The address that everything listens on.
 pub const BIND: TextSetting = TextSetting::any(

@@ -1,4 +1,4 @@
-//! The standalone server: coordination endpoint, master and region server in one process on the local disk.
+//! The standalone server: coordination endpoint, master and region server in one process, on the local disk or on HDFS.
 //!
 //! Always true: whatever makes a start impossible is found before anything is written (settings, a directory that is
 //! not ours, a lock held by another process, a port in use), and each ends it with one sentence. Start is recovery:
@@ -6,15 +6,14 @@
 
 use crate::host::{BlockingPool, LogThreads, Mirror, on_every_core};
 use crate::ports::Ports;
+use crate::storage::{self, Storage};
 use crate::{memory, settings};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use assembly::{Node, Parts};
 use base::{Clock, Config, Rng, SystemClock};
 use coordination::HBaseZnodes;
-use fs::LocalVolume;
 use regionserver::ReadConfig;
-use std::mem::ManuallyDrop;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -44,7 +43,12 @@ enum End {
 ///
 /// # Errors
 /// A sentence saying why it could not start, or that it had to stop.
-pub fn run(config: Config, read_config: ReadConfig, ready_file: Option<&Path>) -> Result<()> {
+pub fn run(
+    config: Config,
+    config_directory: Option<&Path>,
+    read_config: ReadConfig,
+    ready_file: Option<&Path>,
+) -> Result<()> {
     log_to_stderr();
     let unknown_keys = config.check(&settings::rows())?;
     if !unknown_keys.is_empty() {
@@ -53,21 +57,14 @@ pub fn run(config: Config, read_config: ReadConfig, ready_file: Option<&Path>) -
     if config.text(settings::DISTRIBUTED.key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
         && config.is_set(settings::ROOT_DIRECTORY.key)
     {
-        tracing::info!("hbase.cluster.distributed is set; this version serves one process on a local disk");
+        tracing::info!("hbase.cluster.distributed is set; this version serves all of a cluster in one process");
     }
     let budget_bytes = match config.get(&settings::MEMORY_SIZE) {
         0 => memory::default_budget_bytes(),
         bytes => bytes,
     };
     memory::spare(budget_bytes);
-    let root = root_directory(&config)?;
-    if root.exists() {
-        inspect(&root)?;
-    }
-    let volume = Arc::new(LocalVolume::open(&root).with_context(|| format!("cannot use {}", root.display()))?);
-    // Held until the process is gone: what still runs when this returns must not meet another server's writes.
-    let _lock = ManuallyDrop::new(volume.lock().map_err(|error| lock_error(&root, error))?);
-    inspect(&root)?;
+    let storage = storage::open(&config, config_directory)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("basalt-worker")
@@ -78,7 +75,7 @@ pub fn run(config: Config, read_config: ReadConfig, ready_file: Option<&Path>) -
         let signals = signals()?;
         let serves = AtomicBool::new(false);
         tokio::select! {
-            result = serve(config, read_config, budget_bytes, root, volume, (signals.clone(), &serves), ready_file) => result,
+            result = serve(config, read_config, budget_bytes, storage, (signals.clone(), &serves), ready_file) => result,
             signal = stopped_early(signals, &serves) => {
                 tracing::info!("{signal} during startup; exiting, recovery will run at the next start");
                 Ok(())
@@ -96,36 +93,6 @@ fn log_to_stderr() {
     let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
 }
 
-fn lock_error(root: &Path, error: fs::Error) -> anyhow::Error {
-    if error.kind() == std::io::ErrorKind::WouldBlock {
-        return anyhow!("{}", error.source);
-    }
-    anyhow!("cannot write to {}: {}", root.display(), error.source)
-}
-
-fn inspect(root: &Path) -> Result<()> {
-    let volume = LocalVolume::open(root).with_context(|| format!("cannot read {}", root.display()))?;
-    rootdir::root::inspect(&volume).with_context(|| format!("cannot serve {}", root.display()))?;
-    Ok(())
-}
-
-/// `hbase.rootdir` as a path.
-fn root_directory(config: &Config) -> Result<PathBuf> {
-    let text = config.text(settings::ROOT_DIRECTORY.key).map(str::trim).filter(|text| !text.is_empty());
-    let Some(text) = text else { return Ok(std::env::current_dir()?.join("basalt-data")) };
-    let path = match text.split_once("://") {
-        Some(("file", path)) => path,
-        Some((scheme, _)) => {
-            bail!("hbase.rootdir = {text}: this version stores on the local disk only, not on {scheme}")
-        }
-        None => text.strip_prefix("file:").unwrap_or(text),
-    };
-    if path.is_empty() {
-        bail!("hbase.rootdir = {text} names no directory");
-    }
-    Ok(std::path::absolute(path)?)
-}
-
 /// A node, with what its ports and pages need.
 struct Serving {
     node: Node<LogThreads>,
@@ -141,15 +108,15 @@ async fn serve(
     config: Config,
     read_config: ReadConfig,
     budget_bytes: u64,
-    root: PathBuf,
-    volume: Arc<LocalVolume>,
+    storage: Storage,
     (mut signals, serves): (watch::Receiver<Option<&'static str>>, &AtomicBool),
     ready_file: Option<&Path>,
 ) -> Result<()> {
     let (ends, mut ended) = mpsc::unbounded_channel::<End>();
-    let serving = start(&config, read_config, budget_bytes, volume, &ends).await?;
+    let name = storage.name.clone();
+    let serving = start(&config, read_config, budget_bytes, storage, &ends).await?;
     serves.store(true, Ordering::SeqCst);
-    announce(&root, &serving.ports);
+    announce(&name, &serving.ports);
     if let Some(file) = ready_file {
         write_ready_file(file, &serving.ports).with_context(|| format!("cannot write {}", file.display()))?;
     }
@@ -176,14 +143,14 @@ async fn start(
     config: &Config,
     read_config: ReadConfig,
     budget_bytes: u64,
-    volume: Arc<LocalVolume>,
+    storage: Storage,
     ends: &mpsc::UnboundedSender<End>,
 ) -> Result<Serving> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let rng = Arc::new(Rng::from_system());
     let ledger = regionserver::ledger(config, budget_bytes, config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE));
-    let root = volume.root().to_owned();
-    let mut ports = Ports::bind(config, &root, &clock, &rng, &ledger).await?;
+    let Storage { name, volume, outside, root } = storage;
+    let mut ports = Ports::bind(config, &name, &clock, &rng, &ledger).await?;
     let (stop, stopping) = watch::channel(false);
     let parent = coordination::settings::znode_parent(config).to_owned();
     let endpoint = ports.endpoint.take().context("the ZooKeeper endpoint was started before")?;
@@ -199,8 +166,8 @@ async fn start(
     let services = ports.services.clone();
     let server_name = ports.server_name.clone();
     let parts = Parts {
-        outside: Arc::new(LocalVolume::open(Path::new("/")).context("cannot read the root of the file system")?),
-        root: root.display().to_string(),
+        outside,
+        root,
         volume,
         clock,
         rng,
@@ -222,7 +189,7 @@ async fn start(
         on_fatal: Arc::new(end(End::Fatal)),
         on_stop_request: Arc::new(end(End::Asked)),
     };
-    let node = Node::start(parts).await.with_context(|| format!("cannot start on {}", root.display()))?;
+    let node = Node::start(parts).await.with_context(|| format!("cannot start on {name}"))?;
     ports.services.set_master(node.master().handler());
     publish(&znodes, node.cluster_id(), &ports)?;
     ports.show_pages_of(&node);
@@ -301,11 +268,11 @@ fn publish(znodes: &HBaseZnodes, cluster_id: &str, ports: &Ports) -> Result<()> 
     Ok(())
 }
 
-fn announce(root: &Path, ports: &Ports) {
+fn announce(root: &str, ports: &Ports) {
     let mut listening: Vec<String> = ports.listening().iter().map(|(name, port)| format!("{name} {port}")).collect();
     listening.extend(ports.info_port().map(|port| format!("status pages {port}")));
     println!("Basalt {} is ready.", env!("CARGO_PKG_VERSION"));
-    println!("  data       {}", root.display());
+    println!("  data       {root}");
     let is_local = ports.region_port.local_addr().ip().is_loopback();
     let reach = if is_local { " (this machine alone; -D basalt.bind=0.0.0.0 opens it)" } else { "" };
     println!("  listening  {}{reach}", listening.join(", "));

@@ -7,7 +7,6 @@ use master::Master;
 use master::cluster::TableState;
 use regionserver::RegionServer;
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use web::status::{
@@ -36,12 +35,12 @@ struct Ready {
 
 impl Pages {
     /// Pages of a process that is starting.
-    pub fn new(config: Config, clock: Arc<dyn Clock>, root: &Path) -> Pages {
+    pub fn new(config: Config, clock: Arc<dyn Clock>, root: &str) -> Pages {
         let started_ms = clock.now_ms().0;
         Pages {
             config,
             clock,
-            data_directory: root.display().to_string(),
+            data_directory: root.to_owned(),
             started_ms,
             ready: OnceLock::new(),
             registry: Registry::new(),

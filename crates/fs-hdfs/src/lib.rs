@@ -15,8 +15,10 @@ mod appender;
 mod bridge;
 mod error;
 mod location;
+mod lock;
 mod reader;
 mod volume;
 
 pub use location::{Location, LocationError};
+pub use lock::{RootLock, lock_root};
 pub use volume::{HdfsVolume, Settings};

@@ -3,7 +3,7 @@
 #[path = "../../fs/tests/shared/mod.rs"]
 mod shared;
 
-use basalt_fs_hdfs::{HdfsVolume, Location, Settings};
+use basalt_fs_hdfs::{HdfsVolume, Location, Settings, lock_root};
 use fs::{FilePath, Settled, TEMPORARY_PREFIX, Volume};
 use shared::{contract, path};
 use std::io::ErrorKind;
@@ -94,6 +94,21 @@ fn a_file_is_not_created_in_a_directory_that_is_gone() {
     assert!(error.is_not_found(), "{error}");
     assert!(!volume.exists(&path("WALs/one")).expect("looked"), "nor was it made by the way");
     assert_eq!(settled(volume, &path("WALs/one-splitting/1")), 1);
+}
+
+/// As long as it lives no other gets the directory; who is known to be gone is not waited for.
+#[test]
+fn a_root_directory_has_one_owner() {
+    let Some(scratch) = scratch("lock") else { return };
+    let other = HdfsVolume::open(scratch.volume.location(), &settings()).expect("another client");
+    let lock = lock_root(&other, "the process with pid 1", |_| false).expect("nobody has it");
+    let start = Instant::now();
+    let taken = lock_root(&scratch.volume, "the process with pid 2", |owner| owner.ends_with("pid 1"));
+    assert!(start.elapsed() < Duration::from_secs(20), "it is known to be gone");
+    let taken = taken.expect("taken from the dead");
+    drop(lock);
+    drop(taken);
+    lock_root(&other, "the process with pid 3", |_| false).expect("and given up");
 }
 
 #[test]

@@ -42,6 +42,10 @@ mod rank {
 /// A server's write-ahead log. One for all its regions (and one more for hbase:meta).
 pub struct Log {
     volume: Arc<dyn Volume>,
+    /// A write crosses a network: only the syncer thread, if there is one, makes it.
+    is_remote: bool,
+    /// What was written survives a file that broke: its lease is recovered.
+    written_survives: bool,
     dir: FilePath,
     name: String,
     options: LogOptions,
@@ -133,8 +137,11 @@ impl Log {
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<Log>> {
         let header_len = header::encode(options.checksums).len() as u64;
+        let capabilities = volume.capabilities();
         let log = Arc::new(Log {
             volume,
+            is_remote: capabilities.remote,
+            written_survives: capabilities.flushed_survives_appender,
             dir,
             name: format!("{}{}", files::url_encode(server_name), options.kind),
             options,

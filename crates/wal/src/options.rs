@@ -2,7 +2,7 @@
 
 use crate::settings;
 use base::Config;
-use fs::FilePath;
+use fs::{FilePath, Volume};
 
 /// When an entry counts as done by default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,6 +44,16 @@ impl Default for LogOptions {
 }
 
 impl LogOptions {
+    /// As the operator set them, and where he did not say whether logs are synced, as the volume has it: where written entries survive the machine
+    /// that wrote them, that is enough, as in HBase.
+    pub fn on(volume: &dyn Volume, config: &Config) -> LogOptions {
+        let options = LogOptions::from_config(config);
+        if volume.capabilities().flushed_survives_appender && !config.is_set(settings::HSYNC.key) {
+            return LogOptions { sync_mode: SyncMode::Written, ..options };
+        }
+        options
+    }
+
     /// Those of the log of hbase:meta: always synced. What the master does rests on it: a procedure is forgotten, files are archived, when
     /// hbase:meta says so, and none of that comes back with a lost log.
     pub fn of_meta(config: &Config) -> LogOptions {

@@ -40,7 +40,8 @@ pub const HSYNC: Setting<bool> = Setting {
     unit: "",
     doc: "true: an acknowledged write has been synced to the disk (fdatasync, shared by all writes that wait). false: it has been handed to \
           the operating system, as in HBase by default, and survives the process but not a power failure; FSYNC_WAL writes are \
-          synced all the same. Unlike HBase the default is true, since a single local copy has no other machines to survive on.",
+          synced all the same. Unlike HBase the default is true, since a single local copy has no other machines to survive on; on HDFS, \
+          where every DataNode of the block has the write before it is acknowledged (hflush), it is false as in HBase.",
 };
 /// How many unsynced bytes are kept.
 pub const MAX_WAITING_BYTES: Setting<u64> = Setting {

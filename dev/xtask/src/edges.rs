@@ -103,6 +103,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "model",
             "filter",
             "fs",
+            // by a feature
+            "fs-hdfs",
             "rootdir",
             "hfile",
             "wal",

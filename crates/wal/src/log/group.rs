@@ -71,7 +71,7 @@ impl Log {
                 }
                 // One that sees to something else, writeback that the disk has no time for, comes back who knows when.
                 let syncer_takes_over = group >= PUSHED_GROUPS && state.syncer == Syncer::Waiting;
-                if self.needs_sync(&state) || syncer_takes_over {
+                if self.needs_sync(&state) || syncer_takes_over || self.is_remote {
                     self.wake_syncer(&mut state);
                     return;
                 }
@@ -314,7 +314,7 @@ impl Log {
             };
             let lost_acknowledged = {
                 let state = self.state.lock();
-                state.written.min(disk.group_start) > state.synced
+                !self.written_survives && state.written.min(disk.group_start) > state.synced
             };
             if attempt > 0 || lost_acknowledged {
                 // Written and acknowledged as written, but no longer in memory: only recovery knows what is left of it.

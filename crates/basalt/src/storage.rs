@@ -1,0 +1,204 @@
+//! Where the data is: a directory of the local disk, or of an HDFS in a build with the feature `hdfs`.
+//!
+//! Always true: what makes the place unusable is found before anything is written there, and the place belongs to this process until that is gone.
+
+use crate::settings;
+use anyhow::{Context, Result, anyhow, bail};
+use base::Config;
+use fs::{LocalVolume, Volume};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The root directory, claimed for this process.
+pub struct Storage {
+    /// As people write it.
+    pub name: String,
+    /// The root directory.
+    pub volume: Arc<dyn Volume>,
+    /// All that files may be loaded from in bulk.
+    pub outside: Arc<dyn Volume>,
+    /// Where the root directory is on it: an absolute path.
+    pub root: String,
+}
+
+/// Opens what `hbase.rootdir` says. `config_directory` may hold HDFS's configuration.
+///
+/// # Errors
+/// A sentence saying why it cannot be used.
+pub fn open(config: &Config, config_directory: Option<&Path>) -> Result<Storage> {
+    match place(config)? {
+        Place::Directory(root) => open_local(&root),
+        #[cfg(feature = "hdfs")]
+        Place::Hdfs(location) => hdfs::open(&location, config, config_directory),
+        #[cfg(not(feature = "hdfs"))]
+        Place::Hdfs => {
+            let _ = config_directory;
+            bail!("hbase.rootdir is on HDFS, and this build has no HDFS: build with cargo build --features hdfs")
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Place {
+    Directory(PathBuf),
+    #[cfg(feature = "hdfs")]
+    Hdfs(fs_hdfs::Location),
+    #[cfg(not(feature = "hdfs"))]
+    Hdfs,
+}
+
+fn place(config: &Config) -> Result<Place> {
+    let text = config.text(settings::ROOT_DIRECTORY.key).map(str::trim).filter(|text| !text.is_empty());
+    let Some(text) = text else { return Ok(Place::Directory(std::env::current_dir()?.join("basalt-data"))) };
+    let path = match text.split_once("://") {
+        Some(("file", path)) => path,
+        #[cfg(feature = "hdfs")]
+        Some(("hdfs", _)) => return Ok(Place::Hdfs(fs_hdfs::Location::parse(text).context("hbase.rootdir")?)),
+        #[cfg(not(feature = "hdfs"))]
+        Some(("hdfs", _)) => return Ok(Place::Hdfs),
+        Some((scheme, _)) => {
+            bail!("hbase.rootdir = {text}: this version stores on the local disk and on HDFS, not on {scheme}")
+        }
+        None => text.strip_prefix("file:").unwrap_or(text),
+    };
+    if path.is_empty() {
+        bail!("hbase.rootdir = {text} names no directory");
+    }
+    Ok(Place::Directory(std::path::absolute(path)?))
+}
+
+fn open_local(root: &Path) -> Result<Storage> {
+    let name = root.display().to_string();
+    if root.exists() {
+        let volume = LocalVolume::open(root).with_context(|| format!("cannot read {name}"))?;
+        inspect(&volume, &name)?;
+    }
+    let volume = Arc::new(LocalVolume::open(root).with_context(|| format!("cannot use {name}"))?);
+    // Held until the process is gone: what still runs when this returns must not meet another server's writes.
+    std::mem::forget(volume.lock().map_err(|error| lock_error(&name, error))?);
+    inspect(&*volume, &name)?;
+    let outside = LocalVolume::open(Path::new("/")).context("cannot read the root of the file system")?;
+    Ok(Storage { root: volume.root().display().to_string(), name, volume, outside: Arc::new(outside) })
+}
+
+fn lock_error(root: &str, error: fs::Error) -> anyhow::Error {
+    if error.kind() == std::io::ErrorKind::WouldBlock {
+        return anyhow!("{}", error.source);
+    }
+    anyhow!("cannot write to {root}: {}", error.source)
+}
+
+fn inspect(volume: &dyn Volume, name: &str) -> Result<()> {
+    rootdir::root::inspect(volume).with_context(|| format!("cannot serve {name}"))?;
+    Ok(())
+}
+
+#[cfg(feature = "hdfs")]
+mod hdfs {
+    use super::{Storage, inspect, lock_error};
+    use anyhow::{Context, Result};
+    use base::{Config, Rng};
+    use fs::Volume;
+    use fs_hdfs::{HdfsVolume, Location, Settings, lock_root};
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    /// Longer than a pipeline takes that is repaired once, and than a name node that fails over.
+    const DEADLINE: Duration = Duration::from_secs(180);
+
+    /// Keys of Hadoop's that may stand in `hbase-site.xml` as well.
+    const PREFIXES: [&str; 5] = ["dfs.", "fs.", "hadoop.", "ipc.", "io."];
+
+    pub(super) fn open(location: &Location, config: &Config, config_directory: Option<&Path>) -> Result<Storage> {
+        let name = location.to_string();
+        let has_files = |dir: &&Path| ["core-site.xml", "hdfs-site.xml"].iter().any(|file| dir.join(file).exists());
+        let is_hadoops = |(key, _): &(&str, &str)| PREFIXES.iter().any(|prefix| key.starts_with(prefix));
+        let settings = Settings {
+            config_directory: config_directory.filter(has_files).map(|dir| dir.display().to_string()),
+            overrides: config
+                .iter()
+                .filter(is_hadoops)
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .collect(),
+            deadline: DEADLINE,
+            unique: Rng::from_system().next_u64(),
+        };
+        let volume = Arc::new(HdfsVolume::open(location, &settings)?);
+        let outside = Arc::new(volume.at(location.root()));
+        inspect(&*volume, &name)?;
+        let owner = owner();
+        let lock = lock_root(&volume, &owner, is_gone).map_err(|error| lock_error(&name, error))?;
+        // As on the local disk.
+        std::mem::forget(lock);
+        inspect(&*volume, &name)?;
+        volume.create_dir_all(&fs::FilePath::root()).with_context(|| format!("cannot use {name}"))?;
+        Ok(Storage { root: location.directory().to_owned(), name, volume, outside })
+    }
+
+    fn host() -> String {
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
+    }
+
+    /// When a process of this machine was started, in the kernel's ticks; `None` when there is no such process.
+    #[allow(clippy::disallowed_methods, reason = "the kernel's file, not the volume's")]
+    fn started(pid: u32) -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The second field, a name in parentheses, may have spaces.
+        text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    }
+
+    fn owner() -> String {
+        let pid = std::process::id();
+        format!("the process with pid {pid} (started {}) on {}", started(pid).unwrap_or_default(), host())
+    }
+
+    /// Whether the owner of that name was a process of this machine that lives no more.
+    fn is_gone(owner: &str) -> bool {
+        let named = |text: &str| {
+            let rest = text.strip_prefix("the process with pid ")?;
+            let (pid, rest) = rest.split_once(" (started ")?;
+            let (ticks, host) = rest.split_once(") on ")?;
+            Some((pid.parse().ok()?, ticks.parse().ok()?, host.to_owned()))
+        };
+        let Some((pid, ticks, its_host)): Option<(u32, u64, String)> = named(owner) else { return false };
+        its_host == host() && started(pid) != Some(ticks)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn only_a_process_of_this_machine_is_known_to_be_gone() {
+            let own = owner();
+            assert!(!is_gone(&own), "{own} lives");
+            let pid = std::process::id();
+            assert!(
+                is_gone(&format!("the process with pid {pid} (started 1) on {}", host())),
+                "another had the number"
+            );
+            assert!(!is_gone("the process with pid 1 (started 0) on a.host.far.away"));
+            assert!(!is_gone("another process"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_directory_may_be_a_path_or_a_url() {
+        let of = |text: &str| {
+            let mut config = Config::default();
+            config.set(settings::ROOT_DIRECTORY.key, text);
+            place(&config).map_err(|error| error.to_string())
+        };
+        for text in ["/a/b", "file:/a/b", "file:///a/b"] {
+            assert!(matches!(of(text), Ok(Place::Directory(path)) if path == Path::new("/a/b")), "{text}");
+        }
+        assert!(of("s3a://bucket/x").expect_err("not on S3").contains("not on s3a"));
+        assert!(of("file://").expect_err("nothing").contains("no directory"));
+    }
+}
