@@ -38,8 +38,6 @@ pub enum Command {
     Ltt(Passed),
     /// YCSB's core workloads A to F
     Ycsb(Passed),
-    /// Comparisons of servers under the same load
-    Bench(Passed),
 }
 
 /// Arguments that a tool reads itself, in the manner of its model.

@@ -52,7 +52,6 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Pe(passed)) => return tools::pe::run(&config, &passed.arguments),
         Some(Command::Ltt(passed)) => return tools::ltt::run(&config, &passed.arguments),
         Some(Command::Ycsb(passed)) => return tools::ycsb::run(&config, &passed.arguments),
-        Some(Command::Bench(passed)) => return tools::compare::run(&config, &passed.arguments),
         Some(Command::Standalone) | None => {
             let (directory, overrides) = (arguments.config.clone(), arguments.define.clone());
             let read = move || -> anyhow::Result<base::Config> {

@@ -62,7 +62,7 @@ fn a_comparison_of_two_builds_ends_with_a_report() {
     let (a, b) = (format!("basalt={program}"), format!("other={program}"));
     let out_text = out.display().to_string();
     let mut arguments =
-        vec!["bench", "compare", "--quick", "--no-safe", "--basalt", &a, "--basalt", &b, "--out", &out_text];
+        vec!["compare", "compare", "--quick", "--no-safe", "--basalt", &a, "--basalt", &b, "--out", &out_text];
     arguments.extend([
         "--rows",
         "1000",
@@ -76,14 +76,13 @@ fn a_comparison_of_two_builds_ends_with_a_report() {
         "0",
     ]);
     arguments.extend(["--mixed-seconds", "0.4", "--unflushed", "2", "--memory", "256", "--clients", "4"]);
-    let compared = basalt(&arguments);
-    let text = said(&compared);
-    assert!(compared.status.success(), "{text}");
+    let ended = compare::run(arguments.iter().map(std::ffi::OsString::from)).expect("compares");
+    assert_eq!(ended, std::process::ExitCode::SUCCESS);
     let json = std::fs::read_to_string(out.join("report.json")).expect("a report");
     for workload in
         ["start", "batch-put", "get-32", "scan-filtered", "fsync-64", "ycsb-e", "fixed-rate", "compaction", "recovery"]
     {
-        assert!(json.contains(&format!("\"{workload}\"")), "{workload} is missing: {text}");
+        assert!(json.contains(&format!("\"{workload}\"")), "{workload} is missing: {json}");
     }
     let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
     assert!(page.contains("<svg") && page.contains("recovery"));

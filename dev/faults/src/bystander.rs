@@ -18,7 +18,7 @@ const TABLE: &str = "bystander";
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What a get, put or page may take in a scenario. The defects made them wait for many seconds. The server's target is
-/// a twentieth of this, and `basalt bench neighbours` holds it to that on a quiet machine; this bound holds on a busy
+/// a twentieth of this, and `cargo xtask neighbours` holds it to that on a quiet machine; this bound holds on a busy
 /// one.
 const MOST_WAIT: Duration = Duration::from_secs(2);
 

@@ -65,6 +65,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("web", &["base", "cell", "model"], &[]),
     // load generators: clients with a face
     ("tools", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client"], &[]),
+    // comparisons of servers: starts them, and drives them with the load generators
+    ("compare", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client", "tools", "testkit"], &[]),
     // measures the storage crates from the inside, and the server through its socket
     (
         "bench",
@@ -119,7 +121,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "web",
             "tools",
         ],
-        &["client", "convert", "filter", "testkit"],
+        &["client", "compare", "convert", "filter", "testkit"],
     ),
     // starts the server's binary and learns where it listens
     ("testkit", &[], &[]),
@@ -176,6 +178,9 @@ pub fn check(metadata: &Value) -> anyhow::Result<()> {
         if !package["source"].is_null() {
             continue;
         }
+        if package["manifest_path"].as_str().is_some_and(is_third_party) {
+            continue;
+        }
         let name = short(package["name"].as_str().unwrap_or_default());
         let Some((_, normal, dev)) = EDGES.iter().find(|e| e.0 == name) else {
             wrong.push(format!("{name} is not in the table of edges (xtask/src/edges.rs)"));
@@ -187,7 +192,7 @@ pub fn check(metadata: &Value) -> anyhow::Result<()> {
             if target == "tokio" && !is_dev && NO_RUNTIME.contains(&name) {
                 wrong.push(format!("{name} uses {target}: the engine is synchronous"));
             }
-            if dependency["path"].is_null() {
+            if dependency["path"].is_null() || dependency["path"].as_str().is_some_and(is_third_party) {
                 continue;
             }
             let target = short(target);
@@ -217,6 +222,11 @@ pub fn check(metadata: &Value) -> anyhow::Result<()> {
         bail!("{}", wrong.join("\n           "));
     }
     Ok(())
+}
+
+/// A crate of others that is kept in the tree with changes.
+fn is_third_party(path: &str) -> bool {
+    path.contains("/third_party/")
 }
 
 fn short(package: &str) -> &str {

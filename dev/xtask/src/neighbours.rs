@@ -1,4 +1,4 @@
-//! A short run of `basalt bench neighbours` for `cargo xtask test`: three noisy neighbours, ten seconds beside each.
+//! A short run of `cargo xtask neighbours` for `cargo xtask test`: three noisy neighbours, ten seconds beside each.
 
 use std::time::Duration;
 
@@ -20,8 +20,9 @@ pub fn run(report: &mut Report) {
     report.part("noisy neighbours", || {
         let scratch = run::scratch()?;
         let log = scratch.join("neighbours.log");
-        let mut bench = std::process::Command::new(crate::server::binary());
-        bench.args(["bench", "neighbours", "--seconds", SECONDS, "--check", FACTOR, "--only"]);
+        let mut bench = std::process::Command::new(crate::compare::built()?);
+        bench.env("BASALT_BINARY", crate::server::binary());
+        bench.args(["neighbours", "--seconds", SECONDS, "--check", FACTOR, "--only"]);
         bench.arg(NEIGHBOURS.join(",")).arg("--out").arg(scratch.join("neighbours"));
         let ended = run::logged(&mut bench, &log, LIMIT)?;
         ended.output.lines().for_each(|line| println!("    {line}"));

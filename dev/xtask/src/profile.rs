@@ -1,4 +1,4 @@
-//! Where the server's time goes under a workload of `basalt bench compare`: `perf record`, folded stacks, a flame graph.
+//! Where the server's time goes under a workload of `cargo xtask compare`: `perf record`, folded stacks, a flame graph.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use crate::{flame, run};
 use anyhow::{Context, bail};
 
 /// Plays `workload` for `seconds` against a server built with frame pointers; leaves `target/profile/NAME.svg` and
-/// `NAME.folded`. Further words go to `bench compare` (`--rows`, `--clients`, `--basalt-define`).
+/// `NAME.folded`. Further words go to `compare` (`--rows`, `--clients`, `--basalt-define`).
 pub fn run(workload: &str, seconds: &str, more: &[String]) -> anyhow::Result<()> {
     if !Command::new("perf").arg("--version").stdout(Stdio::null()).status().is_ok_and(|s| s.success()) {
         bail!("perf is missing (Debian: apt-get install linux-perf)");
@@ -24,11 +24,12 @@ pub fn run(workload: &str, seconds: &str, more: &[String]) -> anyhow::Result<()>
         std::fs::remove_dir_all(&recorded)?;
     }
     std::fs::create_dir_all(&recorded)?;
-    let mut bench = Command::new(&binary);
-    bench.args(["bench", "compare", "--no-safe", "--quick", "--first-warm-up", "0", "--only", workload]);
+    let mut bench = Command::new(crate::compare::built()?);
+    bench.arg("compare").arg("--basalt").arg(format!("basalt={}", binary.display()));
+    bench.args(["--no-safe", "--quick", "--first-warm-up", "0", "--only", workload]);
     bench.args(["--seconds", seconds, "--mixed-seconds", seconds]).args(more);
     bench.arg("--out").arg(dir.join("compare")).arg("--profile").arg(&recorded);
-    run::must("bench compare", &mut bench)?;
+    run::must("compare", &mut bench)?;
     let mut found = false;
     for entry in std::fs::read_dir(&recorded)?.flatten() {
         let path = entry.path();
@@ -38,7 +39,7 @@ pub fn run(workload: &str, seconds: &str, more: &[String]) -> anyhow::Result<()>
         }
     }
     if !found {
-        bail!("{workload} recorded nothing: `basalt bench compare --list` names the workloads");
+        bail!("{workload} recorded nothing: `cargo xtask compare --list` names the workloads");
     }
     Ok(())
 }

@@ -19,17 +19,6 @@ pub enum Kind {
     HBase,
 }
 
-impl Kind {
-    /// From a command line.
-    pub fn parse(name: &str) -> anyhow::Result<Kind> {
-        match name {
-            "basalt" => Ok(Kind::Basalt),
-            "hbase" => Ok(Kind::HBase),
-            _ => bail!("--against wants basalt or hbase, not {name}"),
-        }
-    }
-}
-
 /// Where a server lives; survives its restarts.
 pub struct Site {
     kind: Kind,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Hands `args` on to the program of `dev/sim`, built as a release.
-pub fn run(args: &[&str]) -> anyhow::Result<()> {
+pub fn run(args: &[String]) -> anyhow::Result<()> {
     let mut cargo = run::cargo();
     cargo.args(["run", "--release", "-p", "basalt-sim", "--bin", "sim", "--"]).args(args);
     run::must("sim", &mut cargo)

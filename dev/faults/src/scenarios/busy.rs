@@ -18,7 +18,7 @@ use crate::wire::{Wire, cheap_filter, costly_filter, mutate, mutation, whole_sca
 const PATIENCE: Duration = Duration::from_secs(60);
 const BUDGET_MIB: u64 = 128;
 /// What administration and status pages may take. The defects held them up for minutes; the target of a second is held
-/// by `basalt bench neighbours`, on a quiet machine.
+/// by `cargo xtask neighbours`, on a quiet machine.
 const ADMINISTRATION: Duration = Duration::from_secs(5);
 /// What a stop may take.
 const STOP: Duration = Duration::from_secs(10);

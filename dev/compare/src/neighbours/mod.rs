@@ -1,11 +1,11 @@
-//! Noisy neighbours: what one polite client waits for beside others that ask for as much as they can get: `basalt bench neighbours`.
+//! Noisy neighbours: what one polite client waits for beside others that ask for as much as they can get: `cargo xtask neighbours`.
 //!
 //! Always true:
 //!  1. Each neighbour meets a fresh server with the same tables, and the polite client does the same operations at the same pace.
 //!  2. A wait counts from when its operation was due.
 //!  3. A target that is missed is shown as missed.
 //!
-//! Must not know: how a server is made, but for what `compare` knows of starting one.
+//! Must not know: how a server is made, but for what [`crate::server`] knows of starting one.
 
 mod noise;
 mod polite;
@@ -18,18 +18,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use clap::Parser;
 
 use self::noise::{Neighbour, Target};
 use self::polite::Waits;
-use crate::compare::jars;
-use crate::compare::server::{Contender, Origin, Site};
-use crate::stats::{Latencies, Usage};
+use crate::jars;
+use crate::server::{self, Contender, Origin, Site};
+use tools::stats::{Latencies, Usage};
 
 /// Measure what one polite client waits for beside noisy neighbours
-#[derive(Parser, Debug)]
-#[command(name = "basalt bench neighbours", disable_help_subcommand = true)]
-struct Arguments {
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
     /// Seconds beside each neighbour
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     seconds: u64,
@@ -48,7 +46,7 @@ struct Arguments {
     /// Directory with HBase's jars, instead of those from Maven
     #[arg(long, value_name = "DIR")]
     hbase_jars: Option<PathBuf>,
-    /// Basalt's program [default: this one]
+    /// Basalt's program [default: BASALT_BINARY, or that beside this program]
     #[arg(long, value_name = "FILE")]
     basalt: Option<PathBuf>,
     /// End with an error when Basalt misses a target by more than this factor
@@ -83,19 +81,11 @@ struct Measured {
     stop: Duration,
 }
 
-/// Runs the command with the arguments behind its name.
+/// Measures.
 ///
 /// # Errors
 /// A sentence that says what is wrong and what to do.
-pub fn run(rest: &[String]) -> anyhow::Result<ExitCode> {
-    let words = std::iter::once("basalt bench neighbours").chain(rest.iter().map(String::as_str));
-    let arguments = match Arguments::try_parse_from(words) {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            error.print()?;
-            return Ok(if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS });
-        }
-    };
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.list {
         Neighbour::ALL.iter().for_each(|neighbour| println!("{:<14} {}", neighbour.name(), neighbour.about()));
         return Ok(ExitCode::SUCCESS);
@@ -106,12 +96,12 @@ pub fn run(rest: &[String]) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut missed = Vec::new();
     println!("{}", heading());
-    for contender in contenders(&arguments)? {
+    for contender in contenders(arguments)? {
         for neighbour in Neighbour::ALL {
             if !arguments.only.is_empty() && !arguments.only.iter().any(|name| name == neighbour.name()) {
                 continue;
             }
-            let measured = runtime.block_on(measure(&arguments, &contender, neighbour))?;
+            let measured = runtime.block_on(measure(arguments, &contender, neighbour))?;
             println!("{}", line(&measured));
             if measured.waits.failures.0 > 0 {
                 println!(
@@ -137,7 +127,7 @@ fn contenders(arguments: &Arguments) -> anyhow::Result<Vec<Contender>> {
     let memory_bytes = arguments.memory << 20;
     let binary = match &arguments.basalt {
         Some(file) => file.canonicalize().with_context(|| format!("no program {}", file.display()))?,
-        None => std::env::current_exe().context("where is this program?")?,
+        None => server::default_binary()?,
     };
     let mut contenders = vec![Contender {
         name: "basalt".to_owned(),

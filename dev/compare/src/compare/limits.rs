@@ -9,8 +9,8 @@ use model::{Durability, TableName};
 
 use super::drive::{Pace, play};
 use super::pass::Pass;
-use super::server::store_paths;
 use super::workers::{FullScan, Gets, Puts, Rows};
+use crate::server::store_paths;
 
 /// Bytes of a large value.
 const LARGE_BYTES: usize = 10_000;

@@ -11,10 +11,10 @@ use filter::{Comparator, CompareOp, Filter};
 use model::{Durability, Get, Mutation, Scan};
 
 use super::drive::Worker;
-use crate::ycsb::binding::Binding;
-use crate::ycsb::core::{Core, Player};
-use crate::ycsb::measurements::{Measurements, Status};
-use crate::ycsb::player;
+use tools::ycsb::binding::Binding;
+use tools::ycsb::core::{Core, Player};
+use tools::ycsb::measurements::{Measurements, Status};
+use tools::ycsb::player;
 
 /// The one family.
 pub const FAMILY: &str = "info0";

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
-/// The pom that names them, in the binary so that no source tree is needed.
-const POM: &str = include_str!("../../../../tests/interop/classpath/hbase/pom.xml");
+/// The pom that names them.
+const POM: &str = include_str!("../../../tests/interop/classpath/hbase/pom.xml");
 
 /// Jars that the server's class path must not hold: second back ends of slf4j, the shell, tools for tests.
 const UNWANTED: &[&str] = &[

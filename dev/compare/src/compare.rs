@@ -1,4 +1,4 @@
-//! Workloads played against several servers in turn, and a report of it: `basalt bench compare`.
+//! Workloads played against several servers in turn, and a report of it: `cargo xtask compare`.
 //!
 //! Always true:
 //!  1. One client program, one schema, one memory budget, one durability for all that are compared; where Basalt's
@@ -14,11 +14,9 @@ mod disk;
 mod drive;
 pub mod figures;
 mod html;
-pub(crate) mod jars;
 mod limits;
 mod pass;
 mod published;
-pub(crate) mod server;
 mod table;
 pub mod targets;
 mod workers;
@@ -30,17 +28,16 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
 use base::Rng;
-use clap::Parser;
 
 use self::figures::{Comparison, ServerInfo};
 use self::pass::{Pass, Scale, WORKLOADS};
-use self::server::{Contender, Origin, Site};
-use crate::stats::{Machine, civil_date};
+use crate::jars;
+use crate::server::{self, Contender, Origin, Site};
+use tools::stats::{Machine, civil_date};
 
 /// Play the same load against several servers in turn and report throughput, latency and what the servers used
-#[derive(Parser, Debug)]
-#[command(name = "basalt bench compare", disable_help_subcommand = true)]
-struct Arguments {
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
     /// Start Apache HBase 2.6.4 (brought from Maven on first use) and compare with it
     #[arg(long)]
     with_hbase: bool,
@@ -53,7 +50,7 @@ struct Arguments {
     /// A setting of HBase's hbase-site.xml
     #[arg(long, value_name = "KEY=VALUE")]
     hbase_define: Vec<String>,
-    /// Basalt's program; may be said more than once, as NAME=FILE [default: this one]
+    /// Basalt's program; may be said more than once, as NAME=FILE [default: BASALT_BINARY, or that beside this program]
     #[arg(long, value_name = "[NAME=]FILE")]
     basalt: Vec<String>,
     /// A setting of Basalt
@@ -124,35 +121,11 @@ struct Arguments {
     list: bool,
 }
 
-/// Runs the command with the arguments behind its name.
+/// Runs the comparison.
 ///
 /// # Errors
 /// A sentence that says what is wrong and what to do.
-pub fn run(_config: &base::Config, arguments: &[String]) -> anyhow::Result<ExitCode> {
-    let Some((command, rest)) = arguments.split_first() else {
-        println!("usage: basalt bench compare|neighbours|overload|stall [OPTIONS]; --help explains them");
-        return Ok(ExitCode::SUCCESS);
-    };
-    if command == "neighbours" {
-        return crate::neighbours::run(rest);
-    }
-    if command == "overload" {
-        return crate::strain::overload(rest);
-    }
-    if command == "stall" {
-        return crate::strain::stall(rest);
-    }
-    if command != "compare" {
-        bail!("unknown benchmark {command}: there are compare, neighbours, overload and stall");
-    }
-    let words = std::iter::once("basalt bench compare").chain(rest.iter().map(String::as_str));
-    let arguments = match Arguments::try_parse_from(words) {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            error.print()?;
-            return Ok(if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS });
-        }
-    };
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.list {
         for (name, about) in WORKLOADS {
             println!("{name:<14} {about}");
@@ -165,7 +138,7 @@ pub fn run(_config: &base::Config, arguments: &[String]) -> anyhow::Result<ExitC
         return report(&comparison, &arguments.out);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let comparison = runtime.block_on(compare(&arguments))?;
+    let comparison = runtime.block_on(compare(arguments))?;
     report(&comparison, &arguments.out)
 }
 
@@ -246,7 +219,7 @@ impl Arguments {
         }
         let mut binaries = self.basalt.clone();
         if binaries.is_empty() && !self.no_basalt {
-            binaries.push(std::env::current_exe().context("where is this program?")?.display().to_string());
+            binaries.push(server::default_binary()?.display().to_string());
         }
         for (n, said) in binaries.iter().enumerate() {
             let (name, binary) = match said.split_once('=') {
@@ -372,9 +345,15 @@ mod tests {
     use super::figures::Measured;
     use super::*;
 
+    #[derive(clap::Parser)]
+    struct Words {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
     fn parse(words: &str) -> Arguments {
         let words = std::iter::once("compare").chain(words.split_whitespace());
-        Arguments::try_parse_from(words).expect("good arguments")
+        <Words as clap::Parser>::try_parse_from(words).expect("good arguments").arguments
     }
 
     #[test]

@@ -17,14 +17,14 @@ use rustix::process::{Pid, Signal};
 use super::disk;
 use super::drive::{Pace, Watch, Worker, play};
 use super::figures::{MIB, Measured};
-use super::server::Site;
 use super::workers::{BATCH_ROWS, FAMILY, FilteredScan, FullScan, Gets, Load, Mixed, Puts, RangeScan, Rows, Ycsb};
-use crate::stats::Usage;
-use crate::ycsb::binding::Binding;
-use crate::ycsb::core::{Core, Player};
-use crate::ycsb::measurements::Measurements;
-use crate::ycsb::presets::preset;
-use crate::ycsb::properties::Properties;
+use crate::server::Site;
+use tools::stats::Usage;
+use tools::ycsb::binding::Binding;
+use tools::ycsb::core::{Core, Player};
+use tools::ycsb::measurements::Measurements;
+use tools::ycsb::presets::preset;
+use tools::ycsb::properties::Properties;
 
 /// How big and how long.
 #[derive(Clone, Debug)]

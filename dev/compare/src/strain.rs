@@ -1,4 +1,4 @@
-//! A server under strain: `basalt bench overload`, twice what it can do and then nothing, and `basalt bench stall`, the longest wait of a
+//! A server under strain: `cargo xtask overload`, twice what it can do and then nothing, and `cargo xtask stall`, the longest wait of a
 //! mixed load while it flushes and compacts, beside that of a bare probe.
 //!
 //! Always true:
@@ -6,7 +6,7 @@
 //!  2. A wait counts from when its operation was due.
 //!  3. A target that is missed is shown as missed.
 //!
-//! Must not know: how a server is made, but for what `compare` knows of starting one.
+//! Must not know: how a server is made, but for what [`crate::server`] knows of starting one.
 
 mod overload;
 mod stall;
@@ -17,11 +17,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Parser;
 use client::{Connection, Put};
 use model::{FamilyDescriptor, TableDescriptor, TableName};
 
-use crate::compare::server::{Contender, Origin, Site};
+use crate::server::{self, Contender, Origin, Site};
 
 /// What both benchmarks are told.
 #[derive(clap::Args, Debug)]
@@ -29,7 +28,7 @@ struct Common {
     /// Memory budget of the server in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     memory: u64,
-    /// Basalt's program [default: this one]
+    /// Basalt's program [default: BASALT_BINARY, or that beside this program]
     #[arg(long, value_name = "FILE")]
     basalt: Option<PathBuf>,
     /// Where the server keeps its data meanwhile
@@ -41,9 +40,8 @@ struct Common {
 }
 
 /// Measure how soon a server answers as before when an overload is over
-#[derive(Parser, Debug)]
-#[command(name = "basalt bench overload", disable_help_subcommand = true)]
-struct OverloadArguments {
+#[derive(clap::Args, Debug)]
+pub struct OverloadArguments {
     #[command(flatten)]
     common: Common,
     /// Minutes at twice the capacity
@@ -52,9 +50,8 @@ struct OverloadArguments {
 }
 
 /// Measure the longest wait of a mixed load beside that of a probe which sleeps and syncs
-#[derive(Parser, Debug)]
-#[command(name = "basalt bench stall", disable_help_subcommand = true)]
-struct StallArguments {
+#[derive(clap::Args, Debug)]
+pub struct StallArguments {
     #[command(flatten)]
     common: Common,
     /// Seconds of a run
@@ -65,33 +62,20 @@ struct StallArguments {
     runs: usize,
 }
 
-/// Runs `basalt bench overload` with the arguments behind its name.
+/// Measures an overload and what follows.
 ///
 /// # Errors
 /// A sentence that says what is wrong and what to do.
-pub fn overload(rest: &[String]) -> anyhow::Result<ExitCode> {
-    let words = std::iter::once("basalt bench overload").chain(rest.iter().map(String::as_str));
-    match OverloadArguments::try_parse_from(words) {
-        Ok(arguments) => Ok(exit(overload::run(&arguments)?, arguments.common.check)),
-        Err(error) => usage(&error),
-    }
+pub fn overload(arguments: &OverloadArguments) -> anyhow::Result<ExitCode> {
+    Ok(exit(overload::run(arguments)?, arguments.common.check))
 }
 
-/// Runs `basalt bench stall` with the arguments behind its name.
+/// Measures the longest stall.
 ///
 /// # Errors
 /// A sentence that says what is wrong and what to do.
-pub fn stall(rest: &[String]) -> anyhow::Result<ExitCode> {
-    let words = std::iter::once("basalt bench stall").chain(rest.iter().map(String::as_str));
-    match StallArguments::try_parse_from(words) {
-        Ok(arguments) => Ok(exit(stall::run(&arguments)?, arguments.common.check)),
-        Err(error) => usage(&error),
-    }
-}
-
-fn usage(error: &clap::Error) -> anyhow::Result<ExitCode> {
-    error.print()?;
-    Ok(if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+pub fn stall(arguments: &StallArguments) -> anyhow::Result<ExitCode> {
+    Ok(exit(stall::run(arguments)?, arguments.common.check))
 }
 
 fn exit(is_met: bool, check: bool) -> ExitCode {
@@ -102,7 +86,7 @@ fn exit(is_met: bool, check: bool) -> ExitCode {
 async fn start(common: &Common, more: &[(&str, String)]) -> anyhow::Result<Site> {
     let binary = match &common.basalt {
         Some(file) => file.canonicalize().with_context(|| format!("no program {}", file.display()))?,
-        None => std::env::current_exe().context("where is this program?")?,
+        None => server::default_binary()?,
     };
     let contender = Contender {
         name: "basalt".to_owned(),

@@ -12,8 +12,8 @@ use model::{Get, Scan, TableName};
 use tokio::task::JoinSet;
 
 use super::{OverloadArguments, fill, key, ms, start};
-use crate::compare::server::Site;
-use crate::stats::{Latencies, Usage};
+use crate::server::Site;
+use tools::stats::{Latencies, Usage};
 
 const TABLE: &str = "overload";
 const ROWS: u64 = 20_000;

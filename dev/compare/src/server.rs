@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
 use client::{Connection, Options};
+use testkit::ReadyFile;
 
 /// Longest time that a start may take.
 const START_LIMIT: Duration = Duration::from_secs(180);
@@ -29,6 +30,17 @@ const OPENS: &[&str] = &[
     "java.base/jdk.internal.ref",
     "java.base/jdk.internal.misc",
 ];
+
+/// Basalt's program where none is named: `BASALT_BINARY`, or that beside this one in the target directory.
+///
+/// # Errors
+/// This program does not know where it is.
+pub fn default_binary() -> anyhow::Result<PathBuf> {
+    if let Some(binary) = std::env::var_os("BASALT_BINARY") {
+        return Ok(PathBuf::from(binary));
+    }
+    Ok(std::env::current_exe().context("where is this program?")?.with_file_name("basalt"))
+}
 
 /// How a server comes to be.
 #[derive(Clone, Debug)]
@@ -104,6 +116,8 @@ pub struct Site {
     ports: [u16; 3],
     connections: usize,
     child: Option<Child>,
+    /// Where Basalt says that it serves.
+    ready: Option<ReadyFile>,
     starts: u32,
 }
 
@@ -115,7 +129,15 @@ impl Site {
         }
         std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let dir = dir.canonicalize()?;
-        Ok(Site { contender, dir, ports: free_ports()?, connections: connections.max(1), child: None, starts: 0 })
+        Ok(Site {
+            contender,
+            dir,
+            ports: free_ports()?,
+            connections: connections.max(1),
+            child: None,
+            ready: None,
+            starts: 0,
+        })
     }
 
     /// Its process.
@@ -196,24 +218,44 @@ impl Site {
     }
 
     /// Waits until it says that it serves.
+    ///
+    /// # Errors
+    /// It ended, or does not serve in time.
     pub async fn ready(&mut self) -> anyhow::Result<()> {
-        let word = match self.contender.origin {
-            Origin::Running { .. } => return Ok(()),
-            Origin::Basalt { .. } => "ready",
-            Origin::HBase { .. } => "Master has completed initialization",
+        let ready = match self.contender.origin {
+            Origin::Running { .. } => Ok(()),
+            Origin::Basalt { .. } => self.basalt_ready().await,
+            Origin::HBase { .. } => self.hbase_ready().await,
         };
+        ready.with_context(|| format!("{} does not serve; its last words: {}", self.contender.name, self.last_words()))
+    }
+
+    async fn basalt_ready(&mut self) -> anyhow::Result<()> {
+        let (Some(mut child), Some(ready)) = (self.child.take(), self.ready.take()) else {
+            bail!("it was not started")
+        };
+        // Clients of the comparison go on meanwhile, on this thread.
+        let waited = tokio::task::spawn_blocking(move || (ready.wait(&mut child, START_LIMIT), child));
+        let (ready, child) = waited.await?;
+        self.child = Some(child);
+        ready.map(|_| ())
+    }
+
+    /// HBase has no other way to say it than its log.
+    async fn hbase_ready(&mut self) -> anyhow::Result<()> {
         let start = Instant::now();
-        loop {
-            if std::fs::read_to_string(self.log()).is_ok_and(|said| said.contains(word)) {
-                return Ok(());
+        while !std::fs::read_to_string(self.log())
+            .is_ok_and(|said| said.contains("Master has completed initialization"))
+        {
+            if self.child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None))) {
+                bail!("it ended before it was ready");
             }
-            let ended = self.child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
-            if ended || start.elapsed() > START_LIMIT {
-                let why = if ended { "ended" } else { "is not ready" };
-                bail!("{} {why}; its last words: {}", self.contender.name, self.last_words());
+            if start.elapsed() > START_LIMIT {
+                bail!("not ready after {} s", START_LIMIT.as_secs());
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        Ok(())
     }
 
     /// Kills it (SIGKILL) and waits until it is gone.
@@ -260,12 +302,15 @@ impl Site {
         settings
     }
 
-    fn basalt(&self, binary: &Path) -> Command {
+    fn basalt(&mut self, binary: &Path) -> Command {
         let mut command = Command::new(binary);
         for (key, value) in self.common_settings() {
             command.arg("-D").arg(format!("{key}={value}"));
         }
         command.arg("-D").arg(format!("basalt.memory.size={}", self.contender.memory_bytes));
+        let ready = ReadyFile::new(self.dir.join(format!("ready-{}.json", self.starts)));
+        ready.pass_to(&mut command);
+        self.ready = Some(ready);
         command
     }
 

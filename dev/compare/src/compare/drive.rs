@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::figures::Measured;
-use crate::stats::{Meter, PreciseTimer, Usage, busy_ns, own_cpu_ns};
+use tools::stats::{Meter, PreciseTimer, Usage, busy_ns, own_cpu_ns};
 
 /// A client: does one operation when it is told to.
 pub trait Worker: Send + 'static {

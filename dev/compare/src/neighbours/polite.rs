@@ -15,7 +15,7 @@ use model::{FamilyDescriptor, Get, Scan, TableDescriptor, TableName};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
-use crate::stats::Latencies;
+use tools::stats::Latencies;
 
 /// Rows of the polite client's table.
 pub(super) const ROWS: u64 = 10_000;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{LatencySummary, Machine, Progress, Spread, Usage};
+use tools::stats::{LatencySummary, Machine, Progress, Spread, Usage};
 
 /// One workload, played once against one server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

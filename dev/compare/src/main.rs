@@ -1,0 +1,10 @@
+//! The program behind `cargo xtask compare`, `neighbours`, `overload` and `stall`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    basalt_compare::run(std::env::args_os()).unwrap_or_else(|error| {
+        eprintln!("{error:#}");
+        ExitCode::FAILURE
+    })
+}
