@@ -4,7 +4,10 @@
 
 use crate::common::{Scratch, Server};
 use bytes::Bytes;
-use client::{Action, Append, Connection, Delete, Error, Increment, Options, Put, ScanOptions, Table};
+use client::{
+    Action, Append, BufferedMutatorOptions, CheckAndMutate, Connection, Delete, Error, Increment, Options, Put,
+    ScanOptions, Table,
+};
 use model::mutation::ConditionTest;
 use model::{Condition, FamilyDescriptor, Get, Scan, TableDescriptor, TableName, TimeRange};
 use std::sync::Arc;
@@ -165,7 +168,7 @@ async fn scans_cross_regions_both_ways_and_end_where_they_are_told() {
     for (caching, max_result_size, prefetch) in
         [(7, 2 << 20, false), (1000, 600, true), (1000, 2 << 20, true), (1, 1, false)]
     {
-        let options = ScanOptions { caching, max_result_size, prefetch, limit: None };
+        let options = ScanOptions { caching, max_result_size, prefetch, ..ScanOptions::default() };
         assert_eq!(rows_of(t.scan(Scan::default(), options.clone())).await, names, "{options:?}");
         let reversed = Scan { reversed: true, ..Scan::default() };
         let backwards: Vec<String> = names.iter().rev().cloned().collect();
@@ -189,6 +192,145 @@ async fn scans_cross_regions_both_ways_and_end_where_they_are_told() {
     assert!(scanner.next().await.expect("closed").is_none());
     let batched = Scan { batch: Some(1), ..Scan::default() };
     assert_eq!(rows_of(t.scan(batched, ScanOptions::default())).await.len(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn conditions_of_every_kind_are_checked_where_the_row_is() {
+    let place = Place::new("client-check");
+    let connection = place.connect();
+    let t = table(&connection, "client_check", &["m"]).await;
+    let put = |value: &str| [Put::new("a").add("f", "q", value).build()];
+    let done = async |check: CheckAndMutate| t.check(&check).await.expect("checked").processed;
+    assert!(done(CheckAndMutate::if_not_exists("a", "f", "q").then(put("5"))).await);
+    assert!(!done(CheckAndMutate::if_not_exists("a", "f", "q").then(put("6"))).await);
+    assert!(!done(CheckAndMutate::if_equals("a", "f", "q", "4").then(put("6"))).await);
+    // `value OP cell`: 7 is greater than what is there.
+    assert!(done(CheckAndMutate::if_matches("a", "f", "q", filter::CompareOp::Greater, "7").then(put("6"))).await);
+    let prefix = Arc::new(filter::Filter::Prefix { prefix: Some("b".into()) });
+    assert!(!done(CheckAndMutate::if_filter("a", prefix).then(put("7"))).await);
+    let old = TimeRange { min: 0, max: 1 };
+    assert!(!done(CheckAndMutate::if_equals("a", "f", "q", "6").time_range(old).then(put("7"))).await);
+    let counted = CheckAndMutate::if_equals("a", "f", "q", "6").then([Increment::new("a").add("f", "n", 2).build()]);
+    let counted = t.check(&counted).await.expect("checked");
+    assert_eq!(counted.row.value(b"f", b"n"), Some(&2i64.to_be_bytes()[..]));
+    let many = [("a", "6"), ("z", "6")].map(|(row, value)| {
+        CheckAndMutate::if_equals(row, "f", "q", value).then([Delete::new(row).columns("f", "q").build()])
+    });
+    let many: Vec<bool> =
+        t.check_all(many.into()).await.into_iter().map(|checked| checked.expect("checked").processed).collect();
+    assert_eq!(many, [true, false]);
+    let elsewhere = CheckAndMutate::if_not_exists("a", "f", "q").then([Put::new("b").add("f", "q", "1").build()]);
+    assert!(matches!(t.check(&elsewhere).await, Err(Error::Request(_))));
+    assert_eq!(t.increment_column_value(b"a", b"f", b"n", 5).await.expect("counted"), 7);
+    assert_eq!(t.exists_all(&[Get::new("a"), Get::new("nobody")]).await.expect("asked"), [true, false]);
+}
+
+/// With the default patience the first would last for an hour, and so would the second.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disabled_table_and_a_short_patience_end_an_operation_early() {
+    let place = Place::new("client-patience");
+    let connection = place.connect();
+    let t = table(&connection, "client_patience", &[]).await;
+    t.put(&Put::new("a").add("f", "q", "1").build()).await.expect("put");
+    connection.admin().disable_table(t.name()).await.expect("disabled");
+    let disabled = t.get(&Get::new("a")).await.expect_err("it is disabled");
+    assert!(matches!(disabled, Error::TableDisabled(_)), "{disabled}");
+    assert_eq!(disabled.short_class(), Some("TableNotEnabledException"));
+    let hasty = t.with(|options| options.retries = 2);
+    let failed = hasty.mutate_all(&[Put::new("a").add("f", "q", "1").build()]).await.expect_err("it is disabled");
+    assert_eq!(failed.short_class(), Some("NotServingRegionException"), "{failed}");
+    connection.admin().enable_table(t.name()).await.expect("enabled");
+    assert!(t.exists(&Get::new("a")).await.expect("asked"));
+    let metrics = connection.metrics();
+    assert!(metrics.retries >= 2 && metrics.locations_dropped > 0 && metrics.cache_misses > 0, "{metrics:?}");
+    let large = Put::new("a").add("f", "q", vec![0; 11 << 20]).build();
+    assert!(matches!(t.put(&large).await, Err(Error::Request(_))), "larger than hbase.client.keyvalue.maxsize");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn buffered_writes_leave_in_time_and_failures_are_told() {
+    let place = Place::new("client-buffered");
+    let connection = place.connect();
+    let t = table(&connection, "client_buffered", &["m"]).await;
+    let (failures, told) = std::sync::mpsc::channel();
+    let failures = std::sync::Mutex::new(failures);
+    let options = BufferedMutatorOptions {
+        flush_after: Some(Duration::from_millis(20)),
+        listener: Some(Arc::new(move |mutation, error| {
+            let failure = (mutation.row.clone(), error.short_class().map(str::to_owned));
+            failures.lock().expect("no panic").send(failure).expect("waited for");
+        })),
+        ..t.buffer_options()
+    };
+    let mut buffered = t.buffered_with(options);
+    buffered.mutate(Put::new("a").add("f", "q", "1").build()).await.expect("taken");
+    buffered.mutate(Put::new("b").add("no", "q", "1").build()).await.expect("taken");
+    // Nobody flushes.
+    let failure = tokio::task::spawn_blocking(move || told.recv_timeout(Duration::from_secs(60)));
+    let (row, class) = failure.await.expect("no panic").expect("told");
+    assert_eq!((&row[..], class.as_deref()), (&b"b"[..], Some("NoSuchColumnFamilyException")));
+    buffered.flush().await.expect("the listener took what failed");
+    assert!(t.exists(&Get::new("a")).await.expect("asked"));
+    assert_eq!(buffered.buffered_bytes(), 0);
+    let mut by_number = t.buffered_with(BufferedMutatorOptions { limit_mutations: Some(2), ..t.buffer_options() });
+    for row in ["x", "y", "z"] {
+        by_number.mutate(Put::new(row).add("f", "q", "1").build()).await.expect("taken");
+    }
+    assert!(by_number.buffered_bytes() > 0, "the third waits");
+    by_number.flush().await.expect("flushed");
+    assert_eq!(t.exists_all(&["x", "y", "z"].map(Get::new)).await.expect("asked"), [true; 3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn endpoints_are_called_at_one_region_and_at_all() {
+    use proto::{methods::Method, pb};
+    let place = Place::new("client-endpoint");
+    let connection = place.connect();
+    let name = TableName::parse("client_endpoint").expect("legal");
+    let mut descriptor = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
+    let endpoint = "|org.apache.hadoop.hbase.coprocessor.AggregateImplementation|1073741823|";
+    descriptor.attributes.insert("coprocessor$1".into(), endpoint.into());
+    connection.admin().create_table(&descriptor, &["h".into(), "p".into()]).await.expect("made");
+    let t = connection.table(&name);
+    let puts: Vec<_> = ["a", "b", "i", "z"].map(|row| Put::new(row).add("f", "q", 1i64.to_be_bytes()).build()).into();
+    t.mutate_all(&puts).await.expect("written");
+    let request = pb::AggregateRequest {
+        interpreter_class_name: "org.apache.hadoop.hbase.client.coprocessor.LongColumnInterpreter".to_owned(),
+        scan: convert::to_proto::scan(&Scan { columns: [("f".into(), vec!["q".into()])].into(), ..Scan::default() }),
+        ..pb::AggregateRequest::default()
+    };
+    let rows = |response: &pb::AggregateResponse| {
+        let first = response.first_part.first().expect("a count");
+        u64::from_be_bytes(first[..].try_into().expect("8 bytes"))
+    };
+    let method = Method::AggregateGetRowNum.info();
+    let one: pb::AggregateResponse = t.coprocessor(b"b", method, &request).await.expect("counted");
+    assert_eq!(rows(&one), 2);
+    let all = t.coprocessor_range::<pb::AggregateResponse>(b"", b"", method, &request).await.expect("counted");
+    assert_eq!(all.iter().map(|answer| rows(&answer.response)).collect::<Vec<_>>(), [2, 1, 1]);
+    let some = t.coprocessor_range::<pb::AggregateResponse>(b"b", b"p", method, &request).await.expect("counted");
+    assert_eq!(some.len(), 2);
+    assert!(some[0].region.contains(b"b") && some[1].region.contains(b"i"));
+    let unknown = t.coprocessor_raw(b"b", "NoService", "no", Bytes::new()).await.expect_err("there is none");
+    assert_eq!(unknown.short_class(), Some("UnknownProtocolException"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scans_count_what_they_cost() {
+    let place = Place::new("client-scan-metrics");
+    let connection = place.connect();
+    let t = table(&connection, "client_scan_metrics", &["r5"]).await;
+    let puts: Vec<_> = (0..10).map(|i| Put::new(format!("r{i}")).add("f", "q", "v").build()).collect();
+    t.mutate_all(&puts).await.expect("written");
+    let options = ScanOptions { caching: 2, metrics: true, ..t.scan_options() };
+    let mut scanner = t.scan(Scan::default(), options);
+    while scanner.next().await.expect("a scan").is_some() {}
+    let metrics = scanner.metrics().expect("counted");
+    assert!(metrics.rpc_calls >= 5 && metrics.bytes_in_results > 0 && metrics.rpc_retries == 0, "{metrics:?}");
+    assert_eq!((metrics.regions_scanned, metrics.server.get("ROWS_SCANNED")), (2, Some(&10)), "{metrics:?}");
+    assert!(t.scan(Scan::default(), t.scan_options()).metrics().is_none());
+    assert_eq!(t.start_end_keys().await.expect("keys"), [("".into(), "r5".into()), ("r5".into(), "".into())]);
+    assert_eq!(t.replicas_of(b"r7", true).await.expect("located").len(), 1, "the primary alone");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

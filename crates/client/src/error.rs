@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::TableName;
 use proto::pb;
@@ -72,6 +73,27 @@ fn moved_to(message: &str) -> Option<(String, u16)> {
     Some((host.to_owned(), port))
 }
 
+/// The wait at the end of a throttling exception's text: `... - wait 1hr, 2mins, 3sec, 4ms`. Follows:
+/// `RpcThrottlingException#timeFromString`.
+fn wait_of(message: &str) -> Option<Duration> {
+    let (_, text) = message.rsplit_once(" - wait ")?;
+    let mut wait = Duration::ZERO;
+    for part in text.split(", ") {
+        let digits = part.find(|c: char| !c.is_ascii_digit())?;
+        let (number, unit) = part.split_at(digits);
+        let number: u64 = number.parse().ok()?;
+        let unit_ms = match unit.trim_end() {
+            "hr" | "hrs" => 3_600_000,
+            "min" | "mins" => 60_000,
+            "sec" => 1000,
+            "ms" => 1,
+            _ => return None,
+        };
+        wait += Duration::from_millis(number.checked_mul(unit_ms)?);
+    }
+    Some(wait)
+}
+
 /// Why an operation failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
@@ -108,6 +130,9 @@ pub enum Error {
     /// hbase:meta knows no such table.
     #[error("table {0} is not found")]
     TableNotFound(TableName),
+    /// The table is disabled.
+    #[error("table {0} is disabled")]
+    TableDisabled(TableName),
     /// hbase:meta has no usable region for a row at the moment.
     #[error("no region of {table} holds row {row} now: {why}")]
     NoRegion {
@@ -150,13 +175,19 @@ pub enum Error {
 }
 
 impl Error {
-    /// The Java class of the server's exception, if that is what it is.
+    /// The Java class of the exception: the server's, or the one that HBase's own client throws in such a case. `None` where that would be a
+    /// plain `IOException` or `IllegalArgumentException`.
     pub fn class(&self) -> Option<&str> {
         match self {
             Error::Remote(e) => Some(&e.class),
             Error::Procedure { class, .. } => Some(class),
             Error::RetriesExhausted { last, .. } => last.class(),
-            _ => None,
+            Error::TableNotFound(_) => Some("org.apache.hadoop.hbase.TableNotFoundException"),
+            Error::TableDisabled(_) => Some("org.apache.hadoop.hbase.TableNotEnabledException"),
+            Error::NoRegion { .. } => Some("org.apache.hadoop.hbase.client.NoServerForRegionException"),
+            Error::Timeout { .. } => Some("org.apache.hadoop.hbase.ipc.CallTimeoutException"),
+            Error::ConnectionClosed { .. } => Some("org.apache.hadoop.hbase.exceptions.ConnectionClosedException"),
+            Error::Io { .. } | Error::Malformed(_) | Error::Registry { .. } | Error::Request(_) => None,
         }
     }
 
@@ -181,6 +212,7 @@ impl Error {
             Error::NoRegion { .. } | Error::Registry { .. } => true,
             Error::Malformed(_)
             | Error::TableNotFound(_)
+            | Error::TableDisabled(_)
             | Error::RetriesExhausted { .. }
             | Error::Procedure { .. }
             | Error::Request(_) => false,
@@ -190,6 +222,8 @@ impl Error {
     /// Whether the region's location may be wrong (`ClientExceptionsUtil.isMetaClearingException`).
     pub(crate) fn doubts_location(&self) -> bool {
         match self {
+            // What is refused for good is refused everywhere.
+            Error::Remote(e) if e.do_not_retry => false,
             Error::Remote(e) => !matches!(
                 e.short_class(),
                 "RegionOpeningException"
@@ -217,9 +251,27 @@ impl Error {
         }
     }
 
+    /// Whether tries or time are over.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        matches!(self, Error::RetriesExhausted { .. })
+    }
+
     /// Whether the next try needs no pause.
     pub(crate) fn retries_at_once(&self) -> bool {
         matches!(self.short_class(), Some("RetryImmediatelyException" | "MultiActionResultTooLarge"))
+    }
+
+    /// Whether the region is not where it was thought to be: perhaps because its table is disabled.
+    pub(crate) fn is_not_serving(&self) -> bool {
+        matches!(self.short_class(), Some("NotServingRegionException" | "RegionOfflineException"))
+    }
+
+    /// How long a server that throttles says to wait.
+    pub(crate) fn throttled_for(&self) -> Option<Duration> {
+        match self {
+            Error::Remote(e) if e.short_class() == "RpcThrottlingException" => wait_of(e.first_line()),
+            _ => None,
+        }
     }
 
     pub(crate) fn is_overload(&self) -> bool {
@@ -241,16 +293,51 @@ mod tests {
     }
 
     #[test]
-    fn classes_decide_what_is_tried_again() {
+    fn a_throttling_exception_tells_how_long_to_wait() {
+        let ms = |text: &str| wait_of(text).map(|wait| wait.as_millis());
+        assert_eq!(ms("X: number of requests exceeded - wait 2hrs, 1min, 3sec, 4ms"), Some(7_263_004));
+        assert_eq!(ms("read size limit exceeded - wait 0ms"), Some(0));
+        for odd in ["", " - wait ", " - wait soon", " - wait 5", " - wait 99999999999999999999ms", "wait 1ms"] {
+            assert_eq!(ms(odd), None, "{odd}");
+        }
+        assert_eq!(ms(&format!(" - wait {}hr", u64::MAX)), None);
+    }
+
+    /// What each class says: may it pass, is the location in doubt, is the whole server.
+    #[test]
+    fn classes_decide_what_is_tried_again_and_what_is_forgotten() {
         let of = |class: &str| {
             let pair = pb::NameBytesPair { name: format!("org.apache.hadoop.hbase.{class}"), value: None };
             Error::Remote(Box::new(RemoteException::from_pair(pair)))
         };
-        let moved = of("NotServingRegionException");
-        assert!(moved.may_pass() && moved.doubts_location() && !moved.doubts_server());
-        let busy = of("RegionTooBusyException");
-        assert!(busy.may_pass() && !busy.doubts_location());
-        let family = of("regionserver.NoSuchColumnFamilyException");
-        assert!(!family.may_pass());
+        for (class, may_pass, location, server) in [
+            ("NotServingRegionException", true, true, false),
+            ("exceptions.RegionMovedException", true, true, false),
+            ("regionserver.RegionServerStoppedException", true, true, true),
+            ("regionserver.RegionServerAbortedException", true, true, true),
+            ("ipc.ServerNotRunningYetException", true, true, false),
+            ("regionserver.WrongRegionException", true, true, false),
+            ("exceptions.RegionOpeningException", true, false, false),
+            ("RegionTooBusyException", true, false, false),
+            ("quotas.RpcThrottlingException", true, false, false),
+            ("MultiActionResultTooLarge", true, false, false),
+            ("RetryImmediatelyException", true, false, false),
+            ("CallQueueTooBigException", true, false, false),
+            ("CallDroppedException", true, false, false),
+            ("exceptions.RequestTooBigException", false, false, false),
+            ("regionserver.NoSuchColumnFamilyException", false, false, false),
+            ("DoNotRetryIOException", false, false, false),
+            ("UnknownScannerException", false, false, false),
+            ("security.AccessDeniedException", false, false, false),
+        ] {
+            let error = of(class);
+            let says = (error.may_pass(), error.doubts_location(), error.doubts_server());
+            assert_eq!(says, (may_pass, location, server), "{class}");
+        }
+        let lost = Error::Timeout { server: "s".into(), method: "Get", timeout_ms: 1 };
+        assert!(lost.may_pass() && lost.doubts_location() && !lost.doubts_server());
+        let closed = Error::ConnectionClosed { server: "s".into() };
+        assert!(closed.may_pass() && closed.doubts_location() && closed.doubts_server());
+        assert_eq!(Error::TableNotFound(TableName::meta()).short_class(), Some("TableNotFoundException"));
     }
 }

@@ -1,56 +1,225 @@
-//! Pauses between tries, as HBase makes them. Follows: `ConnectionUtils#getPauseTime`, `HConstants.RETRY_BACKOFF`.
+//! Pauses between tries, as HBase makes them: which failure is tried again, after how long, and when it is enough. Follows:
+//! `AsyncRpcRetryingCaller`, `HBaseServerExceptionPauseManager`, `ConnectionUtils#getPauseTime`, `HConstants.RETRY_BACKOFF`.
 
 use std::time::Duration;
 
 use base::Rng;
 use tokio::time::Instant;
 
-use crate::options::Options;
+use crate::metrics::Counters;
 use crate::{Error, Result};
 
 /// Multiples of the pause.
 const BACKOFF: [u32; 13] = [1, 2, 3, 5, 10, 20, 40, 100, 100, 100, 100, 200, 200];
+/// A pause ends so long before the operation's time is over, so that there is some left for the try.
+const LEFT_FOR_TRY: Duration = Duration::from_millis(1);
+
+/// How patient an operation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Patience {
+    /// Unit of the pauses between tries.
+    pub(crate) pause: Duration,
+    /// The same after a server said that it has too much to do.
+    pub(crate) pause_overloaded: Duration,
+    /// Tries after the first.
+    pub(crate) retries: u32,
+    /// For all tries together.
+    pub(crate) operation_timeout: Duration,
+    /// For one call.
+    pub(crate) rpc_timeout: Duration,
+    /// Failures before they are logged.
+    pub(crate) quiet_failures: u32,
+}
+
+/// What to do about a failure.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It is the operation's.
+    Final,
+    /// It was the last one that there is a try or time for.
+    Exhausted,
+    /// Try again after this.
+    Again(Duration),
+}
+
+impl Patience {
+    /// How long the first call of an operation may take.
+    pub(crate) fn first_call_timeout(&self) -> Duration {
+        self.rpc_timeout.min(self.operation_timeout)
+    }
+
+    /// What to do about the `tries`-th failure, with so much of the operation's time left. `jitter` is in 0..1.
+    fn judge(&self, error: &Error, tries: u32, remaining: Duration, jitter: f64) -> Verdict {
+        if !error.may_pass() {
+            return Verdict::Final;
+        }
+        let Some(remaining) = remaining.checked_sub(LEFT_FOR_TRY).filter(|left| !left.is_zero()) else {
+            return Verdict::Exhausted;
+        };
+        if tries > self.retries {
+            return Verdict::Exhausted;
+        }
+        if error.retries_at_once() {
+            return Verdict::Again(Duration::ZERO);
+        }
+        if let Some(wait) = error.throttled_for() {
+            // The server says for how long; sooner is of no use, so that later than allowed is never.
+            return if wait > remaining { Verdict::Exhausted } else { Verdict::Again(wait) };
+        }
+        let unit = if error.is_overload() { self.pause_overloaded } else { self.pause };
+        let normal = unit * BACKOFF[(tries as usize - 1).min(BACKOFF.len() - 1)];
+        Verdict::Again((normal + normal.mul_f64(jitter / 100.0)).min(remaining))
+    }
+}
 
 /// The tries of one operation.
 pub(crate) struct Retry<'a> {
-    options: &'a Options,
+    patience: Patience,
     rng: &'a Rng,
+    counters: &'a Counters,
     tries: u32,
-    /// When the first try had failed: an operation that succeeds at once asks no clock.
-    since: Option<Instant>,
+    since: Instant,
 }
 
 impl<'a> Retry<'a> {
-    pub(crate) fn new(options: &'a Options, rng: &'a Rng) -> Self {
-        Retry { options, rng, tries: 0, since: None }
+    pub(crate) fn new(patience: Patience, rng: &'a Rng, counters: &'a Counters) -> Self {
+        Retry { patience, rng, counters, tries: 0, since: Instant::now() }
     }
 
-    /// Waits before the next try.
+    /// How long the next call may take.
+    pub(crate) fn call_timeout(&self) -> Duration {
+        // Of the first try nearly all is left.
+        if self.tries == 0 {
+            return self.patience.first_call_timeout();
+        }
+        let left = self.patience.operation_timeout.saturating_sub(self.since.elapsed()).max(LEFT_FOR_TRY);
+        self.patience.rpc_timeout.min(left)
+    }
+
+    /// Waits before the next try. Dropped meanwhile, there is none.
     ///
     /// # Errors
     /// `error` itself when trying again is of no use, or wrapped when time or tries are over.
     pub(crate) async fn pause(&mut self, error: Error) -> Result<()> {
-        if !error.may_pass() {
-            return Err(error);
-        }
         self.tries += 1;
-        let since = *self.since.get_or_insert_with(Instant::now);
-        let pause = self.pause_time();
-        if self.tries > self.options.retries || since.elapsed() + pause > self.options.operation_timeout {
-            return Err(Error::RetriesExhausted { tries: self.tries, last: Box::new(error) });
+        let remaining = self.patience.operation_timeout.saturating_sub(self.since.elapsed());
+        let jitter = self.rng.below(1000) as f64 / 1000.0;
+        match self.patience.judge(&error, self.tries, remaining, jitter) {
+            Verdict::Final => Err(error),
+            Verdict::Exhausted => Err(Error::RetriesExhausted { tries: self.tries, last: Box::new(error) }),
+            Verdict::Again(pause) => {
+                self.counters.retries.add(1);
+                if error.is_overload() {
+                    self.counters.overload_pauses_ms.add(pause.as_millis() as u64);
+                }
+                if self.tries > self.patience.quiet_failures {
+                    tracing::warn!(%error, tries = self.tries, retries = self.patience.retries, "trying again");
+                } else {
+                    tracing::debug!(%error, tries = self.tries, "trying again");
+                }
+                if !pause.is_zero() {
+                    tokio::time::sleep(pause).await;
+                }
+                Ok(())
+            }
         }
-        tracing::debug!(%error, tries = self.tries, "trying again");
-        if error.retries_at_once() {
-            return Ok(());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RemoteException;
+    use proto::pb;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn patience() -> Patience {
+        Patience {
+            pause: MS(100),
+            pause_overloaded: MS(500),
+            retries: 15,
+            operation_timeout: MS(1_200_000),
+            rpc_timeout: MS(60_000),
+            quiet_failures: 5,
         }
-        // A server that says it is overloaded gets more rest.
-        tokio::time::sleep(if error.is_overload() { pause * 2 } else { pause }).await;
-        Ok(())
     }
 
-    fn pause_time(&self) -> Duration {
-        let step = BACKOFF[(self.tries as usize - 1).min(BACKOFF.len() - 1)];
-        let normal = self.options.pause * step;
-        normal + normal.mul_f64(self.rng.below(1000) as f64 / 100_000.0)
+    fn of(class: &str, message: &str) -> Error {
+        let pair = pb::NameBytesPair {
+            name: format!("org.apache.hadoop.hbase.{class}"),
+            value: Some(bytes::Bytes::copy_from_slice(message.as_bytes())),
+        };
+        Error::Remote(Box::new(RemoteException::from_pair(pair)))
+    }
+
+    #[test]
+    fn each_class_is_paused_for_or_final_as_in_hbase() {
+        use Verdict::{Again, Exhausted, Final};
+        let long = MS(1_000_000);
+        let io =
+            Error::Io { server: "s".into(), error: std::sync::Arc::new(std::io::ErrorKind::ConnectionRefused.into()) };
+        let throttled = of("quotas.RpcThrottlingException", "number of requests exceeded - wait 1min, 2sec, 30ms");
+        let short = of("quotas.RpcThrottlingException", "read size limit exceeded - wait 700ms");
+        for (error, first, last_try) in [
+            (of("NotServingRegionException", ""), Again(MS(100)), Exhausted),
+            (of("exceptions.RegionMovedException", ""), Again(MS(100)), Exhausted),
+            (of("exceptions.RegionOpeningException", ""), Again(MS(100)), Exhausted),
+            (of("RegionTooBusyException", ""), Again(MS(100)), Exhausted),
+            (of("CallQueueTooBigException", ""), Again(MS(500)), Exhausted),
+            (of("CallDroppedException", ""), Again(MS(500)), Exhausted),
+            (of("RetryImmediatelyException", ""), Again(MS(0)), Exhausted),
+            (of("MultiActionResultTooLarge", ""), Again(MS(0)), Exhausted),
+            (throttled, Again(MS(62_030)), Exhausted),
+            (short, Again(MS(700)), Exhausted),
+            (io, Again(MS(100)), Exhausted),
+            (Error::ConnectionClosed { server: "s".into() }, Again(MS(100)), Exhausted),
+            (Error::Timeout { server: "s".into(), method: "Get", timeout_ms: 1 }, Again(MS(100)), Exhausted),
+            (of("regionserver.NoSuchColumnFamilyException", ""), Final, Final),
+            (of("DoNotRetryIOException", ""), Final, Final),
+            (of("TableNotFoundException", ""), Final, Final),
+            (of("UnknownScannerException", ""), Final, Final),
+            (of("exceptions.RequestTooBigException", ""), Final, Final),
+            (of("security.AccessDeniedException", ""), Final, Final),
+            (of("quotas.SpaceLimitingException", ""), Final, Final),
+            (Error::Malformed(String::new()), Final, Final),
+            (Error::Request(String::new()), Final, Final),
+        ] {
+            assert_eq!(patience().judge(&error, 1, long, 0.0), first, "{error:?}");
+            assert_eq!(patience().judge(&error, 16, long, 0.0), last_try, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn pauses_grow_and_end_with_the_time_that_is_left() {
+        let busy = of("RegionTooBusyException", "");
+        let pause = |tries, remaining, jitter| patience().judge(&busy, tries, remaining, jitter);
+        let long = MS(1_000_000);
+        let grow: Vec<_> = (1..=15).map(|tries| pause(tries, long, 0.0)).collect();
+        let steps = [1, 2, 3, 5, 10, 20, 40, 100, 100, 100, 100, 200, 200, 200, 200];
+        assert_eq!(grow, steps.map(|step| Verdict::Again(MS(100 * step))));
+        assert_eq!(pause(1, long, 0.5), Verdict::Again(Duration::from_micros(100_500)));
+        assert_eq!(pause(5, MS(301), 0.0), Verdict::Again(MS(300)));
+        assert_eq!(pause(5, MS(1), 0.0), Verdict::Exhausted);
+        let throttled = of("quotas.RpcThrottlingException", "write size limit exceeded - wait 2sec, 0ms");
+        assert_eq!(patience().judge(&throttled, 1, MS(1500), 0.0), Verdict::Exhausted, "sooner is of no use");
+        let once = Patience { retries: 0, ..patience() };
+        assert_eq!(once.judge(&busy, 1, long, 0.0), Verdict::Exhausted);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_gets_what_is_left_of_the_operations_time() {
+        let (rng, counters) = (Rng::seeded(1), Counters::default());
+        let patience = Patience { operation_timeout: MS(1000), rpc_timeout: MS(600), ..patience() };
+        let mut retry = Retry::new(patience, &rng, &counters);
+        assert_eq!(retry.call_timeout(), MS(600));
+        tokio::time::sleep(MS(600)).await;
+        retry.pause(of("RegionTooBusyException", "")).await.expect("again");
+        let left = retry.call_timeout();
+        assert!(left <= MS(300) && left >= MS(295), "{left:?}");
+        tokio::time::sleep(left).await;
+        let over = retry.pause(of("RegionTooBusyException", "")).await.expect_err("time is over");
+        assert!(matches!(over, Error::RetriesExhausted { tries: 2, .. }), "{over}");
+        assert_eq!(counters.retries.sum(), 1);
     }
 }

@@ -1,6 +1,8 @@
 //! What a read brings back. Follows: `Result`.
 
+use bytes::Bytes;
 use cell::{CellBlock, CellIter, CellRef, CellRuns};
+use proto::pb;
 use std::collections::VecDeque;
 
 /// The cells of one row, or none. Cloning shares the bytes.
@@ -8,16 +10,47 @@ use std::collections::VecDeque;
 pub struct Row {
     cells: CellBlock,
     exists: Option<bool>,
-    pub(crate) stale: bool,
+    stale: bool,
+    /// What few rows have.
+    extra: Option<Box<Extra>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Extra {
+    cursor: Option<Bytes>,
+    block_bytes_scanned: Option<u64>,
 }
 
 impl Row {
     pub(crate) fn new(cells: CellBlock) -> Row {
-        Row { cells, exists: None, stale: false }
+        Row { cells, exists: None, stale: false, extra: None }
     }
 
     pub(crate) fn of_existence(exists: bool) -> Row {
         Row { exists: Some(exists), ..Row::default() }
+    }
+
+    /// No row, but how far a scan has come.
+    pub(crate) fn of_cursor(row: Bytes) -> Row {
+        Row { extra: Some(Box::new(Extra { cursor: Some(row), ..Extra::default() })), ..Row::default() }
+    }
+
+    /// Takes over what a result says of itself.
+    pub(crate) fn note(&mut self, result: &pb::Result) {
+        self.stale = result.stale();
+        if let Some(metrics) = &result.metrics {
+            self.extra.get_or_insert_default().block_bytes_scanned = metrics.block_bytes_scanned;
+        }
+    }
+
+    /// For a scan that asked for cursors: the row that the server has come to. Such a row has no cells.
+    pub fn cursor(&self) -> Option<&[u8]> {
+        self.extra.as_ref()?.cursor.as_deref()
+    }
+
+    /// For a read that asked for query metrics: bytes of the blocks that were read for this row.
+    pub fn block_bytes_scanned(&self) -> Option<u64> {
+        self.extra.as_ref()?.block_bytes_scanned
     }
 
     /// The cells, in HBase's order.
@@ -143,7 +176,6 @@ impl FromIterator<Row> for Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
     use cell::{CellSpec, CellType};
 
     fn block(rows: &[&'static str]) -> CellBlock {

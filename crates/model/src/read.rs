@@ -71,6 +71,10 @@ pub struct Get {
     pub read_uncommitted: bool,
     /// Values in MOB files.
     pub mob: MobRead,
+    /// What else the client attaches. A server reads what it knows of them into the fields above, and keeps none here.
+    pub attributes: Vec<(String, Bytes)>,
+    /// Whether the answer is to say what it cost.
+    pub query_metrics: bool,
 }
 
 impl Get {
@@ -91,6 +95,8 @@ impl Get {
             timeline: false,
             read_uncommitted: false,
             mob: MobRead::default(),
+            attributes: Vec::new(),
+            query_metrics: false,
         }
     }
 
@@ -181,6 +187,12 @@ pub struct Scan {
     pub is_get: bool,
     /// Values in MOB files.
     pub mob: MobRead,
+    /// TIMELINE consistency was asked for: replicas may answer.
+    pub timeline: bool,
+    /// What else the client attaches. A server reads what it knows of them into the fields above, and keeps none here.
+    pub attributes: Vec<(String, Bytes)>,
+    /// Whether each result is to say what it cost.
+    pub query_metrics: bool,
 }
 
 impl Default for Scan {
@@ -210,6 +222,9 @@ impl Default for Scan {
             pread: false,
             is_get: false,
             mob: MobRead::default(),
+            timeline: false,
+            attributes: Vec::new(),
+            query_metrics: false,
         }
     }
 }

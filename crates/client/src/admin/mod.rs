@@ -32,7 +32,7 @@ impl Admin {
     /// Calls the active master, again where that may help.
     async fn master<R: Message + Default>(&self, method: Method, message: &impl Message) -> Result<R> {
         let cluster = &self.connection.cluster;
-        let mut retry = cluster.retry();
+        let mut retry = cluster.retry(cluster.manner.writing());
         loop {
             let error = match self.try_master(method, message).await {
                 Ok(reply) => return reply.decode(),
@@ -312,7 +312,7 @@ impl Admin {
     ) -> Result<Reply> {
         let cluster = &self.connection.cluster;
         let cache = cluster.cache(name);
-        let mut retry = cluster.retry();
+        let mut retry = cluster.retry(cluster.manner.writing());
         loop {
             let located = cluster.locate(&cache, &location.region.start_key, Side::Current).await;
             let error = match located {

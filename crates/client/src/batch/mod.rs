@@ -1,18 +1,21 @@
 //! Many reads and writes at once: grouped by region and server, one multi to each server, what failed again. Follows:
 //! `AsyncBatchRpcRetryingCaller`, `RequestConverter#buildNoDataRegionActions`, `ResponseConverter#getResults`.
 
+mod reply;
+
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use cell::CellBlock;
 use model::{Condition, Get, Mutation};
 use proto::methods::Method;
 use proto::pb;
 
-use crate::channel::{Pending, Reply, Request};
-use crate::locator::{Located, Side, inline_row};
-use crate::{Error, RemoteException, Result, Row, Table};
+use self::reply::{Outcome, read_reply};
+use crate::channel::{Pending, Request};
+use crate::locator::{Located, Side};
+use crate::{Error, Result, Row, Table};
 
 /// One of many things to do.
 #[derive(Debug, Clone)]
@@ -91,6 +94,12 @@ impl Table {
         Ok(self.do_all(&items).await)
     }
 
+    /// As [`Table::batch`].
+    pub(crate) async fn outcomes(&self, actions: &[Action]) -> Vec<Result<Row>> {
+        let items: Vec<Item<'_>> = actions.iter().map(Item::of).collect();
+        self.do_all(&items).await
+    }
+
     /// Reads many rows.
     ///
     /// # Errors
@@ -110,39 +119,22 @@ impl Table {
     }
 
     async fn do_all(&self, items: &[Item<'_>]) -> Vec<Result<Row>> {
-        let mut outcomes: Vec<Option<Result<Row>>> = (0..items.len()).map(|_| None).collect();
+        let mut outcomes: Vec<Option<Result<Row>>> = items.iter().map(|item| self.refused(*item).map(Err)).collect();
+        let mut todo: Vec<usize> = (0..items.len()).filter(|item| outcomes[*item].is_none()).collect();
         let mut marked = Marked::default();
-        let mut todo: Vec<usize> = (0..items.len()).collect();
-        let mut retry = self.cluster.retry();
+        let is_read = items.iter().all(|item| matches!(item, Item::Get(_)));
+        let mut retry = self.cluster.retry(if is_read { self.manner.reading() } else { self.manner.writing() });
         while !todo.is_empty() {
             let mut failed: Vec<(usize, Error)> = Vec::new();
             let groups = self.group(items, &todo, &mut failed).await;
-            let sent = self.send(items, groups, &mut marked).await;
+            let sent = self.send(items, groups, &mut marked, retry.call_timeout()).await;
             for one in sent {
                 let reply = match one.pending {
                     Ok(pending) => pending.await,
                     Err(e) => Err(e),
                 };
                 let read = reply.and_then(|reply| read_reply(items, &one.actions, &reply));
-                match read {
-                    Ok(results) => {
-                        for (item, located, outcome) in results {
-                            match outcome {
-                                Ok(row) => outcomes[item] = Some(Ok(row)),
-                                Err(e) => {
-                                    self.cluster.learn(&self.cache, &located, &e);
-                                    failed.push((item, e));
-                                }
-                            }
-                        }
-                    }
-                    Err(e) => {
-                        for (located, of_region) in &one.actions {
-                            self.cluster.learn(&self.cache, located, &e);
-                            failed.extend(of_region.iter().map(|item| (*item, e.clone())));
-                        }
-                    }
-                }
+                self.settle(&one.actions, read, &mut outcomes, &mut failed);
             }
             todo.clear();
             let mut pause_for = None;
@@ -163,6 +155,51 @@ impl Table {
         }
         let missing = || Err(Error::Malformed("the server left an action unanswered".to_owned()));
         outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(missing)).collect()
+    }
+
+    /// What is wrong with an item wherever it is sent.
+    fn refused(&self, item: Item<'_>) -> Option<Error> {
+        match item {
+            Item::Get(_) => None,
+            Item::Mutate(mutation) => self.examine(mutation).err(),
+            Item::Row([], _) => Some(Error::Request("an action of a batch without a mutation".to_owned())),
+            Item::Row(mutations, condition) => {
+                let row = condition.map_or(&mutations[0].row, |condition| &condition.row);
+                if mutations.iter().any(|mutation| mutation.row != *row) {
+                    return Some(Error::Request("an action of a batch that is for more rows than one".to_owned()));
+                }
+                mutations.iter().find_map(|mutation| self.examine(mutation).err())
+            }
+        }
+    }
+
+    /// Sorts what one server answered into outcomes and failures, and draws from these what they say about locations.
+    fn settle(
+        &self,
+        actions: &[(Arc<Located>, Vec<usize>)],
+        read: Result<Vec<Outcome>>,
+        outcomes: &mut [Option<Result<Row>>],
+        failed: &mut Vec<(usize, Error)>,
+    ) {
+        match read {
+            Ok(results) => {
+                for (item, located, outcome) in results {
+                    match outcome {
+                        Ok(row) => outcomes[item] = Some(Ok(row)),
+                        Err(e) => {
+                            self.cluster.learn(&self.cache, &located, &e);
+                            failed.push((item, e));
+                        }
+                    }
+                }
+            }
+            Err(e) => {
+                for (located, of_region) in actions {
+                    self.cluster.learn(&self.cache, located, &e);
+                    failed.extend(of_region.iter().map(|item| (*item, e.clone())));
+                }
+            }
+        }
     }
 
     /// Finds each item's region.
@@ -193,7 +230,13 @@ impl Table {
     }
 
     /// One multi to each server.
-    async fn send(&self, items: &[Item<'_>], groups: Vec<RegionGroup>, marked: &mut Marked) -> Vec<Sent> {
+    async fn send(
+        &self,
+        items: &[Item<'_>],
+        groups: Vec<RegionGroup>,
+        marked: &mut Marked,
+        timeout: Duration,
+    ) -> Vec<Sent> {
         let mut by_server: Vec<(Arc<Located>, Vec<RegionGroup>)> = Vec::new();
         for group in groups {
             match by_server.iter_mut().find(|(first, _)| Arc::ptr_eq(&first.server, &group.located.server)) {
@@ -209,13 +252,8 @@ impl Table {
             for group in of_server {
                 self.add_region(items, group, &mut message, &mut cells, &mut actions, marked);
             }
-            let pending = match first.server.client().await {
-                Ok(channel) => {
-                    let request = Request::new(Method::ClientMulti, &message).cells(&cells);
-                    channel.start(request.priority(first.priority()))
-                }
-                Err(e) => Err(e),
-            };
+            let request = Request::new(Method::ClientMulti, &message).cells(&cells).timeout(timeout);
+            let pending = self.start(&first, request).await;
             sent.push(Sent { actions, pending });
         }
         sent
@@ -285,69 +323,4 @@ impl Table {
             actions.push((located.clone(), vec![item]));
         }
     }
-}
-
-type Outcome = (usize, Arc<Located>, Result<Row>);
-
-/// The outcome of each item of a multi.
-fn read_reply(items: &[Item<'_>], actions: &[(Arc<Located>, Vec<usize>)], reply: &Reply) -> Result<Vec<Outcome>> {
-    let response: pb::MultiResponse = reply.decode()?;
-    if response.region_action_result.len() != actions.len() {
-        return Err(Error::Malformed("a multi's reply has not one result for each region".to_owned()));
-    }
-    let mut cells = reply.cells()?;
-    let mut outcomes = Vec::with_capacity(actions.iter().map(|(_, items)| items.len()).sum());
-    for ((located, of_region), result) in actions.iter().zip(response.region_action_result) {
-        if let Some(exception) = result.exception {
-            let error = Error::Remote(Box::new(RemoteException::from_pair(exception)));
-            outcomes.extend(of_region.iter().map(|item| (*item, located.clone(), Err(error.clone()))));
-            continue;
-        }
-        if let [item] = of_region[..]
-            && let Item::Row(_, condition) = items[item]
-        {
-            let mut row = Row::default();
-            let mut failed = None;
-            for entry in result.result_or_exception {
-                match take_outcome(entry, &mut cells)? {
-                    Ok(one) if !one.is_empty() => row = one,
-                    Ok(_) => {}
-                    Err(e) => failed = Some(e),
-                }
-            }
-            if row.is_empty() && condition.is_some() {
-                row = Row::of_existence(result.processed.unwrap_or(false));
-            }
-            outcomes.push((item, located.clone(), failed.map_or(Ok(row), Err)));
-            continue;
-        }
-        for entry in result.result_or_exception {
-            let item = of_region.get(entry.index() as usize).copied();
-            let item = item.ok_or_else(|| Error::Malformed("an answer to no action".to_owned()))?;
-            outcomes.push((item, located.clone(), take_outcome(entry, &mut cells)?));
-        }
-    }
-    Ok(outcomes)
-}
-
-/// One answer; its cells are taken off the front of `cells`.
-fn take_outcome(entry: pb::ResultOrException, cells: &mut CellBlock) -> Result<Result<Row>> {
-    if let Some(exception) = entry.exception {
-        return Ok(Err(Error::Remote(Box::new(RemoteException::from_pair(exception)))));
-    }
-    let Some(result) = entry.result else { return Ok(Ok(Row::default())) };
-    if let Some(exists) = result.exists {
-        return Ok(Ok(Row::of_existence(exists)));
-    }
-    if !result.cell.is_empty() {
-        return Ok(Ok(inline_row(&result)?));
-    }
-    let count = usize::try_from(result.associated_cell_count()).unwrap_or(0);
-    if count == 0 {
-        return Ok(Ok(Row::default()));
-    }
-    let (own, rest) =
-        cells.split(count).ok_or_else(|| Error::Malformed("fewer cells than a multi's reply announces".to_owned()))?;
-    *cells = rest;
-    Ok(Ok(Row::new(own)))
 }

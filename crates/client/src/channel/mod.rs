@@ -50,14 +50,12 @@ impl<'a, M: Message> Request<'a, M> {
         self
     }
 
-    #[allow(dead_code, reason = "the tables' own patience will use it")]
     /// How long to wait for the reply; without it as long as the connection's options say.
     pub(crate) fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    #[allow(dead_code, reason = "the tables' request attributes will use it")]
     /// What the server is told about the request besides what is asked.
     pub(crate) fn attributes(mut self, attributes: &'a [pb::NameBytesPair]) -> Self {
         self.attributes = attributes;
@@ -77,6 +75,11 @@ impl Reply {
     /// The message as it came.
     pub(crate) fn message(&self) -> &Bytes {
         &self.message
+    }
+
+    /// Bytes of message and cells.
+    pub(crate) fn byte_len(&self) -> usize {
+        self.message.len() + self.cells.len()
     }
 
     /// The message as its type.

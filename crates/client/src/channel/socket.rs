@@ -140,7 +140,7 @@ impl Socket {
     /// Connects to `service` at `server` (`host:port`).
     pub(super) async fn connect(server: Arc<str>, service: &str, options: &Options) -> Result<Arc<Socket>> {
         let failed = |error: io::Error| Error::Io { server: server.clone(), error: Arc::new(error) };
-        let connecting = tokio::time::timeout(Duration::from_secs(10), TcpStream::connect(&*server));
+        let connecting = tokio::time::timeout(options.connect_timeout, TcpStream::connect(&*server));
         let stream = connecting.await.map_err(|_| failed(io::ErrorKind::TimedOut.into()))?.map_err(failed)?;
         rpc::socket::prepare(&stream);
         let (read, write) = stream.into_split();
@@ -535,5 +535,34 @@ mod tests {
         let (reply, _open) = tokio::join!(tokio::time::timeout(Duration::from_secs(20), pending), server);
         assert_eq!(reply.expect("in time").expect("a reply").message, "hello");
         assert!(ask().is_err());
+    }
+
+    /// A caller that stops waiting gives its place on the connection back, at once or with the late reply; that reply reaches nobody else.
+    #[tokio::test]
+    async fn a_call_that_is_dropped_frees_its_place() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let options = Options::rpc(&address);
+        let socket = Socket::connect(Arc::from(&*address), "ClientService", &options).await.expect("a connection");
+        let ask =
+            || socket.clone().start(Request::new(Method::ClientGet, &pb::GetRequest::default()), options.rpc_timeout);
+        drop(ask().expect("sent"));
+        let second = ask().expect("sent");
+        let server = async {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            assert!(stream.read(&mut [0; 4096]).await.expect("readable") > 0, "requests");
+            let mut out = BytesMut::new();
+            for (call_id, text) in [(1 << 16, "late"), (1 << 16 | 1, "mine")] {
+                let header = pb::ResponseHeader { call_id: Some(call_id), ..pb::ResponseHeader::default() };
+                rpc::frame::put_frame(&mut out, &header, Some(text.as_bytes()), 0);
+            }
+            tokio::io::AsyncWriteExt::write_all(&mut stream, &out).await.expect("sent");
+            stream
+        };
+        let (reply, _open) = tokio::join!(tokio::time::timeout(Duration::from_secs(20), second), server);
+        assert_eq!(reply.expect("in time").expect("a reply").message, "mine");
+        let state = socket.shared.state.lock();
+        assert_eq!((state.slots.len(), state.waiting), (2, 0));
+        assert!(state.slots.iter().all(|(slot, _)| matches!(slot, Slot::Free(_))), "both are free again");
     }
 }

@@ -11,9 +11,11 @@ use parking_lot::{Mutex, RwLock};
 
 use self::server::Server;
 use crate::locator::{Located, TableCache};
+use crate::metrics::Counters;
 use crate::options::Options;
-use crate::retry::Retry;
-use crate::{Admin, Result, Table};
+use crate::retry::{Patience, Retry};
+use crate::table::Manner;
+use crate::{Admin, Metrics, Result, Table, TableOptions};
 
 /// What the handles of one connection share.
 pub(crate) struct Cluster {
@@ -22,8 +24,11 @@ pub(crate) struct Cluster {
     pub(crate) tables: RwLock<HashMap<TableName, Arc<TableCache>>>,
     pub(crate) meta: RwLock<Option<Arc<Located>>>,
     pub(crate) master: Mutex<Option<Arc<Server>>>,
+    pub(crate) manner: Manner,
+    pub(crate) meta_manner: Manner,
     pub(crate) nonce_group: u64,
     pub(crate) rng: Rng,
+    pub(crate) counters: Counters,
 }
 
 impl Cluster {
@@ -38,14 +43,19 @@ impl Cluster {
         server
     }
 
-    pub(crate) fn retry(&self) -> Retry<'_> {
-        Retry::new(&self.options, &self.rng)
+    /// The tries of an operation that is so patient.
+    pub(crate) fn retry(&self, patience: Patience) -> Retry<'_> {
+        Retry::new(patience, &self.rng, &self.counters)
     }
 
     /// A mark for a write that must not happen twice.
     pub(crate) fn nonce(&self) -> Nonce {
         // 0 means none.
         Nonce { group: self.nonce_group, number: self.rng.next_u64().max(1) }
+    }
+
+    pub(crate) fn table(self: &Arc<Self>, name: &TableName) -> Table {
+        Table::new(self.clone(), self.cache(name))
     }
 
     pub(crate) fn cache(&self, table: &TableName) -> Arc<TableCache> {
@@ -67,7 +77,10 @@ impl Connection {
     /// of whoever needs them first.
     pub fn open(options: Options) -> Connection {
         let rng = Rng::from_system();
+        let manner = |is_meta| Manner::new(TableOptions::new(&options, is_meta));
         let cluster = Cluster {
+            manner: manner(false),
+            meta_manner: manner(true),
             options: Arc::new(options),
             servers: Mutex::default(),
             tables: RwLock::default(),
@@ -75,13 +88,24 @@ impl Connection {
             master: Mutex::default(),
             nonce_group: rng.next_u64().max(1),
             rng,
+            counters: Counters::default(),
         };
         Connection { cluster: Arc::new(cluster) }
     }
 
     /// A table. Nothing is checked or sent.
     pub fn table(&self, name: &TableName) -> Table {
-        Table::new(self.cluster.clone(), self.cluster.cache(name))
+        self.cluster.table(name)
+    }
+
+    /// What it was opened with.
+    pub fn options(&self) -> &Options {
+        &self.cluster.options
+    }
+
+    /// What it has counted since it was opened.
+    pub fn metrics(&self) -> Metrics {
+        self.cluster.counters.read()
     }
 
     /// Administration.

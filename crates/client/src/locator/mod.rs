@@ -36,13 +36,20 @@ pub(crate) struct Located {
     pub(crate) server_name: ServerName,
     pub(crate) server: Arc<Server>,
     pub(crate) specifier: pb::RegionSpecifier,
+    /// Numbers and servers of its read replicas.
+    replicas: Vec<(u32, ServerName)>,
 }
 
 impl Located {
-    fn new(cluster: &Cluster, region: RegionInfo, server_name: ServerName) -> Arc<Located> {
+    fn new(
+        cluster: &Cluster,
+        region: RegionInfo,
+        server_name: ServerName,
+        replicas: Vec<(u32, ServerName)>,
+    ) -> Arc<Located> {
         let server = cluster.server(&server_name.address());
         let specifier = convert::to_proto::region_specifier(&region);
-        Arc::new(Located { region, server_name, server, specifier })
+        Arc::new(Located { region, server_name, server, specifier, replicas })
     }
 
     pub(crate) fn priority(&self) -> u32 {
@@ -139,12 +146,14 @@ impl Cluster {
             return self.meta().await;
         }
         if let Some(located) = cache.cached(row, side) {
+            self.counters.cache_hits.add(1);
             return Ok(located);
         }
         let _one_at_a_time = cache.looking.lock().await;
         if let Some(located) = cache.cached(row, side) {
             return Ok(located);
         }
+        self.counters.cache_misses.add(1);
         let located = self.look_up(&cache.table, row, side).await?;
         cache.remember(&located);
         Ok(located)
@@ -167,7 +176,7 @@ impl Cluster {
             return Ok(located);
         }
         let server = crate::registry::meta_location(&self.options).await?;
-        let located = Located::new(self, RegionInfo::meta(), server);
+        let located = Located::new(self, RegionInfo::meta(), server, Vec::new());
         *self.meta.write() = Some(located.clone());
         Ok(located)
     }
@@ -196,15 +205,27 @@ impl Cluster {
             _ => None,
         };
         cache.forget(located);
+        self.counters.locations_dropped.add(1);
         if let Some((host, port)) = moved_to {
             let server = ServerName::new(host, *port, 0);
-            cache.remember(&Located::new(self, located.region.clone(), server));
+            cache.remember(&Located::new(self, located.region.clone(), server, located.replicas.clone()));
         }
     }
 
     /// Remembers a region that was read from hbase:meta.
-    pub(crate) fn remember(&self, cache: &TableCache, location: &RegionLocation) {
-        cache.remember(&Located::new(self, location.region.clone(), location.server.clone()));
+    pub(crate) fn remember(&self, cache: &TableCache, location: &RegionLocation, replicas: Vec<(u32, ServerName)>) {
+        cache.remember(&Located::new(self, location.region.clone(), location.server.clone(), replicas));
+    }
+
+    /// The read replicas of a region.
+    pub(crate) fn replicas_of(&self, located: &Located) -> Vec<Arc<Located>> {
+        let of = &located.region;
+        let replica = |(id, server): &(u32, ServerName)| {
+            let (start, end) = (of.start_key.clone(), of.end_key.clone());
+            let region = RegionInfo::with_replica(of.table.clone(), start, end, of.region_id, *id);
+            Located::new(self, region, server.clone(), Vec::new())
+        };
+        located.replicas.iter().map(replica).collect()
     }
 
     async fn look_up(&self, table: &TableName, row: &[u8], side: Side) -> Result<Arc<Located>> {
@@ -249,7 +270,7 @@ impl Cluster {
                 break;
             }
             let Some(server) = server_of(found) else { return Err(no_region("its region has no server yet")) };
-            return Ok(Located::new(self, region, server));
+            return Ok(Located::new(self, region, server, replicas_of(found)));
         }
         match unusable {
             Some(why) => Err(no_region(why)),
@@ -316,9 +337,27 @@ pub(crate) fn region_of(row: &Row) -> Option<RegionInfo> {
 
 /// The server of a row of hbase:meta.
 pub(crate) fn server_of(row: &Row) -> Option<ServerName> {
-    let address = std::str::from_utf8(row.value(b"info", b"server")?).ok()?;
+    server_in(row, "")
+}
+
+/// The servers of the read replicas of a row of hbase:meta: their columns end with the replica's number. Follows: `CatalogFamilyFormat`.
+pub(crate) fn replicas_of(row: &Row) -> Vec<(u32, ServerName)> {
+    let suffix = |cell: cell::CellRef<'_>| {
+        let suffix = cell.qualifier().strip_prefix(b"server_").filter(|suffix| suffix.len() == 4)?;
+        std::str::from_utf8(suffix).ok().map(str::to_owned)
+    };
+    let replica = |suffix: String| {
+        let id = u32::from_str_radix(&suffix, 16).ok().filter(|id| *id > 0)?;
+        Some((id, server_in(row, &format!("_{suffix}"))?))
+    };
+    row.iter().filter_map(suffix).filter_map(replica).collect()
+}
+
+fn server_in(row: &Row, suffix: &str) -> Option<ServerName> {
+    let value = |name: &str| row.value(b"info", format!("{name}{suffix}").as_bytes());
+    let address = std::str::from_utf8(value("server")?).ok()?;
     let (host, port) = address.rsplit_once(':')?;
-    let start_code = row.value(b"info", b"serverstartcode")?.try_into().map(u64::from_be_bytes).ok()?;
+    let start_code = value("serverstartcode")?.try_into().map(u64::from_be_bytes).ok()?;
     Some(ServerName::new(host, port.parse().ok()?, start_code))
 }
 

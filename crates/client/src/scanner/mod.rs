@@ -1,14 +1,20 @@
 //! A scan, region after region, reply after reply. Follows: `AsyncClientScanner`,
 //! `AsyncScanSingleRegionRpcRetryingCaller`, `CompleteScanResultCache`, `ConnectionUtils#noMoreResultsForScan`.
 
+mod metrics;
+mod reply;
+
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cell::CellBlock;
 use model::Scan;
 use proto::methods::Method;
-use proto::{Message, pb};
+use proto::pb;
 
+pub use self::metrics::ScanMetrics;
+use self::reply::response;
 use crate::channel::{Channel, Pending, Reply, Request};
 use crate::locator::{Located, Side, rows_of};
 use crate::{Error, Result, Row, Rows, Table};
@@ -24,11 +30,13 @@ pub struct ScanOptions {
     pub max_result_size: u64,
     /// Whether the next reply is asked for while this one is consumed.
     pub prefetch: bool,
+    /// Whether the scanner counts, and servers count for it ([`Scanner::metrics`]).
+    pub metrics: bool,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        ScanOptions { caching: i32::MAX as u32, limit: None, max_result_size: 2 << 20, prefetch: false }
+        ScanOptions { caching: i32::MAX as u32, limit: None, max_result_size: 2 << 20, prefetch: false, metrics: false }
     }
 }
 
@@ -60,6 +68,7 @@ pub struct Scanner {
     remaining: Option<u64>,
     was_out_of_order: bool,
     done: bool,
+    metrics: Option<Box<ScanMetrics>>,
 }
 
 impl Scanner {
@@ -67,6 +76,7 @@ impl Scanner {
         scan.max_result_size.get_or_insert(options.max_result_size);
         Scanner {
             remaining: options.limit,
+            metrics: options.metrics.then(Box::default),
             done: options.limit == Some(0),
             table,
             scan,
@@ -114,6 +124,11 @@ impl Scanner {
         }
     }
 
+    /// What was counted so far; nothing where the options do not ask for it.
+    pub fn metrics(&self) -> Option<&ScanMetrics> {
+        self.metrics.as_deref()
+    }
+
     /// Keeps the server from closing the scanner while nobody asks for rows. False when none is open.
     ///
     /// # Errors
@@ -152,11 +167,11 @@ impl Scanner {
     /// Makes one call and takes in its reply; tries again where that may help.
     async fn fetch(&mut self) -> Result<()> {
         let cluster = self.table.cluster.clone();
-        let mut retry = cluster.retry();
+        let mut retry = cluster.retry(self.table.manner.scanning());
         loop {
             let replied = match self.pending.take() {
                 Some(pending) => pending.await,
-                None => match self.send().await {
+                None => match self.send(retry.call_timeout()).await {
                     Ok(pending) => pending.await,
                     Err(e) => Err(e),
                 },
@@ -165,13 +180,16 @@ impl Scanner {
                 Ok(()) => {
                     if self.options.prefetch && !self.done && self.open.is_some() {
                         // A failure shows when the reply is asked for.
-                        self.pending = self.send().await.ok();
+                        self.pending = self.send(self.table.manner.scanning().first_call_timeout()).await.ok();
                     }
                     return Ok(());
                 }
                 Err(e) => e,
             };
             let error = self.reopen_after(error)?;
+            if let Some(metrics) = &mut self.metrics {
+                metrics.note_failure(&error);
+            }
             if let Err(e) = retry.pause(error).await {
                 self.close();
                 return Err(e);
@@ -180,11 +198,12 @@ impl Scanner {
     }
 
     /// Sends the call for the next rows: to the open scanner, or one that opens the scanner in the region that is due.
-    async fn send(&mut self) -> Result<Pending> {
+    async fn send(&mut self, timeout: Duration) -> Result<Pending> {
         let common = pb::ScanRequest {
             number_of_rows: Some(self.options.caching),
             client_handles_partials: Some(true),
             client_handles_heartbeats: Some(true),
+            track_scan_metrics: self.metrics.is_some().then_some(true),
             limit_of_rows: self.remaining.map(|rows| u32::try_from(rows).unwrap_or(i32::MAX as u32)),
             ..pb::ScanRequest::default()
         };
@@ -193,8 +212,8 @@ impl Scanner {
         {
             let request = pb::ScanRequest { scanner_id: Some(id), next_call_seq: Some(open.next_call_seq), ..common };
             open.next_call_seq += 1;
-            let request = Request::new(Method::ClientScan, &request).priority(open.located.priority());
-            return open.channel.start(request);
+            let request = Request::new(Method::ClientScan, &request).timeout(timeout);
+            return self.table.start_on(&open.channel, &open.located, request);
         }
         let located = self.locate().await?;
         let channel = match located.server.client().await {
@@ -206,7 +225,8 @@ impl Scanner {
         };
         let scan = Some(convert::to_proto::scan(&self.scan));
         let request = pb::ScanRequest { region: Some(located.specifier.clone()), scan, ..common };
-        let pending = channel.start(Request::new(Method::ClientScan, &request).priority(located.priority()));
+        let request = Request::new(Method::ClientScan, &request).timeout(timeout);
+        let pending = self.table.start_on(&channel, &located, request);
         self.open = Some(Open { located, channel, scanner_id: None, next_call_seq: 0 });
         pending
     }
@@ -264,6 +284,9 @@ impl Scanner {
 
     fn take_in(&mut self, reply: &Reply) -> Result<()> {
         let message = response(reply.message())?;
+        if let Some(metrics) = &mut self.metrics {
+            metrics.note_reply(&message, reply.byte_len());
+        }
         let results = rows_of(&message, reply)?;
         if self.are_whole_and_wanted(&message, &results) {
             if let Some(rows) = &mut self.remaining {
@@ -285,7 +308,9 @@ impl Scanner {
                 self.take_result(row, partial)?;
             }
         }
-        if let Some(row) = self.rows.last_row() {
+        if let Some(row) = self.rows.last_row()
+            && !row.is_empty()
+        {
             // Its key shares the reply's memory.
             self.last_row = row.cells().bytes().slice_ref(row.row());
         }
@@ -294,10 +319,18 @@ impl Scanner {
         {
             open.scanner_id = message.scanner_id;
         }
+        if self.scan.need_cursor
+            && let Some(row) = message.cursor.as_ref().and_then(|cursor| cursor.row.clone())
+        {
+            self.rows.push(Row::of_cursor(row));
+        }
         let region_is_done = message.more_results_in_region == Some(false) || self.scanner_is_missing();
         let all_is_done = message.more_results == Some(false);
         if region_is_done || all_is_done {
             self.flush_pieces();
+            if let Some(metrics) = &mut self.metrics {
+                metrics.regions_scanned += 1;
+            }
             if let Some(open) = self.open.take() {
                 self.done = all_is_done || !self.advance(&open.located);
             }
@@ -423,62 +456,5 @@ impl Scanner {
 impl Drop for Scanner {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-/// The message of a scan's reply. Of its two fields that have an entry for each result the first stands first in HBase's replies, and both in
-/// Basalt's: there they are read by hand, which takes a fraction of the time.
-fn response(message: &Bytes) -> Result<pb::ScanResponse> {
-    const CELLS_PER_RESULT: u8 = 1 << 3;
-    const PARTIAL_FLAG_PER_RESULT: u8 = 7 << 3;
-    const MOST_FORESEEN: usize = 1024;
-    let mut response = pb::ScanResponse::default();
-    let mut rest = &message[..];
-    response.cells_per_result.reserve((rest.len() / 4).min(MOST_FORESEEN));
-    while let [CELLS_PER_RESULT, cells @ ..0x80, after @ ..] = rest {
-        response.cells_per_result.push(u32::from(*cells));
-        rest = after;
-    }
-    response.partial_flag_per_result.reserve((rest.len() / 2).min(MOST_FORESEEN));
-    while let [PARTIAL_FLAG_PER_RESULT, partial @ ..=1, after @ ..] = rest {
-        response.partial_flag_per_result.push(*partial == 1);
-        rest = after;
-    }
-    response.merge(message.slice(message.len() - rest.len()..)).map_err(Error::malformed)?;
-    Ok(response)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reply_read_by_hand_says_what_a_generated_reader_would_find() {
-        let replies = [
-            pb::ScanResponse::default(),
-            pb::ScanResponse {
-                cells_per_result: vec![1, 2, 127, 128, 3, 70_000],
-                partial_flag_per_result: vec![false, false, false, false, false, true],
-                scanner_id: Some(7),
-                more_results: Some(true),
-                cursor: Some(pb::Cursor { row: Some(Bytes::from_static(b"r")) }),
-                ..pb::ScanResponse::default()
-            },
-        ];
-        for reply in replies {
-            let in_order = reply.encode_to_vec();
-            assert_eq!(response(&Bytes::from(in_order)).expect("a message"), reply);
-            // As Basalt writes it: what has an entry for each result stands first.
-            let rest =
-                pb::ScanResponse { cells_per_result: Vec::new(), partial_flag_per_result: Vec::new(), ..reply.clone() };
-            let counts = pb::ScanResponse { cells_per_result: reply.cells_per_result.clone(), ..Default::default() };
-            let flags = reply.partial_flag_per_result.clone();
-            let flags = pb::ScanResponse { partial_flag_per_result: flags, ..Default::default() };
-            let first = [counts, flags, rest].map(|part| part.encode_to_vec()).concat();
-            assert_eq!(response(&Bytes::from(first)).expect("a message"), reply);
-        }
-        for broken in [&[0x08][..], &[0x08, 0x80], &[0x38], &[0x3F, 1]] {
-            assert!(response(&Bytes::copy_from_slice(broken)).is_err(), "{broken:?}");
-        }
     }
 }

@@ -1,14 +1,14 @@
 //! Gets and scans, as a client sends them.
 
 use model::read::Columns;
-use model::{Get, Scan, TimeRange};
+use model::{Get, MobRead, Scan, TimeRange};
 use proto::pb;
 
 use super::{filter, name_bytes, time_range};
 
 /// A Get.
 pub fn get(get: &Get) -> pb::Get {
-    let mut attribute = Vec::new();
+    let mut attribute = attributes(&get.attributes, get.mob);
     if get.read_uncommitted {
         attribute.push(name_bytes("_isolationlevel_", &[1u8][..]));
     }
@@ -27,13 +27,13 @@ pub fn get(get: &Get) -> pb::Get {
         consistency: get.timeline.then_some(pb::Consistency::Timeline.into()),
         cf_time_range: family_time_ranges(&get.family_time_ranges),
         load_column_families_on_demand: get.load_column_families_on_demand,
-        query_metrics_enabled: Some(false),
+        query_metrics_enabled: Some(get.query_metrics),
     }
 }
 
 /// A Scan.
 pub fn scan(scan: &Scan) -> pb::Scan {
-    let mut attribute = Vec::new();
+    let mut attribute = attributes(&scan.attributes, scan.mob);
     if scan.raw {
         attribute.push(name_bytes("_raw_", &[0xFFu8][..]));
     }
@@ -62,10 +62,24 @@ pub fn scan(scan: &Scan) -> pb::Scan {
         include_start_row: (!scan.include_start_row).then_some(false),
         include_stop_row: Some(scan.include_stop_row),
         read_type: scan.pread.then_some(pb::scan::ReadType::Pread.into()),
+        consistency: scan.timeline.then_some(pb::Consistency::Timeline.into()),
         need_cursor_result: scan.need_cursor.then_some(true),
-        query_metrics_enabled: Some(false),
+        query_metrics_enabled: Some(scan.query_metrics),
         ..pb::Scan::default()
     }
+}
+
+/// What the client attaches, and what it says of MOB files.
+fn attributes(given: &[(String, bytes::Bytes)], mob: MobRead) -> Vec<pb::NameBytesPair> {
+    let mut attributes: Vec<_> = given.iter().map(|(name, value)| name_bytes(name, value.clone())).collect();
+    let flags = [
+        ("hbase.mob.scan.raw", mob.raw),
+        ("hbase.mob.scan.ref.only", mob.references_only),
+        ("hbase.mob.cache.blocks", mob.cache_blocks),
+        ("empty.value.on.mobcell.miss", mob.empty_on_miss),
+    ];
+    attributes.extend(flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| name_bytes(name, &[0xFFu8][..])));
+    attributes
 }
 
 fn columns(columns: &Columns) -> Vec<pb::Column> {

@@ -1,0 +1,99 @@
+//! Gets that a read replica may answer: the primary alone is asked first, after a short while all replicas are, and the first answer counts.
+//! Follows: `ConnectionUtils#timelineConsistentRead`.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use model::Get;
+use proto::methods::Method;
+use proto::pb;
+
+use super::Table;
+use super::call::row_of;
+use crate::channel::Request;
+use crate::locator::{Located, Side};
+use crate::{Error, Result, Row};
+
+type Answer<'a> = Pin<Box<dyn Future<Output = Result<Row>> + Send + 'a>>;
+
+impl Table {
+    pub(super) async fn get_from_any_replica(&self, get: &Get) -> Result<Row> {
+        let from_primary = Get { timeline: false, ..get.clone() };
+        let mut primary: Answer<'_> = Box::pin(self.get_from_primary(&from_primary));
+        let alone = self.cluster.options.primary_get_timeout;
+        match tokio::time::timeout(alone, &mut primary).await {
+            Ok(Ok(row)) => return Ok(row),
+            Ok(Err(e)) if !e.is_exhausted() => return Err(e),
+            Ok(Err(_)) | Err(_) => {}
+        }
+        let Ok(located) = self.cluster.locate(&self.cache, &get.row, Side::Current).await else { return primary.await };
+        let replicas = self.cluster.replicas_of(&located);
+        if replicas.is_empty() {
+            return primary.await;
+        }
+        self.cluster.counters.replica_reads.add(1);
+        let mut asked: Vec<Answer<'_>> = vec![primary];
+        asked.extend(replicas.into_iter().map(|replica| -> Answer<'_> { Box::pin(self.get_from(get, replica)) }));
+        let (at, row) = first_of(asked).await?;
+        if at > 0 {
+            self.cluster.counters.replica_reads_won.add(1);
+        }
+        Ok(row)
+    }
+
+    /// One replica's answer, in one try: others are asked beside it.
+    async fn get_from(&self, get: &Get, replica: Arc<Located>) -> Result<Row> {
+        let message = pb::GetRequest { get: convert::to_proto::get(get), region: replica.specifier.clone() };
+        let request = Request::new(Method::ClientGet, &message).timeout(self.manner.reading().rpc_timeout);
+        let reply = self.start(&replica, request).await?.await?;
+        let response: pb::GetResponse = reply.decode()?;
+        response.result.map_or_else(|| Ok(Row::default()), |result| row_of(&result, &reply))
+    }
+}
+
+/// The first of the answers that is none but an error, and whose it is; the first one's error when all are errors. The others are dropped.
+async fn first_of<T>(mut asked: Vec<Pin<Box<dyn Future<Output = Result<T>> + Send + '_>>>) -> Result<(usize, T)> {
+    let mut failed: Vec<Option<Error>> = asked.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (at, answer) in asked.iter_mut().enumerate() {
+            if failed[at].is_some() {
+                continue;
+            }
+            match answer.as_mut().poll(context) {
+                Poll::Ready(Ok(value)) => return Poll::Ready(Ok((at, value))),
+                Poll::Ready(Err(e)) => failed[at] = Some(e),
+                Poll::Pending => {}
+            }
+        }
+        if failed.iter().any(Option::is_none) {
+            return Poll::Pending;
+        }
+        let none = || Error::Request("no replica was asked".to_owned());
+        Poll::Ready(Err(failed.iter_mut().find_map(Option::take).unwrap_or_else(none)))
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ready(result: Result<u32>) -> Pin<Box<dyn Future<Output = Result<u32>> + Send>> {
+        Box::pin(std::future::ready(result))
+    }
+
+    fn no(why: &str) -> Result<u32> {
+        Err(Error::Request(why.to_owned()))
+    }
+
+    #[tokio::test]
+    async fn the_first_answer_counts_and_errors_only_when_there_is_none() {
+        let never = || -> Pin<Box<dyn Future<Output = Result<u32>> + Send>> { Box::pin(std::future::pending()) };
+        assert_eq!(first_of(vec![never(), ready(no("x")), ready(Ok(7))]).await.ok(), Some((2, 7)));
+        assert_eq!(first_of(vec![ready(Ok(1)), never()]).await.ok(), Some((0, 1)));
+        let all = first_of(vec![ready(no("primary")), ready(no("replica"))]).await.expect_err("none answered");
+        assert_eq!(all.to_string(), "primary");
+    }
+}
