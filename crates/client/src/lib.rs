@@ -45,7 +45,7 @@ pub mod settings;
 mod table;
 mod together;
 
-pub use admin::Admin;
+pub use admin::{Admin, CompactionState, Hbck, Pattern, QuotaOwner, QuotaSettings, RestoreOptions};
 pub use batch::Action;
 pub use buffered::{BufferedMutator, BufferedMutatorOptions};
 pub use connection::Connection;

@@ -17,6 +17,8 @@ pub(crate) struct Server {
     client: Channels,
     admin: Channels,
     master: Channels,
+    hbck: Channels,
+    lock: Channels,
 }
 
 /// The connections to one service.
@@ -75,6 +77,8 @@ impl Server {
             client: Channels::new("ClientService", count),
             admin: Channels::new("AdminService", 1),
             master: Channels::new("MasterService", 1),
+            hbck: Channels::new("HbckService", 1),
+            lock: Channels::new("LockService", 1),
             options,
         }
     }
@@ -92,6 +96,16 @@ impl Server {
     /// A connection to the master, when this is one.
     pub(crate) async fn master(&self) -> Result<Channel> {
         self.master.channel(&self.address, &self.options).await
+    }
+
+    /// A connection for repairs, when this is the master.
+    pub(crate) async fn hbck(&self) -> Result<Channel> {
+        self.hbck.channel(&self.address, &self.options).await
+    }
+
+    /// A connection for locks, when this is the master.
+    pub(crate) async fn lock(&self) -> Result<Channel> {
+        self.lock.channel(&self.address, &self.options).await
     }
 }
 
