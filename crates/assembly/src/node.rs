@@ -5,7 +5,7 @@ use crate::recovery::{ForEach, Recovered, Recovery, recover_logs};
 use base::{Clock, Config, Holder, Ledger, Rng};
 use fs::Volume;
 use hfile::BlockCache;
-use master::{Caller, HostError, Master, MasterEnv, Observer, StartError};
+use master::{Caller, HostError, Master, MasterEnv, Observer, RecoveredAtStart, StartError};
 use model::{RegionInfo, ServerName};
 use parking_lot::Mutex;
 use region::{CloseMode, MemoryMeter, RegionEnv, RegionSettings};
@@ -178,6 +178,7 @@ impl<S: Syncer> Node<S> {
             clock: parts.clock,
             config: parts.config,
             hosts: vec![Arc::new(LocalHost::new(server.clone(), runner.clone()))],
+            log_splitter: Arc::new(RecoveredAtStart),
             observer: parts.observer,
             cluster_id: cluster_id.clone(),
             server_name: parts.master_name,

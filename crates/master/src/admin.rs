@@ -7,9 +7,10 @@ use crate::janitor;
 use crate::master::Master;
 use crate::procedure::ddl::{create, delete, disable, enable, modify, truncate};
 use crate::procedure::region::{flush, merge, split};
+use crate::procedure::server::crash;
 use crate::procedure::{Caller, Outcome, namespace};
 use bytes::Bytes;
-use model::{FamilyDescriptor, TableDescriptor, TableName};
+use model::{FamilyDescriptor, ServerName, TableDescriptor, TableName};
 use std::sync::Arc;
 
 /// Every method that changes something answers the id of a procedure, which goes on by itself.
@@ -129,6 +130,14 @@ impl Master {
     /// Unknown regions, of several tables, not adjacent, not open, the merge switch being off.
     pub async fn merge_regions(self: &Arc<Self>, names: &[String], _forcible: bool, caller: &Caller) -> Result<u64> {
         merge::submit(self, names, caller).await
+    }
+
+    /// A region server has crashed: what it had is recovered from its logs and opened elsewhere.
+    ///
+    /// # Errors
+    /// It is the only server, or the procedure cannot be recorded.
+    pub async fn server_crashed(self: &Arc<Self>, server: &ServerName) -> Result<u64> {
+        crash::submit(self, server).await
     }
 
     /// Makes a namespace.

@@ -2,14 +2,14 @@
 //! `TransitRegionStateProcedure`.
 
 use crate::catalog::Catalog;
-use crate::cluster::{Cluster, RegionState, TableState};
+use crate::cluster::{Cluster, RegionState};
 use crate::host::RegionHost;
 use crate::lifetime::Lifetime;
 use crate::servers::Servers;
 use crate::{ErrorKind, HostError, MasterError, Result, meta};
 use base::Clock;
 use model::region_info::META_ENCODED_NAME;
-use model::{RegionInfo, TableDescriptor};
+use model::{RegionInfo, ServerName, TableDescriptor};
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// Tries before a region is left as FAILED_OPEN; it is tried again from time to time.
-const OPEN_ATTEMPTS: u32 = 5;
+pub(crate) const OPEN_ATTEMPTS: u32 = 5;
 
 /// Where regions are, and how they get there.
 pub(crate) struct Assignment {
@@ -60,29 +60,6 @@ impl Assignment {
     /// The master stops, or hbase:meta cannot be written.
     pub async fn assign(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
         self.each(regions, |assignment, info| async move { assignment.assign_one(&info).await }).await
-    }
-
-    /// Opens a region that an operator names; one that is open stays so.
-    ///
-    /// # Errors
-    /// Its table is not enabled, it was split or merged away, and as [`Assignment::assign`].
-    pub async fn assign_by_hand(self: &Arc<Self>, info: RegionInfo) -> Result<()> {
-        let (state, live, table_state) = {
-            let cluster = self.cluster.read();
-            let node = cluster.region(info.encoded_name());
-            (node.map(|node| node.state), node.is_some_and(|node| node.is_live()), cluster.state(&info.table))
-        };
-        if state == Some(RegionState::Open) {
-            return Ok(());
-        }
-        if !live {
-            let message = format!("{} was split or merged away and is not opened", info.name_string());
-            return Err(MasterError::do_not_retry(message));
-        }
-        if table_state != Some(TableState::Enabled) {
-            return Err(MasterError::new(ErrorKind::TableNotEnabled, &info.table));
-        }
-        self.assign(vec![info]).await
     }
 
     /// Closes regions; hbase:meta has them as CLOSED then.
@@ -141,43 +118,58 @@ impl Assignment {
             tracing::error!(region = %info.name_string(), "the table has no descriptor: the region stays closed");
             return Ok(());
         };
-        let host = self.place(info)?;
-        let location = host.server_name();
+        let host = self.place(info, None)?;
         let slot = self.slots.acquire().await;
         let opened = self.open_with_retries(&*host, info, &table).await;
         // The write to hbase:meta waits for others of its kind, not for a slot.
         drop(slot);
         match opened? {
-            Some(open_seq_id) => {
-                if info.table.is_meta() {
-                    self.servers.set_meta_location(location);
-                } else {
-                    let row = meta::put_open_region(info, &location, open_seq_id, self.catalog.stamp());
-                    self.catalog.write(vec![row]).await?;
-                }
-                let now = self.clock.now_ms();
-                self.cluster.write().change_region(info.encoded_name(), |node| {
-                    (node.state, node.since, node.open_seq_id) = (RegionState::Open, now, Some(open_seq_id));
-                });
-            }
-            None => {
-                self.catalog.write(vec![meta::put_region(info, RegionState::FailedOpen, self.catalog.stamp())]).await?;
-                self.note_state(info, RegionState::FailedOpen);
-            }
+            Some(open_seq_id) => self.record_open(info, &host.server_name(), open_seq_id).await,
+            None => self.record_failed_open(info).await,
         }
-        Ok(())
     }
 
-    /// Chooses the server to open a region on, and notes it.
-    fn place(&self, info: &RegionInfo) -> std::result::Result<Arc<dyn RegionHost>, HostError> {
+    /// Chooses the server to open a region on, `wanted` if that is online, and notes it.
+    ///
+    /// # Errors
+    /// No server is online; or the region was on a server that crashed, whose logs may hold edits of it.
+    pub fn place(
+        &self,
+        info: &RegionInfo,
+        wanted: Option<&ServerName>,
+    ) -> std::result::Result<Arc<dyn RegionHost>, HostError> {
         let now = self.clock.now_ms();
         let mut cluster = self.cluster.write();
         let last = cluster.region(info.encoded_name()).and_then(|node| node.location.clone());
-        let host = self.servers.choose(last.as_ref(), |server| cluster.regions_on(server))?;
+        if let Some(crashed) = last.as_ref().filter(|server| self.must_wait_for_logs(info, server)) {
+            return Err(HostError::Failed(format!("the WAL of the crashed region server {crashed} is not split yet")));
+        }
+        let host = self.servers.choose(wanted.or(last.as_ref()), |server| cluster.regions_on(server))?;
         cluster.change_region(info.encoded_name(), |node| {
             (node.state, node.since, node.location) = (RegionState::Opening, now, Some(host.server_name()));
         });
         Ok(host)
+    }
+
+    /// The log of hbase:meta is split before everything else.
+    fn must_wait_for_logs(&self, info: &RegionInfo, server: &ServerName) -> bool {
+        !info.table.is_meta() && self.servers.has_logs_to_split(server)
+    }
+
+    /// The server that is to close a region; none when it is open nowhere.
+    ///
+    /// # Errors
+    /// The region was on a server that crashed, whose logs may hold edits of it: it is closed when they are split.
+    pub fn host_to_close(&self, info: &RegionInfo) -> std::result::Result<Option<Arc<dyn RegionHost>>, HostError> {
+        let location = self.cluster.read().region(info.encoded_name()).and_then(|node| node.location.clone());
+        let Some(location) = location else { return Ok(None) };
+        match self.servers.get(&location) {
+            Ok(host) => Ok(Some(host)),
+            Err(_) if self.must_wait_for_logs(info, &location) => {
+                Err(HostError::Failed(format!("the WAL of the crashed region server {location} is not split yet")))
+            }
+            Err(_) => Ok(None),
+        }
     }
 
     async fn open_with_retries(
@@ -205,21 +197,62 @@ impl Assignment {
         Ok(None)
     }
 
-    async fn unassign_one(&self, info: &RegionInfo) -> Result<()> {
-        self.note_state(info, RegionState::Closing);
-        let slot = self.slots.acquire().await;
-        let closed = match self.host_of(info.encoded_name()) {
-            Ok(host) => host.close_region(info.encoded_name()).await,
-            // On no server, or on one that is gone: it is closed.
-            Err(_) => Ok(()),
-        };
-        drop(slot);
-        closed?;
+    /// A region serves: first in hbase:meta, then in the picture.
+    ///
+    /// # Errors
+    /// hbase:meta cannot be written.
+    pub async fn record_open(&self, info: &RegionInfo, location: &ServerName, open_seq_id: u64) -> Result<()> {
+        if info.table.is_meta() {
+            self.servers.set_meta_location(location.clone());
+        } else {
+            let row = meta::put_open_region(info, location, open_seq_id, self.catalog.stamp());
+            self.catalog.write(vec![row]).await?;
+        }
+        let now = self.clock.now_ms();
+        self.cluster.write().change_region(info.encoded_name(), |node| {
+            (node.state, node.since, node.open_seq_id) = (RegionState::Open, now, Some(open_seq_id));
+        });
+        Ok(())
+    }
+
+    /// A region could not be opened.
+    ///
+    /// # Errors
+    /// hbase:meta cannot be written.
+    pub async fn record_failed_open(&self, info: &RegionInfo) -> Result<()> {
+        self.catalog.write(vec![meta::put_region(info, RegionState::FailedOpen, self.catalog.stamp())]).await?;
+        self.note_state(info, RegionState::FailedOpen);
+        Ok(())
+    }
+
+    /// A region is closed.
+    ///
+    /// # Errors
+    /// hbase:meta cannot be written.
+    pub async fn record_closed(&self, info: &RegionInfo) -> Result<()> {
+        if info.table.is_meta() {
+            // It has no row of itself, and could not be written while it is closed.
+            self.note_state(info, RegionState::Closed);
+            return Ok(());
+        }
         self.catalog.write(vec![meta::put_region(info, RegionState::Closed, self.catalog.stamp())]).await?;
         let now = self.clock.now_ms();
         self.cluster.write().change_region(info.encoded_name(), |node| {
             (node.state, node.since, node.location) = (RegionState::Closed, now, None);
         });
         Ok(())
+    }
+
+    async fn unassign_one(&self, info: &RegionInfo) -> Result<()> {
+        self.note_state(info, RegionState::Closing);
+        let host = self.host_to_close(info)?;
+        let slot = self.slots.acquire().await;
+        let closed = match host {
+            Some(host) => host.close_region(info.encoded_name()).await,
+            None => Ok(()),
+        };
+        drop(slot);
+        closed?;
+        self.record_closed(info).await
     }
 }

@@ -40,6 +40,8 @@ pub enum ErrorKind {
     PleaseHold,
     /// The master is going down.
     Stopped,
+    /// HBase cannot do it now.
+    HBaseIo,
     /// Files or regions failed; another try may help.
     Io,
 }
@@ -148,11 +150,12 @@ impl ErrorKind {
             ErrorKind::UnknownProtocol => Kind::UnknownProtocol,
             ErrorKind::PleaseHold => Kind::PleaseHold,
             ErrorKind::Stopped => Kind::MasterStopped,
+            ErrorKind::HBaseIo => Kind::HBaseIo,
             ErrorKind::Io => Kind::Io,
         }
     }
 
-    const ALL: [ErrorKind; 18] = [
+    const ALL: [ErrorKind; 19] = [
         ErrorKind::TableExists,
         ErrorKind::TableNotFound,
         ErrorKind::TableNotDisabled,
@@ -170,6 +173,7 @@ impl ErrorKind {
         ErrorKind::UnknownProtocol,
         ErrorKind::PleaseHold,
         ErrorKind::Stopped,
+        ErrorKind::HBaseIo,
         ErrorKind::Io,
     ];
 }

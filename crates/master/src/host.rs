@@ -61,6 +61,31 @@ pub trait RegionHost: Send + Sync + 'static {
     }
 }
 
+/// The logs of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerLogs {
+    /// That of hbase:meta.
+    Meta,
+    /// Those of all other regions.
+    Others,
+}
+
+/// Brings what the logs of a crashed server hold to the directories of its regions, and the logs out of the way.
+pub trait LogSplitter: Send + Sync + 'static {
+    /// Splits logs; may be repeated. There may be none.
+    fn split_logs(&self, server: &ServerName, which: ServerLogs) -> BoxFuture<'_, Result<(), HostError>>;
+}
+
+/// In a standalone server no other server can crash while it runs: the logs of earlier ones were recovered before the master started.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RecoveredAtStart;
+
+impl LogSplitter for RecoveredAtStart {
+    fn split_logs(&self, _server: &ServerName, _which: ServerLogs) -> BoxFuture<'_, Result<(), HostError>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
 /// Told of what others keep a copy of (coordination nodes) and of requests to stop. Called without locks held; must
 /// not block.
 pub trait Observer: Send + Sync + 'static {

@@ -19,6 +19,7 @@ mod catalog;
 mod check;
 mod chores;
 mod cleaner;
+mod client_locks;
 pub mod cluster;
 mod error;
 mod files;
@@ -43,7 +44,7 @@ mod tables;
 
 pub use cleaner::Cleaned;
 pub use error::{ErrorKind, HostError, MasterError, Result};
-pub use host::{BoxFuture, Memory, Observer, RegionHost, Unobserved};
+pub use host::{BoxFuture, LogSplitter, Memory, Observer, RecoveredAtStart, RegionHost, ServerLogs, Unobserved};
 pub use master::{Master, MasterEnv};
 pub use master_store::StoreError;
 #[cfg(feature = "fuzzing")]

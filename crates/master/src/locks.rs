@@ -11,6 +11,11 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 /// What is locked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Resource {
+    /// A region server, by its name.
+    Server(String),
+    /// A replication peer.
+    #[allow(dead_code, reason = "the peers come next")]
+    Peer(String),
     /// A namespace.
     Namespace(String),
     /// A table.

@@ -3,9 +3,10 @@
 use crate::assignment::Assignment;
 use crate::catalog::Catalog;
 use crate::cleaner::Cleaner;
+use crate::client_locks::ClientLocks;
 use crate::cluster::Cluster;
 use crate::files::Files;
-use crate::host::{Observer, RegionHost};
+use crate::host::{LogSplitter, Observer, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::namespaces::Namespaces;
 use crate::procedure::Procedures;
@@ -32,6 +33,8 @@ pub struct MasterEnv {
     pub config: Config,
     /// The region servers.
     pub hosts: Vec<Arc<dyn RegionHost>>,
+    /// Recovers what the logs of a server hold that crashes while this master runs.
+    pub log_splitter: Arc<dyn LogSplitter>,
     /// Told of changes.
     pub observer: Arc<dyn Observer>,
     /// From [`rootdir::root::prepare`].
@@ -48,6 +51,7 @@ pub struct Master {
     pub(crate) files: Files,
     pub(crate) lifetime: Arc<Lifetime>,
     pub(crate) servers: Arc<Servers>,
+    pub(crate) log_splitter: Arc<dyn LogSplitter>,
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) cluster: Arc<RwLock<Cluster>>,
     pub(crate) catalog: Arc<Catalog>,
@@ -55,6 +59,7 @@ pub struct Master {
     pub(crate) assignment: Arc<Assignment>,
     pub(crate) namespaces: Namespaces,
     pub(crate) procedures: Arc<Procedures>,
+    pub(crate) client_locks: ClientLocks,
     pub(crate) switches: Switches,
     /// Held by a run of the catalog janitor.
     pub(crate) janitor: tokio::sync::Mutex<()>,

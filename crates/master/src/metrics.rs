@@ -24,11 +24,11 @@ impl Master {
                 }
             }
             drop(cluster);
-            let servers = 1_u64;
+            let servers = master.servers.names().len().max(1) as u64;
             sink.bean(MASTER)
                 .real("averageLoad", f64::from(open) / servers as f64)
                 .gauge("numRegionServers", servers)
-                .gauge("numDeadRegionServers", 0);
+                .gauge("numDeadRegionServers", master.servers.dead().len() as u64);
             sink.bean(ASSIGNMENT)
                 .gauge("ritOldestAge", ages.iter().copied().max().unwrap_or(0))
                 .gauge("ritCountOverThreshold", ages.iter().filter(|age| **age > STUCK_MS).count() as u64)

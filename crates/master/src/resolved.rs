@@ -12,6 +12,8 @@ pub(crate) struct MasterSettings {
     pub limits: Limits,
     /// How long finished procedures are kept.
     pub procedure_ttl_ms: u64,
+    /// How long a client may be silent that holds a lock.
+    pub client_lock_timeout: Duration,
     /// Pause of the catalog janitor.
     pub janitor_interval: Duration,
     /// Pause of the cleaners.
@@ -42,6 +44,7 @@ impl MasterSettings {
         MasterSettings {
             limits: Limits::from_config(config),
             procedure_ttl_ms: config.get(&settings::PROCEDURE_TTL_MS),
+            client_lock_timeout: interval(&settings::CLIENT_LOCK_TIMEOUT_MS),
             janitor_interval: interval(&settings::JANITOR_INTERVAL_MS),
             cleaner_interval: interval(&settings::CLEANER_INTERVAL_MS),
             cleaner_ttls: CleanerTtls {

@@ -4,19 +4,36 @@ use crate::HostError;
 use crate::host::RegionHost;
 use model::ServerName;
 use parking_lot::RwLock;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The region servers that are online. Follows: `ServerManager`.
+/// What remains to be done of a server that crashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DeadServer {
+    /// Its logs hold edits of regions.
+    LogsToSplit,
+    /// Its logs are split.
+    Recovered,
+}
+
+/// The region servers that are online, and those that were. Follows: `ServerManager`, `DeadServer`.
 pub(crate) struct Servers {
     online: RwLock<BTreeMap<ServerName, Arc<dyn RegionHost>>>,
+    dead: RwLock<BTreeMap<ServerName, DeadServer>>,
+    /// Servers that get no regions.
+    draining: RwLock<BTreeSet<ServerName>>,
     meta_location: RwLock<Option<ServerName>>,
 }
 
 impl Servers {
     pub fn new(hosts: Vec<Arc<dyn RegionHost>>) -> Servers {
         let online = hosts.into_iter().map(|host| (host.server_name(), host)).collect();
-        Servers { online: RwLock::new(online), meta_location: RwLock::new(None) }
+        Servers {
+            online: RwLock::new(online),
+            dead: RwLock::default(),
+            draining: RwLock::default(),
+            meta_location: RwLock::new(None),
+        }
     }
 
     /// Names of the servers that are online.
@@ -36,19 +53,73 @@ impl Servers {
         host.ok_or_else(|| HostError::Failed(format!("region server {name} is not online")))
     }
 
-    /// Where to open a region: where it was last if that server is online, else on the server that `load` says has the least.
+    /// A server has crashed: nothing is asked of it any more, and no region that it had is opened before its logs are split.
+    pub fn set_crashed(&self, name: &ServerName) {
+        self.dead.write().insert(name.clone(), DeadServer::LogsToSplit);
+        self.online.write().remove(name);
+    }
+
+    /// The logs of a crashed server are split.
+    pub fn set_recovered(&self, name: &ServerName) {
+        self.dead.write().insert(name.clone(), DeadServer::Recovered);
+    }
+
+    /// Whether a crashed server's logs may hold edits that no region has.
+    pub fn has_logs_to_split(&self, name: &ServerName) -> bool {
+        self.dead.read().get(name) == Some(&DeadServer::LogsToSplit)
+    }
+
+    /// Servers that crashed.
+    pub fn dead(&self) -> Vec<ServerName> {
+        self.dead.read().keys().cloned().collect()
+    }
+
+    /// Forgets servers that crashed and of which nothing remains to be done; answers those that stay.
+    pub fn clear_dead(&self, names: Vec<ServerName>) -> Vec<ServerName> {
+        let mut dead = self.dead.write();
+        let stays = |name: &ServerName| match dead.get(name) {
+            Some(DeadServer::Recovered) => dead.remove(name).is_none(),
+            _ => true,
+        };
+        let mut stays = stays;
+        names.into_iter().filter(|name| stays(name)).collect()
+    }
+
+    /// Servers that regions may be opened on, in the order of their names.
+    pub fn assignable(&self) -> Vec<ServerName> {
+        let draining = self.draining.read();
+        self.online.read().keys().filter(|name| !draining.contains(name)).cloned().collect()
+    }
+
+    /// Servers that get no regions.
+    pub fn draining(&self) -> Vec<ServerName> {
+        self.draining.read().iter().cloned().collect()
+    }
+
+    /// A server gets no regions from now on, or gets some again. Answers whether that is new.
+    pub fn set_draining(&self, name: &ServerName, draining: bool) -> bool {
+        let mut names = self.draining.write();
+        if draining { names.insert(name.clone()) } else { names.remove(name) }
+    }
+
+    /// Where to open a region: on `wanted` if that server is online and not draining, else on the one that `load` says has the least.
+    /// When all are draining, on any of them: better there than nowhere.
     ///
     /// # Errors
     /// No server is online.
     pub fn choose(
         &self,
-        last: Option<&ServerName>,
+        wanted: Option<&ServerName>,
         load: impl Fn(&ServerName) -> usize,
     ) -> Result<Arc<dyn RegionHost>, HostError> {
+        let draining = self.draining.read();
         let online = self.online.read();
-        let host = last.and_then(|name| online.get(name));
-        let host = host.or_else(|| online.iter().min_by_key(|(name, _)| load(name)).map(|(_, host)| host));
-        host.cloned().ok_or_else(|| HostError::Failed("no region server is online".into()))
+        let host = wanted.filter(|name| !draining.contains(name)).and_then(|name| online.get(name));
+        let least = || {
+            let by_load = online.iter().min_by_key(|(name, _)| (draining.contains(name), load(name)));
+            by_load.map(|(_, host)| host)
+        };
+        host.or_else(least).cloned().ok_or_else(|| HostError::Failed("no region server is online".into()))
     }
 
     /// hbase:meta is there from now on.

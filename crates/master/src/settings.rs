@@ -44,6 +44,17 @@ pub const RETRY_FAILED_OPEN_MS: Setting<u64> = Setting {
     doc: "How often a region that could not be opened (FAILED_OPEN) is tried again.",
 };
 
+/// How long a client may be silent that holds a lock.
+pub const CLIENT_LOCK_TIMEOUT_MS: Setting<u64> = Setting {
+    key: "hbase.master.procedure.remote.locks.timeout.ms",
+    default: 30_000,
+    min: 100,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How long a client that asked for a lock of a namespace, table or region may give no sign of life before it loses \
+          the lock.",
+};
+
 /// Ten years.
 const LONG_MS: u64 = 315_360_000_000;
 
@@ -135,6 +146,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &OPEN_THREADS,
     &JANITOR_INTERVAL_MS,
     &PROCEDURE_TTL_MS,
+    &CLIENT_LOCK_TIMEOUT_MS,
     &RETRY_FAILED_OPEN_MS,
     &CLEANER_INTERVAL_MS,
     &HFILE_TTL_MS,

@@ -5,9 +5,11 @@ use crate::assignment::Assignment;
 use crate::catalog::{Catalog, newest_hidden_stamp};
 use crate::chores;
 use crate::cleaner::Cleaner;
+use crate::client_locks::ClientLocks;
 use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
 use crate::files::{Files, off_worker};
-use crate::locks::LockSet;
+use crate::lifetime::Lifetime;
+use crate::locks::{LockSet, Locks};
 use crate::master::{Master, MasterEnv};
 use crate::master_store::{self, StoreError};
 use crate::namespaces::Namespaces;
@@ -99,7 +101,7 @@ pub(crate) async fn start(env: MasterEnv) -> std::result::Result<Arc<Master>, St
 fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescriptor>, Vec<Unfinished>) {
     let OnDisk { store, records, switches, descriptors } = on_disk;
     let files = Files::new(env.volume);
-    let (lifetime, cluster) = (Arc::default(), Arc::new(RwLock::new(Cluster::default())));
+    let (lifetime, cluster) = (Arc::<Lifetime>::default(), Arc::new(RwLock::new(Cluster::default())));
     let servers = Arc::new(Servers::new(env.hosts));
     let catalog = Arc::new(Catalog::new(Arc::clone(&servers), Arc::clone(&env.clock)));
     let tables = Arc::new(Tables {
@@ -124,19 +126,22 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         files: files.clone(),
         observer: Arc::clone(&env.observer),
     };
+    let locks = Arc::<Locks>::default();
+    let client_locks = ClientLocks::new(Arc::clone(&locks), Arc::clone(&lifetime));
     let parts = Parts {
         store,
         files: files.clone(),
         lifetime: Arc::clone(&lifetime),
         clock: Arc::clone(&env.clock),
         servers: Arc::clone(&servers),
-        locks: Arc::default(),
+        locks: Arc::clone(&locks),
     };
     let (procedures, unfinished) = Procedures::new(parts, records);
     let master = Master {
         files,
         lifetime,
         servers,
+        log_splitter: env.log_splitter,
         observer: env.observer,
         cluster,
         catalog,
@@ -144,6 +149,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         assignment,
         namespaces,
         procedures,
+        client_locks,
         switches,
         janitor: tokio::sync::Mutex::new(()),
         cleaner: tokio::sync::Mutex::new(Cleaner::default()),

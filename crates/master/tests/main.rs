@@ -4,5 +4,7 @@ mod cleaner;
 mod common;
 mod crash;
 mod ddl;
+mod hbck;
+mod servers;
 mod service;
 mod start;

@@ -13,13 +13,13 @@ use rpc::{Limits, Server};
 use std::sync::Arc;
 use std::time::Duration;
 
-struct Connected {
-    life: Life,
+pub struct Connected {
+    pub life: Life,
     _server: Server,
     client: Client,
 }
 
-async fn connect(life: Life, service: &str) -> Connected {
+pub async fn connect(life: Life, service: &str) -> Connected {
     let address = "127.0.0.1:0".parse().expect("an address");
     let limits = Limits::from_config(&Config::default());
     let server =
@@ -29,12 +29,12 @@ async fn connect(life: Life, service: &str) -> Connected {
 }
 
 impl Connected {
-    async fn call<R: Message + Default>(&self, method: Method, request: &impl Message) -> Result<R, ClientError> {
+    pub async fn call<R: Message + Default>(&self, method: Method, request: &impl Message) -> Result<R, ClientError> {
         let call = self.client.call(method.info(), request, None);
         tokio::time::timeout(Duration::from_secs(30), call).await.expect("an answer")?.decode()
     }
 
-    async fn refused(&self, method: Method, request: &impl Message) -> (String, String) {
+    pub async fn refused(&self, method: Method, request: &impl Message) -> (String, String) {
         let error = self.call::<pb::IsMasterRunningResponse>(method, request).await.expect_err("refused");
         let ClientError::Remote(exception) = &error else { panic!("{error}") };
         (exception.exception_class_name().to_owned(), exception.stack_trace().to_owned())

@@ -13,6 +13,7 @@ pub(crate) mod ddl;
 pub(crate) mod engine;
 pub(crate) mod namespace;
 pub(crate) mod region;
+pub(crate) mod server;
 
 pub use engine::Outcome;
 pub use engine::store::ProcedureStoreError;
@@ -21,7 +22,7 @@ use crate::Result;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use convert::{from_proto, to_proto};
-use model::{Nonce, RegionInfo, TableName};
+use model::{Nonce, RegionInfo, ServerName, TableName};
 use proto::pb;
 use std::sync::Arc;
 
@@ -54,6 +55,8 @@ pub(crate) const KINDS: &[ProcedureKind] = &[
     region::flush::KIND,
     region::merge::KIND,
     region::split::KIND,
+    region::transit::KIND,
+    server::crash::KIND,
 ];
 
 /// Reads a record of a procedure, as at a start; for fuzzers. Answers what the record is written as again.
@@ -100,6 +103,11 @@ pub(crate) fn region_locks(regions: &[RegionInfo]) -> Vec<(Resource, Mode)> {
     let table = |info: &RegionInfo| (Resource::Table(info.table.clone()), Mode::Shared);
     let region = |info: &RegionInfo| (Resource::Region(Arc::clone(info.encoded_name())), Mode::Exclusive);
     regions.iter().flat_map(|info| [table(info), region(info)]).collect()
+}
+
+/// What the handling of a crashed server holds.
+pub(crate) fn server_locks(server: &ServerName) -> Vec<(Resource, Mode)> {
+    vec![(Resource::Server(server.to_string()), Mode::Exclusive)]
 }
 
 fn infos_to_proto(regions: &[RegionInfo]) -> Vec<pb::RegionInfo> {

@@ -4,7 +4,7 @@
 use super::{HBASE_VERSION, MasterHandler};
 use crate::RegionHost;
 use crate::cluster::RegionState;
-use convert::to_proto;
+use convert::{from_proto, to_proto};
 use proto::pb;
 use proto::pb::Option as Wanted;
 use proto::pb::region_specifier::RegionSpecifierType;
@@ -46,24 +46,19 @@ pub(super) fn capabilities(
     Ok(pb::SecurityCapabilitiesResponse { capabilities: vec![simple as i32] }.into())
 }
 
-/// No server is known as dead, so none of these could be cleared.
+/// Answers those that stay.
 pub(super) fn clear_dead_servers(
-    _: &Handler,
+    handler: &Handler,
     _: &Call,
     request: pb::ClearDeadServersRequest,
 ) -> Answer<pb::ClearDeadServersResponse> {
-    Ok(pb::ClearDeadServersResponse { server_name: request.server_name }.into())
+    let names = request.server_name.iter().map(from_proto::server_name).collect::<std::result::Result<_, _>>();
+    let names = names.map_err(crate::MasterError::from)?;
+    let stay = handler.master.servers.clear_dead(names);
+    Ok(pb::ClearDeadServersResponse { server_name: stay.iter().map(to_proto::server_name).collect() }.into())
 }
 
 // None of these can have been made here, so there are none.
-
-pub(super) fn no_decommissioned(
-    _: &Handler,
-    _: &Call,
-    _: pb::ListDecommissionedRegionServersRequest,
-) -> Answer<pb::ListDecommissionedRegionServersResponse> {
-    Ok(pb::ListDecommissionedRegionServersResponse::default().into())
-}
 
 pub(super) fn no_peers(
     _: &Handler,
@@ -138,6 +133,9 @@ impl MasterHandler {
                 server_load: self.server_load(&*host),
             });
             status.live_servers = live.collect();
+        }
+        if wants(Wanted::DeadServers) {
+            status.dead_servers = master.servers.dead().iter().map(to_proto::server_name).collect();
         }
         if wants(Wanted::ServersName) {
             status.servers_name = master.servers.names().iter().map(to_proto::server_name).collect();

@@ -1,6 +1,9 @@
 //! Which function answers which RPC of the master's port, by topic. An RPC that is not listed is answered as unsupported.
 
-use super::{MasterHandler, cluster, maintenance, namespaces, procedures, regions, registry, switches, tables};
+use super::{
+    MasterHandler, client_locks, cluster, decommission, hbck, maintenance, namespaces, procedures, regions, registry,
+    switches, tables,
+};
 use rpc::service::{
     BootstrapNodeService, ClientMetaService, HbckService, LockService, MasterService, RegionServerStatusService,
 };
@@ -90,7 +93,11 @@ impl MasterService for MasterHandler {
         is_master_in_maintenance_mode(IsInMaintenanceModeRequest) -> IsInMaintenanceModeResponse = cluster::no_maintenance;
         get_security_capabilities(SecurityCapabilitiesRequest) -> SecurityCapabilitiesResponse = cluster::capabilities;
         list_decommissioned_region_servers(ListDecommissionedRegionServersRequest)
-            -> ListDecommissionedRegionServersResponse = cluster::no_decommissioned;
+            -> ListDecommissionedRegionServersResponse = decommission::list;
+        decommission_region_servers(DecommissionRegionServersRequest)
+            -> DecommissionRegionServersResponse = decommission::decommission;
+        recommission_region_server(RecommissionRegionServerRequest)
+            -> RecommissionRegionServerResponse = decommission::recommission;
         clear_dead_servers(ClearDeadServersRequest) -> ClearDeadServersResponse = cluster::clear_dead_servers;
         list_replication_peers(ListReplicationPeersRequest) -> ListReplicationPeersResponse = cluster::no_peers;
         get_replication_peer_modification_procedures(GetReplicationPeerModificationProceduresRequest)
@@ -119,8 +126,29 @@ impl BootstrapNodeService for MasterHandler {
     }
 }
 
-impl LockService for MasterHandler {}
+impl LockService for MasterHandler {
+    rpc::answered_by! {
+        request_lock(LockRequest) -> LockResponse = client_locks::request;
+        lock_heartbeat(LockHeartbeatRequest) -> LockHeartbeatResponse = client_locks::heartbeat;
+    }
+}
 
-impl HbckService for MasterHandler {}
+impl HbckService for MasterHandler {
+    rpc::answered_by! {
+        assigns(AssignsRequest) -> AssignsResponse = hbck::assigns;
+        unassigns(UnassignsRequest) -> UnassignsResponse = hbck::unassigns;
+        bypass_procedure(BypassProcedureRequest) -> BypassProcedureResponse = hbck::bypass;
+        set_table_state_in_meta(SetTableStateInMetaRequest) -> GetTableStateResponse = hbck::set_table_state;
+        set_region_state_in_meta(SetRegionStateInMetaRequest) -> SetRegionStateInMetaResponse = hbck::set_region_states;
+        schedule_server_crash_procedure(ScheduleServerCrashProcedureRequest)
+            -> ScheduleServerCrashProcedureResponse = hbck::schedule_crashes;
+        schedule_sc_ps_for_unknown_servers(ScheduleScPsForUnknownServersRequest)
+            -> ScheduleScPsForUnknownServersResponse = hbck::schedule_crashes_of_unknown;
+    }
+}
 
-impl RegionServerStatusService for MasterHandler {}
+impl RegionServerStatusService for MasterHandler {
+    rpc::answered_by! {
+        report_procedure_done(ReportProcedureDoneRequest) -> ReportProcedureDoneResponse = hbck::report_procedures;
+    }
+}

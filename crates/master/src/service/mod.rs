@@ -1,7 +1,10 @@
 //! The master's services: each request done and answered. What only reads is answered at once; what changes something, or
 //! asks a region server, later. [`methods`] says which function answers which RPC. Follows: `MasterRpcServices`.
 
+mod client_locks;
 mod cluster;
+mod decommission;
+mod hbck;
 mod maintenance;
 mod methods;
 mod namespaces;

@@ -56,6 +56,8 @@ pub(super) fn list(handler: &Handler, _: &Call, _: pb::GetProceduresRequest) -> 
 pub(super) fn locks(handler: &Handler, _: &Call, _: pb::GetLocksRequest) -> Answer<pb::GetLocksResponse> {
     let lock = handler.master.procedures.locks.held().into_iter().map(|(resource, mode)| {
         let (resource_type, name) = match resource {
+            Resource::Server(name) => (pb::LockedResourceType::Server, name),
+            Resource::Peer(name) => (pb::LockedResourceType::Peer, name),
             Resource::Namespace(name) => (pb::LockedResourceType::Namespace, name),
             Resource::Table(table) => (pb::LockedResourceType::Table, table.to_string()),
             Resource::Region(name) => (pb::LockedResourceType::Region, name.to_string()),

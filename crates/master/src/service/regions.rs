@@ -1,12 +1,15 @@
 //! Regions: opened and closed by hand, split, merged, spread over the servers.
 
 use super::{MasterHandler, caller, later, own, region_of, table_of};
-use crate::MasterError;
-use crate::procedure::region_locks;
+use crate::cluster::{RegionState, TableState};
+use crate::master::Master;
+use crate::procedure::Caller;
+use crate::procedure::region::transit::{self, Transition};
+use crate::{ErrorKind, MasterError, Result};
 use bytes::Bytes;
 use convert::from_proto;
-use model::RegionInfo;
 use model::status::RegionLoad;
+use model::{RegionInfo, ServerName};
 use proto::pb;
 use rpc::Call;
 use rpc::service::Answer;
@@ -14,45 +17,95 @@ use std::sync::Arc;
 
 type Handler = MasterHandler;
 
+/// Has a region opened, closed or moved, and waits until it is.
+async fn transit(
+    master: &Arc<Master>,
+    info: RegionInfo,
+    transition: Transition,
+    candidate: Option<ServerName>,
+    caller: &Caller,
+) -> Result<()> {
+    let id = transit::submit(master, info, transition, candidate, caller, || Ok(())).await?;
+    master.procedures.wait_for(id).await.map(drop)
+}
+
+/// Opens a region that an operator names; one that is open stays so.
 pub(super) fn assign(
     handler: &Handler,
-    _: &Call,
+    call: &Call,
     request: pb::AssignRegionRequest,
 ) -> Answer<pb::AssignRegionResponse> {
-    let master = Arc::clone(&handler.master);
+    let (master, caller) = (Arc::clone(&handler.master), caller(call, None, None));
     later(async move {
         let info = region_of(&master, &request.region)?;
-        let _locks = master.procedures.locks.lock(region_locks(std::slice::from_ref(&info))).await;
-        master.assignment.assign_by_hand(info).await?;
+        let (state, live, table_state) = {
+            let cluster = master.cluster.read();
+            let node = cluster.region(info.encoded_name());
+            (node.map(|node| node.state), node.is_some_and(|node| node.is_live()), cluster.state(&info.table))
+        };
+        if state != Some(RegionState::Open) {
+            if !live {
+                let message = format!("{} was split or merged away and is not opened", info.name_string());
+                return Err(MasterError::do_not_retry(message));
+            }
+            if table_state != Some(TableState::Enabled) {
+                return Err(MasterError::new(ErrorKind::TableNotEnabled, &info.table));
+            }
+            transit(&master, info, Transition::Assign, None, &caller).await?;
+        }
         Ok(pb::AssignRegionResponse {})
     })
 }
 
 pub(super) fn unassign(
     handler: &Handler,
-    _: &Call,
+    call: &Call,
     request: pb::UnassignRegionRequest,
 ) -> Answer<pb::UnassignRegionResponse> {
-    let master = Arc::clone(&handler.master);
+    let (master, caller) = (Arc::clone(&handler.master), caller(call, None, None));
     later(async move {
         let info = region_of(&master, &request.region)?;
         if info.table.is_system() {
             return Err(MasterError::do_not_retry(format!("{} is not closed by hand", info.name_string())));
         }
-        let _locks = master.procedures.locks.lock(region_locks(std::slice::from_ref(&info))).await;
-        master.assignment.unassign(vec![info]).await?;
+        transit(&master, info, Transition::Unassign, None, &caller).await?;
         Ok(pb::UnassignRegionResponse {})
     })
 }
 
-/// There is one server: a region is where it can be, and a move is done.
+/// Where no other server is, a region stays where it can be. Follows: `HMaster#move`.
 pub(super) fn move_region(
     handler: &Handler,
-    _: &Call,
+    call: &Call,
     request: pb::MoveRegionRequest,
 ) -> Answer<pb::MoveRegionResponse> {
-    region_of(&handler.master, &request.region)?;
-    Ok(pb::MoveRegionResponse {}.into())
+    let (master, caller) = (Arc::clone(&handler.master), caller(call, None, None));
+    later(async move {
+        let info = region_of(&master, &request.region)?;
+        let wanted = request.dest_server_name.as_ref().map(from_proto::server_name).transpose()?;
+        let (state, location) = {
+            let cluster = master.cluster.read();
+            let node = cluster.region(info.encoded_name());
+            (node.map(|node| node.state), node.and_then(|node| node.location.clone()))
+        };
+        let load = |server: &ServerName| master.cluster.read().regions_on(server);
+        let others = master.servers.assignable().into_iter().filter(|server| Some(server) != location.as_ref());
+        let destination = match wanted {
+            Some(server) => master.servers.names().contains(&server).then_some(server),
+            None => others.min_by_key(load),
+        };
+        let Some(destination) = destination.filter(|server| Some(server) != location.as_ref()) else {
+            tracing::debug!(region = %info.name_string(), "a move has nowhere to go");
+            return Ok(pb::MoveRegionResponse {});
+        };
+        if state != Some(RegionState::Open) {
+            let state = state.map_or("unknown", |state| state.as_str_name());
+            let message = format!("Unexpected state for {}: {state}", info.name_string());
+            return Err(MasterError::do_not_retry(message));
+        }
+        transit(&master, info, Transition::Move, Some(destination), &caller).await?;
+        Ok(pb::MoveRegionResponse {})
+    })
 }
 
 /// Only the master's picture would change, and that is kept right by itself.

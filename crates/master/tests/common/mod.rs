@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use basalt_master::cluster::{NamespaceConfiguration, RegionState, TableState};
-use basalt_master::{BoxFuture, Caller, HostError, Master, MasterEnv, Observer, RegionHost, StartError, meta};
+use basalt_master::{
+    BoxFuture, Caller, HostError, LogSplitter, Master, MasterEnv, Observer, RegionHost, ServerLogs, StartError, meta,
+};
 use base::{Config, ManualClock, Rng, SeqId};
 use bytes::Bytes;
 use cell::{CellBuffer, CellSpec, CellType};
@@ -371,6 +373,30 @@ impl Observer for Notes {
     }
 }
 
+/// Splits no logs, and says so.
+#[derive(Default)]
+pub struct Splitter {
+    pub split: Mutex<Vec<(ServerName, ServerLogs)>>,
+    /// Splits that are to fail first.
+    pub failures: AtomicI64,
+    /// While this is held, a split waits.
+    pub gate: tokio::sync::RwLock<()>,
+}
+
+impl LogSplitter for Splitter {
+    fn split_logs(&self, server: &ServerName, which: ServerLogs) -> BoxFuture<'_, Result<(), HostError>> {
+        let server = server.clone();
+        Box::pin(async move {
+            let _through = self.gate.read().await;
+            if self.failures.fetch_sub(1, Ordering::SeqCst) > 0 {
+                return Err(HostError::Failed("a log cannot be read".into()));
+            }
+            self.split.lock().push((server, which));
+            Ok(())
+        })
+    }
+}
+
 /// One life of a server.
 pub struct Life {
     pub master: Arc<Master>,
@@ -382,6 +408,7 @@ pub struct Life {
     pub memory: MemVolume,
     pub catalog: Catalog,
     pub notes: Arc<Notes>,
+    pub splitter: Arc<Splitter>,
     pub clock: Arc<ManualClock>,
 }
 
@@ -421,11 +448,13 @@ pub async fn start_with(
     };
     let hosts: Vec<Arc<FakeHost>> = (0..servers).map(|number| Arc::new(host(number))).collect();
     let notes = Arc::new(Notes::default());
+    let splitter = Arc::new(Splitter::default());
     let env = MasterEnv {
         volume,
         clock: clock.clone(),
         hosts: hosts.iter().map(|host| host.clone() as Arc<dyn RegionHost>).collect(),
         config,
+        log_splitter: splitter.clone(),
         observer: notes.clone(),
         cluster_id,
         server_name: ServerName::new("localhost", 16000, 1_795_220_000_000),
@@ -440,6 +469,7 @@ pub async fn start_with(
         memory: memory.clone(),
         catalog: Arc::clone(catalog),
         notes,
+        splitter,
         clock,
     })
 }

@@ -176,7 +176,7 @@ pub(super) async fn fill_table(
 }
 
 impl CreateTable {
-    fn read(data: &Any) -> Result<CreateTable> {
+    fn read(data: &[Any]) -> Result<CreateTable> {
         let state: pb::CreateTableStateData = unpack(data)?;
         let table = Arc::new(from_proto::table(&state.table_schema)?);
         Ok(CreateTable { table, regions: infos_from_proto(&state.region_info)? })
@@ -188,13 +188,13 @@ impl Procedure<Master> for CreateTable {
         CLASS
     }
 
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let state = pb::CreateTableStateData {
             user_info: pb::UserInformation::default(),
             table_schema: to_proto::table(&self.table),
             region_info: infos_to_proto(&self.regions),
         };
-        any("CreateTableStateData", &state)
+        vec![any("CreateTableStateData", &state)]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

@@ -39,7 +39,7 @@ pub(crate) async fn submit(master: &Arc<Master>, table: &TableName, caller: &Cal
 }
 
 impl DeleteTable {
-    fn read(data: &Any) -> Result<DeleteTable> {
+    fn read(data: &[Any]) -> Result<DeleteTable> {
         let state: pb::DeleteTableStateData = unpack(data)?;
         let table = from_proto::table_name(&state.table_name)?;
         Ok(DeleteTable { table, regions: infos_from_proto(&state.region_info)? })
@@ -51,14 +51,14 @@ impl Procedure<Master> for DeleteTable {
         CLASS
     }
 
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let state = pb::DeleteTableStateData {
             user_info: pb::UserInformation::default(),
             table_name: to_proto::table_name(&self.table),
             region_info: infos_to_proto(&self.regions),
             ..Default::default()
         };
-        any("DeleteTableStateData", &state)
+        vec![any("DeleteTableStateData", &state)]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

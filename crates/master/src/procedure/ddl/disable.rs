@@ -54,7 +54,7 @@ pub(crate) async fn disable(master: &Arc<Master>, table: &TableName) -> Result<(
 }
 
 impl DisableTable {
-    fn read(data: &Any) -> Result<DisableTable> {
+    fn read(data: &[Any]) -> Result<DisableTable> {
         let state: pb::DisableTableStateData = unpack(data)?;
         Ok(DisableTable { table: from_proto::table_name(&state.table_name)? })
     }
@@ -65,13 +65,13 @@ impl Procedure<Master> for DisableTable {
         CLASS
     }
 
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let state = pb::DisableTableStateData {
             user_info: pb::UserInformation::default(),
             table_name: to_proto::table_name(&self.table),
             skip_table_state_check: false,
         };
-        any("DisableTableStateData", &state)
+        vec![any("DisableTableStateData", &state)]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

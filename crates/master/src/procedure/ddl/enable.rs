@@ -53,7 +53,7 @@ pub(crate) async fn enable(master: &Arc<Master>, table: &TableName) -> Result<()
 }
 
 impl EnableTable {
-    fn read(data: &Any) -> Result<EnableTable> {
+    fn read(data: &[Any]) -> Result<EnableTable> {
         let state: pb::EnableTableStateData = unpack(data)?;
         Ok(EnableTable { table: from_proto::table_name(&state.table_name)? })
     }
@@ -64,13 +64,13 @@ impl Procedure<Master> for EnableTable {
         CLASS
     }
 
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let state = pb::EnableTableStateData {
             user_info: pb::UserInformation::default(),
             table_name: to_proto::table_name(&self.table),
             ..Default::default()
         };
-        any("EnableTableStateData", &state)
+        vec![any("EnableTableStateData", &state)]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

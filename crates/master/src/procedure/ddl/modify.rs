@@ -117,7 +117,7 @@ fn open_regions_of(master: &Master, table: &TableName) -> Vec<RegionInfo> {
 }
 
 impl ModifyTable {
-    fn read(data: &Any) -> Result<ModifyTable> {
+    fn read(data: &[Any]) -> Result<ModifyTable> {
         let state: pb::ModifyTableStateData = unpack(data)?;
         let old = state.unmodified_table_schema.as_ref().ok_or_else(|| malformed("no former table"))?;
         Ok(ModifyTable {
@@ -148,7 +148,7 @@ impl Procedure<Master> for ModifyTable {
         CLASS
     }
 
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let state = pb::ModifyTableStateData {
             user_info: pb::UserInformation::default(),
             unmodified_table_schema: Some(to_proto::table(&self.old)),
@@ -157,7 +157,7 @@ impl Procedure<Master> for ModifyTable {
             reopen_regions: Some(self.reopen),
             ..Default::default()
         };
-        any("ModifyTableStateData", &state)
+        vec![any("ModifyTableStateData", &state)]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

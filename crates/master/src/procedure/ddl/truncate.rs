@@ -65,7 +65,7 @@ pub(crate) async fn submit(
 }
 
 impl TruncateTable {
-    fn read(data: &Any) -> Result<TruncateTable> {
+    fn read(data: &[Any]) -> Result<TruncateTable> {
         let state: pb::TruncateTableStateData = unpack(data)?;
         let schema = state.table_schema.as_ref().ok_or_else(|| malformed("no table"))?;
         let mut old = infos_from_proto(&state.region_info)?;
@@ -85,7 +85,7 @@ impl Procedure<Master> for TruncateTable {
     }
 
     // HBase keeps one list of regions, the old or the new by its step; ours keeps both, the old ones first.
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let state = pb::TruncateTableStateData {
             user_info: pb::UserInformation::default(),
             preserve_splits: self.preserve_splits,
@@ -94,7 +94,7 @@ impl Procedure<Master> for TruncateTable {
             region_info: infos_to_proto(&[self.old.as_slice(), &self.new].concat()),
             snapshot_name: Some(self.old.len().to_string()),
         };
-        any("TruncateTableStateData", &state)
+        vec![any("TruncateTableStateData", &state)]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

@@ -241,6 +241,18 @@ impl<E: Send + Sync + 'static> Procedures<E> {
         let _ended = self.run(env, unfinished, inherited).await;
     }
 
+    /// An id for what is no procedure here but is one of HBase's; or the id that the nonce already has.
+    ///
+    /// # Errors
+    /// The earlier id.
+    pub fn new_id(&self, nonce: Option<Nonce>) -> std::result::Result<u64, u64> {
+        let id = self.statuses.reserve(nonce, self.clock.now_ms())?;
+        if nonce.is_none() {
+            self.statuses.forget(&[id]);
+        }
+        Ok(id)
+    }
+
     /// What is known of a procedure; `None` when it never was, or ended long ago.
     pub fn get(&self, id: u64) -> Option<ProcedureStatus> {
         self.statuses.get(id)
@@ -291,6 +303,32 @@ impl<E: Send + Sync + 'static> Procedures<E> {
         let Some(control) = control else { return false };
         control.abort.store(true, Ordering::SeqCst);
         control.changed.notify_one();
+        true
+    }
+
+    /// An operator has a procedure end where it is, as if it had succeeded: before its next step, or while it waits to try one again. So
+    /// its parents end, too. Answers whether it is heard: not of one that has children that run, unless these are to end with it.
+    /// Follows: `ProcedureExecutor#bypassProcedure`.
+    pub fn bypass(&self, id: u64, recursive: bool) -> bool {
+        let running = |status: &ProcedureStatus| status.outcome.is_none() && status.record.is_some();
+        let Some(status) = self.get(id).filter(running) else { return false };
+        let children: Vec<u64> = self.statuses.children(id);
+        let children = children.into_iter().filter(|child| self.get(*child).is_some_and(|status| running(&status)));
+        for child in children {
+            if !recursive {
+                return false;
+            }
+            self.bypass(child, true);
+        }
+        let controls = self.controls.lock();
+        let mut next = Some((id, status));
+        while let Some((id, status)) = next {
+            if let Some(control) = controls.get(&id) {
+                control.bypass.store(true, Ordering::SeqCst);
+                control.changed.notify_one();
+            }
+            next = status.parent().and_then(|parent| Some((parent, self.get(parent)?)));
+        }
         true
     }
 }

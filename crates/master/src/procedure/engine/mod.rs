@@ -13,8 +13,6 @@
 //!
 //! Follows: `procedure2` (`ProcedureExecutor`, `StateMachineProcedure`, `RemoteProcedureDispatcher`).
 
-#![allow(dead_code, reason = "the crash procedures that use children and servers come next")]
-
 mod executor;
 mod locks;
 mod record;
@@ -27,7 +25,7 @@ mod tests;
 
 pub(crate) use executor::{Parts, Procedures, Submission, Unfinished};
 pub(crate) use record::Record;
-pub(crate) use remote::{RemoteCall, RemoteFailure};
+pub(crate) use remote::{RemoteCall, RemoteFailure, Sent};
 pub(crate) use status::ProcedureStatus;
 
 use crate::host::BoxFuture;
@@ -56,6 +54,7 @@ pub(crate) enum Next<E: ?Sized> {
     /// These children, side by side, and this step when all of them have succeeded.
     Children(Vec<BoxedProcedure<E>>, Step),
     /// This step, after so long.
+    #[cfg_attr(not(test), allow(dead_code, reason = "for procedures that ask again from time to time"))]
     Wait(Duration, Step),
     /// A call of a server; what it answers goes to [`Procedure::on_remote`]. After a crash the step is done again, and so the call.
     Remote(RemoteCall),
@@ -68,6 +67,7 @@ pub(crate) struct Context<E> {
     /// What it works on.
     pub env: Arc<E>,
     /// The procedure's id.
+    #[allow(dead_code, reason = "for procedures that name their work by it")]
     pub id: u64,
 }
 
@@ -76,8 +76,8 @@ pub(crate) trait Procedure<E>: std::fmt::Debug + Send + Sync + 'static {
     /// HBase's class.
     fn class_name(&self) -> &'static str;
 
-    /// HBase's message of all that it decided.
-    fn state_data(&self) -> Any;
+    /// HBase's messages of all that it decided: those of its superclasses first.
+    fn state_data(&self) -> Vec<Any>;
 
     /// What must be held while it runs.
     fn locks(&self) -> Vec<(Resource, Mode)>;
@@ -119,7 +119,7 @@ pub(crate) struct ProcedureKind<E> {
     /// HBase's class.
     pub class_name: &'static str,
     /// Reads [`Procedure::state_data`].
-    pub read: fn(&Any) -> Result<BoxedProcedure<E>>,
+    pub read: fn(&[Any]) -> Result<BoxedProcedure<E>>,
 }
 
 /// Wraps a message of state; `name` is its name in `hbase.pb`.
@@ -127,12 +127,20 @@ pub(crate) fn any(name: &str, message: &impl Message) -> Any {
     Any { type_url: format!("type.googleapis.com/hbase.pb.{name}"), value: Bytes::from(message.encode_to_vec()) }
 }
 
+/// Reads the last message of state, which is the procedure's own.
+///
+/// # Errors
+/// There is none, or it is no such message.
+pub(crate) fn unpack<M: Message + Default>(data: &[Any]) -> Result<M> {
+    unpack_one(data.last())
+}
+
 /// Reads a message of state.
 ///
 /// # Errors
-/// It is no such message.
-pub(crate) fn unpack<M: Message + Default>(data: &Any) -> Result<M> {
-    M::decode(data.value.clone()).map_err(malformed)
+/// There is none, or it is no such message.
+pub(crate) fn unpack_one<M: Message + Default>(data: Option<&Any>) -> Result<M> {
+    M::decode(data.ok_or_else(|| malformed("no state"))?.value.clone()).map_err(malformed)
 }
 
 /// The record of a procedure is not what it should be.

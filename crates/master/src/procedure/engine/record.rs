@@ -1,6 +1,6 @@
 //! A procedure as it is kept: HBase's `Procedure` message.
 
-use super::{BoxedProcedure, Outcome, ProcedureKind, Step, any, malformed, unpack};
+use super::{BoxedProcedure, Outcome, ProcedureKind, Step, any, malformed, unpack_one};
 use crate::{MasterError, Result};
 use base::TimestampMs;
 use model::Nonce;
@@ -101,7 +101,7 @@ impl<E: 'static> Record<E> {
             result,
             nonce_group: self.nonce.map(|nonce| nonce.group),
             nonce: self.nonce.map(|nonce| nonce.number),
-            state_message: vec![any(STEPS, &steps), self.procedure.state_data()],
+            state_message: std::iter::once(any(STEPS, &steps)).chain(self.procedure.state_data()).collect(),
             bypass: self.bypassed.then_some(true),
             executed: Some(self.steps.len() > 1),
             ..Default::default()
@@ -115,13 +115,16 @@ impl<E: 'static> Record<E> {
     pub fn from_message(message: &pb::Procedure, kinds: &[ProcedureKind<E>]) -> Result<Self> {
         let kind = kinds.iter().find(|kind| kind.class_name == message.class_name);
         let kind = kind.ok_or_else(|| malformed(format!("it is of the unknown class {:?}", message.class_name)))?;
-        let is_steps = |data: &&proto::Any| data.type_url.rsplit(['/', '.']).next() == Some(STEPS);
-        let steps = message.state_message.iter().find(is_steps).map(unpack::<pb::StateMachineProcedureData>);
-        let data = message.state_message.iter().find(|data| !is_steps(data)).ok_or_else(|| malformed("no state"))?;
-        let procedure = (kind.read)(data)?;
         // Records of earlier versions have no steps: all they did may be done again.
-        let mut steps: Vec<Step> =
-            steps.transpose()?.unwrap_or_default().state.iter().map(|step| step.cast_signed()).collect();
+        let is_steps = |data: &proto::Any| data.type_url.rsplit(['/', '.']).next() == Some(STEPS);
+        let (steps, data) = match message.state_message.split_first() {
+            Some((first, data)) if is_steps(first) => {
+                (unpack_one::<pb::StateMachineProcedureData>(Some(first))?.state, data)
+            }
+            _ => (Vec::new(), message.state_message.as_slice()),
+        };
+        let procedure = (kind.read)(data)?;
+        let mut steps: Vec<Step> = steps.into_iter().map(u32::cast_signed).collect();
         if steps.is_empty() {
             steps.push(procedure.first_step());
         }

@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 pub(crate) enum Sent {
     /// It is done, with this result.
     Done(Bytes),
+    #[cfg_attr(not(test), allow(dead_code, reason = "for servers in other processes"))]
     /// The server will report its end: [`Dispatcher::report`].
     Accepted,
 }

@@ -58,6 +58,7 @@ impl<E: Send + Sync + 'static> Procedures<E> {
                 return Some(record);
             }
             let control = Arc::new(Control::default());
+            control.bypass.store(record.bypassed, Ordering::SeqCst);
             self.controls.lock().insert(record.id, Arc::clone(&control));
             let context = Context { env, id: record.id };
             let mut runner = Runner { procedures: Arc::clone(&self), context, record, control, inherited };

@@ -35,7 +35,8 @@ impl ProcedureStatus {
         }
     }
 
-    fn parent(&self) -> Option<u64> {
+    /// The procedure whose child it is.
+    pub(crate) fn parent(&self) -> Option<u64> {
         self.record.as_ref().and_then(|record| record.parent_id)
     }
 }

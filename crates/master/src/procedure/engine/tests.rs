@@ -1,7 +1,6 @@
 //! The engine with procedures made for it: what happens when one waits, fails, is killed, or is left by its server.
 
 use super::executor::Parts;
-use super::remote::Sent;
 use super::store::ProcedureStore;
 use super::*;
 use crate::HostError;
@@ -80,9 +79,12 @@ impl Procedure<Log> for Toy {
         CLASS
     }
 
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let namespace_name = format!("{}:{}", self.name, self.letters);
-        any("DeleteNamespaceStateData", &pb::DeleteNamespaceStateData { namespace_name, namespace_descriptor: None })
+        vec![any(
+            "DeleteNamespaceStateData",
+            &pb::DeleteNamespaceStateData { namespace_name, namespace_descriptor: None },
+        )]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

@@ -48,7 +48,7 @@ pub(crate) async fn submit(
 }
 
 impl CreateNamespace {
-    fn read(data: &Any) -> Result<CreateNamespace> {
+    fn read(data: &[Any]) -> Result<CreateNamespace> {
         let state: pb::CreateNamespaceStateData = unpack(data)?;
         let (name, configuration) = from_proto::namespace(&state.namespace_descriptor)?;
         Ok(CreateNamespace { name, configuration })
@@ -60,9 +60,9 @@ impl Procedure<Master> for CreateNamespace {
         CLASS
     }
 
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let namespace_descriptor = to_proto::namespace(&self.name, &self.configuration);
-        any("CreateNamespaceStateData", &pb::CreateNamespaceStateData { namespace_descriptor })
+        vec![any("CreateNamespaceStateData", &pb::CreateNamespaceStateData { namespace_descriptor })]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

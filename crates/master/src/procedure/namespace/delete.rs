@@ -44,7 +44,7 @@ pub(crate) async fn submit(master: &Arc<Master>, name: &str, caller: &Caller) ->
 }
 
 impl DeleteNamespace {
-    fn read(data: &Any) -> Result<DeleteNamespace> {
+    fn read(data: &[Any]) -> Result<DeleteNamespace> {
         Ok(DeleteNamespace { name: unpack::<pb::DeleteNamespaceStateData>(data)?.namespace_name })
     }
 }
@@ -54,9 +54,9 @@ impl Procedure<Master> for DeleteNamespace {
         CLASS
     }
 
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let state = pb::DeleteNamespaceStateData { namespace_name: self.name.clone(), namespace_descriptor: None };
-        any("DeleteNamespaceStateData", &state)
+        vec![any("DeleteNamespaceStateData", &state)]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

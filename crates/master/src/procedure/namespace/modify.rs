@@ -45,7 +45,7 @@ pub(crate) async fn submit(
 }
 
 impl ModifyNamespace {
-    fn read(data: &Any) -> Result<ModifyNamespace> {
+    fn read(data: &[Any]) -> Result<ModifyNamespace> {
         let state: pb::ModifyNamespaceStateData = unpack(data)?;
         let (name, configuration) = from_proto::namespace(&state.namespace_descriptor)?;
         Ok(ModifyNamespace { name, configuration })
@@ -57,12 +57,12 @@ impl Procedure<Master> for ModifyNamespace {
         CLASS
     }
 
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let state = pb::ModifyNamespaceStateData {
             namespace_descriptor: to_proto::namespace(&self.name, &self.configuration),
             unmodified_namespace_descriptor: None,
         };
-        any("ModifyNamespaceStateData", &state)
+        vec![any("ModifyNamespaceStateData", &state)]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

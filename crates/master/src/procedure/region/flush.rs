@@ -57,7 +57,7 @@ pub(crate) async fn submit(
 }
 
 impl FlushTable {
-    fn read(data: &Any) -> Result<FlushTable> {
+    fn read(data: &[Any]) -> Result<FlushTable> {
         let state: pb::FlushTableProcedureStateData = unpack(data)?;
         Ok(FlushTable { table: from_proto::table_name(&state.table_name)?, families: state.column_family })
     }
@@ -68,12 +68,12 @@ impl Procedure<Master> for FlushTable {
         CLASS
     }
 
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let state = pb::FlushTableProcedureStateData {
             table_name: to_proto::table_name(&self.table),
             column_family: self.families.clone(),
         };
-        any("FlushTableProcedureStateData", &state)
+        vec![any("FlushTableProcedureStateData", &state)]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

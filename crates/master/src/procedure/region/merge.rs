@@ -135,7 +135,7 @@ fn check_parents(parents: &mut [RegionInfo]) -> Result<()> {
 }
 
 impl MergeRegions {
-    fn read(data: &Any) -> Result<MergeRegions> {
+    fn read(data: &[Any]) -> Result<MergeRegions> {
         let state: pb::MergeTableRegionsStateData = unpack(data)?;
         let child = state.merged_region_info.as_ref().ok_or_else(|| malformed("no merged region"))?;
         let parents = infos_from_proto(&state.region_info)?;
@@ -186,14 +186,14 @@ impl Procedure<Master> for MergeRegions {
         CLASS
     }
 
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let state = pb::MergeTableRegionsStateData {
             user_info: pb::UserInformation::default(),
             region_info: infos_to_proto(&self.parents),
             merged_region_info: Some(to_proto::region_info(&self.child)),
             forcible: Some(false),
         };
-        any("MergeTableRegionsStateData", &state)
+        vec![any("MergeTableRegionsStateData", &state)]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

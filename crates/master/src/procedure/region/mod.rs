@@ -6,6 +6,7 @@
 pub(crate) mod flush;
 pub(crate) mod merge;
 pub(crate) mod split;
+pub(crate) mod transit;
 
 use crate::cluster::{RegionState, TableState};
 use crate::master::Master;

@@ -102,7 +102,7 @@ fn daughters(master: &Master, info: &RegionInfo, split_row: Bytes) -> Result<[Re
 }
 
 impl SplitRegion {
-    fn read(data: &Any) -> Result<SplitRegion> {
+    fn read(data: &[Any]) -> Result<SplitRegion> {
         let state: pb::SplitTableRegionStateData = unpack(data)?;
         let daughters = infos_from_proto(&state.child_region_info)?;
         let daughters = daughters.try_into().map_err(|_| malformed("not two daughters"))?;
@@ -152,13 +152,13 @@ impl Procedure<Master> for SplitRegion {
         CLASS
     }
 
-    fn state_data(&self) -> Any {
+    fn state_data(&self) -> Vec<Any> {
         let state = pb::SplitTableRegionStateData {
             user_info: pb::UserInformation::default(),
             parent_region_info: to_proto::region_info(&self.parent),
             child_region_info: infos_to_proto(&self.daughters),
         };
-        any("SplitTableRegionStateData", &state)
+        vec![any("SplitTableRegionStateData", &state)]
     }
 
     fn locks(&self) -> Vec<(Resource, Mode)> {

@@ -1,0 +1,3 @@
+//! Region servers: what is done when one crashes.
+
+pub(crate) mod crash;

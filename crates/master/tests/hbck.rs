@@ -1,0 +1,207 @@
+//! What hbck2, lock holders and operators of servers ask for, over real connections.
+
+use crate::common::{Catalog, bytes, start_with, table_name};
+use crate::service::{Connected, connect};
+use basalt_master::cluster::{RegionState, TableState};
+use base::Config;
+use convert::to_proto;
+use fs::MemVolume;
+use model::{RegionInfo, ServerName};
+use pb::lock_heartbeat_response::LockStatus;
+use pb::region_specifier::RegionSpecifierType;
+use proto::methods::Method;
+use proto::pb;
+use std::time::Duration;
+
+async fn connected(service: &str, servers: u16) -> Connected {
+    let life = start_with(&MemVolume::new(), &Catalog::default(), Config::default(), servers).await.expect("starts");
+    life.create("t", &["f"], &["m"]).await;
+    connect(life, service).await
+}
+
+fn specifier(info: &RegionInfo) -> pb::RegionSpecifier {
+    let value = bytes(info.encoded_name());
+    pb::RegionSpecifier { r#type: RegionSpecifierType::EncodedRegionName as i32, value }
+}
+
+fn state(c: &Connected, info: &RegionInfo) -> RegionState {
+    c.life.master.cluster().region(info.encoded_name()).expect("known").state
+}
+
+fn location(c: &Connected, info: &RegionInfo) -> Option<ServerName> {
+    c.life.master.cluster().region(info.encoded_name()).expect("known").location.clone()
+}
+
+#[tokio::test]
+async fn hbck_closes_and_opens_regions_and_says_which_it_did_not() {
+    let c = connected("HbckService", 1).await;
+    let info = c.life.regions("t").remove(0);
+    let unknown = pb::RegionSpecifier { value: bytes("00000000000000000000000000000000"), ..specifier(&info) };
+    let unassign = pb::UnassignsRequest { region: vec![unknown, specifier(&info)], r#override: None };
+    let answer: pb::UnassignsResponse = c.call(Method::HbckUnassigns, &unassign).await.expect("answered");
+    assert_eq!(answer.pid.len(), 1, "one that is not known is passed over");
+    c.life.master.wait_for(answer.pid[0]).await.expect("closed");
+    assert_eq!(state(&c, &info), RegionState::Closed);
+    let again: pb::UnassignsResponse = c.call(Method::HbckUnassigns, &unassign).await.expect("answered");
+    assert_eq!(again.pid, [u64::MAX], "it is not open");
+    let assign = pb::AssignsRequest { region: vec![specifier(&info)], r#override: None };
+    let answer: pb::AssignsResponse = c.call(Method::HbckAssigns, &assign).await.expect("answered");
+    c.life.master.wait_for(answer.pid[0]).await.expect("opened");
+    assert_eq!(state(&c, &info), RegionState::Open);
+    let again: pb::AssignsResponse = c.call(Method::HbckAssigns, &assign).await.expect("answered");
+    assert_eq!(again.pid, [u64::MAX], "it is open");
+    c.life.check();
+}
+
+#[tokio::test]
+async fn hbck_sets_states() {
+    let c = connected("HbckService", 1).await;
+    let set = |name: &str, state: TableState| pb::SetTableStateInMetaRequest {
+        table_name: to_proto::table_name(&table_name(name)),
+        table_state: pb::TableState { state: state as i32 },
+    };
+    let before: pb::GetTableStateResponse =
+        c.call(Method::HbckSetTableStateInMeta, &set("t", TableState::Disabled)).await.expect("set");
+    assert_eq!(before.table_state.state, TableState::Enabled as i32);
+    assert_eq!(c.life.master.cluster().state(&table_name("t")), Some(TableState::Disabled));
+    let (class, _) = c.refused(Method::HbckSetTableStateInMeta, &set("nobody", TableState::Enabled)).await;
+    assert_eq!(class, "org.apache.hadoop.hbase.TableNotFoundException");
+
+    let info = c.life.regions("t").remove(0);
+    let wanted = |value, state: RegionState| pb::SetRegionStateInMetaRequest {
+        states: vec![pb::RegionSpecifierAndState {
+            region_specifier: pb::RegionSpecifier { value, ..specifier(&info) },
+            state: state as i32,
+        }],
+    };
+    let request = wanted(bytes(info.encoded_name()), RegionState::Closed);
+    let before: pb::SetRegionStateInMetaResponse =
+        c.call(Method::HbckSetRegionStateInMeta, &request).await.expect("set");
+    assert_eq!(before.states[0].state, RegionState::Open as i32);
+    assert_eq!(state(&c, &info), RegionState::Closed);
+    let same: pb::SetRegionStateInMetaResponse =
+        c.call(Method::HbckSetRegionStateInMeta, &request).await.expect("nothing to do");
+    assert_eq!(same.states, []);
+    let request = wanted(bytes("00000000000000000000000000000000"), RegionState::Closed);
+    let (class, text) = c.refused(Method::HbckSetRegionStateInMeta, &request).await;
+    assert_eq!(class, "java.io.IOException");
+    assert!(text.contains("No existing state known for region"), "{text}");
+}
+
+#[tokio::test]
+async fn hbck_ends_a_procedure_that_makes_no_progress() {
+    let c = connected("HbckService", 1).await;
+    let region = c.life.regions("t").remove(0);
+    c.life.disable("t").await;
+    // The table's descriptor cannot be written.
+    c.life.memory.inject(fs::mem::Fault {
+        op: None,
+        path_contains: Some("data/default/t/.tabledesc".to_owned()),
+        nth: 1,
+        kind: fs::FaultKind::Io,
+        forever: true,
+    });
+    let new = crate::common::table("t", &["f"]);
+    let id = c.life.master.modify_table(&table_name("t"), new, true, &crate::common::caller()).await.expect("accepted");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(c.life.master.unfinished_procedures(), 1, "it tries again and again");
+    let bypass = pb::BypassProcedureRequest { proc_id: vec![id, id + 100], ..Default::default() };
+    let answer: pb::BypassProcedureResponse = c.call(Method::HbckBypassProcedure, &bypass).await.expect("answered");
+    assert_eq!(answer.bypassed, [true, false]);
+    c.life.master.wait_for(id).await.expect("ended as if it had succeeded");
+    let again: pb::BypassProcedureResponse = c.call(Method::HbckBypassProcedure, &bypass).await.expect("answered");
+    assert_eq!(again.bypassed, [false, false], "it has ended");
+    assert_eq!(state(&c, &region), RegionState::Closed);
+}
+
+#[tokio::test]
+async fn hbck_has_servers_handled_as_crashed() {
+    let c = connected("HbckService", 2).await;
+    let info = c.life.regions("t").remove(0);
+    let dead = location(&c, &info).expect("open");
+    let request = pb::ScheduleServerCrashProcedureRequest { server_name: vec![to_proto::server_name(&dead)] };
+    let answer: pb::ScheduleServerCrashProcedureResponse =
+        c.call(Method::HbckScheduleServerCrashProcedure, &request).await.expect("answered");
+    c.life.master.wait_for(answer.pid[0]).await.expect("recovered");
+    assert_ne!(location(&c, &info), Some(dead));
+    let unknown: pb::ScheduleScPsForUnknownServersResponse = c
+        .call(Method::HbckScheduleSCPsForUnknownServers, &pb::ScheduleScPsForUnknownServersRequest {})
+        .await
+        .expect("answered");
+    assert_eq!(unknown.pid, Vec::<u64>::new(), "the dead one is known");
+}
+
+#[tokio::test]
+async fn a_client_holds_a_lock_as_long_as_it_gives_signs_of_life() {
+    let c = connected("LockService", 1).await;
+    let request = |kind: pb::LockType, nonce| pb::LockRequest {
+        lock_type: kind as i32,
+        table_name: Some(to_proto::table_name(&table_name("t"))),
+        description: Some("a backup".into()),
+        nonce_group: Some(1),
+        nonce: Some(nonce),
+        ..Default::default()
+    };
+    let first: pb::LockResponse =
+        c.call(Method::LockRequestLock, &request(pb::LockType::Exclusive, 1)).await.expect("asked for");
+    let same: pb::LockResponse =
+        c.call(Method::LockRequestLock, &request(pb::LockType::Exclusive, 1)).await.expect("the same");
+    assert_eq!(first.proc_id, same.proc_id);
+    let second: pb::LockResponse =
+        c.call(Method::LockRequestLock, &request(pb::LockType::Exclusive, 2)).await.expect("asked for");
+    let beat = |proc_id, keep| pb::LockHeartbeatRequest { proc_id, keep_alive: Some(keep) };
+    let status = async |proc_id, keep| {
+        let response: pb::LockHeartbeatResponse =
+            c.call(Method::LockLockHeartbeat, &beat(proc_id, keep)).await.expect("answered");
+        (response.lock_status(), response.timeout_ms)
+    };
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(status(first.proc_id, true).await, (LockStatus::Locked, Some(30_000)));
+    assert_eq!(status(second.proc_id, true).await, (LockStatus::Unlocked, None), "somebody else has it");
+    assert_eq!(status(first.proc_id, false).await, (LockStatus::Unlocked, None));
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(status(second.proc_id, true).await, (LockStatus::Locked, Some(30_000)), "its turn");
+    let empty = pb::LockRequest { description: Some(String::new()), ..request(pb::LockType::Shared, 3) };
+    let (class, text) = c.refused(Method::LockRequestLock, &empty).await;
+    assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException");
+    assert!(text.contains("Empty description"), "{text}");
+    let nothing = pb::LockRequest { table_name: None, ..request(pb::LockType::Shared, 4) };
+    let (_, text) = c.refused(Method::LockRequestLock, &nothing).await;
+    assert!(text.contains("one of table/namespace/region should be specified"), "{text}");
+}
+
+#[tokio::test]
+async fn a_region_is_moved_and_a_server_is_taken_out_of_use() {
+    let c = connected("MasterService", 2).await;
+    let info = c.life.regions("t").remove(0);
+    let from = location(&c, &info).expect("open");
+    let to = c.life.hosts.iter().map(|host| host.server.clone()).find(|name| *name != from).expect("two");
+    let request =
+        pb::MoveRegionRequest { region: specifier(&info), dest_server_name: Some(to_proto::server_name(&to)) };
+    let _moved: pb::MoveRegionResponse = c.call(Method::MasterMoveRegion, &request).await.expect("moved");
+    assert_eq!((location(&c, &info), state(&c, &info)), (Some(to.clone()), RegionState::Open));
+
+    let decommission =
+        pb::DecommissionRegionServersRequest { server_name: vec![to_proto::server_name(&to)], offload: true };
+    let _out: pb::DecommissionRegionServersResponse =
+        c.call(Method::MasterDecommissionRegionServers, &decommission).await.expect("out of use");
+    let settled = async {
+        while c.life.master.unfinished_procedures() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), settled).await.expect("moves end");
+    assert_eq!(c.life.master.cluster().regions_on(&to), 0);
+    c.life.create("later", &["f"], &["m"]).await;
+    assert_eq!(c.life.master.cluster().regions_on(&to), 0, "and it gets none");
+    let list = pb::ListDecommissionedRegionServersRequest {};
+    let listed: pb::ListDecommissionedRegionServersResponse =
+        c.call(Method::MasterListDecommissionedRegionServers, &list).await.expect("listed");
+    assert_eq!(listed.server_name, [to_proto::server_name(&to)]);
+    let recommission =
+        pb::RecommissionRegionServerRequest { server_name: to_proto::server_name(&to), region: vec![specifier(&info)] };
+    let _back: pb::RecommissionRegionServerResponse =
+        c.call(Method::MasterRecommissionRegionServer, &recommission).await.expect("back");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(location(&c, &info), Some(to));
+}
