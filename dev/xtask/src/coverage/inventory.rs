@@ -85,6 +85,11 @@ impl<'a> Row<'a> {
         self.fields.get(at).map_or("", String::as_str)
     }
 
+    /// The file that it is in.
+    pub fn file(self) -> String {
+        format!("{}.csv", self.table.name)
+    }
+
     /// Its tier.
     pub fn tier(self) -> Tier {
         Tier::parse(self.get("tier")).unwrap_or(Tier::Rare)

@@ -6,6 +6,7 @@
 
 mod formats;
 mod inventory;
+mod later;
 mod outside;
 mod schema;
 mod source;
@@ -31,16 +32,21 @@ enum Standing {
 
 /// A row of the inventory, judged.
 struct Item {
+    /// The table that the row is in: `rpc_methods.csv`.
+    file: String,
     /// Rows of a group are listed together: a service, a category.
     group: String,
     name: String,
     tier: Tier,
     standing: Standing,
+    /// Another issue is to bring it: it counts apart.
+    later: bool,
 }
 
 impl Item {
     fn new(row: Row<'_>, group: &str, name: &str, standing: Standing) -> Item {
-        Item { group: group.to_owned(), name: name.to_owned(), tier: row.tier(), standing }
+        let (file, group, name) = (row.file(), group.to_owned(), name.to_owned());
+        Item { file, group, name, tier: row.tier(), standing, later: false }
     }
 }
 
@@ -92,7 +98,9 @@ impl Tree {
 pub fn run(check: bool) -> anyhow::Result<()> {
     let root = crate::run::root();
     let sources = source::read_all(&root)?;
-    let text = page(&surfaces(&Tree { root: root.clone(), sources })?)?;
+    let mut surfaces = surfaces(&Tree { root: root.clone(), sources })?;
+    later::mark(&root, &mut surfaces)?;
+    let text = page(&surfaces)?;
     let path = root.join("docs/coverage.md");
     if std::fs::read_to_string(&path).ok().as_deref() == Some(&text) {
         return Ok(());
@@ -120,18 +128,23 @@ fn surfaces(tree: &Tree) -> anyhow::Result<Vec<Surface>> {
     Ok(all)
 }
 
-/// There, in part, all.
+/// There, in part, all; of what no other issue is to bring. And what is left to other issues.
 #[derive(Clone, Copy, Default)]
 struct Count {
     there: usize,
     part: usize,
     all: usize,
+    later: usize,
 }
 
 impl Count {
     fn of(surface: &Surface, tier: Option<Tier>) -> Count {
         let mut count = Count::default();
         for item in surface.items.iter().filter(|item| tier.is_none_or(|tier| item.tier == tier)) {
+            if item.later {
+                count.later += 1;
+                continue;
+            }
             count.all += 1;
             count.there += usize::from(item.standing == Standing::There);
             count.part += usize::from(item.standing == Standing::Part);
@@ -139,11 +152,15 @@ impl Count {
         count
     }
 
+    fn percent(self) -> String {
+        if self.all == 0 { "-".to_owned() } else { format!("{:.1} %", self.there as f64 * 100.0 / self.all as f64) }
+    }
+
     fn cell(self) -> String {
         match self {
             Count { all: 0, .. } => "-".to_owned(),
-            Count { there, part: 0, all } => format!("{there} of {all}"),
-            Count { there, part, all } => format!("{there} + {part} of {all}"),
+            Count { there, part: 0, all, .. } => format!("{there} of {all}"),
+            Count { there, part, all, .. } => format!("{there} + {part} of {all}"),
         }
     }
 }
@@ -156,9 +173,11 @@ fn page(surfaces: &[Surface]) -> anyhow::Result<String> {
          rows Basalt has. A row counts because the sources say so, or because a list names the test that owns it and that \
          test exists.\n\n\
          **core**: basic clients break without it. **common**: normal operators and tools use it. **advanced**: security, \
-         replication, quotas, surgery. **rare**: old, internal, example, test. *3 + 2 of 9* means: 3 there, 2 in part.\n\n",
+         replication, quotas, surgery. **rare**: old, internal, example, test. *3 + 2 of 9* means: 3 there, 2 in part.\n\n\
+         **later**: rows that `tests/inventory/later.txt` leaves to other issues, with the reason. They stand in no other number here; the \
+         percentage is of what is there of all others.\n\n",
     );
-    o.push_str("| | core | common | advanced | rare | all |\n|---|---|---|---|---|---|\n");
+    o.push_str("| | core | common | advanced | rare | all | % | later |\n|---|---|---|---|---|---|---:|---:|\n");
     for surface in surfaces {
         let anchor =
             surface.title.to_lowercase().replace(' ', "-").replace(|c: char| c != '-' && !c.is_alphanumeric(), "");
@@ -166,7 +185,8 @@ fn page(surfaces: &[Surface]) -> anyhow::Result<String> {
         for tier in Tier::ALL.map(Some).into_iter().chain([None]) {
             write!(o, " | {}", Count::of(surface, tier).cell())?;
         }
-        o.push_str(" |\n");
+        let whole = Count::of(surface, None);
+        writeln!(o, " | {} | {} |", whole.percent(), whole.later)?;
     }
     for surface in surfaces {
         section(&mut o, surface)?;
@@ -176,11 +196,11 @@ fn page(surfaces: &[Surface]) -> anyhow::Result<String> {
 
 fn section(o: &mut String, surface: &Surface) -> anyhow::Result<()> {
     write!(o, "\n## {}\n\n{}\n", surface.title, surface.rule)?;
-    o.push_str("\n| tier | there | in part | of |\n|---|---:|---:|---:|\n");
+    o.push_str("\n| tier | there | in part | of | later |\n|---|---:|---:|---:|---:|\n");
     for tier in Tier::ALL {
         let count = Count::of(surface, Some(tier));
-        if count.all > 0 {
-            writeln!(o, "| {tier} | {} | {} | {} |", count.there, count.part, count.all)?;
+        if count.all + count.later > 0 {
+            writeln!(o, "| {tier} | {} | {} | {} | {} |", count.there, count.part, count.all, count.later)?;
         }
     }
     let tiers: &[Tier] = match surface.listing {
@@ -197,7 +217,8 @@ fn section(o: &mut String, surface: &Surface) -> anyhow::Result<()> {
 
 fn list(o: &mut String, surface: &Surface, tier: Tier, standing: Standing, title: &str) -> anyhow::Result<()> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for item in surface.items.iter().filter(|item| item.tier == tier && item.standing == standing) {
+    let wanted = |item: &&Item| item.tier == tier && item.standing == standing && !item.later;
+    for item in surface.items.iter().filter(wanted) {
         groups.entry(&item.group).or_default().push(&item.name);
     }
     if groups.is_empty() {
