@@ -105,6 +105,14 @@ impl<R: Runner> RegionHost for LocalHost<R> {
         self.run(move |server| server.scan(&name, &scan))
     }
 
+    fn refresh_quotas(&self, refresh: quota::Refresh) {
+        self.server.quotas().refresh(&refresh);
+    }
+
+    fn switch_rpc_throttle(&self, on: bool) {
+        self.server.quotas().switch(on);
+    }
+
     fn memory(&self) -> master::Memory {
         let env = self.server.env();
         let used_bytes = env.memory.memstore_bytes() + env.cache.stats().used_bytes;

@@ -88,6 +88,10 @@ impl master::Observer for Mirror {
         });
     }
 
+    fn rpc_throttle(&self, on: bool) {
+        report(self.znodes.set_rpc_throttle(on));
+    }
+
     fn stop_requested(&self, whole_cluster: bool) {
         (self.stop)(format!("asked to stop {} by a client", if whole_cluster { "the cluster" } else { "the master" }));
     }

@@ -107,6 +107,7 @@ pub fn rows() -> Vec<&'static dyn SettingRow> {
         rpc::settings::ALL,
         master::settings::ALL,
         regionserver::settings::ALL,
+        quota::settings::ALL,
         scheduler::settings::ALL,
         region::settings::ALL,
         hfile::settings::ALL,

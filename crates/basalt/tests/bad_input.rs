@@ -239,9 +239,9 @@ async fn tables_that_cannot_be_made() {
         assert!(refused, "{what}");
     }
     // A method that HBase has and Basalt has not: a clear word, and the connection goes on.
-    let unsupported: Result<pb::SetQuotaResponse, _> =
-        tester.master_call(Method::MasterSetQuota, &pb::SetQuotaRequest::default()).await;
-    assert!(unsupported.expect_err("not there").to_string().contains("SetQuota"));
+    let unsupported: Result<pb::RevokeResponse, _> =
+        tester.master_call(Method::MasterRevoke, &pb::RevokeRequest::default()).await;
+    assert!(unsupported.expect_err("not there").to_string().contains("Revoke"));
     let unknown =
         Client::connect(server.master_address(), "MasterService", ClientOptions::default()).await.expect("connects");
     let answer = unknown.call_raw("NoSuchMethod", b"", None).await.map(|_| ());

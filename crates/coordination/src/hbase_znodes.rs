@@ -164,6 +164,11 @@ impl HBaseZnodes {
         self.put(&self.writer, &format!("namespace/{name}"), &node, false)
     }
 
+    /// `rpc-throttle`: whether quotas of requests count. Follows: `RpcThrottleStorage`, `Bytes#toBytes(boolean)`.
+    pub fn set_rpc_throttle(&self, on: bool) -> Result<(), TreeError> {
+        self.put(&self.writer, "rpc-throttle", if on { b"\xFF" } else { b"\0" }, false)
+    }
+
     /// The namespace is gone.
     pub fn remove_namespace(&self, name: &str) -> Result<(), TreeError> {
         self.tree.delete(&self.path(&format!("namespace/{name}")))

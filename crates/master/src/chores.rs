@@ -4,7 +4,7 @@ use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::master::Master;
 use crate::procedure::region_locks;
 use crate::resolved::MasterSettings;
-use crate::{cleaner, janitor};
+use crate::{cleaner, janitor, quotas};
 use base::TimestampMs;
 use model::RegionInfo;
 use std::sync::Arc;
@@ -43,6 +43,17 @@ pub(crate) fn start(master: &Arc<Master>) {
         },
     );
     chore(master, |_| Duration::from_secs(60), |master| async move { evict_procedures(&master).await });
+    chore(
+        master,
+        |settings| settings.quota_refresh,
+        |master| async move {
+            if let Err(error) = quotas::refresh(&master).await
+                && !error.is_stopped()
+            {
+                tracing::warn!(%error, "hbase:quota could not be read anew; the limits stay as they were");
+            }
+        },
+    );
 }
 
 /// Runs `work` again and again until the master stops; the pause is between two runs.

@@ -53,6 +53,10 @@ pub trait RegionHost: Send + Sync + 'static {
     fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> BoxFuture<'_, Result<(), HostError>>;
     /// Reads such a region.
     fn scan(&self, encoded_name: &str, scan: Scan) -> BoxFuture<'_, Result<CellBuffer, HostError>>;
+    /// What hbase:quota says now, which is what its calls are limited by from now on.
+    fn refresh_quotas(&self, _refresh: quota::Refresh) {}
+    /// Whether its calls are limited at all.
+    fn switch_rpc_throttle(&self, _on: bool) {}
     /// What each open region holds and does.
     fn region_loads(&self) -> Vec<RegionLoad>;
     /// Memory in use and to be used at most, for status pages.
@@ -93,6 +97,8 @@ pub trait Observer: Send + Sync + 'static {
     fn table_state(&self, _table: &TableName, _state: Option<TableState>) {}
     /// A namespace has this configuration now; `None` when it is gone.
     fn namespace(&self, _name: &str, _configuration: Option<&NamespaceConfiguration>) {}
+    /// Quotas of requests count from now on, or do not.
+    fn rpc_throttle(&self, _on: bool) {}
     /// A client asked to stop the master, or the whole cluster.
     fn stop_requested(&self, _whole_cluster: bool) {}
 }

@@ -34,6 +34,7 @@ mod meta_writer;
 mod metrics;
 mod namespaces;
 mod procedure;
+mod quotas;
 mod resolved;
 mod servers;
 mod service;

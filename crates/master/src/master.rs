@@ -10,6 +10,7 @@ use crate::host::{LogSplitter, Observer, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::namespaces::Namespaces;
 use crate::procedure::Procedures;
+use crate::quotas::Quotas;
 use crate::resolved::MasterSettings;
 use crate::servers::Servers;
 use crate::start::{self, StartError};
@@ -61,6 +62,7 @@ pub struct Master {
     pub(crate) procedures: Arc<Procedures>,
     pub(crate) client_locks: ClientLocks,
     pub(crate) switches: Switches,
+    pub(crate) quotas: Quotas,
     /// Held by a run of the catalog janitor.
     pub(crate) janitor: tokio::sync::Mutex<()>,
     /// Held by a run of the cleaners.

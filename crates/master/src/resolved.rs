@@ -22,6 +22,8 @@ pub(crate) struct MasterSettings {
     pub cleaner_ttls: CleanerTtls,
     /// Pause before regions that could not be opened are tried again.
     pub retry_failed_open: Duration,
+    /// Pause before hbase:quota is read again.
+    pub quota_refresh: Duration,
 }
 
 /// How long the cleaners leave things that nobody needs.
@@ -54,6 +56,7 @@ impl MasterSettings {
                 master_store_files_us: ttl_us(&settings::MASTER_STORE_HFILE_TTL_MS),
             },
             retry_failed_open: interval(&settings::RETRY_FAILED_OPEN_MS),
+            quota_refresh: interval(&quota::settings::REFRESH_PERIOD_MS),
         }
     }
 }

@@ -34,6 +34,16 @@ pub const PROCEDURE_TTL_MS: Setting<u64> = Setting {
     doc: "How long the outcome of a procedure can be asked for, and a repeated request is recognised by its nonce.",
 };
 
+/// Whether quotas go with their table.
+pub const QUOTA_REMOVE_ON_TABLE_DELETE: Setting<bool> = Setting {
+    key: "hbase.quota.remove.on.table.delete",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether the quotas of a table or namespace are deleted when it is.",
+};
+
 /// How often a region that could not be opened is tried again.
 pub const RETRY_FAILED_OPEN_MS: Setting<u64> = Setting {
     key: "basalt.master.failed.open.retry",
@@ -147,6 +157,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &JANITOR_INTERVAL_MS,
     &PROCEDURE_TTL_MS,
     &CLIENT_LOCK_TIMEOUT_MS,
+    &QUOTA_REMOVE_ON_TABLE_DELETE,
     &RETRY_FAILED_OPEN_MS,
     &CLEANER_INTERVAL_MS,
     &HFILE_TTL_MS,

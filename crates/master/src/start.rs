@@ -17,6 +17,7 @@ use crate::procedure::ddl;
 use crate::procedure::engine::Parts;
 use crate::procedure::engine::store::ProcedureStore;
 use crate::procedure::{Caller, KINDS, ProcedureStoreError, Procedures, Record, Unfinished, table_locks};
+use crate::quotas::{self, Quotas};
 use crate::resolved::MasterSettings;
 use crate::servers::Servers;
 use crate::switches::{Switches, SwitchesError};
@@ -151,6 +152,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         procedures,
         client_locks,
         switches,
+        quotas: Quotas::new(&env.config),
         janitor: tokio::sync::Mutex::new(()),
         cleaner: tokio::sync::Mutex::new(Cleaner::default()),
         settings: ArcSwap::from_pointee(MasterSettings::from_config(&env.config)),
@@ -177,6 +179,7 @@ async fn bring_up(
         unfinished.into_iter().partition(|unfinished| unfinished.record.procedure.needs_open_regions());
     master.procedures.resume(master, first.into_iter().map(|unfinished| (None, unfinished)).collect()).await;
     assign_all(master).await.map_err(catalog_error("the tables"))?;
+    quotas::bring_up(master).await.map_err(catalog_error("hbase:quota"))?;
     // Before a client can ask for the same regions, whom it would otherwise be too late to refuse.
     let lock = |unfinished: &Unfinished| master.procedures.locks.try_lock(unfinished.record.procedure.locks());
     let later: Vec<(Option<LockSet>, Unfinished)> =

@@ -87,8 +87,6 @@ switches! {
     snapshot_cleanup / set_snapshot_cleanup = true, kept;
     /// Whether quotas of requests count.
     rpc_throttle / set_rpc_throttle = true, kept;
-    /// Whether requests may exceed their quotas while there is room.
-    exceed_throttle / set_exceed_throttle = false, kept;
 }
 
 impl Switches {

@@ -269,8 +269,7 @@ async fn regions_by_hand_and_the_old_flush() {
 #[tokio::test]
 async fn what_is_not_there_says_so_and_garbage_harms_nobody() {
     let c = connect(crate::common::fresh().await, "MasterService").await;
-    for method in
-        [Method::MasterSnapshot, Method::MasterGrant, Method::MasterSetQuota, Method::MasterAddReplicationPeer]
+    for method in [Method::MasterSnapshot, Method::MasterGrant, Method::MasterRevoke, Method::MasterAddReplicationPeer]
     {
         let (class, text) = c.refused(method, &pb::IsMasterRunningRequest {}).await;
         assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException");

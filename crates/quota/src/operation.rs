@@ -163,9 +163,10 @@ impl OperationQuota {
         Ok(())
     }
 
-    /// Bytes of results that the call may make: what may be read now. `None`: as many as it likes.
+    /// Bytes of results that the call may make: what may be read now, and never less than it was taken for. `None`: as many as it likes.
     pub fn max_result_bytes(&self) -> Option<u64> {
-        (self.read_available_bytes != i64::MAX).then(|| u64::try_from(self.read_available_bytes).unwrap_or(0))
+        let bytes = self.read_available_bytes.max(self.demand.read_bytes);
+        (bytes != i64::MAX).then(|| u64::try_from(bytes).unwrap_or(0))
     }
 
     /// Corrects the estimate by what the call wrote, read, and how long it took.

@@ -128,6 +128,11 @@ impl<S> Scanners<S> {
         Ok(())
     }
 
+    /// The open scanner of that id, without checking it out: its lease runs on, and no call number is used up.
+    pub fn peek(&self, id: u64) -> Option<Arc<S>> {
+        self.state.lock().open.get(&id).map(|entry| entry.scanner.clone())
+    }
+
     /// Gives a scanner back; its lease begins anew.
     pub fn check_in(&self, id: u64) {
         let expires_us = self.clock.monotonic_us() + self.lease_us;

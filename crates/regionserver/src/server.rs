@@ -8,6 +8,7 @@ use crate::memory::{Division, MemoryWatch};
 use crate::online::OnlineRegions;
 use crate::pressure::MemoryMarks;
 use crate::resolved::RegionServerSettings;
+use crate::rpc_quotas::RpcQuotas;
 use crate::sessions::Sessions;
 use crate::settings;
 use crate::stop_signal::StopSignal;
@@ -96,6 +97,8 @@ pub struct RegionServer {
     pub(crate) memory_budget_bytes: u64,
     /// What it remembers of its clients.
     pub(crate) sessions: Sessions,
+    /// What its clients may ask for.
+    pub(crate) quotas: RpcQuotas,
     /// Who holds how much of the memory budget.
     pub(crate) ledger: Arc<Ledger>,
     /// Where calls run that may wait.
@@ -156,6 +159,7 @@ impl RegionServer {
             memory_watch: Mutex::new(MemoryWatch::default()),
             memory_budget_bytes,
             sessions,
+            quotas: RpcQuotas::new(&config, clock),
             scheduler,
             ledger,
             maintenance: Maintenance::new(split_requests),
@@ -215,6 +219,7 @@ impl RegionServer {
     pub(crate) fn update_configuration(&self) -> Result<(), String> {
         let config = (self.read_config)()?;
         self.settings.store(Arc::new(RegionServerSettings::from_config(&config)));
+        self.quotas.update_configuration(&config);
         tracing::info!("the configuration was read anew");
         Ok(())
     }
@@ -222,6 +227,11 @@ impl RegionServer {
     /// Who holds how much of the memory budget.
     pub fn ledger(&self) -> &Arc<Ledger> {
         &self.ledger
+    }
+
+    /// The quotas of its requests.
+    pub fn quotas(&self) -> &RpcQuotas {
+        &self.quotas
     }
 
     /// The server's name.

@@ -1,8 +1,8 @@
 //! Which function answers which RPC of the master's port, by topic. An RPC that is not listed is answered as unsupported.
 
 use super::{
-    MasterHandler, client_locks, cluster, decommission, hbck, maintenance, namespaces, procedures, regions, registry,
-    switches, tables,
+    MasterHandler, client_locks, cluster, decommission, hbck, maintenance, namespaces, procedures, quotas, regions,
+    registry, switches, tables,
 };
 use rpc::service::{
     BootstrapNodeService, ClientMetaService, HbckService, LockService, MasterService, RegionServerStatusService,
@@ -76,10 +76,10 @@ impl MasterService for MasterHandler {
         switch_snapshot_cleanup(SetSnapshotCleanupRequest) -> SetSnapshotCleanupResponse = switches::set_snapshot_cleanup;
         is_snapshot_cleanup_enabled(IsSnapshotCleanupEnabledRequest)
             -> IsSnapshotCleanupEnabledResponse = switches::snapshot_cleanup;
-        switch_rpc_throttle(SwitchRpcThrottleRequest) -> SwitchRpcThrottleResponse = switches::set_rpc_throttle;
-        is_rpc_throttle_enabled(IsRpcThrottleEnabledRequest) -> IsRpcThrottleEnabledResponse = switches::rpc_throttle;
+        switch_rpc_throttle(SwitchRpcThrottleRequest) -> SwitchRpcThrottleResponse = quotas::set_rpc_throttle;
+        is_rpc_throttle_enabled(IsRpcThrottleEnabledRequest) -> IsRpcThrottleEnabledResponse = quotas::rpc_throttle;
         switch_exceed_throttle_quota(SwitchExceedThrottleQuotaRequest)
-            -> SwitchExceedThrottleQuotaResponse = switches::set_exceed_throttle;
+            -> SwitchExceedThrottleQuotaResponse = quotas::set_exceed_throttle;
 
         run_catalog_scan(RunCatalogScanRequest) -> RunCatalogScanResponse = maintenance::run_janitor;
         run_cleaner_chore(RunCleanerChoreRequest) -> RunCleanerChoreResponse = maintenance::run_cleaners;
@@ -102,6 +102,7 @@ impl MasterService for MasterHandler {
         list_replication_peers(ListReplicationPeersRequest) -> ListReplicationPeersResponse = cluster::no_peers;
         get_replication_peer_modification_procedures(GetReplicationPeerModificationProceduresRequest)
             -> GetReplicationPeerModificationProceduresResponse = cluster::no_peer_procedures;
+        set_quota(SetQuotaRequest) -> SetQuotaResponse = quotas::set;
         get_quota_states(GetQuotaStatesRequest) -> GetQuotaStatesResponse = cluster::no_quotas;
         get_space_quota_region_sizes(GetSpaceQuotaRegionSizesRequest)
             -> GetSpaceQuotaRegionSizesResponse = cluster::no_quota_sizes;

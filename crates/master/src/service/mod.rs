@@ -9,6 +9,7 @@ mod maintenance;
 mod methods;
 mod namespaces;
 mod procedures;
+mod quotas;
 mod regions;
 mod registry;
 mod switches;

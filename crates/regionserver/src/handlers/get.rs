@@ -3,6 +3,7 @@
 use super::{Answer, find_region};
 use crate::blocking::{CallContext, is_large, large_on_lane, read_on_lane};
 use crate::errors::exception_of;
+use crate::rpc_quotas::QuotaCharge;
 use crate::server::RegionServer;
 use base::{EffortBudget, ReadMode};
 use bytes::Bytes;
@@ -30,6 +31,7 @@ fn get_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> Ans
     let call = context.call;
     let request: pb::GetRequest = call.decode()?;
     let region = find_region(server, &request.region)?;
+    let charge = server.quotas.check_batch(call, &region, (0, 1, false), || server.counts.total.sum())?;
     refuse_closest_row_before(&request.get)?;
     let get = from_proto::get(request.get)?;
     server.counts.reads.add(1);
@@ -38,13 +40,21 @@ fn get_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> Ans
         let budget = EffortBudget::of_network_thread();
         match read(&region, &get, has_codec, ReadMode::FromMemory(&budget)) {
             Err(error) if error.is_would_block() => {}
-            result => return Ok(Outcome::Ready(answer(server, result))),
+            result => return Ok(Outcome::Ready(charged(charge.as_ref(), answer(server, result)))),
         }
     }
     let (at, target) = (server.clone(), region.clone());
     Ok(read_on_lane(server, &region, context, move |pause| {
-        answer(&at, read(&target, &get, has_codec, ReadMode::MayRead(pause)))
+        charged(charge.as_ref(), answer(&at, read(&target, &get, has_codec, ReadMode::MayRead(pause))))
     }))
+}
+
+/// Tells what the call's quotas are charged with.
+pub(super) fn charged(charge: Option<&QuotaCharge>, result: CallResult) -> CallResult {
+    if let Some(charge) = charge {
+        charge.set_result(&result);
+    }
+    result
 }
 
 /// Whether one look at a cell may take any time, which is not for a network thread: a match of a regular expression.

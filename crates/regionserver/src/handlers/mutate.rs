@@ -6,6 +6,7 @@ use crate::blocking::{CallContext, Caller, is_large, large_on_lane, on_lane};
 use crate::errors::exception_of;
 use crate::large_writes::LargeWrite;
 use crate::nonces::{Begin, Running};
+use crate::rpc_quotas::cost_of_mutation;
 use crate::server::RegionServer;
 use base::{EffortBudget, PausePoint, ReadMode};
 use bytes::Bytes;
@@ -37,6 +38,8 @@ fn mutate_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> 
     let call = context.call;
     let request: pb::MutateRequest = call.decode()?;
     let region = find_region(server, &request.region)?;
+    let cost = cost_of_mutation(&request.mutation, request.condition.is_some());
+    let charge = server.quotas.check_batch(call, &region, cost, || server.counts.total.sum())?;
     let mut cells = Cells::new(call.cells()?);
     let condition = request.condition.as_ref().map(from_proto::condition).transpose()?;
     let mutation = from_proto::mutation(request.mutation, &mut cells, request.nonce_group).map_err(|error| {
@@ -48,6 +51,9 @@ fn mutate_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> 
             error
         }
     })?;
+    if let Some(charge) = &charge {
+        charge.add_written(serialized_bytes(&mutation));
+    }
     // A large write waits on its lane for what it needs.
     let is_paced = context.pause.is_some() && condition.is_none() && !reads_files(&mutation);
     let delay = if is_paced { None } else { admission(server, &region, call.size_bytes)? };
@@ -81,6 +87,7 @@ fn mutate_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> 
     }
     let (server, caller) = (server.clone(), Caller::of(call));
     Ok(Outcome::later(async move {
+        let _charge = charge;
         if let Some(delay) = delay {
             tokio::time::sleep(delay).await;
         }
@@ -96,6 +103,11 @@ fn mutate_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> 
             None => plain(&server, region, &caller, mutation).await,
         }
     }))
+}
+
+/// Bytes of a mutation's cells, as quotas count them.
+pub(super) fn serialized_bytes(mutation: &Mutation) -> usize {
+    mutation.cells.bytes().len().saturating_sub(4 * mutation.cells.len())
 }
 
 fn processed() -> Reply {

@@ -4,14 +4,15 @@ use crate::Result;
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::meta;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
+use crate::{meta, quotas};
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableName};
 use proto::pb::DeleteTableState as State;
 use proto::{Any, pb};
+use quota::rows::Subject;
 use std::sync::Arc;
 
 const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.DeleteTableProcedure";
@@ -82,6 +83,7 @@ impl Procedure<Master> for DeleteTable {
             master.catalog.write_many(rows.collect()).await?;
             master.cluster.write().remove_table(&table);
             master.observer.table_state(&table, None);
+            quotas::forget(master, Subject::Table(table)).await?;
             Ok(Next::Done(None))
         })
     }

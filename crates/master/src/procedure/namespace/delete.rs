@@ -5,10 +5,11 @@ use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, namespace_locks};
-use crate::{ErrorKind, MasterError, Result};
+use crate::{ErrorKind, MasterError, Result, quotas};
 use model::name::{DEFAULT_NAMESPACE, SYSTEM_NAMESPACE};
 use proto::pb::DeleteNamespaceState as State;
 use proto::{Any, pb};
+use quota::rows::Subject;
 use std::sync::Arc;
 
 const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.DeleteNamespaceProcedure";
@@ -70,6 +71,7 @@ impl Procedure<Master> for DeleteNamespace {
     fn execute<'a>(&'a mut self, _step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             context.env.namespaces.remove(&self.name).await?;
+            quotas::forget(&context.env, Subject::Namespace(self.name.clone())).await?;
             Ok(Next::Done(None))
         })
     }

@@ -3,6 +3,7 @@
 
 #![allow(deprecated, reason = "the messages have fields that HBase calls deprecated")]
 
+use super::charges::Charges;
 use crate::handlers::get::place_result;
 use bytes::Bytes;
 use cell::CellBuffer;
@@ -19,12 +20,28 @@ pub(super) struct Answering {
     /// Bytes of results that hold their cells themselves.
     inline_bytes: usize,
     size_limit: usize,
+    charges: Charges,
 }
 
 impl Answering {
     /// Nothing yet; results of more than `size_limit` bytes are refused.
-    pub(super) fn new(has_codec: bool, size_limit: usize) -> Answering {
-        Answering { has_codec, cells: CellBuffer::new(), inline_bytes: 0, size_limit }
+    pub(super) fn new(has_codec: bool, size_limit: usize, charges: Charges) -> Answering {
+        Answering { has_codec, cells: CellBuffer::new(), inline_bytes: 0, size_limit, charges }
+    }
+
+    /// Another that has nothing yet.
+    pub(super) fn begin(&self) -> Answering {
+        Answering::new(self.has_codec, self.size_limit, self.charges.clone())
+    }
+
+    /// Tells quotas what region action `at` found, whose results began at `since`.
+    pub(super) fn charge(&self, at: usize, since: usize) {
+        self.charges.set_result_bytes(at, self.serialized_bytes().saturating_sub(since));
+    }
+
+    /// Bytes of cells, without the lengths before them.
+    pub(super) fn serialized_bytes(&self) -> usize {
+        self.size().saturating_sub(4 * self.cells.len())
     }
 
     pub(super) fn result(

@@ -33,7 +33,8 @@ pub(super) async fn mixed(
 ) -> CallResult {
     let mut regions = Vec::with_capacity(work.len());
     let mut processed_at_top = None;
-    for one in work {
+    for (at, one) in work.into_iter().enumerate() {
+        let since = answering.serialized_bytes();
         regions.push(match one {
             Work::Failed(exception) => region_failed(&exception),
             Work::Batch(region, actions) => batch(server, region, caller, actions, &mut answering).await,
@@ -50,6 +51,7 @@ pub(super) async fn mixed(
                 }
             }
         });
+        answering.charge(at, since);
     }
     Ok(finish(regions, processed_at_top, answering))
 }

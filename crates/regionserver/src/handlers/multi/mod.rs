@@ -6,14 +6,16 @@
 #![allow(deprecated, reason = "clients before 2.4 send and read the fields that HBase calls deprecated")]
 
 mod answer;
+mod charges;
 mod mixed;
 mod prepare;
 mod reads;
 mod writes;
 
 use self::answer::Answering;
+use self::charges::{Charges, charge, written_bytes};
 use self::mixed::mixed;
-use self::prepare::{effort_units, has_costly_get, is_gets, is_plain_writes, prepare};
+use self::prepare::{effort_units, has_costly_get, is_gets, is_plain_writes, prepare, skip_cells};
 use self::reads::gets;
 use self::writes::puts;
 use super::{Answer, admission};
@@ -62,7 +64,7 @@ fn multi_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> A
     let request: pb::MultiRequest = call.decode()?;
     refuse_large(server, &request)?;
     let conditional_at_top = request.condition.is_some();
-    let work = decode(server, request, Cells::new(call.cells()?))?;
+    let (work, charges) = decode(server, call, request, Cells::new(call.cells()?))?;
     let (is_plain, is_gets) = (work.iter().all(is_plain_writes), work.iter().all(is_gets));
     // Large writes wait on their lane for what they need; reads need none of it.
     let is_held_up = !(is_gets || is_plain && context.pause.is_some());
@@ -73,31 +75,52 @@ fn multi_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> A
     if delay.is_none() && is_plain && context.affords(work.iter().map(effort_units).sum()) {
         return Ok(puts(server, work, context));
     }
-    let (has_codec, size_limit) = (call.has_codec(), server.most_reply_bytes() as usize);
+    let size_limit = server.most_reply_bytes().min(charges.max_result_bytes().unwrap_or(u64::MAX)) as usize;
+    let answering = Answering::new(call.has_codec(), size_limit, charges);
     if is_gets {
-        return gets_here_or_on_lane(server, work, context, move || Answering::new(has_codec, size_limit));
+        return gets_here_or_on_lane(server, work, context, answering);
     }
     let (server, caller) = (server.clone(), Caller::of(call));
     Ok(Outcome::later(async move {
         if let Some(delay) = delay {
             tokio::time::sleep(delay).await;
         }
-        mixed(&server, &caller, work, Answering::new(has_codec, size_limit), conditional_at_top).await
+        mixed(&server, &caller, work, answering, conditional_at_top).await
     }))
 }
 
-/// What the request asks for, region by region.
+/// What the request asks for, region by region, and what it takes of quotas.
 ///
 /// # Errors
 /// The request as a whole cannot be read.
-fn decode(server: &RegionServer, request: pb::MultiRequest, mut cells: Cells) -> Result<Vec<Work>, Exception> {
+fn decode(
+    server: &RegionServer,
+    call: &Call,
+    request: pb::MultiRequest,
+    mut cells: Cells,
+) -> Result<(Vec<Work>, Charges), Exception> {
     let old_condition = request.condition.as_ref().map(from_proto::condition).transpose()?;
     let mut filters = Filters::default();
     let mut work = Vec::with_capacity(request.region_action.len());
+    let mut charges = Vec::new();
     for action in request.region_action {
-        work.push(prepare(server, action, old_condition.clone(), request.nonce_group, &mut cells, &mut filters)?);
+        let charge = match charge(server, call, &action) {
+            Ok(charge) => charge,
+            Err(exception) => {
+                skip_cells(&action, &mut cells);
+                work.push(Work::Failed(exception));
+                charges.push(None);
+                continue;
+            }
+        };
+        let one = prepare(server, action, old_condition.clone(), request.nonce_group, &mut cells, &mut filters)?;
+        if let Some(charge) = &charge {
+            charge.add_written(written_bytes(&one));
+        }
+        work.push(one);
+        charges.push(charge);
     }
-    Ok(work)
+    Ok((work, Charges::new(charges)))
 }
 
 /// How long writes of `bytes` must wait for the memstores.
@@ -119,12 +142,12 @@ fn gets_here_or_on_lane(
     server: &Arc<RegionServer>,
     work: Vec<Work>,
     context: &mut CallContext<'_>,
-    answering: impl FnOnce() -> Answering + Copy + Send + 'static,
+    answering: Answering,
 ) -> Answer {
     let may_wait = || Exception::io("a read that may block said that it would");
     if !work.iter().any(has_costly_get) {
         let budget = EffortBudget::of_network_thread();
-        if let Some(reply) = gets(server, &work, answering(), ReadMode::FromMemory(&budget))? {
+        if let Some(reply) = gets(server, &work, answering.begin(), ReadMode::FromMemory(&budget))? {
             return Ok(Outcome::Ready(Ok(reply)));
         }
     }
@@ -135,7 +158,7 @@ fn gets_here_or_on_lane(
     let region = region.ok_or_else(may_wait)?;
     let at = server.clone();
     Ok(read_on_lane(server, &region, context, move |pause| {
-        gets(&at, &work, answering(), ReadMode::MayRead(pause))?.ok_or_else(may_wait)
+        gets(&at, &work, answering, ReadMode::MayRead(pause))?.ok_or_else(may_wait)
     }))
 }
 

@@ -32,7 +32,7 @@ pub(super) fn prepare(
     let (region, condition) = match place {
         Ok(place) => place,
         Err(exception) => {
-            action.action.iter().filter_map(|one| one.mutation.as_ref()).for_each(|mutation| cells.skip(mutation));
+            skip_cells(&action, cells);
             return Ok(Work::Failed(exception));
         }
     };
@@ -92,6 +92,11 @@ pub(super) fn prepare(
     }
     fail_together(&mut actions, together);
     Ok(Work::Batch(region, actions))
+}
+
+/// Passes over the cells of actions that are not done.
+pub(super) fn skip_cells(action: &pb::RegionAction, cells: &mut Cells) {
+    action.action.iter().filter_map(|one| one.mutation.as_ref()).for_each(|mutation| cells.skip(mutation));
 }
 
 /// One put or delete that cannot be read spoils those that would be applied with it.

@@ -23,7 +23,8 @@ pub(super) fn gets(
     mode: ReadMode<'_>,
 ) -> Result<Option<Reply>, Exception> {
     let mut regions = Vec::with_capacity(work.len());
-    for one in work {
+    for (at, one) in work.iter().enumerate() {
+        let since = answering.serialized_bytes();
         match one {
             Work::Failed(exception) => regions.push(region_failed(exception)),
             Work::Batch(region, actions) => {
@@ -42,6 +43,7 @@ pub(super) fn gets(
                     result.result_or_exception.push(entry);
                 }
                 regions.push(result);
+                answering.charge(at, since);
             }
             Work::Atomic { .. } => {}
         }

@@ -2,14 +2,18 @@
 //! memory. Follows: `RSRpcServices#scan`.
 
 mod answer;
+mod charge;
 mod fill;
 mod open;
 
 use self::answer::{after_failure, over, reply, scanner_exception};
+use self::charge::charge;
 use self::fill::{Filled, rows};
 use self::open::open;
+use super::get::charged;
 use super::{Answer, find_region, is_overdue};
 use crate::blocking::{CallContext, is_large, large_on_lane, read_on_lane};
+use crate::rpc_quotas::QuotaCharge;
 use crate::scanners::ScannerError;
 use crate::server::RegionServer;
 use base::PausePoint;
@@ -32,24 +36,25 @@ pub(super) fn scan(server: &Arc<RegionServer>, call: Call) -> Answer {
         return Ok(large_on_lane(server, call, LaneName::Read, scan_large));
     }
     let request = request_of(server, &call)?;
+    let charge = charge(server, &call, &request)?;
     // Calls that read nothing need no thread of their own.
     if let Some(id) = request.scanner_id.filter(|_| reads_nothing(&request)) {
         return Ok(Outcome::Ready(without_reading(server, id, &request)));
     }
     if let Some(id) = request.scanner_id {
-        return go_on(server, id, call, request);
+        return go_on(server, id, call, request, charge);
     }
     if is_short(&request)
         && let Some(result) = begin(server, &call, &request, None)
     {
-        return Ok(Outcome::Ready(result));
+        return Ok(Outcome::Ready(charged(charge.as_ref(), result)));
     }
     let specifier = request.region.as_ref().ok_or_else(|| Exception::not_serving_region(""))?;
     let region = find_region(server, specifier)?;
     let (at, call) = (server.clone(), Arc::new(call));
     let kept = call.clone();
     Ok(read_on_lane(server, &region, &mut CallContext::new(&call), move |pause| {
-        begin_on_lane(&at, &kept, &request, pause)
+        charged(charge.as_ref(), begin_on_lane(&at, &kept, &request, pause))
     }))
 }
 
@@ -58,8 +63,9 @@ fn scan_large(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> Answ
     let call = context.call;
     let pause = context.pause.unwrap_or(&base::effort::Unpaced);
     let request = request_of(server, call)?;
+    let charge = charge(server, call, &request)?;
     let Some(id) = request.scanner_id else {
-        return Ok(Outcome::Ready(begin_on_lane(server, call, &request, pause)));
+        return Ok(Outcome::Ready(charged(charge.as_ref(), begin_on_lane(server, call, &request, pause))));
     };
     if reads_nothing(&request) {
         return Ok(Outcome::Ready(without_reading(server, id, &request)));
@@ -68,7 +74,7 @@ fn scan_large(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> Answ
     let Some(scanner) = next_of(server, id, &request, &mut response)? else { return Ok(Outcome::reply(&over(id))) };
     let _checked_out = CheckedOut { server: server.clone(), id };
     let filled = rows(server, call, &request, &scanner, response, Some(pause));
-    Ok(Outcome::Ready(finish(server, call, &request, id, &scanner, filled)))
+    Ok(Outcome::Ready(charged(charge.as_ref(), finish(server, call, &request, id, &scanner, filled))))
 }
 
 /// Decodes a request and refuses what cannot be one.
@@ -101,7 +107,13 @@ fn begin_on_lane(
 }
 
 /// The next call of an open scanner: for few rows it is tried from memory, as long as that goes well.
-fn go_on(server: &Arc<RegionServer>, id: u64, call: Call, request: pb::ScanRequest) -> Answer {
+fn go_on(
+    server: &Arc<RegionServer>,
+    id: u64,
+    call: Call,
+    request: pb::ScanRequest,
+    charge: Option<QuotaCharge>,
+) -> Answer {
     let mut response = pb::ScanResponse::default();
     let Some(scanner) = next_of(server, id, &request, &mut response)? else { return Ok(Outcome::reply(&over(id))) };
     let (mut begins_again, is_short) = (false, rows_wanted(&request) <= SHORT_SCAN_ROWS);
@@ -110,7 +122,8 @@ fn go_on(server: &Arc<RegionServer>, id: u64, call: Call, request: pb::ScanReque
             Err(error) if error.is_would_block() => begins_again = true,
             filled => {
                 scanner.state.lock().scanner.may_read();
-                return Ok(Outcome::Ready(finish(server, &call, &request, id, &scanner, filled)));
+                let result = finish(server, &call, &request, id, &scanner, filled);
+                return Ok(Outcome::Ready(charged(charge.as_ref(), result)));
             }
         }
     }
@@ -122,7 +135,7 @@ fn go_on(server: &Arc<RegionServer>, id: u64, call: Call, request: pb::ScanReque
             Some(Err(error)) => Err(error),
             _ => rows(&checked_out.server, &kept, &request, &scanner, response, Some(pause)),
         };
-        finish(&checked_out.server, &kept, &request, id, &scanner, filled)
+        charged(charge.as_ref(), finish(&checked_out.server, &kept, &request, id, &scanner, filled))
     }))
 }
 

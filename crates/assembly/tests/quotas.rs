@@ -1,0 +1,356 @@
+//! Quotas from the request that sets them to the call that they hold up: master, hbase:quota and region server of a node.
+
+use crate::common::{Threads, parts};
+use basalt_assembly::{Node, Parts};
+use base::Config;
+use bytes::Bytes;
+use fs::MemVolume;
+use model::{FamilyDescriptor, RegionInfo, Scan, TableDescriptor, TableName};
+use proto::methods::{Method, Service};
+use proto::{Message, pb};
+use regionserver::RegionService;
+use rpc::{Call, CallResult, ConnInfo, Handler};
+use std::sync::{Arc, OnceLock};
+
+/// What Apache HBase 2.6.4 has in hbase:quota after the requests of `tests/interop`'s `QuotaGolden`.
+const GOLDEN: &str = include_str!("../../../tests/golden/quota/quota-table.txt");
+
+/// A node with quotas.
+struct Place {
+    node: Node<Threads>,
+    region: Arc<OnceLock<RegionService>>,
+}
+
+impl Place {
+    async fn start(volume: &Arc<MemVolume>, start_code: u64, settings: &[(&str, &str)]) -> Place {
+        let mut config = Config::default();
+        settings.iter().for_each(|(key, value)| config.set(*key, *value));
+        let region = Arc::new(OnceLock::new());
+        let kept = region.clone();
+        let on_region_server = Box::new(move |_, service| drop(kept.set(service)));
+        let parts = Parts { on_region_server, config, ..parts(volume, start_code) };
+        Place { node: Node::start(parts).await.expect("starts"), region }
+    }
+
+    async fn stop(self) {
+        let node = self.node;
+        let stopped = tokio::task::spawn_blocking(move || node.stop(None).expect("stops"));
+        stopped.await.expect("no panic");
+    }
+
+    async fn call(&self, user: &str, method: Method, message: &impl Message) -> CallResult {
+        let info = method.info();
+        let conn = ConnInfo {
+            id: 1,
+            peer: ([127, 0, 0, 1], 1).into(),
+            user: Arc::from(user),
+            service: info.service,
+            codec: None,
+            compressor: None,
+            version: None,
+            attributes: Vec::new(),
+        };
+        let (call, direct) = Call::direct(Arc::new(conn), info, Bytes::from(message.encode_to_vec()), 0);
+        let outcome = match info.service {
+            Service::Master => self.node.master().handler().call(call),
+            _ => self.region.get().expect("there is a region server").call(call),
+        };
+        direct.answer(outcome).await
+    }
+
+    async fn admin<M: Message + Default>(&self, method: Method, message: &impl Message) -> Result<M, String> {
+        let reply = self.call("admin", method, message).await.map_err(|error| error.to_string())?;
+        Ok(M::decode(reply.message).expect("the message of the method"))
+    }
+
+    async fn set(&self, request: pb::SetQuotaRequest) -> Result<(), String> {
+        self.admin(Method::MasterSetQuota, &request).await.map(|_: pb::SetQuotaResponse| ())
+    }
+
+    async fn create_table(&self, name: &str) -> RegionInfo {
+        let table = TableName::parse(name).expect("legal");
+        if table.namespace() != "default" {
+            let namespace = convert::to_proto::namespace(table.namespace(), &Default::default());
+            let request = pb::CreateNamespaceRequest { namespace_descriptor: namespace, ..Default::default() };
+            let response: pb::CreateNamespaceResponse =
+                self.admin(Method::MasterCreateNamespace, &request).await.expect("a namespace");
+            self.finish(response.proc_id()).await;
+        }
+        let descriptor = TableDescriptor::new(table.clone(), [FamilyDescriptor::new("f")]);
+        let table_schema = convert::to_proto::table(&descriptor);
+        let request = pb::CreateTableRequest { table_schema, ..Default::default() };
+        let response: pb::CreateTableResponse = self.admin(Method::MasterCreateTable, &request).await.expect("a table");
+        self.finish(response.proc_id()).await;
+        self.regions(&table).remove(0)
+    }
+
+    fn regions(&self, table: &TableName) -> Vec<RegionInfo> {
+        self.node.master().cluster().regions_of(table).map(|node| node.info.clone()).collect()
+    }
+
+    async fn finish(&self, proc_id: u64) {
+        let request = pb::GetProcedureResultRequest { proc_id };
+        loop {
+            let result: pb::GetProcedureResultResponse =
+                self.admin(Method::MasterGetProcedureResult, &request).await.expect("it is known");
+            if result.state() != pb::get_procedure_result_response::State::Running {
+                assert_eq!(result.exception, None);
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn drop_table(&self, name: &str) {
+        let table_name = convert::to_proto::table_name(&TableName::parse(name).expect("legal"));
+        let request = pb::DisableTableRequest { table_name: table_name.clone(), ..Default::default() };
+        let response: pb::DisableTableResponse =
+            self.admin(Method::MasterDisableTable, &request).await.expect("disabled");
+        self.finish(response.proc_id()).await;
+        let request = pb::DeleteTableRequest { table_name, ..Default::default() };
+        let response: pb::DeleteTableResponse = self.admin(Method::MasterDeleteTable, &request).await.expect("gone");
+        self.finish(response.proc_id()).await;
+    }
+
+    async fn get(&self, user: &str, region: &RegionInfo) -> CallResult {
+        let get = pb::Get { row: Bytes::from("row"), ..pb::Get::default() };
+        self.call(user, Method::ClientGet, &pb::GetRequest { region: specifier(region), get }).await
+    }
+
+    async fn put(&self, user: &str, region: &RegionInfo) -> CallResult {
+        self.call(user, Method::ClientMutate, &put(region)).await
+    }
+
+    async fn scan(&self, user: &str, region: &RegionInfo) -> CallResult {
+        let request = pb::ScanRequest {
+            region: Some(specifier(region)),
+            scan: Some(pb::Scan::default()),
+            number_of_rows: Some(10),
+            close_scanner: Some(true),
+            ..pb::ScanRequest::default()
+        };
+        self.call(user, Method::ClientScan, &request).await
+    }
+
+    /// The cells of hbase:quota as `QuotaGolden` prints them.
+    fn quota_table(&self) -> String {
+        let mut lines = String::new();
+        for region in self.regions(&TableName::quota_table()) {
+            let cells = self.node.server().scan(region.encoded_name(), &Scan::default()).expect("it is open");
+            for cell in cells.iter_from(0) {
+                let text = cell::print::to_string_binary;
+                let value: String = cell.value().iter().map(|byte| format!("{byte:02x}")).collect();
+                lines += &format!("{} {}:{} {value}\n", text(cell.row()), text(cell.family()), text(cell.qualifier()));
+            }
+        }
+        lines
+    }
+}
+
+const ON: (&str, &str) = ("hbase.quota.enabled", "true");
+
+fn specifier(region: &RegionInfo) -> pb::RegionSpecifier {
+    pb::RegionSpecifier {
+        r#type: pb::region_specifier::RegionSpecifierType::RegionName as i32,
+        value: region.name().clone(),
+    }
+}
+
+fn put(region: &RegionInfo) -> pb::MutateRequest {
+    use pb::mutation_proto::{ColumnValue, MutationType, column_value::QualifierValue};
+    let value = QualifierValue {
+        qualifier: Some(Bytes::from("q")),
+        value: Some(Bytes::from("v")),
+        ..QualifierValue::default()
+    };
+    let mutation = pb::MutationProto {
+        row: Some(Bytes::from("row")),
+        mutate_type: Some(MutationType::Put as i32),
+        column_value: vec![ColumnValue { family: Bytes::from("f"), qualifier_value: vec![value] }],
+        ..pb::MutationProto::default()
+    };
+    pb::MutateRequest { region: specifier(region), mutation, ..pb::MutateRequest::default() }
+}
+
+fn timed(limit: u64, unit: pb::TimeUnit, scope: pb::QuotaScope) -> pb::TimedQuota {
+    pb::TimedQuota { time_unit: unit as i32, soft_limit: Some(limit), share: None, scope: Some(scope as i32) }
+}
+
+fn throttle(of_type: pb::ThrottleType, quota: pb::TimedQuota) -> pb::SetQuotaRequest {
+    let throttle = pb::ThrottleRequest { r#type: Some(of_type as i32), timed_quota: Some(quota) };
+    pb::SetQuotaRequest { throttle: Some(throttle), ..pb::SetQuotaRequest::default() }
+}
+
+fn hourly(of_type: pb::ThrottleType, limit: u64) -> pb::SetQuotaRequest {
+    throttle(of_type, timed(limit, pb::TimeUnit::Hours, pb::QuotaScope::Machine))
+}
+
+fn of_table(name: &str, request: pb::SetQuotaRequest) -> pb::SetQuotaRequest {
+    let table = TableName::parse(name).expect("legal");
+    pb::SetQuotaRequest { table_name: Some(convert::to_proto::table_name(&table)), ..request }
+}
+
+fn of_user(name: &str, request: pb::SetQuotaRequest) -> pb::SetQuotaRequest {
+    pb::SetQuotaRequest { user_name: Some(name.to_owned()), ..request }
+}
+
+fn of_namespace(name: &str, request: pb::SetQuotaRequest) -> pb::SetQuotaRequest {
+    pb::SetQuotaRequest { namespace: Some(name.to_owned()), ..request }
+}
+
+fn of_servers(request: pb::SetQuotaRequest) -> pb::SetQuotaRequest {
+    pb::SetQuotaRequest { region_server: Some("all".to_owned()), ..request }
+}
+
+fn bypass(on: bool) -> pb::SetQuotaRequest {
+    pb::SetQuotaRequest { bypass_globals: Some(on), ..pb::SetQuotaRequest::default() }
+}
+
+fn space(limit: u64, policy: pb::SpaceViolationPolicy) -> pb::SetQuotaRequest {
+    let quota = pb::SpaceQuota { soft_limit: Some(limit), violation_policy: Some(policy as i32), remove: None };
+    pb::SetQuotaRequest {
+        space_limit: Some(pb::SpaceLimitRequest { quota: Some(quota) }),
+        ..pb::SetQuotaRequest::default()
+    }
+}
+
+fn throttled(result: CallResult) -> String {
+    let exception = result.expect_err("the limit is met");
+    assert_eq!(exception.class(), "org.apache.hadoop.hbase.quotas.RpcThrottlingException");
+    exception.message().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hbase_quota_has_the_cells_that_hbase_writes() {
+    use pb::{QuotaScope::Cluster, QuotaScope::Machine, ThrottleType as Type, TimeUnit as Unit};
+    let volume = Arc::new(MemVolume::new());
+    let place = Place::start(&volume, 1, &[ON]).await;
+    place.create_table("qns:t").await;
+    // In the order of the Java enum, which is not that of the numbers.
+    let types = [
+        Type::RequestNumber,
+        Type::RequestSize,
+        Type::WriteNumber,
+        Type::WriteSize,
+        Type::ReadNumber,
+        Type::ReadSize,
+        Type::RequestCapacityUnit,
+        Type::WriteCapacityUnit,
+        Type::ReadCapacityUnit,
+        Type::AtomicReadSize,
+        Type::AtomicRequestNumber,
+        Type::AtomicWriteSize,
+        Type::RequestHandlerUsageMs,
+    ];
+    let mut requests: Vec<_> = types
+        .into_iter()
+        .zip(2..)
+        .map(|(of_type, limit)| of_user("bob", throttle(of_type, timed(limit, Unit::Seconds, Machine))))
+        .collect();
+    requests.extend([
+        of_user("bob", of_table("qns:t", throttle(Type::ReadSize, timed(1024, Unit::Minutes, Machine)))),
+        of_user("bob", of_namespace("qns", throttle(Type::WriteSize, timed(1 << 20, Unit::Hours, Machine)))),
+        of_table("qns:t", throttle(Type::RequestNumber, timed(100, Unit::Days, Cluster))),
+        of_namespace("qns", throttle(Type::RequestNumber, timed(7, Unit::Milliseconds, Machine))),
+        of_servers(throttle(Type::RequestNumber, timed(100_000, Unit::Seconds, Machine))),
+        of_user("root", bypass(true)),
+        of_user("eve", bypass(false)),
+        of_table("qns:t", space(1 << 30, pb::SpaceViolationPolicy::NoInserts)),
+        of_namespace("qns", space(5 << 30, pb::SpaceViolationPolicy::Disable)),
+    ]);
+    for request in requests {
+        place.set(request).await.expect("set");
+    }
+    let on = pb::SwitchExceedThrottleQuotaRequest { exceed_throttle_quota_enabled: true };
+    let was: pb::SwitchExceedThrottleQuotaResponse =
+        place.admin(Method::MasterSwitchExceedThrottleQuota, &on).await.expect("switched");
+    assert!(!was.previous_exceed_throttle_quota_enabled);
+    assert_eq!(place.quota_table(), GOLDEN);
+    place.stop().await;
+    // They are there, and count, after a restart.
+    let place = Place::start(&volume, 2, &[ON]).await;
+    assert_eq!(place.quota_table(), GOLDEN);
+    let was: pb::SwitchExceedThrottleQuotaResponse =
+        place.admin(Method::MasterSwitchExceedThrottleQuota, &on).await.expect("switched");
+    assert!(was.previous_exceed_throttle_quota_enabled);
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_beyond_a_quota_are_told_how_long_to_wait() {
+    let volume = Arc::new(MemVolume::new());
+    let place = Place::start(&volume, 1, &[ON]).await;
+    let region = place.create_table("t").await;
+    place.put("bob", &region).await.expect("nothing limits it");
+    place.set(of_user("bob", hourly(pb::ThrottleType::ReadNumber, 2))).await.expect("set");
+    place.get("bob", &region).await.expect("the first");
+    place.scan("bob", &region).await.expect("the second");
+    let message = throttled(place.get("bob", &region).await);
+    assert!(message.starts_with("number of read requests exceeded - wait "), "{message}");
+    assert!(throttled(place.scan("bob", &region).await).starts_with("number of read requests exceeded - wait "));
+    place.put("bob", &region).await.expect("writes are not limited");
+    place.get("eve", &region).await.expect("others neither");
+    assert_eq!(place.node.server().quotas().throttled_calls(), 2);
+
+    place.set(of_table("t", hourly(pb::ThrottleType::WriteNumber, 1))).await.expect("set");
+    place.put("eve", &region).await.expect("the first");
+    let actions = vec![pb::Action { index: Some(0), mutation: Some(put(&region).mutation), ..Default::default() }];
+    let action = pb::RegionAction { region: specifier(&region), action: actions, ..Default::default() };
+    let multi = pb::MultiRequest { region_action: vec![action], ..Default::default() };
+    let reply = place.call("eve", Method::ClientMulti, &multi).await.expect("the failure is of the region's actions");
+    let response = pb::MultiResponse::decode(reply.message).expect("a response");
+    let exception = response.region_action_result[0].exception.as_ref().expect("it failed");
+    assert_eq!(exception.name, "org.apache.hadoop.hbase.quotas.RpcThrottlingException");
+
+    let off = pb::SwitchRpcThrottleRequest { rpc_throttle_enabled: false };
+    let was: pb::SwitchRpcThrottleResponse = place.admin(Method::MasterSwitchRpcThrottle, &off).await.expect("off");
+    assert!(was.previous_rpc_throttle_enabled);
+    place.get("bob", &region).await.expect("limits do not count now");
+    let now: pb::IsRpcThrottleEnabledResponse =
+        place.admin(Method::MasterIsRpcThrottleEnabled, &pb::IsRpcThrottleEnabledRequest {}).await.expect("asked");
+    assert!(!now.rpc_throttle_enabled);
+    place.stop().await;
+
+    let place = Place::start(&volume, 2, &[ON]).await;
+    let region = place.regions(&TableName::parse("t").expect("legal")).remove(0);
+    for _ in 0..4 {
+        place.get("bob", &region).await.expect("the switch outlives a restart");
+    }
+    let on = pb::SwitchRpcThrottleRequest { rpc_throttle_enabled: true };
+    let _: pb::SwitchRpcThrottleResponse = place.admin(Method::MasterSwitchRpcThrottle, &on).await.expect("on");
+    place.get("bob", &region).await.expect("the first");
+    place.get("bob", &region).await.expect("the second");
+    throttled(place.get("bob", &region).await);
+    place.set(of_user("bob", pb::SetQuotaRequest { remove_all: Some(true), ..Default::default() })).await.expect("set");
+    place.get("bob", &region).await.expect("the quota is gone");
+    place.drop_table("t").await;
+    assert_eq!(place.quota_table(), "", "a table's quotas go with it");
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_quotas_none_can_be_set_and_there_is_no_table_of_them() {
+    let place = Place::start(&Arc::new(MemVolume::new()), 1, &[]).await;
+    let refused = place.set(of_user("bob", bypass(true))).await.expect_err("there are none");
+    assert!(refused.contains("java.lang.UnsupportedOperationException: quota support disabled"), "{refused}");
+    let on = pb::SwitchRpcThrottleRequest { rpc_throttle_enabled: true };
+    let was: pb::SwitchRpcThrottleResponse = place.admin(Method::MasterSwitchRpcThrottle, &on).await.expect("ignored");
+    assert!(!was.previous_rpc_throttle_enabled);
+    assert_eq!(place.regions(&TableName::quota_table()), []);
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nonsense_is_refused_and_changes_nothing() {
+    let place = Place::start(&Arc::new(MemVolume::new()), 1, &[ON]).await;
+    let none = place.set(of_user("bob", hourly(pb::ThrottleType::ReadNumber, 0))).await.expect_err("refused");
+    assert!(none.contains("The throttle limit must be greater then 0, got 0"), "{none}");
+    let nobody = place.set(hourly(pb::ThrottleType::ReadNumber, 1)).await.expect_err("refused");
+    assert!(nobody.contains("a user, a table, a namespace or region server must be specified"), "{nobody}");
+    let on = pb::SwitchExceedThrottleQuotaRequest { exceed_throttle_quota_enabled: true };
+    let exceed = place.admin::<pb::SwitchExceedThrottleQuotaResponse>(Method::MasterSwitchExceedThrottleQuota, &on);
+    let refused = exceed.await.expect_err("refused");
+    assert!(refused.contains("Please set region server quota before enable exceed throttle quota"), "{refused}");
+    assert_eq!(place.quota_table(), "");
+    place.stop().await;
+}
