@@ -95,6 +95,21 @@ impl<R: Runner> RegionHost for LocalHost<R> {
         self.run(move |server| server.split_region_files(&parent, &table, [&daughters[0], &daughters[1]]))
     }
 
+    fn snapshot_region(&self, encoded_name: &str, snapshot: &str, flush: bool) -> BoxFuture<'_, Result<(), HostError>> {
+        let (name, snapshot) = (encoded_name.to_owned(), snapshot.to_owned());
+        self.run(move |server| server.snapshot_region(&name, &snapshot, flush))
+    }
+
+    fn snapshot_closed_region(
+        &self,
+        info: RegionInfo,
+        table: Arc<TableDescriptor>,
+        snapshot: &str,
+    ) -> BoxFuture<'_, Result<(), HostError>> {
+        let snapshot = snapshot.to_owned();
+        self.run(move |server| server.snapshot_closed_region(&info, &table, &snapshot))
+    }
+
     fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> BoxFuture<'_, Result<(), HostError>> {
         let name = encoded_name.to_owned();
         self.run(move |server| server.mutate(&name, mutations))

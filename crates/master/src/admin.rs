@@ -8,9 +8,11 @@ use crate::master::Master;
 use crate::procedure::ddl::{create, delete, disable, enable, modify, truncate};
 use crate::procedure::region::{flush, merge, split};
 use crate::procedure::server::crash;
-use crate::procedure::{Caller, Outcome, namespace};
+use crate::procedure::{Caller, Outcome, namespace, snapshot};
+use crate::snapshots;
 use bytes::Bytes;
 use model::{FamilyDescriptor, ServerName, TableDescriptor, TableName};
+use proto::pb;
 use std::sync::Arc;
 
 /// Every method that changes something answers the id of a procedure, which goes on by itself.
@@ -172,6 +174,51 @@ impl Master {
     /// No such namespace, a reserved one, one with tables.
     pub async fn delete_namespace(self: &Arc<Self>, name: &str, caller: &Caller) -> Result<u64> {
         namespace::delete::submit(self, name, caller).await
+    }
+
+    /// Takes a snapshot of a table; `wanted` says its name, its table, and how.
+    ///
+    /// # Errors
+    /// An illegal name, one of that name is there or being taken, no such table, a table that is on its way to another state.
+    pub async fn take_snapshot(self: &Arc<Self>, wanted: pb::SnapshotDescription, caller: &Caller) -> Result<u64> {
+        snapshot::take::submit(self, wanted, caller).await
+    }
+
+    /// Makes the table that `wanted` names what the snapshot has: the disabled table that it is of, or a new one.
+    ///
+    /// # Errors
+    /// No such snapshot or namespace, a damaged one or one whose time is over, another table of that name, one that is not disabled.
+    pub async fn restore_snapshot(
+        self: &Arc<Self>,
+        wanted: &pb::SnapshotDescription,
+        custom_tracker: Option<&str>,
+        caller: &Caller,
+    ) -> Result<u64> {
+        snapshot::restore::restore_or_clone(self, wanted, custom_tracker, caller).await
+    }
+
+    /// Deletes a snapshot; whoever makes a table of it is waited for.
+    ///
+    /// # Errors
+    /// No such snapshot; what the volume says.
+    pub async fn delete_snapshot(self: &Arc<Self>, name: &str) -> Result<()> {
+        snapshots::delete(self, name).await
+    }
+
+    /// Every snapshot that was taken.
+    ///
+    /// # Errors
+    /// What the volume says.
+    pub async fn list_snapshots(&self) -> Result<Vec<pb::SnapshotDescription>> {
+        snapshots::list(self).await
+    }
+
+    /// Deletes the snapshots whose time is over, whatever the switch says; answers their number.
+    ///
+    /// # Errors
+    /// They cannot be listed, or the master stops.
+    pub async fn delete_expired_snapshots(self: &Arc<Self>) -> Result<usize> {
+        snapshots::delete_expired(self).await
     }
 
     /// Waits until a procedure ended.

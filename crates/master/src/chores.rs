@@ -4,7 +4,7 @@ use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::master::Master;
 use crate::procedure::region_locks;
 use crate::resolved::MasterSettings;
-use crate::{cleaner, janitor, quotas};
+use crate::{cleaner, janitor, quotas, snapshots};
 use base::TimestampMs;
 use model::RegionInfo;
 use std::sync::Arc;
@@ -32,6 +32,18 @@ pub(crate) fn start(master: &Arc<Master>) {
                 && !error.is_stopped()
             {
                 tracing::warn!(%error, "the cleaners will try again");
+            }
+        },
+    );
+    chore(
+        master,
+        |settings| settings.snapshot_cleaner_interval,
+        |master| async move {
+            if master.switches.snapshot_cleanup()
+                && let Err(error) = snapshots::delete_expired(&master).await
+                && !error.is_stopped()
+            {
+                tracing::warn!(%error, "snapshots whose time is over are looked for again later");
             }
         },
     );

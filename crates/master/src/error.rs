@@ -26,6 +26,20 @@ pub enum ErrorKind {
     UnknownRegion,
     /// The regions cannot be merged.
     MergeRegion,
+    /// A snapshot of that name is there.
+    SnapshotExists,
+    /// No snapshot of that name.
+    SnapshotDoesNotExist,
+    /// The snapshot cannot be taken.
+    SnapshotCreation,
+    /// The snapshot is damaged, or not whole.
+    CorruptedSnapshot,
+    /// The time of the snapshot is over.
+    SnapshotTtlExpired,
+    /// The snapshot is neither there nor being taken.
+    UnknownSnapshot,
+    /// Something went wrong with a snapshot.
+    HBaseSnapshot,
     /// Asking again will not help.
     DoNotRetry,
     /// A client had the procedure broken off.
@@ -144,6 +158,13 @@ impl ErrorKind {
             ErrorKind::InvalidFamilyOperation => Kind::InvalidFamilyOperation,
             ErrorKind::UnknownRegion => Kind::UnknownRegion,
             ErrorKind::MergeRegion => Kind::MergeRegion,
+            ErrorKind::SnapshotExists => Kind::SnapshotExists,
+            ErrorKind::SnapshotDoesNotExist => Kind::SnapshotDoesNotExist,
+            ErrorKind::SnapshotCreation => Kind::SnapshotCreation,
+            ErrorKind::CorruptedSnapshot => Kind::CorruptedSnapshot,
+            ErrorKind::SnapshotTtlExpired => Kind::SnapshotTtlExpired,
+            ErrorKind::UnknownSnapshot => Kind::UnknownSnapshot,
+            ErrorKind::HBaseSnapshot => Kind::HBaseSnapshot,
             // An IllegalArgumentException does not come over the wire by itself: HBase wraps it.
             ErrorKind::DoNotRetry | ErrorKind::IllegalArgument | ErrorKind::Unsupported => Kind::DoNotRetry,
             ErrorKind::ProcedureAborted => Kind::ProcedureAborted,
@@ -155,7 +176,7 @@ impl ErrorKind {
         }
     }
 
-    const ALL: [ErrorKind; 19] = [
+    const ALL: [ErrorKind; 26] = [
         ErrorKind::TableExists,
         ErrorKind::TableNotFound,
         ErrorKind::TableNotDisabled,
@@ -166,6 +187,13 @@ impl ErrorKind {
         ErrorKind::InvalidFamilyOperation,
         ErrorKind::UnknownRegion,
         ErrorKind::MergeRegion,
+        ErrorKind::SnapshotExists,
+        ErrorKind::SnapshotDoesNotExist,
+        ErrorKind::SnapshotCreation,
+        ErrorKind::CorruptedSnapshot,
+        ErrorKind::SnapshotTtlExpired,
+        ErrorKind::UnknownSnapshot,
+        ErrorKind::HBaseSnapshot,
         ErrorKind::DoNotRetry,
         ErrorKind::ProcedureAborted,
         ErrorKind::IllegalArgument,

@@ -49,6 +49,16 @@ pub trait RegionHost: Send + Sync + 'static {
         table: Arc<TableDescriptor>,
         daughters: [RegionInfo; 2],
     ) -> BoxFuture<'_, Result<(), HostError>>;
+    /// Writes the names of an open region's store files into the working directory of a snapshot, after a flush if it is to have one. May
+    /// be repeated.
+    fn snapshot_region(&self, encoded_name: &str, snapshot: &str, flush: bool) -> BoxFuture<'_, Result<(), HostError>>;
+    /// The same of a region that is open nowhere.
+    fn snapshot_closed_region(
+        &self,
+        info: RegionInfo,
+        table: Arc<TableDescriptor>,
+        snapshot: &str,
+    ) -> BoxFuture<'_, Result<(), HostError>>;
     /// Writes to a region of hbase:meta or hbase:namespace, durably: all of `mutations` or none, in one log entry.
     fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> BoxFuture<'_, Result<(), HostError>>;
     /// Reads such a region.

@@ -39,6 +39,7 @@ mod resolved;
 mod servers;
 mod service;
 pub mod settings;
+mod snapshots;
 mod start;
 mod switches;
 mod tables;

@@ -22,6 +22,8 @@ pub enum Resource {
     Table(TableName),
     /// A region, by its encoded name.
     Region(Arc<str>),
+    /// A snapshot, by its name. HBase has no such lock, and clients see none.
+    Snapshot(String),
 }
 
 #[derive(Debug)]

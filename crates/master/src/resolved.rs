@@ -20,6 +20,14 @@ pub(crate) struct MasterSettings {
     pub cleaner_interval: Duration,
     /// How long the cleaners leave things.
     pub cleaner_ttls: CleanerTtls,
+    /// Whether snapshots are served.
+    pub snapshots_enabled: bool,
+    /// How long clients are told to wait for a snapshot.
+    pub snapshot_timeout_ms: i64,
+    /// Life of snapshots that name none; 0 is no limit.
+    pub snapshot_ttl_seconds: i64,
+    /// Pause of the cleaner of snapshots.
+    pub snapshot_cleaner_interval: Duration,
     /// Pause before regions that could not be opened are tried again.
     pub retry_failed_open: Duration,
     /// Pause before hbase:quota is read again.
@@ -55,6 +63,10 @@ impl MasterSettings {
                 master_store_logs_us: ttl_us(&settings::MASTER_STORE_LOG_TTL_MS),
                 master_store_files_us: ttl_us(&settings::MASTER_STORE_HFILE_TTL_MS),
             },
+            snapshots_enabled: config.get(&settings::SNAPSHOTS_ENABLED),
+            snapshot_timeout_ms: config.get(&settings::SNAPSHOT_TIMEOUT_MS),
+            snapshot_ttl_seconds: config.get(&settings::SNAPSHOT_TTL_SECONDS),
+            snapshot_cleaner_interval: interval(&settings::SNAPSHOT_CLEANER_INTERVAL_MS),
             retry_failed_open: interval(&settings::RETRY_FAILED_OPEN_MS),
             quota_refresh: interval(&quota::settings::REFRESH_PERIOD_MS),
         }

@@ -120,6 +120,46 @@ pub const MASTER_STORE_HFILE_TTL_MS: Setting<u64> = Setting {
     doc: "The same for archived files of the master's own store. Each start archives two small ones.",
 };
 
+/// Whether snapshots can be taken and used.
+pub const SNAPSHOTS_ENABLED: Setting<bool> = Setting {
+    key: "hbase.snapshot.enabled",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Take, restore, clone and delete snapshots. Files that one names are kept in any case.",
+};
+
+/// How long clients wait for a snapshot.
+pub const SNAPSHOT_TIMEOUT_MS: Setting<i64> = Setting {
+    key: "hbase.snapshot.master.timeout.millis",
+    default: 300_000,
+    min: 1000,
+    max: i64::MAX,
+    unit: "ms",
+    doc: "How long a client is told to wait for a snapshot at most.",
+};
+
+/// Life of snapshots that name none.
+pub const SNAPSHOT_TTL_SECONDS: Setting<i64> = Setting {
+    key: "hbase.master.snapshot.ttl",
+    default: 0,
+    min: 0,
+    max: i64::MAX / 1000,
+    unit: "s",
+    doc: "How long a snapshot is kept that was taken without a TTL; 0 keeps it until it is deleted.",
+};
+
+/// Pause of the cleaner of snapshots.
+pub const SNAPSHOT_CLEANER_INTERVAL_MS: Setting<u64> = Setting {
+    key: "hbase.master.cleaner.snapshot.interval",
+    default: 1_800_000,
+    min: 10,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How often snapshots whose TTL is over are deleted.",
+};
+
 /// Whether descriptors are checked for values that hardly anybody wants.
 pub const SANITY_CHECKS: Setting<bool> = Setting {
     key: "hbase.table.sanity.checks",
@@ -164,6 +204,10 @@ pub const ALL: &[&dyn SettingRow] = &[
     &LOG_TTL_MS,
     &MASTER_STORE_LOG_TTL_MS,
     &MASTER_STORE_HFILE_TTL_MS,
+    &SNAPSHOTS_ENABLED,
+    &SNAPSHOT_TIMEOUT_MS,
+    &SNAPSHOT_TTL_SECONDS,
+    &SNAPSHOT_CLEANER_INTERVAL_MS,
     &SANITY_CHECKS,
     &MAX_FILESIZE_LIMIT,
     &FLUSH_SIZE_LIMIT,

@@ -79,6 +79,8 @@ impl OnDisk {
         let (store, records) =
             ProcedureStore::open(Arc::clone(volume), |message| Record::from_message(message, KINDS))?;
         let (switches, descriptors) = (Switches::load(&**volume)?, read_descriptors(&**volume)?);
+        // One that is to be taken is begun anew.
+        rootdir::snapshot::clear_working(&**volume, |_| false)?;
         Ok(OnDisk { store, records, switches, descriptors })
     }
 }
@@ -330,8 +332,10 @@ fn tell_observer(master: &Master) {
 
 /// Whether an unfinished procedure makes or unmakes the table, so that it is no orphan.
 fn is_being_made(table: &TableName, unfinished: &[Unfinished]) -> bool {
-    let locks = table_locks(table);
-    unfinished.iter().any(|unfinished| unfinished.record.procedure.locks() == locks)
+    unfinished.iter().any(|unfinished| {
+        let held = unfinished.record.procedure.locks();
+        table_locks(table).iter().all(|lock| held.contains(lock))
+    })
 }
 
 /// Every table's descriptor. One that is damaged is told of, and its table is not served.

@@ -9,6 +9,7 @@ use fs::mem::{Fault, Op};
 use fs::{CrashPolicy, FaultKind, FilePath, MemVolume, Volume};
 use model::FamilyDescriptor;
 use parking_lot::Mutex;
+use proto::pb;
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use std::time::Duration;
 
 type Steps<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// What a client would see of the tables and namespaces.
-type Shape = (BTreeMap<String, (TableState, Vec<Bytes>, Vec<Bytes>)>, Vec<String>);
+/// What a client would see of the tables, namespaces and snapshots.
+type Shape = (BTreeMap<String, (TableState, Vec<Bytes>, Vec<Bytes>)>, Vec<String>, Vec<String>);
 
 fn shape(life: &Life) -> Shape {
     let cluster = life.master.cluster();
@@ -27,7 +28,9 @@ fn shape(life: &Life) -> Shape {
         (table.name.to_string(), (state, starts, table.families.keys().cloned().collect()))
     };
     let tables = cluster.tables().map(|(descriptor, state)| table(descriptor, state)).collect();
-    (tables, cluster.namespaces().map(|(name, _)| name.to_owned()).collect())
+    let snapshots = rootdir::snapshot::list(&life.memory).expect("memory").into_iter();
+    let snapshots = snapshots.map(|found| found.expect("a snapshot is whole").name).collect();
+    (tables, cluster.namespaces().map(|(name, _)| name.to_owned()).collect(), snapshots)
 }
 
 /// Names of tables' store files, wherever they are. The master's own store is made anew at each start.
@@ -290,6 +293,97 @@ async fn namespaces() {
 fn fail_records(life: &Life, op: Op, forever: bool) {
     let path_contains = Some("MasterData/basalt/procedures".to_owned());
     life.memory.inject(Fault { op: Some(op), path_contains, nth: 1, kind: FaultKind::Io, forever });
+}
+
+fn wanted(name: &str, table: &str) -> pb::SnapshotDescription {
+    pb::SnapshotDescription { name: name.into(), table: Some(table.into()), ..Default::default() }
+}
+
+async fn snapshotted(life: &Life) {
+    let id = life.master.take_snapshot(wanted("s", "t"), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("taken");
+}
+
+/// Every file that a snapshot names is somewhere.
+fn whole_snapshots(life: &Life) {
+    for found in rootdir::snapshot::list(&life.memory).expect("memory") {
+        let dir = rootdir::snapshot::completed_dir(&found.expect("whole").name);
+        let manifest = rootdir::snapshot::read_manifest(&life.memory, &dir).expect("whole");
+        let missing = rootdir::snapshot::restore::find_missing(&life.memory, &manifest).expect("memory");
+        assert_eq!(missing, None);
+    }
+}
+
+#[tokio::test]
+async fn take_snapshot() {
+    for before in [filled, filled_and_disabled] {
+        at_every_call("take a snapshot", before, |life| {
+            Box::pin(async {
+                finish(life, life.master.take_snapshot(wanted("s", "t"), &caller()).await).await;
+                assert!(life.machine.went_off() || shape(life).2 == ["s"], "it is taken");
+                whole_snapshots(life);
+            })
+        })
+        .await;
+    }
+}
+
+/// A table that has changed since its snapshot: a family more, other files, a region split.
+fn changed_since_its_snapshot(life: &Life) -> Steps<'_> {
+    Box::pin(async {
+        filled(life).await;
+        snapshotted(life).await;
+        let id = life.master.add_family(&table_name("t"), FamilyDescriptor::new("h"), &caller()).await;
+        life.master.wait_for(id.expect("accepted")).await.expect("added");
+        life.fill("t");
+        let region = life.regions("t").remove(1);
+        let id = life.master.split_region(region.encoded_name(), Some(bytes("p")), &caller()).await;
+        life.master.wait_for(id.expect("accepted")).await.expect("split");
+        life.disable("t").await;
+        let file = life
+            .memory
+            .all_files()
+            .into_iter()
+            .find(|path| path.as_str().starts_with("data/default/t/") && path.parent().name() == "f");
+        let file = file.expect("a file");
+        rootdir::archive_files(&life.memory, &file.parent(), &[file.name()]).expect("memory");
+    })
+}
+
+#[tokio::test]
+async fn restore_snapshot() {
+    at_every_call("restore a snapshot", changed_since_its_snapshot, |life| {
+        Box::pin(async {
+            finish(life, life.master.restore_snapshot(&wanted("s", "t"), None, &caller()).await).await;
+            assert!(life.machine.went_off() || shape(life).0["t"].2 == [bytes("f"), bytes("g")], "it is restored");
+            whole_snapshots(life);
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn clone_snapshot() {
+    at_every_call("clone a snapshot", changed_since_its_snapshot, |life| {
+        Box::pin(async {
+            finish(life, life.master.restore_snapshot(&wanted("s", "copy"), None, &caller()).await).await;
+            assert!(life.machine.went_off() || shape(life).0.contains_key("copy"), "it is cloned");
+            whole_snapshots(life);
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn delete_snapshot() {
+    at_every_call("delete a snapshot", changed_since_its_snapshot, |life| {
+        Box::pin(async {
+            if life.master.delete_snapshot("s").await.is_err() {
+                life.machine.is_off().await;
+            }
+        })
+    })
+    .await;
 }
 
 /// The record of a refused procedure was already in its place when its directory could not be synced: the next start took it for

@@ -7,4 +7,5 @@ mod ddl;
 mod hbck;
 mod servers;
 mod service;
+mod snapshots;
 mod start;

@@ -266,11 +266,68 @@ async fn regions_by_hand_and_the_old_flush() {
     assert!(text.contains("The procedure is not registered: make-tea"), "{text}");
 }
 
+/// As clients of HBase 2.6 do, and as those before them that asked by the snapshot's name.
+#[tokio::test]
+async fn clients_old_and_new_take_snapshots() {
+    let c = connect(crate::common::fresh().await, "MasterService").await;
+    c.life.create("t", &["f"], &[]).await;
+    c.life.fill("t");
+    let named =
+        |name: &str| pb::SnapshotDescription { name: name.into(), table: Some("t".into()), ..Default::default() };
+    let request = pb::SnapshotRequest { snapshot: named("new"), nonce_group: Some(1), nonce: Some(2) };
+    let taken: pb::SnapshotResponse = c.call(Method::MasterSnapshot, &request).await.expect("accepted");
+    assert_eq!(taken.expected_timeout, 300_000);
+    let id = u64::try_from(taken.proc_id.expect("an id")).expect("small");
+    assert_eq!(c.wait(Some(id)).await.exception, None);
+
+    let request = pb::SnapshotRequest { snapshot: named("old"), ..Default::default() };
+    let taken: pb::SnapshotResponse = c.call(Method::MasterSnapshot, &request).await.expect("accepted");
+    assert_eq!(taken.proc_id, None);
+    let poll = pb::IsSnapshotDoneRequest { snapshot: Some(named("old")) };
+    while c.call::<pb::IsSnapshotDoneResponse>(Method::MasterIsSnapshotDone, &poll).await.expect("polled").done
+        != Some(true)
+    {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+
+    let procedure = pb::ProcedureDescription {
+        signature: "online-snapshot".into(),
+        instance: Some("older".into()),
+        configuration: vec![pb::NameStringPair { name: "table".into(), value: "t".into() }],
+        ..Default::default()
+    };
+    let request = pb::ExecProcedureRequest { procedure: procedure.clone() };
+    let _: pb::ExecProcedureResponse = c.call(Method::MasterExecProcedure, &request).await.expect("started");
+    let poll = pb::IsProcedureDoneRequest { procedure: Some(procedure) };
+    while c.call::<pb::IsProcedureDoneResponse>(Method::MasterIsProcedureDone, &poll).await.expect("polled").done
+        != Some(true)
+    {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let listed: pb::GetCompletedSnapshotsResponse =
+        c.call(Method::MasterGetCompletedSnapshots, &pb::GetCompletedSnapshotsRequest {}).await.expect("listed");
+    let names: Vec<&str> = listed.snapshots.iter().map(|snapshot| &*snapshot.name).collect();
+    assert_eq!(names, ["new", "old", "older"]);
+    assert!(listed.snapshots.iter().all(|snapshot| snapshot.version() == 2 && snapshot.creation_time() > 0));
+
+    let poll = pb::IsSnapshotDoneRequest { snapshot: Some(named("never")) };
+    let (class, text) = c.refused(Method::MasterIsSnapshotDone, &poll).await;
+    assert_eq!(class, "org.apache.hadoop.hbase.snapshot.UnknownSnapshotException");
+    assert!(text.contains("Snapshot { ss=never table=t type=FLUSH ttl=0 } is not currently running"), "{text}");
+    let request = pb::DeleteSnapshotRequest { snapshot: named("never") };
+    let (class, text) = c.refused(Method::MasterDeleteSnapshot, &request).await;
+    assert_eq!(class, "org.apache.hadoop.hbase.snapshot.SnapshotDoesNotExistException");
+    assert!(text.contains("Snapshot 'never' doesn't exist on the filesystem"), "{text}");
+    for name in names {
+        let request = pb::DeleteSnapshotRequest { snapshot: named(name) };
+        let _: pb::DeleteSnapshotResponse = c.call(Method::MasterDeleteSnapshot, &request).await.expect("deleted");
+    }
+}
+
 #[tokio::test]
 async fn what_is_not_there_says_so_and_garbage_harms_nobody() {
     let c = connect(crate::common::fresh().await, "MasterService").await;
-    for method in [Method::MasterSnapshot, Method::MasterGrant, Method::MasterRevoke, Method::MasterAddReplicationPeer]
-    {
+    for method in [Method::MasterGrant, Method::MasterRevoke, Method::MasterAddReplicationPeer] {
         let (class, text) = c.refused(method, &pb::IsMasterRunningRequest {}).await;
         assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException");
         assert!(text.contains("is not supported by this version of Basalt"), "{text}");

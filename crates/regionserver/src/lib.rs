@@ -31,6 +31,7 @@ mod scanners;
 mod server;
 mod sessions;
 pub mod settings;
+mod snapshot;
 mod status;
 mod stop_signal;
 mod work_queue;

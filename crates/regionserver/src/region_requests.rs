@@ -8,7 +8,7 @@ use region::{FlushRequest, Limits, Region};
 use std::sync::Arc;
 
 impl RegionServer {
-    fn online(&self, encoded_name: &str) -> Result<Arc<Region>, ServerError> {
+    pub(crate) fn online(&self, encoded_name: &str) -> Result<Arc<Region>, ServerError> {
         self.region(encoded_name).ok_or_else(|| ServerError::NotOnline(encoded_name.to_owned()))
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod engine;
 pub(crate) mod namespace;
 pub(crate) mod region;
 pub(crate) mod server;
+pub(crate) mod snapshot;
 
 pub use engine::Outcome;
 pub use engine::store::ProcedureStoreError;
@@ -57,6 +58,9 @@ pub(crate) const KINDS: &[ProcedureKind] = &[
     region::split::KIND,
     region::transit::KIND,
     server::crash::KIND,
+    snapshot::clone::KIND,
+    snapshot::restore::KIND,
+    snapshot::take::KIND,
 ];
 
 /// Reads a record of a procedure, as at a start; for fuzzers. Answers what the record is written as again.

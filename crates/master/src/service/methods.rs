@@ -2,7 +2,7 @@
 
 use super::{
     MasterHandler, client_locks, cluster, decommission, hbck, maintenance, namespaces, procedures, quotas, regions,
-    registry, switches, tables,
+    registry, snapshots, switches, tables,
 };
 use rpc::service::{
     BootstrapNodeService, ClientMetaService, HbckService, LockService, MasterService, RegionServerStatusService,
@@ -60,6 +60,12 @@ impl MasterService for MasterHandler {
         abort_procedure(AbortProcedureRequest) -> AbortProcedureResponse = procedures::abort;
         exec_procedure(ExecProcedureRequest) -> ExecProcedureResponse = procedures::start_old;
         is_procedure_done(IsProcedureDoneRequest) -> IsProcedureDoneResponse = procedures::is_old_done;
+
+        snapshot(SnapshotRequest) -> SnapshotResponse = snapshots::take;
+        get_completed_snapshots(GetCompletedSnapshotsRequest) -> GetCompletedSnapshotsResponse = snapshots::list;
+        delete_snapshot(DeleteSnapshotRequest) -> DeleteSnapshotResponse = snapshots::delete;
+        is_snapshot_done(IsSnapshotDoneRequest) -> IsSnapshotDoneResponse = snapshots::is_done;
+        restore_snapshot(RestoreSnapshotRequest) -> RestoreSnapshotResponse = snapshots::restore;
 
         set_balancer_running(SetBalancerRunningRequest) -> SetBalancerRunningResponse = switches::set_balancer;
         is_balancer_enabled(IsBalancerEnabledRequest) -> IsBalancerEnabledResponse = switches::balancer;

@@ -12,6 +12,7 @@ mod procedures;
 mod quotas;
 mod regions;
 mod registry;
+mod snapshots;
 mod switches;
 mod tables;
 
@@ -42,6 +43,8 @@ pub struct MasterHandler {
     master: Arc<Master>,
     /// Flushes that were asked for in the old way (`flush-table-proc`), by table.
     old_flushes: Arc<Mutex<HashMap<String, u64>>>,
+    /// The procedures of snapshots that clients without nonces ask for by name.
+    named_snapshots: Arc<Mutex<HashMap<String, u64>>>,
     rates: Mutex<HashMap<ServerName, cluster::RequestRate>>,
 }
 
@@ -81,7 +84,7 @@ fn own(bytes: &Bytes) -> Bytes {
 impl MasterHandler {
     /// The services of `master`.
     pub fn new(master: Arc<Master>) -> MasterHandler {
-        MasterHandler { master, old_flushes: Arc::default(), rates: Mutex::default() }
+        MasterHandler { master, old_flushes: Arc::default(), named_snapshots: Arc::default(), rates: Mutex::default() }
     }
 
     fn may_ask_before_start(&self, method: Method) -> bool {

@@ -1,6 +1,6 @@
 //! Procedures: what became of them, what they hold; and the older kind (`ExecProcedure`) that clients before 2.6 flush tables by.
 
-use super::{MasterHandler, caller, later};
+use super::{MasterHandler, caller, later, snapshots};
 use crate::locks::{Mode, Resource};
 use crate::{ErrorKind, MasterError};
 use bytes::Bytes;
@@ -16,7 +16,7 @@ type Handler = MasterHandler;
 /// The old way to flush a table.
 const FLUSH_SIGNATURE: &str = "flush-table-proc";
 /// Milliseconds that a client is told to wait for it at most.
-const OLD_PROCEDURE_TIMEOUT_MS: i64 = 300_000;
+pub(super) const OLD_PROCEDURE_TIMEOUT_MS: i64 = 300_000;
 
 fn not_registered(signature: &str) -> MasterError {
     MasterError::do_not_retry(format!("The procedure is not registered: {signature}"))
@@ -54,25 +54,26 @@ pub(super) fn list(handler: &Handler, _: &Call, _: pb::GetProceduresRequest) -> 
 }
 
 pub(super) fn locks(handler: &Handler, _: &Call, _: pb::GetLocksRequest) -> Answer<pb::GetLocksResponse> {
-    let lock = handler.master.procedures.locks.held().into_iter().map(|(resource, mode)| {
+    let lock = handler.master.procedures.locks.held().into_iter().filter_map(|(resource, mode)| {
         let (resource_type, name) = match resource {
             Resource::Server(name) => (pb::LockedResourceType::Server, name),
             Resource::Peer(name) => (pb::LockedResourceType::Peer, name),
             Resource::Namespace(name) => (pb::LockedResourceType::Namespace, name),
             Resource::Table(table) => (pb::LockedResourceType::Table, table.to_string()),
             Resource::Region(name) => (pb::LockedResourceType::Region, name.to_string()),
+            Resource::Snapshot(_) => return None,
         };
         let lock_type = match mode {
             Mode::Shared => pb::LockType::Shared,
             Mode::Exclusive => pb::LockType::Exclusive,
         };
-        pb::LockedResource {
+        Some(pb::LockedResource {
             resource_type: resource_type as i32,
             resource_name: Some(name),
             lock_type: lock_type as i32,
             shared_lock_count: Some(i32::from(mode == Mode::Shared)),
             ..Default::default()
-        }
+        })
     });
     Ok(pb::GetLocksResponse { lock: lock.collect() }.into())
 }
@@ -93,6 +94,9 @@ pub(super) fn start_old(
     request: pb::ExecProcedureRequest,
 ) -> Answer<pb::ExecProcedureResponse> {
     let procedure = request.procedure;
+    if procedure.signature == snapshots::SIGNATURE {
+        return snapshots::start_old(handler, call, &procedure);
+    }
     if procedure.signature != FLUSH_SIGNATURE {
         return Err(not_registered(&procedure.signature).into());
     }
@@ -121,6 +125,9 @@ pub(super) fn is_old_done(
 ) -> Answer<pb::IsProcedureDoneResponse> {
     let procedure = request.procedure.as_ref();
     let signature = procedure.map(|procedure| procedure.signature.as_str()).unwrap_or_default();
+    if let Some(procedure) = procedure.filter(|_| signature == snapshots::SIGNATURE) {
+        return snapshots::is_old_done(handler, procedure);
+    }
     if signature != FLUSH_SIGNATURE {
         return Err(not_registered(signature).into());
     }

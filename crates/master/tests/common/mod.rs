@@ -296,6 +296,32 @@ impl RegionHost for FakeHost {
         })
     }
 
+    fn snapshot_region(&self, encoded_name: &str, snapshot: &str, flush: bool) -> BoxFuture<'_, Result<(), HostError>> {
+        let (name, snapshot) = (encoded_name.to_owned(), snapshot.to_owned());
+        self.answer(move || {
+            let (info, table) = self.open.lock().get(&name).cloned().ok_or_else(|| HostError::Failed(name.clone()))?;
+            if flush {
+                self.flushed.lock().push(name);
+            }
+            add_to_snapshot(&*self.volume, &info, &table, &snapshot)
+                .map_err(|error| HostError::Failed(error.to_string()))
+        })
+    }
+
+    fn snapshot_closed_region(
+        &self,
+        info: RegionInfo,
+        table: Arc<TableDescriptor>,
+        snapshot: &str,
+    ) -> BoxFuture<'_, Result<(), HostError>> {
+        let snapshot = snapshot.to_owned();
+        self.answer(move || {
+            assert!(!self.open.lock().contains_key(&**info.encoded_name()), "it is closed");
+            add_to_snapshot(&*self.volume, &info, &table, &snapshot)
+                .map_err(|error| HostError::Failed(error.to_string()))
+        })
+    }
+
     fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> BoxFuture<'_, Result<(), HostError>> {
         let name = encoded_name.to_owned();
         let done = self.answer(move || {
@@ -331,6 +357,18 @@ impl RegionHost for FakeHost {
         };
         open.values().map(|(info, _)| load(info)).collect()
     }
+}
+
+/// What a region server writes for a snapshot: the names of the files that are there.
+fn add_to_snapshot(volume: &dyn Volume, info: &RegionInfo, table: &TableDescriptor, snapshot: &str) -> fs::Result<()> {
+    use rootdir::snapshot::{FamilyFiles, RegionManifest, SnapshotFile, add_region};
+    let mut families = Vec::new();
+    for family in table.families.keys() {
+        let listed = rootdir::list_if_exists(volume, &rootdir::family_dir(info, family))?.into_iter();
+        let file = |entry: fs::DirEntry| SnapshotFile { name: entry.name, reference: None, len_bytes: entry.len };
+        families.push(FamilyFiles { name: family.clone(), files: listed.map(file).collect() });
+    }
+    add_region(volume, snapshot, &RegionManifest { info: info.clone(), families })
 }
 
 /// What a region server writes for daughters: directories and references to every file of the parent.
@@ -499,10 +537,10 @@ impl Life {
     /// A store file in every region and family of a table, as if it had been written and flushed.
     pub fn fill(&self, name: &str) {
         for info in self.regions(name) {
-            for family in self.host.open.lock()[&**info.encoded_name()].1.families.keys() {
+            let families = self.host.open.lock()[&**info.encoded_name()].1.families.clone();
+            for (number, family) in families.keys().enumerate() {
                 let family = String::from_utf8_lossy(family).into_owned();
-                let name = format!("{}{family}", info.encoded_name());
-                let file: String = name.chars().filter(char::is_ascii_hexdigit).collect();
+                let file = format!("{}{number:x}", &info.encoded_name()[..31]);
                 self.memory.put_file(&rootdir::region_dir(&info).join(family).join(file), b"cells");
             }
         }

@@ -71,7 +71,7 @@ pub(crate) async fn submit(
 }
 
 /// Namespaces may limit their tables and regions.
-fn check_namespace_quota(master: &Master, table: &TableName, regions: usize) -> Result<()> {
+pub(crate) fn check_namespace_quota(master: &Master, table: &TableName, regions: usize) -> Result<()> {
     let cluster = master.cluster.read();
     let namespace = table.namespace();
     let Some(configuration) = cluster.namespace(namespace) else { return Ok(()) };

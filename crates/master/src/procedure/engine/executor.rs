@@ -253,6 +253,11 @@ impl<E: Send + Sync + 'static> Procedures<E> {
         Ok(id)
     }
 
+    /// Whether a procedure was asked for under the nonce.
+    pub fn knows(&self, nonce: Nonce) -> bool {
+        self.statuses.knows(nonce)
+    }
+
     /// What is known of a procedure; `None` when it never was, or ended long ago.
     pub fn get(&self, id: u64) -> Option<ProcedureStatus> {
         self.statuses.get(id)

@@ -73,6 +73,11 @@ impl StatusTable {
         Ok(id)
     }
 
+    /// Whether a procedure has the nonce.
+    pub fn knows(&self, nonce: Nonce) -> bool {
+        self.table.lock().by_nonce.contains_key(&(nonce.group, nonce.number))
+    }
+
     /// A new id for a child.
     pub fn next_id(&self) -> u64 {
         let mut table = self.table.lock();

@@ -173,6 +173,17 @@ impl RegionHost for Server {
     ) -> BoxFuture<'_, std::result::Result<(), HostError>> {
         unreachable!("no region here")
     }
+    fn snapshot_region(&self, _: &str, _: &str, _: bool) -> BoxFuture<'_, std::result::Result<(), HostError>> {
+        unreachable!("no region here")
+    }
+    fn snapshot_closed_region(
+        &self,
+        _: model::RegionInfo,
+        _: Arc<model::TableDescriptor>,
+        _: &str,
+    ) -> BoxFuture<'_, std::result::Result<(), HostError>> {
+        unreachable!("no region here")
+    }
     fn mutate(&self, _: &str, _: Vec<model::Mutation>) -> BoxFuture<'_, std::result::Result<(), HostError>> {
         unreachable!("no region here")
     }

@@ -1,0 +1,131 @@
+//! CloneSnapshotProcedure.
+
+use super::{fill, filling, locks_to_fill, place, update_meta};
+use crate::check::check_table;
+use crate::cluster::TableState;
+use crate::host::BoxFuture;
+use crate::locks::{Mode, Resource};
+use crate::master::Master;
+use crate::procedure::ddl::create::check_namespace_quota;
+use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, infos_from_proto, infos_to_proto};
+use crate::snapshots::{check_alive, read_whole};
+use crate::{ErrorKind, MasterError, Result, meta};
+use convert::{from_proto, to_proto};
+use model::{RegionInfo, TableDescriptor, TableName};
+use proto::pb::CloneSnapshotState as State;
+use proto::{Any, pb};
+use rootdir::root::with_file_tracker;
+use std::sync::Arc;
+
+const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.CloneSnapshotProcedure";
+
+pub(crate) const KIND: ProcedureKind =
+    ProcedureKind { class_name: CLASS, read: |data| Ok(Box::new(CloneSnapshot::read(data)?)) };
+
+/// A new table with what a snapshot has.
+#[derive(Debug)]
+struct CloneSnapshot {
+    snapshot: pb::SnapshotDescription,
+    table: Arc<TableDescriptor>,
+    regions: Vec<RegionInfo>,
+}
+
+/// Makes a new table of a snapshot; answers the procedure's id. See [`super::restore::restore_or_clone`].
+///
+/// # Errors
+/// As there.
+pub(super) async fn submit(
+    master: &Arc<Master>,
+    snapshot: String,
+    table: &TableName,
+    custom_tracker: Option<&str>,
+    caller: &Caller,
+) -> Result<u64> {
+    // Other trackers keep lists of their files, which are not kept here.
+    if let Some(tracker) = custom_tracker.filter(|tracker| !tracker.is_empty() && *tracker != "DEFAULT") {
+        return Err(MasterError::do_not_retry(format!(
+            "store file tracker {tracker} is not supported: clone with DEFAULT"
+        )));
+    }
+    let submission = caller.submission(locks_to_fill(table, &snapshot));
+    let prepare = async {
+        let (description, manifest) = read_whole(master, &snapshot).await?;
+        check_table(&master.settings().limits, &manifest.table)?;
+        if master.cluster.read().exists(table) || master.cluster.read().regions_of(table).next().is_some() {
+            return Err(MasterError::new(ErrorKind::TableExists, table));
+        }
+        check_alive(&description, master.clock.now_ms().0)?;
+        let placed = place(master, &manifest, table).await?;
+        check_namespace_quota(master, table, placed.len())?;
+        let table = Arc::new(with_file_tracker(TableDescriptor { name: table.clone(), ..manifest.table }));
+        let regions = placed.into_iter().map(|placed| placed.info).collect();
+        Ok(Box::new(CloneSnapshot { snapshot: description, table, regions }) as BoxedProcedure)
+    };
+    master.procedures.submit(master, submission, prepare).await
+}
+
+impl CloneSnapshot {
+    fn read(data: &[Any]) -> Result<CloneSnapshot> {
+        let state: pb::CloneSnapshotStateData = unpack(data)?;
+        Ok(CloneSnapshot {
+            table: Arc::new(from_proto::table(&state.table_schema)?),
+            regions: infos_from_proto(&state.region_info)?,
+            snapshot: state.snapshot,
+        })
+    }
+
+    async fn add_to_meta(&self, master: &Master) -> Result<()> {
+        let name = &self.table.name;
+        let filling = filling(master, &self.snapshot, &self.table, &[], &self.regions).await?;
+        update_meta(master, &self.table, &filling).await?;
+        let stamp = master.catalog.stamp();
+        master.catalog.write(vec![meta::put_table_state(name, TableState::Enabling, stamp)]).await?;
+        master.cluster.write().put_table(Arc::clone(&self.table), TableState::Enabling);
+        master.observer.table_state(name, Some(TableState::Enabling));
+        Ok(())
+    }
+}
+
+impl Procedure<Master> for CloneSnapshot {
+    fn class_name(&self) -> &'static str {
+        CLASS
+    }
+
+    fn state_data(&self) -> Vec<Any> {
+        let state = pb::CloneSnapshotStateData {
+            user_info: pb::UserInformation::default(),
+            snapshot: self.snapshot.clone(),
+            table_schema: to_proto::table(&self.table),
+            region_info: infos_to_proto(&self.regions),
+            ..Default::default()
+        };
+        vec![any("CloneSnapshotStateData", &state)]
+    }
+
+    fn locks(&self) -> Vec<(Resource, Mode)> {
+        locks_to_fill(&self.table.name, &self.snapshot.name)
+    }
+
+    fn first_step(&self) -> Step {
+        State::CloneSnapshotWriteFsLayout as Step
+    }
+
+    fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
+        Box::pin(async move {
+            let master = &context.env;
+            if step == State::CloneSnapshotWriteFsLayout as Step {
+                fill(master, filling(master, &self.snapshot, &self.table, &[], &self.regions).await?).await?;
+                return Ok(Next::Unsaved(State::CloneSnapshotAddToMeta as Step));
+            }
+            if step == State::CloneSnapshotAddToMeta as Step {
+                self.add_to_meta(master).await?;
+                // The files may be opened, compacted and split from here on: they are not filled again.
+                return Ok(Next::Step(State::CloneSnapshotAssignRegions as Step));
+            }
+            master.assignment.assign(master.tables.live_regions(&self.table.name)).await?;
+            master.tables.set_state(&self.table.name, TableState::Enabled).await?;
+            Ok(Next::Done(None))
+        })
+    }
+}

@@ -1,0 +1,233 @@
+//! Snapshots as clients ask for them: what is refused and how, what is kept for them, what becomes of tables made of them.
+
+use crate::common::{Life, bytes, caller, fresh, start, table_name};
+use basalt_master::cluster::TableState;
+use basalt_master::{Caller, ErrorKind};
+use base::Config;
+use bytes::Bytes;
+use fs::{FilePath, Volume};
+use model::Nonce;
+use proto::pb;
+use rootdir::snapshot;
+use std::sync::Arc;
+
+fn wanted(name: &str, table: &str) -> pb::SnapshotDescription {
+    pb::SnapshotDescription { name: name.into(), table: Some(table.into()), ..Default::default() }
+}
+
+async fn take(life: &Life, wanted: pb::SnapshotDescription) -> basalt_master::Result<()> {
+    let id = life.master.take_snapshot(wanted, &caller()).await?;
+    life.master.wait_for(id).await.map(drop)
+}
+
+async fn restore(life: &Life, name: &str, table: &str) -> basalt_master::Result<()> {
+    let id = life.master.restore_snapshot(&wanted(name, table), None, &caller()).await?;
+    life.master.wait_for(id).await.map(drop)
+}
+
+async fn with_a_table() -> Life {
+    let life = fresh().await;
+    life.create("t", &["f", "g"], &["m"]).await;
+    life.fill("t");
+    life
+}
+
+async fn names(life: &Life) -> Vec<String> {
+    life.master.list_snapshots().await.expect("listed").into_iter().map(|snapshot| snapshot.name).collect()
+}
+
+/// Checks that it was refused so.
+fn refused<T: std::fmt::Debug>(result: basalt_master::Result<T>, kind: ErrorKind, part: &str) {
+    let error = result.expect_err(part);
+    assert!(error.kind == kind && error.message.contains(part), "{:?}: {error}; wanted {kind:?}: {part}", error.kind);
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_refused_as_hbase_does_and_changes_nothing() {
+    use ErrorKind::*;
+    let life = with_a_table().await;
+    for bad in ["", ".tmp", "../x", "a/b"] {
+        refused(take(&life, wanted(bad, "t")).await, IllegalArgument, "");
+        refused(life.master.delete_snapshot(bad).await, IllegalArgument, "");
+    }
+    let without_table = pb::SnapshotDescription { name: "s".into(), ..Default::default() };
+    refused(take(&life, without_table).await, IllegalArgument, "Descriptor doesn't apply to a table");
+    refused(take(&life, wanted("s", "hbase:meta")).await, IllegalArgument, "System table snapshots are not allowed");
+    refused(take(&life, wanted("s", "no")).await, SnapshotCreation, "Table 'no' doesn't exist, can't take snapshot.");
+    refused(restore(&life, "s", "t").await, SnapshotDoesNotExist, "Snapshot 's' doesn't exist on the filesystem");
+    refused(life.master.delete_snapshot("s").await, SnapshotDoesNotExist, "Snapshot 's' doesn't exist");
+    assert_eq!(names(&life).await, Vec::<String>::new());
+
+    take(&life, wanted("s", "t")).await.expect("taken");
+    refused(take(&life, wanted("s", "t")).await, SnapshotExists, "Snapshot 's' already stored on the filesystem.");
+    refused(restore(&life, "s", "t").await, Unsupported, "Table 't' must be disabled in order to perform a restore");
+    refused(restore(&life, "s", "nowhere:t").await, NamespaceNotFound, "nowhere");
+    life.create("other", &["f"], &[]).await;
+    refused(restore(&life, "s", "other").await, TableExists, "other");
+    let request = wanted("s", "copy");
+    refused(life.master.restore_snapshot(&request, Some("FILE"), &caller()).await, DoNotRetry, "FILE");
+    assert_eq!(names(&life).await, ["s"]);
+    life.check();
+}
+
+#[tokio::test]
+async fn a_damaged_snapshot_makes_no_table() {
+    let life = with_a_table().await;
+    take(&life, wanted("s", "t")).await.expect("taken");
+    let path = snapshot::completed_dir("s").join(snapshot::MANIFEST_FILE);
+    let whole = life.memory.read(&path).expect("memory");
+    life.memory.put_file(&path, &whole[..whole.len() - 1]);
+    refused(restore(&life, "s", "copy").await, ErrorKind::CorruptedSnapshot, "data.manifest");
+    life.memory.put_file(&path, &whole);
+    let manifest = snapshot::read_manifest(&life.memory, &snapshot::completed_dir("s")).expect("whole");
+    let (region, family, file) = manifest.files().next().expect("a file");
+    let place = rootdir::family_dir(region, family).join(&file.name);
+    life.memory.remove_file(&place).expect("memory");
+    refused(restore(&life, "s", "copy").await, ErrorKind::CorruptedSnapshot, "Can't find hfile");
+    assert!(life.master.cluster().state(&table_name("copy")).is_none());
+    // One whose description is gone is not listed, and can be deleted.
+    life.memory.remove_file(&snapshot::completed_dir("s").join(snapshot::INFO_FILE)).expect("memory");
+    assert_eq!(names(&life).await, Vec::<String>::new());
+    life.master.delete_snapshot("s").await.expect("deleted");
+    assert!(!life.memory.exists(&snapshot::completed_dir("s")).expect("memory"));
+}
+
+#[tokio::test]
+async fn a_flush_comes_first_unless_it_is_not_wanted() {
+    let life = with_a_table().await;
+    take(&life, wanted("s", "t")).await.expect("taken");
+    assert_eq!(std::mem::take(&mut *life.host.flushed.lock()).len(), 2);
+    let skip = pb::snapshot_description::Type::Skipflush as i32;
+    take(&life, pb::SnapshotDescription { r#type: Some(skip), ..wanted("skip", "t") }).await.expect("taken");
+    assert_eq!(life.host.flushed.lock().len(), 0);
+    life.disable("t").await;
+    take(&life, wanted("disabled", "t")).await.expect("taken");
+    let kind =
+        |name: &str| snapshot::read_description(&life.memory, &snapshot::completed_dir(name)).expect("whole").r#type();
+    use pb::snapshot_description::Type;
+    assert_eq!([kind("s"), kind("skip"), kind("disabled")], [Type::Flush, Type::Skipflush, Type::Disabled]);
+}
+
+#[tokio::test]
+async fn a_clone_serves_and_outlives_its_table_and_its_snapshot() {
+    let life = with_a_table().await;
+    take(&life, wanted("s", "t")).await.expect("taken");
+    let id = life.master.create_namespace("ns".into(), Default::default(), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("made");
+    restore(&life, "s", "ns:copy").await.expect("cloned");
+    assert_eq!(life.master.cluster().state(&table_name("ns:copy")), Some(TableState::Enabled));
+    life.check();
+    let manifest = snapshot::read_manifest(&life.memory, &snapshot::completed_dir("s")).expect("whole");
+    let files: Vec<String> = manifest.files().map(|(_, _, file)| file.name.clone()).collect();
+    assert!(files.len() >= 4, "{files:?}");
+    life.disable("t").await;
+    let id = life.master.delete_table(&table_name("t"), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("deleted");
+    life.master.delete_snapshot("s").await.expect("deleted");
+    for _ in 0..3 {
+        life.clock.advance_ms(86_400_000);
+        life.master.run_cleaners().await.expect("cleaned");
+    }
+    let archived = |name: &String| {
+        life.memory.all_files().iter().any(|path| path.as_str().starts_with("archive/") && path.name() == name)
+    };
+    assert!(files.iter().all(archived), "the clone's links keep them");
+    let id = life.master.disable_table(&table_name("ns:copy"), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("disabled");
+    let id = life.master.delete_table(&table_name("ns:copy"), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("deleted");
+    for _ in 0..6 {
+        life.clock.advance_ms(86_400_000);
+        life.master.run_cleaners().await.expect("cleaned");
+    }
+    assert!(!files.iter().any(archived), "and nobody does any more: {:?}", life.memory.all_files());
+}
+
+#[tokio::test]
+async fn a_snapshot_keeps_the_files_of_a_table_that_is_gone() {
+    let life = with_a_table().await;
+    take(&life, wanted("s", "t")).await.expect("taken");
+    life.disable("t").await;
+    let id = life.master.delete_table(&table_name("t"), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("deleted");
+    for _ in 0..3 {
+        life.clock.advance_ms(86_400_000);
+        life.master.run_cleaners().await.expect("cleaned");
+    }
+    restore(&life, "s", "t").await.expect("it comes back under its name");
+    life.check();
+    assert_eq!(life.master.cluster().state(&table_name("t")), Some(TableState::Enabled));
+    let starts: Vec<Bytes> = life.regions("t").into_iter().map(|info| info.start_key).collect();
+    assert_eq!(starts, [bytes(""), bytes("m")]);
+}
+
+#[tokio::test]
+async fn a_snapshot_goes_when_its_time_is_over() {
+    let life = with_a_table().await;
+    take(&life, pb::SnapshotDescription { ttl: Some(60), ..wanted("short", "t") }).await.expect("taken");
+    take(&life, wanted("forever", "t")).await.expect("taken");
+    assert_eq!(life.master.delete_expired_snapshots().await.expect("looked"), 0);
+    life.clock.advance_ms(61_000);
+    refused(
+        restore(&life, "short", "copy").await,
+        ErrorKind::SnapshotTtlExpired,
+        "TTL for snapshot 'short' has already expired.",
+    );
+    assert_eq!(life.master.delete_expired_snapshots().await.expect("looked"), 1);
+    assert_eq!(names(&life).await, ["forever"]);
+    life.master.stop();
+    let mut config = Config::default();
+    config.set("hbase.master.snapshot.ttl", "60");
+    let next = start(&life.memory, &life.catalog, config).await.expect("starts");
+    take(&next, wanted("default", "t")).await.expect("taken");
+    let ttl = next.master.list_snapshots().await.expect("listed").iter().find(|s| s.name == "default").map(|s| s.ttl());
+    assert_eq!(ttl, Some(60));
+}
+
+#[tokio::test]
+async fn a_repeated_request_is_one_snapshot() {
+    let life = with_a_table().await;
+    let caller = Caller { nonce: Some(Nonce { group: 3, number: 4 }), ..caller() };
+    let first = life.master.take_snapshot(wanted("s", "t"), &caller).await.expect("accepted");
+    let again = life.master.take_snapshot(wanted("s", "t"), &caller).await.expect("the same");
+    assert_eq!(first, again);
+    life.master.wait_for(first).await.expect("taken");
+    let later = life.master.take_snapshot(wanted("s", "t"), &caller).await.expect("the same");
+    assert_eq!(first, later);
+}
+
+/// A region that cannot be asked fails the snapshot, and nothing is left of it.
+#[tokio::test]
+async fn a_snapshot_that_fails_leaves_nothing() {
+    let life = with_a_table().await;
+    life.host.open.lock().clear();
+    refused(take(&life, wanted("s", "t")).await, ErrorKind::SnapshotCreation, "region t,");
+    assert_eq!(names(&life).await, Vec::<String>::new());
+    let working = rootdir::list_if_exists(&life.memory, &FilePath::new(".hbase-snapshot/.tmp")).expect("memory");
+    assert_eq!(working, []);
+}
+
+#[tokio::test]
+async fn a_restored_table_has_its_families_and_regions_of_then() {
+    let life = with_a_table().await;
+    take(&life, wanted("s", "t")).await.expect("taken");
+    let before = life.regions("t");
+    let id =
+        life.master.add_family(&table_name("t"), model::FamilyDescriptor::new("h"), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("added");
+    let region = life.regions("t").remove(1);
+    let id = life.master.split_region(region.encoded_name(), Some(bytes("p")), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("split");
+    life.disable("t").await;
+    let master = Arc::clone(&life.master);
+    restore(&life, "s", "t").await.expect("restored");
+    life.check();
+    assert_eq!(life.regions("t"), before);
+    let families: Vec<Bytes> =
+        master.cluster().descriptor(&table_name("t")).expect("there").families.keys().cloned().collect();
+    assert_eq!(families, [bytes("f"), bytes("g")]);
+    let id = life.master.enable_table(&table_name("t"), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("enabled");
+    life.check();
+    assert_eq!(master.run_catalog_janitor().await.expect("ran"), 0);
+}
