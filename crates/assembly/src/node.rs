@@ -152,7 +152,7 @@ impl<S: Syncer> Node<S> {
             clock: parts.clock.clone(),
             rng: parts.rng,
             cache: BlockCache::new(parts.ledger.cap_bytes(Holder::BlockCache)),
-            settings: Arc::new(RegionSettings::from_config(&parts.config).within_budget(parts.ledger.budget_bytes())),
+            settings: RegionSettings::from_config(&parts.config).within_budget(parts.ledger.budget_bytes()).shared(),
             memory: MemoryMeter::new(),
             ticks: Arc::default(),
             server_name: parts.server_name.clone(),

@@ -3,7 +3,7 @@
 
 use base::{Clock, Ledger};
 use model::ServerName;
-use proto::methods::Service;
+use proto::methods::{MethodInfo, Service};
 use regionserver::RegionService;
 use rpc::{Call, Exception, Handler, Local, Outcome};
 use std::sync::{Arc, OnceLock};
@@ -41,6 +41,12 @@ impl Services {
         }
     }
 
+    fn on_answered_at_once(&self, method: &'static MethodInfo, took_us: u64) {
+        if let Some(service) = self.region.get() {
+            service.on_answered_at_once(method, took_us);
+        }
+    }
+
     fn call(&self, call: Call) -> Outcome {
         let not_yet = || {
             let name = self.server_name.get().map_or_else(|| "this server".to_owned(), ToString::to_string);
@@ -74,6 +80,10 @@ impl Handler for RegionServerPort {
         self.0.on_batch_end();
     }
 
+    fn on_answered_at_once(&self, method: &'static MethodInfo, took_us: u64) {
+        self.0.on_answered_at_once(method, took_us);
+    }
+
     fn cluster_id(&self) -> Option<String> {
         self.0.cluster_id.get().cloned()
     }
@@ -90,6 +100,10 @@ impl Handler for MasterPort {
 
     fn on_batch_end(&self) {
         self.0.on_batch_end();
+    }
+
+    fn on_answered_at_once(&self, method: &'static MethodInfo, took_us: u64) {
+        self.0.on_answered_at_once(method, took_us);
     }
 
     fn cluster_id(&self) -> Option<String> {

@@ -1,44 +1,10 @@
 //! The native client in the process of its servers: the whole of a node without a socket.
 
-use crate::common::{Threads, parts};
-use basalt_assembly::{Node, Parts, Services, local_servers};
-use base::{Holder, Ledger};
+use crate::common::Place;
+use base::Holder;
 use bytes::Bytes;
-use client::{Action, Connection, Delete, Error, Increment, Options, Put, ScanOptions};
-use fs::MemVolume;
+use client::{Action, Delete, Error, Increment, Put, ScanOptions};
 use model::{FamilyDescriptor, Get, Scan, TableDescriptor, TableName};
-use std::sync::Arc;
-
-/// A node, and a client that knows no way to it but the process.
-struct Place {
-    node: Node<Threads>,
-    ledger: Arc<Ledger>,
-    connection: Connection,
-}
-
-impl Place {
-    async fn start() -> Place {
-        let services = Arc::new(Services::default());
-        let parts = parts(&Arc::new(MemVolume::new()), 1);
-        let (server_name, master_name) = (parts.server_name.clone(), parts.master_name.clone());
-        let servers = local_servers(&services, (&server_name, &master_name), &parts.clock, &parts.ledger);
-        let ledger = parts.ledger.clone();
-        let region = services.clone();
-        let on_region_server = Box::new(move |cluster_id, service| {
-            region.set_cluster_id(cluster_id, server_name);
-            region.set_region(service);
-        });
-        let node = Node::start(Parts { on_region_server, ..parts }).await.expect("starts");
-        services.set_master(node.master().handler());
-        Place { node, ledger, connection: Connection::open(Options::in_process(servers)) }
-    }
-
-    async fn stop(self) {
-        let node = self.node;
-        let stopped = tokio::task::spawn_blocking(move || node.stop(None).expect("stops"));
-        assert_eq!(stopped.await.expect("no panic"), 0, "every region was flushed");
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_is_used_without_a_socket() {

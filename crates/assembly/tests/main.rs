@@ -1,7 +1,9 @@
 //! Tests of the composition root.
 
+mod admin;
 mod client;
 mod common;
+mod metrics;
 mod node;
 mod quotas;
 mod recovery;

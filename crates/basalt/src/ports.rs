@@ -8,8 +8,14 @@ use assembly::{MasterPort, RegionServerPort, Services};
 use base::{Clock, Config, Ledger, Rng};
 use coordination::{Endpoint, EndpointOptions};
 use model::ServerName;
+use regionserver::ReadConfig;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+
+/// Of eight parts of all descriptors so many are for connections to the master,
+const MASTER_EIGHTHS: u64 = 1;
+/// and to the region server.
+const REGION_SERVER_EIGHTHS: u64 = 3;
 
 /// Everything that listens.
 pub struct Ports {
@@ -32,6 +38,8 @@ pub struct Ports {
     /// The region server as clients find it.
     pub server_name: ServerName,
     info_port: Option<u16>,
+    /// Descriptors that the process may have open.
+    descriptors: u64,
 }
 
 impl Ports {
@@ -58,14 +66,22 @@ impl Ports {
         let descriptors = raise_descriptor_limit();
         let limits = |eighths: u64| rpc_limits(config, ledger, descriptors / 8 * eighths);
         let master_address = address(config, settings::MASTER_ADDRESS.key, config.get(&settings::MASTER_PORT))?;
-        let master_port =
-            rpc::Server::bind(master_address, Arc::new(MasterPort(services.clone())), clock.clone(), limits(1))
-                .map_err(|error| port_error("the master", "hbase.master.port", master_address, &error))?;
+        let master_port = rpc::Server::bind(
+            master_address,
+            Arc::new(MasterPort(services.clone())),
+            clock.clone(),
+            limits(MASTER_EIGHTHS),
+        )
+        .map_err(|error| port_error("the master", "hbase.master.port", master_address, &error))?;
         let region_address =
             address(config, settings::REGION_SERVER_ADDRESS.key, config.get(&settings::REGION_SERVER_PORT))?;
-        let region_port =
-            rpc::Server::bind(region_address, Arc::new(RegionServerPort(services.clone())), clock.clone(), limits(3))
-                .map_err(|error| port_error("the region server", "hbase.regionserver.port", region_address, &error))?;
+        let region_port = rpc::Server::bind(
+            region_address,
+            Arc::new(RegionServerPort(services.clone())),
+            clock.clone(),
+            limits(REGION_SERVER_EIGHTHS),
+        )
+        .map_err(|error| port_error("the region server", "hbase.regionserver.port", region_address, &error))?;
         let pages = Arc::new(Pages::new(config.clone(), clock.clone(), root));
         let info_server = bind_info_server(config, clock, &pages)?;
         let start_code = u64::try_from(clock.now_ms().0).unwrap_or_default();
@@ -85,6 +101,20 @@ impl Ports {
             pages,
             info_port: info_server.as_ref().map(|server| server.local_addr().port()),
             info_server,
+            descriptors,
+        })
+    }
+
+    /// `read`, and the limits of the RPC ports follow what it reads.
+    pub fn read_config(&self, read: ReadConfig, ledger: &Arc<Ledger>) -> ReadConfig {
+        let ports = [(self.master_port.limits(), MASTER_EIGHTHS), (self.region_port.limits(), REGION_SERVER_EIGHTHS)];
+        let (ledger, descriptors) = (ledger.clone(), self.descriptors);
+        Arc::new(move || {
+            let config = read()?;
+            for (port, eighths) in &ports {
+                port.set(rpc_limits(&config, &ledger, descriptors / 8 * eighths));
+            }
+            Ok(config)
         })
     }
 

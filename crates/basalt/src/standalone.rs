@@ -172,7 +172,7 @@ async fn start(
         clock,
         rng,
         config: config.clone(),
-        read_config,
+        read_config: ports.read_config(read_config, &ledger),
         ledger,
         server_name: server_name.clone(),
         master_name: ports.master_name.clone(),

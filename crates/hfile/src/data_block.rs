@@ -106,6 +106,12 @@ impl DataBlock {
         Ok(block)
     }
 
+    /// Bytes of the cells, unpacked.
+    #[inline]
+    pub fn len_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Memory the block takes.
     pub fn heap_bytes(&self) -> usize {
         self.bytes.len() + self.marks.len() * 4 + self.rows.heap_bytes() + size_of::<DataBlock>() + 64

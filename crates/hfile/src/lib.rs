@@ -17,6 +17,7 @@
 //! `HFileWriterImpl`, `HFileBlock`, `HFileBlockIndex`, `CompoundBloomFilter`, `StoreFileWriter`.
 
 mod block;
+mod block_reads;
 mod block_writer;
 mod bloom;
 mod bloom_writer;
@@ -46,6 +47,7 @@ mod trailer;
 mod verify;
 mod writer;
 
+pub use block_reads::BlockReads;
 pub use cache::{BlockCache, CacheStats};
 pub use error::{Error, Result};
 pub use options::{BloomType, ChecksumType, Compression, Encoding, HashType};

@@ -445,10 +445,8 @@ impl Reader {
     }
 
     /// Forgets the file's blocks in the cache; the reader stays usable.
-    pub fn evict(&self) {
-        if let Some(cache) = &self.source.cache {
-            cache.evict_file(self.source.file_id);
-        }
+    pub fn evict(&self) -> usize {
+        self.source.cache.as_ref().map_or(0, |cache| cache.evict_file(self.source.file_id))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where a reader's blocks come from: the cache, the read-ahead buffer of a scan, or the file.
 
 use crate::block::{self, BlockType};
+use crate::block_reads;
 use crate::cache::CachedBlock;
 use crate::cursor::Damage;
 use crate::data_block::DataBlock;
@@ -83,7 +84,11 @@ impl Source {
         let found = self.cache.as_ref().and_then(|cache| cache.get(self.file_id, at.offset));
         match (&found, residency) {
             (None, Residency::CachedOnly) => Err(Error::WouldBlock),
-            _ => Ok(found),
+            (None, Residency::MayRead) => Ok(None),
+            (Some(_), _) => {
+                block_reads::from_cache(at.len);
+                Ok(found)
+            }
         }
     }
 
@@ -103,7 +108,10 @@ impl Source {
     /// The data block at `at`.
     pub fn data(&self, at: BlockAt, fetch: Fetch, ahead: Option<&mut ReadAhead>) -> Result<Arc<DataBlock>> {
         match self.cached(at, fetch.residency)? {
-            Some(CachedBlock::Data(block)) => return Ok(block),
+            Some(CachedBlock::Data(block)) => {
+                block_reads::scanned(block.len_bytes());
+                return Ok(block);
+            }
             Some(_) => return Err(self.corrupt(at.offset, "the index names a block of another kind".into())),
             None => {}
         }
@@ -114,6 +122,7 @@ impl Source {
         self.check_type(at, block_type, wanted)?;
         let block =
             DataBlock::decode(payload, self.encoded, self.tail, order).map_err(|d| self.corrupt(at.offset, d))?;
+        block_reads::scanned(block.len_bytes());
         let block = Arc::new(block);
         self.keep(at, CachedBlock::Data(block.clone()), fetch);
         Ok(block)
@@ -171,6 +180,7 @@ impl Source {
             Some((ahead, keep)) => ahead.read(self, at, keep)?,
             None => self.read_exact(at)?,
         };
+        block_reads::from_file(len);
         block::unpack(raw, self.compression).map_err(|d| self.corrupt(at.offset, d))
     }
 

@@ -4,6 +4,20 @@ use crate::TableName;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
+/// Which compactions of a region wait or run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CompactionState {
+    /// None.
+    #[default]
+    None,
+    /// Some of its files.
+    Minor,
+    /// All files of a store.
+    Major,
+    /// Both.
+    MajorAndMinor,
+}
+
 /// What one open region holds and does. Counts are since it opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegionLoad {
@@ -43,6 +57,8 @@ pub struct RegionLoad {
     pub store_complete_sequence_ids: Vec<(Bytes, u64)>,
     /// Milliseconds of the oldest last major compaction; 0 when there was none.
     pub last_major_compaction_ms: u64,
+    /// Its compactions.
+    pub compaction: CompactionState,
 }
 
 /// Sums over regions.

@@ -134,7 +134,7 @@ fn environment(volume: Arc<dyn Volume>) -> Arc<RegionEnv> {
         clock,
         rng: Arc::new(Rng::from_system()),
         cache: hfile::BlockCache::new(1 << 30),
-        settings: Arc::new(RegionSettings::from_config(&config)),
+        settings: RegionSettings::from_config(&config).shared(),
         memory: MemoryMeter::new(),
         ticks: Arc::default(),
         server_name: model::ServerName::new("localhost", 1, 1),

@@ -90,7 +90,7 @@ impl<'r> Compactor<'r> {
             let work = store.work.lock();
             let view = store.peek();
             let idle = view.files.len() - work.compacting.len().min(view.files.len());
-            idle >= store.settings.compaction_min_files
+            idle >= store.settings.load().compaction_min_files
                 || (work.owes_major && !view.files.is_empty())
                 || (idle > 0 && work.compacting.is_empty() && view.files.iter().any(|file| file.is_reference()))
         })
@@ -261,7 +261,7 @@ fn replaced_names(store: &Store, inputs: &[Arc<StoreFile>]) -> Vec<String> {
 
 /// What the output is like.
 fn new_file(store: &Store, job: &CompactionJob, read_point: ReadPoint, now: i64) -> NewFile {
-    let settings = &store.settings;
+    let settings = store.settings.load();
     let leaves_pages = if job.all_files { settings.major_drops_pages } else { settings.minor_drops_pages };
     let cached = settings.cache_compacted && job.size_bytes() <= settings.cache_compacted_max_bytes;
     let readers = || job.files.iter().map(|file| &file.reader);
@@ -285,7 +285,7 @@ fn forgettable(store: &Store, job: &CompactionJob, read_point: ReadPoint, now: i
     if !job.all_files || store.rules.new_version_behavior {
         return SeqId(0);
     }
-    let cutoff = now.saturating_sub(store.settings.keep_seq_id_ms);
+    let cutoff = now.saturating_sub(store.settings.load().keep_seq_id_ms);
     let old = job.files.iter().filter(|file| file.created_ms().is_some_and(|ms| ms < cutoff));
     let highest = old.map(|file| file.reader.highest_seq_id()).max().unwrap_or(0);
     SeqId(highest.min(read_point.0))

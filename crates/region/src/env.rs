@@ -1,6 +1,7 @@
 //! What a region is handed by its server: files, log, time and random numbers, and the budget it shares.
 
-use crate::{RecentTicks, RegionSettings};
+use crate::RecentTicks;
+use crate::settings::SharedSettings;
 use base::{Clock, Rng};
 use fs::Volume;
 use hfile::BlockCache;
@@ -23,8 +24,8 @@ pub struct RegionEnv {
     pub rng: Arc<Rng>,
     /// Decoded blocks.
     pub cache: Arc<BlockCache>,
-    /// Settings of the server; tables and families may override them.
-    pub settings: Arc<RegionSettings>,
+    /// Settings of the server; tables and families may override them. Regions that open take them as they are then.
+    pub settings: SharedSettings,
     /// Memory of all memstores.
     pub memory: Arc<MemoryMeter>,
     /// The ticks that rows used of late.

@@ -74,7 +74,7 @@ pub use scan::limits::{Limits, Progress, Reason, estimated_bytes};
 pub use scan::region_scanner::RegionScanner;
 pub use settings::RegionSettings;
 pub use split::Splitter;
-pub use stats::{RegionStats, StoreStats};
+pub use stats::{FileTimes, RegionStats, StoreStats};
 pub use store_file::{StoreFile, reference_bytes};
 pub use ticks::RecentTicks;
 pub use write::{Applied, Checked, WritePace, Written, effort_units};

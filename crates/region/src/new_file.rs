@@ -195,7 +195,7 @@ impl<'r> FileWriter<'r> {
     /// Reads a written file as a whole where that is asked for (HBASE-29131): what was damaged on its way to the disk is found while the
     /// cells are still elsewhere. Follows: `StoreEngine#validateStoreFile`.
     fn read_back(&self, store: &Store, pending: &Pending) -> Result<()> {
-        if !store.settings.validate_read_fully {
+        if !store.settings.load().validate_read_fully {
             return Ok(());
         }
         let volume = &*self.core.env.volume;
@@ -270,7 +270,7 @@ impl<'r> FileWriter<'r> {
         let compression = match new.compression {
             // HBase must find its own tables plain, whatever codecs it has.
             None if self.core.info.table.is_system() => hfile::Compression::None,
-            None => store.settings.default_compression,
+            None => store.settings.load().default_compression,
             Some(model::Compression::None) => hfile::Compression::None,
             Some(model::Compression::Gz) => hfile::Compression::Gz,
             Some(model::Compression::Snappy) => hfile::Compression::Snappy,
@@ -313,7 +313,7 @@ impl<'r> FileWriter<'r> {
             create_time_ms: self.core.env.clock.now_ms(),
             cache_on_write,
             past_cache: new.past_cache,
-            ..store.settings.new_files.clone()
+            ..store.settings.load().new_files.clone()
         })
     }
 }

@@ -73,12 +73,7 @@ impl OpenRegion {
     }
 
     fn table_settings(&self) -> Arc<RegionSettings> {
-        self.env.settings.with_overrides(self.table.overrides(), |what| {
-            tracing::warn!(
-                "descriptor of table {}: {what}; the server's value holds until the table is altered",
-                self.info.table
-            );
-        })
+        of_table(&self.env.settings.load(), &self.table, &self.info)
     }
 
     fn open_stores(&self, settings: &Arc<RegionSettings>, entries: &[DirEntry]) -> Result<Vec<Store>> {
@@ -138,4 +133,18 @@ fn begin(core: &RegionCore, edits: RecoveredEdits) -> Result<Vec<RecoveredNonce>
         replayer.keep_inherited(lowest);
     }
     Ok(nonces)
+}
+
+/// What the table's descriptor says over the server's settings.
+pub(crate) fn of_table(
+    settings: &Arc<RegionSettings>,
+    table: &TableDescriptor,
+    info: &RegionInfo,
+) -> Arc<RegionSettings> {
+    settings.with_overrides(table.overrides(), |what| {
+        tracing::warn!(
+            "descriptor of table {}: {what}; the server's value holds until the table is altered",
+            info.table
+        );
+    })
 }

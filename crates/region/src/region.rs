@@ -347,11 +347,19 @@ impl Region {
         BulkLoader::new(&self.core).load(load)
     }
 
-    /// Drops the cached blocks of every store file; how many files there are.
+    /// Drops the cached blocks of every store file; how many there were. Looks at every block of the cache for each file.
     pub fn evict_blocks(&self) -> usize {
         let evict = |file: &Arc<crate::StoreFile>| file.reader.evict();
-        let of_store = |store: &crate::store::Store| store.view().files.iter().map(evict).count();
+        let of_store = |store: &crate::store::Store| store.view().files.iter().map(evict).sum::<usize>();
         self.core.stores.iter().map(of_store).sum()
+    }
+
+    /// The server's settings ([`crate::RegionEnv`]) are others now: those of compactions and new files count from now on, the rest when the region
+    /// is opened again. Follows: `HStore#onConfigurationChange`.
+    pub fn update_settings(&self) {
+        let core = &self.core;
+        let of_table = crate::open::of_table(&core.env.settings.load(), &core.table, &core.info);
+        core.stores.iter().for_each(|store| store.set_settings(&of_table, &core.info));
     }
 
     /// Whether and where it is to be split.

@@ -3,6 +3,7 @@
 //! HBase lets the descriptor of a table or family override a server's key, in its CONFIGURATION and among its
 //! attributes; [`RegionSettings::with_overrides`] does that.
 
+use arc_swap::ArcSwap;
 use base::size::{GIB, KIB, MIB};
 use base::{Config, Setting, SettingRow};
 use hfile::{Compression, WriterOptions};
@@ -385,6 +386,9 @@ pub const ALL: &[&dyn SettingRow] = &[
     &COMPACT_AFTER_BULK_LOAD,
 ];
 
+/// Settings that a server's regions share, exchanged as a whole when its configuration is updated.
+pub type SharedSettings = Arc<ArcSwap<RegionSettings>>;
+
 /// The settings' values, read once. Field by field as the rows say.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "each field is described by the row of its name")]
@@ -511,6 +515,11 @@ impl RegionSettings {
             row_size_cap_bytes,
             source: config,
         }
+    }
+
+    /// For a [`crate::RegionEnv`]: to be exchanged while the server runs.
+    pub fn shared(self) -> SharedSettings {
+        Arc::new(ArcSwap::from_pointee(self))
     }
 
     /// These settings under what a table's or family's descriptor says; the same `Arc` when that names none of the

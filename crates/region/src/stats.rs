@@ -44,6 +44,42 @@ pub struct StoreStats {
     pub flushed_seq_id: u64,
 }
 
+/// When store files were created, as far as they say: milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileTimes {
+    /// Of the oldest.
+    pub oldest_ms: i64,
+    /// Of the newest.
+    pub newest_ms: i64,
+    /// All together.
+    pub sum_ms: i64,
+    /// Of how many files.
+    pub files: i64,
+}
+
+impl FileTimes {
+    /// Those of both.
+    #[must_use]
+    pub fn and(self, other: FileTimes) -> FileTimes {
+        match (self.files, other.files) {
+            (0, _) => other,
+            (_, 0) => self,
+            (mine, others) => FileTimes {
+                oldest_ms: self.oldest_ms.min(other.oldest_ms),
+                newest_ms: self.newest_ms.max(other.newest_ms),
+                sum_ms: self.sum_ms.saturating_add(other.sum_ms),
+                files: mine + others,
+            },
+        }
+    }
+
+    /// Ages in milliseconds at `now_ms`: the least, the greatest and the mean; zeros without files.
+    pub fn ages(self, now_ms: i64) -> (u64, u64, u64) {
+        let age = |created_ms: i64| if self.files == 0 { 0 } else { u64::try_from(now_ms - created_ms).unwrap_or(0) };
+        (age(self.newest_ms), age(self.oldest_ms), age(self.sum_ms.checked_div(self.files).unwrap_or(0)))
+    }
+}
+
 /// A region's numbers at one moment. Counts are since the region was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionStats {
@@ -109,6 +145,8 @@ pub struct RegionStats {
     pub last_major_compaction_ms: i64,
     /// Milliseconds of the oldest unflushed edit.
     pub oldest_edit_ms: Option<i64>,
+    /// When its files were created.
+    pub file_times: FileTimes,
 }
 
 /// Up to where what the log has is in files.
@@ -181,6 +219,10 @@ pub(crate) fn of_region(core: &RegionCore) -> RegionStats {
             stats.index_bytes += file.reader.index_bytes();
             stats.bloom_bytes += file.reader.bloom_bytes();
             stats.reader_heap_bytes += file.reader.heap_bytes() as u64;
+            if let Some(created_ms) = file.created_ms() {
+                let of_file = FileTimes { oldest_ms: created_ms, newest_ms: created_ms, sum_ms: created_ms, files: 1 };
+                stats.file_times = stats.file_times.and(of_file);
+            }
             let major = if file.reader.is_major_compacted() { file.created_ms().unwrap_or(0) } else { 0 };
             oldest_major = oldest_major.min(major);
         }
@@ -193,4 +235,18 @@ pub(crate) fn of_region(core: &RegionCore) -> RegionStats {
     }
     stats.last_major_compaction_ms = if oldest_major == i64::MAX { 0 } else { oldest_major };
     stats
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_of_files_are_those_of_all_regions_together() {
+        let of = |created_ms| FileTimes { oldest_ms: created_ms, newest_ms: created_ms, sum_ms: created_ms, files: 1 };
+        let times = FileTimes::default().and(of(100)).and(of(400)).and(FileTimes::default());
+        assert_eq!(times.ages(1000), (600, 900, 750));
+        assert_eq!(FileTimes::default().ages(1000), (0, 0, 0));
+        assert_eq!(of(2000).ages(1000), (0, 0, 0), "a clock that went back");
+    }
 }

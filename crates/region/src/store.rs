@@ -60,7 +60,8 @@ pub(crate) struct Store {
     pub replicated: bool,
     /// Whether what reads bring from files is kept in the block cache (BLOCKCACHE), if they want that too.
     pub caches_blocks: bool,
-    pub settings: Arc<RegionSettings>,
+    /// Of the family. Exchanged when the configuration is updated.
+    pub settings: ArcSwap<RegionSettings>,
     /// Where large values go; `None` in most families.
     pub mob: Option<Arc<MobStore>>,
     view: ArcSwap<StoreView>,
@@ -76,6 +77,21 @@ impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store").field("dir", &self.dir).finish_non_exhaustive()
     }
+}
+
+/// What the family's descriptor says over the table's settings.
+fn of_family(
+    table_settings: &Arc<RegionSettings>,
+    family: &FamilyDescriptor,
+    info: &RegionInfo,
+) -> Arc<RegionSettings> {
+    table_settings.with_overrides(family.overrides(), |what| {
+        let family = cell::print::to_string_binary(&family.name);
+        tracing::warn!(
+            "descriptor of table {}, family {family}: {what}; the table's value holds until the family is altered",
+            info.table
+        );
+    })
 }
 
 impl Store {
@@ -114,13 +130,7 @@ impl Store {
         }
         files.retain(|file| !replaced.contains(&file.name));
         sort_files(&mut files);
-        let settings = table_settings.with_overrides(family.overrides(), |what| {
-            let family = cell::print::to_string_binary(name);
-            tracing::warn!(
-                "descriptor of table {}, family {family}: {what}; the table's value holds until the family is altered",
-                info.table
-            );
-        });
+        let settings = of_family(table_settings, family, info);
         let order = if info.table.is_meta() { Order::Meta } else { Order::User };
         let memory = MemStore::expecting(order, &common_row_prefix(&files));
         let view = StoreView { memory, files: files.into(), whole_from: ReadPoint(0) };
@@ -131,7 +141,7 @@ impl Store {
             caches_blocks: family.block_cache_enabled(),
             table: table.clone(),
             dir,
-            settings,
+            settings: ArcSwap::new(settings),
             mob: MobStore::of(env, info, family),
             view: ArcSwap::from_pointee(view),
             changing: Mutex::new(()),
@@ -139,6 +149,11 @@ impl Store {
             snapshot_seq_id: AtomicU64::new(0),
             last_major_compaction_ms: AtomicI64::new(0),
         })
+    }
+
+    /// The table's settings are others now.
+    pub(crate) fn set_settings(&self, table_settings: &Arc<RegionSettings>, info: &RegionInfo) {
+        self.settings.store(of_family(table_settings, self.family(), info));
     }
 
     pub(crate) fn family(&self) -> &FamilyDescriptor {

@@ -615,7 +615,7 @@ fn repeated_deletes_of_the_latest_version_take_one_version_each() {
 fn a_row_read_whole_keeps_to_the_memory_budget() {
     let mut server = Server::new(NOW);
     let settings = RegionSettings::from_config(&Config::default()).within_budget(16 << 20);
-    let env = RegionEnv { settings: Arc::new(settings), ..(*server.env).clone() };
+    let env = RegionEnv { settings: settings.shared(), ..(*server.env).clone() };
     server.env = Arc::new(env);
     let region = server.table([family("f"), family("g")]);
     let value = "x".repeat(100_000);

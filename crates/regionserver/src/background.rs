@@ -1,6 +1,7 @@
 //! Background work: threads that flush, compact, and once a second look after leases, the log and memory.
 
 use crate::maintenance::CompactionRequest;
+use crate::operations::Compacted;
 use crate::server::RegionServer;
 use crate::settings;
 use base::{Config, Holder, LogThrottle};
@@ -60,17 +61,11 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
 
 fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
     let Some(region) = server.region(name) else { return };
-    let request = FlushRequest::default();
-    // What is done about an error must not depend on whether anybody listens to what is said of it: here and below the server is stopped first if it must be.
-    let flushed = region.flush(&request).map_err(|error| server.escalate_fatal(error));
-    server.maintenance.flushes_ended.tell();
+    let flushed = server.flush(&region, &FlushRequest::default());
     match flushed {
         Ok(outcome) => {
             if outcome.flushed {
                 tracing::debug!(region = %region.info().name_string(), reason, bytes = outcome.bytes, "flushed");
-            }
-            if outcome.needs_compaction {
-                server.maintenance.consider_compaction(name);
             }
             request_split(server, &region);
         }
@@ -91,7 +86,7 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
 fn request_split(server: &Arc<RegionServer>, region: &Arc<Region>) {
     if region.splitter().should_split() {
         // Without a master it is asked for again after the next flush or compaction.
-        let _asked = server.maintenance.request_split(&region, None);
+        let _asked = server.maintenance.request_split(region, None);
     }
 }
 
@@ -134,11 +129,22 @@ fn compact_family(server: &Arc<RegionServer>, region: &Arc<Region>, family: &[u8
             }
         };
         let is_major = job.is_major();
-        if let Err(error) = region.compact(job, &Pace::new(server)).map_err(|error| server.escalate_fatal(error)) {
-            if !region.is_closing() && !server.stop.is_set() {
-                tracing::warn!("compacting {}: {error}", region.info().name_string());
+        let begun_us = server.env.clock.monotonic_us();
+        match region.compact(job, &Pace::new(server)).map_err(|error| server.escalate_fatal(error)) {
+            Ok(outcome) if outcome.completed => server.operations.compacted(&Compacted {
+                is_major,
+                took_us: server.env.clock.monotonic_us().saturating_sub(begun_us),
+                input_files: outcome.input_files as u64,
+                input_bytes: outcome.input_bytes,
+                output_bytes: outcome.output_bytes,
+            }),
+            Ok(_) => {}
+            Err(error) => {
+                if !region.is_closing() && !server.stop.is_set() {
+                    tracing::warn!("compacting {}: {error}", region.info().name_string());
+                }
+                return;
             }
-            return;
         }
         if is_major {
             return;

@@ -90,6 +90,8 @@ pub(crate) struct CallContext<'a> {
     taken: Option<Responder>,
     /// Where it pauses, on a lane.
     pub pause: Option<&'a dyn PausePoint>,
+    /// When the work on the call began.
+    pub begun_us: u64,
     /// Log entries of the call are written with those of others, at the end of a batch that somebody holds.
     pub in_batch: bool,
 }
@@ -97,7 +99,7 @@ pub(crate) struct CallContext<'a> {
 impl<'a> CallContext<'a> {
     /// Nobody has taken the call on yet.
     pub(crate) fn new(call: &'a Call) -> CallContext<'a> {
-        CallContext { call, taken: None, pause: None, in_batch: call.is_in_batch() }
+        CallContext { call, taken: None, pause: None, begun_us: call.received_at_us, in_batch: call.is_in_batch() }
     }
 
     /// Whether work of `units` of effort may be done here.
@@ -126,18 +128,21 @@ pub(crate) fn large_on_lane(
     work: impl FnOnce(&Arc<RegionServer>, &mut CallContext<'_>) -> Answer + Send + 'static,
 ) -> Outcome {
     let (at, info, runtime) = (server.clone(), info_of(&call), Handle::current());
-    let responder = call.responder();
+    let mut responder = call.responder();
     let lane = lane_by_priority(call.priority, ordinary);
     let job: scheduler::Job = Box::new(move |run| {
         let pause = match run {
             Ok(pause) => pause,
             Err(dropped) => return responder.answer(Err(exception_of(dropped, &at.name().to_string()))),
         };
+        responder.begin();
+        let begun_us = at.env.clock.monotonic_us();
         // What asks for the runtime's timers finds them.
         let _entered = runtime.enter();
         // What it puts into the logs waits for nobody else's calls.
         let batches = at.logs().map(wal::Log::batch);
-        let mut context = CallContext { call: &call, taken: Some(responder), pause: Some(pause), in_batch: true };
+        let mut context =
+            CallContext { call: &call, taken: Some(responder), pause: Some(pause), begun_us, in_batch: true };
         let outcome = work(&at, &mut context).unwrap_or_else(Outcome::from);
         drop(batches);
         match outcome {
@@ -162,13 +167,16 @@ pub(crate) fn read_on_lane(
 ) -> Outcome {
     let call = context.call;
     let info = info_of(call);
-    let (responder, name) = (context.responder(), server.name().to_string());
+    let (mut responder, name) = (context.responder(), server.name().to_string());
     let lane = lane_of(region, call.priority, LaneName::Read);
     server.scheduler.submit(
         lane,
         info,
         Box::new(move |run| match run {
-            Ok(pause) => responder.answer(work(pause)),
+            Ok(pause) => {
+                responder.begin();
+                responder.answer(work(pause));
+            }
             Err(dropped) => responder.answer(Err(exception_of(dropped, &name))),
         }),
     );

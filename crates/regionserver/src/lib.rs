@@ -23,6 +23,7 @@ mod memory;
 mod metrics;
 mod nonces;
 mod online;
+mod operations;
 mod pressure;
 mod region_requests;
 mod resolved;

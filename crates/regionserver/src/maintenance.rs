@@ -5,9 +5,10 @@ use crate::server::SplitRequests;
 use crate::work_queue::WorkQueue;
 use base::LogThrottle;
 use bytes::Bytes;
+use model::status::CompactionState;
 use region::{CompactionKind, FlushReason, Region, RegionError};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What was asked to be compacted; `None` in a queue means "what the policy chooses".
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Maintenance {
     /// Whether compactions are made that nobody asks for.
     compactions_enabled: AtomicBool,
     split_requests: SplitRequests,
+    /// Splits that were asked for.
+    requested_splits: AtomicU64,
     /// Flushes that failed because the disk is full.
     pub full_flushes: LogThrottle,
 }
@@ -40,6 +43,7 @@ impl Maintenance {
             large_compactions: WorkQueue::default(),
             compactions_enabled: AtomicBool::new(true),
             split_requests,
+            requested_splits: AtomicU64::new(0),
             full_flushes: LogThrottle::every_us(crate::background::REPEAT_MESSAGE_US),
         }
     }
@@ -76,7 +80,23 @@ impl Maintenance {
 
     /// Asks the master to split `region`, at `split_row` or where the server finds best; false: no master is there to ask.
     pub fn request_split(&self, region: &Region, split_row: Option<Bytes>) -> bool {
+        self.requested_splits.fetch_add(1, Ordering::Relaxed);
         (self.split_requests)(region.info().clone(), split_row)
+    }
+
+    /// Splits that were asked for since the start.
+    pub fn requested_splits(&self) -> u64 {
+        self.requested_splits.load(Ordering::Relaxed)
+    }
+
+    /// Which compactions of a region wait or run.
+    pub fn compaction_state(&self, encoded_name: &str) -> CompactionState {
+        match (self.large_compactions.is_pending(encoded_name), self.small_compactions.is_pending(encoded_name)) {
+            (true, true) => CompactionState::MajorAndMinor,
+            (true, false) => CompactionState::Major,
+            (false, true) => CompactionState::Minor,
+            (false, false) => CompactionState::None,
+        }
     }
 
     /// Whether compactions are made that nobody asks for.

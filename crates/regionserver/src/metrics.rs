@@ -4,13 +4,15 @@
 //! What the server keeps anyway is read when somebody asks. Only names whose numbers are known are here.
 
 use crate::server::RegionServer;
-use base::metrics::{IPC, MEMORY, REGION_SERVER, Registry, Sink, TABLES, WAL};
+use base::Adder;
+use base::metrics::{IPC, MEMORY, REGION_SERVER, REGIONS, Registry, Sink, TABLES, WAL};
 use model::TableName;
-use model::status::LoadTotals;
-use region::{Region, RegionStats};
+use model::status::{CompactionState, LoadTotals};
+use region::{FileTimes, Region, RegionStats};
 use scheduler::LaneName;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 impl RegionServer {
     /// Puts this server's metrics into `registry`, which does not keep the server alive.
@@ -22,8 +24,11 @@ impl RegionServer {
             let regions = server.regions();
             let stats: Vec<RegionStats> = regions.iter().map(|region| region.stats()).collect();
             server_numbers(sink.bean(REGION_SERVER), &server, &status, &stats);
+            requests(sink, &server, &status, &stats, now_ms);
+            server.operations.collect(sink, now_ms);
             lanes(sink.bean(IPC), &server);
-            tables(sink.bean(TABLES), &regions, &status);
+            each_region(sink.bean(REGIONS), &server, &regions, &stats, now_ms);
+            tables(sink.bean(TABLES), &regions, &status, &stats, now_ms);
             log(sink.bean(WAL), &server, now_ms);
             memory(sink.bean(MEMORY), &server);
         });
@@ -76,18 +81,78 @@ fn server_numbers(sink: &mut Sink, server: &RegionServer, status: &crate::Server
         .gauge("l1CacheMissCount", cache.misses)
         .real("l1CacheHitRatio", 100.0 * cache.hits as f64 / lookups)
         .real("l1CacheMissRatio", 100.0 * cache.misses as f64 / lookups);
-    sink.counter("totalRequestCount", status.requests)
-        .counter("totalRowActionRequestCount", status.reads + status.writes)
-        .counter("readRequestCount", status.reads)
-        .counter("writeRequestCount", status.writes)
-        .gauge("filteredReadRequestCount", totals.filtered_reads)
+    sink.gauge("filteredReadRequestCount", totals.filtered_reads)
         .gauge("blockedRequestCount", sum(|stats| stats.blocked_requests))
         .gauge("checkMutatePassedCount", sum(|stats| stats.checks_passed))
         .gauge("checkMutateFailedCount", sum(|stats| stats.checks_failed))
         .gauge("mutationsWithoutWALCount", sum(|stats| stats.writes_without_log))
         .gauge("compactedCellsCount", sum(|stats| stats.current_compacted_cells))
-        .gauge("flushedOutputBytes", sum(|stats| stats.flushed_bytes))
-        .gauge("compactedOutputBytes", sum(|stats| stats.compacted_bytes));
+        .gauge("flushedOutputBytes", sum(|stats| stats.flushed_bytes));
+}
+
+/// How often the server was asked, and when the files of its regions were made.
+fn requests(sink: &mut Sink, server: &RegionServer, status: &crate::ServerStatus, stats: &[RegionStats], now_ms: i64) {
+    let counts = &server.counts;
+    let count = |counter: &Adder| counter.sum();
+    sink.counter("totalRequestCount", status.requests)
+        .counter("totalRowActionRequestCount", status.reads + status.writes)
+        .counter("readRequestCount", status.reads)
+        .counter("writeRequestCount", status.writes)
+        .counter("rpcGetRequestCount", count(&counts.gets))
+        .counter("rpcMutateRequestCount", count(&counts.mutates))
+        .counter("rpcMultiRequestCount", count(&counts.multis))
+        .counter("rpcScanRequestCount", count(&counts.scans))
+        .counter("rpcFullScanRequestCount", count(&server.operations.full_scans))
+        .counter("scannerLeaseExpiredCount", server.sessions.expired_scanners.load(Ordering::Relaxed))
+        .counter("splitRequestCount", server.maintenance.requested_splits());
+    let times = stats.iter().fold(FileTimes::default(), |times, stats| times.and(stats.file_times));
+    file_ages(sink, str::to_owned, times, now_ms);
+}
+
+fn file_ages(sink: &mut Sink, name: impl Fn(&str) -> String, times: FileTimes, now_ms: i64) {
+    let (least, greatest, mean) = times.ages(now_ms);
+    sink.gauge(name("minStoreFileAge"), least)
+        .gauge(name("maxStoreFileAge"), greatest)
+        .gauge(name("avgStoreFileAge"), mean);
+}
+
+/// Each region under a name of its own. Follows: `MetricsRegionSourceImpl`.
+fn each_region(sink: &mut Sink, server: &RegionServer, regions: &[Arc<Region>], stats: &[RegionStats], now_ms: i64) {
+    for (region, stats) in regions.iter().zip(stats) {
+        let info = region.info();
+        let (namespace, qualifier) = parts_of(&info.table);
+        let name = |metric: &str| {
+            format!("Namespace_{namespace}_table_{qualifier}_region_{}_metric_{metric}", info.encoded_name())
+        };
+        let maintenance = &server.maintenance;
+        let is_compaction_queued = maintenance.compaction_state(info.encoded_name()) != CompactionState::None;
+        let major_age_ms = match stats.last_major_compaction_ms {
+            0 => 0,
+            at_ms => u64::try_from(now_ms - at_ms).unwrap_or(0),
+        };
+        sink.gauge(name("storeCount"), stats.stores.len() as u64)
+            .gauge(name("storeFileCount"), stats.files as u64)
+            .gauge(name("numReferenceFiles"), stats.reference_files as u64)
+            .gauge(name("memStoreSize"), stats.memstore_bytes)
+            .gauge(name("storeFileSize"), stats.files_bytes)
+            .counter(name("readRequestCount"), stats.read_requests)
+            .counter(name("filteredReadRequestCount"), stats.filtered_read_requests)
+            .counter(name("writeRequestCount"), stats.write_requests)
+            .counter(name("compactionsCompletedCount"), stats.compactions)
+            .counter(name("compactionsFailedCount"), stats.compactions_failed)
+            .counter(name("numBytesCompactedCount"), stats.compacted_bytes)
+            .counter(name("numFilesCompactedCount"), stats.compacted_files)
+            .counter(name("compactionsQueuedCount"), u64::from(is_compaction_queued))
+            .counter(name("flushesQueuedCount"), u64::from(maintenance.flushes.is_pending(info.encoded_name())))
+            .gauge(name("lastMajorCompactionAge"), major_age_ms)
+            .counter(name("replicaid"), u64::from(info.replica_id));
+        file_ages(sink, name, stats.file_times, now_ms);
+    }
+}
+
+/// Namespace and the rest of a table's name.
+fn parts_of(table: &TableName) -> (&str, &str) {
+    table.as_str().split_once(':').unwrap_or(("default", table.as_str()))
 }
 
 /// Calls that wait and run, by lane.
@@ -106,19 +171,24 @@ fn lanes(sink: &mut Sink, server: &RegionServer) {
         .gauge("numActiveGeneralHandler", running(read) + running(write))
         .gauge("numActiveReadHandler", running(read))
         .gauge("numActiveWriteHandler", running(write))
-        .gauge("numActivePriorityHandler", running(meta));
+        .gauge("numActivePriorityHandler", running(meta))
+        .counter("numGeneralCallsDropped", lanes.iter().map(|(_, stats)| stats.dropped + stats.refused).sum());
 }
 
 /// Sums over each table's regions.
-fn tables(sink: &mut Sink, regions: &[Arc<Region>], status: &crate::ServerStatus) {
+fn tables(sink: &mut Sink, regions: &[Arc<Region>], status: &crate::ServerStatus, stats: &[RegionStats], now_ms: i64) {
+    let mut times: HashMap<&TableName, FileTimes> = HashMap::new();
+    for (region, stats) in regions.iter().zip(stats) {
+        let of_table = times.entry(&region.info().table).or_default();
+        *of_table = of_table.and(stats.file_times);
+    }
     let tables: HashMap<&str, &TableName> =
         regions.iter().map(|region| (&**region.info().encoded_name(), &region.info().table)).collect();
     let loads = status.regions.iter().filter_map(|load| Some((*tables.get(&*load.encoded_name)?, load)));
     let totals = LoadTotals::by_table(loads);
     let served = totals.len() as u64;
     for (table, totals) in totals {
-        let full = table.as_str();
-        let (namespace, qualifier) = full.split_once(':').unwrap_or(("default", full));
+        let (namespace, qualifier) = parts_of(table);
         let name = |metric: &str| format!("Namespace_{namespace}_table_{qualifier}_metric_{metric}");
         sink.gauge(name("readRequestCount"), totals.reads)
             .gauge(name("filteredReadRequestCount"), totals.filtered_reads)
@@ -134,6 +204,7 @@ fn tables(sink: &mut Sink, regions: &[Arc<Region>], status: &crate::ServerStatus
             .gauge(name("storeCount"), totals.stores)
             .gauge(name("staticBloomSize"), totals.bloom_bytes)
             .gauge(name("staticIndexSize"), totals.index_bytes);
+        file_ages(sink, name, times.get(table).copied().unwrap_or_default(), now_ms);
     }
     sink.gauge("numTables", served);
 }

@@ -4,7 +4,7 @@ use crate::server::{RegionServer, ServerError};
 use bytes::Bytes;
 use cell::CellBuffer;
 use model::{Durability, Mutation, RegionInfo, Scan, TableDescriptor};
-use region::{FlushRequest, Limits, Region};
+use region::{FlushOutcome, FlushRequest, Limits, Region, RegionError};
 use std::sync::Arc;
 
 impl RegionServer {
@@ -21,15 +21,26 @@ impl RegionServer {
         self.flush_now(&region, families)
     }
 
-    pub(crate) fn flush_now(&self, region: &Arc<Region>, families: Vec<Bytes>) -> Result<bool, ServerError> {
-        let request = FlushRequest { families, all: true };
-        let outcome = region.flush(&request).map_err(|error| self.escalate_fatal(error));
+    /// Flushes a region; tells those who wait for it, and queues the compaction that is due then.
+    pub(crate) fn flush(&self, region: &Region, request: &FlushRequest) -> Result<FlushOutcome, RegionError> {
+        let (begun_us, held_bytes) = (self.env.clock.monotonic_us(), region.stats().memstore_data_bytes);
+        let outcome = region.flush(request).map_err(|error| self.escalate_fatal(error));
         self.maintenance.flushes_ended.tell();
         let outcome = outcome?;
+        if outcome.flushed {
+            let left_bytes = region.stats().memstore_data_bytes;
+            let took_us = self.env.clock.monotonic_us().saturating_sub(begun_us);
+            self.operations.flushed(took_us, held_bytes.saturating_sub(left_bytes), outcome.bytes);
+        }
         if outcome.needs_compaction {
             self.maintenance.consider_compaction(region.info().encoded_name());
         }
-        Ok(outcome.flushed)
+        Ok(outcome)
+    }
+
+    pub(crate) fn flush_now(&self, region: &Arc<Region>, families: Vec<Bytes>) -> Result<bool, ServerError> {
+        let request = FlushRequest { families, all: true };
+        Ok(self.flush(region, &request)?.flushed)
     }
 
     /// Asks for a compaction; returns at once.

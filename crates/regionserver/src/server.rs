@@ -6,6 +6,7 @@ use crate::bulk_load::BulkLoadFiles;
 use crate::maintenance::Maintenance;
 use crate::memory::{Division, MemoryWatch};
 use crate::online::OnlineRegions;
+use crate::operations::Operations;
 use crate::pressure::MemoryMarks;
 use crate::resolved::RegionServerSettings;
 use crate::rpc_quotas::RpcQuotas;
@@ -17,7 +18,8 @@ use base::{Adder, Clock, Config, Holder, Ledger, TimestampMs};
 use bytes::Bytes;
 use model::{Nonce, RegionInfo, ServerName};
 use parking_lot::Mutex;
-use region::{Region, RegionDirectories, RegionEnv, RegionError};
+use proto::methods::Method;
+use region::{Region, RegionDirectories, RegionEnv, RegionError, RegionSettings};
 use scheduler::Scheduler;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -78,12 +80,39 @@ pub struct RegionServerParts {
 /// Counters of calls, for the status.
 #[derive(Default)]
 pub struct RequestCounts {
-    /// All calls.
-    pub total: Adder,
+    /// Calls to Get,
+    pub gets: Adder,
+    /// Mutate,
+    pub mutates: Adder,
+    /// Multi,
+    pub multis: Adder,
+    /// Scan,
+    pub scans: Adder,
+    /// and to all others.
+    pub others: Adder,
     /// Rows read by Get and Multi, and scan calls.
     pub reads: Adder,
     /// Rows written.
     pub writes: AtomicU64,
+}
+
+impl RequestCounts {
+    /// All calls.
+    pub fn total(&self) -> u64 {
+        [&self.gets, &self.mutates, &self.multis, &self.scans, &self.others].map(Adder::sum).into_iter().sum()
+    }
+
+    /// Counts a call.
+    pub(crate) fn count(&self, method: Method) {
+        let counter = match method {
+            Method::ClientGet => &self.gets,
+            Method::ClientMutate => &self.mutates,
+            Method::ClientMulti => &self.multis,
+            Method::ClientScan => &self.scans,
+            _ => &self.others,
+        };
+        counter.add(1);
+    }
 }
 
 /// A region server.
@@ -106,6 +135,8 @@ pub struct RegionServer {
     /// What is to be done in the background.
     pub(crate) maintenance: Maintenance,
     pub(crate) counts: RequestCounts,
+    /// How long operations take.
+    pub(crate) operations: Operations,
     pub(crate) started_ms: i64,
     pub(crate) bulk_load_files: BulkLoadFiles,
     pub(crate) stop: StopSignal,
@@ -164,6 +195,7 @@ impl RegionServer {
             ledger,
             maintenance: Maintenance::new(split_requests),
             counts: RequestCounts::default(),
+            operations: Operations::new(config.get(&settings::SLOW_METRIC_TIME_MS) * 1000),
             started_ms,
             bulk_load_files,
             stop: StopSignal::default(),
@@ -219,6 +251,10 @@ impl RegionServer {
     pub(crate) fn update_configuration(&self) -> Result<(), String> {
         let config = (self.read_config)()?;
         self.settings.store(Arc::new(RegionServerSettings::from_config(&config)));
+        let of_regions = RegionSettings::from_config(&config).within_budget(self.memory_budget_bytes);
+        // That of hbase:meta's regions is the same.
+        self.env.settings.store(Arc::new(of_regions));
+        self.regions().iter().for_each(|region| region.update_settings());
         self.quotas.update_configuration(&config);
         tracing::info!("the configuration was read anew");
         Ok(())

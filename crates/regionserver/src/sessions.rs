@@ -8,7 +8,7 @@ use base::{Clock, Config, Ledger, LogThrottle};
 use model::{Nonce, ServerName};
 use region::Region;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Scanners and nonces.
 pub(crate) struct Sessions {
@@ -16,6 +16,8 @@ pub(crate) struct Sessions {
     /// Bytes of a row in the last scan's reply: what room to make for the next.
     pub scanned_row_bytes: AtomicUsize,
     pub nonces: Arc<Nonces>,
+    /// Scanners closed because their clients did not come back.
+    pub expired_scanners: AtomicU64,
     /// Nonces that were forgotten before their time.
     forgotten_nonces: LogThrottle,
 }
@@ -35,6 +37,7 @@ impl Sessions {
             scanners: Scanners::new(clock.clone(), config.get(&settings::SCANNER_TIMEOUT_MS), first_scanner_id),
             scanned_row_bytes: AtomicUsize::new(0),
             nonces: Nonces::new(clock.clone(), config.get(&settings::NONCE_TIMEOUT_MS), ledger),
+            expired_scanners: AtomicU64::new(0),
             forgotten_nonces: LogThrottle::every_us(crate::background::REPEAT_MESSAGE_US),
         };
         sessions.remember(recovered_nonces);
@@ -55,6 +58,7 @@ impl Sessions {
     pub fn expire_scanners(&self) {
         let expired = self.scanners.expire();
         if expired > 0 {
+            self.expired_scanners.fetch_add(expired as u64, Ordering::Relaxed);
             tracing::info!("{expired} scanners were closed because their leases ran out");
         }
     }

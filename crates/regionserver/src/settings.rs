@@ -243,6 +243,16 @@ pub const BULK_LOAD_DIRS: TextSetting = TextSetting::any(
      compared as they are given; symbolic links are not followed first.",
 );
 
+/// From when on an operation counts as slow.
+pub const SLOW_METRIC_TIME_MS: Setting<u64> = Setting {
+    key: "hbase.ipc.slow.metric.time",
+    default: 1000,
+    min: 0,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "Gets, puts, deletes, increments and appends that take longer are counted as slow (slowGetCount and its like).",
+};
+
 /// Every row of this crate.
 pub const ALL: &[&dyn SettingRow] = &[
     &SCANNER_TIMEOUT_MS,
@@ -266,6 +276,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MOB_CLEANER_PERIOD,
     &MOB_MIN_AGE_TO_ARCHIVE_MS,
     &STOP_FLUSH_TIMEOUT_MS,
+    &SLOW_METRIC_TIME_MS,
     &BULK_LOAD_DIRS,
     &REGION_CLASSES,
     &USER_REGION_CLASSES,

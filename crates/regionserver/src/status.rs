@@ -1,5 +1,6 @@
 //! What the server says of itself: plain numbers for the master's cluster status.
 
+use crate::maintenance::Maintenance;
 use crate::server::RegionServer;
 use bytes::Bytes;
 use model::status::RegionLoad;
@@ -41,7 +42,7 @@ impl RegionServer {
     /// Calls, rows read and rows written since the start. Cost: some loads.
     pub fn request_counts(&self) -> (u64, u64, u64) {
         let counts = &self.counts;
-        (counts.total.sum(), counts.reads.sum(), counts.writes.load(Ordering::Relaxed))
+        (counts.total(), counts.reads.sum(), counts.writes.load(Ordering::Relaxed))
     }
 
     /// What its regions share.
@@ -54,7 +55,7 @@ impl RegionServer {
         let lanes = self.scheduler.stats();
         ServerStatus {
             started_ms: self.started_ms,
-            requests: self.counts.total.sum(),
+            requests: self.counts.total(),
             reads: self.counts.reads.sum(),
             writes: self.counts.writes.load(Ordering::Relaxed),
             memstore_bytes: self.env.memory.memstore_bytes(),
@@ -65,13 +66,13 @@ impl RegionServer {
             open_scanners: self.sessions.scanners.len(),
             queued_calls: lanes.iter().map(|(_, lane)| lane.queued).sum(),
             running_calls: lanes.iter().map(|(_, lane)| lane.running).sum(),
-            regions: self.regions().iter().map(|region| region_load(region)).collect(),
+            regions: self.regions().iter().map(|region| region_load(region, &self.maintenance)).collect(),
         }
     }
 }
 
 /// The numbers of one region.
-pub(crate) fn region_load(region: &Region) -> RegionLoad {
+pub(crate) fn region_load(region: &Region, maintenance: &Maintenance) -> RegionLoad {
     let stats = region.stats();
     RegionLoad {
         name: region.info().name().clone(),
@@ -96,5 +97,6 @@ pub(crate) fn region_load(region: &Region) -> RegionLoad {
             .map(|store| (Bytes::from(store.family), store.flushed_seq_id))
             .collect(),
         last_major_compaction_ms: u64::try_from(stats.last_major_compaction_ms).unwrap_or_default(),
+        compaction: maintenance.compaction_state(region.info().encoded_name()),
     }
 }

@@ -31,5 +31,5 @@ pub mod transport;
 pub use call::{BoxFuture, Call, CallResult, Cancellation, ConnInfo, Handler, Outcome, Reply};
 pub use cell_block::{CellCodec, Compressor};
 pub use exception::{Exception, Kind};
-pub use server::{Counters, Direct, Limits, Responder, Server, answer_together, capped_ledger};
+pub use server::{Counters, Direct, Limits, LimitsHandle, Responder, Server, answer_together, capped_ledger};
 pub use server::{Local, LocalCall, LocalConnection, LocalRequest};

@@ -435,3 +435,23 @@ async fn a_call_that_holds_its_network_thread_for_long_is_counted() {
     let times = &server.counters().times;
     assert_eq!((times.holds(), times.long_holds()), (4, 1), "one millisecond is allowed, five are not");
 }
+
+/// What `UpdateConfiguration` changes counts for connections that are open, too.
+#[tokio::test]
+async fn limits_are_exchanged_while_the_server_runs() {
+    let server = start(Toy::default(), limits());
+    let client = Client::connect(server.local_addr(), "ClientService", ClientOptions::default()).await.unwrap();
+    let long_row = "x".repeat(5_000);
+    client.call(Method::ClientGet.info(), &get(&long_row), None).await.unwrap();
+    let handle = server.limits();
+    handle.set(Limits { max_request_bytes: 1_000, ..limits() });
+    client.call(Method::ClientGet.info(), &get("short"), None).await.unwrap();
+    let refused = client.call(Method::ClientGet.info(), &get(&long_row), None).await;
+    assert!(refused.is_err(), "{refused:?}");
+    handle.set(limits());
+    let client = Client::connect(server.local_addr(), "ClientService", ClientOptions::default()).await.unwrap();
+    client.call(Method::ClientGet.info(), &get(&long_row), None).await.unwrap();
+    drop(server);
+    // The server is gone: nothing to change.
+    handle.set(limits());
+}

@@ -93,7 +93,7 @@ impl Engine {
             // Another for each: files of engines that follow each other on a volume have names of their own.
             rng: Arc::new(Rng::seeded(7 + engine)),
             cache: hfile::BlockCache::new(2 << 30),
-            settings: Arc::new(RegionSettings::from_config(&config)),
+            settings: RegionSettings::from_config(&config).shared(),
             memory: MemoryMeter::new(),
             ticks: Arc::default(),
             server_name,

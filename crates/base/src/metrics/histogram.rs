@@ -202,6 +202,11 @@ impl Spread {
         self.count
     }
 
+    /// All together.
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
     /// The smallest, to a sixteenth; 0 without values.
     pub fn min(&self) -> u64 {
         self.buckets.iter().position(|counted| *counted > 0).map_or(0, lower)

@@ -1,6 +1,6 @@
 //! What servers tell of themselves, as messages.
 
-use model::status::RegionLoad;
+use model::status::{CompactionState, RegionLoad};
 use proto::pb;
 use proto::pb::region_specifier::RegionSpecifierType;
 
@@ -10,6 +10,15 @@ fn mib(bytes: u64) -> Option<u32> {
 
 fn kib(bytes: u64) -> u64 {
     bytes >> 10
+}
+
+fn compaction_state(state: CompactionState) -> pb::region_load::CompactionState {
+    match state {
+        CompactionState::None => pb::region_load::CompactionState::None,
+        CompactionState::Minor => pb::region_load::CompactionState::Minor,
+        CompactionState::Major => pb::region_load::CompactionState::Major,
+        CompactionState::MajorAndMinor => pb::region_load::CompactionState::MajorAndMinor,
+    }
 }
 
 /// One region's numbers.
@@ -43,6 +52,10 @@ pub fn region_load(load: &RegionLoad) -> pb::RegionLoad {
             .map(|(family, id)| pb::StoreSequenceId { family_name: family.clone(), sequence_id: *id })
             .collect(),
         region_size_mb: mib(load.store_file_size_bytes),
+        compaction_state: Some(compaction_state(load.compaction) as i32),
+        // All blocks are on this server's volume.
+        blocks_local_weight: Some(load.store_file_size_bytes),
+        blocks_total_weight: Some(load.store_file_size_bytes),
         ..Default::default()
     }
 }

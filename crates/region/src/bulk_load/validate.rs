@@ -39,7 +39,7 @@ impl BulkLoader<'_> {
             tracing::warn!(region = %self.core.name(), file = %file.name, "a file to be loaded does not fit inside the region");
             return Ok(false);
         }
-        if store.settings.verify_bulk_load {
+        if store.settings.load().verify_bulk_load {
             self.verify_cells(file, &reader)?;
         }
         Ok(true)

@@ -46,7 +46,7 @@ impl CompactionJob {
 
     /// Whether it belongs in the queue for large compactions.
     pub fn is_large(&self) -> bool {
-        self.size_bytes() > self.region.core().stores[self.store].settings.compaction_throttle_point_bytes
+        self.size_bytes() > self.region.core().stores[self.store].settings.load().compaction_throttle_point_bytes
     }
 
     /// Whether all files of the store are in it and delete markers go.
@@ -88,7 +88,7 @@ impl CompactionJob {
         let wants_major = kind == CompactionKind::Major || work.force_major;
         let now = core.env.clock.now_ms().0;
         let Choice { files, is_major } =
-            policy::choose(&view.files, &work.compacting, &store.settings, store.rules.ttl_ms, wants_major, now);
+            policy::choose(&view.files, &work.compacting, &store.settings.load(), store.rules.ttl_ms, wants_major, now);
         if files.is_empty() {
             return Ok(None);
         }
@@ -116,7 +116,7 @@ impl Drop for CompactionJob {
 impl Compactor<'_> {
     /// Follows: `HStore#removeUnneededFiles`.
     fn drop_expired_files(&self, store: &Store) -> Result<()> {
-        if !store.settings.delete_expired_files || store.rules.min_versions > 0 || store.rules.ttl_ms.is_none() {
+        if !store.settings.load().delete_expired_files || store.rules.min_versions > 0 || store.rules.ttl_ms.is_none() {
             return Ok(());
         }
         let oldest_unexpired = store.rules.oldest_unexpired(self.core.env.clock.now_ms().0);

@@ -75,7 +75,7 @@ impl Server {
             clock: clock.clone(),
             rng: rng.clone(),
             cache: hfile::BlockCache::new(16 << 20),
-            settings: Arc::new(RegionSettings::from_config(config)),
+            settings: RegionSettings::from_config(config).shared(),
             memory: MemoryMeter::new(),
             ticks: Arc::default(),
             server_name: SERVER.parse().expect("a server's name"),

@@ -4,6 +4,7 @@ use super::{RegionService, blocking, encoded, find_region};
 use crate::errors::exception_of;
 use crate::server::{RegionServer, ServerError};
 use convert::{from_proto, to_proto};
+use model::status::CompactionState;
 use proto::pb;
 use region::Region;
 use rpc::Call;
@@ -28,6 +29,9 @@ impl AdminService for RegionService {
         update_configuration(UpdateConfigurationRequest) -> UpdateConfigurationResponse = update_configuration;
         get_space_quota_snapshots(GetSpaceQuotaSnapshotsRequest) -> GetSpaceQuotaSnapshotsResponse = no_space_quotas;
         get_cached_files_list(GetCachedFilesListRequest) -> GetCachedFilesListResponse = no_cached_files;
+        close_region(CloseRegionRequest) -> CloseRegionResponse = close_region;
+        update_favored_nodes(UpdateFavoredNodesRequest) -> UpdateFavoredNodesResponse = update_favored_nodes;
+        replicate_wal_entry(ReplicateWalEntryRequest) -> ReplicateWalEntryResponse = no_replication_sink;
         stop_server(StopServerRequest) -> StopServerResponse = stop;
     }
 }
@@ -67,14 +71,12 @@ fn region_info(
 }
 
 fn compaction_state(server: &RegionServer, region: &Region) -> pb::get_region_info_response::CompactionState {
-    use pb::get_region_info_response::CompactionState;
-    let name = region.info().encoded_name();
-    match (server.maintenance.large_compactions.is_pending(name), server.maintenance.small_compactions.is_pending(name))
-    {
-        (true, true) => CompactionState::MajorAndMinor,
-        (true, false) => CompactionState::Major,
-        (false, true) => CompactionState::Minor,
-        (false, false) => CompactionState::None,
+    use pb::get_region_info_response::CompactionState as Wire;
+    match server.maintenance.compaction_state(region.info().encoded_name()) {
+        CompactionState::None => Wire::None,
+        CompactionState::Minor => Wire::Minor,
+        CompactionState::Major => Wire::Major,
+        CompactionState::MajorAndMinor => Wire::MajorAndMinor,
     }
 }
 
@@ -105,8 +107,10 @@ fn region_load(
     let wanted = |region: &Arc<Region>| table.as_ref().is_none_or(|table| region.info().table == *table);
     let mut regions = server.regions();
     regions.retain(wanted);
-    let region_loads =
-        regions.iter().map(|region| to_proto::region_load(&crate::status::region_load(region))).collect();
+    let region_loads = regions
+        .iter()
+        .map(|region| to_proto::region_load(&crate::status::region_load(region, &server.maintenance)))
+        .collect();
     Ok(pb::GetRegionLoadResponse { region_loads }.into())
 }
 
@@ -201,17 +205,33 @@ fn compaction_switch(
     Ok(pb::CompactionSwitchResponse { prev_state }.into())
 }
 
+/// Follows: `RSRpcServices#clearRegionBlockCache`. A region that is not here is told of beside the others.
 fn clear_block_cache(
     RegionService { server }: &RegionService,
     _: &Call,
     request: pb::ClearRegionBlockCacheRequest,
 ) -> Answer<pb::ClearRegionBlockCacheResponse> {
-    let mut evicted = 0i64;
-    for specifier in &request.region {
-        evicted += find_region(server, specifier)?.evict_blocks() as i64;
+    let (mut regions, mut failed) = (Vec::new(), Vec::new());
+    for specifier in request.region {
+        match find_region(server, &specifier) {
+            Ok(region) => regions.push(region),
+            Err(exception) => {
+                failed.push(pb::RegionExceptionMessage { exception: exception.to_name_bytes_pair(), region: specifier })
+            }
+        }
     }
-    let stats = pb::CacheEvictionStats { evicted_blocks: Some(evicted), ..pb::CacheEvictionStats::default() };
-    Ok(pb::ClearRegionBlockCacheResponse { stats }.into())
+    let cache = server.env.cache.clone();
+    // Every block of the cache is looked at.
+    blocking(move || {
+        let evicted: usize = regions.iter().map(|region| region.evict_blocks()).sum();
+        let stats = pb::CacheEvictionStats {
+            evicted_blocks: Some(i64::try_from(evicted).unwrap_or(i64::MAX)),
+            bytes_evicted: None,
+            max_cache_size: Some(i64::try_from(cache.stats().capacity_bytes).unwrap_or(i64::MAX)),
+            exception: failed,
+        };
+        Ok(pb::ClearRegionBlockCacheResponse { stats })
+    })
 }
 
 fn clear_queues(
@@ -245,6 +265,53 @@ fn update_configuration(
         server.update_configuration().map_err(refused)?;
         Ok(pb::UpdateConfigurationResponse::default())
     })
+}
+
+/// Follows: `RSRpcServices#closeRegion`. As in HBase the master learns nothing of it: who closes a region so must assign it again.
+fn close_region(
+    RegionService { server }: &RegionService,
+    _: &Call,
+    request: pb::CloseRegionRequest,
+) -> Answer<pb::CloseRegionResponse> {
+    let region = find_region(server, &request.region)?;
+    let meant = request.server_start_code.filter(|start_code| *start_code != server.name.start_code);
+    if let Some(start_code) = meant {
+        return Err(Exception::do_not_retry(format!(
+            "This RPC was intended for a different server with startCode: {start_code}, this server is: {}",
+            server.name
+        )));
+    }
+    let server = server.clone();
+    blocking(move || {
+        let info = region.info();
+        tracing::info!(region = %info.name_string(), "closing, as a client asks");
+        server.close_region(info.encoded_name()).map_err(|error| server_exception(&server, error))?;
+        Ok(pb::CloseRegionResponse { closed: true })
+    })
+}
+
+/// Follows: `RSRpcServices#updateFavoredNodes`. On which of HDFS's nodes new files of a region shall be: nothing comes of it, as in HBase on
+/// any other file system.
+fn update_favored_nodes(
+    _: &RegionService,
+    _: &Call,
+    request: pb::UpdateFavoredNodesRequest,
+) -> Answer<pb::UpdateFavoredNodesResponse> {
+    for update in &request.update_info {
+        from_proto::region_info(&update.region)?;
+        update.favored_nodes.iter().try_for_each(|node| from_proto::server_name(node).map(drop))?;
+    }
+    Ok(pb::UpdateFavoredNodesResponse { response: Some(request.update_info.len() as u32) }.into())
+}
+
+/// Refused as a server of HBase refuses it that has no replication sink.
+fn no_replication_sink(
+    _: &RegionService,
+    _: &Call,
+    _: pb::ReplicateWalEntryRequest,
+) -> Answer<pb::ReplicateWalEntryResponse> {
+    let class = "org.apache.hbase.thirdparty.com.google.protobuf.ServiceException";
+    Err(Exception::io(format!("{class}: Replication services are not initialized yet")))
 }
 
 fn no_space_quotas(

@@ -3,12 +3,14 @@
 use super::{Answer, find_region};
 use crate::blocking::{CallContext, is_large, large_on_lane, read_on_lane};
 use crate::errors::exception_of;
+use crate::operations::Operation;
 use crate::rpc_quotas::QuotaCharge;
 use crate::server::RegionServer;
 use base::{EffortBudget, ReadMode};
 use bytes::Bytes;
 use cell::CellBuffer;
 use convert::{from_proto, to_proto};
+use hfile::BlockReads;
 use model::Get;
 use proto::pb;
 use region::{Region, RegionError};
@@ -31,21 +33,28 @@ fn get_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> Ans
     let call = context.call;
     let request: pb::GetRequest = call.decode()?;
     let region = find_region(server, &request.region)?;
-    let charge = server.quotas.check_batch(call, &region, (0, 1, false), || server.counts.total.sum())?;
+    let charge = server.quotas.check_batch(call, &region, (0, 1, false), || server.counts.total())?;
     refuse_closest_row_before(&request.get)?;
     let get = from_proto::get(request.get)?;
     server.counts.reads.add(1);
     let has_codec = call.has_codec();
     if !is_costly(&get) {
-        let budget = EffortBudget::of_network_thread();
+        let (budget, before) = (EffortBudget::of_network_thread(), BlockReads::of_thread());
         match read(&region, &get, has_codec, ReadMode::FromMemory(&budget)) {
             Err(error) if error.is_would_block() => {}
-            result => return Ok(Outcome::Ready(charged(charge.as_ref(), answer(server, result)))),
+            result => {
+                server.operations.got(BlockReads::of_thread().since(before).scanned_bytes, 1);
+                return Ok(Outcome::Ready(charged(charge.as_ref(), answer(server, result))));
+            }
         }
     }
     let (at, target) = (server.clone(), region.clone());
     Ok(read_on_lane(server, &region, context, move |pause| {
-        charged(charge.as_ref(), answer(&at, read(&target, &get, has_codec, ReadMode::MayRead(pause))))
+        let (begun_us, before) = (at.env.clock.monotonic_us(), BlockReads::of_thread());
+        let result = charged(charge.as_ref(), answer(&at, read(&target, &get, has_codec, ReadMode::MayRead(pause))));
+        at.operations.got(BlockReads::of_thread().since(before).scanned_bytes, 1);
+        at.operations.ended(Operation::Get, at.env.clock.monotonic_us().saturating_sub(begun_us));
+        result
     }))
 }
 
@@ -79,18 +88,35 @@ fn answer(server: &RegionServer, result: Result<Reply, RegionError>) -> CallResu
 }
 
 fn read(region: &Region, get: &Get, has_codec: bool, mode: ReadMode<'_>) -> Result<Reply, RegionError> {
-    if has_codec && !get.existence_only {
+    if has_codec && !get.existence_only && !get.query_metrics {
         let mut cells = CellBuffer::with_capacity(FORESEEN.0, FORESEEN.1);
         region.get_within(get, &mut cells, mode)?;
         let (message, may_have_tags) = (to_proto::get_response_with_count(cells.len()), cells.has_tags());
         return Ok(Reply { message, cells: Bytes::from(cells.into_bytes()), may_have_tags });
     }
-    let (result, _) = read_result(region, get, has_codec, mode)?;
-    Ok(Reply::new(&pb::GetResponse { result: Some(result) }))
+    let (result, cells) = read_result(region, get, has_codec, mode)?;
+    let response = pb::GetResponse { result: Some(result) };
+    Ok(cells.map_or_else(|| Reply::new(&response), |cells| Reply::with_cells(&response, cells)))
 }
 
-/// The message of a Get's result, and the cells that travel beside it (none without a codec).
+/// The message of a Get's result, and the cells that travel beside it (none without a codec). It says what the Get went through if the client
+/// asks for that.
 pub(super) fn read_result(
+    region: &Region,
+    get: &Get,
+    has_codec: bool,
+    mode: ReadMode<'_>,
+) -> Result<(pb::Result, Option<CellBuffer>), RegionError> {
+    let before = BlockReads::of_thread();
+    let (mut result, cells) = read_unmeasured(region, get, has_codec, mode)?;
+    if get.query_metrics {
+        let scanned_bytes = BlockReads::of_thread().since(before).scanned_bytes;
+        result.metrics = Some(pb::QueryMetrics { block_bytes_scanned: Some(scanned_bytes) });
+    }
+    Ok((result, cells))
+}
+
+fn read_unmeasured(
     region: &Region,
     get: &Get,
     has_codec: bool,

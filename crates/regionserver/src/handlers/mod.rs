@@ -8,11 +8,12 @@ pub(crate) mod mutate;
 pub(crate) mod scan;
 
 use crate::endpoints;
+use crate::operations::Operation;
 use crate::pressure::Admission;
 use crate::server::RegionServer;
 use bytes::Bytes;
 use convert::from_proto;
-use proto::methods::Service;
+use proto::methods::{Method, MethodInfo, Service};
 use proto::{Message, pb};
 use region::Region;
 use rpc::exception::{Exception, Kind};
@@ -37,9 +38,17 @@ impl RegionService {
         self.server.logs().into_iter().for_each(|log| log.write_pending());
     }
 
+    /// A call to `method` was answered on the network thread, after `took_us` microseconds. Other methods than Get are timed where they are
+    /// carried out.
+    pub fn on_answered_at_once(&self, method: &'static MethodInfo, took_us: u64) {
+        if method.method == Method::ClientGet {
+            self.server.operations.ended(Operation::Get, took_us);
+        }
+    }
+
     /// Answers a call to ClientService or AdminService; methods of other services are unsupported.
     pub fn call(&self, call: Call) -> Outcome {
-        self.server.counts.total.add(1);
+        self.server.counts.count(call.method.method);
         match call.method.service {
             Service::Client => ClientService::dispatch(self, call),
             Service::Admin => AdminService::dispatch(self, call),

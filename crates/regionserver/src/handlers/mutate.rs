@@ -6,6 +6,7 @@ use crate::blocking::{CallContext, Caller, is_large, large_on_lane, on_lane};
 use crate::errors::exception_of;
 use crate::large_writes::LargeWrite;
 use crate::nonces::{Begin, Running};
+use crate::operations::Operation;
 use crate::rpc_quotas::cost_of_mutation;
 use crate::server::RegionServer;
 use base::{EffortBudget, PausePoint, ReadMode};
@@ -39,7 +40,7 @@ fn mutate_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> 
     let request: pb::MutateRequest = call.decode()?;
     let region = find_region(server, &request.region)?;
     let cost = cost_of_mutation(&request.mutation, request.condition.is_some());
-    let charge = server.quotas.check_batch(call, &region, cost, || server.counts.total.sum())?;
+    let charge = server.quotas.check_batch(call, &region, cost, || server.counts.total())?;
     let mut cells = Cells::new(call.cells()?);
     let condition = request.condition.as_ref().map(from_proto::condition).transpose()?;
     let mutation = from_proto::mutation(request.mutation, &mut cells, request.nonce_group).map_err(|error| {
@@ -139,7 +140,8 @@ fn put(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation, cont
     }
     server.maintenance.consider_flush(&region);
     let (_, commit) = applied.only(&region).map_err(|error| exception_of(&error))?;
-    Ok(reply_on_commit(server, commit, context, |result| result.map(|()| processed())))
+    let operations = Operation::of(&mutation, false);
+    Ok(reply_on_commit(server, commit, operations, context, |result| result.map(|()| processed())))
 }
 
 /// Until the clock has come to the tick of a write: the conflict of a row's writes within a millisecond is resolved by
@@ -166,15 +168,19 @@ pub(super) fn apply(
 pub(super) fn reply_on_commit(
     server: &Arc<RegionServer>,
     commit: Commit,
+    operations: &'static [Operation],
     context: &mut CallContext<'_>,
     reply: impl FnOnce(Result<(), Exception>) -> CallResult + Send + 'static,
 ) -> Outcome {
+    let begun_us = context.begun_us;
     if commit.is_durable() {
         commit.complete();
+        ended(server, operations, begun_us);
         return Outcome::Ready(reply(Ok(())));
     }
     let (server, responder) = (server.clone(), context.responder());
     let done = move |result: Result<(), RegionError>| {
+        ended(&server, operations, begun_us);
         responder.answer(reply(result.map_err(|error| exception_of(&server.escalate_fatal(error)))));
     };
     if context.in_batch {
@@ -183,6 +189,12 @@ pub(super) fn reply_on_commit(
         commit.on_done(done)
     }
     Outcome::Deferred
+}
+
+/// Counts operations that began at `begun_us` and end now.
+pub(super) fn ended(server: &RegionServer, operations: &[Operation], begun_us: u64) {
+    let took_us = server.env.clock.monotonic_us().saturating_sub(begun_us);
+    operations.iter().for_each(|operation| server.operations.ended(*operation, took_us));
 }
 
 /// What became of a change that is made only if all it reads is in memory.
@@ -234,7 +246,8 @@ fn change_in_memory(
     };
     server.maintenance.consider_flush(region);
     let has_codec = context.call.has_codec();
-    Changed::Answered(reply_on_commit(server, commit, context, move |outcome| {
+    let operations = Operation::of(mutation, condition.is_some());
+    Changed::Answered(reply_on_commit(server, commit, operations, context, move |outcome| {
         running.end(outcome.is_ok() && held != Some(false));
         outcome.map(|()| changed(held, result, has_codec))
     }))
@@ -242,12 +255,14 @@ fn change_in_memory(
 
 /// A put or delete, on the blocking pool: a delete of the newest version reads which one that is.
 async fn plain(server: &Arc<RegionServer>, region: Arc<Region>, caller: &Caller, mutation: Mutation) -> CallResult {
+    let (begun_us, operations) = (server.env.clock.monotonic_us(), Operation::of(&mutation, false));
     let write = move |region: &Arc<Region>| {
         let (_, commit) = region.apply(std::slice::from_ref(&mutation))?.only(region)?;
         Ok(((), commit))
     };
-    written(server, &region, caller, write).await?;
-    Ok(processed())
+    let result = written(server, &region, caller, write).await;
+    ended(server, operations, begun_us);
+    result.map(|()| processed())
 }
 
 /// Whether applying `mutation` may have to read a file: a delete of one version without its timestamp must find the
@@ -339,6 +354,7 @@ pub(super) async fn count(
     mutation: Mutation,
     begun: Option<Running>,
 ) -> Result<CellBuffer, Exception> {
+    let (begun_us, operations) = (server.env.clock.monotonic_us(), Operation::of(&mutation, false));
     let begun = match begun {
         Some(running) => Some(running),
         None => begin_nonce(server, mutation.nonce).await,
@@ -350,6 +366,7 @@ pub(super) async fn count(
     };
     let result = written(server, &region, caller, write).await;
     running.end(result.is_ok());
+    ended(server, operations, begun_us);
     result
 }
 
@@ -389,6 +406,11 @@ pub(super) async fn check(
     begun: Option<Running>,
 ) -> Result<(bool, Option<CellBuffer>), Exception> {
     let nonce = mutations.iter().rev().find_map(|mutation| mutation.nonce);
+    let begun_us = server.env.clock.monotonic_us();
+    let operations = match &mutations[..] {
+        [mutation] => Operation::of(mutation, true),
+        _ => &[Operation::CheckAndMutate],
+    };
     let begun = match begun {
         Some(running) => Some(running),
         None => begin_nonce(server, nonce).await,
@@ -401,6 +423,7 @@ pub(super) async fn check(
     let result = written(server, &region, caller, write).await;
     // Where the condition did not hold nothing was done: a repetition is to look for itself.
     running.end(matches!(result, Ok((true, _))));
+    ended(server, operations, begun_us);
     result
 }
 

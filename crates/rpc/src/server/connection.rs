@@ -1,33 +1,31 @@
 //! One connection, from its first byte to its last.
 
 mod liveness;
+mod requests;
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use base::{Holder, Ledger};
-use bytes::{Bytes, BytesMut};
-use proto::methods::MethodInfo;
+use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::liveness::{Liveness, Verdict, Waiting};
+use self::requests::malformed;
+pub(super) use self::requests::{CatchPanic, admit, panicked};
+use super::Shared;
 use super::answers::{Answered, Inbox, ParkedWriter};
 use super::handshake::{Stage, Step, step};
 use super::output::Output;
-use super::{Shared, estimate};
-use crate::call::{BoxFuture, Call, CallResult, ConnInfo, IncomingCells, Outcome, queue_is_full, unreadable};
-use crate::frame::{Body, FrameError, Front, RequestHead, split_body, take_delimited, take_frame};
+use crate::call::{CallResult, ConnInfo};
+use crate::frame::{Front, take_frame};
 use crate::transport::{Transport, TransportWriter};
-use crate::{Exception, Kind};
 
 /// First size of a connection's read buffer, and its size again when it has nothing to hold.
 const READ_BYTES: usize = 8 * 1024;
@@ -35,8 +33,6 @@ const READ_BYTES: usize = 8 * 1024;
 const READ_BYTES_MAX: usize = 256 * 1024;
 /// A request header larger than this is not waited for when its frame is refused for its length.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// Clients that say they wait less are taken to wait this long. `hbase.ipc.min.client.request.timeout`.
-const MIN_TIMEOUT_MS: u32 = 20;
 /// What a connection may hold of a request that is still coming, or of replies, before it counts in the sums over all connections.
 const UNCOUNTED_BYTES: usize = 64 * 1024;
 /// After so many bytes of requests other connections are let on: copying them out of the socket takes time.
@@ -59,7 +55,7 @@ pub(super) async fn run<T: Transport>(
     let shaken = tokio::select! {
         shaken = shake_hands(&mut stream, &mut input, shared, peer) => shaken,
         () = stop_asked(&mut stop) => return,
-        () = tokio::time::sleep(shared.limits.handshake_timeout) => {
+        () = tokio::time::sleep(shared.limits.load().handshake_timeout) => {
             tracing::debug!(%peer, "no connection header in time");
             return;
         }
@@ -176,8 +172,8 @@ impl Connection {
             inbox: Inbox::new(
                 shared.counters.clone(),
                 Some(shared.clock.clone()),
-                shared.limits.ledger.clone(),
-                shared.limits.max_unsent_bytes,
+                shared.ledger.clone(),
+                shared.limits.load().max_unsent_bytes,
             ),
             answers: Vec::new(),
             replies_pending: false,
@@ -194,7 +190,7 @@ impl Connection {
         mut stopped: watch::Receiver<bool>,
     ) -> io::Result<()> {
         let (shared, inbox) = (self.shared.clone(), self.inbox.clone());
-        let mut liveness = Liveness::new(&shared.limits, Instant::now());
+        let mut liveness = Liveness::new(&shared.limits.load(), Instant::now());
         let mut timer = std::pin::pin!(tokio::time::sleep(liveness.tick()));
         let (mut eof, mut stopping) = (false, false);
         let mut read_in_a_row = 0;
@@ -240,6 +236,7 @@ impl Connection {
                 () = stop_asked(&mut stopped), if !stopping => stopping = true,
                 () = timer.as_mut() => {
                     let now = Instant::now();
+                    liveness.set_timeouts(&shared.limits.load());
                     timer.as_mut().reset(now + liveness.tick());
                     if is_parked && self.unpark_writer() {
                         liveness.progress(Instant::now());
@@ -309,7 +306,7 @@ impl Connection {
 
     /// Answers the whole requests in the input, as far as the limits allow.
     fn take_requests(&mut self) -> io::Result<Input> {
-        let limits = &self.shared.limits;
+        let limits = self.shared.limits.load();
         let (max_calls, max_unsent, max_request) =
             (limits.max_calls, limits.max_unsent_bytes, limits.max_request_bytes);
         let unsent = self.output.len();
@@ -333,7 +330,7 @@ impl Connection {
                     }
                 }
                 Front::Frame(frame) => {
-                    count(&self.shared.limits.ledger, Holder::Requests, &mut self.held_bytes, 0);
+                    count(&self.shared.ledger, Holder::Requests, &mut self.held_bytes, 0);
                     let received_at_us = ended_at_us.unwrap_or_else(|| self.shared.clock.monotonic_us());
                     let at_once = self.request(frame, received_at_us).map_err(malformed)?;
                     let now_us = self.shared.clock.monotonic_us();
@@ -358,7 +355,7 @@ impl Connection {
     /// may be queued is kept for those that have come. The last piece of one may always come.
     fn may_hold(&mut self, missing: usize) -> bool {
         let held = self.input.len().saturating_sub(UNCOUNTED_BYTES);
-        let ledger = &self.shared.limits.ledger;
+        let ledger = &self.shared.ledger;
         let queued = count(ledger, Holder::Requests, &mut self.held_bytes, held);
         held == 0 || missing <= READ_BYTES || ledger.allows(Holder::Requests, queued * 2)
     }
@@ -366,7 +363,7 @@ impl Connection {
     /// Whether so much is unsent over all connections that this one, which has not taken what there is for it, gets no more.
     fn is_over_unsent_limit(&mut self) -> bool {
         let owed = self.output.len().saturating_sub(UNCOUNTED_BYTES);
-        let ledger = &self.shared.limits.ledger;
+        let ledger = &self.shared.ledger;
         if owed > 0 || self.owed_bytes > 0 {
             self.inbox.set_unsent(self.output.len());
         }
@@ -409,158 +406,6 @@ impl Connection {
     fn put(&mut self, id: u32, result: CallResult) {
         self.output.answer(id, result, &self.conn, &self.shared.counters);
     }
-
-    /// Has the handler carry out a request. The method, if the answer is in the output now; `None` also where the request named none.
-    fn request(&mut self, mut frame: Bytes, received_at_us: u64) -> Result<Option<&'static MethodInfo>, FrameError> {
-        let size_bytes = frame.len();
-        self.shared.counters.calls.add(1);
-        self.shared.counters.request_sizes.record(size_bytes as u64);
-        let head = RequestHead::decode(take_delimited(&mut frame)?)?;
-        let id = head.call_id;
-        let deferred = self.inbox.deferred();
-        let mut held_bytes = size_bytes;
-        let mut method = None;
-        let outcome = match self.prepare(head, frame, size_bytes, received_at_us) {
-            Ok(call) => {
-                held_bytes = call.held_bytes;
-                let called = call.method;
-                method = Some(called);
-                catch_unwind(AssertUnwindSafe(|| self.shared.handler.call(call)))
-                    .unwrap_or_else(|panic| Err(panicked(called.name, panic.as_ref())).into())
-            }
-            Err(exception) => exception.into(),
-        };
-        if self.inbox.deferred() > deferred {
-            // Whatever came back, a panic even: the one who took the responder answers, and nobody else.
-            self.in_flight += 1;
-            self.replies_pending = true;
-            return Ok(None);
-        }
-        match outcome {
-            Outcome::Ready(result) => self.put(id, result),
-            Outcome::Future(later) => {
-                self.spawn(id, later, received_at_us, held_bytes);
-                return Ok(None);
-            }
-            Outcome::Deferred => self.put(id, Err(Exception::io("internal error: deferred without a responder"))),
-        }
-        Ok(method)
-    }
-
-    fn prepare(
-        &self,
-        head: RequestHead,
-        rest: Bytes,
-        size_bytes: usize,
-        received_at_us: u64,
-    ) -> Result<Call, Exception> {
-        let (shared, conn) = (&self.shared, &self.conn);
-        let address = Some(shared.address);
-        let unreadable = |what: String| unreadable(address, conn, &what);
-        if !head.request_param {
-            return Err(unreadable(format!(
-                "Invalid request header: call_id: {}, should have param set in it",
-                head.call_id
-            )));
-        }
-        let name = std::str::from_utf8(&head.method_name).unwrap_or_default();
-        let Some(method) = conn.service.method(name) else {
-            return Err(unreadable(Exception::unknown_method(name).message().to_owned()));
-        };
-        let Body { message, cell_block } =
-            split_body(rest, true, head.cell_block_len).map_err(|e| unreadable(e.to_string()))?;
-        let decoded_bytes = estimate::decoded_bytes(method.method, &message);
-        admit(&shared.limits.ledger, conn, address, size_bytes as u64 + decoded_bytes)?;
-        let held_bytes = size_bytes + decoded_bytes as usize;
-        let cells = match (cell_block.is_empty(), conn.codec) {
-            (true, _) => IncomingCells::default(),
-            (false, None) => return Err(unreadable("a cell block without a cell codec".to_owned())),
-            (false, Some(_)) => IncomingCells {
-                bytes: cell_block,
-                address,
-                max_inflated_bytes: shared.limits.max_decompressed_bytes,
-                ..IncomingCells::default()
-            },
-        };
-        let timeout_us = u64::from(head.timeout_ms.max(MIN_TIMEOUT_MS)) * 1000;
-        Ok(Call {
-            id: head.call_id,
-            service: conn.service,
-            method,
-            param: message,
-            cells,
-            deadline_us: (head.timeout_ms > 0).then(|| received_at_us + timeout_us),
-            received_at_us,
-            priority: head.priority,
-            user: conn.user.clone(),
-            conn: conn.clone(),
-            size_bytes,
-            held_bytes,
-            attributes: head.attributes,
-            inbox: self.inbox.clone(),
-            in_batch: true,
-        })
-    }
-
-    fn spawn(&mut self, id: u32, later: BoxFuture, received_at_us: u64, held_bytes: usize) {
-        self.in_flight += 1;
-        let responder = self.inbox.responder(id, received_at_us, held_bytes);
-        tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
-    }
-
-    /// Answers a frame that is not to be read any further, once its header has come; then the connection ends. `false`: not yet.
-    fn refuse_unread(&mut self, why: impl FnOnce(&Self) -> Exception) -> io::Result<bool> {
-        let mut rest = Bytes::copy_from_slice(&self.input[4..self.input.len().min(4 + MAX_HEAD_BYTES)]);
-        let head = match take_delimited(&mut rest) {
-            Ok(head) => RequestHead::decode(head).map_err(malformed)?,
-            Err(_) if self.input.len() < MAX_HEAD_BYTES => return Ok(false),
-            Err(error) => return Err(malformed(error)),
-        };
-        self.put(head.call_id, Err(why(self)));
-        self.input = BytesMut::new();
-        // At once, not when the peer has gone: else those that were refused would have others refused.
-        count(&self.shared.limits.ledger, Holder::Requests, &mut self.held_bytes, 0);
-        self.closing = true;
-        Ok(true)
-    }
-
-    fn too_long(&self, len: u64) -> Exception {
-        let message = format!(
-            "RPC data length of {len} received from {} is greater than max allowed {}. Set \
-             \"hbase.ipc.max.request.size\" on server to override this limit (not recommended)",
-            self.conn.peer.ip(),
-            self.shared.limits.max_request_bytes
-        );
-        tracing::warn!(peer = %self.conn.peer, "{message}");
-        // Older clients do not know the class.
-        let kind = if self.conn.has_version(1, 3) { Kind::RequestTooBig } else { Kind::DoNotRetry };
-        Exception::bare(kind, message)
-    }
-
-    fn queue_is_full(&self) -> Exception {
-        queue_is_full(Some(self.shared.address))
-    }
-}
-
-/// Whether a request that takes so many bytes, decoded and inflated, may be held until it is answered.
-pub(super) fn admit(
-    ledger: &Ledger,
-    conn: &ConnInfo,
-    address: Option<SocketAddr>,
-    bytes: u64,
-) -> Result<(), Exception> {
-    let cap = ledger.cap_bytes(Holder::Requests);
-    if bytes > cap {
-        let message = format!(
-            "a request of {} takes {bytes} bytes of memory; all requests together may have {cap}, a part of basalt.memory.size and at \
-             most hbase.ipc.server.max.callqueue.size: send smaller batches, or raise what is set",
-            conn.peer.ip(),
-        );
-        let kind = if conn.has_version(1, 3) { Kind::RequestTooBig } else { Kind::DoNotRetry };
-        return Err(Exception::bare(kind, message));
-    }
-    let held = ledger.held_bytes(Holder::Requests);
-    if ledger.allows(Holder::Requests, held + bytes) { Ok(()) } else { Err(queue_is_full(address)) }
 }
 
 /// Makes `counted` count as `now` on the ledger; what the holder has then.
@@ -612,31 +457,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.inbox.close();
         self.inbox.set_unsent(0);
-        count(&self.shared.limits.ledger, Holder::Requests, &mut self.held_bytes, 0);
-        count(&self.shared.limits.ledger, Holder::Replies, &mut self.owed_bytes, 0);
-    }
-}
-
-fn malformed(error: FrameError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error)
-}
-
-pub(super) fn panicked(what: &str, panic: &(dyn std::any::Any + Send)) -> Exception {
-    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    tracing::error!(what, panic = text, "a call panicked");
-    Exception::io(format!("internal error in {what}: {text}"))
-}
-
-/// A reply to come that cannot take its task down.
-pub(super) struct CatchPanic(pub(super) BoxFuture);
-
-impl Future for CatchPanic {
-    type Output = CallResult;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResult> {
-        let later = &mut self.0;
-        catch_unwind(AssertUnwindSafe(|| later.as_mut().poll(cx)))
-            .unwrap_or_else(|panic| Poll::Ready(Err(panicked("a reply to come", panic.as_ref()))))
+        count(&self.shared.ledger, Holder::Requests, &mut self.held_bytes, 0);
+        count(&self.shared.ledger, Holder::Replies, &mut self.owed_bytes, 0);
     }
 }

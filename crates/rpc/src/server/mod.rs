@@ -18,10 +18,11 @@ mod output;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use base::metrics::{Bean, Registry};
 use base::{Clock, Config, Holder, Ledger, LogThrottle, Share};
 use tokio::net::TcpListener;
@@ -99,7 +100,9 @@ pub fn capped_ledger(cap_bytes: u64) -> Arc<Ledger> {
 struct Shared {
     handler: Arc<dyn Handler>,
     clock: Arc<dyn Clock>,
-    limits: Limits,
+    /// May be exchanged while the server runs; its ledger may not.
+    limits: ArcSwap<Limits>,
+    ledger: Arc<Ledger>,
     counters: Arc<Counters>,
     /// Shown in messages: `host/address:port` of the listener.
     address: SocketAddr,
@@ -151,7 +154,8 @@ impl Server {
         let shared = Arc::new(Shared {
             handler,
             clock,
-            limits,
+            ledger: limits.ledger.clone(),
+            limits: ArcSwap::from_pointee(limits),
             counters: Arc::default(),
             address,
             next_connection_id: AtomicU64::new(1),
@@ -165,9 +169,14 @@ impl Server {
         self.shared.address
     }
 
+    /// Changes its limits while it runs, from wherever it is kept.
+    pub fn limits(&self) -> LimitsHandle {
+        LimitsHandle(Arc::downgrade(&self.shared))
+    }
+
     /// Where its requests and replies are counted.
     pub fn ledger(&self) -> &Arc<Ledger> {
-        &self.shared.limits.ledger
+        &self.shared.ledger
     }
 
     /// Serves a connection that came by another way than the listener, until either side ends it or the server stops. It counts among the
@@ -204,6 +213,20 @@ impl Drop for Server {
     }
 }
 
+/// Changes the limits of a server while it runs. Does not keep the server.
+#[derive(Debug, Clone)]
+pub struct LimitsHandle(Weak<Shared>);
+
+impl LimitsHandle {
+    /// From now on `limits` hold: for requests and handshakes to come, for connections that are open at their next tick. The ledger stays that of
+    /// the start, and so does what a connection that is open may have unsent before no more is made for it.
+    pub fn set(&self, limits: Limits) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.limits.store(Arc::new(Limits { ledger: shared.ledger.clone(), ..limits }));
+        }
+    }
+}
+
 /// Gives a connection of its own `input`, `chunk` bytes at a time, without a socket, and throws the replies away. Answers
 /// the connection's header, if there was a whole one. For fuzzers.
 #[cfg(feature = "fuzzing")]
@@ -216,7 +239,15 @@ pub fn converse(
 ) -> Option<Arc<crate::ConnInfo>> {
     let address = SocketAddr::from(([127, 0, 0, 1], 16020));
     let counters = Arc::default();
-    let shared = Arc::new(Shared { handler, clock, limits, counters, address, next_connection_id: AtomicU64::new(1) });
+    let shared = Arc::new(Shared {
+        handler,
+        clock,
+        ledger: limits.ledger.clone(),
+        limits: ArcSwap::from_pointee(limits),
+        counters,
+        address,
+        next_connection_id: AtomicU64::new(1),
+    });
     connection::converse(&shared, input, chunk)
 }
 
@@ -248,7 +279,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::
             Ok((stream, peer)) => {
                 // Counted here: a task that has not run yet is a connection, too.
                 let open = shared.counters.connections.fetch_add(1, Ordering::Relaxed) + 1;
-                if open > shared.limits.max_connections {
+                if open > shared.limits.load().max_connections {
                     shared.counters.connections.fetch_sub(1, Ordering::Relaxed);
                     let refused = shared.counters.refused_connections.fetch_add(1, Ordering::Relaxed) + 1;
                     drop(stream);

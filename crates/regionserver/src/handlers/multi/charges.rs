@@ -45,7 +45,7 @@ pub(super) fn charge(
         return Ok(None);
     }
     let region = find_region(server, &action.region)?;
-    server.quotas.check_batch(call, &region, cost_of_actions(action), || server.counts.total.sum())
+    server.quotas.check_batch(call, &region, cost_of_actions(action), || server.counts.total())
 }
 
 /// Bytes of the cells that it writes, as quotas count them.

@@ -4,13 +4,14 @@
 
 use super::answer::{Answering, failed, finish, region_failed};
 use super::reads::too_large;
-use super::writes::apply_and_wait;
+use super::writes::apply_and_count;
 use super::{Action, Work};
 use crate::blocking::{Caller, on_lane};
 use crate::endpoints;
 use crate::errors::exception_of;
 use crate::handlers::get::read_result;
-use crate::handlers::mutate::{begin_nonce, check, count, written};
+use crate::handlers::mutate::{begin_nonce, check, count, ended, written};
+use crate::operations::Operation;
 use crate::server::RegionServer;
 use base::{PausePoint, ReadMode};
 use cell::CellBuffer;
@@ -115,9 +116,12 @@ pub(super) async fn batch(
                 if answering.is_full() {
                     failed(index, &too_large(answering))
                 } else {
+                    let begun_us = server.env.clock.monotonic_us();
                     let read =
                         move |pause: &dyn PausePoint| read_result(&target, &get, has_codec, ReadMode::MayRead(pause));
-                    match on_lane(server, &region, LaneName::Read, caller, read).await {
+                    let read = on_lane(server, &region, LaneName::Read, caller, read).await;
+                    ended(server, &[Operation::Get], begun_us);
+                    match read {
                         Ok(Ok((message, cells))) => answering.result(index, message, cells),
                         Ok(Err(error)) => failed(index, &exception_of(&at.escalate_fatal(error))),
                         Err(exception) => failed(index, &exception),
@@ -139,7 +143,7 @@ pub(super) async fn batch(
             }
             Action::Write(mutation) => {
                 let (indexes, mutations) = (std::mem::take(&mut indexes), std::mem::take(&mut mutations));
-                apply_and_wait(server, &region, caller, indexes, mutations, &mut result).await;
+                apply_and_count(server, &region, caller, indexes, mutations, &mut result).await;
                 match count(server, region.clone(), caller, mutation, None).await {
                     Ok(cells) => answering.place(index, cells),
                     Err(exception) => failed(index, &exception),
@@ -148,6 +152,6 @@ pub(super) async fn batch(
         };
         result.result_or_exception.push(entry);
     }
-    apply_and_wait(server, &region, caller, indexes, mutations, &mut result).await;
+    apply_and_count(server, &region, caller, indexes, mutations, &mut result).await;
     result
 }

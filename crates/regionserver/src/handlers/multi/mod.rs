@@ -20,9 +20,11 @@ use self::reads::gets;
 use self::writes::puts;
 use super::{Answer, admission};
 use crate::blocking::{CallContext, Caller, is_large, large_on_lane, read_on_lane};
+use crate::operations::Operation;
 use crate::server::RegionServer;
 use base::{EffortBudget, ReadMode};
 use convert::from_proto::{self, Cells, Filters};
+use hfile::BlockReads;
 use model::{Get, Mutation};
 use proto::pb;
 use region::Region;
@@ -50,6 +52,22 @@ enum Work {
     Batch(Arc<Region>, Vec<(u32, Action)>),
     /// All or nothing, perhaps under a condition.
     Atomic { region: Arc<Region>, mutations: Vec<Mutation>, condition: Option<model::Condition>, count: usize },
+}
+
+impl Work {
+    /// The mutations that stand for themselves.
+    fn writes(&self) -> impl Iterator<Item = &Mutation> + Clone {
+        let actions = if let Work::Batch(_, actions) = self { &actions[..] } else { &[] };
+        actions
+            .iter()
+            .filter_map(|(_, action)| if let Action::Write(mutation) = action { Some(mutation) } else { None })
+    }
+
+    /// How many gets there are.
+    fn gets(&self) -> u64 {
+        let Work::Batch(_, actions) = self else { return 0 };
+        actions.iter().filter(|(_, action)| matches!(action, Action::Get(_))).count() as u64
+    }
 }
 
 pub(super) fn multi(server: &Arc<RegionServer>, call: Call) -> Answer {
@@ -146,8 +164,9 @@ fn gets_here_or_on_lane(
 ) -> Answer {
     let may_wait = || Exception::io("a read that may block said that it would");
     if !work.iter().any(has_costly_get) {
-        let budget = EffortBudget::of_network_thread();
+        let (budget, before) = (EffortBudget::of_network_thread(), BlockReads::of_thread());
         if let Some(reply) = gets(server, &work, answering.begin(), ReadMode::FromMemory(&budget))? {
+            gets_ended(server, &work, context.begun_us, before);
             return Ok(Outcome::Ready(Ok(reply)));
         }
     }
@@ -158,8 +177,21 @@ fn gets_here_or_on_lane(
     let region = region.ok_or_else(may_wait)?;
     let at = server.clone();
     Ok(read_on_lane(server, &region, context, move |pause| {
-        gets(&at, &work, answering, ReadMode::MayRead(pause))?.ok_or_else(may_wait)
+        let (begun_us, before) = (at.env.clock.monotonic_us(), BlockReads::of_thread());
+        let reply = gets(&at, &work, answering, ReadMode::MayRead(pause))?;
+        gets_ended(&at, &work, begun_us, before);
+        reply.ok_or_else(may_wait)
     }))
+}
+
+/// Counts the gets of a batch, each with the same part of the time since `begun_us` and of what was read since `before`.
+fn gets_ended(server: &RegionServer, work: &[Work], begun_us: u64, before: BlockReads) {
+    let took_us = server.env.clock.monotonic_us().saturating_sub(begun_us);
+    let gets: u64 = work.iter().map(Work::gets).sum();
+    if let Some(took_us) = took_us.checked_div(gets) {
+        server.operations.ended_together(Operation::Get, took_us, gets);
+        server.operations.got(BlockReads::of_thread().since(before).scanned_bytes / gets, gets);
+    }
 }
 
 fn refuse_large(server: &RegionServer, request: &pb::MultiRequest) -> Result<(), Exception> {

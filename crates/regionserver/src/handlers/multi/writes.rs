@@ -4,7 +4,8 @@ use super::answer::{RegionAnswer, encode, failed, region_failed, succeeded};
 use super::{Action, Work};
 use crate::blocking::{CallContext, Caller, LARGE_REQUEST_BYTES, on_lane};
 use crate::errors::exception_of;
-use crate::handlers::mutate::{self, reply_on_commit, settle, settled, settled_in_batch, wait_for_clock};
+use crate::handlers::mutate::{self, ended, reply_on_commit, settle, settled, settled_in_batch, wait_for_clock};
+use crate::operations::Operation;
 use crate::server::RegionServer;
 use base::PausePoint;
 use model::Mutation;
@@ -20,6 +21,7 @@ pub(super) fn puts(server: &Arc<RegionServer>, work: Vec<Work>, context: &mut Ca
     let mut regions = Vec::with_capacity(work.len());
     let mut commits: Vec<(Commit, usize)> = Vec::new();
     let mut late: Vec<(Arc<Region>, Early, usize)> = Vec::new();
+    let operations = Operation::of_batch(work.iter().flat_map(Work::writes));
     for one in work {
         match one {
             Work::Failed(exception) => regions.push(RegionAnswer::Told(region_failed(&exception))),
@@ -35,7 +37,7 @@ pub(super) fn puts(server: &Arc<RegionServer>, work: Vec<Work>, context: &mut Ca
     // A batch mostly belongs to one region; its wait is the whole wait.
     if commits.len() <= 1 && late.is_empty() {
         let Some((commit, at)) = commits.pop() else { return Outcome::Ready(Ok(encode(&regions))) };
-        return reply_on_commit(server, commit, context, move |outcome| {
+        return reply_on_commit(server, commit, operations, context, move |outcome| {
             if let Err(exception) = outcome {
                 regions[at].fail(&exception);
             }
@@ -46,7 +48,7 @@ pub(super) fn puts(server: &Arc<RegionServer>, work: Vec<Work>, context: &mut Ca
     let batches = server.logs().map(wal::Log::batch);
     let waits: Vec<_> = commits.into_iter().map(|(commit, at)| (settled_in_batch(commit), at)).collect();
     drop(batches);
-    let (server, caller) = (server.clone(), Caller::of(context.call));
+    let (server, caller, begun_us) = (server.clone(), Caller::of(context.call), context.begun_us);
     Outcome::later(async move {
         for (wait, at) in waits {
             if let Err(exception) = settle(&server, wait).await {
@@ -59,6 +61,7 @@ pub(super) fn puts(server: &Arc<RegionServer>, work: Vec<Work>, context: &mut Ca
             apply_and_wait(&server, &region, &caller, early.indexes, early.mutations, &mut part).await;
             regions[at].extend(part);
         }
+        ended(&server, operations, begun_us);
         Ok(encode(&regions))
     })
 }
@@ -165,7 +168,21 @@ pub(super) fn fail_entries(result: &mut pb::RegionActionResult, entries: &[usize
 }
 
 /// Applies puts and deletes on the blocking pool (a delete of the newest version reads) and waits until they are durable.
-pub(super) async fn apply_and_wait(
+pub(super) async fn apply_and_count(
+    server: &Arc<RegionServer>,
+    region: &Arc<Region>,
+    caller: &Caller,
+    indexes: Vec<u32>,
+    mutations: Vec<Mutation>,
+    result: &mut pb::RegionActionResult,
+) {
+    let (begun_us, operations) = (server.env.clock.monotonic_us(), Operation::of_batch(mutations.iter()));
+    apply_and_wait(server, region, caller, indexes, mutations, result).await;
+    ended(server, operations, begun_us);
+}
+
+/// As [`apply_and_count`], for what is counted as a part of something larger.
+async fn apply_and_wait(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
     caller: &Caller,

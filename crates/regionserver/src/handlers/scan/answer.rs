@@ -1,12 +1,13 @@
 //! The reply to a scan's call, and the exceptions after which clients go on.
 
-use super::fill::Piece;
+use super::fill::{Counted, Piece};
 use crate::errors::exception_of;
 use crate::scanners::ScannerError;
 use crate::server::RegionServer;
 use bytes::Bytes;
 use cell::CellBuffer;
 use convert::to_proto;
+use hfile::BlockReads;
 use proto::{Message, pb};
 use region::{ErrorKind, RegionError};
 use rpc::exception::{Exception, Kind};
@@ -42,6 +43,25 @@ pub(super) fn after_failure(server: &RegionServer, error: RegionError, was_next:
     } else {
         exception
     }
+}
+
+/// What a call has gone through, for clients that ask: they add up what each reply says. Follows: `ServerSideScanMetrics`.
+pub(super) fn scan_metrics(counted: Counted, reads: BlockReads, queued_us: u64, took_us: u64) -> pb::ScanMetrics {
+    let metric = |(name, value): (&str, u64)| pb::NameInt64Pair {
+        name: Some(name.to_owned()),
+        value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
+    };
+    let metrics = [
+        ("ROWS_SCANNED", counted.rows_scanned),
+        ("ROWS_FILTERED", counted.rows_filtered),
+        ("BLOCK_BYTES_SCANNED", reads.scanned_bytes),
+        ("BYTES_READ_FROM_BLOCK_CACHE", reads.cache_bytes),
+        ("BYTES_READ_FROM_FS", reads.file_bytes),
+        ("BLOCK_READ_OPS_COUNT", reads.file_blocks),
+        ("RPC_SCAN_PROCESSING_TIME", took_us / 1000),
+        ("RPC_SCAN_QUEUE_WAIT_TIME", queued_us / 1000),
+    ];
+    pb::ScanMetrics { metrics: metrics.map(metric).to_vec() }
 }
 
 pub(super) fn reply(call: &Call, mut response: pb::ScanResponse, pieces: &[Piece], out: CellBuffer) -> Reply {

@@ -33,7 +33,7 @@ pub(super) fn charge(
             (find_region(server, specifier)?, ScanEstimate::default())
         }
     };
-    server.quotas.check_scan(call, &region, &estimate, || server.counts.total.sum())
+    server.quotas.check_scan(call, &region, &estimate, || server.counts.total())
 }
 
 /// Bytes of replies stand for bytes of blocks, which are not counted yet.

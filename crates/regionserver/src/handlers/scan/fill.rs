@@ -6,6 +6,7 @@ use crate::server::RegionServer;
 use base::PausePoint;
 use bytes::Bytes;
 use cell::CellBuffer;
+use hfile::BlockReads;
 use proto::pb;
 use region::{Limits, Reason, RegionError};
 use rpc::Call;
@@ -25,11 +26,22 @@ pub(super) struct Piece {
     pub(super) first_cell: usize,
 }
 
+/// Rows that a call went through.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Counted {
+    pub(super) rows_scanned: u64,
+    pub(super) rows_filtered: u64,
+}
+
 /// What a call has gathered.
 pub(super) struct Filled {
     pub(super) response: pb::ScanResponse,
     pub(super) pieces: Vec<Piece>,
     pub(super) out: CellBuffer,
+    /// When the work began.
+    pub(super) begun_us: u64,
+    pub(super) counted: Counted,
+    pub(super) reads: BlockReads,
 }
 
 /// Reads until a limit is met.
@@ -55,8 +67,12 @@ pub(super) fn rows(
         bytes => bytes,
     };
     let mut out = CellBuffer::with_capacity(foreseen, rows_wanted(request).min(SHORT_SCAN_ROWS));
-    let pieces = fill(server, call, request, scanner, pause, &mut response, &mut out)?;
-    Ok(Filled { response, pieces, out })
+    // What is tried on the network thread begins with the call.
+    let begun_us = if pause.is_some() { server.env.clock.monotonic_us() } else { call.received_at_us };
+    let before = BlockReads::of_thread();
+    let (pieces, counted) = fill(server, call, request, scanner, pause, &mut response, &mut out)?;
+    let reads = BlockReads::of_thread().since(before);
+    Ok(Filled { response, pieces, out, begun_us, counted, reads })
 }
 
 /// Reads until a limit is met; sets the flags of `response`.
@@ -68,13 +84,13 @@ fn fill(
     pause: Option<&dyn PausePoint>,
     response: &mut pb::ScanResponse,
     out: &mut CellBuffer,
-) -> Result<Vec<Piece>, RegionError> {
+) -> Result<(Vec<Piece>, Counted), RegionError> {
     let mut pieces: Vec<Piece> = Vec::with_capacity(rows_wanted(request).min(SHORT_SCAN_ROWS));
     let max_results = request.number_of_rows.unwrap_or(if request.close_scanner() { 0 } else { 1 }) as usize;
     if max_results == 0 {
         response.more_results_in_region = Some(true);
         response.more_results = Some(true);
-        return Ok(pieces);
+        return Ok((pieces, Counted::default()));
     }
     let allow_partials = request.client_handles_partials();
     let allow_heartbeats = request.client_handles_heartbeats() && allow_partials;
@@ -161,16 +177,8 @@ fn fill(
     state.partial_row = last_row;
     let counted = (state.scanner.rows_scanned(), state.scanner.rows_filtered());
     let told = std::mem::replace(&mut state.told, counted);
-    if request.track_scan_metrics() {
-        // The client adds up what each reply says.
-        let metric = |name: &str, value: u64| pb::NameInt64Pair {
-            name: Some(name.to_owned()),
-            value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
-        };
-        let metrics = vec![metric("ROWS_SCANNED", counted.0 - told.0), metric("ROWS_FILTERED", counted.1 - told.1)];
-        response.scan_metrics = Some(pb::ScanMetrics { metrics });
-    }
-    Ok(pieces)
+    let counted = Counted { rows_scanned: counted.0 - told.0, rows_filtered: counted.1 - told.1 };
+    Ok((pieces, counted))
 }
 
 /// When a scan that can send heartbeats must answer: half of what lease and client allow.

@@ -6,12 +6,12 @@ mod charge;
 mod fill;
 mod open;
 
-use self::answer::{after_failure, over, reply, scanner_exception};
+use self::answer::{after_failure, over, reply, scan_metrics, scanner_exception};
 use self::charge::charge;
 use self::fill::{Filled, rows};
 use self::open::open;
 use super::get::charged;
-use super::{Answer, find_region, is_overdue};
+use super::{Answer, find_region};
 use crate::blocking::{CallContext, is_large, large_on_lane, read_on_lane};
 use crate::rpc_quotas::QuotaCharge;
 use crate::scanners::ScannerError;
@@ -225,7 +225,7 @@ fn finish(
     scanner: &OpenScanner,
     filled: Result<Filled, RegionError>,
 ) -> CallResult {
-    let Filled { response, pieces, out } = match filled {
+    let Filled { mut response, pieces, out, begun_us, counted, reads } = match filled {
         Ok(filled) => filled,
         Err(error) => {
             // The call's number is used up and the scanner may be anywhere: the client must open another one.
@@ -243,7 +243,14 @@ fn finish(
     if let Some(row_bytes) = out.byte_len().checked_div(pieces.len()) {
         server.sessions.scanned_row_bytes.store(row_bytes, Ordering::Relaxed);
     }
-    if is_overdue(server, call.deadline_us) {
+    let now_us = server.env.clock.monotonic_us();
+    let took_us = now_us.saturating_sub(begun_us);
+    server.operations.scanned(took_us, out.byte_len() as u64, reads.scanned_bytes);
+    if request.track_scan_metrics() {
+        let queued_us = begun_us.saturating_sub(call.received_at_us);
+        response.scan_metrics = Some(scan_metrics(counted, reads, queued_us, took_us));
+    }
+    if call.deadline_us.is_some_and(|deadline_us| now_us > deadline_us) {
         server.sessions.scanners.close(id, false);
         return Err(Exception::timeout("Client deadline exceeded, cannot return results"));
     }

@@ -7,6 +7,7 @@ use base::{Charge, Holder};
 use bytes::Bytes;
 use convert::from_proto;
 use hfile::Residency;
+use model::Scan;
 use parking_lot::Mutex;
 use proto::pb;
 use region::{Region, RegionError, RegionScanner};
@@ -79,6 +80,9 @@ pub(super) fn open(
         Err(error) if error.is_would_block() && residency == Residency::CachedOnly => return Ok(None),
         scanner => scanner.map_err(|error| exception_of(&server.escalate_fatal(error)))?,
     };
+    if is_of_whole_region(&scan, &region) {
+        server.operations.full_scans.add(1);
+    }
     response.mvcc_read_point = Some(scanner.read_point().0);
     response.ttl = Some(u32::try_from(server.sessions.scanners.lease_ms()).unwrap_or(u32::MAX));
     let charge = server.ledger.try_charge(Holder::Scanners, SCANNER_BYTES).ok_or_else(|| {
@@ -100,4 +104,11 @@ pub(super) fn open(
     let id = server.sessions.scanners.open(open.clone());
     response.scanner_id = Some(id);
     Ok(Some((id, open)))
+}
+
+/// Whether the scan goes over all rows of the region. Follows: `RSRpcServices#isFullRegionScan`.
+fn is_of_whole_region(scan: &Scan, region: &Region) -> bool {
+    let info = region.info();
+    scan.start_row <= info.start_key
+        && (scan.stop_row.is_empty() || (!info.end_key.is_empty() && scan.stop_row >= info.end_key))
 }

@@ -60,6 +60,11 @@ impl Liveness {
         }
     }
 
+    /// The limits may have changed.
+    pub(super) fn set_timeouts(&mut self, limits: &Limits) {
+        (self.stall_timeout, self.idle_timeout) = (limits.stall_timeout, limits.idle_timeout);
+    }
+
     /// How often [`Liveness::check`] is to be called.
     pub(super) fn tick(&self) -> Duration {
         (self.stall_timeout.min(self.idle_timeout) / 2).max(Duration::from_millis(5))

@@ -1,0 +1,105 @@
+//! AdminService of a region server: what the shell and HBase's tools ask of one server.
+
+use crate::common::Place;
+use base::Config;
+use client::Put;
+use convert::to_proto;
+use model::{FamilyDescriptor, Get, RegionInfo, ServerName, TableDescriptor, TableName};
+use proto::methods::Method;
+use proto::pb;
+use proto::pb::region_specifier::RegionSpecifierType;
+use std::sync::Arc;
+
+pub fn specifier(encoded_name: &str) -> pb::RegionSpecifier {
+    let value = encoded_name.as_bytes().to_vec().into();
+    pb::RegionSpecifier { r#type: RegionSpecifierType::EncodedRegionName as i32, value }
+}
+
+/// A table of one region whose row is in a file and in the cache.
+pub async fn table(place: &Place) -> RegionInfo {
+    let name = TableName::parse("t").expect("legal");
+    let admin = place.connection.admin();
+    admin.create_table(&TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]), &[]).await.expect("made");
+    let t = place.connection.table(&name);
+    t.put(&Put::new("a").add("f", "q", "value").build()).await.expect("written");
+    admin.flush(&name).await.expect("flushed");
+    assert!(!t.get(&Get::new("a")).await.expect("read").is_empty());
+    let regions = place.node.server().regions();
+    regions.iter().find(|region| region.info().table == name).expect("online").info().clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cleared_blocks_are_counted_beside_regions_that_are_not_here() {
+    let place = Place::start().await;
+    let info = table(&place).await;
+    let request =
+        pb::ClearRegionBlockCacheRequest { region: vec![specifier("nowhere"), specifier(info.encoded_name())] };
+    let method = Method::AdminClearRegionBlockCache;
+    let cleared: pb::ClearRegionBlockCacheResponse = place.call(method, &request).await.expect("cleared");
+    assert!(cleared.stats.evicted_blocks() >= 1 && cleared.stats.max_cache_size() > 0, "{cleared:?}");
+    let failed: Vec<_> = cleared.stats.exception.iter().map(|one| one.exception.name.as_str()).collect();
+    assert_eq!(failed, ["org.apache.hadoop.hbase.NotServingRegionException"]);
+    let again: pb::ClearRegionBlockCacheResponse = place.call(method, &request).await.expect("cleared");
+    assert_eq!(again.stats.evicted_blocks(), 0);
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_region_is_closed_by_the_server_that_is_meant_and_no_other() {
+    let place = Place::start().await;
+    let info = table(&place).await;
+    let close = |start_code| pb::CloseRegionRequest {
+        region: specifier(info.encoded_name()),
+        server_start_code: Some(start_code),
+        ..pb::CloseRegionRequest::default()
+    };
+    let start_code = place.node.server().name().start_code;
+    let method = Method::AdminCloseRegion;
+    let refused = place.call::<pb::CloseRegionResponse>(method, &close(start_code + 1)).await;
+    assert!(refused.expect_err("another server").message().contains("different server with startCode"));
+    let closed: pb::CloseRegionResponse = place.call(method, &close(start_code)).await.expect("closed");
+    assert!(closed.closed && place.node.server().region(info.encoded_name()).is_none());
+    let again = place.call::<pb::CloseRegionResponse>(method, &close(start_code)).await;
+    assert_eq!(again.expect_err("closed").kind(), rpc::Kind::NotServingRegion);
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn favoured_nodes_are_counted_and_replication_is_refused() {
+    let place = Place::start().await;
+    let node = to_proto::server_name(&ServerName::new("somewhere", 16020, 7));
+    let update = pb::update_favored_nodes_request::RegionUpdateInfo {
+        region: to_proto::region_info(&RegionInfo::meta()),
+        favored_nodes: vec![node],
+    };
+    let request = pb::UpdateFavoredNodesRequest { update_info: vec![update] };
+    let updated = place.call::<pb::UpdateFavoredNodesResponse>(Method::AdminUpdateFavoredNodes, &request).await;
+    assert_eq!(updated.expect("taken").response, Some(1));
+    let request = pb::ReplicateWalEntryRequest::default();
+    let refused = place.call::<pb::ReplicateWalEntryResponse>(Method::AdminReplicateWALEntry, &request).await;
+    assert!(refused.expect_err("no sink").message().contains("Replication services are not initialized yet"));
+    place.stop().await;
+}
+
+/// Three files are no reason for a compaction while ten are asked for, and one as soon as three are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stores_of_open_regions_follow_the_configuration() {
+    let place = Place::start_with(|parts| {
+        parts.config.set("hbase.hstore.compaction.min", "10");
+        parts.read_config = Arc::new(|| Ok(Config::default()));
+    })
+    .await;
+    let info = table(&place).await;
+    let (admin, t) = (place.connection.admin(), place.connection.table(&info.table));
+    for value in ["more", "and more"] {
+        t.put(&Put::new("a").add("f", "q", value).build()).await.expect("written");
+        admin.flush(&info.table).await.expect("flushed");
+    }
+    let region = place.node.server().region(info.encoded_name()).expect("online");
+    assert_eq!((region.stats().files, region.needs_compaction()), (3, false));
+    let request = pb::UpdateConfigurationRequest::default();
+    place.call::<pb::UpdateConfigurationResponse>(Method::AdminUpdateConfiguration, &request).await.expect("read");
+    // The survey may have come first.
+    assert!(region.needs_compaction() || region.stats().compactions > 0 || region.stats().total_compacting_cells > 0);
+    place.stop().await;
+}

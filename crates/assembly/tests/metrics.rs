@@ -1,0 +1,137 @@
+//! What a node measures of the calls that it answers.
+
+use crate::admin::{specifier, table};
+use crate::common::Place;
+use base::metrics::{Number, Registry, Sample};
+use client::{Action, Append, Delete, Increment, Put, ScanOptions};
+use filter::{Comparator, CompareOp};
+use model::mutation::ConditionTest;
+use model::{Condition, FamilyDescriptor, Get, Scan, TableDescriptor, TableName, TimeRange};
+use proto::methods::Method;
+use proto::pb;
+use std::sync::Arc;
+
+fn number(samples: &[Sample], bean: &str, name: &str) -> Option<Number> {
+    samples.iter().find(|sample| sample.bean.tail == bean && sample.name == name).map(|sample| sample.number)
+}
+
+/// Samples before and after, so that what a start itself reads and writes does not count.
+struct Growth {
+    before: Vec<Sample>,
+    after: Vec<Sample>,
+}
+
+impl Growth {
+    fn of(&self, name: &str) -> i64 {
+        let of = |samples: &[Sample]| match number(samples, "RegionServer,sub=Server", name) {
+            Some(Number::Long(number)) => number,
+            other => panic!("{name} is {other:?}"),
+        };
+        of(&self.after) - of(&self.before)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_operation_is_measured_under_hbases_name() {
+    let place = Place::start().await;
+    let (registry, name) = (Registry::new(), TableName::parse("t").expect("legal"));
+    place.node.server().register_metrics(&registry);
+    let admin = place.connection.admin();
+    let descriptor = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
+    admin.create_table(&descriptor, &[]).await.expect("made");
+    let t = place.connection.table(&name);
+    // The region's place is known then.
+    assert!(t.get(&Get::new("a")).await.expect("read").is_empty());
+
+    let before = registry.read(1);
+    let put = |row: &str| Put::new(row.to_owned()).add("f", "q", "value").build();
+    t.put(&put("a")).await.expect("written");
+    t.put(&put("b")).await.expect("written");
+    t.delete(&Delete::new("b").build()).await.expect("written");
+    t.increment(&Increment::new("n").add("f", "n", 3).build()).await.expect("counted");
+    t.append(&Append::new("s").add("f", "s", "more").build()).await.expect("appended");
+    t.get(&Get::new("a")).await.expect("read");
+    let condition = Condition {
+        row: "a".into(),
+        test: ConditionTest::Value {
+            family: "f".into(),
+            qualifier: "q".into(),
+            op: CompareOp::Equal,
+            comparator: Arc::new(Comparator::Binary { value: "value".into() }),
+        },
+        time_range: TimeRange::ALL,
+    };
+    assert!(t.check_and_mutate(&condition, &[put("a")]).await.expect("checked").processed);
+    t.mutate_all(&[put("c"), put("d")]).await.expect("written");
+    let gets = [Action::Get(Get::new("c")), Action::Get(Get::new("d"))];
+    t.batch(&gets).await.expect("read");
+    let mut scanner = t.scan(Scan::default(), ScanOptions::default());
+    while scanner.next().await.expect("a scan").is_some() {}
+    admin.flush(&name).await.expect("flushed");
+    let growth = Growth { before, after: registry.read(2) };
+
+    let counts = ["Put", "Delete", "Increment", "Append", "Get", "CheckAndMutate", "CheckAndPut", "CheckAndDelete"];
+    let counts = counts.map(|name| (name, growth.of(&format!("{name}_num_ops"))));
+    let expected = [2, 1, 1, 1, 3, 1, 1, 0];
+    assert!(counts.iter().map(|(_, count)| *count).eq(expected), "{counts:?}");
+    assert_eq!((growth.of("PutBatch_num_ops"), growth.of("DeleteBatch_num_ops")), (1, 0));
+    assert_eq!((growth.of("rpcGetRequestCount"), growth.of("rpcMutateRequestCount")), (1, 6));
+    assert_eq!(growth.of("rpcMultiRequestCount"), 2);
+    assert!(growth.of("ScanTime_num_ops") >= 1 && growth.of("rpcFullScanRequestCount") == 1);
+    assert!(growth.of("rpcScanRequestCount") >= growth.of("ScanTime_num_ops"));
+    assert!(growth.of("FlushTime_num_ops") >= 1 && growth.of("flushedMemstoreBytes") > 0);
+
+    // And by region.
+    let regions = place.node.server().regions();
+    let region = regions.iter().find(|region| region.info().table == name).expect("online");
+    let of_region = |metric: &str| {
+        let metric = format!("Namespace_default_table_t_region_{}_metric_{metric}", region.info().encoded_name());
+        number(&growth.after, "RegionServer,sub=Regions", &metric)
+    };
+    assert_eq!(of_region("storeFileCount"), Some(Number::Long(1)));
+    assert!(matches!(of_region("readRequestCount"), Some(Number::Long(5..))), "{:?}", of_region("readRequestCount"));
+    place.stop().await;
+}
+
+/// A table's row that is in a file: where it comes from is told to a client that asks, and only to that one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_get_and_a_scan_went_through_is_told_to_who_asks() {
+    let place = Place::start().await;
+    let info = table(&place).await;
+    let get = |query_metrics_enabled| pb::GetRequest {
+        region: specifier(info.encoded_name()),
+        get: pb::Get { row: "a".into(), query_metrics_enabled: Some(query_metrics_enabled), ..pb::Get::default() },
+    };
+    let got: pb::GetResponse = place.call(Method::ClientGet, &get(true)).await.expect("read");
+    let bytes = got.result.and_then(|result| result.metrics).and_then(|metrics| metrics.block_bytes_scanned);
+    assert!(bytes.is_some_and(|bytes| bytes > 20), "{bytes:?}");
+    let got: pb::GetResponse = place.call(Method::ClientGet, &get(false)).await.expect("read");
+    assert_eq!(got.result.and_then(|result| result.metrics), None);
+
+    let scan = |clears_cache: bool| pb::ScanRequest {
+        region: Some(specifier(info.encoded_name())),
+        scan: Some(pb::Scan { cache_blocks: Some(!clears_cache), ..pb::Scan::default() }),
+        number_of_rows: Some(10),
+        track_scan_metrics: Some(true),
+        close_scanner: Some(true),
+        ..pb::ScanRequest::default()
+    };
+    let scanned: pb::ScanResponse = place.call(Method::ClientScan, &scan(false)).await.expect("scanned");
+    let value = |scanned: &pb::ScanResponse, name: &str| {
+        let metrics = scanned.scan_metrics.as_ref().expect("asked for");
+        metrics.metrics.iter().find(|metric| metric.name() == name).map(|metric| metric.value())
+    };
+    assert_eq!(value(&scanned, "ROWS_SCANNED"), Some(1));
+    assert!(value(&scanned, "BLOCK_BYTES_SCANNED") > Some(20));
+    assert!(value(&scanned, "BYTES_READ_FROM_BLOCK_CACHE") > Some(20));
+    assert_eq!((value(&scanned, "BYTES_READ_FROM_FS"), value(&scanned, "BLOCK_READ_OPS_COUNT")), (Some(0), Some(0)));
+    assert!(
+        value(&scanned, "RPC_SCAN_PROCESSING_TIME").is_some() && value(&scanned, "RPC_SCAN_QUEUE_WAIT_TIME").is_some()
+    );
+
+    let clear = pb::ClearRegionBlockCacheRequest { region: vec![specifier(info.encoded_name())] };
+    place.call::<pb::ClearRegionBlockCacheResponse>(Method::AdminClearRegionBlockCache, &clear).await.expect("cleared");
+    let scanned: pb::ScanResponse = place.call(Method::ClientScan, &scan(true)).await.expect("scanned");
+    assert!(value(&scanned, "BYTES_READ_FROM_FS") > Some(20) && value(&scanned, "BLOCK_READ_OPS_COUNT") >= Some(1));
+    place.stop().await;
+}

@@ -1,0 +1,70 @@
+//! What a thread has read of blocks, for the metrics of the call that it works on.
+//!
+//! Always true: counts only grow, and each thread has its own: what lies between two looks on one thread was read by that thread. Follows:
+//! `ThreadLocalServerSideScanMetrics`.
+
+use std::cell::Cell;
+
+/// Sums since the thread began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockReads {
+    /// Bytes of data blocks that were gone through, unpacked, wherever they came from.
+    pub scanned_bytes: u64,
+    /// Bytes of blocks of all kinds that the cache had, as they lie in the file.
+    pub cache_bytes: u64,
+    /// Bytes of blocks that were read from files.
+    pub file_bytes: u64,
+    /// How many blocks these were.
+    pub file_blocks: u64,
+}
+
+std::thread_local! {
+    static READS: Cell<BlockReads> = const { Cell::new(BlockReads { scanned_bytes: 0, cache_bytes: 0, file_bytes: 0, file_blocks: 0 }) };
+}
+
+impl BlockReads {
+    /// Those of this thread so far.
+    #[inline]
+    pub fn of_thread() -> BlockReads {
+        READS.with(Cell::get)
+    }
+
+    /// What came after `before`, an earlier look on the same thread.
+    #[must_use]
+    pub fn since(self, before: BlockReads) -> BlockReads {
+        BlockReads {
+            scanned_bytes: self.scanned_bytes.wrapping_sub(before.scanned_bytes),
+            cache_bytes: self.cache_bytes.wrapping_sub(before.cache_bytes),
+            file_bytes: self.file_bytes.wrapping_sub(before.file_bytes),
+            file_blocks: self.file_blocks.wrapping_sub(before.file_blocks),
+        }
+    }
+}
+
+fn change(change: impl FnOnce(&mut BlockReads)) {
+    READS.with(|reads| {
+        let mut now = reads.get();
+        change(&mut now);
+        reads.set(now);
+    });
+}
+
+/// A data block of so many bytes is gone through.
+#[inline]
+pub(crate) fn scanned(bytes: usize) {
+    change(|reads| reads.scanned_bytes += bytes as u64);
+}
+
+/// The cache had a block.
+#[inline]
+pub(crate) fn from_cache(bytes: u32) {
+    change(|reads| reads.cache_bytes += u64::from(bytes));
+}
+
+/// A block was read from its file.
+pub(crate) fn from_file(bytes: usize) {
+    change(|reads| {
+        reads.file_bytes += bytes as u64;
+        reads.file_blocks += 1;
+    });
+}

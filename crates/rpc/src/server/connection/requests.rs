@@ -1,0 +1,203 @@
+//! A request: from its frame to the handler, and what is refused before.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use base::{Holder, Ledger};
+use bytes::{Bytes, BytesMut};
+use proto::methods::MethodInfo;
+
+use super::{Connection, MAX_HEAD_BYTES, count};
+use crate::call::{BoxFuture, Call, CallResult, ConnInfo, IncomingCells, Outcome, queue_is_full, unreadable};
+use crate::frame::{Body, FrameError, RequestHead, split_body, take_delimited};
+use crate::server::estimate;
+use crate::{Exception, Kind};
+
+/// Clients that say they wait less are taken to wait this long. `hbase.ipc.min.client.request.timeout`.
+const MIN_TIMEOUT_MS: u32 = 20;
+
+impl Connection {
+    /// Has the handler carry out a request. The method, if the answer is in the output now; `None` also where the request named none.
+    pub(super) fn request(
+        &mut self,
+        mut frame: Bytes,
+        received_at_us: u64,
+    ) -> Result<Option<&'static MethodInfo>, FrameError> {
+        let size_bytes = frame.len();
+        self.shared.counters.calls.add(1);
+        self.shared.counters.request_sizes.record(size_bytes as u64);
+        let head = RequestHead::decode(take_delimited(&mut frame)?)?;
+        let id = head.call_id;
+        let deferred = self.inbox.deferred();
+        let mut held_bytes = size_bytes;
+        let mut method = None;
+        let outcome = match self.prepare(head, frame, size_bytes, received_at_us) {
+            Ok(call) => {
+                held_bytes = call.held_bytes;
+                let called = call.method;
+                method = Some(called);
+                catch_unwind(AssertUnwindSafe(|| self.shared.handler.call(call)))
+                    .unwrap_or_else(|panic| Err(panicked(called.name, panic.as_ref())).into())
+            }
+            Err(exception) => exception.into(),
+        };
+        if self.inbox.deferred() > deferred {
+            // Whatever came back, a panic even: the one who took the responder answers, and nobody else.
+            self.in_flight += 1;
+            self.replies_pending = true;
+            return Ok(None);
+        }
+        match outcome {
+            Outcome::Ready(result) => self.put(id, result),
+            Outcome::Future(later) => {
+                self.spawn(id, later, received_at_us, held_bytes);
+                return Ok(None);
+            }
+            Outcome::Deferred => self.put(id, Err(Exception::io("internal error: deferred without a responder"))),
+        }
+        Ok(method)
+    }
+
+    fn prepare(
+        &self,
+        head: RequestHead,
+        rest: Bytes,
+        size_bytes: usize,
+        received_at_us: u64,
+    ) -> Result<Call, Exception> {
+        let (shared, conn) = (&self.shared, &self.conn);
+        let address = Some(shared.address);
+        let unreadable = |what: String| unreadable(address, conn, &what);
+        if !head.request_param {
+            return Err(unreadable(format!(
+                "Invalid request header: call_id: {}, should have param set in it",
+                head.call_id
+            )));
+        }
+        let name = std::str::from_utf8(&head.method_name).unwrap_or_default();
+        let Some(method) = conn.service.method(name) else {
+            return Err(unreadable(Exception::unknown_method(name).message().to_owned()));
+        };
+        let Body { message, cell_block } =
+            split_body(rest, true, head.cell_block_len).map_err(|e| unreadable(e.to_string()))?;
+        let decoded_bytes = estimate::decoded_bytes(method.method, &message);
+        admit(&shared.ledger, conn, address, size_bytes as u64 + decoded_bytes)?;
+        let held_bytes = size_bytes + decoded_bytes as usize;
+        let cells = match (cell_block.is_empty(), conn.codec) {
+            (true, _) => IncomingCells::default(),
+            (false, None) => return Err(unreadable("a cell block without a cell codec".to_owned())),
+            (false, Some(_)) => IncomingCells {
+                bytes: cell_block,
+                address,
+                max_inflated_bytes: shared.limits.load().max_decompressed_bytes,
+                ..IncomingCells::default()
+            },
+        };
+        let timeout_us = u64::from(head.timeout_ms.max(MIN_TIMEOUT_MS)) * 1000;
+        Ok(Call {
+            id: head.call_id,
+            service: conn.service,
+            method,
+            param: message,
+            cells,
+            deadline_us: (head.timeout_ms > 0).then(|| received_at_us + timeout_us),
+            received_at_us,
+            priority: head.priority,
+            user: conn.user.clone(),
+            conn: conn.clone(),
+            size_bytes,
+            held_bytes,
+            attributes: head.attributes,
+            inbox: self.inbox.clone(),
+            in_batch: true,
+        })
+    }
+
+    fn spawn(&mut self, id: u32, later: BoxFuture, received_at_us: u64, held_bytes: usize) {
+        self.in_flight += 1;
+        let responder = self.inbox.responder(id, received_at_us, held_bytes);
+        tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
+    }
+
+    /// Answers a frame that is not to be read any further, once its header has come; then the connection ends. `false`: not yet.
+    pub(super) fn refuse_unread(&mut self, why: impl FnOnce(&Self) -> Exception) -> io::Result<bool> {
+        let mut rest = Bytes::copy_from_slice(&self.input[4..self.input.len().min(4 + MAX_HEAD_BYTES)]);
+        let head = match take_delimited(&mut rest) {
+            Ok(head) => RequestHead::decode(head).map_err(malformed)?,
+            Err(_) if self.input.len() < MAX_HEAD_BYTES => return Ok(false),
+            Err(error) => return Err(malformed(error)),
+        };
+        self.put(head.call_id, Err(why(self)));
+        self.input = BytesMut::new();
+        // At once, not when the peer has gone: else those that were refused would have others refused.
+        count(&self.shared.ledger, Holder::Requests, &mut self.held_bytes, 0);
+        self.closing = true;
+        Ok(true)
+    }
+
+    pub(super) fn too_long(&self, len: u64) -> Exception {
+        let message = format!(
+            "RPC data length of {len} received from {} is greater than max allowed {}. Set \
+             \"hbase.ipc.max.request.size\" on server to override this limit (not recommended)",
+            self.conn.peer.ip(),
+            self.shared.limits.load().max_request_bytes
+        );
+        tracing::warn!(peer = %self.conn.peer, "{message}");
+        // Older clients do not know the class.
+        let kind = if self.conn.has_version(1, 3) { Kind::RequestTooBig } else { Kind::DoNotRetry };
+        Exception::bare(kind, message)
+    }
+
+    pub(super) fn queue_is_full(&self) -> Exception {
+        queue_is_full(Some(self.shared.address))
+    }
+}
+
+/// Whether a request that takes so many bytes, decoded and inflated, may be held until it is answered.
+pub(in crate::server) fn admit(
+    ledger: &Ledger,
+    conn: &ConnInfo,
+    address: Option<SocketAddr>,
+    bytes: u64,
+) -> Result<(), Exception> {
+    let cap = ledger.cap_bytes(Holder::Requests);
+    if bytes > cap {
+        let message = format!(
+            "a request of {} takes {bytes} bytes of memory; all requests together may have {cap}, a part of basalt.memory.size and at \
+             most hbase.ipc.server.max.callqueue.size: send smaller batches, or raise what is set",
+            conn.peer.ip(),
+        );
+        let kind = if conn.has_version(1, 3) { Kind::RequestTooBig } else { Kind::DoNotRetry };
+        return Err(Exception::bare(kind, message));
+    }
+    let held = ledger.held_bytes(Holder::Requests);
+    if ledger.allows(Holder::Requests, held + bytes) { Ok(()) } else { Err(queue_is_full(address)) }
+}
+
+pub(super) fn malformed(error: FrameError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+pub(in crate::server) fn panicked(what: &str, panic: &(dyn std::any::Any + Send)) -> Exception {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    tracing::error!(what, panic = text, "a call panicked");
+    Exception::io(format!("internal error in {what}: {text}"))
+}
+
+/// A reply to come that cannot take its task down.
+pub(in crate::server) struct CatchPanic(pub(in crate::server) BoxFuture);
+
+impl Future for CatchPanic {
+    type Output = CallResult;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResult> {
+        let later = &mut self.0;
+        catch_unwind(AssertUnwindSafe(|| later.as_mut().poll(cx)))
+            .unwrap_or_else(|panic| Poll::Ready(Err(panicked("a reply to come", panic.as_ref()))))
+    }
+}
