@@ -22,7 +22,7 @@ pub const REFRESH_PERIOD_MS: Setting<u64> = Setting {
     min: 1,
     max: i32::MAX as u64,
     unit: "ms",
-    doc: "How often region servers read hbase:quota anew. They also do when a quota is set, and when the configuration is updated.",
+    doc: "How often hbase:quota is read anew, beside each time that a quota is set: shares of limits for the whole cluster follow its regions so.",
 };
 
 /// Size of a read capacity unit.

@@ -107,9 +107,10 @@ impl Throttles {
         self.settings.load()
     }
 
-    /// Other settings from now on; what is limited by them is at the next [`Throttles::refresh`].
+    /// Other settings from now on. Users without quotas begin anew with what they may do by default; limits that there are keep their kind.
     pub fn set_settings(&self, settings: ThrottleSettings) {
         self.settings.store(Arc::new(settings));
+        self.defaults.lock().clear();
     }
 
     /// From now on the limits are these.
@@ -385,6 +386,9 @@ mod tests {
         assert_eq!(passing(&throttles, "eve", "t"), 0);
         assert_eq!(passing(&throttles, "mallory", "t"), 2);
         assert_eq!(passing(&throttles, "bob", "t"), 4);
+        config.set(crate::settings::DEFAULT_WRITE_NUM.key, "3");
+        throttles.set_settings(ThrottleSettings::from_config(&config, 30));
+        assert_eq!(passing(&throttles, "eve", "t"), 3, "another default counts at once");
     }
 
     #[test]

@@ -139,6 +139,9 @@ pub(crate) async fn set(master: &Arc<Master>, request: pb::SetQuotaRequest) -> R
 async fn change_one(master: &Arc<Master>, subject: &Subject, request: &pb::SetQuotaRequest) -> Result<()> {
     let table = QuotaTable { master };
     let current = table.quotas(subject).await?;
+    if request.space_limit.is_some() {
+        tracing::warn!(?subject, "a space quota is kept in hbase:quota; it is not enforced by this version");
+    }
     match change::merge(subject, current, request)? {
         Some(quotas) => table.put(subject.row(), subject.qualifier(), rows::encode(&quotas)).await,
         None => table.delete(subject).await,
