@@ -92,6 +92,13 @@ impl master::Observer for Mirror {
         report(self.znodes.set_rpc_throttle(on));
     }
 
+    fn peer(&self, id: &str, nodes: Option<&master::PeerNodes>) {
+        report(match nodes {
+            Some(nodes) => self.znodes.set_peer(id, &nodes.config, &nodes.state),
+            None => self.znodes.remove_peer(id),
+        });
+    }
+
     fn stop_requested(&self, whole_cluster: bool) {
         (self.stop)(format!("asked to stop {} by a client", if whole_cluster { "the cluster" } else { "the master" }));
     }

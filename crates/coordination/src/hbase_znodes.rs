@@ -174,6 +174,25 @@ impl HBaseZnodes {
         self.tree.delete(&self.path(&format!("namespace/{name}")))
     }
 
+    /// `replication/peers/<id>` and its state: a copy of a replication peer.
+    ///
+    /// # Errors
+    /// The tree is full.
+    pub fn set_peer(&self, id: &str, config: &[u8], state: &[u8]) -> Result<(), TreeError> {
+        self.tree.ensure(&self.path("replication/peers"))?;
+        self.put(&self.writer, &format!("replication/peers/{id}"), config, false)?;
+        self.put(&self.writer, &format!("replication/peers/{id}/peer-state"), state, false)
+    }
+
+    /// The replication peer is gone.
+    ///
+    /// # Errors
+    /// It was not there.
+    pub fn remove_peer(&self, id: &str) -> Result<(), TreeError> {
+        self.tree.delete(&self.path(&format!("replication/peers/{id}/peer-state")))?;
+        self.tree.delete(&self.path(&format!("replication/peers/{id}")))
+    }
+
     /// The cluster goes down: `running` and the servers' nodes go.
     pub fn clear_running(&self, master: bool) -> Result<(), TreeError> {
         if master {

@@ -68,8 +68,9 @@ impl Catalog {
         stamp
     }
 
-    /// An id for regions that take the place of `regions`: higher than theirs, and never lower than an id given earlier, whatever the clock
-    /// does. A region with the name of one that was deleted would take its edits from the log.
+    /// An id for regions that take the place of `regions`: higher than theirs, and never lower than an id given
+    /// earlier, whatever the clock does. A region with the name of one that was deleted would take its edits from the
+    /// log.
     pub fn next_region_id(&self, regions: &[RegionInfo]) -> u64 {
         let now = u64::try_from(self.stamp().0).unwrap_or(0);
         let id = regions.iter().map(|info| info.region_id + 1).max().unwrap_or(0).max(now);
@@ -79,8 +80,8 @@ impl Catalog {
     }
 }
 
-/// The newest stamp in a region of the catalog. What was deleted later than anything that is shown would hide what is written now, should
-/// the clock have gone back.
+/// The newest stamp in a region of the catalog. What was deleted later than anything that is shown would hide what is
+/// written now, should the clock have gone back.
 ///
 /// # Errors
 /// The server's.

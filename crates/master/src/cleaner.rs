@@ -9,9 +9,9 @@
 //!  4. A directory of the archive is removed only when nothing can be archived to it: its region or table is gone from
 //!     `data`, and whoever could make it again is locked out.
 //!
-//! Whoever makes a new link or reference to a file that is in the archive already (a clone or restore of a snapshot), or
-//! a snapshot, holds [`crate::Master`]'s `cleaner` lock meanwhile. Splits, merges and compactions need not: what their
-//! files stand for is named by a file that is still there.
+//! Whoever makes a new link or reference to a file that is in the archive already (a clone or restore of a snapshot),
+//! or a snapshot, holds [`crate::Master`]'s `cleaner` lock meanwhile. Splits, merges and compactions need not: what
+//! their files stand for is named by a file that is still there.
 //!
 //! Follows: `CleanerChore`, `HFileCleaner`, `LogCleaner` and their delegates for time to live, links and snapshots.
 
@@ -23,6 +23,7 @@ mod proof;
 
 use crate::Result;
 use crate::master::Master;
+use crate::peers::peers_dir;
 use crate::procedure::{namespace_locks, table_locks};
 use ages::Ages;
 use archive::Times;
@@ -66,8 +67,12 @@ fn outside_holder(volume: &dyn Volume) -> Result<Option<&'static str>> {
             return Ok(Some(holder));
         }
     }
-    let peers = rootdir::list_if_exists(volume, &FilePath::new("peers"))?;
-    Ok((!peers.is_empty()).then_some("a replication peer"))
+    for dir in [FilePath::new("peers"), peers_dir()] {
+        if !rootdir::list_if_exists(volume, &dir)?.is_empty() {
+            return Ok(Some("a replication peer"));
+        }
+    }
+    Ok(None)
 }
 
 /// Deletes what can be deleted from the archive and from `oldWALs`, whatever the switch says. Takes as long as it

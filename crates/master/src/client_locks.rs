@@ -1,6 +1,6 @@
-//! Locks that clients hold: of namespaces, tables and regions, kept as long as the client says so in time. A client that is silent for
-//! too long loses its lock. They do not outlive the master: a client whose lock is not known is told that it has none.
-//! Follows: `LockManager.RemoteLocks`, `LockProcedure`.
+//! Locks that clients hold: of namespaces, tables and regions, kept as long as the client says so in time. A client
+//! that is silent for too long loses its lock. They do not outlive the master: a client whose lock is not known is told
+//! that it has none. Follows: `LockManager.RemoteLocks`, `LockProcedure`.
 
 use crate::lifetime::Lifetime;
 use crate::locks::{LockSet, Locks, Mode, Resource};

@@ -22,6 +22,8 @@ pub enum ErrorKind {
     Constraint,
     /// A family may not be changed so.
     InvalidFamilyOperation,
+    /// There is no such replication peer.
+    ReplicationPeerNotFound,
     /// The master does not know such a region.
     UnknownRegion,
     /// The regions cannot be merged.
@@ -156,6 +158,7 @@ impl ErrorKind {
             ErrorKind::NamespaceNotFound => Kind::NamespaceNotFound,
             ErrorKind::Constraint => Kind::Constraint,
             ErrorKind::InvalidFamilyOperation => Kind::InvalidFamilyOperation,
+            ErrorKind::ReplicationPeerNotFound => Kind::ReplicationPeerNotFound,
             ErrorKind::UnknownRegion => Kind::UnknownRegion,
             ErrorKind::MergeRegion => Kind::MergeRegion,
             ErrorKind::SnapshotExists => Kind::SnapshotExists,
@@ -176,7 +179,7 @@ impl ErrorKind {
         }
     }
 
-    const ALL: [ErrorKind; 26] = [
+    const ALL: [ErrorKind; 27] = [
         ErrorKind::TableExists,
         ErrorKind::TableNotFound,
         ErrorKind::TableNotDisabled,
@@ -185,6 +188,7 @@ impl ErrorKind {
         ErrorKind::NamespaceNotFound,
         ErrorKind::Constraint,
         ErrorKind::InvalidFamilyOperation,
+        ErrorKind::ReplicationPeerNotFound,
         ErrorKind::UnknownRegion,
         ErrorKind::MergeRegion,
         ErrorKind::SnapshotExists,

@@ -90,7 +90,8 @@ pub trait LogSplitter: Send + Sync + 'static {
     fn split_logs(&self, server: &ServerName, which: ServerLogs) -> BoxFuture<'_, Result<(), HostError>>;
 }
 
-/// In a standalone server no other server can crash while it runs: the logs of earlier ones were recovered before the master started.
+/// In a standalone server no other server can crash while it runs: the logs of earlier ones were recovered before the
+/// master started.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RecoveredAtStart;
 
@@ -98,6 +99,15 @@ impl LogSplitter for RecoveredAtStart {
     fn split_logs(&self, _server: &ServerName, _which: ServerLogs) -> BoxFuture<'_, Result<(), HostError>> {
         Box::pin(async { Ok(()) })
     }
+}
+
+/// What the coordination nodes of a replication peer hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerNodes {
+    /// Of `replication/peers/<id>`: HBase's `ReplicationPeer`.
+    pub config: Bytes,
+    /// Of `replication/peers/<id>/peer-state`: HBase's `ReplicationState`.
+    pub state: Bytes,
 }
 
 /// Told of what others keep a copy of (coordination nodes) and of requests to stop. Called without locks held; must
@@ -109,6 +119,8 @@ pub trait Observer: Send + Sync + 'static {
     fn namespace(&self, _name: &str, _configuration: Option<&NamespaceConfiguration>) {}
     /// Quotas of requests count from now on, or do not.
     fn rpc_throttle(&self, _on: bool) {}
+    /// A replication peer has these nodes now; `None` when it is gone.
+    fn peer(&self, _id: &str, _nodes: Option<&PeerNodes>) {}
     /// A client asked to stop the master, or the whole cluster.
     fn stop_requested(&self, _whole_cluster: bool) {}
 }

@@ -14,7 +14,6 @@ pub enum Resource {
     /// A region server, by its name.
     Server(String),
     /// A replication peer.
-    #[allow(dead_code, reason = "the peers come next")]
     Peer(String),
     /// A namespace.
     Namespace(String),

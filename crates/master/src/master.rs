@@ -9,6 +9,7 @@ use crate::files::Files;
 use crate::host::{LogSplitter, Observer, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::namespaces::Namespaces;
+use crate::peers::Peers;
 use crate::procedure::Procedures;
 use crate::quotas::Quotas;
 use crate::resolved::MasterSettings;
@@ -61,6 +62,7 @@ pub struct Master {
     pub(crate) namespaces: Namespaces,
     pub(crate) procedures: Arc<Procedures>,
     pub(crate) client_locks: ClientLocks,
+    pub(crate) peers: Peers,
     pub(crate) switches: Switches,
     pub(crate) quotas: Quotas,
     /// Held by a run of the catalog janitor.

@@ -3,15 +3,17 @@
 //!
 //! HBase's master takes two things from its store when it starts: where hbase:meta was open, and which servers were
 //! alive. It holds a crash procedure for each of them, and these open everything again. Without them it takes
-//! hbase:meta for one that was never made: it waits for ever or, when hbase:meta has no file yet, deletes its directory.
+//! hbase:meta for one that was never made: it waits for ever or, when hbase:meta has no file yet, deletes its
+//! directory.
 //!
 //! Always true:
-//!  1. Once [`write`] is through, the store says that hbase:meta is open on this life's server and names every server on
-//!     which hbase:meta shows a region. The location is there before anything older goes.
-//!  2. Procedures that HBase left do not stay: the tables have gone on without them. Their files go to the archive, under
-//!     the names that HBase's cleaners look for. Family `state` (HBase's switches) is left alone.
+//!  1. Once [`write`] is through, the store says that hbase:meta is open on this life's server and names every server
+//!     on which hbase:meta shows a region. The location is there before anything older goes.
+//!  2. Procedures that HBase left do not stay: the tables have gone on without them. Their files go to the archive,
+//!     under the names that HBase's cleaners look for. Family `state` (HBase's switches) is left alone.
 //!
-//! Follows: `MasterRegion`, `MasterRegionFactory`, `MasterRegionServerList`, `HMaster#tryMigrateMetaLocationsFromZooKeeper`.
+//! Follows: `MasterRegion`, `MasterRegionFactory`, `MasterRegionServerList`,
+//! `HMaster#tryMigrateMetaLocationsFromZooKeeper`.
 
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;

@@ -53,7 +53,8 @@ impl Servers {
         host.ok_or_else(|| HostError::Failed(format!("region server {name} is not online")))
     }
 
-    /// A server has crashed: nothing is asked of it any more, and no region that it had is opened before its logs are split.
+    /// A server has crashed: nothing is asked of it any more, and no region that it had is opened before its logs are
+    /// split.
     pub fn set_crashed(&self, name: &ServerName) {
         self.dead.write().insert(name.clone(), DeadServer::LogsToSplit);
         self.online.write().remove(name);
@@ -102,8 +103,8 @@ impl Servers {
         if draining { names.insert(name.clone()) } else { names.remove(name) }
     }
 
-    /// Where to open a region: on `wanted` if that server is online and not draining, else on the one that `load` says has the least.
-    /// When all are draining, on any of them: better there than nowhere.
+    /// Where to open a region: on `wanted` if that server is online and not draining, else on the one that `load` says
+    /// has the least. When all are draining, on any of them: better there than nowhere.
     ///
     /// # Errors
     /// No server is online.

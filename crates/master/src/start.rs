@@ -13,6 +13,7 @@ use crate::locks::{LockSet, Locks};
 use crate::master::{Master, MasterEnv};
 use crate::master_store::{self, StoreError};
 use crate::namespaces::Namespaces;
+use crate::peers::{Peer, Peers, PeersError};
 use crate::procedure::ddl;
 use crate::procedure::engine::Parts;
 use crate::procedure::engine::store::ProcedureStore;
@@ -29,7 +30,7 @@ use model::region_info::META_ENCODED_NAME;
 use model::{RegionInfo, TableDescriptor, TableName};
 use parking_lot::RwLock;
 use rootdir::descriptor::{self, DescriptorError};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Semaphore;
@@ -46,6 +47,9 @@ pub enum StartError {
     /// The switches.
     #[error(transparent)]
     Switches(#[from] SwitchesError),
+    /// The replication peers.
+    #[error(transparent)]
+    Peers(#[from] PeersError),
     /// The volume.
     #[error(transparent)]
     Io(#[from] fs::Error),
@@ -71,6 +75,7 @@ struct OnDisk {
     store: ProcedureStore,
     records: Vec<Record>,
     switches: Switches,
+    peers: BTreeMap<String, Peer>,
     descriptors: Vec<TableDescriptor>,
 }
 
@@ -81,7 +86,8 @@ impl OnDisk {
         let (switches, descriptors) = (Switches::load(&**volume)?, read_descriptors(&**volume)?);
         // One that is to be taken is begun anew.
         rootdir::snapshot::clear_working(&**volume, |_| false)?;
-        Ok(OnDisk { store, records, switches, descriptors })
+        let peers = Peers::load(&**volume)?;
+        Ok(OnDisk { store, records, switches, peers, descriptors })
     }
 }
 
@@ -102,7 +108,7 @@ pub(crate) async fn start(env: MasterEnv) -> std::result::Result<Arc<Master>, St
 
 /// Puts the parts together.
 fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescriptor>, Vec<Unfinished>) {
-    let OnDisk { store, records, switches, descriptors } = on_disk;
+    let OnDisk { store, records, switches, peers, descriptors } = on_disk;
     let files = Files::new(env.volume);
     let (lifetime, cluster) = (Arc::<Lifetime>::default(), Arc::new(RwLock::new(Cluster::default())));
     let servers = Arc::new(Servers::new(env.hosts));
@@ -140,6 +146,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         locks: Arc::clone(&locks),
     };
     let (procedures, unfinished) = Procedures::new(parts, records);
+    let peers = Peers::new(peers, files.clone(), Arc::clone(&env.observer));
     let master = Master {
         files,
         lifetime,
@@ -153,6 +160,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         namespaces,
         procedures,
         client_locks,
+        peers,
         switches,
         quotas: Quotas::new(&env.config),
         janitor: tokio::sync::Mutex::new(()),
@@ -328,6 +336,7 @@ fn tell_observer(master: &Master) {
     for (name, configuration) in namespaces {
         master.observer.namespace(&name, Some(&configuration));
     }
+    master.peers.tell_observer();
 }
 
 /// Whether an unfinished procedure makes or unmakes the table, so that it is no orphan.

@@ -1,6 +1,6 @@
-//! Switches that clients set and ask for. Those that HBase keeps over a restart are kept here, too, in a small file of lines
-//! `name=true`; the janitor's and the cleaners' are on after each start, as HBase's are. Where nothing listens to a switch yet (balancer,
-//! normalizer), its state is kept all the same.
+//! Switches that clients set and ask for. Those that HBase keeps over a restart are kept here, too, in a small file of
+//! lines `name=true`; the janitor's and the cleaners' are on after each start, as HBase's are. Where nothing listens to
+//! a switch yet (balancer, normalizer), its state is kept all the same.
 //!
 //! Always true: a client is answered when what it set is on the disk. When it cannot be, nothing is set.
 
@@ -85,6 +85,8 @@ switches! {
     cleaner / set_cleaner = true, fleeting;
     /// Whether snapshots past their time are cleaned away.
     snapshot_cleanup / set_snapshot_cleanup = true, kept;
+    /// Whether replication peers may be added, changed and removed.
+    peer_modification / set_peer_modification = true, kept;
     /// Whether quotas of requests count.
     rpc_throttle / set_rpc_throttle = true, kept;
 }

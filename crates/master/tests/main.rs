@@ -5,6 +5,7 @@ mod common;
 mod crash;
 mod ddl;
 mod hbck;
+mod peers;
 mod servers;
 mod service;
 mod snapshots;

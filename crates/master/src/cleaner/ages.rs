@@ -27,7 +27,8 @@ pub(super) fn key(path: &FilePath) -> PathKey {
 }
 
 impl Ages {
-    /// Takes a file over from what was known `before`, or notes it as first seen now. Answers whether it is `ttl_us` old.
+    /// Takes a file over from what was known `before`, or notes it as first seen now. Answers whether it is `ttl_us`
+    /// old.
     pub fn note(&mut self, before: &Ages, path: &FilePath, now_us: u64, ttl_us: u64) -> bool {
         if self.seen_at_us.len() >= FILES_MAX {
             return false;

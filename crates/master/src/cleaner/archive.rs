@@ -199,8 +199,8 @@ fn sweep_back_references(
     Ok(())
 }
 
-/// Directories of regions in the archive that hold nothing any more and to which nothing can be archived, for the region
-/// is gone from `data`.
+/// Directories of regions in the archive that hold nothing any more and to which nothing can be archived, for the
+/// region is gone from `data`.
 pub(super) fn empty_regions(volume: &dyn Volume, table: &TableName) -> Result<Vec<String>> {
     let mut empty = Vec::new();
     let mob_region = mob_region_name(table);

@@ -1,5 +1,5 @@
-//! `oldWALs`: logs whose entries are all in store files; and the files of the master's own store in the archive, to which
-//! nothing ever refers. Follows: `LogCleaner`, `TimeToLiveLogCleaner`, `TimeToLiveMasterLocalStoreWALCleaner`,
+//! `oldWALs`: logs whose entries are all in store files; and the files of the master's own store in the archive, to
+//! which nothing ever refers. Follows: `LogCleaner`, `TimeToLiveLogCleaner`, `TimeToLiveMasterLocalStoreWALCleaner`,
 //! `TimeToLiveMasterLocalStoreHFileCleaner`.
 
 use super::ages::Ages;
@@ -20,8 +20,8 @@ pub(super) struct LogTimes {
     pub master_store_file_ttl_us: u64,
 }
 
-/// Notes the age of every archived log and file of the master's store in `seen`; answers those that are old enough. HBase
-/// may have put the logs into one directory for each server.
+/// Notes the age of every archived log and file of the master's store in `seen`; answers those that are old enough.
+/// HBase may have put the logs into one directory for each server.
 pub(super) fn survey(volume: &dyn Volume, times: LogTimes, before: &Ages, seen: &mut Ages) -> Result<Vec<FilePath>> {
     let mut due = Vec::new();
     let root = rootdir::old_wals_dir();

@@ -1,17 +1,20 @@
-//! Procedures: work of several steps that goes on where it was after a crash. [`engine`] keeps and runs them; beside it there is a file for
-//! each kind: what it is asked for ([`Master`]'s methods check and submit), what it does, and how it is written.
+//! Procedures: work of several steps that goes on where it was after a crash. [`engine`] keeps and runs them; beside it
+//! there is a file for each kind: what it is asked for ([`Master`]'s methods check and submit), what it does, and how
+//! it is written.
 //!
 //! Always true:
 //!  1. The rules of [`engine`].
-//!  2. Steps that could not be repeated are avoided; the one point of no return (a split's or merge's write to hbase:meta) is a
-//!     single atomic write that a later look at hbase:meta recognises.
+//!  2. Steps that could not be repeated are avoided; the one point of no return (a split's or merge's write to
+//!     hbase:meta) is a single atomic write that a later look at hbase:meta recognises.
 //!
-//! To add one: a type with [`engine::Procedure`] in a file of its own, whose `KIND` stands in [`KINDS`]. Records are HBase's `Procedure`
-//! messages with its class names, numbers of steps and state messages. Follows: `procedure2`, `master.procedure`.
+//! To add one: a type with [`engine::Procedure`] in a file of its own, whose `KIND` stands in [`KINDS`]. Records are
+//! HBase's `Procedure` messages with its class names, numbers of steps and state messages. Follows: `procedure2`,
+//! `master.procedure`.
 
 pub(crate) mod ddl;
 pub(crate) mod engine;
 pub(crate) mod namespace;
+pub(crate) mod peer;
 pub(crate) mod region;
 pub(crate) mod server;
 pub(crate) mod snapshot;
@@ -61,6 +64,11 @@ pub(crate) const KINDS: &[ProcedureKind] = &[
     snapshot::clone::KIND,
     snapshot::restore::KIND,
     snapshot::take::KIND,
+    peer::modify::ADD_KIND,
+    peer::modify::REMOVE_KIND,
+    peer::modify::UPDATE_KIND,
+    peer::modify::ENABLE_KIND,
+    peer::modify::DISABLE_KIND,
 ];
 
 /// Reads a record of a procedure, as at a start; for fuzzers. Answers what the record is written as again.

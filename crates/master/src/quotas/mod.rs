@@ -1,6 +1,7 @@
 //! Quotas as the master keeps them: the table hbase:quota, requests that change it, and telling region servers of it.
 //!
-//! Always true: region servers are told after the table was written, and before the client is answered. Follows: `MasterQuotaManager`.
+//! Always true: region servers are told after the table was written, and before the client is answered. Follows:
+//! `MasterQuotaManager`.
 
 mod table;
 

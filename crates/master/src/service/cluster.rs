@@ -1,5 +1,5 @@
-//! The state of the cluster, as `status` and the tools read it; and what a cluster of one server never has. Follows: `HMaster#getClusterMetrics`,
-//! `HRegionServer#buildServerLoad`.
+//! The state of the cluster, as `status` and the tools read it; and what a cluster of one server never has. Follows:
+//! `HMaster#getClusterMetrics`, `HRegionServer#buildServerLoad`.
 
 use super::{HBASE_VERSION, MasterHandler};
 use crate::RegionHost;
@@ -59,22 +59,6 @@ pub(super) fn clear_dead_servers(
 }
 
 // None of these can have been made here, so there are none.
-
-pub(super) fn no_peers(
-    _: &Handler,
-    _: &Call,
-    _: pb::ListReplicationPeersRequest,
-) -> Answer<pb::ListReplicationPeersResponse> {
-    Ok(pb::ListReplicationPeersResponse::default().into())
-}
-
-pub(super) fn no_peer_procedures(
-    _: &Handler,
-    _: &Call,
-    _: pb::GetReplicationPeerModificationProceduresRequest,
-) -> Answer<pb::GetReplicationPeerModificationProceduresResponse> {
-    Ok(pb::GetReplicationPeerModificationProceduresResponse::default().into())
-}
 
 pub(super) fn no_quotas(_: &Handler, _: &Call, _: pb::GetQuotaStatesRequest) -> Answer<pb::GetQuotaStatesResponse> {
     Ok(pb::GetQuotaStatesResponse::default().into())

@@ -1,6 +1,6 @@
 //! Region servers taken out of use: they get no regions any more, and lose those that they have if that is asked for.
-//! Follows: `HMaster#decommissionRegionServers` and its neighbours. Here it lasts as long as the master: a server that is started
-//! again has another name.
+//! Follows: `HMaster#decommissionRegionServers` and its neighbours. Here it lasts as long as the master: a server that
+//! is started again has another name.
 
 use super::{MasterHandler, caller, later};
 use crate::procedure::region::transit::{self, Transition};

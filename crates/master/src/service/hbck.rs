@@ -1,5 +1,5 @@
-//! What the tool hbck2 asks for: an operator's knowledge goes before the master's. Follows: `MasterRpcServices`' part of
-//! `HbckService`.
+//! What the tool hbck2 asks for: an operator's knowledge goes before the master's. Follows: `MasterRpcServices`' part
+//! of `HbckService`.
 
 use super::{MasterHandler, caller, later, region_of, table_of};
 use crate::cluster::{RegionState, TableState};

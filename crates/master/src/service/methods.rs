@@ -1,8 +1,9 @@
-//! Which function answers which RPC of the master's port, by topic. An RPC that is not listed is answered as unsupported.
+//! Which function answers which RPC of the master's port, by topic. An RPC that is not listed is answered as
+//! unsupported.
 
 use super::{
-    MasterHandler, client_locks, cluster, decommission, hbck, maintenance, namespaces, procedures, quotas, regions,
-    registry, snapshots, switches, tables,
+    MasterHandler, client_locks, cluster, decommission, hbck, maintenance, namespaces, peers, procedures, quotas,
+    regions, registry, snapshots, switches, tables,
 };
 use rpc::service::{
     BootstrapNodeService, ClientMetaService, HbckService, LockService, MasterService, RegionServerStatusService,
@@ -105,9 +106,21 @@ impl MasterService for MasterHandler {
         recommission_region_server(RecommissionRegionServerRequest)
             -> RecommissionRegionServerResponse = decommission::recommission;
         clear_dead_servers(ClearDeadServersRequest) -> ClearDeadServersResponse = cluster::clear_dead_servers;
-        list_replication_peers(ListReplicationPeersRequest) -> ListReplicationPeersResponse = cluster::no_peers;
+        add_replication_peer(AddReplicationPeerRequest) -> AddReplicationPeerResponse = peers::add;
+        remove_replication_peer(RemoveReplicationPeerRequest) -> RemoveReplicationPeerResponse = peers::remove;
+        enable_replication_peer(EnableReplicationPeerRequest) -> EnableReplicationPeerResponse = peers::enable;
+        disable_replication_peer(DisableReplicationPeerRequest) -> DisableReplicationPeerResponse = peers::disable;
+        update_replication_peer_config(UpdateReplicationPeerConfigRequest)
+            -> UpdateReplicationPeerConfigResponse = peers::update;
+        get_replication_peer_config(GetReplicationPeerConfigRequest) -> GetReplicationPeerConfigResponse = peers::config;
+        list_replication_peers(ListReplicationPeersRequest) -> ListReplicationPeersResponse = peers::list;
+        is_replication_peer_enabled(GetReplicationPeerStateRequest) -> GetReplicationPeerStateResponse = peers::is_enabled;
+        replication_peer_modification_switch(ReplicationPeerModificationSwitchRequest)
+            -> ReplicationPeerModificationSwitchResponse = peers::set_modification;
+        is_replication_peer_modification_enabled(IsReplicationPeerModificationEnabledRequest)
+            -> IsReplicationPeerModificationEnabledResponse = peers::modification;
         get_replication_peer_modification_procedures(GetReplicationPeerModificationProceduresRequest)
-            -> GetReplicationPeerModificationProceduresResponse = cluster::no_peer_procedures;
+            -> GetReplicationPeerModificationProceduresResponse = peers::procedures;
         set_quota(SetQuotaRequest) -> SetQuotaResponse = quotas::set;
         get_quota_states(GetQuotaStatesRequest) -> GetQuotaStatesResponse = cluster::no_quotas;
         get_space_quota_region_sizes(GetSpaceQuotaRegionSizesRequest)

@@ -1,5 +1,5 @@
-//! The master's services: each request done and answered. What only reads is answered at once; what changes something, or
-//! asks a region server, later. [`methods`] says which function answers which RPC. Follows: `MasterRpcServices`.
+//! The master's services: each request done and answered. What only reads is answered at once; what changes something,
+//! or asks a region server, later. [`methods`] says which function answers which RPC. Follows: `MasterRpcServices`.
 
 mod client_locks;
 mod cluster;
@@ -8,6 +8,7 @@ mod hbck;
 mod maintenance;
 mod methods;
 mod namespaces;
+mod peers;
 mod procedures;
 mod quotas;
 mod regions;

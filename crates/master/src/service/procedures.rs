@@ -1,4 +1,5 @@
-//! Procedures: what became of them, what they hold; and the older kind (`ExecProcedure`) that clients before 2.6 flush tables by.
+//! Procedures: what became of them, what they hold; and the older kind (`ExecProcedure`) that clients before 2.6 flush
+//! tables by.
 
 use super::{MasterHandler, caller, later, snapshots};
 use crate::locks::{Mode, Resource};

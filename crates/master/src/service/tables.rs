@@ -15,7 +15,7 @@ type Handler = MasterHandler;
 type Descriptors = Vec<(Arc<TableDescriptor>, TableState)>;
 
 /// The names that a request's pattern picks, as Java's `Pattern#matches` would: the whole name must match.
-fn pattern(regex: &str) -> Result<regex::Regex> {
+pub(super) fn pattern(regex: &str) -> Result<regex::Regex> {
     regex::RegexBuilder::new(&format!(r"\A(?:{regex})\z"))
         .size_limit(1 << 20)
         .build()

@@ -3,7 +3,8 @@
 
 use basalt_master::cluster::{NamespaceConfiguration, RegionState, TableState};
 use basalt_master::{
-    BoxFuture, Caller, HostError, LogSplitter, Master, MasterEnv, Observer, RegionHost, ServerLogs, StartError, meta,
+    BoxFuture, Caller, HostError, LogSplitter, Master, MasterEnv, Observer, PeerNodes, RegionHost, ServerLogs,
+    StartError, meta,
 };
 use base::{Config, ManualClock, Rng, SeqId};
 use bytes::Bytes;
@@ -396,6 +397,7 @@ fn split_files(
 pub struct Notes {
     pub tables: Mutex<BTreeMap<String, Option<TableState>>>,
     pub namespaces: Mutex<BTreeMap<String, bool>>,
+    pub peers: Mutex<BTreeMap<String, PeerNodes>>,
     pub stops: Mutex<Vec<bool>>,
 }
 
@@ -405,6 +407,13 @@ impl Observer for Notes {
     }
     fn namespace(&self, name: &str, configuration: Option<&NamespaceConfiguration>) {
         self.namespaces.lock().insert(name.to_owned(), configuration.is_some());
+    }
+    fn peer(&self, id: &str, nodes: Option<&PeerNodes>) {
+        let mut peers = self.peers.lock();
+        match nodes {
+            Some(nodes) => drop(peers.insert(id.to_owned(), nodes.clone())),
+            None => drop(peers.remove(id)),
+        }
     }
     fn stop_requested(&self, whole_cluster: bool) {
         self.stops.lock().push(whole_cluster);

@@ -1,7 +1,9 @@
-//! What other issues are to bring: `tests/inventory/later.txt`, one row a line: the table's file, the row, the reason, with tabs between.
-//! A row is `name` or `group: name`, as `docs/coverage.md` lists it; `group: *` and `*` are all rows of a group or file.
+//! What other issues are to bring: `tests/inventory/later.txt`, one row a line: the table's file, the row, the reason,
+//! with tabs between. A row is `name` or `group: name`, as `docs/coverage.md` lists it; `group: *` and `*` are all rows
+//! of a group or file.
 //!
-//! Always true: every line names rows that exist; a line that names one row names one that is not there yet; no row is named twice.
+//! Always true: every line names rows that exist; a line that names one row names one that is not there yet; no row is
+//! named twice.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Tables: made, deleted, truncated, enabled, disabled, changed. Follows: `CreateTableProcedure` and its neighbours, `HMaster`.
+//! Tables: made, deleted, truncated, enabled, disabled, changed. Follows: `CreateTableProcedure` and its neighbours,
+//! `HMaster`.
 
 pub(crate) mod create;
 pub(crate) mod delete;

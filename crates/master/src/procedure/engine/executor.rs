@@ -118,8 +118,8 @@ impl<E: Send + Sync + 'static> Procedures<E> {
     /// answers its id. A repeated nonce answers the id it had.
     ///
     /// # Errors
-    /// What `prepare` says: nothing was begun then. Or that the procedure could not be made durable: nothing was begun and
-    /// nothing will be, unless the sentence says that this is unknown.
+    /// What `prepare` says: nothing was begun then. Or that the procedure could not be made durable: nothing was begun
+    /// and nothing will be, unless the sentence says that this is unknown.
     pub async fn submit(
         self: &Arc<Self>,
         env: &Arc<E>,
@@ -133,8 +133,8 @@ impl<E: Send + Sync + 'static> Procedures<E> {
             Err(earlier) => return Ok(earlier),
         };
         let locks = self.locks.lock(submission.locks).await;
-        // A stop makes procedures give their locks back before their end is recorded. The next start runs those once more, and what
-        // had followed them here would be done twice.
+        // A stop makes procedures give their locks back before their end is recorded. The next start runs those once
+        // more, and what had followed them here would be done twice.
         let prepared = match self.lifetime.check_running() {
             Ok(()) => prepare.await,
             Err(error) => Err(error),
@@ -159,11 +159,11 @@ impl<E: Send + Sync + 'static> Procedures<E> {
         Ok(id)
     }
 
-    /// Takes back a procedure whose record could not be made durable. The record may be on the disk all the same, and the next
-    /// start would run it for one that was accepted. Answers what the caller is told.
+    /// Takes back a procedure whose record could not be made durable. The record may be on the disk all the same, and
+    /// the next start would run it for one that was accepted. Answers what the caller is told.
     ///
-    /// While the record cannot be taken back either, the procedure counts as unfinished and holds its locks: nobody builds on
-    /// its refusal before that is certain.
+    /// While the record cannot be taken back either, the procedure counts as unfinished and holds its locks: nobody
+    /// builds on its refusal before that is certain.
     async fn take_record_back(self: &Arc<Self>, record: Record<E>, error: MasterError, locks: LockSet) -> MasterError {
         let Err(why) = self.withdraw(vec![record.id]).await else {
             self.statuses.refused(record.id, &error, self.clock.now_ms());
@@ -301,8 +301,8 @@ impl<E: Send + Sync + 'static> Procedures<E> {
         self.files.run(move |_| Ok(gone.into_iter().try_for_each(|id| store.forget(id))?)).await
     }
 
-    /// A client wishes a procedure to end. Answers whether it is heard: the procedure ends, rolled back, before its next step
-    /// that allows it.
+    /// A client wishes a procedure to end. Answers whether it is heard: the procedure ends, rolled back, before its
+    /// next step that allows it.
     pub fn abort(&self, id: u64) -> bool {
         let control = self.controls.lock().get(&id).cloned();
         let Some(control) = control else { return false };
@@ -311,9 +311,9 @@ impl<E: Send + Sync + 'static> Procedures<E> {
         true
     }
 
-    /// An operator has a procedure end where it is, as if it had succeeded: before its next step, or while it waits to try one again. So
-    /// its parents end, too. Answers whether it is heard: not of one that has children that run, unless these are to end with it.
-    /// Follows: `ProcedureExecutor#bypassProcedure`.
+    /// An operator has a procedure end where it is, as if it had succeeded: before its next step, or while it waits to
+    /// try one again. So its parents end, too. Answers whether it is heard: not of one that has children that run,
+    /// unless these are to end with it. Follows: `ProcedureExecutor#bypassProcedure`.
     pub fn bypass(&self, id: u64, recursive: bool) -> bool {
         let running = |status: &ProcedureStatus| status.outcome.is_none() && status.record.is_some();
         let Some(status) = self.get(id).filter(running) else { return false };
@@ -338,8 +338,8 @@ impl<E: Send + Sync + 'static> Procedures<E> {
     }
 }
 
-/// Splits records into trees of what is unfinished, and the ids of children that their parents have left behind: made by a step that was
-/// not made durable, or done with.
+/// Splits records into trees of what is unfinished, and the ids of children that their parents have left behind: made
+/// by a step that was not made durable, or done with.
 fn family_trees<E: 'static>(records: Vec<Record<E>>) -> (Vec<Unfinished<E>>, Vec<u64>) {
     let mut of_parent: BTreeMap<u64, Vec<Record<E>>> = BTreeMap::new();
     let mut roots = Vec::new();

@@ -1,12 +1,12 @@
-//! The engine of procedures: what a procedure is, and how it is kept and run. It knows nothing of tables and regions; `E` is
-//! what a procedure works on.
+//! The engine of procedures: what a procedure is, and how it is kept and run. It knows nothing of tables and regions;
+//! `E` is what a procedure works on.
 //!
 //! Always true:
 //!  1. A procedure is on disk, with all that it decided, before its first step, and its end before its locks go.
-//!  2. A step may be repeated: after a crash the last step that was made durable is done again, and skips, by looking, what
-//!     is done.
-//!  3. A procedure holds its locks from before it is prepared until its outcome is on disk. A child works under the locks
-//!     of its parents and takes what they do not hold.
+//!  2. A step may be repeated: after a crash the last step that was made durable is done again, and skips, by looking,
+//!     what is done.
+//!  3. A procedure holds its locks from before it is prepared until its outcome is on disk. A child works under the
+//!     locks of its parents and takes what they do not hold.
 //!  4. A parent goes on after all of its children ended. When one failed, those that succeeded and then the parent are
 //!     rolled back.
 //!  5. Ids only grow, over restarts too.
@@ -56,7 +56,8 @@ pub(crate) enum Next<E: ?Sized> {
     /// This step, after so long.
     #[cfg_attr(not(test), allow(dead_code, reason = "for procedures that ask again from time to time"))]
     Wait(Duration, Step),
-    /// A call of a server; what it answers goes to [`Procedure::on_remote`]. After a crash the step is done again, and so the call.
+    /// A call of a server; what it answers goes to [`Procedure::on_remote`]. After a crash the step is done again, and
+    /// so the call.
     Remote(RemoteCall),
     /// The end.
     Done(Option<Bytes>),
@@ -85,8 +86,8 @@ pub(crate) trait Procedure<E>: std::fmt::Debug + Send + Sync + 'static {
     /// The step to begin with.
     fn first_step(&self) -> Step;
 
-    /// Does one step. A failure that may pass ([`MasterError::is_transient`]) makes the step be tried again, later and later;
-    /// any other fails the procedure.
+    /// Does one step. A failure that may pass ([`MasterError::is_transient`]) makes the step be tried again, later and
+    /// later; any other fails the procedure.
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context<E>) -> BoxFuture<'a, Result<Next<E>>>;
 
     /// What a server answered to [`Next::Remote`], or why it will not answer.
@@ -97,8 +98,8 @@ pub(crate) trait Procedure<E>: std::fmt::Debug + Send + Sync + 'static {
         answer.map(|bytes| Next::Done(Some(bytes))).map_err(MasterError::from)
     }
 
-    /// Undoes what a step did, after the procedure failed: called for each step that was begun, the last one first. May be
-    /// repeated. What the step's children did is part of it.
+    /// Undoes what a step did, after the procedure failed: called for each step that was begun, the last one first. May
+    /// be repeated. What the step's children did is part of it.
     fn roll_back<'a>(&'a mut self, _step: Step, _context: &'a Context<E>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })
     }

@@ -1,5 +1,5 @@
-//! Work that a region server does for a procedure: handed to the server by name, its completion reported later. The death of
-//! the server fails it, and so does time. Follows: `RemoteProcedureDispatcher`, `RSProcedureDispatcher`.
+//! Work that a region server does for a procedure: handed to the server by name, its completion reported later. The
+//! death of the server fails it, and so does time. Follows: `RemoteProcedureDispatcher`, `RSProcedureDispatcher`.
 
 use crate::host::{BoxFuture, RegionHost};
 use crate::{ErrorKind, HostError, MasterError};
@@ -21,7 +21,8 @@ pub(crate) enum Sent {
     Accepted,
 }
 
-/// An operation that a server is handed: which one, and how. It may be handed over twice: a server recognises a procedure by its id.
+/// An operation that a server is handed: which one, and how. It may be handed over twice: a server recognises a
+/// procedure by its id.
 pub(crate) type Operation =
     Box<dyn FnOnce(Arc<dyn RegionHost>, u64) -> BoxFuture<'static, Result<Sent, HostError>> + Send>;
 

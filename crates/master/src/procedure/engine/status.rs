@@ -150,8 +150,9 @@ impl StatusTable {
         }
     }
 
-    /// Forgets procedures that ended before `before`, and the oldest when there are too many; the newest that has a record stays, so
-    /// that ids go on growing after a restart. So do children, which their parent forgets. Answers the ids.
+    /// Forgets procedures that ended before `before`, and the oldest when there are too many; the newest that has a
+    /// record stays, so that ids go on growing after a restart. So do children, which their parent forgets. Answers the
+    /// ids.
     pub fn evict(&self, before: TimestampMs) -> Vec<u64> {
         let mut table = self.table.lock();
         let too_many = table.statuses.len().saturating_sub(MAX_FINISHED);

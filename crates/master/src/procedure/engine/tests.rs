@@ -32,8 +32,9 @@ impl Log {
 
 /// A procedure that does what its name says, by letters: each letter is a step.
 ///
-/// `s` goes on durably, `u` without that; `c` has two children that go on and end, `x` two of which one fails, `n` one that has
-/// two; `w` waits; `r` asks the server; `t` fails once for a while; `f` fails; `p` panics; `l` waits for ever by failing for a while.
+/// `s` goes on durably, `u` without that; `c` has two children that go on and end, `x` two of which one fails, `n` one
+/// that has two; `w` waits; `r` asks the server; `t` fails once for a while; `f` fails; `p` panics; `l` waits for ever
+/// by failing for a while.
 #[derive(Debug)]
 struct Toy {
     name: String,

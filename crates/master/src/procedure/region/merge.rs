@@ -145,7 +145,8 @@ impl MergeRegions {
         Ok(MergeRegions { parents, child: from_proto::region_info(child)? })
     }
 
-    /// Whether hbase:meta has the child in its parents' place. It may be gone already, split and cleaned away in its turn.
+    /// Whether hbase:meta has the child in its parents' place. It may be gone already, split and cleaned away in its
+    /// turn.
     fn is_in_meta(&self, master: &Master) -> bool {
         let cluster = master.cluster.read();
         self.parents.iter().any(|parent| cluster.region(parent.encoded_name()).is_none())

@@ -1,4 +1,5 @@
-//! Regions: split, merged, flushed. Follows: `SplitTableRegionProcedure`, `MergeTableRegionsProcedure`, `FlushTableProcedure`.
+//! Regions: split, merged, flushed. Follows: `SplitTableRegionProcedure`, `MergeTableRegionsProcedure`,
+//! `FlushTableProcedure`.
 //!
 //! A split or merge has one point of no return, its write to hbase:meta. Before it, everything is rolled back when
 //! something fails; after a crash before it, the new directories are removed and the work begins anew.
@@ -56,8 +57,8 @@ async fn remove_region_dirs(master: &Master, regions: &[RegionInfo]) -> Result<(
     master.files.run(remove).await
 }
 
-/// Closes regions that are to be replaced. They were open: after a crash one may not be, and what waits for it in the logs is in no file
-/// that its successors would refer to. Follows: `SplitTableRegionProcedure#checkClosedRegion`.
+/// Closes regions that are to be replaced. They were open: after a crash one may not be, and what waits for it in the
+/// logs is in no file that its successors would refer to. Follows: `SplitTableRegionProcedure#checkClosedRegion`.
 async fn close_parents(master: &Master, regions: &[RegionInfo], state: RegionState) -> Result<()> {
     for info in regions {
         must_be_open(master, info)?;

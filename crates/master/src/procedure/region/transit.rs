@@ -1,7 +1,7 @@
 //! TransitRegionStateProcedure: a region is opened, closed, moved or reopened.
 //!
-//! The server that is to open or close it is called by name; if it dies meanwhile, the region is opened elsewhere, after the
-//! server's logs are split.
+//! The server that is to open or close it is called by name; if it dies meanwhile, the region is opened elsewhere,
+//! after the server's logs are split.
 
 use crate::assignment::OPEN_ATTEMPTS;
 use crate::cluster::{RegionState, TableState};

@@ -1,7 +1,7 @@
 //! ServerCrashProcedure: what a region server had that crashed is recovered from its logs and opened elsewhere.
 //!
-//! Always true: no region that the server had is opened before its logs are split. That of hbase:meta comes first, for everything
-//! else is written there.
+//! Always true: no region that the server had is opened before its logs are split. That of hbase:meta comes first, for
+//! everything else is written there.
 
 use crate::cluster::TableState;
 use crate::host::{BoxFuture, ServerLogs};

@@ -1,0 +1,4 @@
+//! Replication peers: added, changed, enabled, disabled, removed. Follows: `ModifyPeerProcedure` and its kinds.
+
+pub(crate) mod check;
+pub(crate) mod modify;
