@@ -238,6 +238,16 @@ impl RegionServer {
         self.maintenance.flushes.run_one(|name, reason| flush(self, name, reason))
     }
 
+    /// Whether calls that go to the scheduler's lanes wait there from now on until [`RegionServer::step_call`].
+    pub fn hold_calls(&self, holds: bool) {
+        self.scheduler.hold(holds);
+    }
+
+    /// The next call that waits in a lane; false when none does.
+    pub fn step_call(&self) -> bool {
+        self.scheduler.step()
+    }
+
     /// The oldest waiting compaction, small ones first; false when none waits.
     pub fn step_compaction(self: &Arc<Self>) -> bool {
         self.maintenance.small_compactions.run_one(|name, asked| compact(self, name, asked))

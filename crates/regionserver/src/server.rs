@@ -175,7 +175,7 @@ impl RegionServer {
         let started_ms = clock.now_ms().0;
         let memory_budget_bytes = ledger.budget_bytes();
         let scheduler =
-            if stepped { Scheduler::stepped(clock.clone()) } else { Scheduler::new(clock.clone(), &config) };
+            if stepped { Scheduler::stepped(clock.clone(), &config) } else { Scheduler::new(clock.clone(), &config) };
         let lanes = Arc::downgrade(&scheduler);
         // Calls that wait for room are looked at again.
         ledger.set_on_release(move || {

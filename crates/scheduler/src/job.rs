@@ -59,7 +59,8 @@ impl JobInfo {
 
     /// Whether somebody waits for the job still.
     pub(crate) fn verdict(&self, now_us: u64) -> Result<(), Interrupted> {
-        if self.deadline_us.is_some_and(|deadline| now_us > deadline) {
+        let is_late = self.deadline_us.is_some_and(|deadline| now_us > deadline);
+        if is_late && !base::inject!("scheduler.deadline.ignored") {
             return Err(Interrupted::DeadlinePassed);
         }
         if (self.is_cancelled)() { Err(Interrupted::ClientGone) } else { Ok(()) }

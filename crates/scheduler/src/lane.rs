@@ -170,6 +170,32 @@ impl Lane {
         }
     }
 
+    /// Does the next thing there is to do, here: runs a job, or tells one that it will not run. False when nothing can be begun.
+    pub(crate) fn step(self: &Arc<Self>) -> bool {
+        let mut state = self.state.lock();
+        let now_us = self.shared.clock.monotonic_us();
+        match self.next(&mut state, now_us) {
+            Next::Run { info, job, waited_us } => {
+                self.count_begun(&mut state, &info, waited_us);
+                drop(state);
+                self.run_job(info, job);
+            }
+            Next::Drop(job, why) => {
+                drop(state);
+                self.count(why);
+                tell(job, why);
+            }
+            Next::Nothing => return false,
+        }
+        true
+    }
+
+    fn count_begun(&self, state: &mut State, info: &JobInfo, waited_us: u64) {
+        self.longest_wait_us.fetch_max(waited_us, Ordering::Relaxed);
+        state.running += 1;
+        *state.running_of.entry(info.client).or_insert(0) += 1;
+    }
+
     fn run_thread(self: Arc<Self>) {
         if self.limits.niceness > 0 {
             // A kernel that refuses leaves it at the priority of everybody.
@@ -180,9 +206,7 @@ impl Lane {
             let now_us = self.shared.clock.monotonic_us();
             match self.next(&mut state, now_us) {
                 Next::Run { info, job, waited_us } => {
-                    self.longest_wait_us.fetch_max(waited_us, Ordering::Relaxed);
-                    state.running += 1;
-                    *state.running_of.entry(info.client).or_insert(0) += 1;
+                    self.count_begun(&mut state, &info, waited_us);
                     // The rest of the queue is for others.
                     if state.queue.len() > 0 {
                         self.call_thread(&mut state);

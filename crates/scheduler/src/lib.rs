@@ -64,8 +64,9 @@ struct Shared {
 /// The lanes of one server.
 pub struct Scheduler {
     shared: Arc<Shared>,
-    /// `None`: every job runs at once, on the thread that brings it.
-    lanes: Option<[Arc<Lane>; LaneName::ALL.len()]>,
+    lanes: [Arc<Lane>; LaneName::ALL.len()],
+    /// Without threads: whether jobs wait in their lanes until [`Scheduler::step`], or run at once on the thread that brings them.
+    stepped: Option<AtomicBool>,
 }
 
 impl std::fmt::Debug for Scheduler {
@@ -77,6 +78,16 @@ impl std::fmt::Debug for Scheduler {
 impl Scheduler {
     /// Lanes with threads, as `config` says. Threads are made when there is work for them.
     pub fn new(clock: Arc<dyn Clock>, config: &Config) -> Arc<Scheduler> {
+        Scheduler::with(clock, config, None)
+    }
+
+    /// Without threads: every job runs at once on the thread that brings it, or, while it is told to hold them ([`Scheduler::hold`]), when
+    /// the caller says so. For the simulator.
+    pub fn stepped(clock: Arc<dyn Clock>, config: &Config) -> Arc<Scheduler> {
+        Scheduler::with(clock, config, Some(AtomicBool::new(false)))
+    }
+
+    fn with(clock: Arc<dyn Clock>, config: &Config, stepped: Option<AtomicBool>) -> Arc<Scheduler> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let shared = Arc::new(Shared { clock, turns: Turns::new(cores + 1), is_stopping: AtomicBool::new(false) });
         let handlers = config.get(&settings::HANDLER_COUNT) as usize;
@@ -95,24 +106,33 @@ impl Scheduler {
             };
             let limits = LaneLimits {
                 handlers,
-                max_threads: handlers * settings::LONG_CALLS_PER_HANDLER + handlers,
+                max_threads: match stepped {
+                    Some(_) => 0,
+                    None => handlers * settings::LONG_CALLS_PER_HANDLER + handlers,
+                },
                 max_queued: max_queued(handlers),
                 niceness,
             };
             Lane::new(name.name(), shared.clone(), queue::Queue::new(kind, limits.max_queued, config), limits)
         });
-        Arc::new(Scheduler { shared, lanes: Some(lanes) })
+        Arc::new(Scheduler { shared, lanes, stepped })
     }
 
-    /// Without threads: every job runs at once on the thread that brings it. For the simulator.
-    pub fn stepped(clock: Arc<dyn Clock>) -> Arc<Scheduler> {
-        let shared = Arc::new(Shared { clock, turns: Turns::new(1), is_stopping: AtomicBool::new(false) });
-        Arc::new(Scheduler { shared, lanes: None })
-    }
-
-    /// Whether jobs run on the thread that brings them.
+    /// Whether there are no threads.
     pub fn is_stepped(&self) -> bool {
-        self.lanes.is_none()
+        self.stepped.is_some()
+    }
+
+    /// Without threads: whether jobs wait from now on until [`Scheduler::step`].
+    pub fn hold(&self, holds: bool) {
+        if let Some(is_held) = &self.stepped {
+            is_held.store(holds, Ordering::SeqCst);
+        }
+    }
+
+    /// Without threads: does the next thing that the lanes have to do, those of system tables first; false when there is nothing.
+    pub fn step(&self) -> bool {
+        self.is_stepped() && self.lanes.iter().any(Lane::step)
     }
 
     /// Has `job` run on a lane. Does not wait. The job is told here and now when the lane's queue is full or the server stops.
@@ -120,30 +140,30 @@ impl Scheduler {
         if self.shared.is_stopping.load(Ordering::SeqCst) {
             return job(Err(Dropped::Interrupted(Interrupted::Stopping)));
         }
-        match &self.lanes {
-            Some(lanes) => lanes[lane as usize].submit(info, job),
-            None => match info.verdict(self.shared.clock.monotonic_us()) {
-                Ok(()) => job(Ok(&StopOnly(&self.shared))),
-                Err(interrupted) => job(Err(Dropped::Interrupted(interrupted))),
-            },
+        if self.stepped.as_ref().is_none_or(|is_held| is_held.load(Ordering::SeqCst)) {
+            return self.lanes[lane as usize].submit(info, job);
+        }
+        match info.verdict(self.shared.clock.monotonic_us()) {
+            Ok(()) => job(Ok(&StopOnly(&self.shared))),
+            Err(interrupted) => job(Err(Dropped::Interrupted(interrupted))),
         }
     }
 
     /// There may be room now for jobs that wait for it ([`JobInfo::admit`]).
     pub fn kick(&self) {
-        self.lanes.iter().flatten().for_each(|lane| lane.kick());
+        self.lanes.iter().for_each(|lane| lane.kick());
     }
 
     /// Ends it: jobs that wait are told that the server stops, those that run learn it at their next pause point. Does not wait.
     pub fn stop(&self) {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
         self.shared.turns.open();
-        self.lanes.iter().flatten().for_each(|lane| lane.stop());
+        self.lanes.iter().for_each(|lane| lane.stop());
     }
 
     /// Counts of each lane.
     pub fn stats(&self) -> Vec<(LaneName, LaneStats)> {
-        let lanes = self.lanes.iter().flatten();
+        let lanes = if self.is_stepped() { &[][..] } else { &self.lanes[..] };
         LaneName::ALL.into_iter().zip(lanes).map(|(name, lane)| (name, lane.stats())).collect()
     }
 }

@@ -132,10 +132,18 @@ async fn paced(stop: &AtomicBool, period: Duration, operation: impl AsyncFn() ->
 
 /// Asks for the metrics.
 pub async fn status_page(page: &Address) -> anyhow::Result<()> {
+    metrics(page).await.map(drop)
+}
+
+/// The metrics' page.
+pub async fn metrics(page: &Address) -> anyhow::Result<String> {
     let mut stream = tokio::net::TcpStream::connect(page.get().context("no status page")?).await?;
     stream.write_all(b"GET /prometheus HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await?;
     let status = answer.get(9..12).unwrap_or_default();
-    if status == b"200" { Ok(()) } else { bail!("a status page answers {}", String::from_utf8_lossy(status)) }
+    if status != b"200" {
+        bail!("a status page answers {}", String::from_utf8_lossy(status));
+    }
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }

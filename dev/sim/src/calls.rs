@@ -83,7 +83,7 @@ pub fn region_of(life: &Life, table: &TableName, row: &[u8]) -> Result<RegionInf
     node.map(|node| node.info.clone()).ok_or_else(|| Failure::No("no region has that row".into()))
 }
 
-fn cells_of(result: &pb::Result) -> RowCells {
+pub(crate) fn cells_of(result: &pb::Result) -> RowCells {
     let text = |bytes: &Option<Bytes>| String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
     let one = |cell: &pb::Cell| {
         let column = format!("{}:{}", text(&cell.family), text(&cell.qualifier));
@@ -114,7 +114,7 @@ pub async fn mutate(life: &Life, table: &TableName, mutation: &Mutation) -> Resu
     Ok(response.result.as_ref().map(cells_of).unwrap_or_default())
 }
 
-fn actions(mutations: &[Mutation]) -> Vec<pb::Action> {
+pub(crate) fn actions(mutations: &[Mutation]) -> Vec<pb::Action> {
     let action = |(index, mutation)| pb::Action {
         index: Some(index as u32),
         mutation: Some(to_proto::mutation(mutation)),

@@ -12,11 +12,13 @@
 //! Tests only: nothing of it is in the server. What comes later (snapshots, bulk load, several servers) finds its place as an
 //! action of the schedule ([`run`]), a promise ([`promises`]) and a step list ([`enumerate`]).
 
+pub mod busy;
 pub mod calls;
 pub mod check;
 pub mod enumerate;
 pub mod host;
 pub mod loads;
+pub mod network;
 pub mod order;
 pub mod promises;
 pub mod run;

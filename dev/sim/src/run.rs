@@ -2,6 +2,7 @@
 //! at each quiet moment.
 
 use crate::Violation;
+use crate::busy;
 use crate::check;
 use crate::order::{Ending, Track};
 use crate::promises::{Counts, Promises};
@@ -53,6 +54,7 @@ pub struct Summary {
     pub splits: u64,
     pub merges: u64,
     pub rolls: u64,
+    pub busy_hours: u64,
     pub counts: Counts,
 }
 
@@ -73,6 +75,7 @@ impl Summary {
         self.splits += other.splits;
         self.merges += other.merges;
         self.rolls += other.rolls;
+        self.busy_hours += other.busy_hours;
         let (mine, theirs) = (&mut self.counts, &other.counts);
         mine.acked += theirs.acked;
         mine.refused += theirs.refused;
@@ -134,6 +137,9 @@ struct Schedule {
 /// What there is more of in a run with churn: the table changes, what is logged goes to files in part, regions split and merge, the
 /// machine stops soon or at once.
 const CHURN: [u64; 10] = [80, 80, 80, 80, 65, 75, 78, 95, 95, 97];
+
+/// A life in so many begins with a busy hour.
+const BUSY_LIVES: u64 = 6;
 
 /// Shares of the memstores' memory for recovery: all goes through files, some of it, some more, nothing.
 const RECOVERY_FRACTIONS: [&str; 4] = ["0", "0.0001", "0.0005", "1"];
@@ -259,6 +265,10 @@ impl Schedule {
             self.faulty = false;
             if !self.check(world, &desk).await? {
                 return Ok(End::Crash);
+            }
+            if self.rng.one_in(BUSY_LIVES) {
+                busy::hour(&desk).await?;
+                self.summary.busy_hours += 1;
             }
         }
         let mut clients: Vec<Option<JoinHandle<()>>> = (0..=CLIENTS).map(|_| None).collect();
@@ -597,7 +607,7 @@ impl Schedule {
                     [self.rng.below(4) as usize];
                 world.volume.fail_op(1 + self.rng.below(300), kind);
             }
-            // It lasts: some regions cannot be opened, whatever else goes on sync_hook.
+            // It lasts: some regions cannot be opened, whatever else goes on meanwhile.
             _ => world.volume.inject(Fault {
                 op: Some([Op::Open, Op::Create, Op::Read, Op::RemoveFile, Op::SyncDir][self.rng.below(5) as usize]),
                 path_contains: Some("data/default/".into()),

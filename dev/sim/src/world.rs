@@ -63,6 +63,7 @@ pub struct Life {
     node: Node<Logs>,
     fatal: Arc<Mutex<Option<String>>>,
     archived: Arc<AtomicU64>,
+    stop_requests: Arc<AtomicU64>,
 }
 
 /// The logs of a node, which the schedule syncs.
@@ -168,6 +169,7 @@ impl World {
         let fatal = Arc::new(Mutex::new(None));
         let told = fatal.clone();
         let logs = Logs::default();
+        let stop_requests = Arc::new(AtomicU64::new(0));
         let parts = Parts {
             outside: volume.clone(),
             root: ROOT.to_owned(),
@@ -190,7 +192,10 @@ impl World {
             observer: Arc::new(Unobserved),
             on_region_server: Box::new(|_, _| ()),
             on_fatal: Arc::new(move |why| _ = told.lock().get_or_insert(why)),
-            on_stop_request: Arc::new(|_| ()),
+            on_stop_request: {
+                let stop_requests = stop_requests.clone();
+                Arc::new(move |_| _ = stop_requests.fetch_add(1, Ordering::Relaxed))
+            },
         };
         let mut starting = Box::pin(Node::start(parts));
         let mut off = Box::pin(self.until_off(&logs));
@@ -212,6 +217,7 @@ impl World {
             clock: self.clock.clone(),
             fatal,
             archived: self.archived.clone(),
+            stop_requests,
         }))
     }
 
@@ -273,6 +279,11 @@ impl Life {
     /// Logs that were put away since the world began.
     pub fn archived(&self) -> u64 {
         self.archived.load(Ordering::Relaxed)
+    }
+
+    /// How often clients have asked the server to stop.
+    pub fn stop_requests(&self) -> u64 {
+        self.stop_requests.load(Ordering::Relaxed)
     }
 
     /// Lets every task go on until all wait for something: a log, time, or the next action.

@@ -75,6 +75,17 @@ const BUGS: &[Bug] = &[
         what: "a replay brings back what a deleted family held",
         suite: STATES,
     },
+    Bug {
+        name: "rpc.request.kept-for-who-left",
+        what: "memory of a request is not given back when its client has left",
+        suite: RUNS,
+    },
+    Bug {
+        name: "regionserver.stop.on-the-read-lane",
+        what: "a wish to stop waits in the pool of the users' reads",
+        suite: RUNS,
+    },
+    Bug { name: "scheduler.deadline.ignored", what: "a call is begun after its deadline", suite: RUNS },
 ];
 
 /// Builds the simulator with every bug in it, once, and wants it to notice each, and nothing without any. `only`: those whose name or

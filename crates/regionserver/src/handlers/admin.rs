@@ -249,6 +249,11 @@ fn stop(
     _: &Call,
     request: pb::StopServerRequest,
 ) -> Answer<pb::StopServerResponse> {
+    if base::inject!("regionserver.stop.on-the-read-lane") {
+        let (at, info) = (server.clone(), scheduler::JobInfo::of_client(0));
+        server.scheduler.submit(scheduler::LaneName::Read, info, Box::new(move |_| at.request_stop(&request.reason)));
+        return Ok(pb::StopServerResponse::default().into());
+    }
     server.request_stop(&request.reason);
     Ok(pb::StopServerResponse::default().into())
 }

@@ -375,7 +375,9 @@ impl Responder {
                 let processed_us = clock.monotonic_us().saturating_sub(self.begun_at_us);
                 inbox.counters.times.answered_later(queued_us, processed_us);
             }
-            inbox.ledger.take(Holder::Requests, self.size_bytes as u64);
+            if !(base::inject!("rpc.request.kept-for-who-left") && inbox.is_abandoned()) {
+                inbox.ledger.take(Holder::Requests, self.size_bytes as u64);
+            }
             inbox.put((self.id, result));
         }
     }

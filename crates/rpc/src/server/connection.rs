@@ -53,6 +53,8 @@ pub(super) async fn run<T: Transport>(
     let mut input = BytesMut::with_capacity(READ_BYTES);
     let mut stop = stopped.clone();
     let shaken = tokio::select! {
+        // In order here and below: one seed gives the simulator one run.
+        biased;
         shaken = shake_hands(&mut stream, &mut input, shared, peer) => shaken,
         () = stop_asked(&mut stop) => return,
         () = tokio::time::sleep(shared.limits.load().handshake_timeout) => {
@@ -216,6 +218,16 @@ impl Connection {
             }
 
             tokio::select! {
+                // What comes in without end is behind the rest; the clock is last: whatever is there is progress.
+                biased;
+                () = stop_asked(&mut stopped), if !stopping => stopping = true,
+                () = poll_fn(|cx| inbox.poll_any(cx)), if waiting > 0 => {
+                    if waiting > 1 {
+                        // Others that waited for the same event are about to finish: let them join this write.
+                        tokio::task::yield_now().await;
+                    }
+                }
+                writable = writer.writable(), if unsent => writable?,
                 read = reader.read_buf(&mut self.input), if reading => {
                     let read = read?;
                     eof = self.received(read);
@@ -226,14 +238,6 @@ impl Connection {
                         tokio::task::yield_now().await;
                     }
                 }
-                () = poll_fn(|cx| inbox.poll_any(cx)), if waiting > 0 => {
-                    if waiting > 1 {
-                        // Others that waited for the same event are about to finish: let them join this write.
-                        tokio::task::yield_now().await;
-                    }
-                }
-                writable = writer.writable(), if unsent => writable?,
-                () = stop_asked(&mut stopped), if !stopping => stopping = true,
                 () = timer.as_mut() => {
                     let now = Instant::now();
                     liveness.set_timeouts(&shared.limits.load());

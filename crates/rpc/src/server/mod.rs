@@ -120,7 +120,8 @@ pub struct Server {
     shared: Arc<Shared>,
     stop: watch::Sender<bool>,
     /// Each connection holds a receiver; when all are gone, all connections are.
-    acceptor: tokio::task::JoinHandle<()>,
+    /// `None`: it does not listen.
+    acceptor: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl Server {
@@ -149,19 +150,19 @@ impl Server {
         clock: Arc<dyn Clock>,
         limits: Limits,
     ) -> io::Result<Self> {
-        let (stop, stopped) = watch::channel(false);
-        let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
-            handler,
-            clock,
-            ledger: limits.ledger.clone(),
-            limits: ArcSwap::from_pointee(limits),
-            counters: Arc::default(),
-            address,
-            next_connection_id: AtomicU64::new(1),
-        });
-        let acceptor = tokio::spawn(accept(listener, shared.clone(), stopped));
-        Ok(Self { shared, stop, acceptor })
+        let mut server = Self::unbound(listener.local_addr()?, handler, clock, limits);
+        server.acceptor = Some(tokio::spawn(accept(listener, server.shared.clone(), server.stop.subscribe())));
+        Ok(server)
+    }
+
+    /// One that does not listen, but has connections that are attached ([`Server::attach`]); messages call it by `address`. Needs a Tokio
+    /// runtime.
+    pub fn unbound(address: SocketAddr, handler: Arc<dyn Handler>, clock: Arc<dyn Clock>, limits: Limits) -> Self {
+        let counters = Arc::default();
+        let next_connection_id = AtomicU64::new(1);
+        let (ledger, limits) = (limits.ledger.clone(), ArcSwap::from_pointee(limits));
+        let shared = Arc::new(Shared { handler, clock, ledger, limits, counters, address, next_connection_id });
+        Self { shared, stop: watch::Sender::new(false), acceptor: None }
     }
 
     /// Where it listens; the port is a real one even when 0 was asked for.
@@ -209,7 +210,9 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.send_replace(true);
-        self.acceptor.abort();
+        if let Some(acceptor) = &self.acceptor {
+            acceptor.abort();
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod files;
 mod hostile;
 mod memory;
 mod network;
+mod returns;
 mod syscalls;
 
 use std::pin::Pin;
@@ -72,4 +73,5 @@ scenarios!(
     bounds::f66_gets_of_a_row_as_large_as_the_budget,
     files::f67_flush_that_failed_once_beside_an_idle_region,
     bounds::f68_many_regions_and_families,
+    returns::f69_memory_comes_back,
 );

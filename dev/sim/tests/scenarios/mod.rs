@@ -2,6 +2,7 @@
 //! met the fault first, the comment says in which issue.
 
 mod batches;
+mod busy;
 mod common;
 mod disk;
 mod files;
