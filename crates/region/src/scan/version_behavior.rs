@@ -1,53 +1,96 @@
 //! Deletes and versions by order of arrival, for families with NEW_VERSION_BEHAVIOR: a marker masks only what arrived
 //! before it, and a version that was pushed out by newer ones when it was overwritten stays out.
 //!
-//! Each marker over a whole column or family opens an epoch that ends with it (`Epoch`); puts are counted in the epoch
-//! they arrived in, and version markers split an epoch's count. Follows: `NewVersionBehaviorTracker`; unlike it,
-//! a family marker also counts for the column with the empty qualifier.
+//! A put counts, among the versions of its column, from its arrival until something hides it. It is looked whether there was room for it at
+//! the moments that matter: when a marker took one version away, and at the end. Cells come by timestamp, the newest first, so whatever pushes
+//! a put out has been counted before it. Markers and puts cost less than their number each: [`counts`], [`family_markers`].
+//!
+//! Follows: `NewVersionBehaviorTracker`; unlike it, a family marker also counts for the column with the empty qualifier.
+
+mod counts;
+mod family_markers;
+mod plain;
 
 use super::matcher::Code;
 use cell::{CellRef, CellType};
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use counts::{Counts, END};
+use family_markers::FamilyMarkers;
+use plain::Plain;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
-#[derive(Clone)]
-struct Epoch {
-    /// Puts at or before it that arrived in this epoch are masked.
-    timestamp: i64,
-    /// Timestamps of version markers, each with the sequence ids at which it was deleted.
-    versions_deleted: BTreeMap<i64, BTreeSet<u64>>,
-    /// For the end of the epoch and each version marker in it: the puts that counted when it arrived.
-    counted: BTreeMap<u64, BTreeSet<u64>>,
+/// The puts of one batch in a column: they count as one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Batch {
+    /// Whether they count at the marker that came in the same batch.
+    at_own: bool,
+    /// The last moment after that at which they count.
+    until: Option<u64>,
 }
 
-impl Epoch {
-    fn new(timestamp: i64) -> Epoch {
-        Epoch { timestamp, versions_deleted: BTreeMap::new(), counted: BTreeMap::from([(u64::MAX, BTreeSet::new())]) }
-    }
+/// What is known of the column that is read.
+#[derive(Default)]
+struct Column {
+    /// What arrived up to here is gone: a marker over the column or family was passed.
+    gone_until: Option<u64>,
+    /// Sequence ids of the markers of one version, of the timestamp that is read.
+    deleted: BTreeSet<u64>,
+    deleted_timestamp: i64,
+    counts: Counts,
+    batches: FxHashMap<u64, Batch>,
+    /// Batches that count at some moment after their own, in order.
+    counted: Counted,
+}
 
-    fn delete_version(&mut self, timestamp: i64, seq_id: u64) {
-        self.versions_deleted.entry(timestamp).or_default().insert(seq_id);
-        let earlier: BTreeSet<u64> = self
-            .counted
-            .range(seq_id..)
-            .next()
-            .map(|(_, puts)| puts.range(..seq_id).copied().collect())
-            .unwrap_or_default();
-        self.counted.insert(seq_id, earlier);
+impl Column {
+    fn clear(&mut self) {
+        self.gone_until = None;
+        self.deleted.clear();
+        self.counts.clear();
+        self.batches.clear();
+        self.counted.0.clear();
     }
 }
 
-fn delete_version(epochs: &mut BTreeMap<u64, Epoch>, timestamp: i64, seq_id: u64) {
-    if let Some((_, epoch)) = epochs.range_mut(seq_id..).next() {
-        epoch.delete_version(timestamp, seq_id);
+/// Sequence ids in order, in blocks: how many lie between two is found without passing them one by one.
+#[derive(Default)]
+struct Counted(Vec<Vec<u64>>);
+
+impl Counted {
+    const BLOCK: usize = 256;
+
+    fn insert(&mut self, seq_id: u64) {
+        let block = self.0.partition_point(|block| block.last().is_some_and(|last| *last < seq_id));
+        let Some(ids) = self.0.get_mut(block).filter(|ids| !ids.is_empty()) else {
+            match self.0.last_mut() {
+                Some(ids) if ids.len() < Counted::BLOCK => ids.push(seq_id),
+                _ => self.0.push(vec![seq_id]),
+            }
+            return;
+        };
+        let Err(at) = ids.binary_search(&seq_id) else { return };
+        ids.insert(at, seq_id);
+        if ids.len() > Counted::BLOCK {
+            let upper = ids.split_off(Counted::BLOCK / 2);
+            self.0.insert(block + 1, upper);
+        }
+    }
+
+    /// How many are `from` or higher and lower than `to`.
+    fn between(&self, from: u64, to: u64) -> usize {
+        let first = self.0.partition_point(|block| block.last().is_some_and(|last| *last < from));
+        let blocks = self.0[first..].iter().take_while(|block| block.first().is_some_and(|first| *first < to));
+        blocks.map(|block| block.partition_point(|id| *id < to) - block.partition_point(|id| *id < from)).sum()
     }
 }
 
 pub(crate) struct VersionBehavior {
-    max_versions: usize,
+    max_versions: u32,
     result_versions: u32,
-    family: BTreeMap<u64, Epoch>,
-    column: BTreeMap<u64, Epoch>,
+    family: FamilyMarkers,
+    column: Column,
+    /// Takes the rest of a row in which markers have strayed.
+    plain: Option<Box<Plain>>,
     has_last: bool,
     last_qualifier: Vec<u8>,
     last_timestamp: i64,
@@ -58,26 +101,24 @@ pub(crate) struct VersionBehavior {
 
 impl VersionBehavior {
     pub(crate) fn new(max_versions: u32, result_versions: u32) -> VersionBehavior {
-        let mut tracker = VersionBehavior {
-            max_versions: max_versions as usize,
+        VersionBehavior {
+            max_versions,
             result_versions,
-            family: BTreeMap::new(),
-            column: BTreeMap::new(),
+            family: FamilyMarkers::default(),
+            column: Column::default(),
+            plain: None,
             has_last: false,
             last_qualifier: Vec::new(),
             last_timestamp: 0,
             last_seq_id: 0,
             last_type: 0,
             count: 0,
-        };
-        tracker.reset();
-        tracker
+        }
     }
 
     pub(crate) fn reset(&mut self) {
-        self.column.clear();
         self.family.clear();
-        self.family.insert(u64::MAX, Epoch::new(i64::MIN));
+        self.plain = None;
         self.has_last = false;
         self.count = 0;
     }
@@ -87,7 +128,14 @@ impl VersionBehavior {
         let key = cell.key();
         let (qualifier, type_code) = (key.qualifier(), key.type_code());
         if !self.has_last || self.last_qualifier != qualifier {
-            self.column = self.family.clone();
+            self.column.clear();
+            // Among the puts of the column without a name the family's markers still come, and are taken for the column's own.
+            if !qualifier.is_empty() {
+                self.family.seal();
+                if self.family.has_strays() && self.plain.is_none() {
+                    self.plain = Some(Box::new(Plain::after(self.max_versions, self.family.read())));
+                }
+            }
             self.count = 0;
         } else if type_code == self.last_type
             && !CellType::is_delete(type_code)
@@ -106,48 +154,103 @@ impl VersionBehavior {
 
     pub(crate) fn add(&mut self, cell: CellRef<'_>) {
         self.prepare(cell);
+        if let Some(plain) = &mut self.plain {
+            return plain.add(cell);
+        }
         let (timestamp, seq_id) = (cell.timestamp(), cell.seq_id().0);
+        // Family markers stand in the column with the empty qualifier and count there as in all that follow.
         match CellType::from_code(cell.type_code()) {
-            // Family markers stand in the column with the empty qualifier and count there as in all that follow.
             Some(CellType::DeleteFamily) => {
-                self.family.insert(seq_id, Epoch::new(timestamp));
-                self.column.insert(seq_id, Epoch::new(timestamp));
+                self.family.add_epoch(timestamp, seq_id);
+                self.column.gone_until = self.column.gone_until.max(Some(seq_id));
             }
             Some(CellType::DeleteFamilyVersion) => {
-                delete_version(&mut self.family, timestamp, seq_id);
-                delete_version(&mut self.column, timestamp, seq_id);
+                self.family.add_version(timestamp, seq_id);
+                self.delete_version(timestamp, seq_id);
             }
-            Some(CellType::DeleteColumn) => {
-                self.column.insert(seq_id, Epoch::new(timestamp));
-            }
-            Some(CellType::Delete) => delete_version(&mut self.column, timestamp, seq_id),
+            Some(CellType::DeleteColumn) => self.column.gone_until = self.column.gone_until.max(Some(seq_id)),
+            Some(CellType::Delete) => self.delete_version(timestamp, seq_id),
             _ => {}
         }
+    }
+
+    /// A marker of one version stands in the column.
+    fn delete_version(&mut self, timestamp: i64, seq_id: u64) {
+        let family = self.family.moments();
+        let column = &mut self.column;
+        if column.deleted.is_empty() || column.deleted_timestamp != timestamp {
+            column.deleted.clear();
+            column.deleted_timestamp = timestamp;
+        }
+        column.deleted.insert(seq_id);
+        // Here counts what counts at the next moment and had arrived: of its own batch nothing that was read so far.
+        let next = column.counts.first_from(seq_id, family);
+        let came_later = column.counted.between(seq_id, next);
+        let came_then = column.batches.get(&next).is_some_and(|batch| batch.at_own);
+        let count = column.counts.at(next) as usize - came_later - usize::from(came_then);
+        if let Some(own) = column.batches.get_mut(&seq_id) {
+            own.at_own = false;
+        }
+        column.counts.add_moment(seq_id, count as u32, family);
     }
 
     /// Whether a marker or newer versions mask this put. Counts it, so it is asked once per put.
     pub(crate) fn is_deleted(&mut self, cell: CellRef<'_>) -> bool {
         let repeats = self.prepare(cell);
+        if let Some(plain) = &mut self.plain {
+            return plain.is_deleted(cell);
+        }
         let (timestamp, seq_id) = (cell.timestamp(), cell.seq_id().0);
-        for (_, epoch) in self.column.range_mut(seq_id..) {
-            let deleted_at = epoch
-                .versions_deleted
-                .get(&timestamp)
-                .and_then(|ids| ids.range((Bound::Included(seq_id), Bound::Unbounded)).next().copied());
-            let until = repeats.unwrap_or(u64::MAX).min(deleted_at.unwrap_or(u64::MAX));
-            if until >= seq_id {
-                for (_, puts) in epoch.counted.range_mut(seq_id..=until) {
-                    if puts.len() >= self.max_versions {
-                        return true;
-                    }
-                    puts.insert(seq_id);
-                }
-            }
-            if deleted_at.is_some() || timestamp <= epoch.timestamp {
+        if self.column.gone_until.is_some_and(|until| seq_id <= until) {
+            // Nor does it matter for what is still to come, whether that is gone as well or arrived later.
+            return true;
+        }
+        let hidden = self.first_that_hides(timestamp, seq_id);
+        let last = match repeats {
+            // The one that takes its place counts from there on.
+            Some(repeated) => hidden.unwrap_or(END).min(repeated).min(END - 1),
+            None => hidden.unwrap_or(END),
+        };
+        let is_full = last >= seq_id && self.count_until(last, seq_id);
+        is_full || hidden.is_some() || repeats.is_some()
+    }
+
+    /// The moment of the first marker that hides a put.
+    fn first_that_hides(&self, timestamp: i64, seq_id: u64) -> Option<u64> {
+        let column = &self.column;
+        let own = if column.deleted_timestamp == timestamp { column.deleted.range(seq_id..).next() } else { None };
+        let of_family =
+            [self.family.version_that_hides(timestamp, seq_id), self.family.epoch_that_hides(timestamp, seq_id)];
+        of_family.into_iter().flatten().chain(own.copied()).min()
+    }
+
+    /// Counts a put of `seq_id` at the moments until `last`. Whether there was one at which there was no room; it does not count from there
+    /// on.
+    fn count_until(&mut self, last: u64, seq_id: u64) -> bool {
+        let family = self.family.moments();
+        let Column { counts, batches, counted, .. } = &mut self.column;
+        let batch = batches.entry(seq_id).or_default();
+        if counts.first_from(seq_id, family) == seq_id {
+            if counts.at(seq_id) >= self.max_versions {
                 return true;
             }
+            if !std::mem::replace(&mut batch.at_own, true) {
+                counts.add(seq_id.checked_sub(1), seq_id, family);
+            }
         }
-        repeats.is_some()
+        if last == seq_id {
+            return false;
+        }
+        let full = counts.first_full(Some(seq_id), last, self.max_versions, family);
+        let end = full.map_or(last, |moment| moment - 1);
+        let after = batch.until.unwrap_or(seq_id);
+        if end > after
+            && let Some(last) = counts.add(Some(after), end, family)
+        {
+            batch.until = Some(last);
+            counted.insert(seq_id);
+        }
+        full.is_some()
     }
 
     pub(crate) fn check_version(&mut self, expired: bool, min_versions: u32) -> Code {
@@ -167,3 +270,6 @@ impl VersionBehavior {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
