@@ -82,3 +82,44 @@ async fn calls_in_the_process_are_counted_on_the_ledger_until_they_are_answered(
     }
     place.stop().await;
 }
+
+/// Clients that have stopped in the middle of their scans do not keep memory that was flushed, and miss nothing for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_scanners_let_go_of_what_is_flushed() {
+    let place = Place::start().await;
+    let name = TableName::parse("idle").expect("legal");
+    let admin = place.connection.admin();
+    admin.create_table(&TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]), &[]).await.expect("made");
+    let t = place.connection.table(&name);
+    let row = |i: usize| format!("r{i:03}");
+    let puts = |value: u8| (0..200).map(|i| Put::new(row(i)).add("f", "q", [value; 500]).build()).collect::<Vec<_>>();
+    t.mutate_all(&puts(1)).await.expect("written");
+    let mut scanners = Vec::new();
+    for i in 0..50 {
+        let mut scanner = t.scan(Scan::default(), ScanOptions { caching: 3, ..ScanOptions::default() });
+        for at in 0..=i {
+            let found = scanner.next().await.expect("a scan").expect("a row");
+            assert_eq!(found.row(), row(at).as_bytes());
+        }
+        scanners.push(scanner);
+    }
+    t.mutate_all(&puts(2)).await.expect("written over");
+    admin.flush(&name).await.expect("flushed");
+    let regions = place.node.server().regions();
+    let region = regions.iter().find(|region| region.info().table == name).expect("it is here");
+    let memory = &region.env().memory;
+    assert_eq!((region.memstore_bytes(), memory.pinned_bytes()), (0, 0));
+    for (i, scanner) in scanners.iter_mut().enumerate() {
+        for at in i + 1..200 {
+            let found = scanner.next().await.expect("a scan").expect("a row");
+            assert_eq!(
+                (found.row(), found.value(b"f", b"q")),
+                (row(at).as_bytes(), Some(&[1; 500][..])),
+                "scanner {i}"
+            );
+        }
+        assert!(scanner.next().await.expect("a scan").is_none());
+    }
+    drop(scanners);
+    place.stop().await;
+}

@@ -6,6 +6,7 @@
 use crate::accounting::MemstoreAccounting;
 use crate::error::{RegionError, Result};
 use crate::row_lock::RowLocks;
+use crate::scan::update_readers::ScannerReadPoints;
 use crate::sequencer::Sequencer;
 use crate::stats::Counters;
 use crate::store::Store;
@@ -66,6 +67,7 @@ pub(crate) struct RegionCore {
     pub open_seq_id: SeqId,
     /// Of this opening alone; see [`rootdir::temp_dir`].
     pub temp_dir: FilePath,
+    pub scanner_read_points: ScannerReadPoints,
     pub ticks: RegionTicks,
     pub accounting: MemstoreAccounting,
     pub counters: Counters,
@@ -87,6 +89,13 @@ impl RegionCore {
     #[inline]
     pub(crate) fn read_point(&self) -> ReadPoint {
         self.sequencer.read_point()
+    }
+
+    /// What every reader to come can see, and every open scanner: what a rewriting of cells keeps the versions of.
+    pub(crate) fn smallest_read_point(&self) -> ReadPoint {
+        // In this order: a scanner that is opened in between sees no less.
+        let read_point = self.read_point();
+        self.scanner_read_points.smallest().map_or(read_point, |smallest| smallest.min(read_point))
     }
 
     #[inline]

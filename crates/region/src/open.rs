@@ -8,6 +8,7 @@ use crate::new_file::FileWriter;
 use crate::region::RecoveredNonce;
 use crate::replay::{RecoveredEdits, Replayed, Replayer};
 use crate::row_lock::RowLocks;
+use crate::scan::update_readers::ScannerReadPoints;
 use crate::sequencer::Sequencer;
 use crate::stats::Counters;
 use crate::store::Store;
@@ -102,6 +103,7 @@ impl OpenRegion {
             flushing: Mutex::new(()),
             serving: Serving::default(),
             open_seq_id,
+            scanner_read_points: ScannerReadPoints::default(),
             temp_dir: rootdir::temp_dir(&info, &env.server_name, open_seq_id),
             accounting: MemstoreAccounting::new(&env.memory, env.clock.now_ms().0),
             counters: Counters::default(),

@@ -117,6 +117,11 @@ impl Region {
         self.core.read_point()
     }
 
+    /// What every reader to come and every open scanner can see: flushes and compactions keep the versions of it.
+    pub fn smallest_read_point(&self) -> ReadPoint {
+        self.core.smallest_read_point()
+    }
+
     /// Memory held by the memstores.
     pub fn memstore_bytes(&self) -> u64 {
         self.core.accounting.heap_bytes()

@@ -1,5 +1,6 @@
 //! Background work: threads that flush, compact, and once a second look after leases, the log and memory.
 
+use crate::idle_scanners;
 use crate::maintenance::CompactionRequest;
 use crate::operations::Compacted;
 use crate::server::RegionServer;
@@ -283,7 +284,8 @@ const IDLE_SCANNER_MS: u64 = 1000;
 fn relieve_memory(server: &Arc<RegionServer>) {
     let (memory, marks) = (&server.env.memory, server.marks());
     let most_pinned = marks.limit_bytes / MOST_PINNED_PART;
-    if memory.pinned_bytes() > most_pinned {
+    if memory.pinned_bytes() > most_pinned && idle_scanners::update_readers(&server.sessions, None) == 0 {
+        // They see what no file has any more, or are too many for their own good.
         let closed = server.sessions.scanners.close_idle(IDLE_SCANNER_MS, || memory.pinned_bytes() > most_pinned);
         if closed > 0 {
             tracing::info!("{closed} idle scanners were closed: they held memstores that are in files already");

@@ -16,6 +16,7 @@ mod bulk_load;
 mod endpoints;
 mod errors;
 mod handlers;
+mod idle_scanners;
 mod large_writes;
 mod lifecycle;
 mod maintenance;

@@ -1,5 +1,6 @@
 //! What the master asks of one region that is online here. These methods wait for the disk.
 
+use crate::idle_scanners;
 use crate::server::{RegionServer, ServerError};
 use bytes::Bytes;
 use cell::CellBuffer;
@@ -31,6 +32,7 @@ impl RegionServer {
             let left_bytes = region.stats().memstore_data_bytes;
             let took_us = self.env.clock.monotonic_us().saturating_sub(begun_us);
             self.operations.flushed(took_us, held_bytes.saturating_sub(left_bytes), outcome.bytes);
+            idle_scanners::update_readers(&self.sessions, Some(region));
         }
         if outcome.needs_compaction {
             self.maintenance.consider_compaction(region.info().encoded_name());

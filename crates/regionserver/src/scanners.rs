@@ -216,6 +216,14 @@ impl<S> Scanners<S> {
         closed
     }
 
+    /// Up to `most` scanners that are in no call and that `wants` takes. It is asked under the lock that a call needs to have a scanner: what
+    /// it marks, a later call sees.
+    pub fn idle_where(&self, most: usize, wants: impl Fn(&S) -> bool) -> Vec<Arc<S>> {
+        let state = self.state.lock();
+        let idle = state.open.values().filter(|e| !e.checked_out && wants(&e.scanner));
+        idle.take(most).map(|e| e.scanner.clone()).collect()
+    }
+
     /// Number of open scanners.
     pub fn len(&self) -> usize {
         self.state.lock().open.len()
@@ -272,6 +280,17 @@ mod tests {
         assert_eq!(scanners.check_out(a, Some(1)).err(), Some(ScannerError::Unknown(a)));
         scanners.check_in(b);
         assert_eq!(scanners.len(), 1);
+    }
+
+    #[test]
+    fn scanners_in_a_call_are_not_idle() {
+        let (_, scanners) = scanners();
+        let ids: Vec<u64> = ["a", "b", "c"].map(|name| scanners.open(Arc::new(name))).to_vec();
+        ids[..2].iter().for_each(|id| scanners.check_in(*id));
+        let idle = |most: usize, wants: fn(&&'static str) -> bool| scanners.idle_where(most, wants).len();
+        assert_eq!((idle(9, |_| true), idle(1, |_| true), idle(9, |name| *name == "b")), (2, 1, 1));
+        assert!(scanners.check_out(ids[0], None).is_ok());
+        assert_eq!(idle(9, |_| true), 1);
     }
 
     #[test]

@@ -7,6 +7,9 @@
 //! Follows: `UserScanQueryMatcher`, `RawScanQueryMatcher`, `MinorCompactionScanQueryMatcher`,
 //! `MajorCompactionScanQueryMatcher` and the column trackers they use.
 
+mod rules;
+mod versions;
+
 use super::deletes::{DeleteTracker, Masked};
 use super::version_behavior::VersionBehavior;
 use base::ReadPoint;
@@ -14,8 +17,10 @@ use bytes::Bytes;
 use cell::key::same_bytes;
 use cell::{CellRef, CellType, KeyRef, tag};
 use filter::{Evaluator, Verdict};
-use model::{FamilyDescriptor, KeepDeletedCells, Scan, TimeRange};
+use model::{KeepDeletedCells, Scan, TimeRange};
 use std::sync::Arc;
+
+pub(crate) use rules::FamilyRules;
 
 /// What becomes of a cell and where the scanner goes next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,37 +43,6 @@ enum Mode {
     RetainDeletes,
     /// Major compaction.
     DropDeletes,
-}
-
-/// What the matcher needs to know of a family.
-#[derive(Clone, Debug)]
-pub(crate) struct FamilyRules {
-    pub max_versions: u32,
-    pub min_versions: u32,
-    pub ttl_ms: Option<i64>,
-    pub keep_deleted: KeepDeletedCells,
-    pub new_version_behavior: bool,
-    pub time_to_purge_deletes_ms: i64,
-}
-
-impl FamilyRules {
-    pub(crate) fn of(family: &FamilyDescriptor, time_to_purge_deletes_ms: i64) -> FamilyRules {
-        let keep_deleted = family.keep_deleted_cells();
-        FamilyRules {
-            max_versions: family.max_versions(),
-            min_versions: family.min_versions(),
-            ttl_ms: family.ttl_ms(),
-            // With no TTL there is nothing that ends the keeping. Follows: `ScanInfo`.
-            keep_deleted,
-            new_version_behavior: family.new_version_behavior(),
-            time_to_purge_deletes_ms,
-        }
-    }
-
-    /// Cells stamped before this are expired.
-    pub(crate) fn oldest_unexpired(&self, now_ms: i64) -> i64 {
-        self.ttl_ms.map_or(i64::MIN, |ttl| now_ms.saturating_sub(ttl))
-    }
 }
 
 /// One family's matcher in one scanner.
@@ -396,128 +370,6 @@ impl Matcher {
         }
     }
 
-    /// Follows: `ExplicitColumnTracker#checkColumn`, `#checkVersions`.
-    fn check_asked(&mut self, key: KeyRef<'_>, timestamp: i64) -> Code {
-        match self.advance_to_column(key.qualifier()) {
-            Found::Before => return Code::NextCol,
-            Found::NoneLeft => return Code::NextRow,
-            Found::Here => {}
-        }
-        if timestamp == self.last_timestamp {
-            return Code::Skip;
-        }
-        self.count += 1;
-        if self.count >= self.max_versions || (self.count >= self.min_versions && timestamp < self.oldest_unexpired) {
-            self.column_index += 1;
-            self.count = 0;
-            self.reset_last();
-            return if self.columns_done() { Code::IncludeNextRow } else { Code::IncludeNextCol };
-        }
-        self.last_timestamp = timestamp;
-        Code::Include
-    }
-
-    /// Follows: `NewVersionBehaviorTracker#checkColumn`, `#checkVersions`.
-    fn check_by_arrival(&mut self, key: KeyRef<'_>, timestamp: i64) -> Code {
-        if self.columns.is_some() {
-            match self.advance_to_column(key.qualifier()) {
-                Found::Before => return Code::NextCol,
-                Found::NoneLeft => return Code::NextRow,
-                Found::Here => {}
-            }
-        }
-        let expired = timestamp < self.oldest_unexpired;
-        let min_versions = self.min_versions;
-        self.version_behavior.as_mut().map_or(Code::Include, |tracker| tracker.check_version(expired, min_versions))
-    }
-
-    fn advance_to_column(&mut self, qualifier: &[u8]) -> Found {
-        let Some(columns) = &self.columns else { return Found::Here };
-        while let Some(column) = columns.get(self.column_index) {
-            match qualifier.cmp(&column[..]) {
-                std::cmp::Ordering::Equal => return Found::Here,
-                std::cmp::Ordering::Less => {
-                    self.last_timestamp = i64::MAX;
-                    return Found::Before;
-                }
-                std::cmp::Ordering::Greater => {
-                    self.last_timestamp = i64::MAX;
-                    self.column_index += 1;
-                    self.count = 0;
-                }
-            }
-        }
-        Found::NoneLeft
-    }
-
-    /// Follows: `ScanWildcardColumnTracker#checkVersions`.
-    #[inline]
-    fn check_versions_all(&mut self, cell: CellRef<'_>, timestamp: i64, ignore_count: bool) -> Code {
-        let type_code = cell.type_code();
-        if let Some(tracker) = &mut self.version_behavior {
-            if ignore_count {
-                return Code::Include;
-            }
-            let expired = timestamp < self.oldest_unexpired;
-            return tracker.check_version(expired, self.min_versions);
-        }
-        let qualifier = cell.key().qualifier();
-        if !self.has_column || !same_bytes(&self.column, qualifier) {
-            self.has_column = true;
-            self.column.clear();
-            self.column.extend_from_slice(qualifier);
-            self.count = 0;
-            self.reset_last();
-            if ignore_count {
-                return Code::Include;
-            }
-        } else {
-            if ignore_count {
-                return Code::Include;
-            }
-            if timestamp == self.last_timestamp && type_code == self.last_type {
-                return Code::Skip;
-            }
-        }
-        if !CellType::is_delete(type_code) {
-            self.count += 1;
-        }
-        if self.count > self.max_versions {
-            return Code::NextCol;
-        }
-        if self.count <= self.min_versions || timestamp >= self.oldest_unexpired {
-            self.last_timestamp = timestamp;
-            self.last_type = type_code;
-            Code::Include
-        } else {
-            Code::NextCol
-        }
-    }
-
-    #[inline]
-    fn reset_last(&mut self) {
-        self.last_timestamp = i64::MAX;
-        self.last_type = NO_TYPE;
-    }
-
-    /// Nothing more of this column is wanted. Follows: `ColumnTracker#getNextRowOrNextColumn`.
-    fn pass_column(&mut self, key: KeyRef<'_>) -> Code {
-        self.done_with_column(key.qualifier());
-        if self.columns_done() { Code::NextRow } else { Code::NextCol }
-    }
-
-    fn done_with_column(&mut self, qualifier: &[u8]) {
-        if self.version_behavior.is_some() {
-            return;
-        }
-        let Some(columns) = &self.columns else { return };
-        while columns.get(self.column_index).is_some_and(|column| qualifier >= &column[..]) {
-            self.column_index += 1;
-            self.count = 0;
-        }
-        self.last_timestamp = i64::MAX;
-    }
-
     /// Follows: `UserScanQueryMatcher#mergeFilterResponse`.
     fn merge_verdict(&mut self, key: KeyRef<'_>, code: Code, verdict: Verdict) -> Code {
         let mut code = match verdict {
@@ -554,10 +406,4 @@ impl Matcher {
         }
         code
     }
-}
-
-enum Found {
-    Here,
-    Before,
-    NoneLeft,
 }

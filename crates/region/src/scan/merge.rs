@@ -43,6 +43,15 @@ impl Merge {
         self.sources.get(self.winner).and_then(Source::current)
     }
 
+    pub(crate) fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// Reversed: the row that it stands in, if there is one.
+    pub(crate) fn row(&self) -> Option<&[u8]> {
+        self.row.as_deref()
+    }
+
     pub(crate) fn sources_mut(&mut self) -> &mut [Source] {
         &mut self.sources
     }

@@ -7,7 +7,7 @@
 
 use super::limits::estimated_bytes;
 use super::open::RegionReader;
-use super::open::{sorted_columns, wants_times};
+use super::selection::{sorted_columns, wants_times};
 use crate::error::{RegionError, Result};
 use crate::store::{Store, StoreView};
 use crate::store_file::StoreFile;

@@ -3,7 +3,7 @@
 use super::limits::{Limits, Progress};
 use super::open::RegionReader;
 use super::rows::RowReader;
-use crate::error::Result;
+use crate::error::{RegionError, Result};
 use crate::region::Region;
 use base::ReadPoint;
 use cell::CellBuffer;
@@ -20,11 +20,19 @@ const CELLS_FROM_MEMORY: u64 = base::effort::NETWORK_THREAD_UNITS;
 pub struct RegionScanner {
     region: Arc<Region>,
     rows: RowReader,
+    /// It could not be moved to other files, and stands nowhere.
+    failed: Option<RegionError>,
 }
 
 impl std::fmt::Debug for RegionScanner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RegionScanner").field("region", self.region.name()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for RegionScanner {
+    fn drop(&mut self) {
+        self.region.core().scanner_read_points.remove(self.rows.read_point);
     }
 }
 
@@ -36,7 +44,26 @@ impl RegionScanner {
         if residency == Residency::CachedOnly {
             rows.limit_effort(CELLS_FROM_MEMORY);
         }
-        Ok(RegionScanner { region: region.clone(), rows })
+        core.scanner_read_points.add(rows.read_point);
+        Ok(RegionScanner { region: region.clone(), rows, failed: None })
+    }
+
+    /// Between two steps: goes on from store files where it has held memstore segments that have been flushed, and lets go of these. May
+    /// read. False where some must stay until the scanner is closed.
+    ///
+    /// # Errors
+    /// When the region was closed or a file cannot be read: the steps to come fail, too.
+    pub fn update_readers(&mut self) -> Result<bool> {
+        let core = self.region.core();
+        core.check_open()?;
+        let updated = self.rows.update_readers(core);
+        self.failed = updated.as_ref().err().cloned();
+        updated
+    }
+
+    /// Whether it keeps memstore segments in memory that have been flushed.
+    pub fn holds_flushed(&mut self) -> bool {
+        self.rows.holds_flushed(self.region.core())
     }
 
     /// From now on the scanner may read files and take its time.
@@ -112,6 +139,9 @@ impl RegionScanner {
         row_offsets: &mut Vec<usize>,
     ) -> Result<Progress> {
         self.region.core().check_open()?;
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
         debug_assert!(row_offsets.is_empty(), "what is there is of an earlier step");
         let (from, filtered_before) = (out.len(), self.rows.rows_filtered);
         let progress = self.rows.next_rows(limits, out, max_rows, row_offsets);

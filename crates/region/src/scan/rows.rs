@@ -3,17 +3,20 @@
 //! Families that the filter can do without are read only for rows that it has passed. A row may be delivered in
 //! pieces; between the pieces all state stays here, so a step may end anywhere. Follows: `RegionScannerImpl`.
 
+mod fill;
+mod start;
+
 use super::backoff::AttemptBackoff;
-use super::limits::{Limits, Progress, Reason, estimated_bytes};
+use super::limits::{Limits, Progress, Reason};
 use super::source::AnyRun;
-use super::store_scanner::{Step, StoreScanner};
+use super::store_scanner::StoreScanner;
 use super::walk::{Walk, Walked};
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
-use base::effort::BYTES_PER_UNIT;
 use base::{Clock, ReadPoint};
 use bytes::Bytes;
 use cell::{CellBuffer, Order};
+use fill::{Filled, pause, sort_cells};
 use filter::Evaluator;
 use hfile::Residency;
 use model::Scan;
@@ -59,6 +62,8 @@ pub(crate) struct RowReader {
     max_row_bytes: u64,
     cells_per_check: u64,
     budget: u64,
+    /// Files may be streamed.
+    streams: bool,
     /// Bytes until streaming begins; `None` when it began or never will.
     pread_left: Option<u64>,
     ended: bool,
@@ -83,12 +88,6 @@ struct Tried {
     rows_filtered: u64,
 }
 
-/// How filling a row ended.
-enum Filled {
-    Whole,
-    Cut(Reason),
-}
-
 impl RowReader {
     pub(super) fn new(
         region: &RegionCore,
@@ -109,6 +108,7 @@ impl RowReader {
             && !scan.reversed
             && !scan.is_get
             && filter.as_ref().is_none_or(Evaluator::is_calm);
+        let streams = !scan.pread && !scan.is_get;
         RowReader {
             clock: region.env.clock.clone(),
             region_name: region.name().clone(),
@@ -128,7 +128,8 @@ impl RowReader {
             max_row_bytes: region.settings.max_row_size_bytes,
             cells_per_check,
             budget: cells_per_check,
-            pread_left: (!scan.pread && !scan.is_get).then_some(PREAD_MAX_BYTES),
+            streams,
+            pread_left: streams.then_some(PREAD_MAX_BYTES),
             ended: false,
             may_walk,
             backoff: AttemptBackoff::new(MOST_ROWS_UNTRIED),
@@ -153,6 +154,20 @@ impl RowReader {
     pub(crate) fn may_read(&mut self) {
         (self.budget, self.gives_up) = (self.cells_per_check, false);
         self.set_residency(Residency::MayRead);
+    }
+
+    /// Whether misses in the cache are read now.
+    pub(super) fn residency(&self) -> Residency {
+        if self.gives_up { Residency::CachedOnly } else { Residency::MayRead }
+    }
+
+    /// Whether files are read on rather than block by block.
+    pub(super) fn is_streaming(&self) -> bool {
+        self.streams && self.pread_left.is_none()
+    }
+
+    pub(super) fn scanners_mut(&mut self) -> impl Iterator<Item = &mut StoreScanner> {
+        self.essential.iter_mut().chain(&mut self.joined)
     }
 
     fn set_residency(&mut self, residency: Residency) {
@@ -369,199 +384,6 @@ impl RowReader {
         self.budget == 0 && limits.deadline_us.is_some_and(|deadline| self.clock.monotonic_us() >= deadline)
     }
 
-    /// Begins the next row. False: there is none, or the filter does not want it.
-    fn start_row(&mut self) -> Result<bool> {
-        if self.budget == 0 {
-            self.budget = self.cells_per_check;
-        }
-        if self.filter.as_ref().is_some_and(Evaluator::filter_all_remaining) {
-            self.ended = true;
-            return Ok(false);
-        }
-        let Some(first) = next_row(&self.essential, self.order, self.reversed) else {
-            self.ended = true;
-            return Ok(false);
-        };
-        let cell = self.essential[first].peek().expect("it has a next row");
-        let row = cell.key().row();
-        if self.is_past_stop(row) {
-            self.ended = true;
-            return Ok(false);
-        }
-        self.row.clear();
-        self.row.extend_from_slice(row);
-        self.row_bytes = 0;
-        if let Some(filter) = &mut self.filter
-            && filter.filter_row_key(cell)?
-        {
-            self.rows_filtered += 1;
-            self.budget = self.budget.saturating_sub(1);
-            if filter.filter_all_remaining() {
-                self.ended = true;
-                return Ok(false);
-            }
-            let shown = filter.ends_by_cells() && !self.reversed;
-            for scanner in &mut self.essential {
-                if scanner.peek_row() != Some(&self.row[..]) {
-                    continue;
-                }
-                if shown {
-                    scanner.start_row();
-                    while matches!(scanner.step(Some(filter), &mut self.budget)?, Step::Cell | Step::Pause) {
-                        if self.budget == 0 {
-                            if self.gives_up {
-                                return Err(RegionError::WouldBlock);
-                            }
-                            self.budget = self.cells_per_check;
-                        }
-                    }
-                } else {
-                    scanner.skip_row()?;
-                }
-            }
-            filter.reset();
-            return Ok(false);
-        }
-        if let [only] = &mut self.essential[..] {
-            // The row is this one's.
-            only.start_row();
-        } else {
-            for scanner in &mut self.essential {
-                if scanner.peek_row() == Some(&self.row[..]) {
-                    scanner.start_row();
-                }
-            }
-        }
-        self.place = Place::Essential;
-        Ok(true)
-    }
-
-    /// Brings the families read on demand to the row.
-    fn start_joined(&mut self) -> Result<()> {
-        for scanner in &mut self.joined {
-            let behind = scanner.peek_row().is_some_and(|at| match self.order.rows(at, &self.row) {
-                Ordering::Equal => false,
-                Ordering::Less => !self.reversed,
-                Ordering::Greater => self.reversed,
-            });
-            if behind {
-                scanner.seek_row(&self.row)?;
-            }
-            if scanner.peek_row() == Some(&self.row[..]) {
-                scanner.start_row();
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the row's cells of one group of families.
-    fn fill(&mut self, joined: bool, limits: &mut Limits, from: usize, out: &mut CellBuffer) -> Result<Filled> {
-        let count = if joined { self.joined.len() } else { self.essential.len() };
-        for at in 0..count {
-            loop {
-                let scanner = if joined { &mut self.joined[at] } else { &mut self.essential[at] };
-                if !scanner.in_row() {
-                    break;
-                }
-                match scanner.step(self.filter.as_mut(), &mut self.budget)? {
-                    Step::RowEnd | Step::End => break,
-                    Step::Pause if self.gives_up => return Err(RegionError::WouldBlock),
-                    Step::Pause => {
-                        if limits.partial_rows && !self.has_filter_row && self.is_late(limits) {
-                            self.budget = self.cells_per_check;
-                            return Ok(Filled::Cut(Reason::Time));
-                        }
-                        pause(limits)?;
-                        self.budget = self.cells_per_check;
-                    }
-                    Step::Cell => {
-                        let cell = scanner.cell();
-                        match &self.filter {
-                            Some(filter) if filter.transforms() => filter.transform_cell(cell, out),
-                            _ => out.push(cell),
-                        }
-                        let bytes = estimated_bytes(cell);
-                        if self.gives_up {
-                            self.budget = self.budget.saturating_sub(bytes / BYTES_PER_UNIT);
-                        }
-                        self.row_bytes += bytes;
-                        limits.used_bytes += bytes;
-                        self.note_bytes(bytes);
-                        if self.row_bytes > self.max_row_bytes {
-                            return Err(self.row_too_big(out.len() - from));
-                        }
-                        let batch_full = limits.batch_cells > 0 && out.len() - from >= limits.batch_cells as usize;
-                        let size_full = limits.is_full() && limits.partial_rows && !self.has_filter_row;
-                        if (batch_full || size_full) && self.row_goes_on(joined, at)? {
-                            return Ok(Filled::Cut(if batch_full { Reason::Batch } else { Reason::Size }));
-                        }
-                    }
-                }
-            }
-        }
-        Ok(Filled::Whole)
-    }
-
-    /// Whether any family may have more cells of the row; they are not judged yet.
-    fn row_goes_on(&mut self, joined: bool, at: usize) -> Result<bool> {
-        let scanner = if joined { &mut self.joined[at] } else { &mut self.essential[at] };
-        scanner.finish_step()?;
-        let row = &self.row[..];
-        let here = |scanner: &StoreScanner| scanner.in_row() && scanner.peek_row() == Some(row);
-        if joined {
-            return Ok(self.joined[at..].iter().any(here));
-        }
-        // Families on demand are looked at only when the row is kept; they may have something.
-        let late = self.joined.iter().any(|scanner| scanner.peek_row().is_some());
-        Ok(self.essential[at..].iter().any(here) || late)
-    }
-
-    fn row_too_big(&self, cells: usize) -> RegionError {
-        RegionError::RowTooBig(format!(
-            "Max row size allowed: {}, but the row is bigger than that ({} bytes so far; the limit is \
-             hbase.table.max.rowsize, or a sixteenth of basalt.memory.size where that is less), the row info: {}, \
-             already have process row cells = {cells}, it belong to region = {}",
-            self.max_row_bytes,
-            self.row_bytes,
-            cell::print::to_string_binary(&self.row),
-            self.region_name
-        ))
-    }
-
-    fn note_bytes(&mut self, bytes: u64) {
-        if let Some(left) = &mut self.pread_left {
-            *left = left.saturating_sub(bytes);
-            if *left == 0 {
-                self.pread_left = None;
-                for scanner in self.essential.iter_mut().chain(&mut self.joined) {
-                    for source in scanner.merge_mut().sources_mut() {
-                        source.set_pread(false);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The essential families are read: whether the row is kept. A row that is not is taken back.
-    fn keep_row(&mut self, from: usize, used_before: u64, limits: &mut Limits, out: &mut CellBuffer) -> bool {
-        let is_empty = out.len() == from;
-        let dropped = match &mut self.filter {
-            Some(filter) if !is_empty || self.has_filter_row => filter.finish_row(out, from),
-            _ => false,
-        };
-        if self.has_filter_row {
-            limits.used_bytes = used_before + out.iter_from(from).map(estimated_bytes).sum::<u64>();
-        }
-        if !is_empty && !dropped {
-            return true;
-        }
-        out.truncate(from);
-        limits.used_bytes = used_before;
-        self.rows_filtered += 1;
-        self.end_row();
-        false
-    }
-
     fn end_row(&mut self) {
         self.place = Place::BetweenRows;
         self.rows_scanned += 1;
@@ -572,11 +394,6 @@ impl RowReader {
             self.ended = true;
         }
     }
-}
-
-/// Lets others go on, if the caller wants that.
-fn pause(limits: &Limits<'_>) -> Result<()> {
-    limits.pause.map_or(Ok(()), |pause| Ok(pause.pause()?))
 }
 
 /// Which scanner has the next row.
@@ -598,14 +415,4 @@ fn next_row(scanners: &[StoreScanner], order: Order, reversed: bool) -> Option<u
         }
     }
     best.map(|(at, _)| at)
-}
-
-/// Puts the cells from number `from` on into order: families read on demand came last.
-fn sort_cells(out: &mut CellBuffer, from: usize, order: Order) {
-    let mut sorted: Vec<usize> = (from..out.len()).collect();
-    sorted.sort_by(|a, b| order.cells(out.get(*a), out.get(*b)));
-    let mut cells = CellBuffer::new();
-    sorted.into_iter().for_each(|at| cells.push(out.get(at)));
-    out.truncate(from);
-    cells.iter_from(0).for_each(|cell| out.push(cell));
 }

@@ -21,7 +21,7 @@ enum Cursor {
 pub(crate) struct Source {
     cursor: Cursor,
     /// The segment of a cursor in memory, which itself keeps only the cells: the memory meter asks who holds it.
-    _pinned: Option<Arc<Segment>>,
+    pinned: Option<Arc<Segment>>,
     read_point: u64,
     /// Whether there may be cells newer than the read point.
     checks_read_point: bool,
@@ -125,7 +125,7 @@ impl Source {
     pub(crate) fn memory(segment: &Arc<Segment>, read_point: ReadPoint, rank: u32) -> Source {
         let checks = read_point != ReadPoint::ALL;
         let source = Source::new(Cursor::Memory(segment.iter()), read_point, checks, rank, i64::MAX);
-        Source { _pinned: Some(segment.clone()), ..source }
+        Source { pinned: Some(segment.clone()), ..source }
     }
 
     pub(crate) fn file(reader: &Arc<Reader>, options: ScanOptions, read_point: ReadPoint, rank: u32) -> Source {
@@ -138,7 +138,7 @@ impl Source {
     fn new(cursor: Cursor, read_point: ReadPoint, checks: bool, rank: u32, max_timestamp: i64) -> Source {
         Source {
             cursor,
-            _pinned: None,
+            pinned: None,
             read_point: read_point.0,
             checks_read_point: checks,
             rank,
@@ -148,6 +148,11 @@ impl Source {
             parked: false,
             finished: false,
         }
+    }
+
+    /// The segment that it keeps in memory.
+    pub(crate) fn pinned(&self) -> Option<&Arc<Segment>> {
+        self.pinned.as_ref()
     }
 
     /// The cell here. Meaningless while a seek is put off.

@@ -7,6 +7,7 @@ use super::backoff::AttemptBackoff;
 use super::matcher::{Code, Matcher};
 use super::merge::Merge;
 use super::rewrite;
+use super::selection::Selection;
 use super::source::{AnyRun, write_first_on_row, write_last_on_row};
 use crate::error::{RegionError, Result};
 use crate::mob;
@@ -72,6 +73,8 @@ pub(crate) struct StoreScanner {
     key: Vec<u8>,
     hint: Vec<u8>,
     mob: Option<MobReads>,
+    /// What of the store it looks at; none in a flush or compaction.
+    selection: Option<Selection>,
     /// The cell that the last step wanted, when it was a reference to one in a MOB file.
     resolved: Vec<u8>,
     is_resolved: bool,
@@ -108,6 +111,7 @@ impl StoreScanner {
             key: Vec::new(),
             hint: Vec::new(),
             mob: None,
+            selection: None,
             resolved: Vec::new(),
             is_resolved: false,
             is_simple,
@@ -119,6 +123,12 @@ impl StoreScanner {
     pub(crate) fn with_mob(mut self, mob: Option<MobReads>) -> StoreScanner {
         self.is_simple &= mob.is_none();
         self.mob = mob;
+        self
+    }
+
+    /// It can be moved to another picture of its store.
+    pub(super) fn with_selection(mut self, selection: Selection) -> StoreScanner {
+        self.selection = Some(selection);
         self
     }
 
@@ -141,11 +151,24 @@ impl StoreScanner {
         self.wrap(done)
     }
 
+    pub(super) fn merge(&self) -> &Merge {
+        &self.merge
+    }
+
+    /// The same place in other sources.
+    pub(super) fn replace_merge(&mut self, merge: Merge) {
+        (self.merge, self.at_start) = (merge, false);
+    }
+
+    pub(super) fn selection(&self) -> Option<&Selection> {
+        self.selection.as_ref()
+    }
+
     pub(crate) fn merge_mut(&mut self) -> &mut Merge {
         &mut self.merge
     }
 
-    fn wrap<T>(&self, result: hfile::Result<T>) -> Result<T> {
+    pub(super) fn wrap<T>(&self, result: hfile::Result<T>) -> Result<T> {
         result.map_err(|error| RegionError::file(&self.region, error))
     }
 

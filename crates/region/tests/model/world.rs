@@ -275,7 +275,7 @@ impl World {
 
 impl Half {
     fn model_flush(&mut self, families: &[&'static str], now: i64) {
-        let read_point = self.region.read_point().0;
+        let read_point = self.region.smallest_read_point().0;
         for name in families {
             let files = file_names(&self.region, name);
             let store = self.stores.get_mut(name).expect("known");
@@ -290,7 +290,7 @@ impl Half {
 
     fn compact(&mut self, name: &'static str, kind: CompactionKind, now: i64) {
         let job = self.region.select_compaction(Some(name.as_bytes()), kind).expect("open");
-        let read_point = self.region.read_point().0;
+        let read_point = self.region.smallest_read_point().0;
         // Files with nothing but expired cells were dropped by the selection.
         let files = file_names(&self.region, name);
         self.stores.get_mut(name).expect("known").files.retain(|run| files.contains(&run.name));

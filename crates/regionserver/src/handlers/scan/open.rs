@@ -13,7 +13,7 @@ use proto::pb;
 use region::{Region, RegionError, RegionScanner};
 use rpc::exception::Exception;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A scanner whose last reply was longer is not tried from memory: its rows take too long to copy.
 const MAX_BYTES_AT_ONCE: usize = 1 << 20;
@@ -30,6 +30,8 @@ pub(crate) struct OpenScanner {
     /// Length of the reply before.
     pub(super) last_reply_bytes: AtomicUsize,
     pub(super) state: Mutex<State>,
+    /// It is being moved onto other files, for which it is locked: a call does not go on with it on the network's thread.
+    is_moving: AtomicBool,
     _charge: Charge,
 }
 
@@ -50,11 +52,30 @@ impl OpenScanner {
 
     /// Whether the next step is tried from memory.
     pub(super) fn may_try_memory(&self) -> bool {
-        if self.last_reply_bytes.load(Ordering::Relaxed) > MAX_BYTES_AT_ONCE {
+        if self.last_reply_bytes.load(Ordering::Relaxed) > MAX_BYTES_AT_ONCE || self.is_moving.load(Ordering::Acquire) {
             return false;
         }
         let state = &mut *self.state.lock();
         state.tries_memory && state.partial_row.is_none() && state.scanner.try_from_memory()
+    }
+
+    /// Whether [`OpenScanner::update_readers`] is to be called: the scanner is in no call, and those that come see that it is being moved.
+    pub(crate) fn begin_move(&self) -> bool {
+        let is_free = self.is_moving.compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if !is_free {
+            return false;
+        }
+        let holds_flushed = self.state.try_lock().is_some_and(|mut state| state.scanner.holds_flushed());
+        self.is_moving.store(holds_flushed, Ordering::Release);
+        holds_flushed
+    }
+
+    /// Goes on from store files where the scanner holds memory that was flushed; false where it must keep some, or a call has it meanwhile.
+    /// May read.
+    pub(crate) fn update_readers(&self) -> Result<bool, RegionError> {
+        let moved = self.state.try_lock().map_or(Ok(false), |mut state| state.scanner.update_readers());
+        self.is_moving.store(false, Ordering::Release);
+        moved
     }
 
     /// After a step that could not be done from memory: as before it. The next ones are not tried.
@@ -99,6 +120,7 @@ pub(super) fn open(
         max_result_size: scan.max_result_size,
         batch: scan.batch,
         last_reply_bytes: AtomicUsize::new(0),
+        is_moving: AtomicBool::new(false),
         state: Mutex::new(State { scanner, tries_memory: true, partial_row: None, told: (0, 0) }),
     });
     let id = server.sessions.scanners.open(open.clone());
