@@ -13,6 +13,7 @@ mod effort;
 mod filters;
 mod foreign;
 mod handover;
+mod idle_scanners;
 mod inherit;
 mod mob;
 mod model;
