@@ -1,4 +1,5 @@
-//! A native HBase client: registry, locator, tables, scanners, administration.
+//! A native HBase client: registry, locator, tables, scanners, administration. The whole of Java's `Table` and `Admin`, asynchronous,
+//! pipelined over few connections, for load tools, shells, gateways and SQL alike.
 //!
 //! ```no_run
 //! # use basalt_client as client;
@@ -13,10 +14,11 @@
 //! ```
 //!
 //! Always true:
-//!  1. No task is made for an operation. A connection to a server has one task; requests of many callers leave in
+//!  1. No task is made for an operation, buffered writes aside. A connection to a server has one task; requests of many callers leave in
 //!     one write, replies that came in one read are handed out under one lock.
 //!  2. What a server refuses for good is an error at once; what may pass is tried again with HBase's pauses until the
-//!     operation's time is over. A region that has moved is looked up again in hbase:meta.
+//!     operation's time is over. A region that has moved is looked up again in hbase:meta. An operation that is dropped
+//!     is not tried again, and its place on the connection is free.
 //!  3. An increment or append that is tried again carries the nonce of its first try.
 //!  4. Bytes from a server never panic.
 //!  5. A server in the same process is called without sockets ([`Options::in_process`]): requests are handed to its services, cells are passed

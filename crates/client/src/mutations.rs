@@ -3,7 +3,7 @@
 use base::SeqId;
 use bytes::Bytes;
 use cell::{CellBuffer, CellSpec, CellType};
-use model::{Durability, Mutation, MutationKind};
+use model::{Durability, Mutation, MutationKind, TimeRange};
 
 /// A cell without a time of its own is stamped by the server.
 const NOW: i64 = i64::MAX;
@@ -15,6 +15,7 @@ struct Builder {
     durability: Durability,
     return_results: bool,
     ttl_ms: Option<i64>,
+    time_range: TimeRange,
     timestamp: i64,
     attributes: Vec<(String, Bytes)>,
 }
@@ -28,6 +29,7 @@ impl Builder {
             durability: Durability::UseDefault,
             return_results: true,
             ttl_ms: None,
+            time_range: TimeRange::ALL,
             timestamp: NOW,
             attributes: Vec::new(),
         }
@@ -51,6 +53,7 @@ impl Builder {
         mutation.durability = self.durability;
         mutation.return_results = self.return_results;
         mutation.ttl_ms = self.ttl_ms;
+        mutation.time_range = self.time_range;
         mutation.timestamp = self.timestamp;
         mutation.attributes = self.attributes;
         mutation
@@ -76,6 +79,38 @@ macro_rules! common {
             /// The mutation.
             pub fn build(self) -> Mutation {
                 self.0.build()
+            }
+        }
+    };
+}
+
+/// What every kind of mutation that writes values can be told.
+macro_rules! living {
+    ($name:ident) => {
+        impl $name {
+            /// Time to live of its cells in milliseconds.
+            pub fn ttl_ms(mut self, ttl_ms: i64) -> Self {
+                self.0.ttl_ms = Some(ttl_ms);
+                self
+            }
+        }
+    };
+}
+
+/// What increments and appends can be told.
+macro_rules! counting {
+    ($name:ident) => {
+        impl $name {
+            /// Whether the new values are wanted back.
+            pub fn return_results(mut self, wanted: bool) -> Self {
+                self.0.return_results = wanted;
+                self
+            }
+
+            /// Only old values of these times count.
+            pub fn time_range(mut self, time_range: TimeRange) -> Self {
+                self.0.time_range = time_range;
+                self
             }
         }
     };
@@ -118,14 +153,9 @@ impl Put {
         self.0.push(family.as_ref(), qualifier.as_ref(), timestamp, CellType::Put, value.as_ref(), tags);
         self
     }
-
-    /// Time to live of its cells in milliseconds.
-    pub fn ttl_ms(mut self, ttl_ms: i64) -> Put {
-        self.0.ttl_ms = Some(ttl_ms);
-        self
-    }
 }
 common!(Put);
+living!(Put);
 
 /// Writes delete markers. Without a column or family: the whole row.
 pub struct Delete(Builder);
@@ -198,14 +228,10 @@ impl Increment {
         self.0.push(family.as_ref(), qualifier.as_ref(), NOW, CellType::Put, &amount.to_be_bytes(), b"");
         self
     }
-
-    /// Whether the new values are wanted back.
-    pub fn return_results(mut self, wanted: bool) -> Increment {
-        self.0.return_results = wanted;
-        self
-    }
 }
 common!(Increment);
+living!(Increment);
+counting!(Increment);
 
 /// Appends to values.
 pub struct Append(Builder);
@@ -221,11 +247,7 @@ impl Append {
         self.0.push(family.as_ref(), qualifier.as_ref(), NOW, CellType::Put, value.as_ref(), b"");
         self
     }
-
-    /// Whether the new values are wanted back.
-    pub fn return_results(mut self, wanted: bool) -> Append {
-        self.0.return_results = wanted;
-        self
-    }
 }
 common!(Append);
+living!(Append);
+counting!(Append);

@@ -20,6 +20,7 @@ mod interop;
 mod jvm;
 mod kill;
 mod ledger;
+mod native_client;
 mod native_tools;
 mod neighbours;
 mod pages;

@@ -1,0 +1,52 @@
+//! The native client against a server: its tests of the binary, pointed at the suite's server instead of one of their own.
+
+use std::time::Duration;
+
+use crate::report::Outcome;
+use crate::run;
+use crate::suites::Context;
+
+/// Compiling the tests takes most of it.
+const LIMIT: Duration = Duration::from_secs(1800);
+
+/// The suite `client`.
+pub fn suite(c: &Context) -> anyhow::Result<Outcome> {
+    let mut command = run::cargo();
+    command.args(["test", "--package", "basalt", "--test", "main", "--", "--test-threads", "4"]);
+    command.arg(c.only.as_deref().unwrap_or("client::"));
+    command.env("BASALT_TEST_ZOOKEEPER", &c.zookeeper);
+    let ended = run::logged(&mut command, &c.log, LIMIT)?;
+    Ok(judge(&ended.output, ended.well))
+}
+
+/// Counts the lines of the test harness; a run without any, or one that did not end well though no test failed, has failed.
+fn judge(output: &str, well: bool) -> Outcome {
+    let mut outcome = Outcome::default();
+    for line in output.lines() {
+        let Some(rest) = line.strip_prefix("test ") else { continue };
+        if let Some(name) = rest.strip_suffix(" ... ok") {
+            outcome.passed += usize::from(!name.is_empty());
+        } else if let Some(name) = rest.strip_suffix(" ... FAILED") {
+            outcome.failures.push(name.to_owned());
+        }
+    }
+    if outcome.failures.is_empty() && (!well || outcome.passed == 0) {
+        let tail: Vec<&str> = output.lines().rev().take(5).collect();
+        outcome.failures.push(format!("did not come to its end; last lines, newest first: {}", tail.join(" / ")));
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_harness_lines_are_counted_and_silence_is_a_failure() {
+        let outcome = judge("running 2 tests\ntest client::a ... ok\ntest client::b ... FAILED\n", false);
+        assert_eq!((outcome.passed, outcome.failures.as_slice()), (1, &["client::b".to_owned()][..]));
+        assert_eq!(judge("test client::a ... ok\n", true).failures.len(), 0);
+        assert_eq!(judge("test client::a ... ok\n", false).failures.len(), 1);
+        assert_eq!(judge("running 0 tests\n", true).failures.len(), 1);
+    }
+}
