@@ -96,6 +96,39 @@ fn a_file_is_not_created_in_a_directory_that_is_gone() {
     assert_eq!(settled(volume, &path("WALs/one-splitting/1")), 1);
 }
 
+/// The pipeline goes on with those that are left. `BASALT_TEST_HDFS_KILL` is a command that kills one DataNode of several.
+#[test]
+fn a_dead_data_node_holds_up_a_flush_for_seconds_only() {
+    let Ok(kill) = std::env::var("BASALT_TEST_HDFS_KILL") else {
+        println!("skipped: BASALT_TEST_HDFS_KILL kills no DataNode");
+        return;
+    };
+    let Some(scratch) = scratch("dead") else { return };
+    let best_effort = "dfs.client.block.write.replace-datanode-on-failure.best-effort";
+    let overrides = vec![(best_effort.to_owned(), "true".to_owned())];
+    let settings = Settings { overrides, ..settings() };
+    let volume = HdfsVolume::open(scratch.volume.location(), &settings).expect("an HDFS");
+    let mut file = volume.create(&path("log")).expect("created");
+    let mut flush = |n: u32| file.append(&n.to_be_bytes()).and_then(|()| file.flush());
+    (0..100).for_each(|n| flush(n).expect("flushed"));
+    let status = std::process::Command::new("sh").args(["-c", &kill]).status().expect("a shell");
+    assert!(status.success(), "{kill}");
+    let mut longest = Duration::ZERO;
+    for n in 100..600 {
+        let start = Instant::now();
+        flush(n).expect("the others go on");
+        longest = longest.max(start.elapsed());
+    }
+    println!("the longest flush took {} ms", longest.as_millis());
+    assert!(longest < Duration::from_secs(20), "{longest:?}");
+    file.finish().expect("closed");
+    let start = Instant::now();
+    volume.publish(&path("next"), &[7; 1000]).expect("a new block leaves the dead one out");
+    println!("the next file took {} ms", start.elapsed().as_millis());
+    let expected: Vec<u8> = (0..600_u32).flat_map(u32::to_be_bytes).collect();
+    assert!(volume.read(&path("log")).expect("read") == expected);
+}
+
 /// As long as it lives no other gets the directory; who is known to be gone is not waited for.
 #[test]
 fn a_root_directory_has_one_owner() {

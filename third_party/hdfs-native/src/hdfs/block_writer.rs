@@ -205,11 +205,18 @@ impl Pipeline {
     }
 
     async fn shutdown(self) -> Result<WriteStatus> {
-        self.heartbeat_handle.abort();
+        let Self {
+            packet_sender,
+            ack_listener_handle,
+            packet_sender_handle,
+            heartbeat_handle,
+            failed: _,
+        } = self;
+        heartbeat_handle.abort();
 
-        let (failed_nodes, unacked_packets) = match self.ack_listener_handle.await.unwrap()? {
+        let (failed_nodes, unacked_packets) = match ack_listener_handle.await.unwrap()? {
             WriteStatus::Success => {
-                if !self.packet_sender_handle.await.unwrap().is_empty() {
+                if !packet_sender_handle.await.unwrap().is_empty() {
                     return Err(HdfsError::DataTransferError(
                         "Failed to send all packets to DataNode".to_string(),
                     ));
@@ -219,7 +226,9 @@ impl Pipeline {
             WriteStatus::Recover(failed_nodes, unacked_packets) => (failed_nodes, unacked_packets),
         };
 
-        let packets_to_send = self.packet_sender_handle.await.unwrap();
+        // A sender that has nothing to send waits for the next packet; without this it would wait for ever.
+        drop(packet_sender);
+        let packets_to_send = packet_sender_handle.await.unwrap();
 
         let packets_to_replay = unacked_packets.into_iter().chain(packets_to_send).collect();
 
