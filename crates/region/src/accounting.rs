@@ -16,6 +16,8 @@ pub(crate) struct MemstoreAccounting {
     edits_since_flush: AtomicU64,
     oldest_edit_ms: AtomicI64,
     last_flush_ms: AtomicI64,
+    /// Since when a flush waits for a compaction.
+    flush_delayed_ms: AtomicI64,
 }
 
 impl MemstoreAccounting {
@@ -27,6 +29,7 @@ impl MemstoreAccounting {
             edits_since_flush: AtomicU64::new(0),
             oldest_edit_ms: AtomicI64::new(NEVER),
             last_flush_ms: AtomicI64::new(now_ms),
+            flush_delayed_ms: AtomicI64::new(NEVER),
         }
     }
 
@@ -81,6 +84,25 @@ impl MemstoreAccounting {
         if let Some(oldest_ms) = oldest_before_ms {
             self.oldest_edit_ms.fetch_min(oldest_ms, Relaxed);
         }
+    }
+
+    /// A flush is wanted that should wait: whether it is to wait on, for `wait_ms` in all.
+    pub(crate) fn delays_flush(&self, now_ms: i64, wait_ms: i64) -> bool {
+        let since_ms = self.flush_delayed_ms.load(Relaxed);
+        if since_ms == NEVER {
+            self.flush_delayed_ms.store(now_ms, Relaxed);
+            return wait_ms > 0;
+        }
+        if now_ms.saturating_sub(since_ms) < wait_ms {
+            return true;
+        }
+        self.end_flush_delay();
+        false
+    }
+
+    /// Nothing is to be waited for.
+    pub(crate) fn end_flush_delay(&self) {
+        self.flush_delayed_ms.store(NEVER, Relaxed);
     }
 
     pub(crate) fn note_flush(&self, now_ms: i64) {

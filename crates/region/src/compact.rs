@@ -20,6 +20,7 @@ use crate::scan::matcher::Matcher;
 use crate::scan::merge::Merge;
 use crate::scan::source::Source;
 use crate::scan::store_scanner::{RowLimits, StoreScanner};
+use crate::settings::CompactionPolicy;
 use crate::store::{Store, StoreView, sort_files};
 use crate::store_file::StoreFile;
 use base::size::MIB;
@@ -86,14 +87,21 @@ impl<'r> Compactor<'r> {
 
     /// Whether some store has enough files for a compaction, or was asked for a major one.
     pub(crate) fn is_needed(&self) -> bool {
-        self.core.stores.iter().any(|store| {
-            let work = store.work.lock();
-            let view = store.peek();
-            let idle = view.files.len() - work.compacting.len().min(view.files.len());
-            idle >= store.settings.load().compaction_min_files
-                || (work.owes_major && !view.files.is_empty())
-                || (idle > 0 && work.compacting.is_empty() && view.files.iter().any(|file| file.is_reference()))
-        })
+        self.core.table.compaction_enabled() && self.core.stores.iter().any(|store| self.is_needed_in(store))
+    }
+
+    fn is_needed_in(&self, store: &Store) -> bool {
+        let work = store.work.lock();
+        let view = store.peek();
+        let has_references = view.files.iter().any(|file| file.is_reference());
+        let settings = store.settings.load();
+        if settings.compaction_policy == CompactionPolicy::Fifo && !has_references {
+            return self.has_expired_files(store, &view, &work);
+        }
+        let idle = view.files.len() - work.compacting.len().min(view.files.len());
+        idle >= settings.compaction_min_files
+            || (work.owes_major && !view.files.is_empty())
+            || (idle > 0 && work.compacting.is_empty() && has_references)
     }
 
     /// The next selections of this family (of all, without one) are major compactions. Where there is no file yet the
@@ -149,7 +157,7 @@ impl<'r> Compactor<'r> {
     }
 
     fn compact_files(&self, store: &Store, job: &CompactionJob, throttle: &dyn Throttle) -> Result<CompactionOutcome> {
-        let read_point = self.core.read_point();
+        let read_point = self.core.smallest_read_point();
         let now = self.core.env.clock.now_ms().0;
         let new = new_file(store, job, read_point, now);
         let scanner = self.scanner_over(store, job, new.past_cache, read_point, now)?;

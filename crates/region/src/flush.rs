@@ -92,6 +92,21 @@ impl<'r> Flusher<'r> {
 
     /// Whether and why the region should be flushed now.
     pub(crate) fn reason(&self) -> Option<FlushReason> {
+        self.reason_now().filter(|_| !self.waits_for_compaction())
+    }
+
+    /// Whether some store has so many files that a compaction is waited for. Follows: `MemStoreFlusher#isTooManyStoreFiles`.
+    fn waits_for_compaction(&self) -> bool {
+        let core = self.core;
+        let has_too_many = |store: &Store| store.peek().files.len() > store.settings.load().blocking_store_files;
+        if core.info.table.is_meta() || !core.table.compaction_enabled() || !core.stores.iter().any(has_too_many) {
+            core.accounting.end_flush_delay();
+            return false;
+        }
+        core.accounting.delays_flush(core.env.clock.now_ms().0, core.settings.blocking_wait_ms)
+    }
+
+    fn reason_now(&self) -> Option<FlushReason> {
         let settings = &self.core.settings;
         if self.core.accounting.heap_bytes() > self.core.flush_size_bytes() {
             return Some(FlushReason::Size);
@@ -238,6 +253,7 @@ impl<'r> Flusher<'r> {
         self.core.counters.flushes.fetch_add(1, Ordering::Relaxed);
         self.core.counters.flushed_bytes.fetch_add(outcome.bytes, Ordering::Relaxed);
         self.core.accounting.note_flush(self.core.env.clock.now_ms().0);
+        self.core.accounting.end_flush_delay();
     }
 
     /// Tells the log that what an earlier flush had left is in files now, when nothing else is in memory. False: a write has come since.
@@ -296,7 +312,7 @@ impl<'r> Flusher<'r> {
         let mut merge = Merge::new(self.core.order(), vec![Source::memory(segment, ReadPoint::ALL, 0)]);
         merge.seek_to_first().map_err(|e| RegionError::file(self.core.name(), e))?;
         // Readers that come after this file is published see at least this much.
-        let read_point = self.core.read_point();
+        let read_point = self.core.smallest_read_point();
         let now = self.core.env.clock.now_ms().0;
         let matcher = Matcher::rewrite(&store.rules, false, read_point, i64::MIN, now);
         let scanner = StoreScanner::new(self.core.name().clone(), merge, matcher, RowLimits::default());

@@ -55,6 +55,7 @@ mod stats;
 mod store;
 mod store_file;
 mod ticks;
+mod truncate;
 mod write;
 
 pub use bulk_load::{BulkLoad, BulkLoaded, LoadFile, Place};
@@ -77,4 +78,5 @@ pub use split::Splitter;
 pub use stats::{FileTimes, RegionStats, StoreStats};
 pub use store_file::{StoreFile, reference_bytes};
 pub use ticks::RecentTicks;
+pub use truncate::truncate;
 pub use write::{Applied, Checked, WritePace, Written, effort_units};

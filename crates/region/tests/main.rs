@@ -4,6 +4,7 @@
 extern crate filter as basalt_filter;
 
 mod arrival;
+mod attributes;
 mod bulk_load;
 mod common;
 mod compression;

@@ -1,6 +1,7 @@
 //! Which files to compact. Follows: `SortedCompactionPolicy`, `RatioBasedCompactionPolicy`, `ExploringCompactionPolicy`.
 
 use crate::RegionSettings;
+use crate::settings::CompactionPolicy;
 use crate::store_file::StoreFile;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,6 +21,9 @@ pub(super) fn choose(
     force_major: bool,
     now: i64,
 ) -> Choice {
+    if settings.compaction_policy == CompactionPolicy::Fifo && !files.iter().any(|file| file.is_reference()) {
+        return Choice { files: Vec::new(), is_major: false };
+    }
     let busy = files.iter().filter(|file| compacting.contains(&file.name)).count();
     let stuck = files.len() - busy + usize::from(busy > 0) >= settings.blocking_store_files;
     // Only files newer than any in a running job: selections stay contiguous.
@@ -41,7 +45,14 @@ pub(super) fn choose(
     } else {
         let eligible: Vec<Arc<StoreFile>> =
             candidates.iter().filter(|file| !file.reader.exclude_from_minor()).cloned().collect();
-        explore(&eligible, settings, stuck)
+        let sizes: Vec<u64> = eligible.iter().map(|file| file.len_bytes()).collect();
+        let ratio = ratio_at(settings, now);
+        let run = match settings.compaction_policy {
+            CompactionPolicy::Exploring => explore_sizes(&sizes, settings, ratio, stuck),
+            CompactionPolicy::RatioBased => within_ratio(&sizes, settings, ratio, stuck),
+            CompactionPolicy::Fifo => None,
+        };
+        run.map_or_else(Vec::new, |(start, end)| eligible[start..end].to_vec())
     };
     if !(is_major && force_major) {
         chosen.truncate(settings.compaction_max_files);
@@ -78,16 +89,32 @@ fn is_major_due(files: &[Arc<StoreFile>], settings: &RegionSettings, ttl_ms: Opt
     }
 }
 
-/// The contiguous run that gets rid of the most files for the least bytes, all within the ratio.
-fn explore(files: &[Arc<StoreFile>], settings: &RegionSettings, stuck: bool) -> Vec<Arc<StoreFile>> {
-    let sizes: Vec<u64> = files.iter().map(|file| file.len_bytes()).collect();
-    match explore_sizes(&sizes, settings, stuck) {
-        Some((start, end)) => files[start..end].to_vec(),
-        None => Vec::new(),
-    }
+/// How much larger than the others a file may be now.
+fn ratio_at(settings: &RegionSettings, now: i64) -> f64 {
+    if settings.offpeak_hours.contains(now) { settings.compaction_ratio_offpeak } else { settings.compaction_ratio }
 }
 
-fn explore_sizes(sizes: &[u64], settings: &RegionSettings, stuck: bool) -> Option<(usize, usize)> {
+/// From the oldest file on that is small or within the ratio of the newer ones, of which so many count as one compaction takes. Follows:
+/// `RatioBasedCompactionPolicy#applyCompactionPolicy`.
+fn within_ratio(sizes: &[u64], settings: &RegionSettings, ratio: f64, stuck: bool) -> Option<(usize, usize)> {
+    let (min, max) = (settings.compaction_min_files, settings.compaction_max_files);
+    let is_too_large = |start: usize| {
+        let newer: u64 = sizes[start + 1..].iter().take(max.saturating_sub(1)).sum();
+        sizes[start] > settings.compaction_min_size_bytes.max((newer as f64 * ratio) as u64)
+    };
+    let mut start = 0;
+    while sizes.len() - start >= min && is_too_large(start) {
+        start += 1;
+    }
+    if sizes.len() - start >= min {
+        return Some((start, sizes.len()));
+    }
+    // Stuck: the newest, if there are enough.
+    (stuck && sizes.len() >= min && start == sizes.len()).then(|| (sizes.len() - min, sizes.len()))
+}
+
+/// The contiguous run that gets rid of the most files for the least bytes, all within the ratio.
+fn explore_sizes(sizes: &[u64], settings: &RegionSettings, ratio: f64, stuck: bool) -> Option<(usize, usize)> {
     let (min, max) = (settings.compaction_min_files, settings.compaction_max_files);
     let mut best: Option<(usize, usize, u64)> = None;
     let mut smallest: Option<(usize, usize, u64)> = None;
@@ -101,7 +128,7 @@ fn explore_sizes(sizes: &[u64], settings: &RegionSettings, stuck: bool) -> Optio
             if size > settings.compaction_max_size_bytes {
                 continue;
             }
-            let in_ratio = run.iter().all(|one| *one as f64 <= (size - one) as f64 * settings.compaction_ratio);
+            let in_ratio = run.iter().all(|one| *one as f64 <= (size - one) as f64 * ratio);
             if size >= settings.compaction_min_size_bytes && !in_ratio {
                 continue;
             }
@@ -135,12 +162,21 @@ mod tests {
     #[test]
     fn selections_follow_the_exploring_policy() {
         // From HBase's own expectations: all small files go together; a file far larger than the rest stays out.
-        assert_eq!(explore_sizes(&[10, 10, 10], &settings(100), false), Some((0, 3)));
-        assert_eq!(explore_sizes(&[10, 10], &settings(100), false), None);
-        assert_eq!(explore_sizes(&[100_000, 50, 23, 12, 12], &settings(10), false), Some((1, 5)));
-        assert_eq!(explore_sizes(&[1000, 100, 10], &settings(10), false), None);
-        assert_eq!(explore_sizes(&[1000, 100, 10], &settings(10), true), Some((0, 3)));
+        assert_eq!(explore_sizes(&[10, 10, 10], &settings(100), 1.2, false), Some((0, 3)));
+        assert_eq!(explore_sizes(&[10, 10], &settings(100), 1.2, false), None);
+        assert_eq!(explore_sizes(&[100_000, 50, 23, 12, 12], &settings(10), 1.2, false), Some((1, 5)));
+        assert_eq!(explore_sizes(&[1000, 100, 10], &settings(10), 1.2, false), None);
+        assert_eq!(explore_sizes(&[1000, 100, 10], &settings(10), 1.2, true), Some((0, 3)));
         let many = vec![5; 30];
-        assert_eq!(explore_sizes(&many, &settings(1), false), Some((0, 10)));
+        assert_eq!(explore_sizes(&many, &settings(1), 1.2, false), Some((0, 10)));
+    }
+
+    #[test]
+    fn the_ratio_based_policy_takes_all_from_the_first_that_fits() {
+        let choose = |sizes: &[u64], ratio, stuck| within_ratio(sizes, &settings(10), ratio, stuck);
+        assert_eq!(choose(&[10, 10, 10], 1.2, false), Some((0, 3)), "small ones always");
+        assert_eq!(choose(&[100_000, 50, 23, 12, 12], 1.0, false), Some((2, 5)), "50 is more than 23 + 12 + 12");
+        assert_eq!(choose(&[100_000, 50, 23, 12, 12], 5.0, false), Some((1, 5)), "off peak it is not");
+        assert_eq!(choose(&[1000, 100, 11], 1.2, false), None);
     }
 }

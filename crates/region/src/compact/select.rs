@@ -4,7 +4,7 @@ use super::policy::{self, Choice};
 use super::{CompactionKind, Compactor};
 use crate::error::Result;
 use crate::region::Region;
-use crate::store::Store;
+use crate::store::{FileWork, Store, StoreView};
 use crate::store_file::StoreFile;
 use base::ReadPoint;
 use bytes::Bytes;
@@ -63,6 +63,9 @@ impl CompactionJob {
     ) -> Result<Option<CompactionJob>> {
         let core = region.core();
         core.check_open()?;
+        if !core.table.compaction_enabled() {
+            return Ok(None);
+        }
         let mut order: Vec<usize> = match family {
             Some(family) => {
                 let at = core.stores.iter().position(|store| store.name == family);
@@ -116,22 +119,11 @@ impl Drop for CompactionJob {
 impl Compactor<'_> {
     /// Follows: `HStore#removeUnneededFiles`.
     fn drop_expired_files(&self, store: &Store) -> Result<()> {
-        if !store.settings.load().delete_expired_files || store.rules.min_versions > 0 || store.rules.ttl_ms.is_none() {
-            return Ok(());
-        }
-        let oldest_unexpired = store.rules.oldest_unexpired(self.core.env.clock.now_ms().0);
         let view = store.view();
-        let work = store.work.lock();
-        let expired: Vec<Arc<StoreFile>> = view
-            .files
-            .iter()
-            // The newest file stays: it says up to where the log was flushed.
-            .take(view.files.len().saturating_sub(1))
-            .filter(|file| !work.compacting.contains(&file.name))
-            .filter(|file| file.reader.time_range().is_some_and(|(_, max)| max < oldest_unexpired))
-            .cloned()
-            .collect();
-        drop(work);
+        let expired: Vec<Arc<StoreFile>> = {
+            let work = store.work.lock();
+            self.expired_files(store, &view, &work).cloned().collect()
+        };
         if expired.is_empty() {
             return Ok(());
         }
@@ -140,5 +132,26 @@ impl Compactor<'_> {
         self.replace_files(store, &expired, None, ReadPoint(0))?;
         // They are archived with the next compaction, or by whoever does so now and then.
         Ok(())
+    }
+
+    pub(super) fn has_expired_files(&self, store: &Store, view: &StoreView, work: &FileWork) -> bool {
+        self.expired_files(store, view, work).next().is_some()
+    }
+
+    /// Files that are to be dropped: all their cells are past the time to live.
+    fn expired_files<'v>(
+        &self,
+        store: &Store,
+        view: &'v StoreView,
+        work: &'v FileWork,
+    ) -> impl Iterator<Item = &'v Arc<StoreFile>> {
+        let drops =
+            store.settings.load().delete_expired_files && store.rules.min_versions == 0 && store.rules.ttl_ms.is_some();
+        let oldest_unexpired = store.rules.oldest_unexpired(self.core.env.clock.now_ms().0);
+        // The newest file stays: it says up to where the log was flushed.
+        let files = view.files.iter().take(if drops { view.files.len().saturating_sub(1) } else { 0 });
+        files
+            .filter(|file| !work.compacting.contains(&file.name))
+            .filter(move |file| file.reader.time_range().is_some_and(|(_, max)| max < oldest_unexpired))
     }
 }

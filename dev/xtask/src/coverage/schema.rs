@@ -12,7 +12,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("NAME", "crates/model/src/name.rs", "pub fn check_family"),
     ("IS_META", MODEL, "\"IS_META\""),
     ("METADATA", MODEL, "pub attributes: Attributes"),
-    ("CONFIGURATION", "crates/region/src/settings.rs", "pub fn with_overrides"),
+    ("CONFIGURATION", "crates/region/src/settings/resolved.rs", "pub fn with_overrides"),
 ];
 
 /// Keys of `alter` and `create` in the shell that no descriptor holds.
