@@ -2,9 +2,7 @@
 #![cfg(feature = "hdfs")]
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real processes")]
 
-mod common;
-
-use common::{Server, Tester, start_refused};
+use crate::common::{Server, Tester, start_refused};
 use std::path::PathBuf;
 
 /// A directory on the HDFS as `hbase.rootdir`; `None`, with a line, where there is none to test on.

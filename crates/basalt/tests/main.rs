@@ -5,6 +5,7 @@ mod bad_input;
 mod client;
 mod common;
 mod endpoints;
+mod hdfs;
 mod load;
 mod process;
 mod scanner_protocol;

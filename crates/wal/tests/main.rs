@@ -8,3 +8,4 @@ mod golden;
 mod hbase;
 mod inherit;
 mod order;
+mod remote;
