@@ -4,6 +4,7 @@
 use crate::common::*;
 use basalt_region::snapshot::{closed_region_manifest, open_region_manifest};
 use base::Config;
+use cell::CellType;
 use fs::{FilePath, MemVolume, Volume};
 use model::{Scan, TableDescriptor, TableName};
 use proto::{Message, pb};
@@ -271,4 +272,29 @@ fn a_missing_or_shortened_file_is_found() {
         volume.put_file(&place, &bytes);
     }
     assert_eq!(find_missing(&volume, &manifest).expect("looked"), None);
+}
+
+/// Values of a clone lie with the table that it is of: its links say so as long as one of its store files does.
+#[test]
+fn a_link_to_large_values_goes_when_nothing_refers_to_them() {
+    let (volume, server) = golden();
+    let (table, filling) = fill(&volume, "gs-mob", "ownmob");
+    let region = server.open(&filling.placed[0].info, &table).expect("it opens");
+    let links = || {
+        let dir = rootdir::mob_family_dir(&table.name, b"m");
+        let listed = volume.list(&dir).expect("listed").into_iter().map(|entry| entry.name);
+        listed.filter(|name| name.starts_with("mt=")).count()
+    };
+    let clean =
+        || basalt_region::clean_mob_files(&server.env, &table, std::slice::from_ref(&region), 0).expect("cleaned");
+    clean();
+    assert_eq!(links(), 1, "the clone needs it");
+    write(&region, &[delete("r1", "m", "", LATEST, CellType::DeleteFamily)]);
+    flush(&region);
+    major_compact(&region);
+    region.archive_compacted_files().expect("archived");
+    clean();
+    assert_eq!(links(), 0);
+    let rows = crate::common::scan(&region, &Scan::default(), 0).concat();
+    assert_eq!(rows.len(), 1, "{rows:?}");
 }

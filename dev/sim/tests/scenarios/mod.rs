@@ -10,4 +10,5 @@ mod log;
 mod procedures;
 mod reads;
 mod recovery;
+mod snapshots;
 mod tables;

@@ -47,6 +47,7 @@ public final class Main {
     suite(check, label, "endpoint", () -> onlyIn2("EndpointCases", check, server));
     suite(check, label, "mob", () -> onlyIn2("MobCases", check, server));
     suite(check, label, "bulk load", () -> onlyIn2("BulkLoadCases", check, server));
+    suite(check, label, "snapshot", () -> onlyIn2("SnapshotCases", check, server));
     suite(check, label, "setter", () -> onlyIn2("ReadSetterCases", check, server));
     suite(check, label, "setter", () -> onlyIn2("WriteSetterCases", check, server));
   }
