@@ -29,6 +29,17 @@ impl BlockReads {
         READS.with(Cell::get)
     }
 
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: BlockReads) -> BlockReads {
+        BlockReads {
+            scanned_bytes: self.scanned_bytes + other.scanned_bytes,
+            cache_bytes: self.cache_bytes + other.cache_bytes,
+            file_bytes: self.file_bytes + other.file_bytes,
+            file_blocks: self.file_blocks + other.file_blocks,
+        }
+    }
+
     /// What came after `before`, an earlier look on the same thread.
     #[must_use]
     pub fn since(self, before: BlockReads) -> BlockReads {

@@ -71,7 +71,8 @@ pub(super) fn rows(
     let begun_us = if pause.is_some() { server.env.clock.monotonic_us() } else { call.received_at_us };
     let before = BlockReads::of_thread();
     let (pieces, counted) = fill(server, call, request, scanner, pause, &mut response, &mut out)?;
-    let reads = BlockReads::of_thread().since(before);
+    let opening = std::mem::take(&mut scanner.state.lock().opening);
+    let reads = BlockReads::of_thread().since(before).and(opening);
     Ok(Filled { response, pieces, out, begun_us, counted, reads })
 }
 

@@ -6,7 +6,7 @@ use crate::server::RegionServer;
 use base::{Charge, Holder};
 use bytes::Bytes;
 use convert::from_proto;
-use hfile::Residency;
+use hfile::{BlockReads, Residency};
 use model::Scan;
 use parking_lot::Mutex;
 use proto::pb;
@@ -43,6 +43,8 @@ pub(super) struct State {
     pub(super) partial_row: Option<Bytes>,
     /// Rows scanned and rows filtered that earlier replies told of.
     pub(super) told: (u64, u64),
+    /// What its opening read, until a reply tells it.
+    pub(super) opening: BlockReads,
 }
 
 impl OpenScanner {
@@ -97,6 +99,7 @@ pub(super) fn open(
     let specifier = request.region.as_ref().ok_or_else(|| Exception::not_serving_region(""))?;
     let region = find_region(server, specifier)?;
     let scan = from_proto::scan(required(request.scan.clone(), "ScanRequest", "scan")?)?;
+    let before = BlockReads::of_thread();
     let scanner = match region.scanner_with(&scan, residency) {
         Err(error) if error.is_would_block() && residency == Residency::CachedOnly => return Ok(None),
         scanner => scanner.map_err(|error| exception_of(&server.escalate_fatal(error)))?,
@@ -104,6 +107,7 @@ pub(super) fn open(
     if is_of_whole_region(&scan, &region) {
         server.operations.full_scans.add(1);
     }
+    let opening = BlockReads::of_thread().since(before);
     response.mvcc_read_point = Some(scanner.read_point().0);
     response.ttl = Some(u32::try_from(server.sessions.scanners.lease_ms()).unwrap_or(u32::MAX));
     let charge = server.ledger.try_charge(Holder::Scanners, SCANNER_BYTES).ok_or_else(|| {
@@ -121,7 +125,7 @@ pub(super) fn open(
         batch: scan.batch,
         last_reply_bytes: AtomicUsize::new(0),
         is_moving: AtomicBool::new(false),
-        state: Mutex::new(State { scanner, tries_memory: true, partial_row: None, told: (0, 0) }),
+        state: Mutex::new(State { scanner, tries_memory: true, partial_row: None, told: (0, 0), opening }),
     });
     let id = server.sessions.scanners.open(open.clone());
     response.scanner_id = Some(id);
