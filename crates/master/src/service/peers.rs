@@ -30,7 +30,7 @@ pub(super) fn add(
     let enabled = request.peer_state.state == State::Enabled as i32;
     let peer = Peer { config: request.peer_config, enabled };
     let response = |proc_id| pb::AddReplicationPeerResponse { proc_id: Some(proc_id) };
-    change(handler, call, (request.peer_id, Change::Add(peer)), response)
+    change(handler, call, (request.peer_id, Change::Add(Box::new(peer))), response)
 }
 
 pub(super) fn remove(

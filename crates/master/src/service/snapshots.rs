@@ -134,8 +134,8 @@ pub(super) fn restore(
 fn described(procedure: &pb::ProcedureDescription) -> Result<pb::SnapshotDescription> {
     let undefined = |what: &str| MasterError::do_not_retry(format!("Snapshot {what} is not defined: {procedure:?}"));
     let name = procedure.instance.clone().ok_or_else(|| undefined("name"))?;
-    let tables = procedure.configuration.iter().filter(|pair| pair.name.eq_ignore_ascii_case("table"));
-    let table = tables.last().map(|pair| pair.value.clone()).ok_or_else(|| undefined("table"))?;
+    let mut tables = procedure.configuration.iter().filter(|pair| pair.name.eq_ignore_ascii_case("table"));
+    let table = tables.next_back().map(|pair| pair.value.clone()).ok_or_else(|| undefined("table"))?;
     let flush = pb::snapshot_description::Type::Flush as i32;
     Ok(pb::SnapshotDescription { name, table: Some(table), r#type: Some(flush), ..Default::default() })
 }

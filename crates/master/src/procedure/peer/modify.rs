@@ -43,7 +43,7 @@ pub(crate) const DISABLE_KIND: ProcedureKind =
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
     /// It is made.
-    Add(Peer),
+    Add(Box<Peer>),
     /// It goes.
     Remove,
     /// It has another configuration.
@@ -63,7 +63,7 @@ struct ModifyPeer {
 
 fn read_add(data: &[Any]) -> Result<Change> {
     let state: pb::AddPeerStateData = unpack(data)?;
-    Ok(Change::Add(Peer { config: state.peer_config, enabled: state.enabled }))
+    Ok(Change::Add(Box::new(Peer { config: state.peer_config, enabled: state.enabled })))
 }
 
 fn read_update(data: &[Any]) -> Result<Change> {
@@ -87,7 +87,7 @@ pub(crate) async fn submit(master: &Arc<Master>, id: &str, change: Change, calle
         return Err(MasterError::new(ErrorKind::Io, "Replication peer modification disabled"));
     }
     let change = match change {
-        Change::Add(peer) => Change::Add(Peer { config: with_defaults(peer.config), ..peer }),
+        Change::Add(peer) => Change::Add(Box::new(Peer { config: with_defaults(peer.config), enabled: peer.enabled })),
         Change::Update(config) => Change::Update(Box::new(with_defaults(*config))),
         other => other,
     };
@@ -133,7 +133,7 @@ impl ModifyPeer {
     async fn update_storage(&self, master: &Master) -> Result<()> {
         let (id, peers) = (&self.id, &master.peers);
         match &self.change {
-            Change::Add(peer) => peers.put(id, peer.clone()).await,
+            Change::Add(peer) => peers.put(id, Peer::clone(peer)).await,
             Change::Remove => peers.remove(id).await,
             Change::Update(config) => {
                 let enabled = peers.existing(id)?.enabled;
