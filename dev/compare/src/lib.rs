@@ -33,7 +33,7 @@ Examples:
   cargo xtask compare --with-hbase --quick          Apache HBase 2.6.4 from Maven beside this build
   cargo xtask compare --basalt old=FILE --basalt new=FILE --no-safe --only put,batch-put --quick
   cargo xtask compare --server a=host:2181,pid=4711 --no-basalt")]
-    Compare(compare::Arguments),
+    Compare(Box<compare::Arguments>),
     /// Measure what one polite client waits for beside noisy neighbours
     #[command(after_help = "Example: cargo xtask neighbours --seconds 10 --only scans,unread,counters")]
     Neighbours(neighbours::Arguments),
