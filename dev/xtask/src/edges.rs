@@ -75,7 +75,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "rpc",
             "wal",
         ],
-        &["client", "convert"],
+        &["client", "convert", "filter"],
     ),
     ("web", &["base", "cell", "model"], &[]),
     // load generators: clients with a face
