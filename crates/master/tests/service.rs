@@ -327,7 +327,7 @@ async fn clients_old_and_new_take_snapshots() {
 #[tokio::test]
 async fn what_is_not_there_says_so_and_garbage_harms_nobody() {
     let c = connect(crate::common::fresh().await, "MasterService").await;
-    for method in [Method::MasterGrant, Method::MasterRevoke, Method::MasterAddReplicationPeer] {
+    for method in [Method::MasterGrant, Method::MasterRevoke] {
         let (class, text) = c.refused(method, &pb::IsMasterRunningRequest {}).await;
         assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException");
         assert!(text.contains("is not supported by this version of Basalt"), "{text}");

@@ -215,8 +215,10 @@ async fn pass_a_deadline(desk: &Desk, network: &Network, region: &RegionInfo) ->
     until_idle(desk).await?;
     let late = hurried.reply().await.map(|reply| reply.result);
     let in_time = patient.reply().await.map(|reply| reply.result);
-    ensure(matches!(in_time, Some(Ok(_))), || format!("a put with time left: {in_time:?}"))?;
-    for (what, is_there) in [("late", false), ("in-time", true)] {
+    // A flush that waits for a compaction leaves no room; a put that is refused for that is not carried out.
+    let refused = matches!(&in_time, Some(Err(text)) if text.contains("RegionTooBusyException"));
+    ensure(refused || matches!(in_time, Some(Ok(_))), || format!("a put with time left: {in_time:?}"))?;
+    for (what, is_there) in [("late", false), ("in-time", !refused)] {
         let cells = calls::get(life, &table(), &row(what)).await;
         let cells = cells.map_err(|failure| Violation(format!("{what}: {failure:?}")))?;
         ensure(cells.is_empty() != is_there, || {
