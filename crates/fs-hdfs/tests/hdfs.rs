@@ -1,4 +1,4 @@
-//! Against a real HDFS, where `BASALT_TEST_HDFS` names one (`hdfs://127.0.0.1:8020`; `cargo xtask hdfs` starts one and runs these).
+//! Against a real HDFS, where `BASALT_TEST_HDFS` names one (`hdfs://127.0.0.1:8020`).
 #![allow(clippy::disallowed_methods, reason = "waits for a real HDFS, and measures it")]
 
 #[path = "../../fs/tests/shared/mod.rs"]
