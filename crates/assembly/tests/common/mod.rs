@@ -52,7 +52,8 @@ pub fn parts(volume: &Arc<MemVolume>, start_code: u64) -> Parts<Pool, Threads> {
         root: "/srv/basalt".to_owned(),
         volume,
         clock: Arc::new(SystemClock::new()),
-        rng: Arc::new(Rng::seeded(1)),
+        // Each start draws other names, as a process does.
+        rng: Arc::new(Rng::seeded(start_code)),
         read_config: Arc::new(|| Err("there is no file".to_owned())),
         ledger: regionserver::ledger(&config, MEMORY_BUDGET_BYTES, u64::MAX),
         config,
