@@ -354,3 +354,83 @@ async fn nonsense_is_refused_and_changes_nothing() {
     assert_eq!(place.quota_table(), "");
     place.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn namespaces_hold_no_more_tables_and_regions_than_they_may() {
+    let place = Place::start(&Arc::new(MemVolume::new()), 1, &[ON]).await;
+    let limits = [("hbase.namespace.quota.maxtables", "2"), ("hbase.namespace.quota.maxregions", "3")];
+    let configuration = limits.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let namespace_descriptor = convert::to_proto::namespace("small", &configuration);
+    let request = pb::CreateNamespaceRequest { namespace_descriptor, ..Default::default() };
+    let response: pb::CreateNamespaceResponse =
+        place.admin(Method::MasterCreateNamespace, &request).await.expect("a namespace");
+    place.finish(response.proc_id()).await;
+    let create = |name: &str, splits: &[&'static str]| {
+        let descriptor = TableDescriptor::new(TableName::parse(name).expect("legal"), [FamilyDescriptor::new("f")]);
+        let split_keys = splits.iter().map(|key| Bytes::from_static(key.as_bytes())).collect();
+        pb::CreateTableRequest { table_schema: convert::to_proto::table(&descriptor), split_keys, ..Default::default() }
+    };
+    let refused = async |request: pb::CreateTableRequest| {
+        let error = place.call("admin", Method::MasterCreateTable, &request).await.expect_err("too many");
+        assert_eq!(error.class(), "org.apache.hadoop.hbase.quotas.QuotaExceededException");
+        error.message().to_owned()
+    };
+    let made = async |request: pb::CreateTableRequest| {
+        let response: pb::CreateTableResponse = place.admin(Method::MasterCreateTable, &request).await.expect("made");
+        place.finish(response.proc_id()).await;
+    };
+    assert_eq!(
+        refused(create("small:a", &["b", "c", "d"])).await,
+        "The table small:a is not allowed to have 4 regions. The total number of regions permitted is only 3, while current \
+         region count is 0. This may be transient, please retry later if there are any ongoing split operations in the namespace."
+    );
+    made(create("small:a", &["b"])).await;
+    made(create("small:b", &[])).await;
+    assert_eq!(
+        refused(create("small:c", &[])).await,
+        "The table small:c cannot be created as it would exceed maximum number of tables allowed  in the namespace.  The total \
+         number of tables permitted is 2"
+    );
+    let region = place.regions(&TableName::parse("small:b").expect("legal")).remove(0);
+    place.put("bob", &region).await.expect("written");
+    let region_info = convert::to_proto::region_info(&region);
+    let split = pb::SplitTableRegionRequest { region_info, split_row: Some(Bytes::from("m")), ..Default::default() };
+    let error = place.call("admin", Method::MasterSplitRegion, &split).await.expect_err("too many");
+    assert_eq!(error.class(), "org.apache.hadoop.hbase.quotas.QuotaExceededException");
+    let sentence = format!("Region split not possible for :{} as quota limits are exceeded ", region.encoded_name());
+    assert_eq!(error.message(), sentence);
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_calls_are_found_by_whoever_asks_the_region_server() {
+    let settings = [("hbase.regionserver.slowlog.buffer.enabled", "true"), ("hbase.ipc.warn.response.size", "0")];
+    let place = Place::start(&Arc::new(MemVolume::new()), 1, &settings).await;
+    let region = place.create_table("t").await;
+    place.put("bob", &region).await.expect("written, by a deferred reply");
+    place.scan("eve", &region).await.expect("read");
+    let request = pb::SlowLogResponseRequest { table_name: Some("t,".into()), ..Default::default() };
+    let large = async || -> Vec<(String, String)> {
+        let found: pb::SlowLogResponses =
+            place.admin(Method::AdminGetLargeLogResponses, &request).await.expect("an answer");
+        found.slow_log_payloads.into_iter().map(|entry| (entry.method_name, entry.user_name)).collect()
+    };
+    assert_eq!(large().await, [("Scan".into(), "eve".into()), ("Mutate".into(), "bob".into())]);
+    let inner = pb::SlowLogResponseRequest {
+        log_type: Some(pb::slow_log_response_request::LogType::LargeLog as i32),
+        ..request.clone()
+    };
+    let by_class = pb::LogRequest {
+        log_class_name: "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponseRequest".into(),
+        log_message: inner.encode_to_vec().into(),
+    };
+    let entry: pb::LogEntry = place.admin(Method::AdminGetLogEntries, &by_class).await.expect("an answer");
+    assert!(entry.log_class_name.ends_with("AdminProtos$SlowLogResponses"), "{}", entry.log_class_name);
+    assert_eq!(pb::SlowLogResponses::decode(entry.log_message).expect("responses").slow_log_payloads.len(), 2);
+    let clear = pb::ClearSlowLogResponseRequest {};
+    let cleared: pb::ClearSlowLogResponses =
+        place.admin(Method::AdminClearSlowLogsResponses, &clear).await.expect("cleared");
+    assert!(cleared.is_cleaned);
+    assert_eq!(large().await, []);
+    place.stop().await;
+}

@@ -26,6 +26,8 @@ pub enum ErrorKind {
     ReplicationPeerNotFound,
     /// The master does not know such a region.
     UnknownRegion,
+    /// A namespace would hold more than it may.
+    QuotaExceeded,
     /// The regions cannot be merged.
     MergeRegion,
     /// A snapshot of that name is there.
@@ -161,6 +163,7 @@ impl ErrorKind {
             ErrorKind::ReplicationPeerNotFound => Kind::ReplicationPeerNotFound,
             ErrorKind::UnknownRegion => Kind::UnknownRegion,
             ErrorKind::MergeRegion => Kind::MergeRegion,
+            ErrorKind::QuotaExceeded => Kind::QuotaExceeded,
             ErrorKind::SnapshotExists => Kind::SnapshotExists,
             ErrorKind::SnapshotDoesNotExist => Kind::SnapshotDoesNotExist,
             ErrorKind::SnapshotCreation => Kind::SnapshotCreation,
@@ -179,7 +182,8 @@ impl ErrorKind {
         }
     }
 
-    const ALL: [ErrorKind; 27] = [
+    const ALL: [ErrorKind; 28] = [
+        ErrorKind::QuotaExceeded,
         ErrorKind::TableExists,
         ErrorKind::TableNotFound,
         ErrorKind::TableNotDisabled,

@@ -33,6 +33,7 @@ mod scanners;
 mod server;
 mod sessions;
 pub mod settings;
+mod slow_log;
 mod snapshot;
 mod status;
 mod stop_signal;

@@ -12,6 +12,7 @@ use crate::resolved::RegionServerSettings;
 use crate::rpc_quotas::RpcQuotas;
 use crate::sessions::Sessions;
 use crate::settings;
+use crate::slow_log::SlowLog;
 use crate::stop_signal::StopSignal;
 use arc_swap::ArcSwap;
 use base::{Adder, Clock, Config, Holder, Ledger, TimestampMs};
@@ -128,6 +129,8 @@ pub struct RegionServer {
     pub(crate) sessions: Sessions,
     /// What its clients may ask for.
     pub(crate) quotas: RpcQuotas,
+    /// Calls that took long or were answered with much.
+    pub(crate) slow_log: Arc<SlowLog>,
     /// Who holds how much of the memory budget.
     pub(crate) ledger: Arc<Ledger>,
     /// Where calls run that may wait.
@@ -190,7 +193,8 @@ impl RegionServer {
             memory_watch: Mutex::new(MemoryWatch::default()),
             memory_budget_bytes,
             sessions,
-            quotas: RpcQuotas::new(&config, clock),
+            quotas: RpcQuotas::new(&config, clock.clone()),
+            slow_log: SlowLog::new(&config, clock),
             scheduler,
             ledger,
             maintenance: Maintenance::new(split_requests),
@@ -256,6 +260,7 @@ impl RegionServer {
         self.env.settings.store(Arc::new(of_regions));
         self.regions().iter().for_each(|region| region.update_settings());
         self.quotas.update_configuration(&config);
+        self.slow_log.update_configuration(&config);
         tracing::info!("the configuration was read anew");
         Ok(())
     }

@@ -221,6 +221,76 @@ pub const STOP_FLUSH_TIMEOUT_MS: Setting<u64> = Setting {
     doc: "How long a stop may flush memstores to files. What is not flushed by then stays in the log, and the next start replays it.",
 };
 
+/// From when on a call is slow.
+pub const WARN_RESPONSE_TIME_MS: Setting<i32> = Setting {
+    key: "hbase.ipc.warn.response.time",
+    default: 10_000,
+    min: -1,
+    max: i32::MAX,
+    unit: "ms",
+    doc: "A call that takes longer is told of in the log as (responseTooSlow), and kept in the slow log; -1 is never.",
+};
+
+/// From when on a reply is large.
+pub const WARN_RESPONSE_BYTES: Setting<i32> = Setting {
+    key: "hbase.ipc.warn.response.size",
+    default: 100 * 1024 * 1024,
+    min: -1,
+    max: i32::MAX,
+    unit: "bytes",
+    doc: "A call that is answered with more is told of in the log as (responseTooLarge), and kept in the slow log; -1 is never.",
+};
+
+/// The same of scans.
+pub const WARN_SCAN_RESPONSE_TIME_MS: Setting<i32> = Setting {
+    key: "hbase.ipc.warn.response.time.scan",
+    default: 10_000,
+    min: -1,
+    max: i32::MAX,
+    unit: "ms",
+    doc: "As hbase.ipc.warn.response.time, for scans; where it is not set, that one counts for them too.",
+};
+
+/// The same of scans.
+pub const WARN_SCAN_RESPONSE_BYTES: Setting<i32> = Setting {
+    key: "hbase.ipc.warn.response.size.scan",
+    default: 100 * 1024 * 1024,
+    min: -1,
+    max: i32::MAX,
+    unit: "bytes",
+    doc: "As hbase.ipc.warn.response.size, for scans; where it is not set, that one counts for them too.",
+};
+
+/// Whether slow calls are kept.
+pub const SLOW_LOG_BUFFER: Setting<bool> = Setting {
+    key: "hbase.regionserver.slowlog.buffer.enabled",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether slow and large calls are kept for clients that ask for them.",
+};
+
+/// How many slow calls are kept.
+pub const SLOW_LOG_RING_LEN: Setting<u32> = Setting {
+    key: "hbase.regionserver.slowlog.ringbuffer.size",
+    default: 256,
+    min: 1,
+    max: 1_000_000,
+    unit: "count",
+    doc: "How many slow and large calls are kept, the newest; each may take some ten KiB.",
+};
+
+/// Whether scans are kept whole.
+pub const SLOW_LOG_SCAN_PAYLOAD: Setting<bool> = Setting {
+    key: "hbase.slowlog.scan.payload.enabled",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether the slow log keeps the whole scan of a slow call to one.",
+};
+
 /// Coprocessors of every region.
 pub const REGION_CLASSES: TextSetting = TextSetting::any(
     "hbase.coprocessor.region.classes",
@@ -276,6 +346,13 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MOB_CLEANER_PERIOD,
     &MOB_MIN_AGE_TO_ARCHIVE_MS,
     &STOP_FLUSH_TIMEOUT_MS,
+    &WARN_RESPONSE_TIME_MS,
+    &WARN_RESPONSE_BYTES,
+    &WARN_SCAN_RESPONSE_TIME_MS,
+    &WARN_SCAN_RESPONSE_BYTES,
+    &SLOW_LOG_BUFFER,
+    &SLOW_LOG_RING_LEN,
+    &SLOW_LOG_SCAN_PAYLOAD,
     &SLOW_METRIC_TIME_MS,
     &BULK_LOAD_DIRS,
     &REGION_CLASSES,

@@ -12,6 +12,7 @@ use cell::{CellBlock, CellBuffer};
 use proto::methods::{MethodInfo, Service};
 use proto::pb;
 
+use crate::observer::{AnsweredCall, CallObserver, Watched};
 use crate::server::Inbox;
 use crate::{CellCodec, Compressor, Direct, Exception, Kind, Responder};
 
@@ -79,6 +80,7 @@ pub struct Call {
     pub attributes: Vec<pb::NameBytesPair>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) in_batch: bool,
+    pub(crate) observer: Option<Arc<dyn CallObserver>>,
 }
 
 impl Call {
@@ -106,6 +108,7 @@ impl Call {
             attributes: Vec::new(),
             inbox,
             in_batch: false,
+            observer: None,
         };
         (call, direct)
     }
@@ -122,7 +125,26 @@ impl Call {
 
     /// Takes it on to answer this call later, from any thread; the handler then returns [`Outcome::Deferred`]. At most once.
     pub fn responder(&self) -> Responder {
-        self.inbox.responder(self.id, self.received_at_us, self.held_bytes)
+        let mut responder = self.inbox.responder(self.id, self.received_at_us, self.held_bytes);
+        responder.watched = self.observer.clone().map(|observer| self.watched_by(observer));
+        responder
+    }
+
+    /// Has `observer` told of the reply where that is deferred; of any other the one who gets the outcome is to tell it.
+    pub fn watch(&mut self, observer: Arc<dyn CallObserver>) -> Watched {
+        self.observer = Some(observer.clone());
+        self.watched_by(observer)
+    }
+
+    fn watched_by(&self, observer: Arc<dyn CallObserver>) -> Watched {
+        let call = AnsweredCall {
+            method: self.method,
+            param: self.param.clone(),
+            conn: self.conn.clone(),
+            attributes: self.attributes.clone(),
+            received_at_us: self.received_at_us,
+        };
+        Watched { observer, call }
     }
 
     /// Says, also after the call is gone, whether its client is.

@@ -3,6 +3,7 @@
 //! Always true: region servers are told after the table was written, and before the client is answered. Follows:
 //! `MasterQuotaManager`.
 
+pub(crate) mod namespace;
 mod table;
 
 use crate::catalog::newest_hidden_stamp;
@@ -38,6 +39,11 @@ impl Quotas {
             changing: tokio::sync::Mutex::default(),
             forgotten: Mutex::default(),
         }
+    }
+
+    /// Whether there are quotas.
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.enabled
     }
 }
 

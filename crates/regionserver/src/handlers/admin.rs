@@ -1,6 +1,6 @@
 //! AdminService: what the shell and clients ask of one server directly. Follows: `RSRpcServices`.
 
-use super::{RegionService, blocking, encoded, find_region};
+use super::{RegionService, blocking, encoded, find_region, slow_log};
 use crate::errors::exception_of;
 use crate::server::{RegionServer, ServerError};
 use convert::{from_proto, to_proto};
@@ -32,6 +32,10 @@ impl AdminService for RegionService {
         close_region(CloseRegionRequest) -> CloseRegionResponse = close_region;
         update_favored_nodes(UpdateFavoredNodesRequest) -> UpdateFavoredNodesResponse = update_favored_nodes;
         replicate_wal_entry(ReplicateWalEntryRequest) -> ReplicateWalEntryResponse = no_replication_sink;
+        get_slow_log_responses(SlowLogResponseRequest) -> SlowLogResponses = slow_log::slow;
+        get_large_log_responses(SlowLogResponseRequest) -> SlowLogResponses = slow_log::large;
+        clear_slow_logs_responses(ClearSlowLogResponseRequest) -> ClearSlowLogResponses = slow_log::clear;
+        get_log_entries(LogRequest) -> LogEntry = slow_log::by_class;
         stop_server(StopServerRequest) -> StopServerResponse = stop;
     }
 }

@@ -6,6 +6,7 @@ mod get;
 mod multi;
 pub(crate) mod mutate;
 pub(crate) mod scan;
+mod slow_log;
 
 use crate::endpoints;
 use crate::operations::Operation;
@@ -47,12 +48,26 @@ impl RegionService {
     }
 
     /// Answers a call to ClientService or AdminService; methods of other services are unsupported.
-    pub fn call(&self, call: Call) -> Outcome {
+    pub fn call(&self, mut call: Call) -> Outcome {
         self.server.counts.count(call.method.method);
-        match call.method.service {
+        let watched = call.watch(self.server.slow_log.clone());
+        let outcome = match call.method.service {
             Service::Client => ClientService::dispatch(self, call),
             Service::Admin => AdminService::dispatch(self, call),
             _ => Exception::unsupported(call.method).into(),
+        };
+        match outcome {
+            Outcome::Ready(result) => {
+                watched.answered(&result);
+                Outcome::Ready(result)
+            }
+            Outcome::Future(future) => Outcome::later(async move {
+                let result = future.await;
+                watched.answered(&result);
+                result
+            }),
+            // Whoever answers tells.
+            Outcome::Deferred => Outcome::Deferred,
         }
     }
 }

@@ -17,6 +17,7 @@ use base::{Clock, Holder, Ledger};
 use super::Counters;
 use super::output::Output;
 use crate::call::ConnInfo;
+use crate::observer::Watched;
 use crate::transport::TransportWriter;
 use crate::{CallResult, Exception, Outcome};
 
@@ -149,7 +150,14 @@ impl Inbox {
     pub(crate) fn responder(self: &Arc<Self>, id: u32, received_at_us: u64, size_bytes: usize) -> Responder {
         self.deferred.fetch_add(1, Relaxed);
         self.ledger.add(Holder::Requests, size_bytes as u64);
-        Responder { inbox: Some(self.clone()), id, received_at_us, begun_at_us: received_at_us, size_bytes }
+        Responder {
+            inbox: Some(self.clone()),
+            id,
+            received_at_us,
+            begun_at_us: received_at_us,
+            size_bytes,
+            watched: None,
+        }
     }
 
     /// Where the bytes of calls are counted.
@@ -353,6 +361,8 @@ pub struct Responder {
     /// When somebody began with the call: until then it waited in a queue.
     begun_at_us: u64,
     size_bytes: usize,
+    /// Whoever is told of the answer.
+    pub(crate) watched: Option<Watched>,
 }
 
 impl Responder {
@@ -370,6 +380,9 @@ impl Responder {
 
     fn give(&mut self, result: CallResult) {
         if let Some(inbox) = self.inbox.take() {
+            if let Some(watched) = self.watched.take() {
+                watched.answered_since(self.begun_at_us, &result);
+            }
             if let Some(clock) = &inbox.clock {
                 let queued_us = self.begun_at_us.saturating_sub(self.received_at_us);
                 let processed_us = clock.monotonic_us().saturating_sub(self.begun_at_us);

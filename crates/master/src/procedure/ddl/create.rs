@@ -9,10 +9,10 @@ use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
-use crate::{ErrorKind, MasterError, Result, meta};
+use crate::{ErrorKind, MasterError, Result, meta, quotas};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
-use model::{RegionInfo, TableDescriptor, TableName};
+use model::{RegionInfo, TableDescriptor};
 use proto::pb::CreateTableState as State;
 use proto::{Any, pb};
 use rootdir::root::with_file_tracker;
@@ -64,49 +64,10 @@ pub(crate) async fn submit(
         if is_there {
             return Err(MasterError::new(ErrorKind::TableExists, &table.name));
         }
-        check_namespace_quota(master, &table.name, regions.len())?;
+        quotas::namespace::check_create(master, &table.name, regions.len())?;
         Ok(Box::new(CreateTable { table: Arc::clone(&table), regions }) as BoxedProcedure)
     };
     master.procedures.submit(master, submission, prepare).await
-}
-
-/// Namespaces may limit their tables and regions.
-pub(crate) fn check_namespace_quota(master: &Master, table: &TableName, regions: usize) -> Result<()> {
-    let cluster = master.cluster.read();
-    let namespace = table.namespace();
-    let Some(configuration) = cluster.namespace(namespace) else { return Ok(()) };
-    let limit = |key: &str| configuration.get(key).and_then(|value| value.trim().parse::<usize>().ok());
-    let mut tables = 0;
-    let mut total_regions = regions;
-    for (other, _) in cluster.tables().filter(|(other, _)| other.name.namespace() == namespace) {
-        tables += 1;
-        total_regions += cluster.regions_of(&other.name).count();
-    }
-    let max_tables = limit("hbase.namespace.quota.maxtables");
-    if max_tables.is_some_and(|max| tables >= max) {
-        return Err(MasterError::new(
-            ErrorKind::Constraint,
-            format!(
-                "The table {table} cannot be created as it would exceed maximum number of tables allowed  in the namespace.  \
-                 The total number of tables permitted is {}",
-                max_tables.unwrap_or(0)
-            ),
-        ));
-    }
-    let max_regions = limit("hbase.namespace.quota.maxregions");
-    if max_regions.is_some_and(|max| total_regions > max) {
-        return Err(MasterError::new(
-            ErrorKind::Constraint,
-            format!(
-                "The table {table} is not allowed to have {regions} regions. The total number of regions permitted is only {}, \
-                 while current region count is {}. This may be transient, please retry later if there are any ongoing split \
-                 operations in the namespace.",
-                max_regions.unwrap_or(0),
-                total_regions - regions
-            ),
-        ));
-    }
-    Ok(())
 }
 
 /// The table's descriptor and its regions' directories, durable.

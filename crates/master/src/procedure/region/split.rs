@@ -8,7 +8,7 @@ use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, region_locks};
-use crate::{MasterError, Result, meta};
+use crate::{MasterError, Result, meta, quotas};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::RegionInfo;
@@ -65,6 +65,7 @@ pub(crate) async fn submit(
             _ => best_split_row(master, &info).await?,
         };
         let daughters = daughters(master, &info, split_row)?;
+        quotas::namespace::check_split(master, &info)?;
         Ok(Box::new(SplitRegion { parent: info.clone(), daughters }) as BoxedProcedure)
     };
     master.procedures.submit(master, submission, prepare).await

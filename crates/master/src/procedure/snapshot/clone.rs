@@ -6,9 +6,9 @@ use crate::cluster::TableState;
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::procedure::ddl::create::check_namespace_quota;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, infos_from_proto, infos_to_proto};
+use crate::quotas::namespace::check_create;
 use crate::snapshots::{check_alive, read_whole};
 use crate::{ErrorKind, MasterError, Result, meta};
 use convert::{from_proto, to_proto};
@@ -57,7 +57,7 @@ pub(super) async fn submit(
         }
         check_alive(&description, master.clock.now_ms().0)?;
         let placed = place(master, &manifest, table).await?;
-        check_namespace_quota(master, table, placed.len())?;
+        check_create(master, table, placed.len())?;
         let table = Arc::new(with_file_tracker(TableDescriptor { name: table.clone(), ..manifest.table }));
         let regions = placed.into_iter().map(|placed| placed.info).collect();
         Ok(Box::new(CloneSnapshot { snapshot: description, table, regions }) as BoxedProcedure)

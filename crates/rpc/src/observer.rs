@@ -1,0 +1,46 @@
+//! Whoever is told of calls when they are answered: of what was asked, when it was begun, and how it ended.
+
+use crate::{CallResult, ConnInfo};
+use bytes::Bytes;
+use proto::methods::MethodInfo;
+use proto::pb;
+use std::sync::Arc;
+
+/// Told of calls that were answered. Called on whichever thread answers; must not block.
+pub trait CallObserver: Send + Sync + std::fmt::Debug + 'static {
+    /// The call was begun at `begun_at_us`, on [`base::Clock::monotonic_us`], and ended so just now.
+    fn answered(&self, call: &AnsweredCall, begun_at_us: u64, result: &CallResult);
+}
+
+/// What is kept of a call until it is answered. Its message is shared, not copied.
+#[derive(Debug, Clone)]
+pub struct AnsweredCall {
+    /// What was asked for.
+    pub method: &'static MethodInfo,
+    /// The encoded message.
+    pub param: Bytes,
+    /// The connection it came over.
+    pub conn: Arc<ConnInfo>,
+    /// What the client attached to this call.
+    pub attributes: Vec<pb::NameBytesPair>,
+    /// When it came, on [`base::Clock::monotonic_us`].
+    pub received_at_us: u64,
+}
+
+/// A call and who is told of its answer.
+#[derive(Debug, Clone)]
+pub struct Watched {
+    pub(crate) observer: Arc<dyn CallObserver>,
+    pub(crate) call: AnsweredCall,
+}
+
+impl Watched {
+    /// Tells of the answer to a call that was begun when it came.
+    pub fn answered(&self, result: &CallResult) {
+        self.answered_since(self.call.received_at_us, result);
+    }
+
+    pub(crate) fn answered_since(&self, begun_at_us: u64, result: &CallResult) {
+        self.observer.answered(&self.call, begun_at_us, result);
+    }
+}
