@@ -2,10 +2,13 @@
 
 mod cli;
 mod config;
+mod coordinated;
 mod explain;
 mod host;
 mod memory;
 mod ports;
+#[cfg(feature = "zookeeper")]
+mod quorum;
 mod settings;
 mod standalone;
 mod status;

@@ -21,7 +21,7 @@ const REGION_SERVER_EIGHTHS: u64 = 3;
 pub struct Ports {
     /// Until it is run.
     pub endpoint: Option<Endpoint>,
-    /// Port of the endpoint.
+    /// Port of the endpoint, or of the ensemble.
     pub zk_port: u16,
     /// What answers calls.
     pub services: Arc<Services>,
@@ -42,6 +42,17 @@ pub struct Ports {
     descriptors: u64,
 }
 
+/// Whether nodes go to a real ensemble, so that there is no endpoint.
+fn uses_ensemble(config: &Config) -> bool {
+    #[cfg(feature = "zookeeper")]
+    return crate::quorum::connect_string(config).is_some();
+    #[cfg(not(feature = "zookeeper"))]
+    {
+        let _ = config;
+        false
+    }
+}
+
 impl Ports {
     /// Opens them all.
     ///
@@ -58,10 +69,19 @@ impl Ports {
         let zk_address =
             address(config, settings::ZOOKEEPER_ADDRESS.key, config.get(&coordination::settings::CLIENT_PORT))?;
         let options = EndpointOptions::from_config(config);
-        let endpoint = Endpoint::bind(zk_address, options, clock.clone(), rng.clone())
-            .await
-            .map_err(|error| port_error("the ZooKeeper endpoint", zk_key, zk_address, &error))?;
-        let zk_port = endpoint.local_addr()?.port();
+        let is_endpoint_wanted = !uses_ensemble(config);
+        let endpoint = if is_endpoint_wanted {
+            let endpoint = Endpoint::bind(zk_address, options, clock.clone(), rng.clone())
+                .await
+                .map_err(|error| port_error("the ZooKeeper endpoint", zk_key, zk_address, &error))?;
+            Some(endpoint)
+        } else {
+            None
+        };
+        let zk_port = match &endpoint {
+            Some(endpoint) => endpoint.local_addr()?.port(),
+            None => zk_address.port(),
+        };
         let services = Arc::new(Services::default());
         let descriptors = raise_descriptor_limit();
         let limits = |eighths: u64| rpc_limits(config, ledger, descriptors / 8 * eighths);
@@ -91,7 +111,7 @@ impl Ports {
             ServerName::new(&host, bound.port(), start_code)
         };
         Ok(Ports {
-            endpoint: Some(endpoint),
+            endpoint,
             zk_port,
             services,
             master_name: name(settings::MASTER_HOSTNAME.key, master_port.local_addr()),

@@ -75,14 +75,19 @@ pub const REGION_SERVER_HOSTNAME: TextSetting = TextSetting::any(
 );
 
 /// Whether HBase would be a cluster.
-pub const DISTRIBUTED: TextSetting =
-    TextSetting::any("hbase.cluster.distributed", "false", "Only false is served by this version.");
+pub const DISTRIBUTED: TextSetting = TextSetting::any(
+    "hbase.cluster.distributed",
+    "false",
+    "true, with hbase.zookeeper.quorum and in a build with the feature zookeeper: nodes go to that ensemble in place of the embedded \
+     endpoint. All of the cluster is one process either way.",
+);
 
 /// Where clients look for ZooKeeper.
 pub const QUORUM: TextSetting = TextSetting::any(
     "hbase.zookeeper.quorum",
     "localhost",
-    "Read by clients; the standalone server is its own quorum.",
+    "Where the ZooKeeper ensemble is: hosts, each with or without a port. Read by clients, and by the server when hbase.cluster.distributed \
+     is true; else the server is its own quorum.",
 );
 
 /// Every row of the process, with those of the crates that it is made of.

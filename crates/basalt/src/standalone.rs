@@ -4,6 +4,7 @@
 //! not ours, a lock held by another process, a port in use), and each ends it with one sentence. Start is recovery:
 //! logs that an earlier life left are split before any region opens.
 
+use crate::coordinated::Coordination;
 use crate::host::{BlockingPool, LogThreads, Mirror, on_every_core};
 use crate::ports::Ports;
 use crate::storage::{self, Storage};
@@ -98,7 +99,7 @@ struct Serving {
     node: Node<LogThreads>,
     ports: Ports,
     znodes: Arc<HBaseZnodes>,
-    endpoint_task: tokio::task::JoinHandle<()>,
+    coordination: Coordination,
     info_thread: Option<std::thread::JoinHandle<()>>,
     /// Says to the endpoint and the pages that they are to end.
     stop: watch::Sender<bool>,
@@ -153,16 +154,16 @@ async fn start(
     let mut ports = Ports::bind(config, &name, &clock, &rng, &ledger).await?;
     let (stop, stopping) = watch::channel(false);
     let parent = coordination::settings::znode_parent(config).to_owned();
-    let endpoint = ports.endpoint.take().context("the ZooKeeper endpoint was started before")?;
-    let znodes = Arc::new(HBaseZnodes::new(endpoint.tree(), &parent, ports.master_name.port, rng.clone()));
+    let coordination = Coordination::start(config, &mut ports, stopping.clone()).await?;
+    let znodes = Arc::new(HBaseZnodes::new(coordination.store(), &parent, ports.master_name.port, rng.clone()));
     let wait_for_stop =
         |mut stopping: watch::Receiver<bool>| async move { drop(stopping.wait_for(|stop| *stop).await) };
     znodes.create_base_nodes()?;
-    let endpoint_task = tokio::spawn(endpoint.run(wait_for_stop(stopping.clone())));
     let end = |kind: fn(String) -> End| {
         let ends = ends.clone();
         move |why| drop(ends.send(kind(why)))
     };
+    coordination.take_over(&znodes, &ports, end(End::Fatal)).await?;
     let services = ports.services.clone();
     let server_name = ports.server_name.clone();
     let parts = Parts {
@@ -195,14 +196,15 @@ async fn start(
     ports.show_pages_of(&node);
     let info_thread = ports.info_server.take().map(|server| status_pages_thread(server, wait_for_stop(stopping)));
     let info_thread = info_thread.transpose().context("cannot start a thread for the status pages")?;
-    Ok(Serving { node, ports, znodes, endpoint_task, info_thread, stop })
+    Ok(Serving { node, ports, znodes, coordination, info_thread, stop })
 }
 
 /// Lets calls end, closes every region, then the log.
 #[allow(clippy::disallowed_methods, reason = "threads that outlive the runtime begin here")]
 async fn stop(serving: Serving, flush_for: Duration) -> Result<()> {
-    let Serving { node, ports, znodes, endpoint_task, info_thread, stop } = serving;
+    let Serving { node, ports, znodes, coordination, info_thread, stop } = serving;
     node.master().stop();
+    znodes.remove_region_server(&ports.server_name)?;
     znodes.clear_running(true)?;
     let _ = stop.send(true);
     let calls = node.server().clone();
@@ -224,7 +226,7 @@ async fn stop(serving: Serving, flush_for: Duration) -> Result<()> {
         return Ok(());
     };
     let stopped = stopped.context("the stop failed; the next start recovers from the log")?;
-    let _ = tokio::time::timeout(STOP_GRACE, endpoint_task).await;
+    coordination.stop(STOP_GRACE).await;
     drop(info_thread);
     let left_to_log = stopped?;
     if left_to_log == 0 {

@@ -4,7 +4,7 @@
 //! `PBUF` and a message, but for namespaces, whose message stands bare. Some clients insist on the prefix, so it is
 //! always written. Follows `RecoverableZooKeeper#appendMetaData`, `ZNodePaths`.
 
-use crate::state::TreeHandle;
+use crate::store::ZnodeStore;
 use crate::tree::TreeError;
 use base::Rng;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -27,7 +27,7 @@ pub use proto::pb::region_state::State as RegionState;
 /// Writes HBase's nodes. Cheap to clone.
 #[derive(Clone)]
 pub struct HBaseZnodes {
-    tree: TreeHandle,
+    tree: Arc<dyn ZnodeStore>,
     parent: Arc<str>,
     writer: Arc<str>,
     rng: Arc<Rng>,
@@ -55,9 +55,15 @@ pub fn strip_prefix(value: &Bytes) -> Option<Bytes> {
     (start <= value.len()).then(|| value.slice(start..))
 }
 
+/// The master that a value of the node `master` names; `None` where it is not HBase's.
+pub fn read_master(value: &Bytes) -> Option<ServerName> {
+    let node = magic::decode::<pb::Master>(&strip_prefix(value)?)?.ok()?;
+    convert::from_proto::server_name(&node.master).ok()
+}
+
 impl HBaseZnodes {
     /// Nodes below `parent` (`zookeeper.znode.parent`), written by the master that listens on `master_port`.
-    pub fn new(tree: TreeHandle, parent: &str, master_port: u16, rng: Arc<Rng>) -> HBaseZnodes {
+    pub fn new(tree: Arc<dyn ZnodeStore>, parent: &str, master_port: u16, rng: Arc<Rng>) -> HBaseZnodes {
         let writer = Arc::from(format!("master:{master_port}"));
         HBaseZnodes { tree, parent: Arc::from(parent), writer, rng }
     }
@@ -112,12 +118,19 @@ impl HBaseZnodes {
 
     /// `master`: the active master; `info_port` `None` when it has no pages.
     pub fn set_master(&self, master: &ServerName, info_port: Option<u16>) -> Result<(), TreeError> {
+        let (path, value) = self.master_node(master, info_port);
+        self.tree.publish(&path, value, true)
+    }
+
+    /// Path and value of the node that makes a master the active one: for who must first see whether it can be had.
+    pub fn master_node(&self, master: &ServerName, info_port: Option<u16>) -> (String, Bytes) {
         let node = pb::Master {
             master: to_proto::server_name(master),
             rpc_version: Some(0),
             info_port: Some(info_port.map_or(u32::MAX, u32::from)),
         };
-        self.put(&self.writer, "master", &magic::encode(&node), true)
+        let salt = self.rng.next_u64().to_be_bytes();
+        (self.path("master"), with_prefix(&self.writer, salt, &magic::encode(&node)))
     }
 
     /// `meta-region-server`: where the region of hbase:meta is, or is going to be.

@@ -22,12 +22,14 @@ mod server;
 mod session;
 pub mod settings;
 mod state;
+mod store;
 pub mod tree;
 mod words;
 
 pub use hbase_znodes::HBaseZnodes;
 pub use server::{Endpoint, EndpointOptions};
 pub use state::TreeHandle;
+pub use store::ZnodeStore;
 pub use tree::{CreateMode, Stat, Tree, TreeError};
 
 /// Longest frame in either direction (`jute.maxbuffer`).

@@ -34,12 +34,24 @@ pub const MAX_CLIENT_CONNECTIONS: Setting<u32> = Setting {
           once. 0 means no limit.",
 };
 
+/// Silence after which an ensemble takes this process for dead.
+pub const SESSION_TIMEOUT_MS: Setting<u32> = Setting {
+    key: "zookeeper.session.timeout",
+    default: 90_000,
+    min: 1_000,
+    max: 3_600_000,
+    unit: "ms",
+    doc: "Session timeout asked of a ZooKeeper ensemble, in builds with the feature zookeeper; ZooKeeper grants 20 of its ticks (40 s) unless \
+          its maxSessionTimeout says more. The process ends when its session does.",
+};
+
 /// Path of the base node.
 pub const ZNODE_PARENT: TextSetting =
     TextSetting::any("zookeeper.znode.parent", "/hbase", "Root of HBase's nodes in the ZooKeeper endpoint.");
 
 /// Every row.
-pub const ALL: &[&dyn SettingRow] = &[&CLIENT_PORT, &TICK_TIME_MS, &MAX_CLIENT_CONNECTIONS, &ZNODE_PARENT];
+pub const ALL: &[&dyn SettingRow] =
+    &[&CLIENT_PORT, &TICK_TIME_MS, &MAX_CLIENT_CONNECTIONS, &SESSION_TIMEOUT_MS, &ZNODE_PARENT];
 
 /// The base node: `zookeeper.znode.parent`, or `/hbase`.
 pub fn znode_parent(config: &Config) -> &str {

@@ -31,7 +31,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 
 /// The captured cluster's nodes, made by our own writers; returns the captured values.
 fn captured_cluster(tree: &TreeHandle) -> Vec<(String, Bytes)> {
-    let nodes = HBaseZnodes::new(tree.clone(), "/hbase", 23600, Arc::new(Rng::seeded(3)));
+    let nodes = HBaseZnodes::new(Arc::new(tree.clone()), "/hbase", 23600, Arc::new(Rng::seeded(3)));
     nodes.create_base_nodes().expect("base nodes");
     let master = ServerName::new("localhost", 23600, 1_795_219_451_480);
     let server = ServerName::new("localhost", 23602, 1_795_219_453_200);
@@ -158,7 +158,7 @@ fn the_prefix_is_put_on_and_taken_off() {
 #[tokio::test]
 async fn another_parent_is_possible() {
     let server = start(EndpointOptions::default()).await;
-    let nodes = HBaseZnodes::new(server.tree.clone(), "/hbase-unsecure", 16000, server.rng.clone());
+    let nodes = HBaseZnodes::new(Arc::new(server.tree.clone()), "/hbase-unsecure", 16000, server.rng.clone());
     nodes.create_base_nodes().expect("base nodes");
     let master = ServerName::new("h", 16000, 1);
     nodes.set_master(&master, Some(16010)).expect("master");

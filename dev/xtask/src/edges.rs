@@ -34,6 +34,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("quota", &["base", "model", "proto"], &[]),
     ("rpc", &["base", "cell", "proto", "convert"], &[]),
     ("coordination", &["base", "model", "proto", "convert"], &[]),
+    // a session with a real ensemble, behind the trait of coordination
+    ("zookeeper", &["coordination"], &[]),
     ("client", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "coordination"], &[]),
     (
         "regionserver",
@@ -122,6 +124,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "fs",
             // by a feature
             "fs-hdfs",
+            "zookeeper",
             "rootdir",
             "hfile",
             "wal",

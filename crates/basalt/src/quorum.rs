@@ -1,0 +1,85 @@
+//! A real ZooKeeper ensemble in place of the embedded endpoint: where the configuration names one for a cluster.
+//!
+//! Always true: nothing of the root directory is touched before the node `master` is this process's. When the ensemble ends the session the process
+//! ends at once, as HBase's do: others may be doing its work.
+
+use crate::settings;
+use anyhow::{Result, bail};
+use base::Config;
+use coordination::{HBaseZnodes, ZnodeStore};
+use model::ServerName;
+use std::sync::Arc;
+use std::time::Duration;
+use zookeeper::{Claim, Ensemble, Options};
+
+/// Members of the ensemble as the client takes them, `host:port,host:port`; `None` where the embedded endpoint is to serve.
+pub fn connect_string(config: &Config) -> Option<String> {
+    let is_cluster =
+        config.text(settings::DISTRIBUTED.key).is_some_and(|text| text.trim().eq_ignore_ascii_case("true"));
+    let quorum = config.text(settings::QUORUM.key).map(str::trim).filter(|text| !text.is_empty());
+    let (true, Some(quorum)) = (is_cluster, quorum) else { return None };
+    let port = config.get(&coordination::settings::CLIENT_PORT);
+    let members = quorum.split(',').map(str::trim).filter(|member| !member.is_empty());
+    let with_port = |member: &str| if member.contains(':') { member.to_owned() } else { format!("{member}:{port}") };
+    Some(members.map(with_port).collect::<Vec<_>>().join(","))
+}
+
+/// Opens a session.
+pub async fn connect(config: &Config, connect: String) -> Result<Arc<Ensemble>> {
+    let asked_ms = config.get(&coordination::settings::SESSION_TIMEOUT_MS);
+    let session_timeout = Duration::from_millis(u64::from(asked_ms));
+    let ensemble = Ensemble::connect(Options { connect, session_timeout }).await?;
+    let granted_ms = ensemble.session_timeout().as_millis();
+    if granted_ms < u128::from(asked_ms) {
+        tracing::info!("the ZooKeeper ensemble grants a session of {granted_ms} ms where {asked_ms} ms were asked for");
+    }
+    Ok(Arc::new(ensemble))
+}
+
+/// Waits until this process is the active master. A node that an earlier process at the same address left is removed, as HBase does.
+pub async fn become_active_master(
+    ensemble: &Ensemble,
+    znodes: &HBaseZnodes,
+    master: &ServerName,
+    info_port: Option<u16>,
+) -> Result<()> {
+    // What is below it can only be made when it is there.
+    ensemble.written().await?;
+    let (path, value) = znodes.master_node(master, info_port);
+    loop {
+        let Claim::Taken(found) = ensemble.claim(&path, &value).await? else { return Ok(()) };
+        let Some(active) = coordination::hbase_znodes::read_master(&found) else {
+            bail!("the node {path} is not HBase's: look at zookeeper.znode.parent");
+        };
+        if active.address() == master.address() {
+            tracing::info!("the node of the master that was at {} before is removed", active.address());
+            ensemble.remove(&path).await?;
+            continue;
+        }
+        tracing::info!("{active} is the active master; waiting for its end");
+        ensemble.changed(&path).await?;
+    }
+}
+
+/// Where the nodes go.
+pub fn store(ensemble: &Arc<Ensemble>) -> Arc<dyn ZnodeStore> {
+    ensemble.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ensemble_is_used_by_a_cluster_that_names_one() {
+        let of = |pairs: &[(&str, &str)]| {
+            let mut config = Config::default();
+            pairs.iter().for_each(|(key, value)| config.set(*key, *value));
+            connect_string(&config)
+        };
+        let (distributed, quorum) = (("hbase.cluster.distributed", "true"), ("hbase.zookeeper.quorum", "a, b:2182,c"));
+        assert_eq!(of(&[distributed, quorum]).as_deref(), Some("a:2181,b:2182,c:2181"));
+        assert_eq!(of(&[quorum]), None);
+        assert_eq!(of(&[distributed]), None);
+    }
+}

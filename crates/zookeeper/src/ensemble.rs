@@ -1,0 +1,350 @@
+//! The session, the task that writes what is wanted, and the claim of a node that one process has.
+
+use crate::wanted::{Wanted, Wish};
+use bytes::Bytes;
+use coordination::{TreeError, ZnodeStore};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error, SessionState};
+
+const PERSISTENT: CreateOptions<'static> = CreateMode::Persistent.with_acls(Acls::anyone_all());
+const EPHEMERAL: CreateOptions<'static> = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
+
+/// Between attempts while the ensemble does not answer.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Where the ensemble is.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `host:port,host:port`.
+    pub connect: String,
+    /// Asked for; the ensemble may grant less.
+    pub session_timeout: Duration,
+}
+
+/// Why there is no session.
+#[derive(Debug, thiserror::Error)]
+pub enum EnsembleError {
+    /// Nobody answers.
+    #[error(
+        "no ZooKeeper server of {connect} gave a session within {seconds} s ({source}): is it running, and is hbase.zookeeper.quorum right?"
+    )]
+    Unreachable {
+        /// Whom it was asked.
+        connect: String,
+        /// For how long.
+        seconds: u64,
+        /// What the client says.
+        source: Error,
+    },
+    /// The session is over.
+    #[error("the ZooKeeper session is over: {0}")]
+    Lost(String),
+}
+
+/// What came of [`Ensemble::claim`].
+#[derive(Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// The node is this session's.
+    Ours,
+    /// It is another's, with this value.
+    Taken(Bytes),
+}
+
+/// A session with an ensemble. What [`ZnodeStore`] is told is written by a task, in the order of paths, until it is so.
+pub struct Ensemble {
+    options: Options,
+    wanted: Arc<Wanted>,
+    /// The client of now: another after the session was resumed.
+    client: watch::Receiver<Client>,
+    lost: watch::Receiver<Option<String>>,
+    task: JoinHandle<()>,
+}
+
+impl Ensemble {
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Unreachable`].
+    pub async fn connect(options: Options) -> Result<Ensemble, EnsembleError> {
+        let connector = Client::connector().with_session_timeout(options.session_timeout);
+        let first = connector.connect(&options.connect).await.map_err(|source| EnsembleError::Unreachable {
+            connect: options.connect.clone(),
+            seconds: options.session_timeout.as_secs(),
+            source,
+        })?;
+        let wanted = Arc::new(Wanted::new());
+        let (clients, client) = watch::channel(first);
+        let (ends, lost) = watch::channel(None);
+        let keeper = Keeper { options: options.clone(), wanted: wanted.clone(), clients, ends };
+        let task = tokio::spawn(keeper.run());
+        Ok(Ensemble { options, wanted, client, lost, task })
+    }
+
+    /// The timeout that the ensemble granted.
+    pub fn session_timeout(&self) -> Duration {
+        self.client.borrow().session_timeout()
+    }
+
+    /// Who was asked for a session.
+    pub fn connect_string(&self) -> &str {
+        &self.options.connect
+    }
+
+    /// Ends when the ensemble has ended the session, with a sentence: every ephemeral node is gone then, and others may be doing this process's
+    /// work.
+    pub fn lost(&self) -> impl Future<Output = String> + Send + 'static {
+        let mut lost = self.lost.clone();
+        async move {
+            let why = lost.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+            match why {
+                Some(why) => why,
+                // This process has let it go.
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Waits until all that was wanted is so.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    pub async fn written(&self) -> Result<(), EnsembleError> {
+        let mut waiting = self.wanted.waiting();
+        tokio::select! {
+            done = waiting.wait_for(|count| *count == 0) => {
+                done.map(drop).map_err(|_| EnsembleError::Lost("its task is gone".into()))
+            }
+            why = self.lost() => Err(EnsembleError::Lost(why)),
+        }
+    }
+
+    /// Makes an ephemeral node, unless another session has it.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    pub async fn claim(&self, path: &str, value: &[u8]) -> Result<Claim, EnsembleError> {
+        self.retried(async |client: &Client| match client.create(path, value, &EPHEMERAL).await {
+            Ok(_) => Ok(Claim::Ours),
+            Err(Error::NodeExists) => {
+                let (found, stat) = client.get_data(path).await?;
+                // An answer that was lost leaves a node of our own.
+                let is_ours = stat.ephemeral_owner == client.session_id().0;
+                Ok(if is_ours { Claim::Ours } else { Claim::Taken(Bytes::from(found)) })
+            }
+            Err(error) => Err(error),
+        })
+        .await
+    }
+
+    /// Removes a node, whoever has it; nothing happens when it is not there.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    pub async fn remove(&self, path: &str) -> Result<(), EnsembleError> {
+        self.retried(async |client: &Client| match client.delete(path, None).await {
+            Ok(()) | Err(Error::NoNode) => Ok(()),
+            Err(error) => Err(error),
+        })
+        .await
+    }
+
+    /// Waits until the node is changed or gone.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    pub async fn changed(&self, path: &str) -> Result<(), EnsembleError> {
+        self.retried(async |client: &Client| {
+            let (stat, watcher) = client.check_and_watch_stat(path).await?;
+            if stat.is_some() {
+                watcher.changed().await;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// A node's value; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    pub async fn value(&self, path: &str) -> Result<Option<Bytes>, EnsembleError> {
+        self.retried(async |client: &Client| match client.get_data(path).await {
+            Ok((value, _)) => Ok(Some(Bytes::from(value))),
+            Err(Error::NoNode) => Ok(None),
+            Err(error) => Err(error),
+        })
+        .await
+    }
+
+    /// Calls until there is an answer of the ensemble's, over outages and resumed sessions.
+    async fn retried<T>(&self, call: impl AsyncFn(&Client) -> Result<T, Error>) -> Result<T, EnsembleError> {
+        loop {
+            let client = self.client.borrow().clone();
+            let outcome = tokio::select! {
+                outcome = call(&client) => outcome,
+                why = self.lost() => return Err(EnsembleError::Lost(why)),
+            };
+            match outcome {
+                Ok(value) => return Ok(value),
+                Err(error) if is_passing(&error) => tokio::time::sleep(PAUSE).await,
+                Err(error) => return Err(EnsembleError::Lost(format!("the ensemble refused a request: {error}"))),
+            }
+        }
+    }
+}
+
+impl Drop for Ensemble {
+    fn drop(&mut self) {
+        // With its last client the session ends, and its ephemeral nodes go.
+        self.task.abort();
+    }
+}
+
+impl ZnodeStore for Ensemble {
+    fn publish(&self, path: &str, value: Bytes, ephemeral: bool) -> Result<(), TreeError> {
+        self.wanted.want(path, Wish::Has { value, ephemeral });
+        Ok(())
+    }
+
+    fn ensure(&self, path: &str) -> Result<(), TreeError> {
+        self.wanted.want(path, Wish::Exists);
+        Ok(())
+    }
+
+    fn delete(&self, path: &str) -> Result<(), TreeError> {
+        self.wanted.want(path, Wish::Gone);
+        Ok(())
+    }
+}
+
+/// Whether it may go the next time.
+fn is_passing(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::ConnectionLoss | Error::Timeout | Error::SessionExpired | Error::SessionMoved | Error::Throttled
+    ) || matches!(error, Error::ClientClosed | Error::NoHosts)
+}
+
+/// Keeps the session, and the nodes as they are wanted.
+struct Keeper {
+    options: Options,
+    wanted: Arc<Wanted>,
+    clients: watch::Sender<Client>,
+    ends: watch::Sender<Option<String>>,
+}
+
+impl Keeper {
+    async fn run(self) {
+        let mut waiting = self.wanted.waiting();
+        loop {
+            let client = self.clients.borrow().clone();
+            let mut states = client.state_watcher();
+            // What is seen to now needs no other waking.
+            waiting.mark_unchanged();
+            let is_done = self.write_all(&client).await;
+            if states.state().is_terminated() {
+                drop((client, states));
+                match self.resume().await {
+                    Ok(resumed) => {
+                        self.clients.send_replace(resumed);
+                        self.wanted.all_due();
+                        continue;
+                    }
+                    Err(why) => {
+                        self.ends.send_replace(Some(why));
+                        return;
+                    }
+                }
+            }
+            tokio::select! {
+                _ = states.changed() => {}
+                changed = waiting.changed(), if is_done => if changed.is_err() { return },
+                () = tokio::time::sleep(PAUSE), if !is_done => {}
+            }
+        }
+    }
+
+    /// Whether all is as it is wanted.
+    async fn write_all(&self, client: &Client) -> bool {
+        while let Some((path, wish)) = self.wanted.next() {
+            match write(client, &path, &wish).await {
+                Ok(()) => self.wanted.done(&path, &wish),
+                Err(error) if is_passing(&error) => return false,
+                Err(error) => {
+                    tracing::error!("the node {path} cannot be written: {error}");
+                    self.wanted.done(&path, &wish);
+                }
+            }
+        }
+        true
+    }
+
+    /// Takes the session up again. The client gives one up by itself when it hears nothing for 7/5 of its timeout; only the ensemble knows.
+    async fn resume(&self) -> Result<Client, String> {
+        let session = self.clients.borrow().session().clone();
+        let state = self.clients.borrow().state();
+        if state == SessionState::AuthFailed {
+            return Err("the ensemble refused our credentials".to_owned());
+        }
+        loop {
+            let connector = Client::connector().with_session_timeout(self.options.session_timeout);
+            match connector.with_session(session.clone()).connect(&self.options.connect).await {
+                Ok(client) => return Ok(client),
+                Err(Error::SessionExpired) => {
+                    let timeout_ms = self.clients.borrow().session_timeout().as_millis();
+                    return Err(format!("the ensemble has not heard from this process for {timeout_ms} ms"));
+                }
+                Err(error) => tracing::warn!("no ZooKeeper server of {} answers: {error}", self.options.connect),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+async fn write(client: &Client, path: &str, wish: &Wish) -> Result<(), Error> {
+    match wish {
+        Wish::Exists => make(client, path, &[], &PERSISTENT).await.map(drop),
+        Wish::Gone => match client.delete(path, None).await {
+            Ok(()) | Err(Error::NoNode) => Ok(()),
+            Err(error) => Err(error),
+        },
+        Wish::Has { value, ephemeral: false } => match client.set_data(path, value, None).await {
+            Err(Error::NoNode) => make(client, path, value, &PERSISTENT).await.map(drop),
+            outcome => outcome.map(drop),
+        },
+        Wish::Has { value, ephemeral: true } => {
+            if make(client, path, value, &EPHEMERAL).await? {
+                return Ok(());
+            }
+            let (_, stat) = client.get_data(path).await?;
+            if stat.ephemeral_owner != client.session_id().0 {
+                return Err(Error::NodeExists);
+            }
+            client.set_data(path, value, None).await.map(drop)
+        }
+    }
+}
+
+/// Makes a node, with those above it; false when it is there already.
+async fn make(client: &Client, path: &str, value: &[u8], options: &CreateOptions<'_>) -> Result<bool, Error> {
+    match client.create(path, value, options).await {
+        Ok(_) => return Ok(true),
+        Err(Error::NodeExists) => return Ok(false),
+        Err(Error::NoNode) => {}
+        Err(error) => return Err(error),
+    }
+    for (at, _) in path.match_indices('/').skip(1) {
+        match client.create(&path[..at], &[], &PERSISTENT).await {
+            Ok(_) | Err(Error::NodeExists) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    match client.create(path, value, options).await {
+        Ok(_) => Ok(true),
+        Err(Error::NodeExists) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
