@@ -21,6 +21,8 @@ const REGION_SERVER_EIGHTHS: u64 = 3;
 pub struct Ports {
     /// Until it is run.
     pub endpoint: Option<Endpoint>,
+    /// The members of the ensemble that takes the endpoint's place.
+    pub ensemble: Option<String>,
     /// Port of the endpoint, or of the ensemble.
     pub zk_port: u16,
     /// What answers calls.
@@ -42,14 +44,14 @@ pub struct Ports {
     descriptors: u64,
 }
 
-/// Whether nodes go to a real ensemble, so that there is no endpoint.
-fn uses_ensemble(config: &Config) -> bool {
+/// The members of the ensemble that nodes go to; `None`: to an endpoint of this process.
+fn ensemble(config: &Config) -> Option<String> {
     #[cfg(feature = "zookeeper")]
-    return crate::quorum::connect_string(config).is_some();
+    return crate::quorum::connect_string(config);
     #[cfg(not(feature = "zookeeper"))]
     {
         let _ = config;
-        false
+        None
     }
 }
 
@@ -69,8 +71,8 @@ impl Ports {
         let zk_address =
             address(config, settings::ZOOKEEPER_ADDRESS.key, config.get(&coordination::settings::CLIENT_PORT))?;
         let options = EndpointOptions::from_config(config);
-        let is_endpoint_wanted = !uses_ensemble(config);
-        let endpoint = if is_endpoint_wanted {
+        let ensemble = ensemble(config);
+        let endpoint = if ensemble.is_none() {
             let endpoint = Endpoint::bind(zk_address, options, clock.clone(), rng.clone())
                 .await
                 .map_err(|error| port_error("the ZooKeeper endpoint", zk_key, zk_address, &error))?;
@@ -112,6 +114,7 @@ impl Ports {
         };
         Ok(Ports {
             endpoint,
+            ensemble,
             zk_port,
             services,
             master_name: name(settings::MASTER_HOSTNAME.key, master_port.local_addr()),
@@ -144,8 +147,10 @@ impl Ports {
     }
 
     /// What listens where, the status pages apart.
-    pub fn listening(&self) -> [(&'static str, u16); 3] {
-        [("ZooKeeper", self.zk_port), ("master", self.master_name.port), ("region server", self.server_name.port)]
+    pub fn listening(&self) -> Vec<(&'static str, u16)> {
+        let endpoint = self.ensemble.is_none().then_some(("ZooKeeper", self.zk_port));
+        let own = [("master", self.master_name.port), ("region server", self.server_name.port)];
+        endpoint.into_iter().chain(own).collect()
     }
 
     /// From now on the status pages show `node`.

@@ -279,7 +279,10 @@ fn announce(root: &str, ports: &Ports) {
     let reach = if is_local { " (this machine alone; -D basalt.bind=0.0.0.0 opens it)" } else { "" };
     println!("  listening  {}{reach}", listening.join(", "));
     let (host, zk_port) = (&ports.server_name.host, ports.zk_port);
-    println!("  connect    hbase.zookeeper.quorum={host}  hbase.zookeeper.property.clientPort={zk_port}");
+    match &ports.ensemble {
+        Some(members) => println!("  connect    hbase.zookeeper.quorum={members}"),
+        None => println!("  connect    hbase.zookeeper.quorum={host}  hbase.zookeeper.property.clientPort={zk_port}"),
+    }
     println!("  stop       Ctrl-C, or kill {}", std::process::id());
 }
 
