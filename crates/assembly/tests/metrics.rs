@@ -44,7 +44,7 @@ async fn each_operation_is_measured_under_hbases_name() {
     assert!(t.get(&Get::new("a")).await.expect("read").is_empty());
 
     let before = registry.read(1);
-    let put = |row: &str| Put::new(row.to_owned()).add("f", "q", "value").build();
+    let put = |row: &str| Put::new(row).add("f", "q", "value").build();
     t.put(&put("a")).await.expect("written");
     t.put(&put("b")).await.expect("written");
     t.delete(&Delete::new("b").build()).await.expect("written");

@@ -75,7 +75,8 @@ async fn what_is_refused_for_good_is_asked_once_and_says_its_class() {
         Kind::TableNotFound,
         Kind::UnknownProtocol,
     ] {
-        (fake.seen(), fake.lookups());
+        fake.seen();
+        fake.lookups();
         fake.script([refuse(kind)]);
         let refused = get(&t).await.expect_err("refused");
         assert_eq!(refused.class(), Some(kind.class()));
@@ -90,7 +91,8 @@ async fn a_region_that_has_moved_is_followed_without_a_look_at_meta() {
     let fake = Fake::default();
     let t = fake.connect().table(&table());
     get(&t).await.expect("read");
-    (fake.seen(), fake.lookups());
+    fake.seen();
+    fake.lookups();
     fake.script([Step::Refuse(Exception::region_moved("two", 2, 7, 9))]);
     get(&t).await.expect("read");
     let servers: Vec<_> = fake.seen().iter().map(|seen| seen.server).collect();

@@ -44,7 +44,7 @@ fn kind(i: u64) -> Scan {
 
 /// Every third scan reads pieces of rows.
 fn limits(i: u64) -> Limits<'static> {
-    Limits { batch_cells: if i % 3 == 0 { 2 } else { 0 }, ..Limits::NONE }
+    Limits { batch_cells: if i.is_multiple_of(3) { 2 } else { 0 }, ..Limits::NONE }
 }
 
 fn step(scanner: &mut RegionScanner, i: u64, out: &mut Vec<String>) -> bool {
