@@ -6,12 +6,12 @@ use crate::cluster::NamespaceConfiguration;
 use crate::janitor;
 use crate::master::Master;
 use crate::procedure::ddl::{create, delete, disable, enable, modify, truncate};
-use crate::procedure::region::{flush, merge, split};
+use crate::procedure::region::{flush, merge, split, truncate as truncate_region};
 use crate::procedure::server::crash;
 use crate::procedure::{Caller, Outcome, namespace, snapshot};
 use crate::snapshots;
 use bytes::Bytes;
-use model::{FamilyDescriptor, ServerName, TableDescriptor, TableName};
+use model::{FamilyDescriptor, RegionInfo, ServerName, TableDescriptor, TableName};
 use proto::pb;
 use std::sync::Arc;
 
@@ -124,6 +124,14 @@ impl Master {
     /// An unknown region, one that is not open or cannot be split there, the split switch being off.
     pub async fn split_region(self: &Arc<Self>, name: &str, row: Option<Bytes>, caller: &Caller) -> Result<u64> {
         split::submit(self, name, row, caller).await
+    }
+
+    /// Empties a region of an enabled table; its boundaries stay.
+    ///
+    /// # Errors
+    /// No such table, not enabled. An unknown region, or one that is not open, is what the procedure ends with.
+    pub async fn truncate_region(self: &Arc<Self>, info: RegionInfo, caller: &Caller) -> Result<u64> {
+        truncate_region::submit(self, info, caller).await
     }
 
     /// Merges regions that follow each other.

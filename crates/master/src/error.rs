@@ -26,6 +26,8 @@ pub enum ErrorKind {
     ReplicationPeerNotFound,
     /// The master does not know such a region.
     UnknownRegion,
+    /// The region is not in the state that is needed.
+    DoNotRetryRegion,
     /// A namespace would hold more than it may.
     QuotaExceeded,
     /// The regions cannot be merged.
@@ -162,6 +164,7 @@ impl ErrorKind {
             ErrorKind::InvalidFamilyOperation => Kind::InvalidFamilyOperation,
             ErrorKind::ReplicationPeerNotFound => Kind::ReplicationPeerNotFound,
             ErrorKind::UnknownRegion => Kind::UnknownRegion,
+            ErrorKind::DoNotRetryRegion => Kind::DoNotRetryRegion,
             ErrorKind::MergeRegion => Kind::MergeRegion,
             ErrorKind::QuotaExceeded => Kind::QuotaExceeded,
             ErrorKind::SnapshotExists => Kind::SnapshotExists,
@@ -182,7 +185,7 @@ impl ErrorKind {
         }
     }
 
-    const ALL: [ErrorKind; 28] = [
+    const ALL: [ErrorKind; 29] = [
         ErrorKind::QuotaExceeded,
         ErrorKind::TableExists,
         ErrorKind::TableNotFound,
@@ -194,6 +197,7 @@ impl ErrorKind {
         ErrorKind::InvalidFamilyOperation,
         ErrorKind::ReplicationPeerNotFound,
         ErrorKind::UnknownRegion,
+        ErrorKind::DoNotRetryRegion,
         ErrorKind::MergeRegion,
         ErrorKind::SnapshotExists,
         ErrorKind::SnapshotDoesNotExist,

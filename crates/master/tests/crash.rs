@@ -184,6 +184,17 @@ async fn truncate() {
 }
 
 #[tokio::test]
+async fn truncate_region() {
+    at_every_call("truncate a region", filled, |life| {
+        Box::pin(async {
+            let region = life.regions("t").remove(0);
+            finish(life, life.master.truncate_region(region, &caller()).await).await;
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn disable() {
     at_every_call("disable", filled, |life| {
         Box::pin(async { finish(life, life.master.disable_table(&table_name("t"), &caller()).await).await })

@@ -84,6 +84,61 @@ async fn a_table_lives() {
 }
 
 #[tokio::test]
+async fn a_region_is_truncated_and_the_others_keep_their_files() {
+    let life = fresh().await;
+    life.create("t", &["f", "g"], &["m"]).await;
+    life.fill("t");
+    let regions = life.regions("t");
+    done(&life, life.master.truncate_region(regions[0].clone(), &caller()).await).await;
+    assert_eq!(life.regions("t"), regions, "its name and its boundaries stay");
+    let archived = life.files_below("archive/data/default/t");
+    assert_eq!(archived.len(), 2);
+    assert!(archived.iter().all(|file| file.contains(&**regions[0].encoded_name())), "{archived:?}");
+    let store_files = |info: &RegionInfo| {
+        let families = ["f", "g"].map(|family| rootdir::region_dir(info).join(family));
+        families.iter().map(|family| life.files_below(family.as_str()).len()).sum::<usize>()
+    };
+    assert_eq!((store_files(&regions[0]), store_files(&regions[1])), (0, 2));
+    life.restart().await.check();
+}
+
+#[tokio::test]
+async fn a_truncation_of_a_region_that_cannot_be_is_refused() {
+    let life = fresh().await;
+    life.create("t", &["f"], &["m"]).await;
+    life.fill("t");
+    let regions = life.regions("t");
+    let ended = async |info: &RegionInfo| {
+        let id = life.master.truncate_region(info.clone(), &caller()).await.expect("accepted");
+        let error = life.master.wait_for(id).await.expect_err("refused");
+        (error.kind, error.message)
+    };
+    let unknown = RegionInfo::new(table_name("t"), bytes("x"), bytes("y"), 7);
+    let (kind, message) = ended(&unknown).await;
+    assert_eq!(kind, ErrorKind::UnknownRegion);
+    assert_eq!(message, format!("No RegionState found for {}", unknown.encoded_name()));
+    let meta = life.master.cluster().region("1588230740").expect("known").info.clone();
+    let (_, message) = ended(&meta).await;
+    assert_eq!(message, "Can't truncate region in catalog tables");
+    // A parent is not open.
+    let parent = &regions[0];
+    let split = life.master.split_region(parent.encoded_name(), Some(bytes("c")), &caller()).await;
+    done(&life, split).await;
+    let (kind, message) = ended(parent).await;
+    assert_eq!(kind, ErrorKind::DoNotRetryRegion);
+    assert_eq!(message, format!("{} is not OPEN; state=SPLIT", parent.encoded_name()));
+    life.check();
+
+    let refused =
+        async |info: &RegionInfo| life.master.truncate_region(info.clone(), &caller()).await.expect_err("refused").kind;
+    life.disable("t").await;
+    assert_eq!(refused(&regions[1]).await, ErrorKind::TableNotEnabled);
+    let of_no_table = RegionInfo::new(table_name("nobody"), bytes(""), bytes(""), 7);
+    assert_eq!(refused(&of_no_table).await, ErrorKind::TableNotFound);
+    assert_eq!(life.files_below("archive/data/default/t"), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn families_come_change_and_go() {
     let life = fresh().await;
     life.create("t", &["f"], &["m"]).await;

@@ -55,6 +55,29 @@ impl Connected {
 }
 
 #[tokio::test]
+async fn a_client_truncates_a_region() {
+    let c = connect(crate::common::fresh().await, "MasterService").await;
+    c.life.create("t", &["f"], &["m"]).await;
+    c.life.fill("t");
+    let request = |info: &model::RegionInfo| pb::TruncateRegionRequest {
+        region_info: to_proto::region_info(info),
+        nonce_group: Some(1),
+        nonce: Some(2),
+    };
+    let request = request(&c.life.regions("t")[1]);
+    let accepted: pb::TruncateRegionResponse = c.call(Method::MasterTruncateRegion, &request).await.expect("accepted");
+    let again: pb::TruncateRegionResponse = c.call(Method::MasterTruncateRegion, &request).await.expect("the same");
+    assert_eq!(accepted.proc_id, again.proc_id);
+    let result = c.wait(accepted.proc_id).await;
+    assert_eq!((result.state(), &result.exception), (ResultState::Finished, &None));
+    assert_eq!(c.life.files_below("archive/data/default/t").len(), 1);
+    c.life.disable("t").await;
+    let later = pb::TruncateRegionRequest { nonce: Some(3), ..request };
+    let (class, _) = c.refused(Method::MasterTruncateRegion, &later).await;
+    assert_eq!(class, "org.apache.hadoop.hbase.TableNotEnabledException");
+}
+
+#[tokio::test]
 async fn a_client_makes_and_drops_a_table() {
     let c = connect(crate::common::fresh().await, "MasterService").await;
     let running: pb::IsMasterRunningResponse =

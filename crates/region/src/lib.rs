@@ -55,7 +55,6 @@ mod stats;
 mod store;
 mod store_file;
 mod ticks;
-mod truncate;
 mod write;
 
 pub use bulk_load::{BulkLoad, BulkLoaded, LoadFile, Place};
@@ -78,5 +77,4 @@ pub use split::Splitter;
 pub use stats::{FileTimes, RegionStats, StoreStats};
 pub use store_file::{StoreFile, reference_bytes};
 pub use ticks::RecentTicks;
-pub use truncate::truncate;
 pub use write::{Applied, Checked, WritePace, Written, effort_units};

@@ -1,10 +1,11 @@
 //! What table and family say of flushes and compactions.
 
 use crate::common::*;
-use basalt_region::{CloseMode, CompactionKind, FlushReason, Region, truncate};
+use basalt_region::{CloseMode, CompactionKind, FlushReason, Region};
 use base::Config;
 use fs::{FilePath, MemVolume};
 use model::{RegionInfo, Scan, TableDescriptor};
+use rootdir::archive::truncate_region;
 use std::sync::Arc;
 
 const NOW: i64 = 1_700_000_000_000;
@@ -133,7 +134,7 @@ fn a_truncated_region_is_empty_and_its_ids_grow() {
     drop(region);
     // May be repeated.
     for _ in 0..2 {
-        truncate(&server.env, &info).expect("emptied");
+        truncate_region(&*server.env.volume, &info, &["f".to_owned(), "g".to_owned()]).expect("emptied");
     }
     let region = server.open(&info, &table).expect("opened");
     assert_eq!(scan(&region, &Scan::default(), 0), [[""; 0]; 0]);

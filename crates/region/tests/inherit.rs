@@ -209,6 +209,19 @@ fn a_note_of_a_deleted_family_counts_once() {
     assert!(!volume.exists(&note_file).expect("memory"), "nobody needs it");
 }
 
+/// A truncation goes on after a kill, when the region was not closed: its files are gone, and so is what the logs have.
+#[test]
+fn what_a_killed_server_wrote_to_a_region_is_gone_when_it_is_truncated() {
+    let volume = MemVolume::new();
+    write_and_die(&volume, 1, &["old"]);
+    let families = ["f".to_owned(), "g".to_owned()];
+    for _ in 0..2 {
+        rootdir::archive::truncate_region(&volume, &whole_table(), &families).expect("emptied");
+    }
+    write_and_die(&volume, 2, &["new"]);
+    assert_eq!(rows(&heir(&volume, 3)), ["new"], "the log of the first life is there still");
+}
+
 /// The disk fails while a note goes away, and the region is opened at the next try: should the note be there again after a power failure, it
 /// says nothing of what was written since.
 #[test]

@@ -98,6 +98,22 @@ pub fn archive_families(volume: &dyn Volume, table: &TableName, families: &[Stri
     Ok(())
 }
 
+/// Empties a closed region: its store files go to the archive, and what logs still have for `families` is of no use to it. What its
+/// directory says of sequence ids stays, so that ids grow. Durable; may be repeated until the region is opened.
+///
+/// Follows: `TruncateRegionProcedure`, which deletes the region's directory and makes it anew.
+pub fn truncate_region(volume: &dyn Volume, info: &RegionInfo, families: &[String]) -> Result<()> {
+    let dir = region_dir(info);
+    note_deleted(volume, &dir, families)?;
+    for family in family_names(volume, &dir)? {
+        let family = dir.join(&family);
+        archive_family_dir(volume, &family)?;
+        // With references to other regions' files, which are nothing of their own.
+        remove_dir_durably(volume, &family)?;
+    }
+    Ok(())
+}
+
 /// Tells a closed region that whatever logs have for these families is of no use to it.
 pub(crate) fn note_deleted(volume: &dyn Volume, region_dir: &FilePath, families: &[String]) -> Result<()> {
     let dir = region_dir.join(recovered_edits::DIR);

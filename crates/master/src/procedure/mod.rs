@@ -60,6 +60,7 @@ pub(crate) const KINDS: &[ProcedureKind] = &[
     region::merge::KIND,
     region::split::KIND,
     region::transit::KIND,
+    region::truncate::KIND,
     server::crash::KIND,
     snapshot::clone::KIND,
     snapshot::restore::KIND,

@@ -48,6 +48,7 @@ impl MasterService for MasterHandler {
         offline_region(OfflineRegionRequest) -> OfflineRegionResponse = regions::offline;
         split_region(SplitTableRegionRequest) -> SplitTableRegionResponse = regions::split;
         merge_table_regions(MergeTableRegionsRequest) -> MergeTableRegionsResponse = regions::merge;
+        truncate_region(TruncateRegionRequest) -> TruncateRegionResponse = regions::truncate;
         get_last_major_compaction_timestamp(MajorCompactionTimestampRequest)
             -> MajorCompactionTimestampResponse = regions::last_major_compaction_of_table;
         get_last_major_compaction_timestamp_for_region(MajorCompactionTimestampForRegionRequest)

@@ -149,6 +149,19 @@ pub(super) fn merge(
     })
 }
 
+pub(super) fn truncate(
+    handler: &Handler,
+    call: &Call,
+    request: pb::TruncateRegionRequest,
+) -> Answer<pb::TruncateRegionResponse> {
+    let caller = caller(call, request.nonce_group, request.nonce);
+    let master = Arc::clone(&handler.master);
+    later(async move {
+        let id = master.truncate_region(from_proto::region_info(&request.region_info)?, &caller).await?;
+        Ok(pb::TruncateRegionResponse { proc_id: Some(id) })
+    })
+}
+
 fn oldest_major_compaction(
     handler: &Handler,
     wanted: impl Fn(&RegionLoad) -> bool,

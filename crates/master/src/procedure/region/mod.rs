@@ -1,5 +1,5 @@
-//! Regions: split, merged, flushed. Follows: `SplitTableRegionProcedure`, `MergeTableRegionsProcedure`,
-//! `FlushTableProcedure`.
+//! Regions: split, merged, flushed, emptied. Follows: `SplitTableRegionProcedure`, `MergeTableRegionsProcedure`,
+//! `FlushTableProcedure`, `TruncateRegionProcedure`.
 //!
 //! A split or merge has one point of no return, its write to hbase:meta. Before it, everything is rolled back when
 //! something fails; after a crash before it, the new directories are removed and the work begins anew.
@@ -8,6 +8,7 @@ pub(crate) mod flush;
 pub(crate) mod merge;
 pub(crate) mod split;
 pub(crate) mod transit;
+pub(crate) mod truncate;
 
 use crate::cluster::{RegionState, TableState};
 use crate::master::Master;
