@@ -32,12 +32,41 @@ pub enum Command {
         #[command(subcommand)]
         what: ConfigCommand,
     },
+    /// Start a REST gateway to the cluster that the configuration names
+    Rest(RestArguments),
     /// PerformanceEvaluation: HBase's load generator with named tests
     Pe(Passed),
     /// LoadTestTool: writes, updates, reads and verifies self-describing rows
     Ltt(Passed),
     /// YCSB's core workloads A to F
     Ycsb(Passed),
+}
+
+/// How a REST gateway is started, in HBase's words.
+#[derive(clap::Args, Debug)]
+pub struct RestArguments {
+    /// HBase's word for it; may be left out
+    #[arg(value_parser = ["start"], hide = true)]
+    pub what: Option<String>,
+    /// Port to listen on (hbase.rest.port)
+    #[arg(short, long, value_name = "PORT")]
+    pub port: Option<u16>,
+    /// Refuse everything but reads (hbase.rest.readonly)
+    #[arg(long)]
+    pub readonly: bool,
+}
+
+impl RestArguments {
+    /// What they say, over what the configuration says.
+    pub fn over(&self, mut config: base::Config) -> base::Config {
+        if let Some(port) = self.port {
+            config.set(rest::settings::PORT.key, port.to_string());
+        }
+        if self.readonly {
+            config.set(rest::settings::READ_ONLY.key, "true");
+        }
+        config
+    }
 }
 
 /// Arguments that a tool reads itself, in the manner of its model.

@@ -4,6 +4,7 @@ mod cli;
 mod config;
 mod coordinated;
 mod explain;
+mod gateways;
 mod host;
 mod memory;
 mod ports;
@@ -55,6 +56,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Pe(passed)) => return tools::pe::run(&config, &passed.arguments),
         Some(Command::Ltt(passed)) => return tools::ltt::run(&config, &passed.arguments),
         Some(Command::Ycsb(passed)) => return tools::ycsb::run(&config, &passed.arguments),
+        Some(Command::Rest(rest)) => gateways::run_rest(&rest.over(config))?,
         Some(Command::Standalone) | None => {
             let (directory, overrides) = (arguments.config.clone(), arguments.define.clone());
             let read = move || -> anyhow::Result<base::Config> {

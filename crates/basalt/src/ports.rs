@@ -39,6 +39,8 @@ pub struct Ports {
     pub master_name: ServerName,
     /// The region server as clients find it.
     pub server_name: ServerName,
+    /// Gateways that listen, by name.
+    pub gateways: Vec<(&'static str, u16)>,
     info_port: Option<u16>,
     /// Descriptors that the process may have open.
     descriptors: u64,
@@ -124,6 +126,7 @@ impl Ports {
             pages,
             info_port: info_server.as_ref().map(|server| server.local_addr().port()),
             info_server,
+            gateways: Vec::new(),
             descriptors,
         })
     }
@@ -228,7 +231,8 @@ fn advertised_host(ip: IpAddr) -> String {
     "localhost".to_owned()
 }
 
-fn port_error(what: &str, key: &str, address: SocketAddr, error: &std::io::Error) -> anyhow::Error {
+/// A port that cannot be had, in a sentence.
+pub fn port_error(what: &str, key: &str, address: SocketAddr, error: &std::io::Error) -> anyhow::Error {
     if error.kind() == std::io::ErrorKind::AddrInUse {
         anyhow!("port {} for {what} is in use: stop what uses it, or choose another with -D {key}=PORT", address.port())
     } else {

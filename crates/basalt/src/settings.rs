@@ -118,6 +118,7 @@ pub fn rows() -> Vec<&'static dyn SettingRow> {
         hfile::settings::ALL,
         wal::settings::ALL,
         web::settings::ALL,
+        rest::settings::ALL,
     ];
     for part in parts {
         rows.extend_from_slice(part);

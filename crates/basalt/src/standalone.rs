@@ -5,13 +5,15 @@
 //! logs that an earlier life left are split before any region opens.
 
 use crate::coordinated::Coordination;
+use crate::gateways::Gateways;
 use crate::host::{BlockingPool, LogThreads, Mirror, on_every_core};
 use crate::ports::Ports;
 use crate::storage::{self, Storage};
 use crate::{memory, settings};
 use anyhow::{Context, Result, bail};
-use assembly::{Node, Parts};
+use assembly::{Node, Parts, local_servers};
 use base::{Clock, Config, Rng, SystemClock};
+use client::{Connection, Options};
 use coordination::HBaseZnodes;
 use regionserver::ReadConfig;
 use std::path::Path;
@@ -19,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 
 /// How long open calls may take to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -88,7 +91,8 @@ pub fn run(
     result
 }
 
-fn log_to_stderr() {
+/// Logs go to standard error, as `BASALT_LOG` says.
+pub fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("BASALT_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,basalt=info,basalt_regionserver=info"));
     let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
@@ -101,6 +105,7 @@ struct Serving {
     znodes: Arc<HBaseZnodes>,
     coordination: Coordination,
     info_thread: Option<std::thread::JoinHandle<()>>,
+    gateways: Vec<JoinHandle<std::io::Result<()>>>,
     /// Says to the endpoint and the pages that they are to end.
     stop: watch::Sender<bool>,
 }
@@ -152,6 +157,7 @@ async fn start(
     let ledger = regionserver::ledger(config, budget_bytes, config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE));
     let Storage { name, volume, outside, root } = storage;
     let mut ports = Ports::bind(config, &name, &clock, &rng, &ledger).await?;
+    let gateways = Gateways::bind(config)?;
     let (stop, stopping) = watch::channel(false);
     let parent = coordination::settings::znode_parent(config).to_owned();
     let coordination = Coordination::start(config, &mut ports, stopping.clone()).await?;
@@ -166,6 +172,7 @@ async fn start(
     coordination.take_over(&znodes, &ports, end(End::Fatal)).await?;
     let services = ports.services.clone();
     let server_name = ports.server_name.clone();
+    let local = local_servers(&services, (&server_name, &ports.master_name), &clock, &ledger);
     let parts = Parts {
         outside,
         root,
@@ -194,19 +201,27 @@ async fn start(
     ports.services.set_master(node.master().handler());
     publish(&znodes, node.cluster_id(), &ports)?;
     ports.show_pages_of(&node);
+    ports.gateways = gateways.listening();
+    let gateways = gateways.run(&Connection::open(Options::in_process(local)), config, &stopping);
     let info_thread = ports.info_server.take().map(|server| status_pages_thread(server, wait_for_stop(stopping)));
     let info_thread = info_thread.transpose().context("cannot start a thread for the status pages")?;
-    Ok(Serving { node, ports, znodes, coordination, info_thread, stop })
+    Ok(Serving { node, ports, znodes, coordination, info_thread, gateways, stop })
 }
 
 /// Lets calls end, closes every region, then the log.
 #[allow(clippy::disallowed_methods, reason = "threads that outlive the runtime begin here")]
 async fn stop(serving: Serving, flush_for: Duration) -> Result<()> {
-    let Serving { node, ports, znodes, coordination, info_thread, stop } = serving;
+    let Serving { node, ports, znodes, coordination, info_thread, gateways, stop } = serving;
     node.master().stop();
     znodes.remove_region_server(&ports.server_name)?;
     znodes.clear_running(true)?;
     let _ = stop.send(true);
+    // Their clients' calls end like everybody's; each waits for them a second at most.
+    for gateway in gateways {
+        if let Ok(Err(error)) = gateway.await {
+            tracing::warn!("a gateway has ended: {error}");
+        }
+    }
     let calls = node.server().clone();
     let end_calls = async move {
         tokio::time::sleep(LONG_CALLS_DRAIN).await;
@@ -271,7 +286,8 @@ fn publish(znodes: &HBaseZnodes, cluster_id: &str, ports: &Ports) -> Result<()> 
 }
 
 fn announce(root: &str, ports: &Ports) {
-    let mut listening: Vec<String> = ports.listening().iter().map(|(name, port)| format!("{name} {port}")).collect();
+    let all = ports.listening().into_iter().chain(ports.gateways.iter().copied());
+    let mut listening: Vec<String> = all.map(|(name, port)| format!("{name} {port}")).collect();
     listening.extend(ports.info_port().map(|port| format!("status pages {port}")));
     println!("Basalt {} is ready.", env!("CARGO_PKG_VERSION"));
     println!("  data       {root}");
@@ -291,8 +307,11 @@ fn announce(root: &str, ports: &Ports) {
 fn write_ready_file(file: &Path, ports: &Ports) -> std::io::Result<()> {
     let region_port = ports.region_port.local_addr().port();
     let info_port = ports.info_port().map_or("null".to_owned(), |port| port.to_string());
+    let gateways: String =
+        ports.gateways.iter().map(|(name, port)| format!(", \"{}_port\": {port}", name.to_lowercase())).collect();
     let json = format!(
-        "{{\"pid\": {}, \"zookeeper_port\": {}, \"master_port\": {}, \"region_port\": {region_port}, \"info_port\": {info_port}}}\n",
+        "{{\"pid\": {}, \"zookeeper_port\": {}, \"master_port\": {}, \"region_port\": {region_port}, \
+         \"info_port\": {info_port}{gateways}}}\n",
         std::process::id(),
         ports.zk_port,
         ports.master_port.local_addr().port(),

@@ -5,7 +5,7 @@
 //! takes slices and copies nothing. A `required` field that is missing decodes to its default, as prost does: whoever
 //! needs it there must look.
 //!
-//! [`pb`] holds everything. [`net`], [`disk`] and [`znode`] name what travels, what lies in files and what lies in
+//! [`pb`] holds everything but the bodies of the REST gateway, which are in [`rest`]. [`net`], [`disk`] and [`znode`] name what travels, what lies in files and what lies in
 //! coordination nodes. [`methods`] lists every method of every service, so that an unknown method can be told from one
 //! that is merely not served. [`magic`] handles the four bytes `PBUF` before messages at rest.
 //!
@@ -23,6 +23,12 @@ pub use prost::{DecodeError, Message};
 #[allow(missing_docs, clippy::all, clippy::pedantic, rustdoc::all)]
 pub mod pb {
     include!("gen/hbase.pb.rs");
+}
+
+/// Messages of the REST gateway.
+#[allow(missing_docs, clippy::all, clippy::pedantic, rustdoc::all)]
+pub mod rest {
+    include!("gen/hbase.rest.rs");
 }
 
 pub mod disk;

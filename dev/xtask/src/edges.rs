@@ -80,6 +80,12 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         &["client", "convert", "filter"],
     ),
     ("web", &["base", "cell", "model"], &[]),
+    // the REST gateway: a client behind HTTP
+    (
+        "rest",
+        &["base", "cell", "model", "filter", "proto", "client"],
+        &["assembly", "fs", "master", "regionserver", "rpc", "wal"],
+    ),
     // load generators: clients with a face
     ("tools", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client"], &[]),
     // comparisons of servers: starts them, and drives them with the load generators
@@ -139,8 +145,10 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "quota",
             "web",
             "tools",
+            "client",
+            "rest",
         ],
-        &["client", "compare", "convert", "filter", "testkit"],
+        &["compare", "convert", "filter", "testkit"],
     ),
     // starts the server's binary and learns where it listens
     ("testkit", &[], &[]),
@@ -183,6 +191,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("web", &["fs", "hfile", "wal", "memstore", "region", "rpc", "proto"]),
     ("client", &["fs", "hfile", "wal", "memstore", "region"]),
     ("tools", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
+    ("rest", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
 ];
 
 /// Crates that hold the engine: synchronous, so no runtime.

@@ -32,6 +32,9 @@ const ENCODED: &[(&str, &str)] =
 /// The methods of each service by name, each with the names of its two messages.
 type Services = BTreeMap<String, BTreeMap<String, (String, String)>>;
 
+/// Packages that messages are generated of: HBase's, and its REST gateway's.
+const PACKAGES: &[&str] = &["hbase.pb", "hbase.rest"];
+
 /// Writes the generated files, or with `check` only says (as an error) which of them are stale.
 pub fn generate(check: bool) -> anyhow::Result<()> {
     let crate_dir = crate::run::root().join("crates/proto");
@@ -39,14 +42,8 @@ pub fn generate(check: bool) -> anyhow::Result<()> {
     let gen_dir = crate_dir.join("src/gen");
     let service_dir = crate::run::root().join("crates/rpc/src/gen");
 
-    let mut sources: Vec<PathBuf> = Vec::new();
-    for entry in std::fs::read_dir(&proto_dir).with_context(|| format!("cannot list {}", proto_dir.display()))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "proto") {
-            sources.push(path);
-        }
-    }
-    sources.sort();
+    let mut sources = self::sources(&proto_dir)?;
+    sources.extend(self::sources(&proto_dir.join("rest"))?);
     let descriptors = protox::compile(&sources, [&proto_dir])?;
 
     let services = services(&descriptors);
@@ -59,7 +56,7 @@ pub fn generate(check: bool) -> anyhow::Result<()> {
     let modules = descriptors
         .file
         .into_iter()
-        .filter(|f| f.package() == "hbase.pb")
+        .filter(|f| PACKAGES.contains(&f.package()))
         .map(|f| (prost_build::Module::from_protobuf_package_name(f.package()), f))
         .collect::<Vec<_>>();
     for (module, text) in config.generate(modules)? {
@@ -83,6 +80,18 @@ pub fn generate(check: bool) -> anyhow::Result<()> {
         bail!("generated code is stale, run `cargo xtask proto`: {}", stale.join(", "));
     }
     Ok(())
+}
+
+fn sources(directory: &std::path::Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut sources = Vec::new();
+    for entry in std::fs::read_dir(directory).with_context(|| format!("cannot list {}", directory.display()))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "proto") {
+            sources.push(path);
+        }
+    }
+    sources.sort();
+    Ok(sources)
 }
 
 fn services(descriptors: &prost_types::FileDescriptorSet) -> Services {

@@ -46,7 +46,7 @@ pub fn elements(tree: &Tree) -> anyhow::Result<Surface> {
 }
 
 /// Whether `path::function` is a test.
-fn check_owner(tree: &Tree, owner: &str) -> anyhow::Result<()> {
+pub fn check_owner(tree: &Tree, owner: &str) -> anyhow::Result<()> {
     let (path, function) = owner.rsplit_once("::").with_context(|| format!("{owner:?} is not path::test"))?;
     let text = std::fs::read_to_string(tree.root.join(path)).with_context(|| format!("cannot read {path}"))?;
     let mut lines = text.lines().map(str::trim);

@@ -5,6 +5,7 @@
 //! or because a list names the test that owns it and that test exists; never because somebody believes it.
 
 mod formats;
+mod gateways;
 mod inventory;
 mod later;
 mod outside;

@@ -14,12 +14,7 @@ pub fn all(tree: &Tree) -> anyhow::Result<Vec<Surface>> {
         shell_commands(tree)?,
         web_pages(tree)?,
         metrics(tree)?,
-        absent(
-            tree,
-            "rest_routes",
-            "REST gateway",
-            "Routes of the gateway. HBase's own gateway is a client and can stand in front.",
-        )?,
+        super::gateways::rest_routes(tree)?,
         absent(
             tree,
             "thrift_methods",

@@ -1,0 +1,165 @@
+//! Replies, and the status that an error becomes. Follows: `ResourceBase#processException`, `GzipFilter`, `SecurityHeadersFilter`,
+//! `ClickjackingPreventionFilter`.
+
+use crate::body::ReplyBody;
+use crate::budget::Held;
+use crate::media::Media;
+use crate::models::{Model, encode};
+use bytes::Bytes;
+use client::Error;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use hyper::StatusCode;
+use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use std::io::Write;
+
+/// Ends every line of text that is a reply.
+const CRLF: &str = "\r\n";
+
+/// What a request is answered with.
+pub struct Reply {
+    /// The status.
+    pub status: StatusCode,
+    /// Headers besides those that every reply has.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The body.
+    pub body: ReplyBody,
+}
+
+/// A reply either way: `?` ends a resource with what is wrong.
+pub type Answer = Result<Reply, Reply>;
+
+impl Reply {
+    /// No body.
+    pub fn empty(status: StatusCode) -> Reply {
+        Reply { status, headers: Vec::new(), body: ReplyBody::whole("") }
+    }
+
+    /// Done, nothing to say.
+    pub fn ok() -> Reply {
+        Reply::empty(StatusCode::OK)
+    }
+
+    /// A line of text.
+    pub fn text(status: StatusCode, text: &str) -> Reply {
+        let body = ReplyBody::whole(format!("{text}{CRLF}"));
+        Reply { status, headers: Vec::new(), body }.header(CONTENT_TYPE, Media::Text.name())
+    }
+
+    /// 200 with bytes.
+    pub fn bytes(media: Media, bytes: impl Into<Bytes>) -> Reply {
+        Reply { status: StatusCode::OK, headers: Vec::new(), body: ReplyBody::whole(bytes) }
+            .header(CONTENT_TYPE, media.name())
+    }
+
+    /// 200 with a model.
+    pub fn model(media: Media, model: &dyn Model) -> Reply {
+        Reply::bytes(media, encode(model, media))
+    }
+
+    /// 201 with the place of what was made.
+    pub fn created(location: &str) -> Reply {
+        Reply::empty(StatusCode::CREATED).header(hyper::header::LOCATION, location)
+    }
+
+    /// One more header; nothing where the value is none.
+    pub fn header(mut self, name: HeaderName, value: &str) -> Reply {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.push((name, value));
+        }
+        self
+    }
+
+    /// Nobody may keep it.
+    pub fn uncached(self) -> Reply {
+        self.header(CACHE_CONTROL, "no-cache")
+    }
+
+    /// 404.
+    pub fn not_found() -> Reply {
+        Reply::text(StatusCode::NOT_FOUND, "Not found")
+    }
+
+    /// 403: only reads are let in.
+    pub fn forbidden() -> Reply {
+        Reply::text(StatusCode::FORBIDDEN, "Forbidden")
+    }
+
+    /// 400 with the reason.
+    pub fn bad_request(why: &str) -> Reply {
+        Reply::text(StatusCode::BAD_REQUEST, &format!("Bad request: {why}"))
+    }
+
+    /// 503.
+    pub fn unavailable() -> Reply {
+        Reply::text(StatusCode::SERVICE_UNAVAILABLE, "Unavailable")
+    }
+
+    /// What an operation's error becomes.
+    pub fn of(error: &Error) -> Reply {
+        let (status, word) = match error.short_class() {
+            Some("AccessDeniedException") => (StatusCode::FORBIDDEN, "Forbidden"),
+            Some("TableNotFoundException" | "NoSuchColumnFamilyException") => (StatusCode::NOT_FOUND, "Not found"),
+            _ if matches!(error, Error::Request(_)) => (StatusCode::BAD_REQUEST, "Bad request"),
+            _ => (StatusCode::SERVICE_UNAVAILABLE, "Unavailable"),
+        };
+        Reply::text(status, &format!("{word}{CRLF}{}", sentence(error)))
+    }
+
+    /// Compresses a whole body. A stream was compressed by whoever makes it.
+    pub fn gzip(mut self) -> Reply {
+        if let ReplyBody::Whole(bytes, _) = &mut self.body
+            && let Some(plain) = bytes.as_ref().filter(|bytes| !bytes.is_empty())
+        {
+            let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 2), Compression::fast());
+            // Writing to memory does not fail.
+            if let Ok(()) = encoder.write_all(plain)
+                && let Ok(zipped) = encoder.finish()
+            {
+                *bytes = Some(Bytes::from(zipped));
+                return self.header(CONTENT_ENCODING, "gzip");
+            }
+        }
+        self
+    }
+
+    /// Keeps a share of the budget until the body is sent, which takes as much more as the body is long.
+    pub fn within(mut self, mut held: Held) -> Reply {
+        if let ReplyBody::Whole(Some(bytes), kept) = &mut self.body
+            && !bytes.is_empty()
+        {
+            if !held.grow(bytes.len() as u64) {
+                return Reply::text(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "Unavailable: too many bytes are under way; try again, or for less",
+                );
+            }
+            *kept = Some(held);
+        }
+        self
+    }
+
+    /// For HTTP, with the headers that every reply has.
+    pub fn into_response(self) -> hyper::Response<ReplyBody> {
+        let mut response = hyper::Response::new(self.body);
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        for (name, value) in
+            [("x-frame-options", "DENY"), ("x-content-type-options", "nosniff"), ("x-xss-protection", "1; mode=block")]
+        {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        headers.extend(self.headers);
+        response
+    }
+}
+
+/// The class and what it says.
+fn sentence(error: &Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    match error.class() {
+        Some(class) if !line.starts_with(class) => format!("{class}: {line}"),
+        _ => line.to_owned(),
+    }
+}

@@ -1,0 +1,126 @@
+//! Settings of the REST gateway.
+
+use base::{Setting, SettingRow, TextSetting};
+
+/// Port of the gateway as a process.
+pub const PORT: Setting<u16> = Setting {
+    key: "hbase.rest.port",
+    default: 8080,
+    min: 0,
+    max: u16::MAX,
+    unit: "",
+    doc: "Port of `basalt rest`. 0 takes any free port.",
+};
+
+/// Port of the gateway in the server's process.
+pub const SERVER_PORT: Setting<i32> = Setting {
+    key: "basalt.rest.port",
+    default: -1,
+    min: -1,
+    max: 65_535,
+    unit: "",
+    doc: "Port of a REST gateway in the server's own process, which reaches regions without sockets. -1 opens none, 0 takes any free port.",
+};
+
+/// Address of the gateway.
+pub const HOST: TextSetting = TextSetting::any(
+    "hbase.rest.host",
+    "0.0.0.0 for `basalt rest`; basalt.bind in the server",
+    "Address that the REST gateway listens on.",
+);
+
+/// Whether it only reads.
+pub const READ_ONLY: Setting<bool> = Setting {
+    key: "hbase.rest.readonly",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether the REST gateway refuses every request that would change something, with 403.",
+};
+
+/// Stateful scanners at a time.
+pub const SCANNER_CACHE_SIZE: Setting<u32> = Setting {
+    key: "hbase.rest.scannercache.size",
+    default: 10_000,
+    min: 1,
+    max: 1 << 20,
+    unit: "count",
+    doc: "Scanners that the REST gateway holds for its clients; one more closes the one that was not used for longest.",
+};
+
+/// How long a scanner is kept unused.
+pub const SCANNER_EXPIRE_MS: Setting<u64> = Setting {
+    key: "hbase.rest.scannercache.expire.time",
+    default: 3_600_000,
+    min: 1,
+    max: 1 << 40,
+    unit: "ms",
+    doc: "How long the REST gateway keeps a scanner that nobody asks for cells.",
+};
+
+/// Rows of one reply of a server to a stateless scan.
+pub const SCAN_FETCH_SIZE: Setting<u32> = Setting {
+    key: "hbase.rest.scan.fetchsize",
+    default: 10,
+    min: 1,
+    max: 1 << 20,
+    unit: "count",
+    doc: "Rows that a stateless scan asks a server for at a time, and that one protobuf message of its answer holds.",
+};
+
+/// Bytes of one request's body.
+pub const MAX_REQUEST_BYTES: Setting<u64> = Setting {
+    key: "basalt.rest.max.request.bytes",
+    default: 64 << 20,
+    min: 1 << 10,
+    max: 1 << 31,
+    unit: "bytes",
+    doc: "Longest body of a REST request, compressed or not; a longer one is refused with 413.",
+};
+
+/// Bytes of one reply that is not a stream.
+pub const MAX_REPLY_BYTES: Setting<u64> = Setting {
+    key: "basalt.rest.max.reply.bytes",
+    default: 64 << 20,
+    min: 1 << 10,
+    max: 1 << 31,
+    unit: "bytes",
+    doc: "Most cells, in bytes, of a REST reply that is not a stream. A scanner's reply ends there and the next goes on; a read of rows by \
+          glob or range that has more is refused.",
+};
+
+/// Bytes under way.
+pub const MAX_IN_FLIGHT_BYTES: Setting<u64> = Setting {
+    key: "basalt.rest.max.inflight.bytes",
+    default: 256 << 20,
+    min: 1 << 20,
+    max: 1 << 40,
+    unit: "bytes",
+    doc: "Bodies of requests and replies that the REST gateway holds at a time; what would need more is refused with 503.",
+};
+
+/// Connections at a time.
+pub const MAX_CONNECTIONS: Setting<u32> = Setting {
+    key: "basalt.rest.max.connections",
+    default: 4096,
+    min: 1,
+    max: 1 << 20,
+    unit: "count",
+    doc: "Connections to the REST gateway at a time; one more is closed at once.",
+};
+
+/// Every row.
+pub const ALL: &[&dyn SettingRow] = &[
+    &PORT,
+    &SERVER_PORT,
+    &HOST,
+    &READ_ONLY,
+    &SCANNER_CACHE_SIZE,
+    &SCANNER_EXPIRE_MS,
+    &SCAN_FETCH_SIZE,
+    &MAX_REQUEST_BYTES,
+    &MAX_REPLY_BYTES,
+    &MAX_IN_FLIGHT_BYTES,
+    &MAX_CONNECTIONS,
+];
