@@ -25,7 +25,7 @@ pub const SERVER_PORT: Setting<i32> = Setting {
 /// Address of the gateway.
 pub const HOST: TextSetting = TextSetting::any(
     "hbase.rest.host",
-    "0.0.0.0 for `basalt rest`; basalt.bind in the server",
+    "basalt.bind, else 0.0.0.0 for basalt rest",
     "Address that the REST gateway listens on.",
 );
 
