@@ -34,6 +34,8 @@ pub enum Command {
     },
     /// Start a REST gateway to the cluster that the configuration names
     Rest(RestArguments),
+    /// HBase's shell: commands, scripts, a prompt
+    Shell(Passed),
     /// PerformanceEvaluation: HBase's load generator with named tests
     Pe(Passed),
     /// LoadTestTool: writes, updates, reads and verifies self-describing rows

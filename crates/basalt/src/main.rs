@@ -53,6 +53,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.command {
         Some(Command::Config { what: ConfigCommand::List }) => explain::list(),
         Some(Command::Config { what: ConfigCommand::Explain { key } }) => explain::explain(key, &config)?,
+        Some(Command::Shell(passed)) => return shell::run(&config, &passed.arguments),
         Some(Command::Pe(passed)) => return tools::pe::run(&config, &passed.arguments),
         Some(Command::Ltt(passed)) => return tools::ltt::run(&config, &passed.arguments),
         Some(Command::Ycsb(passed)) => return tools::ycsb::run(&config, &passed.arguments),

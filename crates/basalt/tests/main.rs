@@ -11,6 +11,7 @@ mod process;
 mod scanner_protocol;
 mod scans;
 mod settings_doc;
+mod shell;
 mod table_settings;
 mod ticks;
 mod tools;

@@ -6,6 +6,8 @@
 //! Must not know: what the server is asked then.
 #![allow(clippy::disallowed_methods, reason = "harnesses work on real files, clocks and processes")]
 
+pub mod shell;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};

@@ -88,6 +88,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ),
     // load generators: clients with a face
     ("tools", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client"], &[]),
+    // the shell: another one
+    ("shell", &["base", "cell", "model", "filter", "proto", "client"], &[]),
     // comparisons of servers: starts them, and drives them with the load generators
     ("compare", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client", "tools", "testkit"], &[]),
     // measures the storage crates from the inside, and the server through its socket
@@ -147,6 +149,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "tools",
             "client",
             "rest",
+            "shell",
         ],
         &["compare", "convert", "filter", "testkit"],
     ),
@@ -192,6 +195,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("client", &["fs", "hfile", "wal", "memstore", "region"]),
     ("tools", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
     ("rest", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
+    ("shell", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
 ];
 
 /// Crates that hold the engine: synchronous, so no runtime.

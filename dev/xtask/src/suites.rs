@@ -122,7 +122,7 @@ pub fn script(c: &Context, name: &str) -> Command {
 fn shell(c: &Context) -> anyhow::Result<Outcome> {
     let dir = run::root().join("tests/interop/shell");
     let ended = run::logged(script(c, "shell.sh").arg(dir.join("commands.rb")), &c.log, LIMIT)?;
-    let got = plain(&ended.output);
+    let got = testkit::shell::plain(&ended.output);
     let expected_file = dir.join("expected.txt");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         if c.kind != Kind::HBase {
@@ -133,8 +133,8 @@ fn shell(c: &Context) -> anyhow::Result<Outcome> {
     let expected = std::fs::read_to_string(&expected_file).context("tests/interop/shell/expected.txt")?;
     let mut outcome = Outcome::default();
     // compare command by command, so that one difference is one failure
-    let expected = commands(&expected);
-    let mut got = commands(&got).into_iter().peekable();
+    let expected = testkit::shell::commands(&expected);
+    let mut got = testkit::shell::commands(&got).into_iter().peekable();
     for (command, answer) in &expected {
         match got.next_if(|(c, _)| c == command) {
             Some((_, a)) if a == *answer => outcome.passed += 1,
@@ -149,98 +149,6 @@ fn shell(c: &Context) -> anyhow::Result<Outcome> {
         outcome.failures.push("the shell ended with an error".to_owned());
     }
     Ok(outcome)
-}
-
-/// `(what was typed, what was answered)`.
-fn commands(text: &str) -> Vec<(String, String)> {
-    let mut out: Vec<(String, String)> = Vec::new();
-    for line in text.lines() {
-        match line.strip_prefix("hbase> ") {
-            Some(command) => out.push((command.to_owned(), String::new())),
-            None => {
-                if let Some((_, answer)) = out.last_mut() {
-                    answer.push_str(line);
-                    answer.push('\n');
-                }
-            }
-        }
-    }
-    out.retain(|(command, _)| !command.is_empty() && !command.starts_with('#'));
-    out
-}
-
-/// The shell's output without what differs from run to run: times, ids, ports, versions, column widths.
-fn plain(output: &str) -> String {
-    let mut out = String::new();
-    for line in output.lines() {
-        let mut line = line.trim_end().to_owned();
-        if line.starts_with("hbase:") {
-            let command = line.split_once("> ").map(|(_, c)| c.to_owned());
-            line = format!("hbase> {}", command.unwrap_or_default());
-        } else {
-            if let Some((before, rest)) = line.split_once("Took ")
-                && let Some((_, after)) = rest.split_once(" seconds")
-            {
-                line = format!("{before}{after}");
-            }
-            // region metrics reach the master with a delay; the listing says so, then does without
-            if line.trim().is_empty() || line.starts_with("Can not find all details for region") {
-                continue;
-            }
-            if line.contains(", r") && line.starts_with("2.") {
-                line = "VERSION".to_owned();
-            }
-            if let Some(identity) = line.find(":0x") {
-                line.truncate(identity);
-            }
-            line = words(&line);
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
-}
-
-/// Replaces ids, clock times and loads inside a line.
-fn words(line: &str) -> String {
-    if line.contains("average load") {
-        return line.split(", ").filter(|p| !p.contains("average load")).collect::<Vec<_>>().join(", ");
-    }
-    let mut out = String::new();
-    let mut rest = line;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"-:.".contains(c)).unwrap_or(rest.len());
-        if end == 0 {
-            let next = rest.chars().next().map_or(1, char::len_utf8);
-            out.push_str(&rest[..next]);
-            rest = &rest[next..];
-            continue;
-        }
-        let word = &rest[..end];
-        rest = &rest[end..];
-        let is_clock = word.starts_with("20") && word.len() >= 19 && word.contains('T') && word.contains(':');
-        let is_host = word.starts_with("localhost:") || word.starts_with("127.0.0.1:");
-        if is_clock {
-            out.push_str("TIME");
-        } else if is_host {
-            out.push_str("HOST");
-        } else {
-            let parts: Vec<&str> = word.split('.').map(id).collect();
-            out.push_str(&parts.join("."));
-        }
-    }
-    out
-}
-
-/// Region ids and encoded names.
-fn id(part: &str) -> &str {
-    if part.len() == 13 && part.bytes().all(|b| b.is_ascii_digit()) {
-        "ID"
-    } else if part.len() == 32 && part.bytes().all(|b| b.is_ascii_hexdigit()) {
-        "ENCODED"
-    } else {
-        part
-    }
 }
 
 /// PerformanceEvaluation, in threads of one JVM; every command must finish, and leave the rows it wrote.

@@ -1,0 +1,106 @@
+//! `basalt shell` against a server process: HBase's own session, compared with what HBase 2.6.4 printed; scripts, pipes, exit codes.
+#![allow(clippy::disallowed_methods, reason = "times a real process")]
+
+use crate::common::{Scratch, Server};
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn shell(zk_port: u16, arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_basalt"))
+        .env_remove("HBASE_CONF_DIR")
+        .args(["-D", &format!("hbase.zookeeper.property.clientPort={zk_port}"), "shell"])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("taken");
+    child.wait_with_output().expect("it ends")
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn hbases_own_session_prints_what_hbase_printed() {
+    let scratch = Scratch::new("shell-session");
+    let server = Server::start(&scratch.0, &[]);
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/interop/shell");
+    let output = shell(server.zk_port, &["-n", &format!("{dir}/commands.rb")], "");
+    let said = text(&output);
+    let expected = include_str!("../../../tests/interop/shell/expected.txt");
+    let expected = testkit::shell::commands(expected);
+    let got = testkit::shell::commands(&testkit::shell::plain(&said));
+    for (i, (command, answer)) in expected.iter().enumerate() {
+        let (got_command, got_answer) = got.get(i).unwrap_or_else(|| panic!("{command} was not reached:\n{said}"));
+        // HBase's shell goes on to standard input after a script, and shows one more prompt there.
+        let (got_answer, answer) = (got_answer.trim_end_matches("hbase>\n"), answer.trim_end_matches("hbase>\n"));
+        assert_eq!((got_command, got_answer), (command, answer), "\n{said}");
+    }
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn commands_pipes_and_exit_codes() {
+    let scratch = Scratch::new("shell-modes");
+    let server = Server::start(&scratch.0, &[]);
+    let run = |arguments: &[&str], input: &str| shell(server.zk_port, arguments, input);
+
+    let done = run(
+        &["-e", "create 't', 'f'", "-e", "5.times { |i| put 't', \"r#{i}\", 'f:q', i.to_s }", "-e", "count 't'"],
+        "",
+    );
+    assert!(done.status.success() && text(&done).contains("5 row(s)"), "{}", text(&done));
+    let refused = run(&["-e", "drop 't'"], "");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        text(&refused).contains("ERROR ArgumentError: Table t is enabled. Disable it first."),
+        "{}",
+        text(&refused)
+    );
+
+    let piped = run(&["-n"], "t = get_table 't'\nt.put 'r9', 'f:q', \"\\x00\"\nt.get 'r9'\nexit 3\n");
+    assert!(text(&piped).contains("value=\\x00"), "{}", text(&piped));
+    assert_eq!(piped.status.code(), Some(3));
+    // Without -n an error is told and passed over, as HBase does it.
+    let went_on = run(&[], "put 't', 'r', 'nope:q', 'v'\nget 'none', 'r'\nget 't', 'r0'\n");
+    let said = text(&went_on);
+    assert!(said.contains("ERROR: Unknown column family! Valid column names: f:*"), "{said}");
+    assert!(said.contains("ERROR: Unknown table none!") && said.contains("value=0"), "{said}");
+    assert!(went_on.status.success());
+    let wrong = run(&["-n"], "create 't2', {NAME => 'f'\nlist\n");
+    assert!(text(&wrong).contains("line ") && text(&wrong).contains('^'), "{}", text(&wrong));
+    assert_eq!(wrong.status.code(), Some(1));
+}
+
+#[test]
+fn the_shell_starts_at_once_and_says_what_it_tried_where_no_cluster_is() {
+    let start = Instant::now();
+    let done = shell(1, &["-n", "-e", "puts 'up'"], "");
+    let took = start.elapsed();
+    assert_eq!(text(&done), "up\n");
+    assert!(took < Duration::from_millis(500), "a debug build under other tests took {} ms", took.as_millis());
+    let refused = shell(
+        2181,
+        &["-q", "127.0.0.1:1", "-D", "hbase.client.retries.number=1", "-D", "hbase.client.pause=10", "-e", "list"],
+        "",
+    );
+    let said = text(&refused);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("ERROR ") && said.contains(":1"), "{said}");
+}
+
+#[test]
+fn an_administrators_script_runs_to_its_end() {
+    let scratch = Scratch::new("shell-admin");
+    let server = Server::start(&scratch.0, &[]);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/shell/administration.rb");
+    let output = shell(server.zk_port, &["-n", script], "");
+    let said = text(&output);
+    assert!(output.status.success() && said.contains("\nall done\n"), "{said}");
+    assert!(said.contains("active master:  ") && said.contains("Aggregate load: "), "{said}");
+    assert!(said.contains("SNAPSHOT  TABLE + CREATION TIME\n adm_s adm ("), "{said}");
+}
