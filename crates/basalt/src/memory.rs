@@ -1,6 +1,14 @@
-//! How much memory there is: the machine's, or the limit of the cgroup (or of one above it) where that is less.
+//! How much memory there is: the machine's, or the limit of the cgroup (or of one above it) where that is less; and how memory that is
+//! free goes back to the system.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use base::ledger::Ledger;
+use tokio::sync::watch;
 
 /// Share of the memory that is taken when nothing is set.
 const DEFAULT_SHARE: f64 = 0.4;
@@ -33,6 +41,48 @@ pub fn spare(budget_bytes: u64) {
     }
 }
 
+/// Resident bytes beyond what the ledger knows from which free memory is given back.
+const FREE_BYTES: u64 = 48 << 20;
+/// How often that is looked at.
+const COLLECT_EVERY: Duration = Duration::from_secs(5);
+
+/// Counts the collections of [`give_back_what_is_free`]: a thread with a lower number has one to do.
+static COLLECTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// Gives free memory back to the system until `stopping` says so, whenever the process has much more than the ledger knows of. The
+/// allocator does so only as it is called: after a load it keeps what the load needed for as long as nothing else happens. Pages belong to
+/// threads, so each worker gives its own back when it has nothing to do ([`on_idle`]); those of the region server's pools follow with
+/// their next job.
+pub async fn give_back_what_is_free(ledger: Arc<Ledger>, workers: usize, mut stopping: watch::Receiver<bool>) {
+    let mut ticks = tokio::time::interval(COLLECT_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            _ = stopping.wait_for(|stop| *stop) => return,
+        }
+        if resident_bytes() < ledger.total_bytes() + FREE_BYTES {
+            continue;
+        }
+        COLLECTIONS.fetch_add(1, Ordering::Relaxed);
+        // Wakes those that sleep: they collect before they sleep again.
+        let woken: Vec<_> = (0..workers).map(|_| tokio::spawn(tokio::task::yield_now())).collect();
+        for task in woken {
+            let _ = task.await;
+        }
+        let _ = tokio::task::spawn_blocking(allocator::collect).await;
+    }
+}
+
+/// To be called by a worker that has nothing to do. Cost: a load, and rarely a walk over the thread's pages.
+pub fn on_idle() {
+    thread_local!(static DONE: Cell<u64> = const { Cell::new(0) });
+    let asked = COLLECTIONS.load(Ordering::Relaxed);
+    if DONE.replace(asked) != asked {
+        allocator::collect();
+    }
+}
+
 /// The allocator's own settings.
 mod allocator {
     #![allow(
@@ -47,6 +97,7 @@ mod allocator {
 
     unsafe extern "C" {
         fn mi_option_set(option: c_int, value: c_long);
+        fn mi_collect(force: bool);
         #[cfg(test)]
         fn mi_option_get(option: c_int) -> c_long;
     }
@@ -55,6 +106,12 @@ mod allocator {
         // SAFETY: mimalloc is linked in as the global allocator; the option is an index into its table of options, which it
         // checks. It is not to be called while other threads do: none runs yet.
         unsafe { mi_option_set(PURGE_DELAY, 0) }
+    }
+
+    /// Gives back what is free of this thread's pages, and what all threads have given back to the allocator.
+    pub fn collect() {
+        // SAFETY: may be called at any time; it frees nothing that is in use, and takes its own locks.
+        unsafe { mi_collect(true) }
     }
 
     #[test]

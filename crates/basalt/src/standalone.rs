@@ -73,6 +73,7 @@ pub fn run(
         .enable_all()
         .thread_name("basalt-worker")
         .max_blocking_threads(ADMINISTRATION_THREADS)
+        .on_thread_park(memory::on_idle)
         .build()
         .context("cannot start threads")?;
     let result = runtime.block_on(async {
@@ -159,6 +160,8 @@ async fn start(
     let mut ports = Ports::bind(config, &name, &clock, &rng, &ledger).await?;
     let gateways = Gateways::bind(config)?;
     let (stop, stopping) = watch::channel(false);
+    let workers = tokio::runtime::Handle::current().metrics().num_workers();
+    tokio::spawn(memory::give_back_what_is_free(ledger.clone(), workers, stopping.clone()));
     let parent = coordination::settings::znode_parent(config).to_owned();
     let coordination = Coordination::start(config, &mut ports, stopping.clone()).await?;
     let znodes = Arc::new(HBaseZnodes::new(coordination.store(), &parent, ports.master_name.port, rng.clone()));

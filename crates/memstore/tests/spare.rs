@@ -50,6 +50,17 @@ fn memory_is_kept_within_the_bound_that_memstores_have_together_and_given_back_b
 
     let mut before = spare_memory_bytes();
     release_pooled_chunks();
+    assert!(spare_memory_bytes() >= before / 8 * 7, "a burst was over a moment ago");
+    // Nobody has taken any since.
+    for _ in 0..5 {
+        release_pooled_chunks();
+    }
+    assert!(
+        spare_memory_bytes() <= before / 8,
+        "{} of {before} bytes are left when all is quiet",
+        spare_memory_bytes()
+    );
+    before = spare_memory_bytes();
     for _ in 0..200 {
         release_pooled_chunks();
         let now = spare_memory_bytes();

@@ -23,6 +23,8 @@ static MAX_CHUNKS: AtomicUsize = AtomicUsize::new(0);
 /// Of the spare chunks that nobody needed, this part is given back at a time (of ten seconds): a flush, and what follows it some minutes
 /// later, must not find them gone.
 const GIVEN_BACK_AT_ONCE: usize = 32;
+/// As [`GIVEN_BACK_AT_ONCE`], while no cells come in at all: of what a load needed that is over, little is left after a minute.
+const GIVEN_BACK_AT_ONCE_WHEN_IDLE: usize = 2;
 
 /// What given-back memory holds in debug builds.
 const POISON: u8 = 0xDB;
@@ -35,7 +37,8 @@ thread_local!(static OVERWRITTEN: std::cell::Cell<usize> = const { std::cell::Ce
 const READY_CHUNKS: usize = 4;
 
 /// Chunks of [`MAX_CHUNK_BYTES`] that no arena holds, and how many are held.
-static SPARE: Mutex<Spare> = Mutex::new(Spare { chunks: Vec::new(), fewest: 0, in_arenas: 0, wanted: 0, in_making: 0 });
+static SPARE: Mutex<Spare> =
+    Mutex::new(Spare { chunks: Vec::new(), fewest: 0, in_arenas: 0, wanted: 0, in_making: 0, is_taken_from: false });
 /// Somebody wants chunks to be made ready, or those who do it are to look whether they should stop.
 static WANTED: Condvar = Condvar::new();
 
@@ -49,6 +52,8 @@ struct Spare {
     wanted: usize,
     /// Those that somebody makes ready now.
     in_making: usize,
+    /// Whether anybody has asked for a chunk since the last [`release_spare`].
+    is_taken_from: bool,
 }
 
 impl Spare {
@@ -75,7 +80,9 @@ pub(crate) fn spare_bytes() -> usize {
 pub(crate) fn release_spare() {
     let unneeded = {
         let mut spare = SPARE.lock();
-        let keep = spare.chunks.len() - spare.fewest.div_ceil(GIVEN_BACK_AT_ONCE);
+        let is_taken_from = std::mem::take(&mut spare.is_taken_from);
+        let part = if is_taken_from { GIVEN_BACK_AT_ONCE } else { GIVEN_BACK_AT_ONCE_WHEN_IDLE };
+        let keep = spare.chunks.len() - spare.fewest.div_ceil(part);
         let unneeded = spare.chunks.split_off(keep);
         spare.fewest = keep;
         spare.wanted = 0;
@@ -278,6 +285,7 @@ impl Arena {
         }
         let mut spare = SPARE.lock();
         spare.in_arenas += 1;
+        spare.is_taken_from = true;
         let chunk = spare.chunks.pop();
         spare.fewest = spare.fewest.min(spare.chunks.len());
         spare.wanted = READY_CHUNKS.saturating_sub(spare.chunks.len() + spare.in_making);
