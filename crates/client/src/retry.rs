@@ -16,7 +16,7 @@ const LEFT_FOR_TRY: Duration = Duration::from_millis(1);
 
 /// How patient an operation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Patience {
+pub(crate) struct RetryPolicy {
     /// Unit of the pauses between tries.
     pub(crate) pause: Duration,
     /// The same after a server said that it has too much to do.
@@ -42,7 +42,7 @@ enum Verdict {
     Again(Duration),
 }
 
-impl Patience {
+impl RetryPolicy {
     /// How long the first call of an operation may take.
     pub(crate) fn first_call_timeout(&self) -> Duration {
         self.rpc_timeout.min(self.operation_timeout)
@@ -74,7 +74,7 @@ impl Patience {
 
 /// The tries of one operation.
 pub(crate) struct Retry<'a> {
-    patience: Patience,
+    policy: RetryPolicy,
     rng: &'a Rng,
     counters: &'a Counters,
     tries: u32,
@@ -82,18 +82,18 @@ pub(crate) struct Retry<'a> {
 }
 
 impl<'a> Retry<'a> {
-    pub(crate) fn new(patience: Patience, rng: &'a Rng, counters: &'a Counters) -> Self {
-        Retry { patience, rng, counters, tries: 0, since: Instant::now() }
+    pub(crate) fn new(policy: RetryPolicy, rng: &'a Rng, counters: &'a Counters) -> Self {
+        Retry { policy, rng, counters, tries: 0, since: Instant::now() }
     }
 
     /// How long the next call may take.
     pub(crate) fn call_timeout(&self) -> Duration {
         // Of the first try nearly all is left.
         if self.tries == 0 {
-            return self.patience.first_call_timeout();
+            return self.policy.first_call_timeout();
         }
-        let left = self.patience.operation_timeout.saturating_sub(self.since.elapsed()).max(LEFT_FOR_TRY);
-        self.patience.rpc_timeout.min(left)
+        let left = self.policy.operation_timeout.saturating_sub(self.since.elapsed()).max(LEFT_FOR_TRY);
+        self.policy.rpc_timeout.min(left)
     }
 
     /// Waits before the next try. Dropped meanwhile, there is none.
@@ -102,9 +102,9 @@ impl<'a> Retry<'a> {
     /// `error` itself when trying again is of no use, or wrapped when time or tries are over.
     pub(crate) async fn pause(&mut self, error: Error) -> Result<()> {
         self.tries += 1;
-        let remaining = self.patience.operation_timeout.saturating_sub(self.since.elapsed());
+        let remaining = self.policy.operation_timeout.saturating_sub(self.since.elapsed());
         let jitter = self.rng.below(1000) as f64 / 1000.0;
-        match self.patience.judge(&error, self.tries, remaining, jitter) {
+        match self.policy.judge(&error, self.tries, remaining, jitter) {
             Verdict::Final => Err(error),
             Verdict::Exhausted => Err(Error::RetriesExhausted { tries: self.tries, last: Box::new(error) }),
             Verdict::Again(pause) => {
@@ -112,8 +112,8 @@ impl<'a> Retry<'a> {
                 if error.is_overload() {
                     self.counters.overload_pauses_ms.add(pause.as_millis() as u64);
                 }
-                if self.tries > self.patience.quiet_failures {
-                    tracing::warn!(%error, tries = self.tries, retries = self.patience.retries, "trying again");
+                if self.tries > self.policy.quiet_failures {
+                    tracing::warn!(%error, tries = self.tries, retries = self.policy.retries, "trying again");
                 } else {
                     tracing::debug!(%error, tries = self.tries, "trying again");
                 }
@@ -134,8 +134,8 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    fn patience() -> Patience {
-        Patience {
+    fn policy() -> RetryPolicy {
+        RetryPolicy {
             pause: MS(100),
             pause_overloaded: MS(500),
             retries: 15,
@@ -185,15 +185,15 @@ mod tests {
             (Error::Malformed(String::new()), Final, Final),
             (Error::Request(String::new()), Final, Final),
         ] {
-            assert_eq!(patience().judge(&error, 1, long, 0.0), first, "{error:?}");
-            assert_eq!(patience().judge(&error, 16, long, 0.0), last_try, "{error:?}");
+            assert_eq!(policy().judge(&error, 1, long, 0.0), first, "{error:?}");
+            assert_eq!(policy().judge(&error, 16, long, 0.0), last_try, "{error:?}");
         }
     }
 
     #[test]
     fn pauses_grow_and_end_with_the_time_that_is_left() {
         let busy = of("RegionTooBusyException", "");
-        let pause = |tries, remaining, jitter| patience().judge(&busy, tries, remaining, jitter);
+        let pause = |tries, remaining, jitter| policy().judge(&busy, tries, remaining, jitter);
         let long = MS(1_000_000);
         let grow: Vec<_> = (1..=15).map(|tries| pause(tries, long, 0.0)).collect();
         let steps = [1, 2, 3, 5, 10, 20, 40, 100, 100, 100, 100, 200, 200, 200, 200];
@@ -202,16 +202,16 @@ mod tests {
         assert_eq!(pause(5, MS(301), 0.0), Verdict::Again(MS(300)));
         assert_eq!(pause(5, MS(1), 0.0), Verdict::Exhausted);
         let throttled = of("quotas.RpcThrottlingException", "write size limit exceeded - wait 2sec, 0ms");
-        assert_eq!(patience().judge(&throttled, 1, MS(1500), 0.0), Verdict::Exhausted, "sooner is of no use");
-        let once = Patience { retries: 0, ..patience() };
+        assert_eq!(policy().judge(&throttled, 1, MS(1500), 0.0), Verdict::Exhausted, "sooner is of no use");
+        let once = RetryPolicy { retries: 0, ..policy() };
         assert_eq!(once.judge(&busy, 1, long, 0.0), Verdict::Exhausted);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_call_gets_what_is_left_of_the_operations_time() {
         let (rng, counters) = (Rng::seeded(1), Counters::default());
-        let patience = Patience { operation_timeout: MS(1000), rpc_timeout: MS(600), ..patience() };
-        let mut retry = Retry::new(patience, &rng, &counters);
+        let policy = RetryPolicy { operation_timeout: MS(1000), rpc_timeout: MS(600), ..policy() };
+        let mut retry = Retry::new(policy, &rng, &counters);
         assert_eq!(retry.call_timeout(), MS(600));
         tokio::time::sleep(MS(600)).await;
         retry.pause(of("RegionTooBusyException", "")).await.expect("again");

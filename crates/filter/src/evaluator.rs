@@ -24,7 +24,7 @@ pub struct Evaluator {
     transforms: bool,
     has_filter_row: bool,
     ends_by_cells: bool,
-    is_calm: bool,
+    is_restartable_per_row: bool,
 }
 
 impl Filter {
@@ -37,7 +37,7 @@ impl Filter {
             transforms: node.transforms(),
             has_filter_row: node.has_filter_row(),
             ends_by_cells: node.ends_by_cells(),
-            is_calm: node.is_calm(),
+            is_restartable_per_row: node.is_restartable_per_row(),
             node,
         }
     }
@@ -69,8 +69,8 @@ impl Evaluator {
     /// only a finished row makes [`Evaluator::filter_all_remaining`] true, [`Evaluator::filter_row_key`] is true only with it, and a row
     /// that was begun can be begun again after a [`Evaluator::reset`].
     #[inline]
-    pub fn is_calm(&self) -> bool {
-        self.is_calm
+    pub fn is_restartable_per_row(&self) -> bool {
+        self.is_restartable_per_row
     }
 
     /// Whether the row of `first_cell` is skipped. Ask [`Evaluator::filter_all_remaining`] again after a yes.

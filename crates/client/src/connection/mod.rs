@@ -13,7 +13,7 @@ use self::server::Server;
 use crate::locator::{Located, TableCache};
 use crate::metrics::Counters;
 use crate::options::Options;
-use crate::retry::{Patience, Retry};
+use crate::retry::{Retry, RetryPolicy};
 use crate::table::Manner;
 use crate::{Admin, Metrics, Result, Table, TableOptions};
 
@@ -44,8 +44,8 @@ impl Cluster {
     }
 
     /// The tries of an operation that is so patient.
-    pub(crate) fn retry(&self, patience: Patience) -> Retry<'_> {
-        Retry::new(patience, &self.rng, &self.counters)
+    pub(crate) fn retry(&self, policy: RetryPolicy) -> Retry<'_> {
+        Retry::new(policy, &self.rng, &self.counters)
     }
 
     /// A mark for a write that must not happen twice.

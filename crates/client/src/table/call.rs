@@ -14,7 +14,7 @@ use super::options::Manner;
 use super::{Checked, Table};
 use crate::channel::{Channel, Pending, Reply, Request};
 use crate::locator::{Located, Side, inline_row};
-use crate::retry::Patience;
+use crate::retry::RetryPolicy;
 use crate::{Error, RemoteException, Result, Row};
 
 /// A request to a region.
@@ -56,9 +56,9 @@ impl Table {
         method: Method,
         message: &mut M,
         cells: &[Bytes],
-        patience: Patience,
+        policy: RetryPolicy,
     ) -> Result<Reply> {
-        let mut retry = self.cluster.retry(patience);
+        let mut retry = self.cluster.retry(policy);
         loop {
             let failed = match self.cluster.locate(&self.cache, row, Side::Current).await {
                 Ok(located) => {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use proto::pb;
 
 use crate::options::Options;
-use crate::retry::Patience;
+use crate::retry::RetryPolicy;
 
 /// What can be said of all operations of one [`crate::Table`]; begins as the connection's [`Options`] say.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,8 +52,8 @@ impl TableOptions {
         }
     }
 
-    fn patience(&self, operation_timeout: Duration, rpc_timeout: Duration) -> Patience {
-        Patience {
+    fn policy(&self, operation_timeout: Duration, rpc_timeout: Duration) -> RetryPolicy {
+        RetryPolicy {
             pause: self.pause,
             pause_overloaded: self.pause_overloaded.max(self.pause),
             retries: self.retries,
@@ -79,15 +79,15 @@ impl Manner {
         Manner { options: Arc::new(options), attributes }
     }
 
-    pub(crate) fn reading(&self) -> Patience {
-        self.options.patience(self.options.operation_timeout, self.options.read_rpc_timeout)
+    pub(crate) fn reading(&self) -> RetryPolicy {
+        self.options.policy(self.options.operation_timeout, self.options.read_rpc_timeout)
     }
 
-    pub(crate) fn writing(&self) -> Patience {
-        self.options.patience(self.options.operation_timeout, self.options.write_rpc_timeout)
+    pub(crate) fn writing(&self) -> RetryPolicy {
+        self.options.policy(self.options.operation_timeout, self.options.write_rpc_timeout)
     }
 
-    pub(crate) fn scanning(&self) -> Patience {
-        self.options.patience(self.options.scan_timeout, self.options.read_rpc_timeout)
+    pub(crate) fn scanning(&self) -> RetryPolicy {
+        self.options.policy(self.options.scan_timeout, self.options.read_rpc_timeout)
     }
 }

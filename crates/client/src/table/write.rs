@@ -90,8 +90,8 @@ impl Table {
             ..pb::MutateRequest::default()
         };
         let cells = [self.wire_cells(mutation)];
-        let patience = self.manner.writing();
-        let reply = self.on_region(&mutation.row, Method::ClientMutate, &mut message, &cells, patience).await?;
+        let policy = self.manner.writing();
+        let reply = self.on_region(&mutation.row, Method::ClientMutate, &mut message, &cells, policy).await?;
         let response: pb::MutateResponse = reply.decode()?;
         let row = response.result.as_ref().map(|result| row_of(result, &reply)).transpose()?;
         Ok((response.processed(), row.unwrap_or_default()))
@@ -112,8 +112,8 @@ impl Table {
         let mut cells = Vec::with_capacity(mutations.len());
         let (action, nonce_group) = self.row_action(mutations, condition, &mut cells);
         let mut message = pb::MultiRequest { region_action: vec![action], nonce_group, ..pb::MultiRequest::default() };
-        let patience = self.manner.writing();
-        let reply = self.on_region(row, Method::ClientMulti, &mut message, &cells, patience).await?;
+        let policy = self.manner.writing();
+        let reply = self.on_region(row, Method::ClientMulti, &mut message, &cells, policy).await?;
         let mut response: pb::MultiResponse = reply.decode()?;
         let result = response.region_action_result.pop().unwrap_or_default();
         checked_of(&result, &reply)

@@ -162,8 +162,8 @@ impl All {
         self.members.iter().any(Node::ends_by_cells)
     }
 
-    pub(super) fn is_calm(&self) -> bool {
-        self.members.iter().all(Node::is_calm)
+    pub(super) fn is_restartable_per_row(&self) -> bool {
+        self.members.iter().all(Node::is_restartable_per_row)
     }
 
     pub(super) fn value_form(&self, form: ValueForm, whole_len: usize) -> ValueForm {
@@ -321,8 +321,8 @@ impl Any {
     }
 
     /// Without members it keeps no row for their sake, which is a matter of rows.
-    pub(super) fn is_calm(&self) -> bool {
-        !self.members.is_empty() && self.members.iter().all(|member| member.node.is_calm())
+    pub(super) fn is_restartable_per_row(&self) -> bool {
+        !self.members.is_empty() && self.members.iter().all(|member| member.node.is_restartable_per_row())
     }
 
     pub(super) fn value_form(&self, form: ValueForm, whole_len: usize) -> ValueForm {

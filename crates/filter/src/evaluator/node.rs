@@ -513,7 +513,7 @@ impl Node {
 
     /// Whether all that it remembers goes with the row, but for a count of finished rows that ends the scan, and it neither looks at row
     /// keys nor gives hints.
-    pub(super) fn is_calm(&self) -> bool {
+    pub(super) fn is_restartable_per_row(&self) -> bool {
         match self {
             Node::ColumnValue { .. }
             | Node::Family(_)
@@ -524,8 +524,8 @@ impl Node {
             | Node::Qualifier(_)
             | Node::SingleColumn { .. }
             | Node::Value(_) => true,
-            Node::All(list) => list.is_calm(),
-            Node::Any(list) => list.is_calm(),
+            Node::All(list) => list.is_restartable_per_row(),
+            Node::Any(list) => list.is_restartable_per_row(),
             _ => false,
         }
     }

@@ -107,7 +107,7 @@ impl RowReader {
             && joined.is_empty()
             && !scan.reversed
             && !scan.is_get
-            && filter.as_ref().is_none_or(Evaluator::is_calm);
+            && filter.as_ref().is_none_or(Evaluator::is_restartable_per_row);
         let streams = !scan.pread && !scan.is_get;
         RowReader {
             clock: region.env.clock.clone(),

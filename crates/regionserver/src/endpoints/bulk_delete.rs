@@ -107,7 +107,7 @@ pub(super) async fn delete(
         .await??;
         if let Some(batch) = batch {
             if batch.commit.ticket().is_some() {
-                mutate::settle(server, mutate::settled(batch.commit)).await?;
+                mutate::await_commit(server, mutate::commit_receiver(batch.commit)).await?;
             } else {
                 batch.commit.complete();
             }

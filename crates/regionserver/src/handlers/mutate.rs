@@ -95,13 +95,13 @@ fn mutate_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> 
         match condition {
             Some(condition) => {
                 let (held, result) = check(&server, region, &caller, condition, vec![mutation], begun).await?;
-                Ok(changed(held, result, has_codec))
+                Ok(mutate_reply(held, result, has_codec))
             }
             None if counts => {
-                let cells = count(&server, region, &caller, mutation, begun).await?;
-                Ok(changed(None, Some(cells), has_codec))
+                let cells = increment_or_append(&server, region, &caller, mutation, begun).await?;
+                Ok(mutate_reply(None, Some(cells), has_codec))
             }
-            None => plain(&server, region, &caller, mutation).await,
+            None => put_or_delete(&server, region, &caller, mutation).await,
         }
     }))
 }
@@ -116,7 +116,7 @@ fn processed() -> Reply {
 }
 
 /// The reply to an increment, append or check.
-fn changed(held: impl Into<Option<bool>>, result: Option<CellBuffer>, has_codec: bool) -> Reply {
+fn mutate_reply(held: impl Into<Option<bool>>, result: Option<CellBuffer>, has_codec: bool) -> Reply {
     let mut response = pb::MutateResponse { processed: held.into(), ..pb::MutateResponse::default() };
     match result.map(|cells| place_result(cells, has_codec)) {
         Some((result, cells)) => {
@@ -135,7 +135,7 @@ fn put(server: &Arc<RegionServer>, region: Arc<Region>, mutation: Mutation, cont
         let server = server.clone();
         return Ok(Outcome::later(async move {
             wait_for_clock(wait_ms).await;
-            plain(&server, region, &caller, mutation).await
+            put_or_delete(&server, region, &caller, mutation).await
         }));
     }
     server.maintenance.consider_flush(&region);
@@ -249,18 +249,23 @@ fn change_in_memory(
     let operations = Operation::of(mutation, condition.is_some());
     Changed::Answered(reply_on_commit(server, commit, operations, context, move |outcome| {
         running.end(outcome.is_ok() && held != Some(false));
-        outcome.map(|()| changed(held, result, has_codec))
+        outcome.map(|()| mutate_reply(held, result, has_codec))
     }))
 }
 
 /// A put or delete, on the blocking pool: a delete of the newest version reads which one that is.
-async fn plain(server: &Arc<RegionServer>, region: Arc<Region>, caller: &Caller, mutation: Mutation) -> CallResult {
+async fn put_or_delete(
+    server: &Arc<RegionServer>,
+    region: Arc<Region>,
+    caller: &Caller,
+    mutation: Mutation,
+) -> CallResult {
     let (begun_us, operations) = (server.env.clock.monotonic_us(), Operation::of(&mutation, false));
     let write = move |region: &Arc<Region>| {
         let (_, commit) = region.apply(std::slice::from_ref(&mutation))?.only(region)?;
         Ok(((), commit))
     };
-    let result = written(server, &region, caller, write).await;
+    let result = apply_blocking(server, &region, caller, write).await;
     ended(server, operations, begun_us);
     result.map(|()| processed())
 }
@@ -279,7 +284,7 @@ pub(super) fn reads_files(mutation: &Mutation) -> bool {
 }
 
 /// The resolution of a commit: made visible when the log has done what its durability asks.
-pub(crate) fn settled(commit: Commit) -> oneshot::Receiver<Result<(), RegionError>> {
+pub(crate) fn commit_receiver(commit: Commit) -> oneshot::Receiver<Result<(), RegionError>> {
     let (sender, receiver) = oneshot::channel();
     commit.on_done(move |result| {
         let _ = sender.send(result);
@@ -287,8 +292,8 @@ pub(crate) fn settled(commit: Commit) -> oneshot::Receiver<Result<(), RegionErro
     receiver
 }
 
-/// As [`settled`], for a commit of a batch: whoever holds that writes the log.
-pub(crate) fn settled_in_batch(commit: Commit) -> oneshot::Receiver<Result<(), RegionError>> {
+/// As [`commit_receiver`], for a commit of a batch: whoever holds that writes the log.
+pub(crate) fn commit_receiver_in_batch(commit: Commit) -> oneshot::Receiver<Result<(), RegionError>> {
     let (sender, receiver) = oneshot::channel();
     commit.on_done_deferred(move |result| {
         let _ = sender.send(result);
@@ -296,8 +301,8 @@ pub(crate) fn settled_in_batch(commit: Commit) -> oneshot::Receiver<Result<(), R
     receiver
 }
 
-/// Waits for [`settled`].
-pub(crate) async fn settle(
+/// Waits for [`commit_receiver`].
+pub(crate) async fn await_commit(
     server: &RegionServer,
     settled: oneshot::Receiver<Result<(), RegionError>>,
 ) -> Result<(), Exception> {
@@ -309,7 +314,7 @@ pub(crate) async fn settle(
 
 /// Runs `write` on the blocking pool (it may read old values from files) and waits until it is settled. Where the write
 /// must wait for the clock, `write` is run again then.
-pub(crate) async fn written<T: Send + 'static>(
+pub(crate) async fn apply_blocking<T: Send + 'static>(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
     caller: &Caller,
@@ -325,7 +330,7 @@ pub(crate) async fn written<T: Send + 'static>(
         }
     };
     if commit.ticket().is_some() {
-        settle(server, settled(commit)).await?;
+        await_commit(server, commit_receiver(commit)).await?;
     } else {
         commit.complete();
     }
@@ -347,7 +352,7 @@ pub(super) async fn begin_nonce(server: &RegionServer, nonce: Option<Nonce>) -> 
 
 /// Increment or append: the new cells. A retry of one that succeeded answers with the cells that are there. `begun`: it has begun
 /// already.
-pub(super) async fn count(
+pub(super) async fn increment_or_append(
     server: &Arc<RegionServer>,
     region: Arc<Region>,
     caller: &Caller,
@@ -364,7 +369,7 @@ pub(super) async fn count(
         let Written { result, commit } = region.increment_or_append(&mutation)?;
         Ok((result, commit))
     };
-    let result = written(server, &region, caller, write).await;
+    let result = apply_blocking(server, &region, caller, write).await;
     running.end(result.is_ok());
     ended(server, operations, begun_us);
     result
@@ -396,7 +401,7 @@ async fn reread(
 }
 
 /// checkAndMutate of one or several mutations: whether the condition held, and the cells of increments and appends.
-/// `begun` as in [`count`].
+/// `begun` as in [`increment_or_append`].
 pub(super) async fn check(
     server: &Arc<RegionServer>,
     region: Arc<Region>,
@@ -420,7 +425,7 @@ pub(super) async fn check(
         let checked = region.check_and_mutate(&condition, &mutations, nonce)?;
         Ok(((checked.processed, checked.result), checked.commit))
     };
-    let result = written(server, &region, caller, write).await;
+    let result = apply_blocking(server, &region, caller, write).await;
     // Where the condition did not hold nothing was done: a repetition is to look for itself.
     running.end(matches!(result, Ok((true, _))));
     ended(server, operations, begun_us);

@@ -10,7 +10,7 @@ use crate::blocking::{Caller, on_lane};
 use crate::endpoints;
 use crate::errors::exception_of;
 use crate::handlers::get::read_result;
-use crate::handlers::mutate::{begin_nonce, check, count, ended, written};
+use crate::handlers::mutate::{apply_blocking, begin_nonce, check, ended, increment_or_append};
 use crate::operations::Operation;
 use crate::server::RegionServer;
 use base::{PausePoint, ReadMode};
@@ -93,7 +93,7 @@ pub(super) async fn atomic(
         let written = region.mutate_rows(&mutations, nonce)?;
         Ok((written.result, written.commit))
     };
-    let result = written(server, &region, caller, write).await;
+    let result = apply_blocking(server, &region, caller, write).await;
     running.end(result.is_ok());
     result.map(|cells| (true, Some(if counts { cells } else { CellBuffer::new() })))
 }
@@ -144,7 +144,7 @@ pub(super) async fn batch(
             Action::Write(mutation) => {
                 let (indexes, mutations) = (std::mem::take(&mut indexes), std::mem::take(&mut mutations));
                 apply_and_count(server, &region, caller, indexes, mutations, &mut result).await;
-                match count(server, region.clone(), caller, mutation, None).await {
+                match increment_or_append(server, region.clone(), caller, mutation, None).await {
                     Ok(cells) => answering.place(index, cells),
                     Err(exception) => failed(index, &exception),
                 }

@@ -4,7 +4,9 @@ use super::answer::{RegionAnswer, encode, failed, region_failed, succeeded};
 use super::{Action, Work};
 use crate::blocking::{CallContext, Caller, LARGE_REQUEST_BYTES, on_lane};
 use crate::errors::exception_of;
-use crate::handlers::mutate::{self, ended, reply_on_commit, settle, settled, settled_in_batch, wait_for_clock};
+use crate::handlers::mutate::{
+    self, await_commit, commit_receiver, commit_receiver_in_batch, ended, reply_on_commit, wait_for_clock,
+};
 use crate::operations::Operation;
 use crate::server::RegionServer;
 use base::PausePoint;
@@ -46,12 +48,12 @@ pub(super) fn puts(server: &Arc<RegionServer>, work: Vec<Work>, context: &mut Ca
     }
     // One write for the log entries of all regions.
     let batches = server.logs().map(wal::Log::batch);
-    let waits: Vec<_> = commits.into_iter().map(|(commit, at)| (settled_in_batch(commit), at)).collect();
+    let waits: Vec<_> = commits.into_iter().map(|(commit, at)| (commit_receiver_in_batch(commit), at)).collect();
     drop(batches);
     let (server, caller, begun_us) = (server.clone(), Caller::of(context.call), context.begun_us);
     Outcome::later(async move {
         for (wait, at) in waits {
-            if let Err(exception) = settle(&server, wait).await {
+            if let Err(exception) = await_commit(&server, wait).await {
                 regions[at].fail(&exception);
             }
         }
@@ -210,7 +212,7 @@ async fn apply_and_wait(
         if let Some((commit, depending)) = pending {
             if commit.ticket().is_none() {
                 commit.complete();
-            } else if let Err(exception) = settle(server, settled(commit)).await {
+            } else if let Err(exception) = await_commit(server, commit_receiver(commit)).await {
                 fail_entries(&mut part, &depending, &exception);
             }
         }
