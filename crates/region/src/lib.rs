@@ -43,6 +43,7 @@ mod mob;
 pub mod mvcc;
 mod new_file;
 mod open;
+mod recovered_files;
 mod region;
 mod replay;
 pub mod row_lock;

@@ -35,6 +35,7 @@ pub struct OpenRegion {
 impl OpenRegion {
     /// Opens it: the region, and the nonces that replayed edits carried.
     pub(crate) fn open(self) -> Result<(RegionCore, Vec<RecoveredNonce>)> {
+        self.refuse_what_would_be_misread()?;
         let entries = self.prepare_directory()?;
         let settings = self.table_settings();
         let stores = self.open_stores(&settings, &entries)?;
@@ -47,6 +48,28 @@ impl OpenRegion {
         }
         let nonces = begin(&core, edits)?;
         Ok((core, nonces))
+    }
+
+    /// A server that does not know who else reads or writes a region's files, or who keeps the list of them, would lose some without a word.
+    fn refuse_what_would_be_misread(&self) -> Result<()> {
+        let OpenRegion { info, table, .. } = self;
+        let name = info.name_string();
+        if info.replica_id > 0 {
+            let why =
+                format!("{name} is read replica {} of its region: read replicas are not served yet", info.replica_id);
+            return Err(RegionError::DoNotRetry(why));
+        }
+        let of_families = table.families.values().flat_map(|family| family.overrides());
+        let trackers = table.overrides().chain(of_families).filter(|(key, _)| *key == rootdir::root::FILE_TRACKER_KEY);
+        match trackers.map(|(_, value)| value.trim()).find(|tracker| !tracker.eq_ignore_ascii_case("DEFAULT")) {
+            Some(tracker) => Err(RegionError::DoNotRetry(format!(
+                "{name}: {} of table {} is {tracker}, and only the DEFAULT store file tracker is served yet: with another the directory \
+                 is no list of the store files. Let servers of HBase serve it, or have them migrate it to DEFAULT.",
+                rootdir::root::FILE_TRACKER_KEY,
+                info.table
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// What the region's directory holds, when what an earlier opening left half done is finished or swept.

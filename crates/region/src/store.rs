@@ -9,8 +9,9 @@ use crate::RegionSettings;
 use crate::compact::Retired;
 use crate::error::{RegionError, Result};
 use crate::mob::MobStore;
+use crate::recovered_files::list_with_recovered;
 use crate::scan::matcher::FamilyRules;
-use crate::store_file::{Opening, StoreFile, list_store_files};
+use crate::store_file::{Opening, StoreFile};
 use arc_swap::ArcSwap;
 use base::{ReadPoint, SeqId};
 use bytes::Bytes;
@@ -95,7 +96,7 @@ fn of_family(
 }
 
 impl Store {
-    /// Opens the files of `family`. Files that a compaction had replaced before a crash are archived, files that were
+    /// Opens the files of `family`, those that wait in `recovered.hfiles` too. Files that a compaction had replaced before a crash are archived, files that were
     /// never finished stay in `.tmp` (the region clears it).
     pub(crate) fn open(
         env: &Arc<RegionEnv>,
@@ -112,7 +113,7 @@ impl Store {
         let opening =
             Opening { volume: &*env.volume, cache: &env.cache, info, family: name, in_memory: family.in_memory() };
         let names =
-            if directory_exists { list_store_files(opening.volume, &dir).map_err(volume_error)? } else { vec![] };
+            if directory_exists { list_with_recovered(opening.volume, &dir).map_err(volume_error)? } else { vec![] };
         if !names.is_empty() && !base::inject!("region.store.names-unsynced") {
             // A process that was killed may have left names that are not durable yet. Edits are dropped and replaced files archived because
             // of them, and readers see them: a power failure must not take them back.

@@ -7,7 +7,7 @@ use base::{ReadPoint, SeqId};
 use bytes::Bytes;
 use cell::KeyRef;
 use cell::print::Binary;
-use fs::{FilePath, Volume};
+use fs::{DirEntry, FilePath, Volume};
 use hfile::{BlockCache, Half, HalfSide, Reader, ReaderContext};
 use model::RegionInfo;
 use proto::{Message, magic, pb};
@@ -216,14 +216,16 @@ fn check_half(info: &RegionInfo, half: &Half) -> std::result::Result<(), String>
     }
 }
 
+/// Names and lengths of the store files among what a family's directory holds.
+pub(crate) fn store_files_of(entries: Vec<DirEntry>) -> Vec<(String, u64)> {
+    let files = entries.into_iter().filter(|entry| !entry.is_dir && FileName::parse(&entry.name).is_some());
+    files.map(|entry| (entry.name, entry.len)).collect()
+}
+
 /// Names of the store files in a family's directory, with their lengths; other entries are passed over.
 pub(crate) fn list_store_files(volume: &dyn Volume, dir: &FilePath) -> fs::Result<Vec<(String, u64)>> {
     match volume.list(dir) {
-        Ok(entries) => Ok(entries
-            .into_iter()
-            .filter(|entry| !entry.is_dir && FileName::parse(&entry.name).is_some())
-            .map(|entry| (entry.name, entry.len))
-            .collect()),
+        Ok(entries) => Ok(store_files_of(entries)),
         Err(error) if error.is_not_found() => Ok(Vec::new()),
         Err(error) => Err(error),
     }

@@ -13,6 +13,7 @@ mod differences;
 mod effort;
 mod filters;
 mod foreign;
+mod foreign_layouts;
 mod handover;
 mod idle_scanners;
 mod inherit;
