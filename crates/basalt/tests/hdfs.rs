@@ -3,7 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real processes")]
 
 use crate::common::{Server, Tester, start_refused};
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 /// A directory on the HDFS as `hbase.rootdir`; `None`, with a line, where there is none to test on.
 fn root(name: &str) -> Option<PathBuf> {
@@ -14,28 +15,81 @@ fn root(name: &str) -> Option<PathBuf> {
     Some(PathBuf::from(format!("{hdfs}/basalt-test/{name}-{}", std::process::id())))
 }
 
-/// Every acknowledged put is there after each kill; the next start takes the log's lease and waits for nobody.
-#[tokio::test]
-async fn a_killed_server_on_hdfs_loses_nothing() {
-    let Some(root) = root("kill") else { return };
+/// Writes a hundred rows in each of three lives that end by a kill; each life must find those of the earlier ones.
+async fn live_three_times(root: &Path, defines: &[&str]) {
     let mut acknowledged = 0;
     for life in 0..3 {
-        let server = Server::start(&root, &[]);
+        let server = Server::start(root, defines);
         let tester = Tester::connect(&server).await;
         if life == 0 {
             tester.create_table("t", &[]).await;
         }
         let region = tester.regions("t").await.remove(0);
-        for n in 0..acknowledged {
-            let found = tester.get(&region, &format!("row{n}")).await.expect("an answer");
-            assert_eq!(found.as_deref(), Some(format!("value{n}").as_bytes()), "row{n} in life {life}");
-        }
-        for n in acknowledged..acknowledged + 100 {
-            tester.put(&region, &format!("row{n}"), &format!("value{n}")).await.expect("acknowledged");
-        }
+        expect_rows(&tester, &region, acknowledged).await;
+        put_rows(&tester, &region, acknowledged..acknowledged + 100).await;
         acknowledged += 100;
         server.kill();
     }
+}
+
+async fn put_rows(tester: &Tester, region: &[u8], rows: Range<u32>) {
+    for n in rows {
+        tester.put(region, &format!("row{n}"), &format!("value{n}")).await.expect("acknowledged");
+    }
+}
+
+async fn expect_rows(tester: &Tester, region: &[u8], count: u32) {
+    for n in 0..count {
+        let found = tester.get(region, &format!("row{n}")).await.expect("an answer");
+        assert_eq!(found.as_deref(), Some(format!("value{n}").as_bytes()), "row{n} of {count}");
+    }
+}
+
+/// Every acknowledged put is there after each kill; the next start takes the log's lease and waits for nobody.
+#[tokio::test]
+async fn a_killed_server_on_hdfs_loses_nothing() {
+    let Some(root) = root("kill") else { return };
+    live_three_times(&root, &[]).await;
+}
+
+/// The same with its nodes in an ensemble, where the dead server's stay until its session ends. `BASALT_TEST_ZOOKEEPER` names the ensemble.
+#[cfg(feature = "zookeeper")]
+#[tokio::test]
+async fn a_killed_server_on_hdfs_and_an_ensemble_loses_nothing() {
+    let Some(root) = root("ensemble") else { return };
+    let Ok(quorum) = std::env::var("BASALT_TEST_ZOOKEEPER") else {
+        println!("skipped: BASALT_TEST_ZOOKEEPER names no ensemble");
+        return;
+    };
+    let quorum = format!("hbase.zookeeper.quorum={quorum}");
+    let parent = format!("zookeeper.znode.parent=/basalt-test-{}", std::process::id());
+    let defines = ["hbase.cluster.distributed=true", "zookeeper.session.timeout=5000", &quorum, &parent];
+    live_three_times(&root, &defines).await;
+}
+
+/// The log goes on with the others, and a server that starts without the dead node finds every row.
+/// `BASALT_TEST_HDFS_KILL` is a command that kills one DataNode of several.
+#[tokio::test]
+async fn a_dead_data_node_costs_a_server_no_row() {
+    let Some(root) = root("dead-node") else { return };
+    let Ok(kill) = std::env::var("BASALT_TEST_HDFS_KILL") else {
+        println!("skipped: BASALT_TEST_HDFS_KILL kills no DataNode");
+        return;
+    };
+    let defines = ["dfs.client.block.write.replace-datanode-on-failure.best-effort=true"];
+    let server = Server::start(&root, &defines);
+    let tester = Tester::connect(&server).await;
+    tester.create_table("t", &[]).await;
+    let region = tester.regions("t").await.remove(0);
+    put_rows(&tester, &region, 0..100).await;
+    let status = std::process::Command::new("sh").args(["-c", &kill]).status().expect("a shell");
+    assert!(status.success(), "{kill}");
+    put_rows(&tester, &region, 100..300).await;
+    expect_rows(&tester, &region, 300).await;
+    server.kill();
+    let server = Server::start(&root, &defines);
+    let tester = Tester::connect(&server).await;
+    expect_rows(&tester, &region, 300).await;
 }
 
 /// Two servers would take each other's files.

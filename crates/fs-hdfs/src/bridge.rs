@@ -37,6 +37,11 @@ impl Bridge {
         Ok(Bridge { runtime: Arc::new(Threads(Some(runtime))), deadline })
     }
 
+    /// The same threads with another deadline.
+    pub fn within(&self, deadline: Duration) -> Bridge {
+        Bridge { runtime: self.runtime.clone(), deadline }
+    }
+
     /// For what the client spawns by itself.
     pub fn handle(&self) -> Handle {
         self.runtime.0.as_ref().expect("it is taken when the last handle goes").handle().clone()

@@ -4,6 +4,7 @@
 //! (HDFS's soft limit), or at once where the process that had it is known to be gone.
 
 use crate::HdfsVolume;
+use crate::bridge::Bridge;
 use fs::{Error, FilePath, Result, Volume};
 use hdfs_native::file::FileWriter;
 use hdfs_native::{Client, HdfsError, WriteOptions};
@@ -18,9 +19,25 @@ const OWNER_NAME: &str = ".basalt.owner";
 const SOFT_LIMIT: Duration = Duration::from_secs(70);
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How long the end of a server waits for HDFS to take the lease back.
+const GIVE_UP_LIMIT: Duration = Duration::from_secs(5);
+
 /// Keeps other servers out of a root directory while it lives.
 pub struct RootLock {
-    _lease: FileWriter,
+    lease: Option<Box<FileWriter>>,
+    bridge: Bridge,
+}
+
+impl Drop for RootLock {
+    /// Closes the file: a lease that is only not renewed any more would keep the next server waiting for a minute.
+    fn drop(&mut self) {
+        let Some(mut lease) = self.lease.take() else { return };
+        let bridge = self.bridge.within(GIVE_UP_LIMIT);
+        let closed = bridge.wait("give up", &FilePath::new(LOCK_NAME), async move { lease.close().await });
+        if let Err(error) = closed {
+            tracing::warn!("{error}; the next server on another machine waits a minute for it");
+        }
+    }
 }
 
 /// What came of asking for the lease.
@@ -70,8 +87,9 @@ pub fn lock_root(
         let what = format!("{} is in use by {other}; stop it or choose another directory", volume.location());
         return Err(Error::new("lock", &path, io::Error::new(ErrorKind::WouldBlock, what)));
     };
+    let lock = RootLock { lease: Some(lease), bridge: volume.bridge.clone() };
     volume.publish(&owner_path, owner.as_bytes())?;
-    Ok(RootLock { _lease: *lease })
+    Ok(lock)
 }
 
 async fn ask(client: &Client, place: &str) -> hdfs_native::Result<Asked> {

@@ -28,7 +28,7 @@ pub enum Command {
         #[arg(long)]
         quick: bool,
     },
-    /// What CI runs: check, the release build, real clients, fuzzers for a moment, the kill test, three noisy neighbours
+    /// What CI runs: check, the release build, real clients, HDFS and ZooKeeper, fuzzers for a moment, the kill test, three noisy neighbours
     #[command(
         after_help = "Examples:\n  cargo xtask test\n  cargo xtask test --long    before a release: also the simulator and \
                             every crash state"
@@ -53,6 +53,15 @@ pub enum Command {
         only: Option<String>,
         /// Which suites [default: all that are not by name only]
         suites: Vec<String>,
+    },
+    /// The server, the volume and the nodes on a real HDFS and a real ZooKeeper, which are started from HBase's jars
+    #[command(
+        after_help = "Tests: nodes volume server\n\nLogs of the pieces are in target/interop/cluster, the tests' output in \
+                            target/interop/logs.\n\nExamples:\n  cargo xtask cluster\n  cargo xtask cluster volume"
+    )]
+    Cluster {
+        /// Which tests [default: all]
+        tests: Vec<String>,
     },
     /// kill -9 under concurrent writes, restart, compare with the journal
     #[command(

@@ -81,8 +81,14 @@ fn java_files(dir: &Path, into: &mut Vec<PathBuf>) -> anyhow::Result<()> {
 
 /// `java` with the class path and a main class; arguments are the caller's.
 pub fn java(class_path: &str, main: &str) -> Command {
+    java_with_heap("1g", class_path, main)
+}
+
+/// The same with another bound of its heap, as the JVM wants it said.
+pub fn java_with_heap(heap: &str, class_path: &str, main: &str) -> Command {
     let mut java = Command::new("java");
-    java.args(["-Xmx1g", "-Djava.net.preferIPv4Stack=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]);
+    java.arg(format!("-Xmx{heap}"));
+    java.args(["-Djava.net.preferIPv4Stack=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]);
     for open in OPENS {
         java.arg("--add-opens").arg(format!("{open}=ALL-UNNAMED"));
     }

@@ -9,6 +9,7 @@
 
 mod check;
 mod cli;
+mod cluster;
 mod compare;
 mod coverage;
 mod differential;
@@ -70,6 +71,7 @@ fn command(command: Command) -> anyhow::Result<()> {
         Command::Interop { against, only, suites } => {
             reported(|report| interop::run(report, against.into(), only.as_deref(), &suites))
         }
+        Command::Cluster { tests } => reported(|report| cluster::run(report, &tests, false)),
         Command::Kill { rounds, seed, against, sabotage } => {
             reported(|report| kill::run(report, against.into(), rounds, seed, sabotage.is_some()))
         }
@@ -149,6 +151,7 @@ fn test(report: &mut Report, long: bool) -> anyhow::Result<()> {
     schedules::run(report, 1000);
     fuzz::run(report, &fuzz::Plan { seconds: 5, only: None, jobs: 2, record: false });
     interop::run(report, server::Kind::Basalt, None, &[])?;
+    cluster::run(report, &[], true)?;
     kill::run(report, server::Kind::Basalt, 20, None, false)?;
     kill::run(report, server::Kind::Basalt, 2, None, true)?;
     neighbours::run(report);

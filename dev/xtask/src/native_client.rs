@@ -20,7 +20,7 @@ pub fn suite(c: &Context) -> anyhow::Result<Outcome> {
 }
 
 /// Counts the lines of the test harness; a run without any, or one that did not end well though no test failed, has failed.
-fn judge(output: &str, well: bool) -> Outcome {
+pub fn judge(output: &str, well: bool) -> Outcome {
     let mut outcome = Outcome::default();
     for line in output.lines() {
         let Some(rest) = line.strip_prefix("test ") else { continue };

@@ -283,7 +283,7 @@ fn signal(pid: u32, signal: &str) -> anyhow::Result<()> {
 
 /// Ports nobody listens on now, below those the system hands to outgoing connections: a client that knocks at the port
 /// of a dead server would sooner or later be given that very port, and meet itself.
-fn free_ports<const N: usize>() -> anyhow::Result<[u16; N]> {
+pub fn free_ports<const N: usize>() -> anyhow::Result<[u16; N]> {
     const FIRST: u16 = 12_000;
     const COUNT: u16 = 18_000;
     let start = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_micros();

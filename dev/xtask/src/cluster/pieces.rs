@@ -1,0 +1,255 @@
+//! ZooKeeper, a NameNode and DataNodes from HBase's own jars: each a small JVM, on loopback and on free ports.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use crate::{jvm, run, server};
+
+const DATA_NODES: usize = 3;
+/// A NameNode and three DataNodes start in a quarter of this on two busy cores.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// A JVM; killed when dropped.
+struct Piece {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// The pieces on an empty directory.
+pub struct Pieces {
+    jars: String,
+    dir: PathBuf,
+    name_node_port: u16,
+    zookeeper_port: u16,
+    data_node_ports: Vec<[u16; 3]>,
+    zookeeper: Option<Piece>,
+    name_node: Option<Piece>,
+    data_nodes: Vec<Option<Piece>>,
+}
+
+impl Pieces {
+    /// Starts them all and waits until ZooKeeper serves, all DataNodes are there and the NameNode takes writes.
+    pub fn start(lab: &Path) -> anyhow::Result<Pieces> {
+        let dir = run::scratch()?.join("cluster");
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir)?;
+        }
+        let ports: [u16; 3 + 3 * DATA_NODES] = server::free_ports()?;
+        let (first, others) = ports.split_at(3);
+        let mut pieces = Pieces {
+            jars: format!("{}/*", lab.join("hbase/jars").display()),
+            dir,
+            name_node_port: first[0],
+            zookeeper_port: first[2],
+            data_node_ports: others.chunks_exact(3).map(|three| [three[0], three[1], three[2]]).collect(),
+            zookeeper: None,
+            name_node: None,
+            data_nodes: (0..DATA_NODES).map(|_| None).collect(),
+        };
+        let status_port = first[1];
+        pieces.start_zookeeper()?;
+        pieces.start_name_node(status_port)?;
+        for n in 0..DATA_NODES {
+            pieces.start_data_node(n)?;
+        }
+        let port = pieces.zookeeper_port;
+        wait("ZooKeeper", pieces.zookeeper.as_mut(), || ask(port, "srvr").is_ok_and(|said| said.contains("Mode:")))?;
+        wait("the NameNode", pieces.name_node.as_mut(), || takes_writes(status_port, DATA_NODES).unwrap_or(false))?;
+        Ok(pieces)
+    }
+
+    /// `hdfs://host:port`.
+    pub fn hdfs(&self) -> String {
+        format!("hdfs://127.0.0.1:{}", self.name_node_port)
+    }
+
+    /// `host:port`.
+    pub fn zookeeper(&self) -> String {
+        format!("127.0.0.1:{}", self.zookeeper_port)
+    }
+
+    /// A command for a shell that kills a DataNode.
+    pub fn kill_data_node(&self, n: usize) -> anyhow::Result<String> {
+        let piece = self.data_nodes.get(n).and_then(Option::as_ref).context("there is no such DataNode")?;
+        Ok(format!("kill -9 {}", piece.child.id()))
+    }
+
+    /// Starts a DataNode on the data it has; one that was killed is waited for first.
+    pub fn start_data_node(&mut self, n: usize) -> anyhow::Result<()> {
+        let [data, http, ipc] = *self.data_node_ports.get(n).context("there is no such DataNode")?;
+        let name = format!("dn{n}");
+        let storage = self.dir.join(&name).join("data");
+        std::fs::create_dir_all(&storage)?;
+        let conf = self.hadoop_conf(
+            &name,
+            &[
+                ("dfs.datanode.data.dir", format!("file://{}", storage.display())),
+                ("dfs.datanode.address", format!("127.0.0.1:{data}")),
+                ("dfs.datanode.http.address", format!("127.0.0.1:{http}")),
+                ("dfs.datanode.ipc.address", format!("127.0.0.1:{ipc}")),
+                ("dfs.datanode.hostname", "127.0.0.1".to_owned()),
+            ],
+        )?;
+        let slot = self.data_nodes.get_mut(n).context("there is no such DataNode")?;
+        // Its ports and its directory's lock are free once it is gone.
+        drop(slot.take());
+        let class = "org.apache.hadoop.hdfs.server.datanode.DataNode";
+        *slot = Some(launch(&self.dir, &self.jars, &name, &conf, "128m", class, &[])?);
+        Ok(())
+    }
+
+    fn start_zookeeper(&mut self) -> anyhow::Result<()> {
+        let conf = self.dir.join("zk").join("conf");
+        std::fs::create_dir_all(&conf)?;
+        write_log4j(&conf)?;
+        let file = conf.join("zoo.cfg");
+        std::fs::write(
+            &file,
+            format!(
+                "tickTime=2000\ndataDir={}\nclientPortAddress=127.0.0.1\nclientPort={}\nmaxSessionTimeout=90000\n\
+                 maxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n",
+                self.dir.join("zk/data").display(),
+                self.zookeeper_port
+            ),
+        )?;
+        let class = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
+        let arguments = [file.display().to_string()];
+        self.zookeeper = Some(launch(&self.dir, &self.jars, "zk", &conf, "96m", class, &arguments)?);
+        Ok(())
+    }
+
+    fn start_name_node(&mut self, status_port: u16) -> anyhow::Result<()> {
+        let name = self.dir.join("nn").join("name");
+        let conf = self.hadoop_conf(
+            "nn",
+            &[
+                ("dfs.namenode.name.dir", format!("file://{}", name.display())),
+                ("dfs.namenode.rpc-address", format!("127.0.0.1:{}", self.name_node_port)),
+                ("dfs.namenode.http-address", format!("127.0.0.1:{status_port}")),
+            ],
+        )?;
+        let class = "org.apache.hadoop.hdfs.server.namenode.NameNode";
+        let mut format = command(&self.jars, &conf, "128m", class);
+        let formatted = run::logged(format.args(["-format", "-nonInteractive"]), &self.dir.join("format.log"), LIMIT)?;
+        if !formatted.well {
+            bail!("the NameNode could not format its directory: {}", formatted.output);
+        }
+        self.name_node = Some(launch(&self.dir, &self.jars, "nn", &conf, "192m", class, &[])?);
+        Ok(())
+    }
+
+    /// Makes the configuration directory of a piece of HDFS.
+    fn hadoop_conf(&self, piece: &str, more: &[(&str, String)]) -> anyhow::Result<PathBuf> {
+        let conf = self.dir.join(piece).join("conf");
+        // The status pages are in no jar; what asks for them wants their directories.
+        for pages in ["webapps/hdfs", "webapps/datanode", "webapps/static"] {
+            std::fs::create_dir_all(conf.join(pages))?;
+        }
+        write_log4j(&conf)?;
+        let common = [
+            ("fs.defaultFS", self.hdfs()),
+            ("hadoop.tmp.dir", self.dir.join("tmp").display().to_string()),
+            ("dfs.replication", DATA_NODES.to_string()),
+            ("dfs.permissions.enabled", "false".to_owned()),
+            ("dfs.namenode.datanode.registration.ip-hostname-check", "false".to_owned()),
+            ("dfs.namenode.safemode.extension", "0".to_owned()),
+        ];
+        let properties: String = common
+            .iter()
+            .chain(more)
+            .map(|(key, value)| format!("<property><name>{key}</name><value>{value}</value></property>\n"))
+            .collect();
+        for file in ["core-site.xml", "hdfs-site.xml"] {
+            std::fs::write(conf.join(file), format!("<configuration>\n{properties}</configuration>\n"))?;
+        }
+        Ok(conf)
+    }
+}
+
+fn write_log4j(conf: &Path) -> anyhow::Result<()> {
+    std::fs::write(
+        conf.join("log4j2.properties"),
+        "status = error\nappender.console.type = Console\nappender.console.name = console\n\
+         appender.console.target = SYSTEM_ERR\nappender.console.layout.type = PatternLayout\n\
+         appender.console.layout.pattern = %d{ISO8601} %-5p [%t] %c{2}: %m%n\nrootLogger.level = INFO\n\
+         rootLogger.appenderRef.console.ref = console\n",
+    )?;
+    Ok(())
+}
+
+fn command(jars: &str, conf: &Path, heap: &str, class: &str) -> Command {
+    jvm::java_with_heap(heap, &format!("{}:{jars}", conf.display()), class)
+}
+
+fn launch(
+    dir: &Path,
+    jars: &str,
+    name: &str,
+    conf: &Path,
+    heap: &str,
+    class: &str,
+    arguments: &[String],
+) -> anyhow::Result<Piece> {
+    let log = dir.join(format!("{name}.log"));
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
+    let child = command(jars, conf, heap, class)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(file.try_clone()?)
+        .stderr(file)
+        .spawn()
+        .context("cannot run java")?;
+    Ok(Piece { child, log })
+}
+
+/// Asks until the answer is yes, the piece has ended, or the time is up.
+fn wait(what: &str, piece: Option<&mut Piece>, mut ready: impl FnMut() -> bool) -> anyhow::Result<()> {
+    let piece = piece.context("it was not started")?;
+    let start = Instant::now();
+    while !ready() {
+        if let Some(status) = piece.child.try_wait()? {
+            bail!("{what} ended with {status}; see {}", piece.log.display());
+        }
+        if start.elapsed() > LIMIT {
+            bail!("{what} is not ready after {} s; see {}", LIMIT.as_secs(), piece.log.display());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// What a server on this machine answers before it closes the connection.
+fn ask(port: u16, request: &str) -> anyhow::Result<String> {
+    let mut stream = TcpStream::connect(testkit::local(port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    stream.write_all(request.as_bytes())?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// Are this many DataNodes there, and is the NameNode out of safe mode?
+fn takes_writes(status_port: u16, data_nodes: usize) -> anyhow::Result<bool> {
+    let bean = |name: &str| -> anyhow::Result<serde_json::Value> {
+        let path = format!("/jmx?qry=Hadoop:service=NameNode,name={name}");
+        let answer = ask(status_port, &format!("GET {path} HTTP/1.0\r\n\r\n"))?;
+        let (_, body) = answer.split_once("\r\n\r\n").context("no body")?;
+        let mut body: serde_json::Value = serde_json::from_str(body)?;
+        Ok(body.pointer_mut("/beans/0").context("no such bean yet")?.take())
+    };
+    let there = bean("FSNamesystemState")?.get("NumLiveDataNodes").and_then(serde_json::Value::as_u64);
+    let safe_mode = bean("NameNodeInfo")?.get("Safemode").and_then(|text| text.as_str().map(str::to_owned));
+    Ok(there == Some(data_nodes as u64) && safe_mode.as_deref() == Some(""))
+}
