@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::cleaner::{self, Cleaned};
 use crate::cluster::NamespaceConfiguration;
+use crate::hbck::{self, HbckReport};
 use crate::janitor;
 use crate::master::Master;
 use crate::procedure::ddl::{create, delete, disable, enable, modify, truncate};
@@ -240,6 +241,16 @@ impl Master {
     /// Procedures that have not ended.
     pub fn unfinished_procedures(&self) -> usize {
         self.procedures.unfinished().len()
+    }
+
+    /// Compares hbase:meta, the region servers and the directories; whether it did.
+    pub async fn run_hbck_chore(&self) -> bool {
+        hbck::run(self).await
+    }
+
+    /// What the last run of the hbck chore found; `None` before the first.
+    pub fn hbck_report(&self) -> Option<Arc<HbckReport>> {
+        self.hbck.last_report()
     }
 
     /// Takes away regions that were split or merged and are not needed; answers their number.

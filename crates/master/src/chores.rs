@@ -4,7 +4,7 @@ use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::master::Master;
 use crate::procedure::region_locks;
 use crate::resolved::MasterSettings;
-use crate::{cleaner, janitor, quotas, snapshots};
+use crate::{cleaner, hbck, janitor, quotas, snapshots};
 use base::TimestampMs;
 use model::RegionInfo;
 use std::sync::Arc;
@@ -20,6 +20,16 @@ pub(crate) fn start(master: &Arc<Master>) {
                 && let Err(error) = janitor::run(&master).await
             {
                 tracing::warn!(%error, "the catalog janitor will try again");
+            }
+        },
+    );
+    chore(
+        master,
+        // Switched off, it may be switched on again.
+        |settings| settings.hbck_interval.unwrap_or(Duration::from_secs(60)),
+        |master| async move {
+            if master.settings().hbck_interval.is_some() {
+                hbck::run(&master).await;
             }
         },
     );

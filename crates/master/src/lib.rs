@@ -30,6 +30,7 @@ mod client_locks;
 pub mod cluster;
 mod error;
 mod files;
+pub mod hbck;
 mod host;
 mod janitor;
 mod lifetime;

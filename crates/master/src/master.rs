@@ -6,6 +6,7 @@ use crate::cleaner::Cleaner;
 use crate::client_locks::ClientLocks;
 use crate::cluster::Cluster;
 use crate::files::Files;
+use crate::hbck::HbckChore;
 use crate::host::{LogSplitter, Observer, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::namespaces::Namespaces;
@@ -67,6 +68,7 @@ pub struct Master {
     pub(crate) quotas: Quotas,
     /// Held by a run of the catalog janitor.
     pub(crate) janitor: tokio::sync::Mutex<()>,
+    pub(crate) hbck: HbckChore,
     /// Held by a run of the cleaners.
     pub(crate) cleaner: tokio::sync::Mutex<Cleaner>,
     pub(crate) settings: ArcSwap<MasterSettings>,

@@ -14,6 +14,8 @@ pub(crate) struct MasterSettings {
     pub procedure_ttl_ms: u64,
     /// How long a client may be silent that holds a lock.
     pub client_lock_timeout: Duration,
+    /// Pause of the hbck chore; `None` when it is off.
+    pub hbck_interval: Option<Duration>,
     /// Pause of the catalog janitor.
     pub janitor_interval: Duration,
     /// Pause of the cleaners.
@@ -55,6 +57,10 @@ impl MasterSettings {
             limits: Limits::from_config(config),
             procedure_ttl_ms: config.get(&settings::PROCEDURE_TTL_MS),
             client_lock_timeout: interval(&settings::CLIENT_LOCK_TIMEOUT_MS),
+            hbck_interval: u64::try_from(config.get(&settings::HBCK_INTERVAL_MS))
+                .ok()
+                .filter(|ms| *ms > 0)
+                .map(Duration::from_millis),
             janitor_interval: interval(&settings::JANITOR_INTERVAL_MS),
             cleaner_interval: interval(&settings::CLEANER_INTERVAL_MS),
             cleaner_ttls: CleanerTtls {

@@ -24,6 +24,16 @@ pub const JANITOR_INTERVAL_MS: Setting<u64> = Setting {
           hbase:meta.",
 };
 
+/// Pause of the hbck chore.
+pub const HBCK_INTERVAL_MS: Setting<i64> = Setting {
+    key: "hbase.master.hbck.chore.interval",
+    default: 3_600_000,
+    min: -1,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How often hbase:meta, the region servers and the directories are compared for a report; 0 or -1: never.",
+};
+
 /// How long finished procedures are kept.
 pub const PROCEDURE_TTL_MS: Setting<u64> = Setting {
     key: "hbase.procedure.cleaner.evict.ttl",
@@ -195,6 +205,7 @@ pub const FLUSH_SIZE_LIMIT: Setting<i64> = Setting {
 pub const ALL: &[&dyn SettingRow] = &[
     &OPEN_THREADS,
     &JANITOR_INTERVAL_MS,
+    &HBCK_INTERVAL_MS,
     &PROCEDURE_TTL_MS,
     &CLIENT_LOCK_TIMEOUT_MS,
     &QUOTA_REMOVE_ON_TABLE_DELETE,

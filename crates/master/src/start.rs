@@ -8,6 +8,7 @@ use crate::cleaner::Cleaner;
 use crate::client_locks::ClientLocks;
 use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
 use crate::files::{Files, off_worker};
+use crate::hbck::HbckChore;
 use crate::lifetime::Lifetime;
 use crate::locks::{LockSet, Locks};
 use crate::master::{Master, MasterEnv};
@@ -164,6 +165,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         switches,
         quotas: Quotas::new(&env.config),
         janitor: tokio::sync::Mutex::new(()),
+        hbck: HbckChore::default(),
         cleaner: tokio::sync::Mutex::new(Cleaner::default()),
         settings: ArcSwap::from_pointee(MasterSettings::from_config(&env.config)),
         open_slots_count,

@@ -132,6 +132,62 @@ async fn hbck_has_servers_handled_as_crashed() {
 }
 
 #[tokio::test]
+async fn the_hbck_chore_reports_what_is_not_where_it_is_said_to_be() {
+    let c = connected("HbckService", 2).await;
+    c.life.create("off", &["f"], &[]).await;
+    c.life.disable("off").await;
+    assert!(c.life.master.hbck_report().is_none(), "it has not run");
+    let report = async || {
+        let answer: pb::RunHbckChoreResponse =
+            c.call(Method::HbckRunHbckChore, &pb::RunHbckChoreRequest {}).await.expect("answered");
+        assert!(answer.ran);
+        (*c.life.master.hbck_report().expect("it has run")).clone()
+    };
+    let clean = report().await;
+    assert_eq!(clean.inconsistent_regions.keys().collect::<Vec<_>>(), Vec::<&String>::new());
+    assert_eq!(clean.orphan_regions_on_servers.len() + clean.orphan_regions_on_volume.len(), 0);
+    assert_eq!(clean.disabled_table_regions.len(), 1);
+
+    // One region is open nowhere, one elsewhere too, and one server has a region that nobody knows.
+    let regions = c.life.regions("t");
+    let host_of = |info: &RegionInfo| {
+        let at = location(&c, info).expect("open");
+        c.life.hosts.iter().find(|host| host.server == at).expect("online")
+    };
+    let other_than = |server: &ServerName| c.life.hosts.iter().find(|host| host.server != *server).expect("two");
+    let (first, second) = (host_of(&regions[0]), host_of(&regions[1]));
+    first.open.lock().remove(&**regions[0].encoded_name());
+    let open = second.open.lock()[&**regions[1].encoded_name()].clone();
+    let other = other_than(&second.server);
+    other.open.lock().insert(regions[1].encoded_name().to_string(), open.clone());
+    let stray = RegionInfo::new(table_name("t"), bytes("x"), bytes(""), 7);
+    other.open.lock().insert(stray.encoded_name().to_string(), (stray.clone(), open.1));
+    let left_over = rootdir::table_dir(&table_name("t")).join("00000000000000000000000000000000");
+    fs::Volume::create_dir_all(&c.life.memory, &left_over).expect("memory");
+
+    let found = report().await;
+    let nowhere = &found.inconsistent_regions[&regions[0].name_string()];
+    assert_eq!((nowhere.in_meta.as_ref(), nowhere.deployed_on.len()), (Some(&first.server), 0));
+    let twice = &found.inconsistent_regions[&regions[1].name_string()];
+    assert_eq!((twice.in_meta.as_ref(), twice.deployed_on.len()), (Some(&second.server), 2));
+    assert_eq!(found.inconsistent_regions.len(), 2);
+    assert_eq!(found.orphan_regions_on_servers[&stray.name_string()], other.server);
+    assert_eq!(found.orphan_regions_on_volume.values().collect::<Vec<_>>(), [&left_over]);
+}
+
+#[tokio::test]
+async fn the_hbck_chore_does_not_run_when_it_is_switched_off() {
+    let mut config = Config::default();
+    config.set("hbase.master.hbck.chore.interval", "-1");
+    let life = start_with(&MemVolume::new(), &Catalog::default(), config, 1).await.expect("starts");
+    let c = connect(life, "HbckService").await;
+    let answer: pb::RunHbckChoreResponse =
+        c.call(Method::HbckRunHbckChore, &pb::RunHbckChoreRequest {}).await.expect("answered");
+    assert!(!answer.ran);
+    assert!(c.life.master.hbck_report().is_none());
+}
+
+#[tokio::test]
 async fn a_client_holds_a_lock_as_long_as_it_gives_signs_of_life() {
     let c = connected("LockService", 1).await;
     let request = |kind: pb::LockType, nonce| pb::LockRequest {

@@ -198,6 +198,11 @@ pub(super) fn schedule_crashes_of_unknown(
     })
 }
 
+pub(super) fn run_chore(handler: &Handler, _: &Call, _: pb::RunHbckChoreRequest) -> Answer<pb::RunHbckChoreResponse> {
+    let master = Arc::clone(&handler.master);
+    later(async move { Ok(pb::RunHbckChoreResponse { ran: master.run_hbck_chore().await }) })
+}
+
 /// Region servers report the end of what procedures handed to them.
 pub(super) fn report_procedures(
     handler: &Handler,
