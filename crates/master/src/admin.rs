@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::cleaner::{self, Cleaned};
 use crate::cluster::NamespaceConfiguration;
+use crate::consistency::{self, CatalogReport};
 use crate::hbck::{self, HbckReport};
 use crate::janitor;
 use crate::master::Master;
@@ -246,6 +247,19 @@ impl Master {
     /// Compares hbase:meta, the region servers and the directories; whether it did.
     pub async fn run_hbck_chore(&self) -> bool {
         hbck::run(self).await
+    }
+
+    /// Fills the holes of hbase:meta and merges the overlaps that the catalog janitor's last run found.
+    ///
+    /// # Errors
+    /// What the volume or hbase:meta say; what was mended stays mended.
+    pub async fn fix_meta(self: &Arc<Self>) -> Result<()> {
+        consistency::fix(self).await
+    }
+
+    /// What the catalog janitor found last; `None` before its first run.
+    pub fn catalog_report(&self) -> Option<Arc<CatalogReport>> {
+        self.catalog_report.lock().clone()
     }
 
     /// What the last run of the hbck chore found; `None` before the first.

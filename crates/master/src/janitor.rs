@@ -6,7 +6,7 @@
 use crate::cluster::RegionNode;
 use crate::master::Master;
 use crate::procedure::region_locks;
-use crate::{Result, meta};
+use crate::{Result, consistency, meta};
 use model::RegionInfo;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use std::sync::Arc;
 /// What the volume or hbase:meta say; what was cleaned stays cleaned.
 pub(crate) async fn run(master: &Arc<Master>) -> Result<u32> {
     let _one_at_a_time = master.janitor.lock().await;
+    *master.catalog_report.lock() = Some(Arc::new(consistency::check(&master.cluster.read())));
     let (parents, children): (Vec<RegionNode>, Vec<RegionNode>) = {
         let cluster = master.cluster.read();
         let of = |wanted: fn(&&RegionNode) -> bool| cluster.regions().filter(wanted).cloned().collect();

@@ -28,6 +28,7 @@ mod chores;
 mod cleaner;
 mod client_locks;
 pub mod cluster;
+pub mod consistency;
 mod error;
 mod files;
 pub mod hbck;

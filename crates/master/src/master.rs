@@ -5,6 +5,7 @@ use crate::catalog::Catalog;
 use crate::cleaner::Cleaner;
 use crate::client_locks::ClientLocks;
 use crate::cluster::Cluster;
+use crate::consistency::CatalogReport;
 use crate::files::Files;
 use crate::hbck::HbckChore;
 use crate::host::{LogSplitter, Observer, RegionHost};
@@ -68,6 +69,8 @@ pub struct Master {
     pub(crate) quotas: Quotas,
     /// Held by a run of the catalog janitor.
     pub(crate) janitor: tokio::sync::Mutex<()>,
+    /// What the catalog janitor found last; `None` before its first run.
+    pub(crate) catalog_report: parking_lot::Mutex<Option<Arc<CatalogReport>>>,
     pub(crate) hbck: HbckChore,
     /// Held by a run of the cleaners.
     pub(crate) cleaner: tokio::sync::Mutex<Cleaner>,

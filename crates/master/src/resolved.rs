@@ -16,6 +16,8 @@ pub(crate) struct MasterSettings {
     pub client_lock_timeout: Duration,
     /// Pause of the hbck chore; `None` when it is off.
     pub hbck_interval: Option<Duration>,
+    /// Regions that the mending of hbase:meta merges at once.
+    pub fix_max_merge_count: usize,
     /// Pause of the catalog janitor.
     pub janitor_interval: Duration,
     /// Pause of the cleaners.
@@ -61,6 +63,7 @@ impl MasterSettings {
                 .ok()
                 .filter(|ms| *ms > 0)
                 .map(Duration::from_millis),
+            fix_max_merge_count: config.get(&settings::FIX_MAX_MERGE_COUNT) as usize,
             janitor_interval: interval(&settings::JANITOR_INTERVAL_MS),
             cleaner_interval: interval(&settings::CLEANER_INTERVAL_MS),
             cleaner_ttls: CleanerTtls {

@@ -34,6 +34,16 @@ pub const HBCK_INTERVAL_MS: Setting<i64> = Setting {
     doc: "How often hbase:meta, the region servers and the directories are compared for a report; 0 or -1: never.",
 };
 
+/// Regions merged at once where they overlap.
+pub const FIX_MAX_MERGE_COUNT: Setting<u32> = Setting {
+    key: "hbase.master.metafixer.max.merge.count",
+    default: 64,
+    min: 2,
+    max: 1_000_000,
+    unit: "count",
+    doc: "Regions with rows in common that hbck's fixMeta merges at once.",
+};
+
 /// How long finished procedures are kept.
 pub const PROCEDURE_TTL_MS: Setting<u64> = Setting {
     key: "hbase.procedure.cleaner.evict.ttl",
@@ -206,6 +216,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &OPEN_THREADS,
     &JANITOR_INTERVAL_MS,
     &HBCK_INTERVAL_MS,
+    &FIX_MAX_MERGE_COUNT,
     &PROCEDURE_TTL_MS,
     &CLIENT_LOCK_TIMEOUT_MS,
     &QUOTA_REMOVE_ON_TABLE_DELETE,

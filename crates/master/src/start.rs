@@ -165,6 +165,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         switches,
         quotas: Quotas::new(&env.config),
         janitor: tokio::sync::Mutex::new(()),
+        catalog_report: parking_lot::Mutex::default(),
         hbck: HbckChore::default(),
         cleaner: tokio::sync::Mutex::new(Cleaner::default()),
         settings: ArcSwap::from_pointee(MasterSettings::from_config(&env.config)),

@@ -131,6 +131,57 @@ async fn hbck_has_servers_handled_as_crashed() {
     assert_eq!(unknown.pid, Vec::<u64>::new(), "the dead one is known");
 }
 
+/// hbase:meta loses a region and gets one that covers two others; the next start finds it so.
+#[tokio::test]
+async fn hbck_fills_holes_and_merges_overlaps_that_the_janitor_found() {
+    let life = crate::common::fresh().await;
+    life.create("t", &["f"], &["c", "g", "m", "s"]).await;
+    life.create("whole", &["f"], &["m"]).await;
+    let regions = life.regions("t");
+    let lost = [&regions[0], &regions[2], &regions[4]];
+    let covering = RegionInfo::new(table_name("t"), bytes("c"), bytes("s"), regions[0].region_id + 1);
+    life.master.stop();
+    {
+        let mut catalog = life.catalog.lock();
+        let meta = catalog.get_mut("1588230740").expect("hbase:meta");
+        lost.iter().for_each(|info| meta.lose_row(info.name()));
+        meta.apply(&[basalt_master::meta::put_region(&covering, RegionState::Closed, base::TimestampMs(1))]);
+    }
+    rootdir::create_region_dir(&life.memory, &covering, &crate::common::table("t", &["f"])).expect("memory");
+    let life = crate::common::start(&life.memory, &life.catalog, Config::default()).await.expect("starts");
+    let c = connect(life, "HbckService").await;
+    let fix = async || {
+        let _: pb::FixMetaResponse = c.call(Method::HbckFixMeta, &pb::FixMetaRequest {}).await.expect("answered");
+    };
+    let starts = || c.life.regions("t").iter().map(|info| info.start_key.clone()).collect::<Vec<_>>();
+    fix().await;
+    assert_eq!(starts(), ["c", "c", "m"], "nothing was found yet");
+
+    c.life.master.run_catalog_janitor().await.expect("it runs");
+    let report = c.life.master.catalog_report().expect("it has run");
+    let holes: Vec<_> = report.holes.iter().map(|hole| (&hole.start[..], &hole.end[..])).collect();
+    assert_eq!(holes, [(&b""[..], &b"c"[..]), (b"s", b"")]);
+    assert_eq!(report.overlaps.len(), 2, "{:?}", report.overlaps);
+    assert!(report.overlaps.iter().all(|(a, b)| *a == covering || *b == covering));
+    fix().await;
+    let settled = async {
+        while c.life.master.unfinished_procedures() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), settled).await.expect("the merge ends");
+    assert_eq!(starts(), ["", "c", "s"]);
+    let merged = |info: &RegionInfo| c.life.master.cluster().region(info.encoded_name()).is_none();
+    assert!([&covering, &regions[1], &regions[3]].into_iter().all(merged));
+    c.life.master.run_catalog_janitor().await.expect("it runs");
+    assert_eq!(*c.life.master.catalog_report().expect("it has run"), Default::default());
+    // A directory that hbase:meta lost stays, as an orphan.
+    for info in lost {
+        rootdir::archive_region_dir(&c.life.memory, &rootdir::region_dir(info)).expect("memory");
+    }
+    c.life.check();
+}
+
 #[tokio::test]
 async fn the_hbck_chore_reports_what_is_not_where_it_is_said_to_be() {
     let c = connected("HbckService", 2).await;

@@ -198,6 +198,11 @@ pub(super) fn schedule_crashes_of_unknown(
     })
 }
 
+pub(super) fn fix_meta(handler: &Handler, _: &Call, _: pb::FixMetaRequest) -> Answer<pb::FixMetaResponse> {
+    let master = Arc::clone(&handler.master);
+    later(async move { master.fix_meta().await.map(|()| pb::FixMetaResponse {}) })
+}
+
 pub(super) fn run_chore(handler: &Handler, _: &Call, _: pb::RunHbckChoreRequest) -> Answer<pb::RunHbckChoreResponse> {
     let master = Arc::clone(&handler.master);
     later(async move { Ok(pb::RunHbckChoreResponse { ran: master.run_hbck_chore().await }) })

@@ -165,6 +165,7 @@ impl HbckService for MasterHandler {
             -> ScheduleServerCrashProcedureResponse = hbck::schedule_crashes;
         schedule_sc_ps_for_unknown_servers(ScheduleScPsForUnknownServersRequest)
             -> ScheduleScPsForUnknownServersResponse = hbck::schedule_crashes_of_unknown;
+        fix_meta(FixMetaRequest) -> FixMetaResponse = hbck::fix_meta;
         run_hbck_chore(RunHbckChoreRequest) -> RunHbckChoreResponse = hbck::run_chore;
     }
 }

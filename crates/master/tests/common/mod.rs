@@ -145,7 +145,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    fn apply(&mut self, mutations: &[Mutation]) {
+    pub fn apply(&mut self, mutations: &[Mutation]) {
         for cell in mutations.iter().flat_map(|mutation| &mutation.cells) {
             let own = Bytes::copy_from_slice;
             let column = (own(cell.row()), own(cell.family()), own(cell.qualifier()));
@@ -165,6 +165,11 @@ impl Cells {
                 other => panic!("the master writes no {other:?}"),
             }
         }
+    }
+
+    /// As if the row had never been.
+    pub fn lose_row(&mut self, row: &[u8]) {
+        self.puts.retain(|(of, _, _), _| of != row);
     }
 
     pub fn scan(&self) -> CellBuffer {

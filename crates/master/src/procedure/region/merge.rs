@@ -30,9 +30,23 @@ struct MergeRegions {
     child: RegionInfo,
 }
 
-/// Two regions that follow each other without a gap.
-fn adjacent(first: &RegionInfo, second: &RegionInfo) -> bool {
-    !first.end_key.is_empty() && first.end_key == second.start_key
+/// The first two regions, in the order of their first rows, between which there are rows of neither.
+fn gap(parents: &[RegionInfo]) -> Option<[&RegionInfo; 2]> {
+    // The one that reaches furthest of those so far.
+    let mut furthest = parents.first()?;
+    for info in &parents[1..] {
+        if !furthest.end_key.is_empty() && furthest.end_key < info.start_key {
+            return Some([furthest, info]);
+        }
+        furthest = further(furthest, info);
+    }
+    None
+}
+
+/// The one that reaches further.
+pub(crate) fn further<'a>(first: &'a RegionInfo, second: &'a RegionInfo) -> &'a RegionInfo {
+    let is_first = first.end_key.is_empty() || (!second.end_key.is_empty() && first.end_key >= second.end_key);
+    if is_first { first } else { second }
 }
 
 /// The bytes of a file that refers to all of a parent's file: everything from the parent's first row on.
@@ -70,7 +84,7 @@ fn refused(message: String) -> MasterError {
     MasterError::new(ErrorKind::MergeRegion, message)
 }
 
-/// Merges regions that follow each other; answers the procedure's id.
+/// Merges regions that follow each other or have rows in common; answers the procedure's id.
 ///
 /// # Errors
 /// Unknown regions, of several tables, not adjacent, not open, the merge switch being off.
@@ -95,7 +109,8 @@ pub(crate) async fn submit(master: &Arc<Master>, encoded_names: &[String], calle
             }
         }
         let id = master.catalog.next_region_id(&parents);
-        let (first, last) = (&parents[0], &parents[parents.len() - 1]);
+        let first = &parents[0];
+        let last = parents.iter().fold(first, further);
         let child = RegionInfo::new(first.table.clone(), first.start_key.clone(), last.end_key.clone(), id);
         Ok(Box::new(MergeRegions { parents: parents.clone(), child }) as BoxedProcedure)
     };
@@ -121,7 +136,7 @@ fn check_parents(parents: &mut [RegionInfo]) -> Result<()> {
             other.name_string()
         )));
     }
-    if let Some(pair) = parents.windows(2).find(|pair| !adjacent(&pair[0], &pair[1])) {
+    if let Some(pair) = gap(parents) {
         return Err(refused(format!(
             "Unable to merge non-adjacent or non-overlapping regions {}, {} when force=false",
             pair[0].name_string(),
