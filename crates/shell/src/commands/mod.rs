@@ -10,7 +10,9 @@ mod listing;
 mod namespace;
 mod read;
 mod regions;
+mod replication;
 mod scan;
+mod servers;
 mod snapshots;
 mod switches;
 mod translate;
@@ -50,7 +52,20 @@ const fn command(
 }
 
 /// The groups in the order in which help lists them.
-pub const GROUPS: &[&str] = &["general", "ddl", "namespace", "dml", "tools", "snapshots", "configuration"];
+pub const GROUPS: &[&str] = &[
+    "general",
+    "ddl",
+    "namespace",
+    "dml",
+    "tools",
+    "replication",
+    "snapshots",
+    "configuration",
+    "quotas",
+    "security",
+    "procedures",
+    "storefiletracker",
+];
 
 /// Any number of arguments from so many on.
 const MANY: usize = usize::MAX;
@@ -64,6 +79,8 @@ pub fn all() -> impl Iterator<Item = &'static Command> {
         dml::COMMANDS,
         regions::COMMANDS,
         switches::COMMANDS,
+        servers::COMMANDS,
+        replication::COMMANDS,
         snapshots::COMMANDS,
     ];
     groups.into_iter().flatten()

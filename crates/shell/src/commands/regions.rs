@@ -62,7 +62,7 @@ fn place(shell: &Shell, arguments: &Arguments) -> Result<Place> {
 }
 
 /// A server by its whole name, or by `host:port` or `host` among those that are alive.
-fn server(shell: &Shell, text: &str) -> Result<ServerName> {
+pub(super) fn server(shell: &Shell, text: &str) -> Result<ServerName> {
     if let Ok(server) = text.parse() {
         return Ok(server);
     }
@@ -141,7 +141,8 @@ fn clear_block_cache(shell: &mut Shell, arguments: &Arguments) -> Result {
     Ok(Value::Nil)
 }
 
-fn servers(shell: &mut Shell, head: &str, names: &[ServerName]) -> Result {
+/// Lists servers.
+pub(super) fn servers(shell: &mut Shell, head: &str, names: &[ServerName]) -> Result {
     let names: Vec<String> = names.iter().map(ServerName::to_string).collect();
     one_column(shell, head, &names)?;
     Ok(Value::Nil)

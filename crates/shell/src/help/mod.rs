@@ -4,6 +4,7 @@ mod ddl;
 mod dml;
 mod general;
 mod namespace;
+mod servers;
 mod tools;
 
 use crate::commands::{self, GROUPS};
@@ -14,7 +15,7 @@ use crate::value::Value;
 /// Commands with what they do and examples.
 type Texts = &'static [(&'static str, &'static str)];
 
-const ALL: &[Texts] = &[general::TEXTS, ddl::TEXTS, dml::TEXTS, namespace::TEXTS, tools::TEXTS];
+const ALL: &[Texts] = &[general::TEXTS, ddl::TEXTS, dml::TEXTS, namespace::TEXTS, tools::TEXTS, servers::TEXTS];
 
 /// The text for a command.
 pub fn text(command: &str) -> Option<&'static str> {
