@@ -36,6 +36,10 @@ pub enum Command {
     Rest(RestArguments),
     /// HBase's shell: commands, scripts, a prompt
     Shell(Passed),
+    /// Start a Thrift 1 gateway to the cluster that the configuration names
+    Thrift(ThriftArguments),
+    /// Start a Thrift 2 gateway to the cluster that the configuration names
+    Thrift2(ThriftArguments),
     /// PerformanceEvaluation: HBase's load generator with named tests
     Pe(Passed),
     /// LoadTestTool: writes, updates, reads and verifies self-describing rows
@@ -66,6 +70,48 @@ impl RestArguments {
         }
         if self.readonly {
             config.set(rest::settings::READ_ONLY.key, "true");
+        }
+        config
+    }
+}
+
+/// How a Thrift gateway is started, in HBase's words.
+#[derive(clap::Args, Debug)]
+pub struct ThriftArguments {
+    /// HBase's word for it; may be left out
+    #[arg(value_parser = ["start"], hide = true)]
+    pub what: Option<String>,
+    /// Port to listen on (hbase.regionserver.thrift.port)
+    #[arg(short, long, value_name = "PORT")]
+    pub port: Option<u16>,
+    /// Address to listen on (hbase.regionserver.thrift.ipaddress)
+    #[arg(short, long, value_name = "ADDRESS")]
+    pub bind: Option<String>,
+    /// The compact protocol (hbase.regionserver.thrift.compact)
+    #[arg(short, long)]
+    pub compact: bool,
+    /// Messages in frames (hbase.regionserver.thrift.framed)
+    #[arg(short, long)]
+    pub framed: bool,
+    /// Refuse writes (hbase.thrift.readonly; Thrift 2)
+    #[arg(long)]
+    pub readonly: bool,
+}
+
+impl ThriftArguments {
+    /// What they say, over what the configuration says.
+    pub fn over(&self, mut config: base::Config) -> base::Config {
+        use thrift::settings::{BIND_ADDRESS, COMPACT, FRAMED, PORT, READ_ONLY};
+        if let Some(port) = self.port {
+            config.set(PORT.key, port.to_string());
+        }
+        if let Some(address) = &self.bind {
+            config.set(BIND_ADDRESS.key, address.clone());
+        }
+        for (is_set, key) in [(self.compact, COMPACT.key), (self.framed, FRAMED.key), (self.readonly, READ_ONLY.key)] {
+            if is_set {
+                config.set(key, "true");
+            }
         }
         config
     }

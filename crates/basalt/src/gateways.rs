@@ -2,7 +2,7 @@
 
 use crate::settings;
 use anyhow::{Context, Result, anyhow};
-use base::Config;
+use base::{Clock, Config, Holder, Ledger, Share, SystemClock};
 use client::{Connection, Options};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,6 +16,15 @@ const EVERYWHERE: &str = "0.0.0.0";
 /// The gateways of the server's process.
 pub struct Gateways {
     rest: Option<rest::Server>,
+    thrift: Vec<(&'static str, u16, thrift::Server)>,
+}
+
+/// What gateways share with the process.
+pub struct Means {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Who holds how much memory.
+    pub ledger: Arc<Ledger>,
 }
 
 impl Gateways {
@@ -23,18 +32,30 @@ impl Gateways {
     ///
     /// # Errors
     /// A sentence that names the port.
-    pub fn bind(config: &Config) -> Result<Gateways> {
+    pub async fn bind(config: &Config) -> Result<Gateways> {
         let key = rest::settings::SERVER_PORT.key;
         let rest = match u16::try_from(config.get(&rest::settings::SERVER_PORT)) {
             Ok(port) => Some(bind_rest(config, key, port, settings::BIND.default)?),
             Err(_) => None,
         };
-        Ok(Gateways { rest })
+        let versions = [
+            ("Thrift", &thrift::settings::IN_PROCESS_PORT, thrift::Version::One),
+            ("Thrift2", &thrift::settings::IN_PROCESS_PORT_2, thrift::Version::Two),
+        ];
+        let mut thrift = Vec::new();
+        for (name, setting, version) in versions {
+            if let Ok(port) = u16::try_from(config.get(setting)) {
+                let server = bind_thrift(config, (setting.key, port), version, settings::BIND.default).await?;
+                thrift.push((name, server.local_addr()?.port(), server));
+            }
+        }
+        Ok(Gateways { rest, thrift })
     }
 
     /// What listens where.
     pub fn listening(&self) -> Vec<(&'static str, u16)> {
-        self.rest.iter().map(|server| ("REST", server.local_addr().port())).collect()
+        let rest = self.rest.iter().map(|server| ("REST", server.local_addr().port()));
+        rest.chain(self.thrift.iter().map(|(name, port, _)| (*name, *port))).collect()
     }
 
     /// Serves until `stopping` says so.
@@ -42,14 +63,26 @@ impl Gateways {
         self,
         connection: &Connection,
         config: &Config,
+        means: &Means,
         stopping: &watch::Receiver<bool>,
     ) -> Vec<JoinHandle<std::io::Result<()>>> {
+        let waiting = stopping;
         let mut stopping = stopping.clone();
         let serve = |server: rest::Server| {
             let gateway = Arc::new(rest::Gateway::new(connection.clone(), config));
             tokio::spawn(server.run(gateway, async move { drop(stopping.wait_for(|stop| *stop).await) }))
         };
-        self.rest.map(serve).into_iter().collect()
+        let mut running: Vec<_> = self.rest.map(serve).into_iter().collect();
+        for (_, _, server) in self.thrift {
+            let (connection, mut stopping) = (connection.clone(), waiting.clone());
+            let Means { clock, ledger } = means;
+            let (clock, ledger) = (clock.clone(), ledger.clone());
+            running.push(tokio::spawn(async move {
+                server.run(connection, clock, ledger, async { drop(stopping.wait_for(|stop| *stop).await) }).await;
+                Ok(())
+            }));
+        }
+        running
     }
 }
 
@@ -83,14 +116,64 @@ pub fn run_rest(config: &Config) -> Result<()> {
     served
 }
 
+/// `basalt thrift`, `basalt thrift2`: a Thrift gateway to the cluster that the configuration names, until it is told to stop.
+///
+/// # Errors
+/// A sentence saying why it could not start.
+pub fn run_thrift(config: &Config, version: thrift::Version) -> Result<()> {
+    crate::standalone::log_to_stderr();
+    config.check(&settings::rows())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("thrift-worker")
+        .build()
+        .context("cannot start threads")?;
+    let served = runtime.block_on(async {
+        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let port = (thrift::settings::PORT.key, config.get(&thrift::settings::PORT));
+        let server = bind_thrift(config, port, version, EVERYWHERE).await?;
+        println!("Basalt {} Thrift gateway is ready on {}.", env!("CARGO_PKG_VERSION"), server.local_addr()?);
+        let budget_bytes = config.get(&thrift::settings::MEMORY_SIZE);
+        let ledger = Ledger::new(budget_bytes);
+        for holder in [Holder::Requests, Holder::Replies, Holder::Scanners] {
+            ledger.set_share(holder, Share::fixed(budget_bytes / 3));
+        }
+        let told = async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        server.run(Connection::open(Options::from_config(config)), Arc::new(SystemClock::new()), ledger, told).await;
+        Ok(())
+    });
+    runtime.shutdown_background();
+    served
+}
+
+async fn bind_thrift(
+    config: &Config,
+    (key, port): (&str, u16),
+    version: thrift::Version,
+    default: &str,
+) -> Result<thrift::Server> {
+    let address_key = thrift::settings::BIND_ADDRESS.key;
+    let address = SocketAddr::new(listen_on(config, address_key, default)?, port);
+    thrift::Server::bind(address, version, thrift::ServerOptions::from_config(config))
+        .await
+        .map_err(|error| crate::ports::port_error("the Thrift gateway", key, address, &error))
+}
+
+/// Where a gateway listens: as `key` says, else as `basalt.bind` does.
+fn listen_on(config: &Config, key: &str, default: &str) -> Result<IpAddr> {
+    match config.text(key).or_else(|| config.text(settings::BIND.key)).unwrap_or(default).trim() {
+        "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
+        other => other.parse().map_err(|_| anyhow!("{key} = {other} is not an IP address")),
+    }
+}
+
 fn bind_rest(config: &Config, key: &str, port: u16, default: &str) -> Result<rest::Server> {
-    let host_key = rest::settings::HOST.key;
-    let text = config.text(host_key).or_else(|| config.text(settings::BIND.key)).unwrap_or(default).trim();
-    let ip: IpAddr = match text {
-        "localhost" => IpAddr::from([127, 0, 0, 1]),
-        other => other.parse().map_err(|_| anyhow!("{host_key} = {other} is not an IP address"))?,
-    };
-    let address = SocketAddr::new(ip, port);
+    let address = SocketAddr::new(listen_on(config, rest::settings::HOST.key, default)?, port);
     rest::Server::bind(address, config)
         .map_err(|error| crate::ports::port_error("the REST gateway", key, address, &error))
 }

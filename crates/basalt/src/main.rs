@@ -57,6 +57,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Pe(passed)) => return tools::pe::run(&config, &passed.arguments),
         Some(Command::Ltt(passed)) => return tools::ltt::run(&config, &passed.arguments),
         Some(Command::Ycsb(passed)) => return tools::ycsb::run(&config, &passed.arguments),
+        Some(Command::Thrift(thrift)) => gateways::run_thrift(&thrift.over(config), thrift::Version::One)?,
+        Some(Command::Thrift2(thrift)) => gateways::run_thrift(&thrift.over(config), thrift::Version::Two)?,
         Some(Command::Rest(rest)) => gateways::run_rest(&rest.over(config))?,
         Some(Command::Standalone) | None => {
             let (directory, overrides) = (arguments.config.clone(), arguments.define.clone());

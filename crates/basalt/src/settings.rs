@@ -119,6 +119,7 @@ pub fn rows() -> Vec<&'static dyn SettingRow> {
         wal::settings::ALL,
         web::settings::ALL,
         rest::settings::ALL,
+        thrift::settings::ALL,
     ];
     for part in parts {
         rows.extend_from_slice(part);

@@ -5,7 +5,7 @@
 //! logs that an earlier life left are split before any region opens.
 
 use crate::coordinated::Coordination;
-use crate::gateways::Gateways;
+use crate::gateways::{Gateways, Means};
 use crate::host::{BlockingPool, LogThreads, Mirror, on_every_core};
 use crate::ports::Ports;
 use crate::storage::{self, Storage};
@@ -158,7 +158,7 @@ async fn start(
     let ledger = regionserver::ledger(config, budget_bytes, config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE));
     let Storage { name, volume, outside, root } = storage;
     let mut ports = Ports::bind(config, &name, &clock, &rng, &ledger).await?;
-    let gateways = Gateways::bind(config)?;
+    let gateways = Gateways::bind(config).await?;
     let (stop, stopping) = watch::channel(false);
     let workers = tokio::runtime::Handle::current().metrics().num_workers();
     tokio::spawn(memory::give_back_what_is_free(ledger.clone(), workers, stopping.clone()));
@@ -176,6 +176,7 @@ async fn start(
     let services = ports.services.clone();
     let server_name = ports.server_name.clone();
     let local = local_servers(&services, (&server_name, &ports.master_name), &clock, &ledger);
+    let means = Means { clock: clock.clone(), ledger: ledger.clone() };
     let parts = Parts {
         outside,
         root,
@@ -205,7 +206,7 @@ async fn start(
     publish(&znodes, node.cluster_id(), &ports)?;
     ports.show_pages_of(&node);
     ports.gateways = gateways.listening();
-    let gateways = gateways.run(&Connection::open(Options::in_process(local)), config, &stopping);
+    let gateways = gateways.run(&Connection::open(Options::in_process(local)), config, &means, &stopping);
     let info_thread = ports.info_server.take().map(|server| status_pages_thread(server, wait_for_stop(stopping)));
     let info_thread = info_thread.transpose().context("cannot start a thread for the status pages")?;
     Ok(Serving { node, ports, znodes, coordination, info_thread, gateways, stop })

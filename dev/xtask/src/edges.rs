@@ -86,6 +86,12 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         &["base", "cell", "model", "filter", "proto", "client"],
         &["assembly", "fs", "master", "regionserver", "rpc", "wal"],
     ),
+    // the Thrift gateways: a client behind two IDLs
+    (
+        "thrift",
+        &["base", "cell", "model", "filter", "proto", "convert", "client"],
+        &["assembly", "fs", "master", "regionserver", "rpc", "wal"],
+    ),
     // load generators: clients with a face
     ("tools", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client"], &[]),
     // the shell: another one
@@ -150,6 +156,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "client",
             "rest",
             "shell",
+            "thrift",
         ],
         &["compare", "convert", "filter", "testkit"],
     ),
@@ -196,6 +203,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("tools", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
     ("rest", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
     ("shell", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
+    ("thrift", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
 ];
 
 /// Crates that hold the engine: synchronous, so no runtime.

@@ -1,0 +1,155 @@
+//! The port of a gateway.
+
+use crate::protocol::Protocol;
+use crate::scanners::Scanners;
+use crate::transport::Connection;
+use crate::{settings, v1, v2};
+use base::{Clock, Config, Ledger};
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+/// How long it waits when the system gives it no connection, descriptors being short.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often scanners are looked at.
+const SCANNER_CHECK: Duration = Duration::from_secs(1);
+
+/// Which IDL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// `Hbase.thrift`.
+    One,
+    /// `hbase.thrift`.
+    Two,
+}
+
+/// How a gateway speaks, and its bounds.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// The encoding.
+    pub protocol: Protocol,
+    /// Whether messages come in frames.
+    pub framed: bool,
+    /// Largest frame.
+    pub max_frame_bytes: usize,
+    /// Largest message without a frame, and largest reply.
+    pub max_message_bytes: usize,
+    /// How long a client may do nothing.
+    pub socket_timeout: Duration,
+    /// Whether what writes to tables is refused (Thrift 2).
+    pub read_only: bool,
+    /// How long a scanner waits for its client.
+    pub scanner_timeout_ms: u64,
+}
+
+impl ServerOptions {
+    /// As the settings have it.
+    pub fn from_config(config: &Config) -> ServerOptions {
+        let is_compact = config.get(&settings::COMPACT);
+        let scanner_timeout = config.text(settings::SCANNER_TIMEOUT_KEY).and_then(|text| text.trim().parse().ok());
+        ServerOptions {
+            protocol: if is_compact { Protocol::Compact } else { Protocol::Binary },
+            framed: config.get(&settings::FRAMED),
+            max_frame_bytes: (config.get(&settings::MAX_FRAME_MIB) as usize) << 20,
+            max_message_bytes: usize::try_from(config.get(&settings::MAX_MESSAGE_SIZE)).unwrap_or(usize::MAX),
+            socket_timeout: Duration::from_millis(config.get(&settings::SOCKET_TIMEOUT_MS)),
+            read_only: config.get(&settings::READ_ONLY),
+            scanner_timeout_ms: scanner_timeout.unwrap_or(60_000),
+        }
+    }
+}
+
+/// A port that is open.
+pub struct Server {
+    listener: TcpListener,
+    version: Version,
+    options: Arc<ServerOptions>,
+}
+
+impl Server {
+    /// Opens the port.
+    ///
+    /// # Errors
+    /// The system does not give it.
+    pub async fn bind(address: SocketAddr, version: Version, options: ServerOptions) -> io::Result<Server> {
+        let listener = TcpListener::bind(address).await?;
+        Ok(Server { listener, version, options: Arc::new(options) })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The system does not know.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves calls through `connection` until `stop` is done. What clients hold counts on `ledger`.
+    pub async fn run(
+        self,
+        connection: client::Connection,
+        clock: Arc<dyn Clock>,
+        ledger: Arc<Ledger>,
+        stop: impl Future<Output = ()> + Send,
+    ) {
+        let max_bytes = self.options.max_message_bytes as u64;
+        let scanners = Arc::new(Scanners::new(self.options.scanner_timeout_ms, max_bytes, clock, ledger.clone()));
+        let gateway = Arc::new(Gateway {
+            one: v1::Handler::new(connection.clone(), scanners.clone()),
+            two: v2::Handler::new(connection, scanners.clone(), self.options.read_only),
+            version: self.version,
+            options: self.options,
+            ledger,
+        });
+        let mut connections = JoinSet::new();
+        let mut check = tokio::time::interval(SCANNER_CHECK);
+        tokio::pin!(stop);
+        loop {
+            tokio::select! {
+                () = &mut stop => break,
+                _ = check.tick() => scanners.expire(),
+                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+                accepted = self.listener.accept() => match accepted {
+                    Ok((socket, peer)) => {
+                        connections.spawn(gateway.clone().attend(socket, peer));
+                    }
+                    Err(error) => {
+                        tracing::warn!("the Thrift gateway gets no connection: {error}");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+            }
+        }
+        connections.shutdown().await;
+    }
+}
+
+/// What connections share.
+struct Gateway {
+    version: Version,
+    one: v1::Handler,
+    two: v2::Handler,
+    options: Arc<ServerOptions>,
+    ledger: Arc<Ledger>,
+}
+
+impl Gateway {
+    async fn attend(self: Arc<Self>, socket: TcpStream, peer: SocketAddr) {
+        // A reply is one write, and small: it is not to wait for more.
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!("{peer}: {error}");
+        }
+        let connection = Connection::new(socket, self.options.clone(), self.ledger.clone());
+        let ended = match self.version {
+            Version::One => connection.run(&self.one, true).await,
+            Version::Two => connection.run(&self.two, false).await,
+        };
+        if let Err(error) = ended {
+            tracing::info!("Thrift connection of {peer} closed: {error}");
+        }
+    }
+}
