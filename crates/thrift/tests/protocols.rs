@@ -8,12 +8,9 @@ use basalt_thrift::wire::Wire;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn binary_and_compact_buffered_and_framed_do_the_same() {
-    for (protocol, framed) in [
-        (Protocol::Binary, false),
-        (Protocol::Binary, true),
-        (Protocol::Compact, false),
-        (Protocol::Compact, true),
-    ] {
+    for (protocol, framed) in
+        [(Protocol::Binary, false), (Protocol::Binary, true), (Protocol::Compact, false), (Protocol::Compact, true)]
+    {
         let gateway = Gateway::start(Version::One, |options| {
             options.protocol = protocol;
             options.framed = framed;

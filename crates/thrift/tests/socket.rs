@@ -1,10 +1,10 @@
 //! A client of a gateway: just enough of Thrift, with the crate's own codecs.
 
 use crate::common::Place;
-use base::SystemClock;
 use basalt_thrift::protocol::{Kind, MessageKind, Protocol, Reader, Writer};
 use basalt_thrift::wire::Wire;
 use basalt_thrift::{Server, ServerOptions, Version};
+use base::SystemClock;
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,12 +27,14 @@ impl Gateway {
         let place = Place::start().await;
         let mut options = ServerOptions::from_config(&base::Config::default());
         change(&mut options);
-        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), version, options.clone()).await.expect("a port");
+        let server =
+            Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), version, options.clone()).await.expect("a port");
         let address = server.local_addr().expect("it is open");
         let (stop, stopped) = oneshot::channel();
         let (connection, ledger) = (place.connection.clone(), place.ledger.clone());
         let clock = Arc::new(SystemClock::new());
-        let serving = tokio::spawn(async move { server.run(connection, clock, ledger, async { drop(stopped.await) }).await });
+        let serving =
+            tokio::spawn(async move { server.run(connection, clock, ledger, async { drop(stopped.await) }).await });
         Gateway { place, address, options, stop, serving }
     }
 
@@ -121,7 +123,9 @@ impl Client {
             }
             Some(other) => panic!("{other:?}"),
             // Nothing: as a struct without fields.
-            None => Reply::Value(T::read(&mut Reader::new(self.protocol, &Bytes::from_static(&[0]))).expect("no value")),
+            None => {
+                Reply::Value(T::read(&mut Reader::new(self.protocol, &Bytes::from_static(&[0]))).expect("no value"))
+            }
         }
     }
 

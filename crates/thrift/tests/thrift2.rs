@@ -82,14 +82,21 @@ async fn rows_are_written_read_checked_and_deleted() {
     let delete = TDelete { row: b("a"), ..TDelete::default() };
     let both = vec![
         TMutation { put: Some(put("a", "y")), delete_single: None },
-        TMutation { put: None, delete_single: Some(TDelete { columns: Some(vec![TColumn { family: b("f"), qualifier: Some(b("n")), timestamp: None }]), ..delete.clone() }) },
+        TMutation {
+            put: None,
+            delete_single: Some(TDelete {
+                columns: Some(vec![TColumn { family: b("f"), qualifier: Some(b("n")), timestamp: None }]),
+                ..delete.clone()
+            }),
+        },
     ];
     call2::<()>(&mut client, "mutateRow", &TRowMutations { row: b("a"), mutations: both }).await.value();
     let found: TResult = call2(&mut client, "get", &get("a")).await.value();
     assert_eq!(values(std::slice::from_ref(&found)), [(b("a"), b("y"))]);
     call2::<()>(&mut client, "deleteSingle", &delete).await.value();
     assert!(!call2::<bool>(&mut client, "exists", &get("a")).await.value());
-    let left: Vec<TDelete> = call2(&mut client, "deleteMultiple", &vec![TDelete { row: b("b"), ..TDelete::default() }]).await.value();
+    let left: Vec<TDelete> =
+        call2(&mut client, "deleteMultiple", &vec![TDelete { row: b("b"), ..TDelete::default() }]).await.value();
     assert_eq!(left, []);
     gateway.stop().await;
 }
@@ -116,11 +123,8 @@ async fn scanners_have_numbers_filters_and_an_end() {
     assert_eq!(rows(&mut client, id, 10).await.value().len(), 0);
     client.call::<()>("closeScanner", |w, last| id.write_field(w, 1, last)).await.value();
     assert_eq!(rows(&mut client, id, 1).await, Reply::Thrown(2, "Invalid scanner Id".to_owned()));
-    let filtered = TScan {
-        filter_string: Some(b("ValueFilter(=, 'binary:4')")),
-        reversed: Some(true),
-        ..TScan::default()
-    };
+    let filtered =
+        TScan { filter_string: Some(b("ValueFilter(=, 'binary:4')")), reversed: Some(true), ..TScan::default() };
     let found: Vec<TResult> = client
         .call("getScannerResults", |w, last| {
             b("t").write_field(w, 1, last);

@@ -185,6 +185,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "regionserver",
             "master",
             "sim",
+            "thrift",
         ],
         &[],
     ),

@@ -6,6 +6,7 @@ mod filters;
 mod replies;
 mod requests;
 mod small;
+mod thrift;
 mod wire;
 
 use crate::Target;
@@ -31,6 +32,7 @@ pub const ALL: &[Target] = &[
     small::MARKERS,
     small::PROCEDURE,
     small::META_ROWS,
+    thrift::THRIFT,
 ];
 
 /// One byte off the front; 0 where there is none.

@@ -11,6 +11,7 @@ mod later;
 mod outside;
 mod schema;
 mod source;
+mod thrift;
 mod wire;
 
 use std::collections::BTreeMap;

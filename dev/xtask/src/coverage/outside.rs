@@ -15,13 +15,8 @@ pub fn all(tree: &Tree) -> anyhow::Result<Vec<Surface>> {
         web_pages(tree)?,
         metrics(tree)?,
         super::gateways::rest_routes(tree)?,
-        absent(
-            tree,
-            "thrift_methods",
-            "Thrift gateway",
-            "Methods. HBase's own gateway is a client and can stand in front.",
-        )?,
-        absent(tree, "thrift_types", "Thrift types", "Fields and enum values of the gateway's types.")?,
+        super::thrift::methods(tree)?,
+        super::thrift::types(tree)?,
         tools(tree)?,
         absent(
             tree,
