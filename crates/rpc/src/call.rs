@@ -80,7 +80,8 @@ pub struct Call {
     pub attributes: Vec<pb::NameBytesPair>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) in_batch: bool,
-    pub(crate) observer: Option<Arc<dyn CallObserver>>,
+    /// Whether the connection's observer is told of the answer.
+    pub(crate) is_watched: bool,
 }
 
 impl Call {
@@ -108,7 +109,7 @@ impl Call {
             attributes: Vec::new(),
             inbox,
             in_batch: false,
-            observer: None,
+            is_watched: false,
         };
         (call, direct)
     }
@@ -126,25 +127,26 @@ impl Call {
     /// Takes it on to answer this call later, from any thread; the handler then returns [`Outcome::Deferred`]. At most once.
     pub fn responder(&self) -> Responder {
         let mut responder = self.inbox.responder(self.id, self.received_at_us, self.held_bytes);
-        responder.watched = self.observer.clone().map(|observer| self.watched_by(observer));
+        responder.watched = self.is_watched.then(|| self.answered_call());
         responder
     }
 
-    /// Has `observer` told of the reply where that is deferred; of any other the one who gets the outcome is to tell it.
-    pub fn watch(&mut self, observer: Arc<dyn CallObserver>) -> Watched {
-        self.observer = Some(observer.clone());
-        self.watched_by(observer)
+    /// Has an observer told of the reply where that is deferred; of any other the one who gets the outcome is to tell it. The first call of
+    /// a connection says who observes them all.
+    pub fn watch(&mut self, observer: impl FnOnce() -> Arc<dyn CallObserver>) -> Watched {
+        self.is_watched = true;
+        self.inbox.observe(observer);
+        Watched { inbox: self.inbox.clone(), call: self.answered_call() }
     }
 
-    fn watched_by(&self, observer: Arc<dyn CallObserver>) -> Watched {
-        let call = AnsweredCall {
+    fn answered_call(&self) -> AnsweredCall {
+        AnsweredCall {
             method: self.method,
             param: self.param.clone(),
             conn: self.conn.clone(),
             attributes: self.attributes.clone(),
             received_at_us: self.received_at_us,
-        };
-        Watched { observer, call }
+        }
     }
 
     /// Says, also after the call is gone, whether its client is.

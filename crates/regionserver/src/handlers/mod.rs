@@ -50,7 +50,7 @@ impl RegionService {
     /// Answers a call to ClientService or AdminService; methods of other services are unsupported.
     pub fn call(&self, mut call: Call) -> Outcome {
         self.server.counts.count(call.method.method);
-        let watched = call.watch(self.server.slow_log.clone());
+        let watched = call.watch(|| self.server.slow_log.clone());
         let outcome = match call.method.service {
             Service::Client => ClientService::dispatch(self, call),
             Service::Admin => AdminService::dispatch(self, call),

@@ -6,9 +6,9 @@
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use base::sync::Mutex;
@@ -17,7 +17,7 @@ use base::{Clock, Holder, Ledger};
 use super::Counters;
 use super::output::Output;
 use crate::call::ConnInfo;
-use crate::observer::Watched;
+use crate::observer::{AnsweredCall, CallObserver};
 use crate::transport::TransportWriter;
 use crate::{CallResult, Exception, Outcome};
 
@@ -57,6 +57,8 @@ pub(crate) struct Inbox {
     parked: Mutex<Option<ParkedWriter>>,
     /// The peer has closed its side.
     peer_has_left: AtomicBool,
+    /// Who is told of answers.
+    observer: OnceLock<Arc<dyn CallObserver>>,
 }
 
 /// Where a connection's replies are made and sent. Nothing is unsent when the connection leaves it at the inbox.
@@ -143,7 +145,20 @@ impl Inbox {
             deferred: AtomicU64::new(0),
             parked: Mutex::default(),
             peer_has_left: AtomicBool::new(false),
+            observer: OnceLock::new(),
         })
+    }
+
+    /// Says who is told of answers, once.
+    pub(crate) fn observe(&self, observer: impl FnOnce() -> Arc<dyn CallObserver>) {
+        self.observer.get_or_init(observer);
+    }
+
+    /// Tells of the answer to a call that was begun at `begun_at_us`.
+    pub(crate) fn tell(&self, call: &AnsweredCall, begun_at_us: u64, result: &CallResult) {
+        if let Some(observer) = self.observer.get() {
+            observer.answered(call, begun_at_us, result);
+        }
     }
 
     /// The right, and the duty, to answer call `id`.
@@ -362,7 +377,7 @@ pub struct Responder {
     begun_at_us: u64,
     size_bytes: usize,
     /// Whoever is told of the answer.
-    pub(crate) watched: Option<Watched>,
+    pub(crate) watched: Option<AnsweredCall>,
 }
 
 impl Responder {
@@ -381,7 +396,7 @@ impl Responder {
     fn give(&mut self, result: CallResult) {
         if let Some(inbox) = self.inbox.take() {
             if let Some(watched) = self.watched.take() {
-                watched.answered_since(self.begun_at_us, &result);
+                inbox.tell(&watched, self.begun_at_us, &result);
             }
             if let Some(clock) = &inbox.clock {
                 let queued_us = self.begun_at_us.saturating_sub(self.received_at_us);

@@ -128,7 +128,7 @@ impl LocalConnection {
             attributes: request.attributes,
             inbox: inbox.clone(),
             in_batch: false,
-            observer: None,
+            is_watched: false,
         };
         let method = call.method;
         let outcome = catch_unwind(AssertUnwindSafe(|| handler.call(call)))

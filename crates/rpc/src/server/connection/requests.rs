@@ -114,7 +114,7 @@ impl Connection {
             attributes: head.attributes,
             inbox: self.inbox.clone(),
             in_batch: true,
-            observer: None,
+            is_watched: false,
         })
     }
 
