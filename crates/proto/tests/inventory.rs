@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 
 use basalt_proto::methods::{METHODS, Service};
 
-/// Of modules besides hbase-protocol-shaded we leave out what only HBase's own tests use, and the REST messages.
+/// Of modules besides hbase-protocol-shaded we leave out what only HBase's own tests use.
 const MODULES: &[&str] =
-    &["hbase-protocol-shaded", "hbase-protocol", "hbase-endpoint", "hbase-examples", "hbase-rsgroup"];
+    &["hbase-protocol-shaded", "hbase-protocol", "hbase-endpoint", "hbase-examples", "hbase-rsgroup", "hbase-rest"];
+/// The package of the REST gateway's messages, here in a folder and a package of their own.
+const REST_PACKAGE: &str = "org.apache.hadoop.hbase.rest.protobuf.generated.";
 const TEST_SERVICES: &[&str] = &[
     "PingService",
     "TestProtobufRpcProto",
@@ -59,11 +61,23 @@ fn last(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
+/// Every `.proto` file, and whether it is of the REST gateway.
+fn proto_files() -> Vec<(PathBuf, bool)> {
+    let files = |folder: &str, is_rest: bool| -> Vec<(PathBuf, bool)> {
+        let entries = std::fs::read_dir(tree(folder)).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.is_file()).map(|path| (path, is_rest)).collect()
+    };
+    [files("proto", false), files("proto/rest", true)].concat()
+}
+
 fn ours() -> Ours {
     let mut out = Ours::default();
-    for entry in std::fs::read_dir(tree("proto")).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+    for (path, is_rest) in proto_files() {
+        let text = std::fs::read_to_string(path).unwrap();
         let mut scope: Vec<(String, &str)> = Vec::new();
+        if is_rest {
+            scope.push(("rest".to_owned(), "package"));
+        }
         for line in text.lines().map(str::trim).filter(|l| !l.starts_with("//")) {
             let path = || scope.iter().map(|(n, _)| n.as_str()).collect::<Vec<_>>().join(".");
             let words: Vec<&str> = line.trim_end_matches(';').split_whitespace().collect();
@@ -101,6 +115,9 @@ fn ours() -> Ours {
 fn carried(row: &BTreeMap<String, String>, name: &str) -> Option<String> {
     let name = if name == "RegionNormalizerState" { "hbase.pb.RegionNormalizerState" } else { name };
     let ours = MODULES.contains(&row["module"].as_str()) && !row["note"].starts_with("older");
+    if let Some(message) = name.strip_prefix(REST_PACKAGE) {
+        return Some(format!("rest.{message}"));
+    }
     name.strip_prefix("hbase.pb.").filter(|_| ours).map(str::to_string)
 }
 

@@ -99,6 +99,10 @@ pub struct Scanner {
     pub labels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(bool, optional, tag = "11")]
     pub cache_blocks: ::core::option::Option<bool>,
+    #[prost(bool, optional, tag = "13")]
+    pub include_start_row: ::core::option::Option<bool>,
+    #[prost(bool, optional, tag = "14")]
+    pub include_stop_row: ::core::option::Option<bool>,
 }
 /// Servers, their load and their regions.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -10,10 +10,14 @@ use serde_json::Value;
 /// A scanner to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScannerModel {
-    /// First row, inclusive; empty is the table's start.
+    /// First row; empty is the table's start.
     pub start_row: Bytes,
-    /// Last row, exclusive; empty is the table's end.
+    /// Whether `start_row` itself counts.
+    pub include_start_row: bool,
+    /// Last row; empty is the table's end.
     pub end_row: Bytes,
+    /// Whether `end_row` itself counts.
+    pub include_stop_row: bool,
     /// `family[:qualifier]`.
     pub columns: Vec<Bytes>,
     /// Cells of one answer.
@@ -38,7 +42,9 @@ impl Default for ScannerModel {
     fn default() -> ScannerModel {
         ScannerModel {
             start_row: Bytes::new(),
+            include_start_row: true,
             end_row: Bytes::new(),
+            include_stop_row: false,
             columns: Vec::new(),
             batch: i32::MAX,
             start_time: 0,
@@ -63,10 +69,14 @@ impl Readable for ScannerModel {
     fn from_xml(node: roxmltree::Node<'_, '_>) -> Result<Self, String> {
         let default = ScannerModel::default();
         let key = |name: &str| node.attribute(name).map(from_base64).transpose().map(Option::unwrap_or_default);
+        let is_true = |text: &str| matches!(text.trim(), "true" | "1");
+        let flag = |name: &str, default: bool| node.attribute(name).map_or(default, is_true);
         let children = |name: &'static str| node.children().filter(move |child| child.has_tag_name(name));
         Ok(ScannerModel {
             start_row: key("startRow")?,
+            include_start_row: flag("includeStartRow", default.include_start_row),
             end_row: key("endRow")?,
+            include_stop_row: flag("includeStopRow", default.include_stop_row),
             columns: children("column").map(|column| from_base64(text_of(column).trim())).collect::<Result<_, _>>()?,
             batch: number(node, "batch")?.unwrap_or(default.batch),
             start_time: number(node, "startTime")?.unwrap_or(default.start_time),
@@ -75,13 +85,15 @@ impl Readable for ScannerModel {
             caching: number(node, "caching")?.unwrap_or(default.caching),
             filter: children("filter").next().map(text_of),
             labels: children("labels").map(text_of).collect(),
-            cache_blocks: node.attribute("cacheBlocks").is_none_or(|text| matches!(text.trim(), "true" | "1")),
+            cache_blocks: flag("cacheBlocks", default.cache_blocks),
         })
     }
 
     fn from_json(value: &Value) -> Result<Self, String> {
         let mut scanner = ScannerModel::default();
         for (name, value) in object("a scanner", value)? {
+            let flag =
+                |name: &str, value: &Value| Ok::<_, String>(plain_text(name, value)?.eq_ignore_ascii_case("true"));
             let bytes = |value: &Value| from_base64(value.as_str().ok_or("JSON: base64 is text")?);
             match name.as_str() {
                 "startRow" => scanner.start_row = bytes(value)?,
@@ -98,7 +110,9 @@ impl Readable for ScannerModel {
                     let labels = members(value).iter().map(|label| plain_text(name, label));
                     scanner.labels = labels.collect::<Result<_, String>>()?;
                 }
-                "cacheBlocks" => scanner.cache_blocks = plain_text(name, value)?.eq_ignore_ascii_case("true"),
+                "cacheBlocks" => scanner.cache_blocks = flag(name, value)?,
+                "includeStartRow" => scanner.include_start_row = flag(name, value)?,
+                "includeStopRow" => scanner.include_stop_row = flag(name, value)?,
                 other => return Err(format!("JSON: a scanner has no field {other:?}")),
             }
         }
@@ -110,7 +124,9 @@ impl Readable for ScannerModel {
         let default = ScannerModel::default();
         Ok(ScannerModel {
             start_row: message.start_row.unwrap_or_default(),
+            include_start_row: message.include_start_row.unwrap_or(default.include_start_row),
             end_row: message.end_row.unwrap_or_default(),
+            include_stop_row: message.include_stop_row.unwrap_or(default.include_stop_row),
             columns: message.columns,
             batch: message.batch.unwrap_or(default.batch),
             start_time: message.start_time.unwrap_or(default.start_time),
@@ -146,6 +162,16 @@ mod tests {
         assert_eq!(from_xml, from_json);
         assert_eq!((from_xml.batch, from_xml.caching, from_xml.cache_blocks), (100, 1000, false));
         assert_eq!((&from_xml.end_row[..], &from_xml.columns[1][..]), (&b"zzyzx"[..], &b"column2:foo"[..]));
+        assert_eq!((from_xml.include_start_row, from_xml.include_stop_row), (true, false));
+        let xml = "<Scanner includeStartRow=\"false\" includeStopRow=\"true\"/>";
+        let json = "{\"includeStartRow\":false,\"includeStopRow\":true}";
+        let message =
+            rest::Scanner { include_start_row: Some(false), include_stop_row: Some(true), ..Default::default() };
+        let bodies = [(Bytes::from(xml), Media::Xml), (Bytes::from(json), Media::Json)];
+        for (body, media) in bodies.into_iter().chain([(Bytes::from(message.encode_to_vec()), Media::Protobuf)]) {
+            let bounds: ScannerModel = decode(&body, media).expect("legal");
+            assert_eq!((bounds.include_start_row, bounds.include_stop_row), (false, true), "{media:?}");
+        }
         let empty: ScannerModel = decode(&Bytes::new(), Media::Protobuf).expect("legal");
         assert_eq!(empty, ScannerModel::default());
     }

@@ -29,7 +29,9 @@ pub fn create(gateway: &Gateway, request: &Request, table: &str) -> Answer {
     }
     let scan = Scan {
         start_row: model.start_row,
+        include_start_row: model.include_start_row,
         stop_row: model.end_row,
+        include_stop_row: model.include_stop_row,
         columns: read_columns(&model.columns),
         time_range: time_range(model.start_time, model.end_time).map_err(bad)?,
         max_versions: super::versions(model.max_versions)?,

@@ -10,7 +10,7 @@ pub const THRIFT: Target = Target {
     name: "thrift",
     about: "a Thrift message in the binary and the compact protocol: its end, its values, and the values again when they were written",
     max_len: 2048,
-    words: &["\u{1}", "get", "filterString"],
+    words: &["\\x80\\x01", "get", "filterString"],
     seeds,
     run: ::thrift::decode_anything,
 };
