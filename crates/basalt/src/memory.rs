@@ -43,8 +43,11 @@ pub fn spare(budget_bytes: u64) {
 
 /// Resident bytes beyond what the ledger knows from which free memory is given back.
 const FREE_BYTES: u64 = 48 << 20;
-/// How often that is looked at.
-const COLLECT_EVERY: Duration = Duration::from_secs(5);
+/// How long it takes until that is looked at again, at least and at most: longer while collecting brings little back, as it walks over all
+/// pages of a thread, and what is left then is overhead and not free.
+const COLLECT_AFTER: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(40));
+/// What is little.
+const LITTLE_BYTES: u64 = 8 << 20;
 
 /// Counts the collections of [`give_back_what_is_free`]: a thread with a lower number has one to do.
 static COLLECTIONS: AtomicU64 = AtomicU64::new(0);
@@ -54,14 +57,15 @@ static COLLECTIONS: AtomicU64 = AtomicU64::new(0);
 /// threads, so each worker gives its own back when it has nothing to do ([`on_idle`]); those of the region server's pools follow with
 /// their next job.
 pub async fn give_back_what_is_free(ledger: Arc<Ledger>, workers: usize, mut stopping: watch::Receiver<bool>) {
-    let mut ticks = tokio::time::interval(COLLECT_EVERY);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut pause = COLLECT_AFTER.0;
     loop {
         tokio::select! {
-            _ = ticks.tick() => {}
+            () = tokio::time::sleep(pause) => {}
             _ = stopping.wait_for(|stop| *stop) => return,
         }
-        if resident_bytes() < ledger.total_bytes() + FREE_BYTES {
+        let before = resident_bytes();
+        if before < ledger.total_bytes() + FREE_BYTES {
+            pause = COLLECT_AFTER.0;
             continue;
         }
         COLLECTIONS.fetch_add(1, Ordering::Relaxed);
@@ -71,7 +75,13 @@ pub async fn give_back_what_is_free(ledger: Arc<Ledger>, workers: usize, mut sto
             let _ = task.await;
         }
         let _ = tokio::task::spawn_blocking(allocator::collect).await;
+        pause = next_pause(pause, before.saturating_sub(resident_bytes()));
     }
+}
+
+/// How long to wait after a collection that brought `back_bytes`.
+fn next_pause(pause: Duration, back_bytes: u64) -> Duration {
+    if back_bytes < LITTLE_BYTES { (pause * 2).min(COLLECT_AFTER.1) } else { COLLECT_AFTER.0 }
 }
 
 /// To be called by a worker that has nothing to do. Cost: a load, and rarely a walk over the thread's pages.
@@ -161,6 +171,16 @@ pub fn resident_bytes() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn collections_that_bring_nothing_become_rare() {
+        let seconds: Vec<u64> = std::iter::successors(Some(COLLECT_AFTER.0), |pause| Some(next_pause(*pause, 0)))
+            .take(5)
+            .map(|pause| pause.as_secs())
+            .collect();
+        assert_eq!(seconds, [5, 10, 20, 40, 40]);
+        assert_eq!(next_pause(COLLECT_AFTER.1, 64 << 20), COLLECT_AFTER.0);
+    }
 
     #[test]
     fn limits_are_sought_in_the_own_cgroup_and_above() {

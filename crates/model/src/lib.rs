@@ -5,6 +5,7 @@
 //! `convert`).
 
 pub mod coprocessor;
+pub mod java_order;
 pub mod mutation;
 pub mod name;
 pub mod read;

@@ -60,6 +60,7 @@ pub(super) fn short_text(call: &AnsweredCall) -> String {
         // One blank less.
         Method::ClientGet | Method::ClientMutate => describe(call).param.replacen(", row= ", ", row=", 1),
         Method::ClientScan | Method::ClientExecService => describe(call).param,
+        // HBase's own words for a message that it has no short text for.
         _ => format!("TODO: class {}", class_name(call.method)),
     }
 }

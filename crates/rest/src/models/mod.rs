@@ -2,7 +2,6 @@
 
 mod cells;
 mod cluster;
-mod java_order;
 mod namespaces;
 mod scanner;
 mod schema;

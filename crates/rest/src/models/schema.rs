@@ -1,10 +1,10 @@
 //! A table with its families. Follows: `TableSchemaModel`, `ColumnSchemaModel`.
 
-use super::{Model, Readable, java_order, members, object, plain_text};
+use super::{Model, Readable, members, object, plain_text};
 use crate::xml::Writer;
 use bytes::Bytes;
 use model::table::Attributes;
-use model::{FamilyDescriptor, TableDescriptor, TableName};
+use model::{FamilyDescriptor, TableDescriptor, TableName, java_order};
 use proto::{Message, rest};
 use serde_json::{Map, Value};
 
@@ -50,7 +50,7 @@ impl FamilySchema {
 
     fn of(family: &FamilyDescriptor) -> FamilySchema {
         let mut attributes = pairs(&family.attributes);
-        java_order::sort(&mut attributes);
+        java_order::sort(&mut attributes, |(key, _)| key.as_bytes());
         FamilySchema { name: String::from_utf8_lossy(&family.name).into_owned(), attributes }
     }
 
@@ -98,7 +98,7 @@ impl TableSchema {
         let mut attributes = pairs(&table.attributes);
         // HBase keeps both in one map.
         attributes.extend(table.configuration.iter().map(|(key, value)| (key.clone(), value.clone())));
-        java_order::sort(&mut attributes);
+        java_order::sort(&mut attributes, |(key, _)| key.as_bytes());
         TableSchema {
             name: Some(table.name.to_string()),
             attributes,

@@ -1,8 +1,7 @@
 //! `describe`: a table's descriptor in HBase's form. Follows: `TableDescriptorBuilder#toStringTableAttributes`,
 //! `ColumnFamilyDescriptorBuilder#toString`.
 
-use bytes::Bytes;
-use model::{FamilyDescriptor, TableDescriptor, TableName};
+use model::{FamilyDescriptor, TableDescriptor, TableName, java_order};
 
 use super::Arguments;
 use super::ddl::{descriptor, enabled, is_there};
@@ -108,7 +107,10 @@ fn family_text(family: &FamilyDescriptor) -> String {
     };
     let mut parts = vec![format!("NAME => '{}'", cell::print::to_string_binary(&family.name))];
     let mut others = Vec::new();
-    for key in java_order(family.attributes.keys()) {
+    // HBase prints a family's attributes as its map has them.
+    let mut keys: Vec<_> = family.attributes.keys().collect();
+    java_order::sort(&mut keys, |key| key);
+    for key in keys {
         let name = String::from_utf8_lossy(key);
         let value = shown(&name, &cell::print::to_string_binary(&family.attributes[key]));
         match RESERVED_OF_FAMILIES.contains(&name.as_ref()) {
@@ -125,19 +127,6 @@ fn family_text(family: &FamilyDescriptor) -> String {
         parts.push(format!("CONFIGURATION => {{{}}}", pairs.join(", ")));
     }
     format!("{{{}}}", parts.join(", "))
-}
-
-/// Keys in the order in which Java's `HashMap` goes through them: HBase prints a family's attributes so.
-fn java_order<'a>(keys: impl Iterator<Item = &'a Bytes>) -> Vec<&'a Bytes> {
-    let mut keys: Vec<&Bytes> = keys.collect();
-    // A copy of a map has so many places that three quarters of them hold it, and a little more.
-    let places = (keys.len() * 4 / 3 + 1).next_power_of_two().max(16);
-    keys.sort_by_key(|key| {
-        let hash =
-            key.iter().fold(1_i32, |hash, byte| hash.wrapping_mul(31).wrapping_add(i32::from(*byte as i8))) as u32;
-        (hash ^ (hash >> 16)) as usize & (places - 1)
-    });
-    keys
 }
 
 #[cfg(test)]
