@@ -2,7 +2,8 @@
 //!
 //! Always true:
 //!  1. A length is compared with what may come before memory is taken for it; what all connections hold of requests, scanned rows and replies
-//!     is on one ledger, and what does not fit is refused with the service's own error.
+//!     is on one ledger, and what does not fit is refused with the service's own error. Rows of gets count from when they are encoded. There
+//!     are no more connections than [`settings::MAX_CONNECTIONS`].
 //!  2. A client that does not read its reply holds that reply and no more, and is left when it takes nothing for the socket's time.
 //!  3. What a method answers and throws is what HBase 2.6's servers do; an exception that the IDL does not declare for a method travels as a
 //!     `TApplicationException`.

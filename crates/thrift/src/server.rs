@@ -38,6 +38,8 @@ pub struct ServerOptions {
     pub max_frame_bytes: usize,
     /// Largest message without a frame, and largest reply.
     pub max_message_bytes: usize,
+    /// Connections at a time.
+    pub max_connections: usize,
     /// How long a client may do nothing.
     pub socket_timeout: Duration,
     /// Whether what writes to tables is refused (Thrift 2).
@@ -56,6 +58,7 @@ impl ServerOptions {
             framed: config.get(&settings::FRAMED),
             max_frame_bytes: (config.get(&settings::MAX_FRAME_MIB) as usize) << 20,
             max_message_bytes: usize::try_from(config.get(&settings::MAX_MESSAGE_SIZE)).unwrap_or(usize::MAX),
+            max_connections: config.get(&settings::MAX_CONNECTIONS) as usize,
             socket_timeout: Duration::from_millis(config.get(&settings::SOCKET_TIMEOUT_MS)),
             read_only: config.get(&settings::READ_ONLY),
             scanner_timeout_ms: scanner_timeout.unwrap_or(60_000),
@@ -114,6 +117,10 @@ impl Server {
                 _ = check.tick() => scanners.expire(),
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 accepted = self.listener.accept() => match accepted {
+                    Ok((_, peer)) if connections.len() >= gateway.options.max_connections => {
+                        let most = settings::MAX_CONNECTIONS.key;
+                        tracing::debug!("Thrift connection of {peer} closed: there are as many as {most} allows");
+                    }
                     Ok((socket, peer)) => {
                         connections.spawn(gateway.clone().attend(socket, peer));
                     }

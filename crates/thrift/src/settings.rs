@@ -80,6 +80,16 @@ pub const MAX_MESSAGE_SIZE: Setting<u64> = Setting {
     doc: "Largest request that comes without a frame, and largest reply. Bigger admits bigger batches at the price of memory for each.",
 };
 
+/// `basalt.thrift.max.connections`.
+pub const MAX_CONNECTIONS: Setting<u32> = Setting {
+    key: "basalt.thrift.max.connections",
+    default: 4096,
+    min: 1,
+    max: 1 << 20,
+    unit: "count",
+    doc: "Connections to a Thrift gateway at a time; one more is closed at once.",
+};
+
 /// `basalt.thrift.memory.size`.
 pub const MEMORY_SIZE: Setting<u64> = Setting {
     key: "basalt.thrift.memory.size",
@@ -114,6 +124,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &READ_ONLY,
     &MAX_FRAME_MIB,
     &MAX_MESSAGE_SIZE,
+    &MAX_CONNECTIONS,
     &MEMORY_SIZE,
     &SOCKET_TIMEOUT_MS,
     &BIND_ADDRESS,

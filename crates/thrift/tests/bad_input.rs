@@ -30,6 +30,28 @@ async fn a_string_of_two_gigabytes_takes_no_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_connection_more_than_allowed_is_closed_and_a_place_that_is_free_is_given_again() {
+    let gateway = Gateway::start(Version::One, |options| options.max_connections = 1).await;
+    let mut first = gateway.connect().await;
+    let names: Vec<bytes::Bytes> = first.call("getTableNames", |_, _| ()).await.value();
+    assert!(names.is_empty());
+    assert!(gateway.connect().await.is_closed().await, "there is one already");
+    // A request that ends its connection: its place is free a moment later.
+    first.socket.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("it is open");
+    assert!(first.is_closed().await);
+    loop {
+        let mut next = gateway.connect().await;
+        let message = next.message("getTableNames", |_, _| ());
+        let is_sent = next.socket.write_all(&message).await.is_ok();
+        // The first byte of a reply; none where it was closed.
+        if is_sent && next.socket.peek(&mut [0]).await.is_ok_and(|bytes| bytes == 1) {
+            break;
+        }
+    }
+    gateway.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endless_nesting_ends_the_connection_and_no_other() {
     for protocol in [Protocol::Binary, Protocol::Compact] {
         let gateway = Gateway::start(Version::One, |options| options.protocol = protocol).await;
