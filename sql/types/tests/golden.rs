@@ -1,0 +1,137 @@
+//! The bytes of Phoenix's own `PDataType` (`phoenix/Golden.java` made them once), and the order of random values.
+
+use basalt_sql_types::{Decimal, SqlType, Value};
+
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).expect("hexadecimal")).collect()
+}
+
+fn decimal(text: &str) -> Decimal {
+    let scale = text.split_once('.').map_or(0, |(_, behind)| behind.len()) as i32;
+    // What is longer than an i128 has zeros at its end.
+    let mut digits = text.replace('.', "");
+    let mut scale = scale;
+    while digits.len() > 30 && digits.ends_with('0') {
+        digits.pop();
+        scale -= 1;
+    }
+    Decimal { unscaled: digits.parse().expect("digits"), scale }
+}
+
+fn value<'a>(of: SqlType, text: &'a str, bytes: &'a mut Vec<u8>) -> Value<'a> {
+    let int = || text.parse::<i64>().expect("an integer");
+    let bits = || u64::from_str_radix(text, 16).expect("bits");
+    match of {
+        SqlType::Float | SqlType::UnsignedFloat => Value::Float(f32::from_bits(bits() as u32)),
+        SqlType::Double | SqlType::UnsignedDouble => Value::Double(f64::from_bits(bits())),
+        SqlType::Decimal => Value::Decimal(decimal(text)),
+        SqlType::Varchar | SqlType::Char(_) => Value::Text(text),
+        SqlType::Varbinary | SqlType::Binary(_) => {
+            *bytes = unhex(text);
+            Value::Bytes(bytes)
+        }
+        SqlType::Boolean => Value::Bool(text == "true"),
+        SqlType::Date | SqlType::Time | SqlType::UnsignedDate | SqlType::UnsignedTime => Value::Millis(int()),
+        SqlType::Timestamp | SqlType::UnsignedTimestamp => {
+            let (ms, nanos) = text.split_once(' ').expect("two numbers");
+            Value::Timestamp { ms: ms.parse().expect("ms"), nanos: nanos.parse().expect("ns") }
+        }
+        _ => Value::Int(int()),
+    }
+}
+
+#[test]
+fn every_type_writes_phoenixs_bytes_and_reads_them() {
+    let mut types = std::collections::HashSet::new();
+    let lines = include_str!("golden.tsv").lines().filter(|line| !line.starts_with('#'));
+    for line in lines {
+        let [name, text, ascending, descending] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("four fields in {line:?}")
+        };
+        let of: SqlType = name.parse().expect("a type");
+        let (ascending, descending) = (unhex(ascending), unhex(descending));
+        let mut turned = ascending.clone();
+        of.invert(&mut turned);
+        assert_eq!(turned, descending, "{line}");
+        if text == "NULL" {
+            assert_eq!(of.decode(&ascending), Ok(None), "{line}");
+            continue;
+        }
+        types.insert(of);
+        let mut scratch = Vec::new();
+        let value = value(of, text, &mut scratch);
+        let mut bytes = Vec::new();
+        of.encode(&value, &mut bytes).expect(line);
+        assert_eq!(bytes, ascending, "{line}");
+        let read = of.decode(&ascending).expect(line).expect(line);
+        match (value, read) {
+            (Value::Decimal(a), Value::Decimal(b)) => assert_eq!(a.normalized(), b, "{line}"),
+            (Value::Float(a), Value::Float(b)) => assert_eq!(a.to_bits(), b.to_bits(), "{line}"),
+            (Value::Double(a), Value::Double(b)) => assert_eq!(a.to_bits(), b.to_bits(), "{line}"),
+            (Value::Bytes(a), Value::Bytes(b)) => assert!(b.starts_with(a), "{line}"),
+            (a, b) => assert_eq!(a, b, "{line}"),
+        }
+    }
+    assert_eq!(types.len(), 24, "{types:?}");
+}
+
+/// xorshift64*: the same numbers in every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// Small and large numbers alike.
+    fn int(&mut self) -> i64 {
+        let shift = self.next() % 64;
+        self.next() as i64 >> shift
+    }
+}
+
+fn bytes_of(of: SqlType, value: Value<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    of.encode(&value, &mut bytes).expect("in range");
+    bytes
+}
+
+#[test]
+fn bytes_sort_as_a_million_random_pairs_of_values_do() {
+    let mut random = Random(24);
+    for _ in 0..250_000 {
+        let (a, b) = (random.int(), random.int());
+        assert_eq!(bytes_of(SqlType::BigInt, Value::Int(a)).cmp(&bytes_of(SqlType::BigInt, Value::Int(b))), a.cmp(&b));
+        let (a, b) = (f64::from_bits(random.next()), f64::from_bits(random.next()));
+        if let Some(order) = a.partial_cmp(&b) {
+            let bytes = |v| bytes_of(SqlType::Double, Value::Double(v));
+            assert_eq!(bytes(a).cmp(&bytes(b)), order, "{a} {b}");
+        }
+        let (a, b) = (f32::from_bits(random.next() as u32), f32::from_bits(random.next() as u32));
+        if let Some(order) = a.partial_cmp(&b) {
+            let bytes = |v| bytes_of(SqlType::Float, Value::Float(v));
+            assert_eq!(bytes(a).cmp(&bytes(b)), order, "{a} {b}");
+        }
+        let mut number = || Decimal { unscaled: random.int().into(), scale: (random.next() % 9) as i32 };
+        let (a, b) = (number(), number());
+        let (wide_a, wide_b) = (a.rescaled(9).expect("small"), b.rescaled(9).expect("small"));
+        let bytes = |v| bytes_of(SqlType::Decimal, Value::Decimal(v));
+        assert_eq!(bytes(a).cmp(&bytes(b)), wide_a.unscaled.cmp(&wide_b.unscaled), "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn random_bytes_are_a_value_or_an_error() {
+    let mut random = Random(7);
+    let types = ["tinyint", "unsigned_long", "float", "decimal", "char(3)", "varchar", "boolean", "date", "timestamp"];
+    for _ in 0..100_000 {
+        let bytes: Vec<u8> = (0..random.next() % 24).map(|_| random.next() as u8).collect();
+        for name in types {
+            let of: SqlType = name.parse().expect("a type");
+            let _ = of.decode(&bytes);
+        }
+    }
+}
