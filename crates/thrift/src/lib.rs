@@ -13,6 +13,7 @@
 
 mod dispatch;
 mod fault;
+mod http;
 pub mod protocol;
 mod scanners;
 mod server;

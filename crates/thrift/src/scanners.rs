@@ -18,6 +18,21 @@ struct Held {
     used_us: u64,
 }
 
+/// A scanner that a call uses. Dropped before it is back, it takes the scanner's number with it.
+struct Away<'a> {
+    scanners: &'a Scanners,
+    id: i32,
+    is_back: bool,
+}
+
+impl Drop for Away<'_> {
+    fn drop(&mut self) {
+        if !self.is_back {
+            self.scanners.close(self.id);
+        }
+    }
+}
+
 /// The open ones.
 pub struct Scanners {
     open: Mutex<HashMap<i32, Held>>,
@@ -56,7 +71,10 @@ impl Scanners {
             let held = open.get_mut(&id)?;
             (held.scanner.take()?, held.sorted)
         };
+        // A client that leaves during its call ends the call here: its scanner is closed, and its number free.
+        let mut away = Away { scanners: self, id, is_back: false };
         let rows = self.gather(&mut scanner, count).await;
+        away.is_back = true;
         if let Some(held) = self.open.lock().get_mut(&id) {
             *held = Held { scanner: Some(scanner), sorted, used_us: self.clock.monotonic_us() };
         }

@@ -1,9 +1,10 @@
 //! The port of a gateway.
 
+use crate::dispatch::Service;
 use crate::protocol::Protocol;
 use crate::scanners::Scanners;
 use crate::transport::Connection;
-use crate::{settings, v1, v2};
+use crate::{http, settings, v1, v2};
 use base::{Clock, Config, Ledger};
 use std::future::Future;
 use std::io;
@@ -17,6 +18,9 @@ use tokio::task::JoinSet;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often scanners are looked at.
 const SCANNER_CHECK: Duration = Duration::from_secs(1);
+
+/// How long a stop waits for increments that were answered and are not written yet.
+const LAST_INCREMENTS: Duration = Duration::from_secs(5);
 
 /// Which IDL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +38,10 @@ pub struct ServerOptions {
     pub protocol: Protocol,
     /// Whether messages come in frames.
     pub framed: bool,
+    /// Whether messages come over HTTP, in the binary protocol and without frames.
+    pub http: bool,
+    /// Whether increments are written later, those of a counter together (Thrift 1).
+    pub coalesce_increments: bool,
     /// Largest frame.
     pub max_frame_bytes: usize,
     /// Largest message without a frame, and largest reply.
@@ -56,6 +64,8 @@ impl ServerOptions {
         ServerOptions {
             protocol: if is_compact { Protocol::Compact } else { Protocol::Binary },
             framed: config.get(&settings::FRAMED),
+            http: config.get(&settings::HTTP),
+            coalesce_increments: config.get(&settings::COALESCE_INCREMENT),
             max_frame_bytes: (config.get(&settings::MAX_FRAME_MIB) as usize) << 20,
             max_message_bytes: usize::try_from(config.get(&settings::MAX_MESSAGE_SIZE)).unwrap_or(usize::MAX),
             max_connections: config.get(&settings::MAX_CONNECTIONS) as usize,
@@ -101,8 +111,11 @@ impl Server {
     ) {
         let max_bytes = self.options.max_message_bytes as u64;
         let scanners = Arc::new(Scanners::new(self.options.scanner_timeout_ms, max_bytes, clock, ledger.clone()));
+        let one = v1::Handler::new(connection.clone(), scanners.clone(), &self.options, &ledger);
+        let coalescer = one.coalescer();
+        let writing = coalescer.clone().map(|coalescer| tokio::spawn(coalescer.run()));
         let gateway = Arc::new(Gateway {
-            one: v1::Handler::new(connection.clone(), scanners.clone()),
+            one,
             two: v2::Handler::new(connection, scanners.clone(), self.options.read_only),
             version: self.version,
             options: self.options,
@@ -132,6 +145,14 @@ impl Server {
             }
         }
         connections.shutdown().await;
+        if let (Some(coalescer), Some(writing)) = (coalescer, writing) {
+            coalescer.close();
+            if tokio::time::timeout(LAST_INCREMENTS, writing).await.is_err() {
+                tracing::error!(
+                    "increments that were answered are lost: they could not be written in {LAST_INCREMENTS:?}"
+                );
+            }
+        }
     }
 }
 
@@ -150,13 +171,21 @@ impl Gateway {
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!("{peer}: {error}");
         }
-        let connection = Connection::new(socket, self.options.clone(), self.ledger.clone());
         let ended = match self.version {
-            Version::One => connection.run(&self.one, true).await,
-            Version::Two => connection.run(&self.two, false).await,
+            Version::One => self.serve(socket, &self.one, true).await,
+            Version::Two => self.serve(socket, &self.two, false).await,
         };
-        if let Err(error) = ended {
-            tracing::info!("Thrift connection of {peer} closed: {error}");
+        if let Err(why) = ended {
+            tracing::info!("Thrift connection of {peer} closed: {why}");
         }
+    }
+
+    async fn serve<S: Service>(&self, socket: TcpStream, service: &S, with_class: bool) -> Result<(), String> {
+        let Gateway { options, ledger, .. } = self;
+        if options.http {
+            return http::serve(socket, options, ledger, service, with_class).await.map_err(|error| error.to_string());
+        }
+        let connection = Connection::new(socket, options.clone(), ledger.clone());
+        connection.run(service, with_class).await.map_err(|error| error.to_string())
     }
 }

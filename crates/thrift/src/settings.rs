@@ -56,6 +56,19 @@ pub const COMPACT: Setting<bool> = flag(
     "Whether clients speak the compact protocol, else the binary one. Clients must be set to the same.",
 );
 
+/// `hbase.regionserver.thrift.http`.
+pub const HTTP: Setting<bool> = flag(
+    "hbase.regionserver.thrift.http",
+    "Whether messages come over HTTP, each as the body of a POST, in the binary protocol whatever hbase.regionserver.thrift.compact says.",
+);
+
+/// `hbase.regionserver.thrift.coalesceIncrement`.
+pub const COALESCE_INCREMENT: Setting<bool> = flag(
+    "hbase.regionserver.thrift.coalesceIncrement",
+    "Whether increments of Thrift 1's increment and incrementRows are answered before they are written, and those of one counter written \
+     as one. What waits is lost when the process is killed.",
+);
+
 /// `hbase.thrift.readonly`.
 pub const READ_ONLY: Setting<bool> =
     flag("hbase.thrift.readonly", "Whether the Thrift 2 gateway refuses what writes to tables.");
@@ -121,6 +134,8 @@ pub const ALL: &[&dyn SettingRow] = &[
     &PORT,
     &FRAMED,
     &COMPACT,
+    &HTTP,
+    &COALESCE_INCREMENT,
     &READ_ONLY,
     &MAX_FRAME_MIB,
     &MAX_MESSAGE_SIZE,

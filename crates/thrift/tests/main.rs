@@ -4,9 +4,11 @@
 extern crate assembly as basalt_assembly;
 
 mod bad_input;
+mod coalescing;
 #[path = "../../assembly/tests/common/mod.rs"]
 #[allow(dead_code, reason = "not every test uses every helper")]
 mod common;
+mod http;
 mod protocols;
 mod socket;
 mod thrift1;

@@ -40,13 +40,19 @@ impl Gateway {
 
     pub async fn connect(&self) -> Client {
         let socket = TcpStream::connect(self.address).await.expect("it listens");
-        Client { socket, protocol: self.options.protocol, framed: self.options.framed, sequence: 0 }
+        let ServerOptions { protocol, framed, http, .. } = self.options;
+        Client { socket, protocol: if http { Protocol::Binary } else { protocol }, framed, http, sequence: 0 }
     }
 
     pub async fn stop(self) {
+        self.stop_gateway().await.stop().await;
+    }
+
+    /// Stops the gateway and leaves the node.
+    pub async fn stop_gateway(self) -> Place {
         self.stop.send(()).expect("it runs");
         self.serving.await.expect("no panic");
-        self.place.stop().await;
+        self.place
     }
 }
 
@@ -54,6 +60,7 @@ pub struct Client {
     pub socket: TcpStream,
     protocol: Protocol,
     framed: bool,
+    http: bool,
     sequence: i32,
 }
 
@@ -79,7 +86,13 @@ impl<T: std::fmt::Debug> Reply<T> {
 impl Client {
     /// Sends bytes as a message.
     pub async fn send(&mut self, message: &[u8]) {
-        if self.framed {
+        if self.http {
+            let head = format!(
+                "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-thrift\r\nContent-Length: {}\r\n\r\n",
+                message.len()
+            );
+            self.socket.write_all(head.as_bytes()).await.expect("it is open");
+        } else if self.framed {
             self.socket.write_all(&(message.len() as u32).to_be_bytes()).await.expect("it is open");
         }
         self.socket.write_all(message).await.expect("it is open");
@@ -131,6 +144,11 @@ impl Client {
 
     /// One message's bytes.
     pub async fn receive(&mut self) -> Bytes {
+        if self.http {
+            let (status, body) = self.response().await;
+            assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+            return body;
+        }
         if self.framed {
             let length = self.socket.read_u32().await.expect("a frame");
             let mut bytes = vec![0; length as usize];
@@ -146,6 +164,19 @@ impl Client {
                 return bytes.into();
             }
         }
+    }
+
+    /// Status and body of an answer over HTTP.
+    pub async fn response(&mut self) -> (u16, Bytes) {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(self.socket.read_u8().await.expect("a head"));
+        }
+        let head = String::from_utf8(head).expect("text");
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+        let mut body = vec![0; length.parse().expect("a number")];
+        self.socket.read_exact(&mut body).await.expect("a body");
+        (head.split(' ').nth(1).expect("a status").parse().expect("a number"), body.into())
     }
 
     /// Whether the gateway closes the connection.

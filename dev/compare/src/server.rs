@@ -317,6 +317,10 @@ impl Site {
     fn hbase(&self, jars: &Path, options: &[String]) -> anyhow::Result<Command> {
         let conf = self.dir.join("conf");
         std::fs::create_dir_all(&conf)?;
+        // Its status server wants these folders, which come with HBase's archive and not with its jars.
+        for folder in ["master", "regionserver", "static"] {
+            std::fs::create_dir_all(conf.join("hbase-webapps").join(folder))?;
+        }
         let mut settings = self.common_settings();
         let of_dir = |name: &str| self.dir.join(name).display().to_string();
         for (key, value) in [

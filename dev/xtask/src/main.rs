@@ -17,6 +17,7 @@ mod edges;
 mod exchange;
 mod flame;
 mod fuzz;
+mod gateways;
 mod interop;
 mod jvm;
 mod kill;

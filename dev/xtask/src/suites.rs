@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 
 use crate::report::Outcome;
 use crate::server::Kind;
-use crate::{differential, jvm, native_client, native_tools, run, toolchain};
+use crate::{differential, gateways, jvm, native_client, native_tools, run, toolchain};
 
 /// What a suite is told.
 pub struct Context {
@@ -45,6 +45,7 @@ pub const ALL: &[Suite] = &[
     Suite { name: "ltt", run: load_test_tool },
     Suite { name: "tools", run: native_tools::suite },
     Suite { name: "client", run: native_client::suite },
+    Suite { name: "gateways", run: gateways::suite },
     Suite { name: "differential", run: differential::suite },
     Suite { name: "bad-input", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--bad-input", "yes"]) },
     Suite { name: "moving", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--moving", "yes"]) },

@@ -1,4 +1,4 @@
-//! What the tests need on this machine: a C++ compiler for libFuzzer; a JDK, Maven, Go and jars for the real clients. Installed where that is possible,
+//! What the tests need on this machine: a C++ compiler for libFuzzer; a JDK, Maven, Go, Python, Node and their packages for the real clients. Installed where that is possible,
 //! named exactly where it is not.
 
 use std::path::{Path, PathBuf};
@@ -15,13 +15,17 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("javac", "default-jdk-headless"),
     ("mvn", "maven"),
     ("go", "golang-go"),
+    ("curl", "curl"),
+    ("python3", "python3-venv"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
 ];
 
 /// Is the program on the path and does it run?
 fn present(program: &str) -> bool {
     let argument = match program {
         "go" => "version",
-        "c++" => "--version",
+        "c++" | "curl" | "python3" | "node" | "npm" => "--version",
         _ => "-version",
     };
     Command::new(program)
@@ -82,6 +86,46 @@ pub fn jars() -> anyhow::Result<PathBuf> {
     setup.arg(scripts().join("setup.sh")).env("LAB", &lab).stdout(Stdio::null());
     run::must("fetching jars with Maven (network needed on first use)", &mut setup)?;
     Ok(lab)
+}
+
+/// A Python with `requirements` in an environment of its own, and the file with happybase's tests; fetched on first use.
+pub fn happybase(requirements: &Path, release: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
+    programs(&["python3"])?;
+    let dir = run::scratch()?.join("python");
+    let (python, tests) = (dir.join("bin/python"), dir.join(release).join("tests/test_api.py"));
+    // Written last: an environment that was left half made is made again.
+    let (made, wanted) = (dir.join("made-of"), std::fs::read_to_string(requirements)?);
+    if std::fs::read_to_string(&made).is_ok_and(|text| text == wanted) {
+        return Ok((python, tests));
+    }
+    run::must("python3 -m venv", Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
+    let pip = |arguments: &[&str]| {
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]).args(arguments).current_dir(&dir);
+        pip
+    };
+    let install = "pip install (network needed on first use)";
+    run::must(install, pip(&["install", "--requirement"]).arg(requirements))?;
+    // Its tests are in its sources only.
+    let pinned = release.replacen('-', "==", 1);
+    run::must(install, &mut pip(&["download", "--no-deps", "--no-binary", ":all:", &pinned]))?;
+    run::must("tar", Command::new("tar").arg("xzf").arg(format!("{release}.tar.gz")).current_dir(&dir))?;
+    std::fs::write(made, wanted)?;
+    Ok((python, tests))
+}
+
+/// The program `index.mjs` of a folder with a `package.json`, beside what that asks for; fetched on first use.
+pub fn node_program(folder: &Path) -> anyhow::Result<PathBuf> {
+    programs(&["node", "npm"])?;
+    let dir = run::scratch()?.join("node");
+    std::fs::create_dir_all(&dir)?;
+    for file in ["package.json", "index.mjs"] {
+        std::fs::copy(folder.join(file), dir.join(file)).with_context(|| format!("{}: {file}", folder.display()))?;
+    }
+    let mut install = Command::new("npm");
+    install.args(["install", "--silent", "--no-package-lock", "--no-audit", "--no-fund", "--prefer-offline"]);
+    run::must("npm install (network needed on first use)", install.current_dir(&dir))?;
+    Ok(dir.join("index.mjs"))
 }
 
 fn cache_dir() -> anyhow::Result<PathBuf> {

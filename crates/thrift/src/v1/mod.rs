@@ -1,5 +1,6 @@
 //! Thrift 1: `Hbase.thrift`. Follows: `org.apache.hadoop.hbase.thrift`.
 
+mod coalescer;
 mod reads;
 mod scans;
 mod service;
@@ -9,8 +10,11 @@ mod writes;
 
 use crate::fault::Outcome;
 use crate::scanners::Scanners;
+use crate::server::ServerOptions;
+use base::Ledger;
 use bytes::Bytes;
 use client::{Admin, Connection, Table};
+use coalescer::Coalescer;
 use model::TableName;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,12 +25,25 @@ type Attributes = BTreeMap<Bytes, Bytes>;
 pub struct Handler {
     connection: Connection,
     scanners: Arc<Scanners>,
+    /// Where increments wait; none where each is written before it is answered.
+    coalescer: Option<Arc<Coalescer>>,
 }
 
 impl Handler {
     /// Over a connection to the cluster.
-    pub(crate) fn new(connection: Connection, scanners: Arc<Scanners>) -> Handler {
-        Handler { connection, scanners }
+    pub(crate) fn new(
+        connection: Connection,
+        scanners: Arc<Scanners>,
+        options: &ServerOptions,
+        ledger: &Arc<Ledger>,
+    ) -> Handler {
+        let coalescer = options.coalesce_increments.then(|| Arc::new(Coalescer::new(connection.clone(), ledger)));
+        Handler { connection, scanners, coalescer }
+    }
+
+    /// Where increments wait.
+    pub(crate) fn coalescer(&self) -> Option<Arc<Coalescer>> {
+        self.coalescer.clone()
     }
 
     fn table(&self, name: &Bytes) -> Outcome<Table> {

@@ -1,5 +1,6 @@
 //! Mutations.
 
+use super::coalescer::Counter;
 use super::types::*;
 use super::{Attributes, Handler, attributes, parse_column, reads::cells};
 use crate::fault::{Fault, Outcome};
@@ -202,6 +203,13 @@ impl Handler {
         let (family, Some(qualifier)) = parse_column(&increment.column) else {
             return Err(Fault::Argument("an increment needs family:qualifier".to_owned()));
         };
+        if let Some(coalescer) = &self.coalescer {
+            let TIncrement { table, row, column, ammount } = &increment;
+            let counter = Counter { table: table.clone(), row: row.clone(), column: column.clone() };
+            if coalescer.add(counter, *ammount) {
+                return Ok(());
+            }
+        }
         let counted = Increment::new(&increment.row).add(family, qualifier, increment.ammount);
         self.table(&increment.table)?.increment(&counted.return_results(false).build()).await?;
         Ok(())

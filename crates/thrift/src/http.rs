@@ -1,0 +1,143 @@
+//! Thrift over HTTP: a POST whose body is a message of the binary protocol, answered with a message.
+//!
+//! Follows: `ThriftHttpServlet`, `ThriftServer#setupHTTPServer`.
+
+use crate::dispatch::{Service, handle};
+use crate::protocol::Protocol;
+use crate::server::ServerOptions;
+use base::{Charge, Holder, Ledger};
+use bytes::{Bytes, BytesMut};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_io_timeout::TimeoutStream;
+
+/// The type of both bodies.
+const THRIFT: HeaderValue = HeaderValue::from_static("application/x-thrift");
+/// Bytes of a request line with its headers, as HBase has it.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Header lines.
+const MAX_HEADERS: usize = 256;
+/// What HBase sends with each answer (`SecurityHeadersFilter`, `ClickjackingPreventionFilter`).
+const SECURITY_HEADERS: [(&str, &str); 3] =
+    [("X-Content-Type-Options", "nosniff"), ("X-XSS-Protection", "1; mode=block"), ("X-Frame-Options", "DENY")];
+
+/// A reply and its place on the ledger, until the socket has taken it.
+struct Counted {
+    reply: Vec<u8>,
+    _charge: Option<Charge>,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.reply
+    }
+}
+
+/// A request that is not answered by the service.
+struct Refused(StatusCode, String);
+
+/// Answers the requests of a connection until its client leaves, or does nothing for the socket's time.
+///
+/// # Errors
+/// It was left.
+pub async fn serve<S: Service>(
+    socket: impl AsyncRead + AsyncWrite + Unpin,
+    options: &Arc<ServerOptions>,
+    ledger: &Arc<Ledger>,
+    service: &S,
+    with_class: bool,
+) -> Result<(), hyper::Error> {
+    let mut socket = TimeoutStream::new(socket);
+    socket.set_read_timeout(Some(options.socket_timeout));
+    socket.set_write_timeout(Some(options.socket_timeout));
+    let answering = service_fn(move |request: Request<Incoming>| async move {
+        let answer = match answer(request, options, ledger, service, with_class).await {
+            Ok(reply) => (StatusCode::OK, THRIFT, reply),
+            Err(Refused(status, why)) => (status, HeaderValue::from_static("text/plain"), Bytes::from(why)),
+        };
+        Ok::<_, Infallible>(response(answer))
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(options.socket_timeout)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .auto_date_header(false)
+        .serve_connection(TokioIo::new(Box::pin(socket)), answering)
+        .await
+}
+
+fn response((status, kind, body): (StatusCode, HeaderValue, Bytes)) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, kind);
+    for (name, value) in SECURITY_HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(ALLOW, HeaderValue::from_static("POST"));
+    }
+    response
+}
+
+async fn answer<S: Service>(
+    request: Request<Incoming>,
+    options: &ServerOptions,
+    ledger: &Arc<Ledger>,
+    service: &S,
+    with_class: bool,
+) -> Result<Bytes, Refused> {
+    if request.method() != Method::POST {
+        let why = "a message of Thrift comes with POST\n".to_owned();
+        return Err(Refused(StatusCode::METHOD_NOT_ALLOWED, why));
+    }
+    if request.headers().contains_key("doAs") {
+        // HBase answers so, too, unless hbase.thrift.support.proxyuser is set, which needs to know who asks.
+        return Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, "Support for proxyuser is not configured\n".to_owned()));
+    }
+    let (message, charge) = body(request.into_body(), options.max_message_bytes, ledger).await?;
+    let handled = handle(service, Protocol::Binary, with_class, &message).await;
+    drop((message, charge));
+    let handled = handled.map_err(|error| Refused(StatusCode::BAD_REQUEST, format!("{error}\n")))?;
+    // A message that wants no answer has an empty one: HTTP always answers.
+    let reply = handled.reply.unwrap_or_default();
+    let fits = reply.len() <= options.max_message_bytes;
+    let charge = fits.then(|| ledger.try_charge(Holder::Replies, reply.len() as u64)).flatten();
+    let reply = if charge.is_some() { reply } else { handled.refusal };
+    Ok(Bytes::from_owner(Counted { reply, _charge: charge }))
+}
+
+/// The whole body. Memory follows what came, never what was announced.
+async fn body(mut incoming: Incoming, max_bytes: usize, ledger: &Arc<Ledger>) -> Result<(Bytes, Charge), Refused> {
+    let too_large = || {
+        let why = format!("a message of more than {max_bytes} bytes; basalt.thrift.max.message.size allows no more\n");
+        Refused(StatusCode::PAYLOAD_TOO_LARGE, why)
+    };
+    if incoming.size_hint().lower() > max_bytes as u64 {
+        return Err(too_large());
+    }
+    let (mut whole, mut charge) = (BytesMut::new(), ledger.charge(Holder::Requests, 0));
+    while let Some(frame) = incoming.frame().await {
+        let frame = frame.map_err(|error| Refused(StatusCode::BAD_REQUEST, format!("{error}\n")))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if whole.len() + data.len() > max_bytes {
+            return Err(too_large());
+        }
+        whole.reserve(data.len());
+        if !charge.try_grow(whole.capacity() as u64) {
+            let why = "the gateway holds too many bytes of requests; try again later\n".to_owned();
+            return Err(Refused(StatusCode::SERVICE_UNAVAILABLE, why));
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok((whole.freeze(), charge))
+}
