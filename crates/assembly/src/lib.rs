@@ -10,11 +10,14 @@
 
 mod fence;
 mod host;
+mod member;
 mod node;
 mod recovery;
+mod server;
 mod services;
 
 pub use host::{LocalHost, Runner};
+pub use member::{Member, MemberParts};
 pub use node::{Node, NodeError, OnRegionServer, Parts, StopError, Syncer};
 pub use recovery::{ForEach, Recovered, Recovery, recover_logs};
 pub use services::{MasterPort, RegionServerPort, Services, local_servers};

@@ -2,19 +2,19 @@
 
 use crate::host::{LocalHost, Runner};
 use crate::recovery::{ForEach, Recovered, Recovery, recover_logs};
-use base::{Clock, Config, Holder, Ledger, Rng};
+use crate::server::{self, ServerParts};
+use base::{Clock, Config, Ledger, Rng};
 use fs::Volume;
-use hfile::BlockCache;
 use master::{Caller, HostError, Master, MasterEnv, Observer, RecoveredAtStart, StartError};
 use model::{RegionInfo, ServerName};
 use parking_lot::Mutex;
-use region::{CloseMode, MemoryMeter, RegionEnv, RegionSettings};
-use regionserver::{BulkLoadFiles, ReadConfig, RegionServer, RegionServerParts, RegionService, ServerError};
+use region::CloseMode;
+use regionserver::{ReadConfig, RegionServer, RegionService, ServerError};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use wal::{Log, LogOptions};
+use wal::Log;
 
 /// Who syncs a log that others write.
 pub trait Syncer: Send + Sync + 'static {
@@ -81,6 +81,12 @@ pub enum NodeError {
     /// A log of an earlier server cannot be read, or none can be made.
     #[error(transparent)]
     Log(#[from] wal::Error),
+    /// Another server had the name.
+    #[error("the directory {dir} is there: another server had this name, and its logs are not split yet; start again")]
+    NameTaken {
+        /// Of its logs.
+        dir: String,
+    },
     /// Nobody syncs the logs.
     #[error("cannot start the WAL sync thread: {0}")]
     Syncer(std::io::Error),
@@ -146,26 +152,19 @@ impl<S: Syncer> Node<S> {
         for (log, name) in logs.iter().zip(["log-syncer", "meta-log-syncer"]) {
             parts.syncer.attend(log, name).map_err(NodeError::Syncer)?;
         }
-        let env = Arc::new(RegionEnv {
+        let own_master = OwnMaster::default();
+        let server = server::start(ServerParts {
             volume: parts.volume.clone(),
-            log: logs[0].clone(),
+            outside: parts.outside,
+            root: parts.root,
             clock: parts.clock.clone(),
             rng: parts.rng,
-            cache: BlockCache::new(parts.ledger.cap_bytes(Holder::BlockCache)),
-            settings: RegionSettings::from_config(&parts.config).within_budget(parts.ledger.budget_bytes()).shared(),
-            memory: MemoryMeter::new(),
-            ticks: Arc::default(),
-            server_name: parts.server_name.clone(),
-        });
-        let own_master = OwnMaster::default();
-        let server = RegionServer::start(RegionServerParts {
-            name: parts.server_name,
-            meta_env: Arc::new(RegionEnv { log: logs[1].clone(), ..RegionEnv::clone(&env) }),
-            env,
             config: parts.config.clone(),
             read_config: read_config(parts.read_config, own_master.clone()),
             ledger: parts.ledger,
-            bulk_load_files: BulkLoadFiles { outside: parts.outside, root: parts.root, cluster_id: cluster_id.clone() },
+            name: parts.server_name,
+            cluster_id: cluster_id.clone(),
+            logs: logs.clone(),
             split_requests: split_requests(own_master.clone()),
             recovered_nonces: recovered.nonces,
             on_fatal: parts.on_fatal,
@@ -279,9 +278,7 @@ impl Preparation {
             for_each,
         };
         let recovered = recover_logs(&*self.volume, &recovery)?;
-        let dir = rootdir::server_wals_dir(&self.name);
-        let create = |options| Log::create(self.volume.clone(), dir.clone(), &self.name, options, self.clock.clone());
-        let logs = [create(LogOptions::on(&*self.volume, &self.config))?, create(LogOptions::of_meta(&self.config))?];
+        let logs = server::create_logs(&self.volume, &self.name, &self.config, &self.clock)?;
         Ok(Prepared { cluster_id, logs, recovered })
     }
 }

@@ -26,6 +26,12 @@ pub struct Arguments {
 pub enum Command {
     /// Start a standalone server (what happens without a command, too)
     Standalone,
+    /// Join the cluster of another master as a region server
+    Regionserver {
+        /// What to do
+        #[arg(value_enum, default_value_t = RegionServerCommand::Foreground)]
+        what: RegionServerCommand,
+    },
     /// Explain settings
     Config {
         /// Which
@@ -46,6 +52,17 @@ pub enum Command {
     Ltt(Passed),
     /// YCSB's core workloads A to F
     Ycsb(Passed),
+}
+
+/// In HBase's words.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegionServerCommand {
+    /// Serve until told to stop
+    Start,
+    /// The same
+    Foreground,
+    /// Ask the region server of this machine to stop
+    Stop,
 }
 
 /// How a REST gateway is started, in HBase's words.

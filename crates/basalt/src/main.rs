@@ -6,10 +6,14 @@ mod coordinated;
 mod explain;
 mod gateways;
 mod host;
+#[cfg(feature = "zookeeper")]
+mod member;
 mod memory;
 mod ports;
 #[cfg(feature = "zookeeper")]
 mod quorum;
+#[cfg(feature = "zookeeper")]
+mod region_port;
 mod settings;
 mod standalone;
 mod status;
@@ -60,18 +64,38 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Thrift(thrift)) => gateways::run_thrift(&thrift.over(config), thrift::Version::One)?,
         Some(Command::Thrift2(thrift)) => gateways::run_thrift(&thrift.over(config), thrift::Version::Two)?,
         Some(Command::Rest(rest)) => gateways::run_rest(&rest.over(config))?,
+        Some(Command::Regionserver { what }) => region_server(*what, config, arguments)?,
         Some(Command::Standalone) | None => {
-            let (directory, overrides) = (arguments.config.clone(), arguments.define.clone());
-            let read = move || -> anyhow::Result<base::Config> {
-                let config = config::load(directory.as_deref(), &overrides)?;
-                config.check(&settings::rows())?;
-                Ok(config)
-            };
-            let read = Arc::new(move || read().map_err(|error| sentence(&error)));
+            let read = read_again(arguments);
             standalone::run(config, arguments.config.as_deref(), read, arguments.ready_file.as_deref())?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the configuration anew while a server runs.
+fn read_again(arguments: &Arguments) -> regionserver::ReadConfig {
+    let (directory, overrides) = (arguments.config.clone(), arguments.define.clone());
+    let read = move || -> anyhow::Result<base::Config> {
+        let config = config::load(directory.as_deref(), &overrides)?;
+        config.check(&settings::rows())?;
+        Ok(config)
+    };
+    Arc::new(move || read().map_err(|error| sentence(&error)))
+}
+
+#[cfg(feature = "zookeeper")]
+fn region_server(what: cli::RegionServerCommand, config: base::Config, arguments: &Arguments) -> anyhow::Result<()> {
+    if what == cli::RegionServerCommand::Stop {
+        return member::stop(&config);
+    }
+    let (directory, ready_file) = (arguments.config.as_deref(), arguments.ready_file.as_deref());
+    member::run(config, directory, read_again(arguments), ready_file)
+}
+
+#[cfg(not(feature = "zookeeper"))]
+fn region_server(_: cli::RegionServerCommand, _: base::Config, _: &Arguments) -> anyhow::Result<()> {
+    anyhow::bail!("this build cannot join a cluster: build with cargo build --features hdfs,zookeeper")
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Of eight parts of all descriptors so many are for connections to the master,
 const MASTER_EIGHTHS: u64 = 1;
 /// and to the region server.
-const REGION_SERVER_EIGHTHS: u64 = 3;
+pub const REGION_SERVER_EIGHTHS: u64 = 3;
 
 /// Everything that listens.
 pub struct Ports {
@@ -71,7 +71,7 @@ impl Ports {
     ) -> Result<Ports> {
         let zk_key = "hbase.zookeeper.property.clientPort";
         let zk_address =
-            address(config, settings::ZOOKEEPER_ADDRESS.key, config.get(&coordination::settings::CLIENT_PORT))?;
+            listen_address(config, settings::ZOOKEEPER_ADDRESS.key, config.get(&coordination::settings::CLIENT_PORT))?;
         let options = EndpointOptions::from_config(config);
         let ensemble = ensemble(config);
         let endpoint = if ensemble.is_none() {
@@ -89,7 +89,7 @@ impl Ports {
         let services = Arc::new(Services::default());
         let descriptors = raise_descriptor_limit();
         let limits = |eighths: u64| rpc_limits(config, ledger, descriptors / 8 * eighths);
-        let master_address = address(config, settings::MASTER_ADDRESS.key, config.get(&settings::MASTER_PORT))?;
+        let master_address = listen_address(config, settings::MASTER_ADDRESS.key, config.get(&settings::MASTER_PORT))?;
         let master_port = rpc::Server::bind(
             master_address,
             Arc::new(MasterPort(services.clone())),
@@ -98,7 +98,7 @@ impl Ports {
         )
         .map_err(|error| port_error("the master", "hbase.master.port", master_address, &error))?;
         let region_address =
-            address(config, settings::REGION_SERVER_ADDRESS.key, config.get(&settings::REGION_SERVER_PORT))?;
+            listen_address(config, settings::REGION_SERVER_ADDRESS.key, config.get(&settings::REGION_SERVER_PORT))?;
         let region_port = rpc::Server::bind(
             region_address,
             Arc::new(RegionServerPort(services.clone())),
@@ -166,7 +166,7 @@ impl Ports {
 }
 
 /// One half of the descriptors is for the two RPC ports, mostly for that of data; the other for files and what else is opened.
-fn rpc_limits(config: &Config, ledger: &Arc<Ledger>, descriptors: u64) -> rpc::Limits {
+pub fn rpc_limits(config: &Config, ledger: &Arc<Ledger>, descriptors: u64) -> rpc::Limits {
     let mut limits = rpc::Limits::from_config(config);
     limits.max_connections = limits.max_connections.min(usize::try_from(descriptors).unwrap_or(usize::MAX).max(16));
     // Requests and replies are memory, too: one account for both ports.
@@ -176,7 +176,7 @@ fn rpc_limits(config: &Config, ledger: &Arc<Ledger>, descriptors: u64) -> rpc::L
 
 fn bind_info_server(config: &Config, clock: &Arc<dyn Clock>, pages: &Arc<Pages>) -> Result<Option<web::Server>> {
     let Ok(port) = u16::try_from(config.get(&web::settings::INFO_PORT)) else { return Ok(None) };
-    let address = address(config, web::settings::INFO_BIND_ADDRESS.key, port)?;
+    let address = listen_address(config, web::settings::INFO_BIND_ADDRESS.key, port)?;
     let source: Arc<dyn web::StatusSource> = pages.clone();
     let server = web::Server::bind(address, source, clock.clone())
         .map_err(|error| port_error("the status pages", "hbase.master.info.port", address, &error))?;
@@ -184,7 +184,7 @@ fn bind_info_server(config: &Config, clock: &Arc<dyn Clock>, pages: &Arc<Pages>)
 }
 
 /// Raises the soft limit of open descriptors to the hard one, as the JVM does; returns what it is now.
-fn raise_descriptor_limit() -> u64 {
+pub fn raise_descriptor_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: maximum, maximum };
@@ -196,7 +196,7 @@ fn raise_descriptor_limit() -> u64 {
 }
 
 /// Where to listen: as `key` says, else as `basalt.bind` does, else for this machine alone.
-fn address(config: &Config, key: &str, port: u16) -> Result<SocketAddr> {
+pub fn listen_address(config: &Config, key: &str, port: u16) -> Result<SocketAddr> {
     let (key, text) = match (config.text(key), config.text(settings::BIND.key)) {
         (Some(text), _) => (key, text.trim()),
         (None, Some(text)) => (settings::BIND.key, text.trim()),

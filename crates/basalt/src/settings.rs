@@ -109,6 +109,7 @@ pub fn rows() -> Vec<&'static dyn SettingRow> {
     let mut rows: Vec<&'static dyn SettingRow> = own.to_vec();
     let parts = [
         coordination::settings::ALL,
+        membership::settings::ALL,
         rpc::settings::ALL,
         master::settings::ALL,
         regionserver::settings::ALL,

@@ -36,7 +36,7 @@ const STOP_GRACE: Duration = Duration::from_secs(1);
 const ADMINISTRATION_THREADS: usize = 64;
 
 /// Why the process ends.
-enum End {
+pub enum End {
     /// A signal, or a client's wish: stop cleanly.
     Asked(String),
     /// The log or a region cannot be trusted any more: stop at once.
@@ -69,13 +69,7 @@ pub fn run(
     };
     memory::spare(budget_bytes);
     let storage = storage::open(&config, config_directory)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_name("basalt-worker")
-        .max_blocking_threads(ADMINISTRATION_THREADS)
-        .on_thread_park(memory::on_idle)
-        .build()
-        .context("cannot start threads")?;
+    let runtime = runtime()?;
     let result = runtime.block_on(async {
         let signals = signals()?;
         let serves = AtomicBool::new(false);
@@ -90,6 +84,17 @@ pub fn run(
     // Blocking calls that still run must not keep the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     result
+}
+
+/// The threads of a server.
+pub fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("basalt-worker")
+        .max_blocking_threads(ADMINISTRATION_THREADS)
+        .on_thread_park(memory::on_idle)
+        .build()
+        .context("cannot start threads")
 }
 
 /// Logs go to standard error, as `BASALT_LOG` says.
@@ -307,7 +312,6 @@ fn announce(root: &str, ports: &Ports) {
 }
 
 /// Says for programs that the server serves, and where. The file gets its name when it is whole.
-#[allow(clippy::disallowed_methods, reason = "no file of the volume: a path of the command line")]
 fn write_ready_file(file: &Path, ports: &Ports) -> std::io::Result<()> {
     let region_port = ports.region_port.local_addr().port();
     let info_port = ports.info_port().map_or("null".to_owned(), |port| port.to_string());
@@ -320,14 +324,20 @@ fn write_ready_file(file: &Path, ports: &Ports) -> std::io::Result<()> {
         ports.zk_port,
         ports.master_port.local_addr().port(),
     );
+    write_whole(file, &json)
+}
+
+/// Writes a file that is whole when it has its name.
+#[allow(clippy::disallowed_methods, reason = "no file of the volume: a path of the command line")]
+pub fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
     let mut temporary = file.as_os_str().to_owned();
     temporary.push(".tmp");
-    std::fs::write(&temporary, json)?;
+    std::fs::write(&temporary, text)?;
     std::fs::rename(&temporary, file)
 }
 
 /// The first signal to stop, as soon as it comes.
-fn signals() -> Result<watch::Receiver<Option<&'static str>>> {
+pub fn signals() -> Result<watch::Receiver<Option<&'static str>>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let (sender, receiver) = watch::channel(None);

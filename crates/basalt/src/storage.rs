@@ -38,6 +38,29 @@ pub fn open(config: &Config, config_directory: Option<&Path>) -> Result<Storage>
     }
 }
 
+/// Opens the root directory of a cluster, which other processes use too: nobody has it for himself.
+///
+/// # Errors
+/// A sentence saying why it cannot be used.
+#[cfg(feature = "zookeeper")]
+pub fn open_shared(config: &Config, config_directory: Option<&Path>) -> Result<Storage> {
+    match place(config)? {
+        Place::Directory(root) => bail!(
+            "hbase.rootdir = {}: a region server that joins a cluster stores on HDFS, where the others find its files",
+            root.display()
+        ),
+        #[cfg(feature = "hdfs")]
+        Place::Hdfs(location) => hdfs::open_shared(&location, config, config_directory),
+        #[cfg(not(feature = "hdfs"))]
+        Place::Hdfs => {
+            let _ = config_directory;
+            bail!(
+                "hbase.rootdir is on HDFS, and this build has no HDFS: build with cargo build --features hdfs,zookeeper"
+            )
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Place {
     Directory(PathBuf),
@@ -112,19 +135,7 @@ mod hdfs {
 
     pub(super) fn open(location: &Location, config: &Config, config_directory: Option<&Path>) -> Result<Storage> {
         let name = location.to_string();
-        let has_files = |dir: &&Path| ["core-site.xml", "hdfs-site.xml"].iter().any(|file| dir.join(file).exists());
-        let is_hadoops = |(key, _): &(&str, &str)| PREFIXES.iter().any(|prefix| key.starts_with(prefix));
-        let settings = Settings {
-            config_directory: config_directory.filter(has_files).map(|dir| dir.display().to_string()),
-            overrides: config
-                .iter()
-                .filter(is_hadoops)
-                .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                .collect(),
-            deadline: DEADLINE,
-            unique: Rng::from_system().next_u64(),
-        };
-        let volume = Arc::new(HdfsVolume::open(location, &settings)?);
+        let volume = Arc::new(HdfsVolume::open(location, &settings(config, config_directory))?);
         let outside = Arc::new(volume.at(location.root()));
         inspect(&*volume, &name)?;
         let owner = owner();
@@ -134,6 +145,33 @@ mod hdfs {
         inspect(&*volume, &name)?;
         volume.create_dir_all(&fs::FilePath::root()).with_context(|| format!("cannot use {name}"))?;
         Ok(Storage { root: location.directory().to_owned(), name, volume, outside })
+    }
+
+    #[cfg(feature = "zookeeper")]
+    pub(super) fn open_shared(
+        location: &Location,
+        config: &Config,
+        config_directory: Option<&Path>,
+    ) -> Result<Storage> {
+        let name = location.to_string();
+        let volume = Arc::new(HdfsVolume::open(location, &settings(config, config_directory))?);
+        let outside = Arc::new(volume.at(location.root()));
+        Ok(Storage { root: location.directory().to_owned(), name, volume, outside })
+    }
+
+    fn settings(config: &Config, config_directory: Option<&Path>) -> Settings {
+        let has_files = |dir: &&Path| ["core-site.xml", "hdfs-site.xml"].iter().any(|file| dir.join(file).exists());
+        let is_hadoops = |(key, _): &(&str, &str)| PREFIXES.iter().any(|prefix| key.starts_with(prefix));
+        Settings {
+            config_directory: config_directory.filter(has_files).map(|dir| dir.display().to_string()),
+            overrides: config
+                .iter()
+                .filter(is_hadoops)
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .collect(),
+            deadline: DEADLINE,
+            unique: Rng::from_system().next_u64(),
+        }
     }
 
     fn host() -> String {

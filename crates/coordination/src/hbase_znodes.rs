@@ -61,6 +61,37 @@ pub fn read_master(value: &Bytes) -> Option<ServerName> {
     convert::from_proto::server_name(&node.master).ok()
 }
 
+/// Path and value of the node of a live region server: `rs/host,port,startcode` below `parent`.
+pub fn region_server_node(
+    parent: &str,
+    server: &ServerName,
+    info_port: Option<u16>,
+    version_info: Option<pb::VersionInfo>,
+    salt: [u8; SALT_BYTES],
+) -> (String, Bytes) {
+    let node = pb::RegionServerInfo { info_port: Some(info_port.map_or(-1, i32::from)), version_info };
+    let writer = format!("regionserver:{}", server.port);
+    (format!("{parent}/rs/{server}"), with_prefix(&writer, salt, &magic::encode(&node)))
+}
+
+/// The id in a value of the node `hbaseid`; `None` where it is not HBase's.
+pub fn read_cluster_id(value: &Bytes) -> Option<String> {
+    Some(magic::decode::<pb::ClusterId>(&strip_prefix(value)?)?.ok()?.cluster_id)
+}
+
+/// Where a value of the node `meta-region-server` says that hbase:meta is open; `None` where it is on its way, or the value is not HBase's.
+pub fn read_meta_location(value: &Bytes) -> Option<ServerName> {
+    let node = magic::decode::<pb::MetaRegionServer>(&strip_prefix(value)?)?.ok()?;
+    let is_open = node.state.is_none() || node.state == Some(RegionState::Open as i32);
+    is_open.then(|| convert::from_proto::server_name(&node.server).ok()).flatten()
+}
+
+/// Whether the node `replication/peers/<id>/peer-state` says that the peer is enabled. What cannot be read counts as enabled.
+pub fn is_peer_enabled(value: &Bytes) -> bool {
+    let state = strip_prefix(value).and_then(|value| magic::decode::<pb::ReplicationState>(&value)?.ok());
+    state.is_none_or(|state| state.state == pb::replication_state::State::Enabled as i32)
+}
+
 impl HBaseZnodes {
     /// Nodes below `parent` (`zookeeper.znode.parent`), written by the master that listens on `master_port`.
     pub fn new(tree: Arc<dyn ZnodeStore>, parent: &str, master_port: u16, rng: Arc<Rng>) -> HBaseZnodes {
@@ -150,9 +181,9 @@ impl HBaseZnodes {
         info_port: Option<u16>,
         version: Option<pb::VersionInfo>,
     ) -> Result<(), TreeError> {
-        let node = pb::RegionServerInfo { info_port: Some(info_port.map_or(-1, i32::from)), version_info: version };
-        let writer = format!("regionserver:{}", server.port);
-        self.put(&writer, &format!("rs/{server}"), &magic::encode(&node), true)
+        let salt = self.rng.next_u64().to_be_bytes();
+        let (path, value) = region_server_node(&self.parent, server, info_port, version, salt);
+        self.tree.publish(&path, value, true)
     }
 
     /// Takes a region server's node away.

@@ -13,6 +13,7 @@
 //! persistent watches, SASL. Must not know: regions. Follows ZooKeeper's `NIOServerCnxn`, `FinalRequestProcessor` and
 //! `DataTree`; the nodes follow HBase's `ZNodePaths`.
 
+mod coordinator;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod hbase_znodes;
@@ -26,6 +27,7 @@ mod store;
 pub mod tree;
 mod words;
 
+pub use coordinator::{Answer, Awaited, Claim, Coordinator, SessionOver};
 pub use hbase_znodes::HBaseZnodes;
 pub use server::{Endpoint, EndpointOptions};
 pub use state::TreeHandle;

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// Watch events that may wait for a slow connection; one more and it is cut off.
 pub(crate) const MAX_WAITING_EVENTS: usize = 4096;
@@ -61,6 +61,8 @@ pub(crate) struct State {
     watch_bytes: usize,
     pub received: u64,
     pub sent: u64,
+    /// The last transaction, for who waits for the next in this process.
+    changes: watch::Sender<i64>,
 }
 
 /// The state behind its mutex, with the clock and the random numbers that it takes.
@@ -86,12 +88,18 @@ impl Shared {
             watch_bytes: 0,
             received: 0,
             sent: 0,
+            changes: watch::Sender::new(0),
         };
         Shared { state: Mutex::new(state), clock, rng, own_session: 1 }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
+    }
+
+    /// The session that the server's own ephemeral nodes belong to.
+    pub fn own_session(&self) -> i64 {
+        self.own_session
     }
 
     /// Ends sessions that were silent for too long.
@@ -106,6 +114,11 @@ impl Shared {
 }
 
 impl State {
+    /// Tells of each change of a node.
+    pub fn changes(&self) -> watch::Receiver<i64> {
+        self.changes.subscribe()
+    }
+
     /// The last transaction.
     pub fn zxid(&self) -> i64 {
         self.zxid
@@ -230,6 +243,7 @@ impl State {
             }
             Change::Data(path) => self.notify(path, &[WatchKind::Data], EventType::DataChanged),
         }
+        self.changes.send_replace(self.zxid);
     }
 
     /// Takes the watches of these kinds off the path and tells each of their connections once.

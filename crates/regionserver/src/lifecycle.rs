@@ -11,6 +11,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Regions closed at the same time when the server stops.
 const CLOSERS: usize = 32;
 
+/// A region that is open, and not online yet.
+pub struct OpenedRegion {
+    region: Arc<Region>,
+    _transition: Transition,
+}
+
+impl OpenedRegion {
+    /// The sequence number that it opened at.
+    pub fn open_seq_id(&self) -> u64 {
+        self.region.open_seq_id().0
+    }
+}
+
 impl RegionServer {
     /// Opens a region: replays what the log left for it, then serves it. Returns its open sequence number. A region
     /// that is online already is left as it is.
@@ -30,17 +43,34 @@ impl RegionServer {
                 return Ok(region.open_seq_id().0);
             }
         }
-        let _transition = self.begin_transition(info)?;
+        let opened = self.open_offline(info, table)?;
+        Ok(self.put_online(opened))
+    }
+
+    /// Opens a region that is not online, and leaves it offline: calls are told that it is being opened until [`RegionServer::put_online`].
+    ///
+    /// # Errors
+    /// [`ServerError`]; nothing is open then.
+    pub fn open_offline(&self, info: &RegionInfo, table: Arc<TableDescriptor>) -> Result<OpenedRegion, ServerError> {
+        if self.stop.is_set() {
+            return Err(ServerError::Stopping(self.name.clone()));
+        }
+        let transition = self.begin_transition(info)?;
         let env = if info.table.is_meta() { self.meta_env.clone() } else { self.env.clone() };
         let request = OpenRegion { info: info.clone(), table, env };
         let region = Region::open(request).map_err(|error| self.escalate_fatal(error))?;
         self.sessions.remember(region.recovered_nonces().into_iter().map(|recovered| recovered.nonce));
-        let open_seq_id = region.open_seq_id().0;
-        self.online.insert(&region);
+        Ok(OpenedRegion { region, _transition: transition })
+    }
+
+    /// The region takes calls from now on. Returns its open sequence number.
+    pub fn put_online(&self, opened: OpenedRegion) -> u64 {
+        let region = &opened.region;
+        self.online.insert(region);
         if region.needs_compaction() || region.splitter().has_references() {
-            self.maintenance.consider_compaction(&name);
+            self.maintenance.consider_compaction(region.name());
         }
-        Ok(open_seq_id)
+        region.open_seq_id().0
     }
 
     /// Closes a region: flushes it and refuses further calls. A region that is not online is closed already.
@@ -70,7 +100,7 @@ impl RegionServer {
         Ok(closed?)
     }
 
-    fn begin_transition(&self, info: &RegionInfo) -> Result<Transition<'_>, ServerError> {
+    fn begin_transition(&self, info: &RegionInfo) -> Result<Transition, ServerError> {
         let begun = self.online.begin_transition(info.encoded_name());
         begun.ok_or_else(|| ServerError::InTransition(info.name_string()))
     }
@@ -82,6 +112,16 @@ impl RegionServer {
     /// [`ServerError`] of the first region that did not close.
     pub fn stop(&self, mode: CloseMode) -> Result<(), ServerError> {
         self.stop_within(mode, None).map(drop)
+    }
+
+    /// Serves nothing from now on, and leaves the regions as they are: others have them, or will when the log was split.
+    pub fn abort(&self) {
+        self.stop.set();
+        self.scheduler.stop();
+        for region in self.regions() {
+            self.online.remove(region.info().encoded_name());
+            self.sessions.close_scanners_of(&region);
+        }
     }
 
     /// Ends calls that wait in the lanes, and those that run at their next pause point.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct OnlineRegions {
     regions: RwLock<FxHashMap<Arc<str>, Arc<Region>>>,
-    in_transition: Mutex<FxHashSet<Arc<str>>>,
+    in_transition: Arc<Mutex<FxHashSet<Arc<str>>>>,
 }
 
 impl OnlineRegions {
@@ -41,21 +41,21 @@ impl OnlineRegions {
     }
 
     /// Begins to open or close a region; `None`: somebody else is at it.
-    pub fn begin_transition(&self, encoded_name: &Arc<str>) -> Option<Transition<'_>> {
+    pub fn begin_transition(&self, encoded_name: &Arc<str>) -> Option<Transition> {
         let is_first = self.in_transition.lock().insert(encoded_name.clone());
-        is_first.then(|| Transition { regions: self, name: encoded_name.clone() })
+        is_first.then(|| Transition { all: self.in_transition.clone(), name: encoded_name.clone() })
     }
 }
 
 /// A region between being asked for and being done; ends when dropped.
-pub(crate) struct Transition<'a> {
-    regions: &'a OnlineRegions,
+pub(crate) struct Transition {
+    all: Arc<Mutex<FxHashSet<Arc<str>>>>,
     name: Arc<str>,
 }
 
-impl Drop for Transition<'_> {
+impl Drop for Transition {
     fn drop(&mut self) {
-        self.regions.in_transition.lock().remove(&self.name);
+        self.all.lock().remove(&self.name);
     }
 }
 

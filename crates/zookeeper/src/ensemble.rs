@@ -2,12 +2,12 @@
 
 use crate::wanted::{Wanted, Wish};
 use bytes::Bytes;
-use coordination::{TreeError, ZnodeStore};
+use coordination::{Answer, Awaited, Claim, Coordinator, SessionOver, TreeError, ZnodeStore};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error, SessionState};
+use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error, EventType, SessionState};
 
 const PERSISTENT: CreateOptions<'static> = CreateMode::Persistent.with_acls(Acls::anyone_all());
 const EPHEMERAL: CreateOptions<'static> = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
@@ -42,15 +42,6 @@ pub enum EnsembleError {
     /// The session is over.
     #[error("the ZooKeeper session is over: {0}")]
     Lost(String),
-}
-
-/// What came of [`Ensemble::claim`].
-#[derive(Debug, PartialEq, Eq)]
-pub enum Claim {
-    /// The node is this session's.
-    Ours,
-    /// It is another's, with this value.
-    Taken(Bytes),
 }
 
 /// A session with an ensemble. What [`ZnodeStore`] is told is written by a task, in the order of paths, until it is so.
@@ -126,15 +117,17 @@ impl Ensemble {
     /// # Errors
     /// [`EnsembleError::Lost`].
     pub async fn claim(&self, path: &str, value: &[u8]) -> Result<Claim, EnsembleError> {
-        self.retried(async |client: &Client| match client.create(path, value, &EPHEMERAL).await {
-            Ok(_) => Ok(Claim::Ours),
-            Err(Error::NodeExists) => {
-                let (found, stat) = client.get_data(path).await?;
-                // An answer that was lost leaves a node of our own.
-                let is_ours = stat.ephemeral_owner == client.session_id().0;
-                Ok(if is_ours { Claim::Ours } else { Claim::Taken(Bytes::from(found)) })
+        self.retried(|client: Client| async move {
+            match client.create(path, value, &EPHEMERAL).await {
+                Ok(_) => Ok(Claim::Ours),
+                Err(Error::NodeExists) => {
+                    let (found, stat) = client.get_data(path).await?;
+                    // An answer that was lost leaves a node of our own.
+                    let is_ours = stat.ephemeral_owner == client.session_id().0;
+                    Ok(if is_ours { Claim::Ours } else { Claim::Taken(Bytes::from(found)) })
+                }
+                Err(error) => Err(error),
             }
-            Err(error) => Err(error),
         })
         .await
     }
@@ -144,9 +137,11 @@ impl Ensemble {
     /// # Errors
     /// [`EnsembleError::Lost`].
     pub async fn remove(&self, path: &str) -> Result<(), EnsembleError> {
-        self.retried(async |client: &Client| match client.delete(path, None).await {
-            Ok(()) | Err(Error::NoNode) => Ok(()),
-            Err(error) => Err(error),
+        self.retried(|client: Client| async move {
+            match client.delete(path, None).await {
+                Ok(()) | Err(Error::NoNode) => Ok(()),
+                Err(error) => Err(error),
+            }
         })
         .await
     }
@@ -156,7 +151,7 @@ impl Ensemble {
     /// # Errors
     /// [`EnsembleError::Lost`].
     pub async fn changed(&self, path: &str) -> Result<(), EnsembleError> {
-        self.retried(async |client: &Client| {
+        self.retried(|client: Client| async move {
             let (stat, watcher) = client.check_and_watch_stat(path).await?;
             if stat.is_some() {
                 watcher.changed().await;
@@ -166,25 +161,75 @@ impl Ensemble {
         .await
     }
 
+    /// Waits until the node's value is another than `seen`, and answers it. What changes while no server answers is seen afterwards.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    pub async fn value_other_than(&self, path: &str, seen: Option<Bytes>) -> Result<Option<Bytes>, EnsembleError> {
+        self.retried(|client: Client| {
+            let seen = seen.clone();
+            async move {
+                loop {
+                    let (value, watcher) = match client.get_and_watch_data(path).await {
+                        Ok((value, _, watcher)) => (Some(Bytes::from(value)), watcher),
+                        Err(Error::NoNode) => match client.check_and_watch_stat(path).await? {
+                            (None, watcher) => (None, watcher),
+                            // It was made in between.
+                            (Some(_), _) => continue,
+                        },
+                        Err(error) => return Err(error),
+                    };
+                    if value != seen {
+                        return Ok(value);
+                    }
+                    let event = watcher.changed().await;
+                    if event.event_type == EventType::Session && event.session_state.is_terminated() {
+                        return Err(Error::SessionExpired);
+                    }
+                }
+            }
+        })
+        .await
+    }
+
+    /// Names of a node's children; none where there is no such node.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    pub async fn children(&self, path: &str) -> Result<Vec<String>, EnsembleError> {
+        self.retried(|client: Client| async move {
+            match client.list_children(path).await {
+                Err(Error::NoNode) => Ok(Vec::new()),
+                outcome => outcome,
+            }
+        })
+        .await
+    }
+
     /// A node's value; `None` when there is none.
     ///
     /// # Errors
     /// [`EnsembleError::Lost`].
     pub async fn value(&self, path: &str) -> Result<Option<Bytes>, EnsembleError> {
-        self.retried(async |client: &Client| match client.get_data(path).await {
-            Ok((value, _)) => Ok(Some(Bytes::from(value))),
-            Err(Error::NoNode) => Ok(None),
-            Err(error) => Err(error),
+        self.retried(|client: Client| async move {
+            match client.get_data(path).await {
+                Ok((value, _)) => Ok(Some(Bytes::from(value))),
+                Err(Error::NoNode) => Ok(None),
+                Err(error) => Err(error),
+            }
         })
         .await
     }
 
     /// Calls until there is an answer of the ensemble's, over outages and resumed sessions.
-    async fn retried<T>(&self, call: impl AsyncFn(&Client) -> Result<T, Error>) -> Result<T, EnsembleError> {
+    async fn retried<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        call: impl Fn(Client) -> F,
+    ) -> Result<T, EnsembleError> {
         loop {
             let client = self.client.borrow().clone();
             let outcome = tokio::select! {
-                outcome = call(&client) => outcome,
+                outcome = call(client) => outcome,
                 why = self.lost() => return Err(EnsembleError::Lost(why)),
             };
             match outcome {
@@ -217,6 +262,42 @@ impl ZnodeStore for Ensemble {
     fn delete(&self, path: &str) -> Result<(), TreeError> {
         self.wanted.want(path, Wish::Gone);
         Ok(())
+    }
+}
+
+impl From<EnsembleError> for SessionOver {
+    fn from(error: EnsembleError) -> SessionOver {
+        match error {
+            EnsembleError::Lost(why) => SessionOver(why),
+            unreachable @ EnsembleError::Unreachable { .. } => SessionOver(unreachable.to_string()),
+        }
+    }
+}
+
+impl Coordinator for Ensemble {
+    fn value<'a>(&'a self, path: &'a str) -> Answer<'a, Option<Bytes>> {
+        Box::pin(async move { Ok(Ensemble::value(self, path).await?) })
+    }
+
+    fn value_other_than<'a>(&'a self, path: &'a str, seen: Option<Bytes>) -> Answer<'a, Option<Bytes>> {
+        Box::pin(async move { Ok(Ensemble::value_other_than(self, path, seen).await?) })
+    }
+
+    fn children<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<String>> {
+        Box::pin(async move { Ok(Ensemble::children(self, path).await?) })
+    }
+
+    fn claim<'a>(&'a self, path: &'a str, value: &'a [u8]) -> Answer<'a, Claim> {
+        Box::pin(async move { Ok(Ensemble::claim(self, path, value).await?) })
+    }
+
+    fn remove<'a>(&'a self, path: &'a str) -> Answer<'a, ()> {
+        Box::pin(async move { Ok(Ensemble::remove(self, path).await?) })
+    }
+
+    fn over(&self) -> Awaited<'static, SessionOver> {
+        let lost = self.lost();
+        Box::pin(async move { SessionOver(lost.await) })
     }
 }
 

@@ -12,4 +12,5 @@
 mod ensemble;
 mod wanted;
 
-pub use ensemble::{Claim, Ensemble, EnsembleError, Options};
+pub use coordination::Claim;
+pub use ensemble::{Ensemble, EnsembleError, Options};

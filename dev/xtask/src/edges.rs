@@ -57,6 +57,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         ],
         &[],
     ),
+    // a region server's membership in a cluster whose master is another process
+    ("membership", &["base", "model", "proto", "convert", "rpc", "coordination", "regionserver"], &[]),
     // hfile: it writes the store that HBase's master reads
     ("master", &["base", "cell", "model", "filter", "fs", "rootdir", "hfile", "rpc", "proto", "convert", "quota"], &[]),
     // the composition root, a master and a region server in one process: for the binary and for the simulator
@@ -146,6 +148,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "rpc",
             "proto",
             "coordination",
+            "membership",
             "regionserver",
             "master",
             "assembly",

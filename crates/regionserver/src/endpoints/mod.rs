@@ -30,7 +30,7 @@ use std::sync::atomic::Ordering;
 
 /// ClientService.ExecService.
 pub(crate) fn exec_service(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     call: &Call,
     request: pb::CoprocessorServiceRequest,
 ) -> Answer<pb::CoprocessorServiceResponse> {

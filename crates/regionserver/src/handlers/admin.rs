@@ -37,10 +37,12 @@ impl AdminService for RegionService {
         clear_slow_logs_responses(ClearSlowLogResponseRequest) -> ClearSlowLogResponses = slow_log::clear;
         get_log_entries(LogRequest) -> LogEntry = slow_log::by_class;
         stop_server(StopServerRequest) -> StopServerResponse = stop;
+        execute_procedures(ExecuteProceduresRequest) -> ExecuteProceduresResponse = execute_procedures;
+        warmup_region(WarmupRegionRequest) -> WarmupRegionResponse = warm_up;
     }
 }
 
-fn server_exception(server: &RegionServer, error: ServerError) -> Exception {
+pub(crate) fn server_exception(server: &RegionServer, error: ServerError) -> Exception {
     match error {
         ServerError::NotOnline(_) => Exception::new(Kind::NotServingRegion, format!("{error} on {}", server.name)),
         ServerError::InTransition(name) => Exception::region_opening(&name),
@@ -50,7 +52,7 @@ fn server_exception(server: &RegionServer, error: ServerError) -> Exception {
 }
 
 fn region_info(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::GetRegionInfoRequest,
 ) -> Answer<pb::GetRegionInfoResponse> {
@@ -85,7 +87,7 @@ fn compaction_state(server: &RegionServer, region: &Region) -> pb::get_region_in
 }
 
 fn online_regions(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     _: pb::GetOnlineRegionRequest,
 ) -> Answer<pb::GetOnlineRegionResponse> {
@@ -94,7 +96,7 @@ fn online_regions(
 }
 
 fn server_info(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     _: pb::GetServerInfoRequest,
 ) -> Answer<pb::GetServerInfoResponse> {
@@ -103,7 +105,7 @@ fn server_info(
 }
 
 fn region_load(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::GetRegionLoadRequest,
 ) -> Answer<pb::GetRegionLoadResponse> {
@@ -119,7 +121,7 @@ fn region_load(
 }
 
 fn store_files(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::GetStoreFileRequest,
 ) -> Answer<pb::GetStoreFileResponse> {
@@ -134,7 +136,7 @@ fn store_files(
 }
 
 fn flush_region(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::FlushRegionRequest,
 ) -> Answer<pb::FlushRegionResponse> {
@@ -159,7 +161,7 @@ fn last_flush_ms(region: &Region) -> u64 {
 }
 
 fn compact_region(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::CompactRegionRequest,
 ) -> Answer<pb::CompactRegionResponse> {
@@ -172,7 +174,7 @@ fn compact_region(
 }
 
 fn split_region(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::SplitRegionRequest,
 ) -> Answer<pb::SplitRegionResponse> {
@@ -185,7 +187,7 @@ fn split_region(
 }
 
 fn roll_log(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     _: pb::RollWalWriterRequest,
 ) -> Answer<pb::RollWalWriterResponse> {
@@ -201,7 +203,7 @@ fn roll_log(
 }
 
 fn compaction_switch(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::CompactionSwitchRequest,
 ) -> Answer<pb::CompactionSwitchResponse> {
@@ -211,7 +213,7 @@ fn compaction_switch(
 
 /// Follows: `RSRpcServices#clearRegionBlockCache`. A region that is not here is told of beside the others.
 fn clear_block_cache(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::ClearRegionBlockCacheRequest,
 ) -> Answer<pb::ClearRegionBlockCacheResponse> {
@@ -239,7 +241,7 @@ fn clear_block_cache(
 }
 
 fn clear_queues(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     _: pb::ClearCompactionQueuesRequest,
 ) -> Answer<pb::ClearCompactionQueuesResponse> {
@@ -249,7 +251,7 @@ fn clear_queues(
 }
 
 fn stop(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::StopServerRequest,
 ) -> Answer<pb::StopServerResponse> {
@@ -264,7 +266,7 @@ fn stop(
 
 /// Follows: `RSRpcServices#updateConfiguration`.
 fn update_configuration(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     _: pb::UpdateConfigurationRequest,
 ) -> Answer<pb::UpdateConfigurationResponse> {
@@ -278,7 +280,7 @@ fn update_configuration(
 
 /// Follows: `RSRpcServices#closeRegion`. As in HBase the master learns nothing of it: who closes a region so must assign it again.
 fn close_region(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::CloseRegionRequest,
 ) -> Answer<pb::CloseRegionResponse> {
@@ -337,4 +339,25 @@ fn no_cached_files(
     _: pb::GetCachedFilesListRequest,
 ) -> Answer<pb::GetCachedFilesListResponse> {
     Ok(pb::GetCachedFilesListResponse::default().into())
+}
+
+/// Follows: `RSRpcServices#executeProcedures`. A server whose master is in its process takes orders from no other.
+fn execute_procedures(
+    RegionService { orders, .. }: &RegionService,
+    call: &Call,
+    request: pb::ExecuteProceduresRequest,
+) -> Answer<pb::ExecuteProceduresResponse> {
+    let orders = orders.as_ref().ok_or_else(|| Exception::unsupported(call.method))?;
+    orders.execute(request)?;
+    Ok(pb::ExecuteProceduresResponse::default().into())
+}
+
+/// Follows: `RSRpcServices#warmupRegion`. The blocks that HBase reads so are read here when they are asked for: a hint, and no more.
+fn warm_up(
+    RegionService { orders, .. }: &RegionService,
+    call: &Call,
+    _: pb::WarmupRegionRequest,
+) -> Answer<pb::WarmupRegionResponse> {
+    orders.as_ref().ok_or_else(|| Exception::unsupported(call.method))?;
+    Ok(pb::WarmupRegionResponse::default().into())
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Makes a staging directory and names it.
 pub(super) fn prepare(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     call: &Call,
     request: pb::PrepareBulkLoadRequest,
 ) -> Answer<pb::PrepareBulkLoadResponse> {
@@ -31,7 +31,7 @@ pub(super) fn prepare(
 /// Removes a staging directory; one that is gone was removed before. Not when the server is about to stop: the next one may have to finish
 /// what it could not take back.
 pub(super) fn cleanup(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::CleanupBulkLoadRequest,
 ) -> Answer<pb::CleanupBulkLoadResponse> {
@@ -58,7 +58,7 @@ pub(super) fn cleanup(
 /// Loads files. With a token, as HBase: whatever goes wrong with the files is "not loaded", and the client looks at the
 /// regions again. Without one, it is an exception.
 pub(super) fn load(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     call: &Call,
     request: pb::BulkLoadHFileRequest,
 ) -> Answer<pb::BulkLoadHFileResponse> {

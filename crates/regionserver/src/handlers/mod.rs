@@ -8,8 +8,11 @@ pub(crate) mod mutate;
 pub(crate) mod scan;
 mod slow_log;
 
+pub(crate) use admin::server_exception;
+
 use crate::endpoints;
 use crate::operations::Operation;
+use crate::orders::Orders;
 use crate::pressure::Admission;
 use crate::server::RegionServer;
 use bytes::Bytes;
@@ -25,12 +28,19 @@ use std::sync::Arc;
 /// ClientService and AdminService of one region server.
 pub struct RegionService {
     pub(crate) server: Arc<RegionServer>,
+    /// Where the master is another process.
+    pub(crate) orders: Option<Arc<Orders>>,
 }
 
 impl RegionService {
     /// The services of `server`.
     pub fn new(server: Arc<RegionServer>) -> RegionService {
-        RegionService { server }
+        RegionService { server, orders: None }
+    }
+
+    /// The services of `server`, which takes the orders of a master in another process.
+    pub fn with_orders(server: Arc<RegionServer>, orders: Arc<Orders>) -> RegionService {
+        RegionService { server, orders: Some(orders) }
     }
 
     /// All calls that came together over a connection were handed in: their log entries are written, in one piece if the

@@ -10,7 +10,7 @@ use rpc::service::Answer;
 const ADMIN_MESSAGES: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$";
 
 pub(super) fn slow(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::SlowLogResponseRequest,
 ) -> Answer<pb::SlowLogResponses> {
@@ -18,7 +18,7 @@ pub(super) fn slow(
 }
 
 pub(super) fn large(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::SlowLogResponseRequest,
 ) -> Answer<pb::SlowLogResponses> {
@@ -36,7 +36,7 @@ fn entries(
 
 /// The same for clients that name the message which they send. Follows: `RSRpcServices#getLogEntries`.
 pub(super) fn by_class(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::LogRequest,
 ) -> Answer<pb::LogEntry> {
@@ -51,7 +51,7 @@ pub(super) fn by_class(
 }
 
 pub(super) fn clear(
-    RegionService { server }: &RegionService,
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     _: pb::ClearSlowLogResponseRequest,
 ) -> Answer<pb::ClearSlowLogResponses> {

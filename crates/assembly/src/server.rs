@@ -1,0 +1,75 @@
+//! The region server of a process, whoever its master is: its logs, what its regions share, and how both end.
+
+use base::{Clock, Config, Holder, Ledger, Rng};
+use fs::Volume;
+use hfile::BlockCache;
+use model::{Nonce, ServerName};
+use region::{MemoryMeter, RegionEnv, RegionSettings};
+use regionserver::{BulkLoadFiles, ReadConfig, RegionServer, RegionServerParts, SplitRequests};
+use std::sync::Arc;
+use wal::{Log, LogOptions};
+
+/// Told of something, in a sentence.
+pub(crate) type Tell = Arc<dyn Fn(String) + Send + Sync>;
+
+/// What it is made of.
+pub(crate) struct ServerParts {
+    pub volume: Arc<dyn Volume>,
+    pub outside: Arc<dyn Volume>,
+    pub root: String,
+    pub clock: Arc<dyn Clock>,
+    pub rng: Arc<Rng>,
+    pub config: Config,
+    pub read_config: ReadConfig,
+    pub ledger: Arc<Ledger>,
+    pub name: ServerName,
+    pub cluster_id: String,
+    pub logs: [Arc<Log>; 2],
+    pub split_requests: SplitRequests,
+    pub recovered_nonces: Vec<Nonce>,
+    pub on_fatal: Tell,
+    pub on_stop_request: Tell,
+    pub stepped: bool,
+}
+
+/// The logs of the server of that name: that of all regions but hbase:meta, and that of hbase:meta.
+pub(crate) fn create_logs(
+    volume: &Arc<dyn Volume>,
+    name: &str,
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+) -> wal::Result<[Arc<Log>; 2]> {
+    let dir = rootdir::server_wals_dir(name);
+    let create = |options| Log::create(volume.clone(), dir.clone(), name, options, clock.clone());
+    Ok([create(LogOptions::on(&**volume, config))?, create(LogOptions::of_meta(config))?])
+}
+
+/// Starts it, without regions. Somebody syncs its logs already.
+pub(crate) fn start(parts: ServerParts) -> Arc<RegionServer> {
+    let [log, meta_log] = parts.logs;
+    let env = Arc::new(RegionEnv {
+        volume: parts.volume,
+        log,
+        clock: parts.clock,
+        rng: parts.rng,
+        cache: BlockCache::new(parts.ledger.cap_bytes(Holder::BlockCache)),
+        settings: RegionSettings::from_config(&parts.config).within_budget(parts.ledger.budget_bytes()).shared(),
+        memory: MemoryMeter::new(),
+        ticks: Arc::default(),
+        server_name: parts.name.clone(),
+    });
+    RegionServer::start(RegionServerParts {
+        name: parts.name,
+        meta_env: Arc::new(RegionEnv { log: meta_log, ..RegionEnv::clone(&env) }),
+        env,
+        config: parts.config,
+        read_config: parts.read_config,
+        ledger: parts.ledger,
+        bulk_load_files: BulkLoadFiles { outside: parts.outside, root: parts.root, cluster_id: parts.cluster_id },
+        split_requests: parts.split_requests,
+        recovered_nonces: parts.recovered_nonces,
+        on_fatal: parts.on_fatal,
+        on_stop_request: parts.on_stop_request,
+        stepped: parts.stepped,
+    })
+}

@@ -1,0 +1,294 @@
+//! `basalt regionserver`: a region server that joins the cluster of another master, HBase's own, by `hbase-site.xml` alone.
+//!
+//! Always true: nothing is served before the master has let the server in and its node is made; when the session is over, or the master takes it
+//! for dead, the process ends at once and without a word to anybody, for others have its regions.
+
+use crate::host::{BlockingPool, LogThreads};
+use crate::region_port::RegionPort;
+use crate::standalone::{End, signals, write_whole};
+use crate::storage::{self, Storage};
+use crate::{memory, quorum, settings};
+use anyhow::{Context, Result, bail};
+use assembly::{Member, MemberParts};
+use base::{Clock, Config, Rng, SystemClock};
+use coordination::Coordinator;
+use membership::{Admitted, ClusterNodes, MasterLink, Registry, RegistryService, Reporter};
+use regionserver::{LoadReports, ReadConfig};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use zookeeper::Ensemble;
+
+/// How long open calls may take to end when the server stops.
+const DRAIN: Duration = Duration::from_secs(2);
+/// How long an abort may take to say so.
+const ABORT_GRACE: Duration = Duration::from_secs(2);
+/// How long a stop waits for the disk beyond the time for flushes.
+const STOP_GRACE: Duration = Duration::from_secs(10);
+
+/// Runs the server until it is told to stop, or must.
+///
+/// # Errors
+/// A sentence saying why it could not join, or that it had to end.
+pub fn run(
+    config: Config,
+    config_directory: Option<&Path>,
+    read_config: ReadConfig,
+    ready_file: Option<&Path>,
+) -> Result<()> {
+    crate::standalone::log_to_stderr();
+    config.check(&settings::rows())?;
+    refuse_what_is_unsafe(&config)?;
+    let budget_bytes = match config.get(&settings::MEMORY_SIZE) {
+        0 => memory::default_budget_bytes(),
+        bytes => bytes,
+    };
+    memory::spare(budget_bytes);
+    let runtime = crate::standalone::runtime()?;
+    let result = runtime.block_on(async {
+        let signals = signals()?;
+        let start = Start { config, config_directory, read_config, budget_bytes };
+        let mut early = signals.clone();
+        let joined = tokio::select! {
+            joined = start.join() => joined?,
+            signal = early.wait_for(Option::is_some) => {
+                drop(signal);
+                tracing::info!("told to stop before the server was let in");
+                return Ok(());
+            }
+        };
+        joined.serve(signals, ready_file).await
+    });
+    // Blocking calls that still run must not keep the process.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    result
+}
+
+/// What HBase's servers of the cluster do and this one cannot.
+fn refuse_what_is_unsafe(config: &Config) -> Result<()> {
+    let is = |key: &str, value: &str| config.text(key).is_some_and(|text| text.trim().eq_ignore_ascii_case(value));
+    if is("hbase.security.authentication", "kerberos") || is("hbase.security.authorization", "true") {
+        bail!(
+            "hbase.security.authentication: this server knows no Kerberos and no permissions, and would let everybody in"
+        );
+    }
+    if let Some(other) = config.text("hbase.wal.dir").map(str::trim).filter(|dir| !dir.is_empty())
+        && config.text(settings::ROOT_DIRECTORY.key).map(str::trim) != Some(other)
+    {
+        bail!("hbase.wal.dir = {other}: WAL files in another place than hbase.rootdir are not supported yet");
+    }
+    Ok(())
+}
+
+struct Start<'a> {
+    config: Config,
+    config_directory: Option<&'a Path>,
+    read_config: ReadConfig,
+    budget_bytes: u64,
+}
+
+/// A member, with what keeps it one.
+struct Joined {
+    member: Member<LogThreads>,
+    port: RegionPort,
+    ensemble: Arc<Ensemble>,
+    link: Arc<MasterLink>,
+    admitted: Admitted,
+    storage_name: String,
+    flush_for: Duration,
+    ended: mpsc::UnboundedReceiver<End>,
+    ends: mpsc::UnboundedSender<End>,
+    report_every: Duration,
+}
+
+impl Start<'_> {
+    async fn join(self) -> Result<Joined> {
+        let Start { mut config, config_directory, read_config, budget_bytes } = self;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let rng = Arc::new(Rng::from_system());
+        let ledger = regionserver::ledger(&config, budget_bytes, config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE));
+        let port = RegionPort::bind(&config, &clock, &ledger)?;
+        let Some(connect) = quorum::connect_string(&config) else {
+            bail!("a region server joins a cluster: set hbase.cluster.distributed = true and hbase.zookeeper.quorum");
+        };
+        let ensemble = quorum::connect(&config, connect).await?;
+        let coordinator: Arc<dyn Coordinator> = ensemble.clone();
+        let nodes = ClusterNodes::new(coordinator, coordination::settings::znode_parent(&config));
+        let timeout = Duration::from_millis(u64::from(config.get(&membership::settings::MASTER_RPC_TIMEOUT_MS)));
+        let link = Arc::new(MasterLink::new(nodes.clone(), timeout));
+        let candidate = port.candidate(&config, &*clock);
+        let admitted = membership::join(&link, &candidate, None, (&*clock, &rng)).await?;
+        tracing::info!("let into cluster {} as {}", admitted.cluster_id, admitted.server_name);
+        for (key, value) in &admitted.settings {
+            config.set(key.as_str(), value.clone());
+        }
+        let (of_storage, directory) = (config.clone(), config_directory.map(Path::to_owned));
+        let opening = move || storage::open_shared(&of_storage, directory.as_deref());
+        let Storage { name: storage_name, volume, outside, root } = tokio::task::spawn_blocking(opening).await??;
+        let found = volume.clone();
+        let inspected = tokio::task::spawn_blocking(move || rootdir::root::inspect(&*found)).await?;
+        check_cluster_id(&inspected?, &admitted, &storage_name)?;
+        let (ends, ended) = mpsc::unbounded_channel::<End>();
+        let end = |kind: fn(String) -> End| {
+            let ends = ends.clone();
+            move |why| drop(ends.send(kind(why)))
+        };
+        let member = Member::start(MemberParts {
+            volume,
+            outside,
+            root,
+            clock,
+            rng,
+            config: config.clone(),
+            read_config: port.read_config(read_config, &ledger),
+            ledger: ledger.clone(),
+            server_name: admitted.server_name.clone(),
+            cluster_id: admitted.cluster_id.clone(),
+            reports: Arc::new(Reporter::new(link.clone(), admitted.server_name.clone())),
+            runner: BlockingPool,
+            syncer: LogThreads::default(),
+            on_fatal: Arc::new(end(End::Fatal)),
+            on_stop_request: Arc::new(end(End::Asked)),
+        })
+        .await
+        .with_context(|| format!("cannot start on {storage_name}"))?;
+        let registry = Arc::new(Registry::default());
+        let watching = (nodes.clone(), registry.clone());
+        tokio::spawn(async move { watching.0.watch(&watching.1).await });
+        let registry = RegistryService::new(nodes, registry, admitted.cluster_id.clone());
+        port.services.set_cluster_id(admitted.cluster_id.clone(), admitted.server_name.clone());
+        port.services.set_master(Arc::new(registry));
+        port.services.set_region(member.service());
+        let flush_for = Duration::from_millis(config.get(&regionserver::settings::STOP_FLUSH_TIMEOUT_MS));
+        let report_every = Duration::from_millis(u64::from(config.get(&membership::settings::REPORT_INTERVAL_MS)));
+        let joined =
+            Joined { member, port, ensemble, link, admitted, storage_name, flush_for, ended, ends, report_every };
+        Ok(joined)
+    }
+}
+
+fn check_cluster_id(found: &rootdir::root::Found, admitted: &Admitted, root: &str) -> Result<()> {
+    match found {
+        rootdir::root::Found::HBase { cluster_id } if *cluster_id == admitted.cluster_id => Ok(()),
+        rootdir::root::Found::HBase { cluster_id } => bail!(
+            "{root} belongs to cluster {cluster_id}, and the master that answers in ZooKeeper leads cluster {}: look at hbase.rootdir and \
+             hbase.zookeeper.quorum",
+            admitted.cluster_id
+        ),
+        rootdir::root::Found::Empty => {
+            bail!("{root} is no root directory of HBase yet, and only a master may make it one")
+        }
+    }
+}
+
+impl Joined {
+    async fn serve(
+        mut self,
+        mut signals: watch::Receiver<Option<&'static str>>,
+        ready_file: Option<&Path>,
+    ) -> Result<()> {
+        let reporting = self.keep_reporting();
+        self.announce();
+        if let Some(file) = ready_file {
+            let (pid, port) = (std::process::id(), self.port.server.local_addr().port());
+            let json = format!("{{\"pid\": {pid}, \"region_port\": {port}}}\n");
+            write_whole(file, &json).with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        let end = tokio::select! {
+            end = self.ended.recv() => end.unwrap_or_else(|| End::Fatal("every part of the server is gone".into())),
+            signal = signals.wait_for(Option::is_some) => {
+                End::Asked(signal.ok().and_then(|signal| *signal).unwrap_or("a signal").to_owned())
+            }
+            down = self.link.nodes().cluster_shutdown() => match down {
+                Ok(()) => End::Asked("the cluster goes down".into()),
+                Err(over) => End::Fatal(over.to_string()),
+            }
+        };
+        match end {
+            // Nothing more may be acknowledged, read or written: the master has the log split.
+            End::Fatal(why) => {
+                self.abort(&why).await;
+                bail!("stopped, because {why}")
+            }
+            End::Asked(why) => tracing::info!("stopping: {why}"),
+        }
+        let stopped = self.stop().await;
+        reporting.abort();
+        stopped
+    }
+
+    fn announce(&self) {
+        println!("Basalt {} is ready.", env!("CARGO_PKG_VERSION"));
+        println!("  data       {}", self.storage_name);
+        println!("  cluster    {} in {}", self.admitted.cluster_id, self.ensemble.connect_string());
+        println!("  serving    {}", self.admitted.server_name);
+        println!("  stop       Ctrl-C, or kill {}", std::process::id());
+    }
+
+    /// Serves nothing from now on. Then the master is told, if it still listens: it need not wait for the session to end.
+    async fn abort(&self, why: &str) {
+        self.member.server().abort();
+        tracing::error!("aborting: {why}");
+        let told = self.link.report_fatal(&self.admitted.server_name, why);
+        drop(tokio::time::timeout(ABORT_GRACE, told).await);
+        drop(tokio::time::timeout(ABORT_GRACE, self.ensemble.remove(&self.node())).await);
+    }
+
+    /// The path of the server's node.
+    fn node(&self) -> String {
+        format!("{}/rs/{}", self.link.nodes().parent(), self.admitted.server_name)
+    }
+
+    /// Reports go on while the server stops: the master is not to take it for dead before its regions are closed.
+    fn keep_reporting(&self) -> tokio::task::JoinHandle<()> {
+        let (link, name, interval) = (self.link.clone(), self.admitted.server_name.clone(), self.report_every);
+        let (server, reports, ends) = (self.member.server().clone(), LoadReports::default(), self.ends.clone());
+        tokio::spawn(async move {
+            let expelled = membership::keep_reporting(&link, &name, interval, || reports.take(&server, None)).await;
+            drop(ends.send(End::Fatal(expelled.to_string())));
+        })
+    }
+
+    /// Lets calls end, closes every region, then the logs; last goes the node, so that the master has nothing to split.
+    #[allow(clippy::disallowed_methods, reason = "threads that outlive the runtime begin here")]
+    async fn stop(self) -> Result<()> {
+        let node = self.node();
+        let Joined { member, port, ensemble, flush_for, .. } = self;
+        let (sender, stopped) = tokio::sync::oneshot::channel();
+        let close = move || drop(sender.send(member.stop(flush_for)));
+        std::thread::Builder::new().name("stop".into()).spawn(close).context("cannot start a thread to stop")?;
+        let stopped = tokio::time::timeout(flush_for + STOP_GRACE, stopped).await;
+        port.server.shutdown(DRAIN).await;
+        // What could not be closed is split from the log: the sooner the master knows, the sooner it is served.
+        drop(tokio::time::timeout(STOP_GRACE, ensemble.remove(&node)).await);
+        match stopped {
+            Err(_) => tracing::warn!("stopped while regions were being flushed: the master splits the log"),
+            Ok(stopped) => match stopped.context("the stop failed; the master splits the log")?? {
+                0 => tracing::info!("stopped"),
+                left => tracing::warn!("stopped; {left} regions were not flushed: the master splits the log"),
+            },
+        }
+        Ok(())
+    }
+}
+
+/// Asks the region server of this machine to stop, as `hbase-site.xml` says where it listens.
+///
+/// # Errors
+/// A sentence: nobody listens, or it refuses.
+pub fn stop(config: &Config) -> Result<()> {
+    let address = crate::region_port::own_address(config)?;
+    let ask = async {
+        let options = rpc::client::ClientOptions::default();
+        let client = rpc::client::Client::connect(address, "AdminService", options).await?;
+        let request = proto::pb::StopServerRequest { reason: "basalt regionserver stop".into() };
+        client.call(proto::methods::Method::AdminStopServer.info(), &request, None).await
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start threads")?;
+    let asked = runtime.block_on(async { tokio::time::timeout(STOP_GRACE, ask).await });
+    let answered = asked.with_context(|| format!("the server at {address} does not answer"))?;
+    answered.with_context(|| format!("no region server at {address} takes the request"))?;
+    println!("The region server at {address} stops.");
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! Opening and closing regions as ordered.
+
+use super::moving::{Direction, Move};
+use super::{Ordered, Orders, refusal};
+use crate::blocking::off_worker;
+use crate::lifecycle::OpenedRegion;
+use model::RegionInfo;
+use proto::pb::region_state_transition::TransitionCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between two looks at a region that another order has in hand. Follows: `HandlerUtil#getRetryCounter`.
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl Orders {
+    /// Opens a region, tells the master, and puts it online.
+    pub(super) async fn open(self: Arc<Self>, info: RegionInfo, ordered: Ordered) {
+        let name = info.name_string();
+        if self.server.region(info.encoded_name()).is_some() {
+            tracing::info!("{name} is to be opened, and is online already");
+            return self.submitted.finish(ordered.procedure);
+        }
+        let Some(moved) = self.turn_of(info.encoded_name(), Direction::Opening).await else {
+            tracing::info!("{name} is being opened already");
+            return self.submitted.finish(ordered.procedure);
+        };
+        match self.open_offline(&info).await {
+            Ok(opened) => self.serve(&info, opened, ordered).await,
+            Err(why) => self.report_failed_open(&info, &why, ordered).await,
+        }
+        drop(moved);
+    }
+
+    async fn open_offline(&self, info: &RegionInfo) -> Result<OpenedRegion, String> {
+        // hbase:meta and its like must not wait behind what needs them.
+        let permit = if info.table.is_system() { None } else { Some(self.openers.acquire().await) };
+        let (server, of) = (self.server.clone(), info.clone());
+        let work = move || {
+            let table = refusal::servable_table(&*server.env.volume, &of)?;
+            server.open_offline(&of, Arc::new(table)).map_err(|error| error.to_string())
+        };
+        let opened = off_worker(work).await.unwrap_or_else(|error| Err(format!("the opening failed inside: {error}")));
+        drop(permit);
+        opened
+    }
+
+    async fn serve(&self, info: &RegionInfo, opened: OpenedRegion, ordered: Ordered) {
+        let name = info.name_string();
+        let open_seq_id = opened.open_seq_id();
+        match self.report(TransitionCode::Opened, info, Some(open_seq_id), ordered).await {
+            Ok(()) => {
+                self.server.put_online(opened);
+                self.submitted.finish(ordered.procedure);
+                tracing::info!("opened {name} at {open_seq_id}");
+            }
+            // Its marker is in the log: there is no way back.
+            Err(why) => self.server.fail(format!("the master does not take it that {name} is open here ({why})")),
+        }
+    }
+
+    async fn report_failed_open(&self, info: &RegionInfo, why: &str, ordered: Ordered) {
+        let name = info.name_string();
+        if self.server.has_failed() {
+            return;
+        }
+        tracing::error!("{name} is not opened here; the master will place it elsewhere: {why}");
+        match self.report(TransitionCode::FailedOpen, info, None, ordered).await {
+            Ok(()) => self.submitted.finish(ordered.procedure),
+            Err(why) => self.server.fail(format!("the master does not take it that {name} was not opened ({why})")),
+        }
+    }
+
+    /// Flushes and closes a region, and tells the master.
+    pub(super) async fn close(self: Arc<Self>, encoded_name: Arc<str>, ordered: Ordered) {
+        let Some(moved) = self.turn_of(&encoded_name, Direction::Closing).await else {
+            tracing::info!("{encoded_name} is being closed already");
+            return self.submitted.finish(ordered.procedure);
+        };
+        let Some(region) = self.server.region(&encoded_name) else {
+            tracing::info!("{encoded_name} is to be closed, and is not online");
+            return self.submitted.finish(ordered.procedure);
+        };
+        let info = region.info().clone();
+        drop(region);
+        let (server, name) = (self.server.clone(), encoded_name.clone());
+        let closed = off_worker(move || server.close_region(&name).map_err(|error| error.to_string())).await;
+        let closed = closed.unwrap_or_else(|error| Err(format!("the closing failed inside: {error}")));
+        let told = match closed {
+            Ok(()) => self.report(TransitionCode::Closed, &info, None, ordered).await,
+            Err(why) => Err(why),
+        };
+        match told {
+            Ok(()) => {
+                self.submitted.finish(ordered.procedure);
+                tracing::info!("closed {}", info.name_string());
+            }
+            // There is no such outcome as "not closed": the log is split, and others open the region.
+            Err(why) => self.server.fail(format!("{} cannot be closed ({why})", info.name_string())),
+        }
+        drop(moved);
+    }
+
+    /// Waits until no order moves the region the other way; `None` where one moves it this way already.
+    async fn turn_of(&self, name: &Arc<str>, direction: Direction) -> Option<Move> {
+        loop {
+            match self.moving.begin(name, direction) {
+                Ok(begun) => return Some(begun),
+                Err(other) if other == direction => return None,
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+}
