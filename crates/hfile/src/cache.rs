@@ -9,6 +9,8 @@
 //! once. What HBase does with three priorities (`LruBlockCache`) is done here with two queues and a memory of the
 //! recently refused.
 
+use crate::block::BlockType;
+use crate::cache_counts::{BlockCounts, BloomCounts, LookupCounts};
 use crate::data_block::DataBlock;
 use crate::index::IndexBlock;
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -28,6 +30,10 @@ pub(crate) enum CachedBlock {
 }
 
 impl CachedBlock {
+    fn is_data(&self) -> bool {
+        matches!(self, CachedBlock::Data(_))
+    }
+
     fn heap_bytes(&self) -> usize {
         match self {
             CachedBlock::Data(block) => block.heap_bytes(),
@@ -71,6 +77,8 @@ struct Shard {
     small_bytes: u64,
     main: VecDeque<Key>,
     main_bytes: u64,
+    /// Blocks of cells among them.
+    data_blocks: u64,
     /// Keys lately pushed out of the small queue: coming back soon, they go to the main queue.
     ghosts: VecDeque<Key>,
     ghost_set: FxHashSet<Key>,
@@ -81,8 +89,7 @@ struct Shard {
 #[repr(align(128))]
 struct Slot {
     shard: RwLock<Shard>,
-    hits: AtomicU64,
-    misses: AtomicU64,
+    lookups: LookupCounts,
 }
 
 /// Blocks pushed out under one hold of a shard's lock when the capacity shrinks.
@@ -98,6 +105,9 @@ pub struct BlockCache {
     inserted: AtomicU64,
     evicted: AtomicU64,
     returned: AtomicU64,
+    refused: AtomicU64,
+    blooms: BloomCounts,
+    file_bytes: base::Adder,
 }
 
 /// Counts of a [`BlockCache`] since it was made.
@@ -107,6 +117,16 @@ pub struct CacheStats {
     pub hits: u64,
     /// Lookups that did not.
     pub misses: u64,
+    /// Of the first, those by readers that leave in the cache what they read.
+    pub keeping_hits: u64,
+    /// Of the second, those by such readers.
+    pub keeping_misses: u64,
+    /// Hits by kind of block,
+    pub hits_of: BlockCounts,
+    /// and misses.
+    pub misses_of: BlockCounts,
+    /// Blocks that were larger than the cache admits.
+    pub refused: u64,
     /// Blocks put in.
     pub inserted: u64,
     /// Blocks pushed out by others.
@@ -119,6 +139,8 @@ pub struct CacheStats {
     pub capacity_bytes: u64,
     /// Blocks held now.
     pub blocks: u64,
+    /// Blocks of cells among them.
+    pub data_blocks: u64,
 }
 
 impl std::fmt::Debug for BlockCache {
@@ -139,6 +161,9 @@ impl BlockCache {
             inserted: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
             returned: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            blooms: BloomCounts::default(),
+            file_bytes: base::Adder::default(),
         })
     }
 
@@ -164,17 +189,33 @@ impl BlockCache {
             inserted: self.inserted.load(Ordering::Relaxed),
             evicted: self.evicted.load(Ordering::Relaxed),
             returned: self.returned.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
             capacity_bytes: self.capacity.load(Ordering::Relaxed),
             ..CacheStats::default()
         };
         for slot in &self.shards {
-            stats.hits += slot.hits.load(Ordering::Relaxed);
-            stats.misses += slot.misses.load(Ordering::Relaxed);
+            slot.lookups.add_to(&mut stats);
             let shard = slot.shard.read();
+            stats.data_blocks += shard.data_blocks;
             stats.used_bytes += shard.small_bytes + shard.main_bytes;
             stats.blocks += shard.blocks.len() as u64;
         }
         stats
+    }
+
+    /// What Bloom filters of files that use this cache were asked, and what they answered.
+    pub fn blooms(&self) -> &BloomCounts {
+        &self.blooms
+    }
+
+    /// A block of `bytes` was read from a file.
+    pub(crate) fn read_from_file(&self, bytes: u64) {
+        self.file_bytes.add(bytes);
+    }
+
+    /// Bytes of blocks that were read from files that use this cache.
+    pub fn file_bytes(&self) -> u64 {
+        self.file_bytes.sum()
     }
 
     /// A number no other file of this cache has.
@@ -218,15 +259,16 @@ impl BlockCache {
         &self.shards[(hash >> 40) as usize & (self.shards.len() - 1)]
     }
 
-    pub(crate) fn get(&self, file_id: u64, offset: u64) -> Option<CachedBlock> {
+    /// `wanted` is what should be there, and `keeps` whether the caller puts the block in when it is not.
+    pub(crate) fn get(&self, file_id: u64, offset: u64, wanted: BlockType, keeps: bool) -> Option<CachedBlock> {
         let key = (file_id, offset);
         let slot = self.slot(key);
         let shard = slot.shard.read();
         let Some(entry) = shard.blocks.get(&key) else {
-            slot.misses.fetch_add(1, Ordering::Relaxed);
+            slot.lookups.missed(wanted, keeps);
             return None;
         };
-        slot.hits.fetch_add(1, Ordering::Relaxed);
+        slot.lookups.hit(wanted, keeps);
         let hits = entry.hits.load(Ordering::Relaxed);
         if hits < HITS_MAX {
             entry.hits.store(hits + 1, Ordering::Relaxed);
@@ -254,6 +296,7 @@ impl BlockCache {
         let capacity = self.shard_capacity();
         let weight = block.heap_bytes() as u64 + OVERHEAD_BYTES;
         if weight > capacity {
+            self.refused.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let mut shard = self.slot(key).shard.write();
@@ -263,6 +306,7 @@ impl BlockCache {
         let evicted = shard.make_room(capacity - weight, u64::MAX);
         let has_returned = shard.ghost_set.remove(&key);
         let to_main = to_main || has_returned;
+        shard.data_blocks += u64::from(block.is_data());
         shard.blocks.insert(key, Entry { block, weight, hits: AtomicU8::new(hits) });
         if to_main {
             shard.main.push_back(key);
@@ -304,7 +348,7 @@ impl Shard {
             self.main.push_back(key);
             return false;
         }
-        self.blocks.remove(&key);
+        self.remove(key);
         if self.ghost_set.insert(key) {
             self.ghosts.push_back(key);
         }
@@ -329,8 +373,13 @@ impl Shard {
             return false;
         }
         self.main_bytes -= entry.weight;
-        self.blocks.remove(&key);
+        self.remove(key);
         true
+    }
+
+    fn remove(&mut self, key: Key) {
+        let removed = self.blocks.remove(&key);
+        self.data_blocks -= u64::from(removed.is_some_and(|entry| entry.block.is_data()));
     }
 
     /// Takes out the blocks of all files for which `goes` says so.
@@ -341,6 +390,7 @@ impl Shard {
                 let stays = !goes(key.0);
                 if !stays && let Some(entry) = self.blocks.remove(key) {
                     *bytes -= entry.weight;
+                    self.data_blocks -= u64::from(entry.block.is_data());
                     removed.push(entry);
                 }
                 stays
@@ -369,7 +419,7 @@ mod schedules {
             let reply = {
                 let cache = cache.clone();
                 thread::spawn(move || {
-                    let Some(CachedBlock::Bloom(held)) = cache.get(1, 1) else { return };
+                    let Some(CachedBlock::Bloom(held)) = cache.get(1, 1, BlockType::BloomChunk, true) else { return };
                     for byte in &held {
                         assert_eq!(*byte, 17, "the block was used again under its reader");
                         if held.as_ptr_range().start == byte {
@@ -405,7 +455,7 @@ mod schedules {
                     thread::spawn(move || {
                         for n in 0..5 {
                             let key = ((worker + n) % 3, n % 4);
-                            match cache.get(key.0, key.1) {
+                            match cache.get(key.0, key.1, BlockType::BloomChunk, true) {
                                 Some(CachedBlock::Bloom(bytes)) => assert_eq!(bytes[0], (key.0 * 16 + key.1) as u8),
                                 Some(_) => panic!("another kind of block"),
                                 None => cache.insert(key.0, key.1, block(key), n == 3),

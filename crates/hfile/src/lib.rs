@@ -22,6 +22,7 @@ mod block_writer;
 mod bloom;
 mod bloom_writer;
 mod cache;
+mod cache_counts;
 mod checksum;
 mod codec;
 mod crc32c_wide;
@@ -49,6 +50,7 @@ mod writer;
 
 pub use block_reads::BlockReads;
 pub use cache::{BlockCache, CacheStats};
+pub use cache_counts::{BlockCounts, BloomCounts};
 pub use error::{Error, Result};
 pub use options::{BloomType, ChecksumType, Compression, Encoding, HashType};
 pub use point_cursor::{Found, PointCursor};

@@ -68,7 +68,7 @@ mod tests {
         let (block, bytes) = block();
         let cache = BlockCache::new(10_000);
         cache.insert(1, 0, block, false);
-        let reader = cache.get(1, 0).expect("just put in");
+        let reader = cache.get(1, 0, crate::block::BlockType::Data, true).expect("just put in");
         GIVEN_BACK.set(0);
         assert_eq!(cache.evict_file(1), 1);
         assert_eq!(GIVEN_BACK.get(), 0, "it is read");

@@ -392,10 +392,16 @@ impl Reader {
     /// `WouldBlock` when a chunk is not cached and must not be read; `Io` and `Corrupt` of the chunk.
     pub fn may_contain_row(&self, row: &[u8], residency: Residency) -> Result<bool> {
         match (&self.bloom, self.bloom_type) {
-            (Some(bloom), BloomType::Row) => self.ask(bloom, row, residency),
+            (Some(bloom), BloomType::Row) => self.ask_general(bloom, row, residency),
             // The prefixes of rows in meta order are in no order.
             (Some(bloom), BloomType::RowPrefixFixedLength) if self.order() == Order::User => {
-                self.ask(bloom, &row[..row.len().min(self.prefix_len)], residency)
+                self.ask_general(bloom, &row[..row.len().min(self.prefix_len)], residency)
+            }
+            (None, _) => {
+                if let Some(cache) = &self.source.cache {
+                    cache.blooms().missing();
+                }
+                Ok(true)
             }
             _ => Ok(true),
         }
@@ -409,7 +415,7 @@ impl Reader {
     pub fn may_contain_row_col(&self, row: &[u8], qualifier: &[u8], residency: Residency) -> Result<bool> {
         match (&self.bloom, self.bloom_type) {
             (Some(bloom), BloomType::RowCol) => {
-                bloom::with_row_col_key(row, qualifier, |key| self.ask(bloom, key, residency))
+                bloom::with_row_col_key(row, qualifier, |key| self.ask_general(bloom, key, residency))
             }
             _ => self.may_contain_row(row, residency),
         }
@@ -427,6 +433,15 @@ impl Reader {
             Some(bloom) => self.ask(bloom, row, residency),
             None => Ok(true),
         }
+    }
+
+    /// As [`Reader::ask`], and counts it.
+    fn ask_general(&self, bloom: &Bloom, key: &[u8], residency: Residency) -> Result<bool> {
+        let may_contain = self.ask(bloom, key, residency)?;
+        if let Some(cache) = &self.source.cache {
+            cache.blooms().answered(may_contain);
+        }
+        Ok(may_contain)
     }
 
     fn ask(&self, bloom: &Bloom, key: &[u8], residency: Residency) -> Result<bool> {

@@ -80,9 +80,10 @@ impl Source {
         Error::corrupt(&self.path, offset, damage.0)
     }
 
-    fn cached(&self, at: BlockAt, residency: Residency) -> Result<Option<CachedBlock>> {
-        let found = self.cache.as_ref().and_then(|cache| cache.get(self.file_id, at.offset));
-        match (&found, residency) {
+    fn cached(&self, at: BlockAt, wanted: BlockType, fetch: Fetch) -> Result<Option<CachedBlock>> {
+        let look = |cache: &Arc<BlockCache>| cache.get(self.file_id, at.offset, wanted, fetch.keep);
+        let found = self.cache.as_ref().and_then(look);
+        match (&found, fetch.residency) {
             (None, Residency::CachedOnly) => Err(Error::WouldBlock),
             (None, Residency::MayRead) => Ok(None),
             (Some(_), _) => {
@@ -107,7 +108,8 @@ impl Source {
 
     /// The data block at `at`.
     pub fn data(&self, at: BlockAt, fetch: Fetch, ahead: Option<&mut ReadAhead>) -> Result<Arc<DataBlock>> {
-        match self.cached(at, fetch.residency)? {
+        let wanted = if self.encoded { BlockType::EncodedData } else { BlockType::Data };
+        match self.cached(at, wanted, fetch)? {
             Some(CachedBlock::Data(block)) => {
                 block_reads::scanned(block.len_bytes());
                 return Ok(block);
@@ -118,7 +120,6 @@ impl Source {
         // What is passed through once needs no table for searches.
         let order = if ahead.is_some() && !fetch.keep { None } else { Some(self.order) };
         let (block_type, payload) = self.read(at, ahead.map(|ahead| (ahead, fetch.keep)))?;
-        let wanted = if self.encoded { BlockType::EncodedData } else { BlockType::Data };
         self.check_type(at, block_type, wanted)?;
         let block =
             DataBlock::decode(payload, self.encoded, self.tail, order).map_err(|d| self.corrupt(at.offset, d))?;
@@ -130,13 +131,14 @@ impl Source {
 
     /// The leaf or intermediate index block at `at`.
     pub fn index(&self, at: BlockAt, is_leaf: bool, fetch: Fetch) -> Result<Arc<IndexBlock>> {
-        match self.cached(at, fetch.residency)? {
+        let wanted = if is_leaf { BlockType::LeafIndex } else { BlockType::IntermediateIndex };
+        match self.cached(at, wanted, fetch)? {
             Some(CachedBlock::Index(block)) => return Ok(block),
             Some(_) => return Err(self.corrupt(at.offset, "the index names a block of another kind".into())),
             None => {}
         }
         let (block_type, payload) = self.read(at, None)?;
-        self.check_type(at, block_type, if is_leaf { BlockType::LeafIndex } else { BlockType::IntermediateIndex })?;
+        self.check_type(at, block_type, wanted)?;
         let block = IndexBlock::parse_non_root(&payload)
             .and_then(|index| index.with_flat_keys(self.order))
             .map_err(|d| self.corrupt(at.offset, d))?;
@@ -147,7 +149,7 @@ impl Source {
 
     /// The bits of the Bloom chunk at `at`.
     pub fn bloom(&self, at: BlockAt, fetch: Fetch) -> Result<Bytes> {
-        match self.cached(at, fetch.residency)? {
+        match self.cached(at, BlockType::BloomChunk, fetch)? {
             Some(CachedBlock::Bloom(bits)) => return Ok(bits),
             Some(_) => return Err(self.corrupt(at.offset, "the Bloom filter names a block of another kind".into())),
             None => {}
@@ -181,6 +183,9 @@ impl Source {
             None => self.read_exact(at)?,
         };
         block_reads::from_file(len);
+        if let Some(cache) = &self.cache {
+            cache.read_from_file(len as u64);
+        }
         block::unpack(raw, self.compression).map_err(|d| self.corrupt(at.offset, d))
     }
 

@@ -5,6 +5,7 @@ use crate::catalog::Catalog;
 use crate::cluster::{Cluster, RegionState};
 use crate::host::RegionHost;
 use crate::lifetime::Lifetime;
+use crate::procedure::operations::{Operation, Operations};
 use crate::servers::Servers;
 use crate::{ErrorKind, HostError, MasterError, Result, meta};
 use base::Clock;
@@ -28,6 +29,8 @@ pub(crate) struct Assignment {
     pub clock: Arc<dyn Clock>,
     /// Regions that may be opened or closed at a time.
     pub slots: Semaphore,
+    /// What was done so far.
+    pub operations: Arc<Operations>,
 }
 
 impl Assignment {
@@ -59,7 +62,10 @@ impl Assignment {
     /// # Errors
     /// The master stops, or hbase:meta cannot be written.
     pub async fn assign(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
-        self.each(regions, |assignment, info| async move { assignment.assign_one(&info).await }).await
+        self.each(regions, |assignment, info| async move {
+            assignment.counted(Operation::Assign, assignment.assign_one(&info)).await
+        })
+        .await
     }
 
     /// Closes regions; hbase:meta has them as CLOSED then.
@@ -67,7 +73,10 @@ impl Assignment {
     /// # Errors
     /// A region that cannot be flushed and closed, and as [`Assignment::assign`].
     pub async fn unassign(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
-        self.each(regions, |assignment, info| async move { assignment.unassign_one(&info).await }).await
+        self.each(regions, |assignment, info| async move {
+            assignment.counted(Operation::Unassign, assignment.unassign_one(&info)).await
+        })
+        .await
     }
 
     /// Closes and opens regions, with the table's descriptor of now.
@@ -76,14 +85,32 @@ impl Assignment {
     /// As [`Assignment::unassign`].
     pub async fn reopen(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
         self.each(regions, |assignment, info| async move {
-            if !info.table.is_meta()
-                && let Ok(host) = assignment.host_of(info.encoded_name())
-            {
-                host.close_region(info.encoded_name()).await?;
-            }
-            assignment.assign_one(&info).await
+            assignment.counted(Operation::Reopen, assignment.reopen_one(&info)).await
         })
         .await
+    }
+
+    async fn reopen_one(self: &Arc<Self>, info: &RegionInfo) -> Result<()> {
+        if !info.table.is_meta()
+            && let Ok(host) = self.host_of(info.encoded_name())
+        {
+            host.close_region(info.encoded_name()).await?;
+        }
+        self.assign_one(info).await
+    }
+
+    /// Counts `work` as `operation`, and how long it takes.
+    async fn counted<T, E>(
+        &self,
+        operation: Operation,
+        work: impl Future<Output = std::result::Result<T, E>>,
+    ) -> std::result::Result<T, E> {
+        self.operations.submitted(operation);
+        let begun_us = self.clock.monotonic_us();
+        let outcome = work.await;
+        let took_us = self.clock.monotonic_us().saturating_sub(begun_us);
+        self.operations.ended(operation, outcome.is_err(), took_us);
+        outcome
     }
 
     /// Does the same with every region, side by side; the first error is answered when all are through.
@@ -180,7 +207,7 @@ impl Assignment {
     ) -> Result<Option<u64>> {
         let mut wait = Duration::from_millis(20);
         for attempt in 1.. {
-            match host.open_region(info.clone(), Arc::clone(table)).await {
+            match self.counted(Operation::Open, host.open_region(info.clone(), Arc::clone(table))).await {
                 Ok(open_seq_id) => return Ok(Some(open_seq_id)),
                 Err(HostError::Stopping) => return Err(HostError::Stopping.into()),
                 Err(error) if attempt < OPEN_ATTEMPTS => {
@@ -248,7 +275,7 @@ impl Assignment {
         let host = self.host_to_close(info)?;
         let slot = self.slots.acquire().await;
         let closed = match host {
-            Some(host) => host.close_region(info.encoded_name()).await,
+            Some(host) => self.counted(Operation::Close, host.close_region(info.encoded_name())).await,
             None => Ok(()),
         };
         drop(slot);

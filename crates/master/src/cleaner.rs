@@ -33,6 +33,7 @@ use model::name::SYSTEM_NAMESPACE;
 use proof::Proof;
 use rootdir::namespace_dir;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Rest between two steps of deleting, so that others get the disk.
@@ -107,14 +108,15 @@ async fn clean_logs(master: &Arc<Master>, cleaner: &mut Cleaner) -> Result<usize
     };
     // Should the round break off, what was known of ages is forgotten, which delays.
     let before = std::mem::take(&mut cleaner.logs);
-    let (seen, due) = master
+    let (seen, due, held_bytes) = master
         .files
         .run(move |volume| {
-            let mut seen = Ages::default();
-            let due = logs::survey(volume, times, &before, &mut seen)?;
-            Ok((seen, due))
+            let (mut seen, mut held_bytes) = (Ages::default(), 0);
+            let due = logs::survey(volume, times, &before, &mut seen, &mut held_bytes)?;
+            Ok((seen, due, held_bytes))
         })
         .await?;
+    master.old_logs_bytes.store(held_bytes, Ordering::Relaxed);
     cleaner.logs = seen;
     due.iter().for_each(|path| cleaner.logs.forget(ages::key(path)));
     let count = due.len();

@@ -53,6 +53,7 @@ mod snapshots;
 mod start;
 mod switches;
 mod tables;
+mod views;
 
 pub use cleaner::Cleaned;
 pub use error::{ErrorKind, HostError, MasterError, Result};
@@ -68,3 +69,4 @@ pub use procedure::{Caller, Outcome, ProcedureStoreError};
 pub use service::{HBASE_VERSION, MasterHandler};
 pub use start::StartError;
 pub use switches::{Switches, SwitchesError};
+pub use views::{HeldLock, Views};

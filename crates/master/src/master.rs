@@ -25,7 +25,7 @@ use fs::Volume;
 use model::ServerName;
 use parking_lot::RwLock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What a master is made with.
 pub struct MasterEnv {
@@ -74,6 +74,8 @@ pub struct Master {
     pub(crate) hbck: HbckChore,
     /// Held by a run of the cleaners.
     pub(crate) cleaner: tokio::sync::Mutex<Cleaner>,
+    /// Bytes of logs in `oldWALs` when the cleaner last looked.
+    pub(crate) old_logs_bytes: AtomicU64,
     pub(crate) settings: ArcSwap<MasterSettings>,
     pub(crate) open_slots_count: usize,
     pub(crate) started_at: TimestampMs,

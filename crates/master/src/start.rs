@@ -18,6 +18,7 @@ use crate::peers::{Peer, Peers, PeersError};
 use crate::procedure::ddl;
 use crate::procedure::engine::Parts;
 use crate::procedure::engine::store::ProcedureStore;
+use crate::procedure::operations::Operations;
 use crate::procedure::{Caller, KINDS, ProcedureStoreError, Procedures, Record, Unfinished, table_locks};
 use crate::quotas::{self, Quotas};
 use crate::resolved::MasterSettings;
@@ -33,7 +34,7 @@ use parking_lot::RwLock;
 use rootdir::descriptor::{self, DescriptorError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Semaphore;
 
 /// Why a master could not start. One sentence each.
@@ -120,6 +121,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         observer: Arc::clone(&env.observer),
     });
     let open_slots_count = env.config.get(&settings::OPEN_THREADS) as usize;
+    let operations = Arc::<Operations>::default();
     let assignment = Arc::new(Assignment {
         cluster: Arc::clone(&cluster),
         servers: Arc::clone(&servers),
@@ -127,6 +129,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         lifetime: Arc::clone(&lifetime),
         clock: Arc::clone(&env.clock),
         slots: Semaphore::new(open_slots_count),
+        operations: Arc::clone(&operations),
     });
     let namespaces = Namespaces {
         cluster: Arc::clone(&cluster),
@@ -145,6 +148,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         clock: Arc::clone(&env.clock),
         servers: Arc::clone(&servers),
         locks: Arc::clone(&locks),
+        operations,
     };
     let (procedures, unfinished) = Procedures::new(parts, records);
     let peers = Peers::new(peers, files.clone(), Arc::clone(&env.observer));
@@ -168,6 +172,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         catalog_report: parking_lot::Mutex::default(),
         hbck: HbckChore::default(),
         cleaner: tokio::sync::Mutex::new(Cleaner::default()),
+        old_logs_bytes: AtomicU64::new(0),
         settings: ArcSwap::from_pointee(MasterSettings::from_config(&env.config)),
         open_slots_count,
         started_at: env.clock.now_ms(),

@@ -189,12 +189,23 @@ impl<'r> Compactor<'r> {
         if job.all_files {
             store.last_major_compaction_ms.store(now, Ordering::Relaxed);
         }
+        self.count_cells(job, cells, pending.cells().1);
         Ok(CompactionOutcome {
             completed: true,
             input_files: job.files.len(),
             input_bytes: job.size_bytes(),
             output_bytes: pending.len_bytes(),
         })
+    }
+
+    /// A compaction has gone through `cells` and left `left_bytes` of them.
+    fn count_cells(&self, job: &CompactionJob, cells: u64, left_bytes: u64) {
+        let counters = &self.core.counters;
+        counters.compacted_cells_bytes.fetch_add(left_bytes, Ordering::Relaxed);
+        if job.is_major {
+            counters.major_compacted_cells.fetch_add(cells, Ordering::Relaxed);
+            counters.major_compacted_cells_bytes.fetch_add(left_bytes, Ordering::Relaxed);
+        }
     }
 
     /// The job's cells that stay, in order.
@@ -282,6 +293,7 @@ fn new_file(store: &Store, job: &CompactionJob, read_point: ReadPoint, now: i64)
         mob: MobWork {
             newest_ms: readers().filter_map(|reader| reader.time_range()).map(|(_, max)| max).max().unwrap_or(0),
             rewrite: job.rewrites_mob,
+            is_flush: false,
         },
         forget_seq_ids_to: forgettable(store, job, read_point, now),
     }

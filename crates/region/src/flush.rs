@@ -322,7 +322,11 @@ impl<'r> Flusher<'r> {
             include_tags: segment.has_tags(),
             cache: Caching::AsFamily,
             past_cache: false,
-            mob: MobWork { newest_ms: segment.time_range().map_or(0, |range| range.max_ms), rewrite: false },
+            mob: MobWork {
+                newest_ms: segment.time_range().map_or(0, |range| range.max_ms),
+                rewrite: false,
+                is_flush: true,
+            },
             forget_seq_ids_to: SeqId(0),
         };
         let claimed = if base::inject!("region.flush.id-too-high") { SeqId(seq_id.0 + 4) } else { seq_id };
@@ -344,6 +348,9 @@ impl<'r> Flusher<'r> {
         self.core.accounting.grew(-(segment.grown_bytes() as i64), -(segment.data_bytes() as i64));
         outcome.files += 1;
         outcome.bytes += pending.len_bytes();
+        let (cells, cells_bytes) = pending.cells();
+        self.core.counters.flushed_cells.fetch_add(cells, Ordering::Relaxed);
+        self.core.counters.flushed_cells_bytes.fetch_add(cells_bytes, Ordering::Relaxed);
         Ok(file)
     }
 

@@ -11,6 +11,7 @@
 //! references cannot tell a MOB family from another. Follows: `HMobStore`, `MobUtils`, `MobFileName`.
 
 pub(crate) mod clean;
+mod counts;
 pub(crate) mod names;
 pub(crate) mod read;
 pub(crate) mod write;
@@ -24,7 +25,9 @@ use model::{FamilyDescriptor, RegionInfo, TableName};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+pub use counts::MobStats;
 pub(crate) use names::{Refs, file_name};
 
 /// Open files kept by one store.
@@ -46,6 +49,7 @@ pub(crate) struct MobStore {
     open: Mutex<BTreeMap<String, Arc<Reader>>>,
     /// Files being written (no time) or lately written (when), which no store file may name yet.
     fresh: Mutex<BTreeMap<String, Option<i64>>>,
+    counts: counts::MobCounts,
 }
 
 impl std::fmt::Debug for MobStore {
@@ -92,7 +96,13 @@ impl MobStore {
             dir: rootdir::mob_family_dir(&info.table, &family.name),
             open: Mutex::default(),
             fresh: Mutex::default(),
+            counts: counts::MobCounts::default(),
         }))
+    }
+
+    /// What its large values came to.
+    pub(crate) fn stats(&self) -> MobStats {
+        self.counts.stats(self.open.lock().len())
     }
 
     /// Whether the file was written so lately that a store file may be about to name it.
@@ -105,11 +115,14 @@ impl MobStore {
     /// The open file called `name` of `table`, and from where; `None` when it is nowhere.
     fn file(&self, table: &TableName, name: &str, residency: Residency) -> Result<Option<Arc<Reader>>> {
         if let Some(reader) = self.open.lock().get(name) {
+            self.counts.file_accesses.fetch_add(1, Ordering::Relaxed);
             return Ok(Some(reader.clone()));
         }
         if residency == Residency::CachedOnly {
             return Err(RegionError::WouldBlock);
         }
+        self.counts.file_accesses.fetch_add(1, Ordering::Relaxed);
+        self.counts.file_misses.fetch_add(1, Ordering::Relaxed);
         let home = if *table == self.table { self.dir.clone() } else { rootdir::mob_family_dir(table, &self.family) };
         for path in [home.join(name), rootdir::archive_dir(&home).join(name)] {
             let context = ReaderContext { cache: Some(self.env.cache.clone()), ..ReaderContext::default() };
@@ -122,6 +135,7 @@ impl MobStore {
                         && let Some((_, old)) = open.pop_first()
                     {
                         old.evict();
+                        self.counts.files_evicted.fetch_add(1, Ordering::Relaxed);
                     }
                     open.insert(name.to_owned(), reader.clone());
                     return Ok(Some(reader));

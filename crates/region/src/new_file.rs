@@ -55,6 +55,11 @@ impl Pending {
     pub(crate) fn len_bytes(&self) -> u64 {
         self.finished.len_bytes
     }
+
+    /// How many cells it has, and their bytes before compression.
+    pub(crate) fn cells(&self) -> (u64, u64) {
+        (self.finished.entry_count, self.finished.uncompressed_bytes)
+    }
 }
 
 /// A file that is being written, and the one for its large values.

@@ -132,6 +132,11 @@ impl Region {
         stats::of_region(&self.core)
     }
 
+    /// Each store file's numbers now.
+    pub fn file_stats(&self) -> Vec<stats::FileStats> {
+        stats::of_files(&self.core)
+    }
+
     /// Paths of a family's store files, relative to the root directory. `None` for a family that the table does not have.
     pub fn store_file_paths(&self, family: &[u8]) -> Option<Vec<String>> {
         let store = self.core.store(family)?;

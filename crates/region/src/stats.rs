@@ -1,8 +1,11 @@
 //! Numbers about a region for load reports, metrics and status pages.
 
 use crate::core::RegionCore;
+use crate::mob::MobStats;
 use crate::store::Store;
+use crate::store_file::StoreFile;
 use base::{Adder, SeqId};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counted since the region was opened.
@@ -11,6 +14,7 @@ pub(crate) struct Counters {
     pub reads: Adder,
     pub writes: AtomicU64,
     pub writes_without_log: AtomicU64,
+    pub bytes_without_log: AtomicU64,
     pub rows_filtered: AtomicU64,
     pub checks_passed: AtomicU64,
     pub checks_failed: AtomicU64,
@@ -23,6 +27,11 @@ pub(crate) struct Counters {
     pub compacted_bytes: AtomicU64,
     pub compacting_cells: AtomicU64,
     pub compacted_cells: AtomicU64,
+    pub compacted_cells_bytes: AtomicU64,
+    pub major_compacted_cells: AtomicU64,
+    pub major_compacted_cells_bytes: AtomicU64,
+    pub flushed_cells: AtomicU64,
+    pub flushed_cells_bytes: AtomicU64,
 }
 
 /// A family's numbers.
@@ -42,6 +51,45 @@ pub struct StoreStats {
     pub memstore_bytes: u64,
     /// No edit of the family up to this id is needed from a log.
     pub flushed_seq_id: u64,
+}
+
+/// A store file's numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileStats {
+    /// Name of its family.
+    pub family: Vec<u8>,
+    /// Its name.
+    pub name: String,
+    /// Bytes that it stands for.
+    pub bytes: u64,
+    /// Its cells.
+    pub cells: u64,
+    /// When it was made, if it says so.
+    pub created_ms: Option<i64>,
+    /// Whether it shows part of another region's file.
+    pub is_reference: bool,
+    /// Bytes of its index before compression,
+    pub index_bytes: u64,
+    /// and of its Bloom filters.
+    pub bloom_bytes: u64,
+}
+
+/// Every store file of the region now, family by family.
+pub(crate) fn of_files(core: &RegionCore) -> Vec<FileStats> {
+    let of_store = |store: &Store| -> Vec<FileStats> {
+        let of_file = |file: &Arc<StoreFile>| FileStats {
+            family: store.name.to_vec(),
+            name: file.name.clone(),
+            bytes: file.len_bytes(),
+            cells: file.reader.entry_count(),
+            created_ms: file.created_ms(),
+            is_reference: file.is_reference(),
+            index_bytes: file.reader.index_bytes(),
+            bloom_bytes: file.reader.bloom_bytes(),
+        };
+        store.view().files.iter().map(of_file).collect()
+    };
+    core.stores.iter().flat_map(of_store).collect()
 }
 
 /// When store files were created, as far as they say: milliseconds.
@@ -113,6 +161,8 @@ pub struct RegionStats {
     pub write_requests: u64,
     /// Log entries saved by SKIP_WAL.
     pub writes_without_log: u64,
+    /// Bytes of cells that no log entry has.
+    pub bytes_without_log: u64,
     /// Conditions that held.
     pub checks_passed: u64,
     /// Conditions that did not hold.
@@ -123,6 +173,10 @@ pub struct RegionStats {
     pub flushes: u64,
     /// Bytes written by flushes.
     pub flushed_bytes: u64,
+    /// Cells that flushes wrote.
+    pub flushed_cells: u64,
+    /// Bytes of those before compression.
+    pub flushed_cells_bytes: u64,
     /// Compactions done.
     pub compactions: u64,
     /// Compactions that failed or were stopped.
@@ -135,6 +189,18 @@ pub struct RegionStats {
     pub total_compacting_cells: u64,
     /// Cells that they have looked at.
     pub current_compacted_cells: u64,
+    /// Bytes of the cells that compactions wrote, before compression.
+    pub compacted_cells_bytes: u64,
+    /// Of the cells, those that major compactions have looked at.
+    pub major_compacted_cells: u64,
+    /// Of the bytes, those that they wrote.
+    pub major_compacted_cells_bytes: u64,
+    /// Readers that hold store files.
+    pub file_readers: u64,
+    /// Most readers that hold one file which a compaction has replaced.
+    pub max_replaced_file_readers: u64,
+    /// What large values in files of their own came to.
+    pub mob: MobStats,
     /// Highest sequence id given out.
     pub max_seq_id: u64,
     /// No edit of any family up to this id is needed from a log.
@@ -173,6 +239,11 @@ fn flushed_seq_ids(core: &RegionCore) -> FlushedSeqIds {
     FlushedSeqIds { region, stores: core.stores.iter().zip(in_files).map(of_store).collect() }
 }
 
+/// Readers that hold the file open beside the file itself.
+fn readers_of(file: &StoreFile) -> u64 {
+    Arc::strong_count(&file.reader).saturating_sub(1) as u64
+}
+
 /// The region's numbers now. Costs a walk over its files in memory.
 pub(crate) fn of_region(core: &RegionCore) -> RegionStats {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -184,17 +255,23 @@ pub(crate) fn of_region(core: &RegionCore) -> RegionStats {
         filtered_read_requests: count(&c.rows_filtered),
         write_requests: count(&c.writes),
         writes_without_log: count(&c.writes_without_log),
+        bytes_without_log: count(&c.bytes_without_log),
         checks_passed: count(&c.checks_passed),
         checks_failed: count(&c.checks_failed),
         blocked_requests: count(&c.blocked),
         flushes: count(&c.flushes),
         flushed_bytes: count(&c.flushed_bytes),
+        flushed_cells: count(&c.flushed_cells),
+        flushed_cells_bytes: count(&c.flushed_cells_bytes),
         compactions: count(&c.compactions),
         compactions_failed: count(&c.compactions_failed),
         compacted_files: count(&c.compacted_files),
         compacted_bytes: count(&c.compacted_bytes),
         total_compacting_cells: count(&c.compacting_cells),
         current_compacted_cells: count(&c.compacted_cells),
+        compacted_cells_bytes: count(&c.compacted_cells_bytes),
+        major_compacted_cells: count(&c.major_compacted_cells),
+        major_compacted_cells_bytes: count(&c.major_compacted_cells_bytes),
         max_seq_id: core.sequencer.last_seq_id().0,
         last_flush_ms: core.accounting.last_flush_ms(),
         oldest_edit_ms: core.accounting.oldest_edit_ms(),
@@ -214,6 +291,7 @@ pub(crate) fn of_region(core: &RegionCore) -> RegionStats {
         };
         for file in view.files.iter() {
             own.reference_files += usize::from(file.is_reference());
+            stats.file_readers += readers_of(file);
             own.files_bytes += file.len_bytes();
             own.files_uncompressed_bytes += file.reader.uncompressed_bytes();
             stats.index_bytes += file.reader.index_bytes();
@@ -225,6 +303,12 @@ pub(crate) fn of_region(core: &RegionCore) -> RegionStats {
             }
             let major = if file.reader.is_major_compacted() { file.created_ms().unwrap_or(0) } else { 0 };
             oldest_major = oldest_major.min(major);
+        }
+        for retired in &store.work.lock().retired {
+            stats.max_replaced_file_readers = stats.max_replaced_file_readers.max(readers_of(&retired.file));
+        }
+        if let Some(mob) = &store.mob {
+            stats.mob += mob.stats();
         }
         stats.files += own.files;
         stats.reference_files += own.reference_files;

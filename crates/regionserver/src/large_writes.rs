@@ -48,6 +48,15 @@ pub(crate) struct LargeWrite<'a> {
 }
 
 impl LargeWrite<'_> {
+    fn wait_for_memory(&self, bytes: u64, since_us: u64) -> Result<(), RegionError> {
+        while !self.has_memory(bytes) {
+            background::flush_largest(self.server);
+            self.server.maintenance.flushes_ended.wait(|| self.has_memory(bytes));
+            self.go_on_waiting(since_us, "flushes to make room in the memstores")?;
+        }
+        Ok(())
+    }
+
     fn has_memory(&self, bytes: u64) -> bool {
         let (held, marks) = (self.server.memstores_hold_bytes(), self.server.marks());
         // What is larger than all the room there is goes alone.
@@ -77,10 +86,10 @@ impl WritePace for LargeWrite<'_> {
             return Ok(());
         }
         let since_us = server.env.clock.monotonic_us();
-        while !self.has_memory(bytes) {
-            background::flush_largest(server);
-            server.maintenance.flushes_ended.wait(|| self.has_memory(bytes));
-            self.go_on_waiting(since_us, "flushes to make room in the memstores")?;
+        if !self.has_memory(bytes) {
+            let waited = self.wait_for_memory(bytes, since_us);
+            server.operations.updates_blocked(server.env.clock.monotonic_us().saturating_sub(since_us));
+            waited?;
         }
         while !self.region.env().log.wait_for_room(bytes, LOG_BYTES, ASK_AGAIN) {
             self.go_on_waiting(since_us, "the log to reach the disk")?;

@@ -39,6 +39,7 @@ mod slow_log;
 mod snapshot;
 mod status;
 mod stop_signal;
+mod views;
 mod work_queue;
 
 pub use bulk_load::BulkLoadFiles;
@@ -51,3 +52,4 @@ pub use orders::{MasterReports, Orders, Report};
 pub use rpc_quotas::RpcQuotas;
 pub use server::{ReadConfig, RegionServer, RegionServerParts, ServerError, SplitRequests};
 pub use status::ServerStatus;
+pub use views::RunningWork;

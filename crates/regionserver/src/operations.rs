@@ -122,6 +122,12 @@ pub(crate) struct Operations {
     scan_block_bytes: Histogram,
     /// and each get.
     get_block_bytes: Histogram,
+    /// The same of changes that read before they write.
+    check_block_bytes: Histogram,
+    increment_block_bytes: Histogram,
+    append_block_bytes: Histogram,
+    /// How long writes were held up for the memstores' sake.
+    updates_blocked_us: AtomicU64,
     flush_times: Histogram,
     flush_memstore_sizes: Histogram,
     flush_output_sizes: Histogram,
@@ -142,6 +148,10 @@ impl Operations {
             scan_sizes: Histogram::new(Unit::Bytes),
             scan_block_bytes: Histogram::new(Unit::Bytes),
             get_block_bytes: Histogram::new(Unit::Bytes),
+            check_block_bytes: Histogram::new(Unit::Bytes),
+            increment_block_bytes: Histogram::new(Unit::Bytes),
+            append_block_bytes: Histogram::new(Unit::Bytes),
+            updates_blocked_us: AtomicU64::new(0),
             flush_times: Histogram::new(Unit::Micros),
             flush_memstore_sizes: Histogram::new(Unit::Bytes),
             flush_output_sizes: Histogram::new(Unit::Bytes),
@@ -184,6 +194,24 @@ impl Operations {
         }
     }
 
+    /// A change that reads before it writes has gone through so many bytes of data blocks.
+    pub fn changed(&self, kind: MutationKind, is_conditional: bool, block_bytes: u64) {
+        if block_bytes == 0 {
+            return;
+        }
+        match (kind, is_conditional) {
+            (_, true) => self.check_block_bytes.record(block_bytes),
+            (MutationKind::Increment, false) => self.increment_block_bytes.record(block_bytes),
+            (MutationKind::Append, false) => self.append_block_bytes.record(block_bytes),
+            (MutationKind::Put | MutationKind::Delete, false) => {}
+        }
+    }
+
+    /// A write was held up for so long because the memstores hold much.
+    pub fn updates_blocked(&self, blocked_us: u64) {
+        self.updates_blocked_us.fetch_add(blocked_us, Relaxed);
+    }
+
     /// A flush has written what took `memstore_bytes` in memory to files of `file_bytes`.
     pub fn flushed(&self, took_us: u64, memstore_bytes: u64, file_bytes: u64) {
         self.flush_times.record(took_us);
@@ -210,11 +238,22 @@ impl Operations {
         }
         let (all, major) = (&self.compactions, &self.major_compactions);
         let sum = |counter: &AtomicU64| counter.load(Relaxed);
-        let block_bytes = self.scan_block_bytes.all().sum() + self.get_block_bytes.all().sum();
+        let histograms = [
+            &self.scan_block_bytes,
+            &self.get_block_bytes,
+            &self.check_block_bytes,
+            &self.increment_block_bytes,
+            &self.append_block_bytes,
+        ];
+        let block_bytes = histograms.iter().map(|histogram| histogram.all().sum()).sum();
         sink.histogram("scanSize", &self.scan_sizes, now_ms)
             .histogram("scanBlockBytesScanned", &self.scan_block_bytes, now_ms)
             .histogram("getBlockBytesScanned", &self.get_block_bytes, now_ms)
+            .histogram("checkAndMutateBlockBytesScanned", &self.check_block_bytes, now_ms)
+            .histogram("incrementBlockBytesScanned", &self.increment_block_bytes, now_ms)
+            .histogram("appendBlockBytesScanned", &self.append_block_bytes, now_ms)
             .counter("blockBytesScannedCount", block_bytes)
+            .counter("updatesBlockedTime", sum(&self.updates_blocked_us) / 1000)
             .histogram("flushTime", &self.flush_times, now_ms)
             .histogram("flushMemstoreSize", &self.flush_memstore_sizes, now_ms)
             .histogram("flushOutputSize", &self.flush_output_sizes, now_ms)

@@ -56,6 +56,11 @@ impl<J> WorkQueue<J> {
         state.queued.contains(region) || state.working.contains(region)
     }
 
+    /// Regions that are worked on.
+    pub fn working(&self) -> Vec<Arc<str>> {
+        self.state.lock().working.iter().cloned().collect()
+    }
+
     /// Forgets what waits; what runs goes on.
     pub fn clear(&self) {
         let mut state = self.state.lock();

@@ -67,6 +67,10 @@ pub struct Log {
     last_file_ms: AtomicI64,
     /// How long syncs take.
     sync_times: Histogram,
+    /// How long appends take: waiting for the lock and copying; no disk.
+    append_times: Histogram,
+    /// Bytes of entries.
+    append_sizes: Histogram,
     /// Edits of servers that are no more, for regions that were not opened yet. Before every other lock.
     inherited: RankedMutex<inherited::Waiting>,
     /// The highest id of each region in what was taken over, or that an opening used which failed.
@@ -96,6 +100,10 @@ pub struct LogStats {
     pub rescues: u64,
     /// Files begun.
     pub files: u64,
+    /// Rolls that were asked for because a file had reached its size.
+    pub size_rolls: u64,
+    /// Rolls that were asked for, for whatever reason.
+    pub asked_rolls: u64,
     /// Bytes appended and not yet synced, now.
     pub waiting_bytes: u64,
     /// Bytes appended and not yet as safe as the log's mode asks, or as somebody asked, now.
@@ -155,6 +163,8 @@ impl Log {
             roll_wanted: Condvar::new(),
             disk: RankedMutex::new(rank::DISK, Disk::default()),
             sync_times: Histogram::new(Unit::Micros),
+            append_times: Histogram::new(Unit::Micros),
+            append_sizes: Histogram::new(Unit::Bytes),
             roll: RankedMutex::new(rank::ROLL, ()),
             last_file_ms: AtomicI64::new(0),
             inherited: RankedMutex::new(rank::INHERITED, inherited::Waiting::default()),
@@ -190,6 +200,7 @@ impl Log {
     /// As [`Log::append`], but wakes nobody: what [`Batch`] is for.
     pub(crate) fn append_deferred(self: &Arc<Self>, key: &EntryKey<'_>, run: &[u8], count: usize) -> Result<Ticket> {
         debug_assert_eq!(cell::CellIter::over_checked(run, SeqId(0)).count(), count);
+        let begun_us = self.clock.monotonic_us();
         let sealed = self.options.checksums;
         with_scratch(|scratch| {
             let (more, tail_len): (&[u8], usize) = if sealed { (&seal::HEAD, seal::TAIL_LEN) } else { (&[], 0) };
@@ -214,6 +225,8 @@ impl Log {
             state.accounting.append(key.region, key.families, key.seq_id);
             let position = state.appended;
             drop(state);
+            self.append_sizes.record(len);
+            self.append_times.record(self.clock.monotonic_us().saturating_sub(begun_us));
             Ok(Ticket { log: Arc::clone(self), position })
         })
     }
@@ -346,6 +359,16 @@ impl Log {
     /// The log's directory.
     pub fn dir(&self) -> &FilePath {
         &self.dir
+    }
+
+    /// How long its appends took, the wait for others included.
+    pub fn append_times(&self) -> &Histogram {
+        &self.append_times
+    }
+
+    /// Bytes of each entry.
+    pub fn append_sizes(&self) -> &Histogram {
+        &self.append_sizes
     }
 
     /// How long the syncs of its files took.

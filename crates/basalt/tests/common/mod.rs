@@ -42,6 +42,7 @@ pub struct Server {
     pub zk_port: u16,
     pub master_port: u16,
     pub region_port: u16,
+    pub info_port: Option<u16>,
     /// Every line of its announcement.
     pub announcement: Vec<String>,
 }
@@ -106,7 +107,7 @@ impl Server {
         let serving = ready.wait(&mut child, std::time::Duration::from_secs(60)).expect("it serves");
         let _ = std::fs::remove_file(ready.path());
         let (zk_port, master_port, region_port) = (serving.zookeeper_port, serving.master_port, serving.region_port);
-        Server { child, zk_port, master_port, region_port, announcement }
+        Server { child, zk_port, master_port, region_port, info_port: serving.info_port, announcement }
     }
 
     pub fn region_address(&self) -> SocketAddr {

@@ -202,6 +202,11 @@ impl Spread {
         self.count
     }
 
+    /// How many values are `limit` at most, to a sixteenth of it.
+    pub fn count_up_to(&self, limit: u64) -> u64 {
+        self.buckets.iter().take(bucket(limit) + 1).sum()
+    }
+
     /// All together.
     pub fn sum(&self) -> u64 {
         self.sum
@@ -262,6 +267,15 @@ mod tests {
             assert!((value..value + value / 16 + 1).contains(&seen), "{quantile}: {seen}");
         }
         assert!((10_000..10_700).contains(&spread.max()));
+    }
+
+    #[test]
+    fn values_up_to_a_limit_are_counted() {
+        let histogram = Histogram::new(Unit::Micros);
+        [0, 5, 999, 1000, 5000].into_iter().for_each(|value| histogram.record(value));
+        let all = histogram.all();
+        assert_eq!([0, 4, 5, 1000, 4000, u64::MAX].map(|limit| all.count_up_to(limit)), [1, 1, 2, 4, 4, 5]);
+        assert_eq!(Spread::default().count_up_to(3), 0);
     }
 
     #[test]

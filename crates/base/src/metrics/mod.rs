@@ -51,6 +51,9 @@ pub const MASTER: Bean = Bean { tail: "Master,sub=Server", record: "Server", con
 pub const ASSIGNMENT: Bean =
     Bean { tail: "Master,sub=AssignmentManager", record: "AssignmentManager", context: "master" };
 
+/// `Master,sub=Balancer`: what evens out the load. Follows: `MetricsBalancerSource`.
+pub const BALANCER: Bean = Bean { tail: "Master,sub=Balancer", record: "Balancer", context: "master" };
+
 /// A value, written as Java writes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
@@ -81,6 +84,12 @@ pub struct Sample {
     /// Its kind.
     pub kind: Kind,
 }
+
+/// Where times are cut, in milliseconds. Follows: `MutableTimeHistogram`.
+const TIME_LIMITS_MS: [u64; 14] =
+    [1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000];
+/// Where sizes are cut. Follows: `MutableSizeHistogram`.
+const SIZE_LIMITS_BYTES: [u64; 8] = [10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// Where samples are put while the list is read.
 #[derive(Debug)]
@@ -141,6 +150,27 @@ impl Sink {
         let quantiles = QUANTILES.map(|(suffix, quantile)| (suffix, lately.quantile(quantile) as f64));
         for (suffix, value) in ends.into_iter().chain(quantiles) {
             self.put(format!("{name}_{suffix}").into(), in_unit(value), Kind::Gauge);
+        }
+        self.ranges(&name, unit, lately)
+    }
+
+    /// How many values lie between HBase's limits, where there are any. Follows: `MutableRangeHistogram`.
+    fn ranges(&mut self, name: &str, unit: Unit, lately: &Spread) -> &mut Sink {
+        let (kind, limits, scale): (_, &[u64], _) = match unit {
+            Unit::Micros => ("TimeRangeCount", &TIME_LIMITS_MS, 1000),
+            Unit::Bytes => ("SizeRangeCount", &SIZE_LIMITS_BYTES, 1),
+            Unit::Count => return self,
+        };
+        let (mut from, mut seen) = (0, 0);
+        for limit in limits {
+            let up_to = lately.count_up_to(limit * scale);
+            if up_to > seen {
+                self.gauge(format!("{name}_{kind}_{from}-{limit}"), up_to - seen);
+            }
+            (from, seen) = (*limit, up_to);
+        }
+        if lately.count() > seen {
+            self.gauge(format!("{name}_{kind}_{from}-inf"), lately.count() - seen);
         }
         self
     }
@@ -242,5 +272,6 @@ mod tests {
         let Some(Number::Double(median)) = value("Get_median") else { panic!("no median") };
         assert!((1.4..1.6).contains(&median), "{median}");
         assert!(value("Get_99.9th_percentile").is_some());
+        assert_eq!((value("Get_TimeRangeCount_1-3"), value("Get_TimeRangeCount_0-1")), (Some(Number::Long(1)), None));
     }
 }

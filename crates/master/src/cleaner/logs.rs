@@ -20,9 +20,16 @@ pub(super) struct LogTimes {
     pub master_store_file_ttl_us: u64,
 }
 
-/// Notes the age of every archived log and file of the master's store in `seen`; answers those that are old enough.
+/// Notes the age of every archived log and file of the master's store in `seen`, and the bytes of the logs in `held_bytes`; answers those
+/// that are old enough.
 /// HBase may have put the logs into one directory for each server.
-pub(super) fn survey(volume: &dyn Volume, times: LogTimes, before: &Ages, seen: &mut Ages) -> Result<Vec<FilePath>> {
+pub(super) fn survey(
+    volume: &dyn Volume,
+    times: LogTimes,
+    before: &Ages,
+    seen: &mut Ages,
+    held_bytes: &mut u64,
+) -> Result<Vec<FilePath>> {
     let mut due = Vec::new();
     let root = rootdir::old_wals_dir();
     let mut dirs = vec![root.clone()];
@@ -40,6 +47,7 @@ pub(super) fn survey(volume: &dyn Volume, times: LogTimes, before: &Ages, seen: 
                 Some(OldLog::MasterStore) => times.master_store_ttl_us,
                 None => continue,
             };
+            *held_bytes += entry.len;
             if seen.note(before, &path, times.now_us, ttl_us) {
                 due.push(path);
             }

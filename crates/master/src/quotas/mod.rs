@@ -4,7 +4,7 @@
 //! `MasterQuotaManager`.
 
 pub(crate) mod namespace;
-mod table;
+pub(crate) mod table;
 
 use crate::catalog::newest_hidden_stamp;
 use crate::master::Master;

@@ -11,7 +11,7 @@ use quota::rows::{self, SETTINGS_FAMILY, Subject, USAGE_FAMILY};
 use std::sync::Arc;
 
 /// The table hbase:quota.
-pub(super) struct QuotaTable<'a> {
+pub(crate) struct QuotaTable<'a> {
     pub master: &'a Arc<Master>,
 }
 

@@ -16,6 +16,13 @@ pub(crate) struct MobReads {
 }
 
 impl MobReads {
+    /// As [`MobReads::resolve`], for a reader: what it takes from a MOB file is counted.
+    pub(crate) fn read(&self, reference: CellRef<'_>, out: &mut Vec<u8>) -> Result<()> {
+        self.resolve(reference, out)?;
+        self.store.counts.read.add(out.len());
+        Ok(())
+    }
+
     /// Writes the KeyValue that `reference` stands for into `out`. A cell that its file does not have is one with an
     /// empty value.
     ///

@@ -11,6 +11,7 @@ use hfile::file_info::key;
 use hfile::{Reader, ReaderContext, Residency, StoreMetadata, Writer, WriterOptions};
 use model::MobRead;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What the large values of a rewrite come to.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct MobWork {
     pub newest_ms: i64,
     /// Large values that lie in MOB files are written anew too: what was deleted of those files goes.
     pub rewrite: bool,
+    /// The cells come from a memstore.
+    pub is_flush: bool,
 }
 
 /// Stands between a rewrite and its store file.
@@ -83,7 +86,7 @@ impl MobSink {
                             ),
                         });
                     }
-                    self.append_real(real, out)
+                    self.append_real(real, true, out)
                 });
                 self.resolved = resolved;
                 return outcome;
@@ -97,13 +100,16 @@ impl MobSink {
             }
             return out.append(cell).map_err(|e| wrap(&self.store, e));
         }
-        self.append_real(cell, out)
+        self.append_real(cell, false, out)
     }
 
-    /// A cell with its value.
-    fn append_real(&mut self, cell: CellRef<'_>, out: &mut Writer) -> Result<()> {
+    /// A cell with its value, which lay in a MOB file or did not.
+    fn append_real(&mut self, cell: CellRef<'_>, was_in_mob: bool, out: &mut Writer) -> Result<()> {
         let wrap = |store: &MobStore, e| RegionError::file(&store.region, e);
         if cell.value().len() as u64 <= self.store.threshold_bytes {
+            if was_in_mob {
+                self.store.counts.compacted_from.add(cell.value().len());
+            }
             return out.append(cell).map_err(|e| wrap(&self.store, e));
         }
         let mut tags = self.store.reference_tags.clone();
@@ -117,6 +123,9 @@ impl MobSink {
             none => none.insert(create(&self.store, self.work, &self.options, &self.temp_dir)?),
         };
         file.writer.append(cell).map_err(|e| wrap(&self.store, e))?;
+        let counts = &self.store.counts;
+        let counted = if self.work.is_flush { &counts.flushed } else { &counts.compacted_to };
+        counted.add(cell.value().len());
         let len = u32::try_from(cell.value().len()).unwrap_or(u32::MAX);
         let value = [&len.to_be_bytes()[..], file.name.as_bytes()].concat();
         let spec = CellSpec {
@@ -149,6 +158,9 @@ impl MobSink {
             if let Err(error) = committed {
                 let _ = self.store.env.volume.remove_file(&temp);
                 return Err(error);
+            }
+            if self.work.is_flush {
+                self.store.counts.flushes.fetch_add(1, Ordering::Relaxed);
             }
             self.refs.add(&self.store.table, &name);
         }

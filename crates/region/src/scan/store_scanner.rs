@@ -336,7 +336,7 @@ impl StoreScanner {
                         && !mob.how.raw
                         && filter.as_deref().is_none_or(Evaluator::keeps_value)
                     {
-                        mob.resolve(cell, &mut self.resolved)?;
+                        mob.read(cell, &mut self.resolved)?;
                         self.is_resolved = true;
                     }
                     return Ok(Step::Cell);

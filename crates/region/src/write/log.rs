@@ -27,7 +27,9 @@ impl Writer<'_> {
         let _updating = self.core.updates.read();
         self.core.check_open()?;
         let (seq_id, wait) = if durability == Durability::SkipWal || prepared.for_log().1 == 0 {
+            let bytes = prepared.run.len() as u64;
             self.core.counters.writes_without_log.fetch_add(1, Ordering::Relaxed);
+            self.core.counters.bytes_without_log.fetch_add(bytes, Ordering::Relaxed);
             self.core.sequencer.unlogged()
         } else {
             self.log_entry(prepared, nonce, durability, commit)?

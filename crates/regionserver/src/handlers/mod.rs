@@ -160,7 +160,10 @@ pub(crate) fn admission(
     let (held_bytes, marks) = (server.memstores_hold_bytes(), server.marks());
     match marks.admit(held_bytes, bytes as u64) {
         Admission::Free => Ok(None),
-        Admission::Delay(delay) => Ok(Some(delay)),
+        Admission::Delay(delay) => {
+            server.operations.updates_blocked(delay.as_micros() as u64);
+            Ok(Some(delay))
+        }
         Admission::TooBusy => Err(Exception::region_too_busy(format!(
             "Over memstore limit of the server: {} of {} bytes are held; flushes are on their way. region={}, server={}",
             held_bytes,

@@ -13,6 +13,7 @@ use base::{EffortBudget, PausePoint, ReadMode};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
 use convert::from_proto::{self, Cells};
+use hfile::BlockReads;
 use model::mutation::ConditionTest;
 use model::{Condition, Get, Mutation, MutationKind, Nonce};
 use proto::pb;
@@ -229,7 +230,7 @@ fn change_in_memory(
         return Changed::WouldBlock(running);
     }
     let budget = EffortBudget::of_network_thread();
-    let mode = ReadMode::FromMemory(&budget);
+    let (mode, before) = (ReadMode::FromMemory(&budget), BlockReads::of_thread());
     let written = match condition {
         Some(condition) => region
             .check_and_mutate_with(condition, mutations, nonce, mode)
@@ -244,6 +245,8 @@ fn change_in_memory(
         Err(RegionError::AheadOfClock { wait_ms, .. }) => return Changed::Early(running, wait_ms),
         Err(error) => return Changed::Failed(error),
     };
+    let block_bytes = BlockReads::of_thread().since(before).scanned_bytes;
+    server.operations.changed(mutation.kind, condition.is_some(), block_bytes);
     server.maintenance.consider_flush(region);
     let has_codec = context.call.has_codec();
     let operations = Operation::of(mutation, condition.is_some());
@@ -365,8 +368,11 @@ pub(super) async fn increment_or_append(
         None => begin_nonce(server, mutation.nonce).await,
     };
     let Some(running) = begun else { return reread(server, region, caller, &mutation).await };
+    let at = server.clone();
     let write = move |region: &Arc<Region>| {
+        let before = BlockReads::of_thread();
         let Written { result, commit } = region.increment_or_append(&mutation)?;
+        at.operations.changed(mutation.kind, false, BlockReads::of_thread().since(before).scanned_bytes);
         Ok((result, commit))
     };
     let result = apply_blocking(server, &region, caller, write).await;
@@ -421,8 +427,12 @@ pub(super) async fn check(
         None => begin_nonce(server, nonce).await,
     };
     let Some(running) = begun else { return Ok((true, None)) };
+    let at = server.clone();
     let write = move |region: &Arc<Region>| {
+        let before = BlockReads::of_thread();
         let checked = region.check_and_mutate(&condition, &mutations, nonce)?;
+        let block_bytes = BlockReads::of_thread().since(before).scanned_bytes;
+        at.operations.changed(MutationKind::Put, true, block_bytes);
         Ok(((checked.processed, checked.result), checked.commit))
     };
     let result = apply_blocking(server, &region, caller, write).await;

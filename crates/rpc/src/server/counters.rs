@@ -24,6 +24,12 @@ pub struct Counters {
     pub received_bytes: AtomicU64,
     /// Bytes of replies.
     pub sent_bytes: AtomicU64,
+    /// SASL clients that were told to go on without it.
+    pub authentication_fallbacks: AtomicU64,
+    /// Connections that asked for a way of authentication that is not there.
+    pub authentication_failures: AtomicU64,
+    /// Connections whose header was accepted.
+    pub authorizations: AtomicU64,
     /// Writes to sockets; replies per write is what gathering is worth.
     pub writes: AtomicU64,
     /// How long calls take.
@@ -44,6 +50,9 @@ impl Default for Counters {
             exceptions_by_kind: ByKind::default(),
             received_bytes: AtomicU64::new(0),
             sent_bytes: AtomicU64::new(0),
+            authentication_fallbacks: AtomicU64::new(0),
+            authentication_failures: AtomicU64::new(0),
+            authorizations: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             times: CallTimes::default(),
             request_sizes: Histogram::new(Unit::Bytes),
@@ -60,6 +69,9 @@ impl Counters {
             .counter("refusedConnections", count(&self.refused_connections))
             .counter("receivedBytes", count(&self.received_bytes))
             .counter("sentBytes", count(&self.sent_bytes))
+            .counter("authenticationFallbacks", count(&self.authentication_fallbacks))
+            .counter("authenticationFailures", count(&self.authentication_failures))
+            .counter("authorizationSuccesses", count(&self.authorizations))
             .histogram("requestSize", &self.request_sizes, now_ms)
             .histogram("responseSize", &self.response_sizes, now_ms);
         self.times.collect(sink, now_ms);

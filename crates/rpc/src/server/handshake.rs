@@ -9,6 +9,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::{Buf, Bytes, BytesMut};
 use proto::methods::Service;
@@ -128,9 +129,13 @@ fn read_preamble(stage: &mut Stage, preamble: [u8; 6], shared: &Shared, peer: So
         }
         AUTH_KERBEROS | AUTH_DIGEST => {
             *stage = Stage::SkipToken;
+            shared.counters.authentication_fallbacks.fetch_add(1, Ordering::Relaxed);
             Step::Send(BytesMut::from(&SWITCH_TO_SIMPLE[..]))
         }
-        _ => refuse(Kind::BadAuth, described("unknown")),
+        _ => {
+            shared.counters.authentication_failures.fetch_add(1, Ordering::Relaxed);
+            refuse(Kind::BadAuth, described("unknown"))
+        }
     }
 }
 
@@ -163,7 +168,8 @@ fn read_header(frame: Bytes, shared: &Shared, peer: SocketAddr) -> Step {
         },
     };
     let user: Arc<str> = header.user_info.as_ref().map_or("", |u| u.effective_user.as_str()).into();
-    let id = shared.next_connection_id.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let id = shared.next_connection_id.fetch_add(1, Ordering::Relaxed);
+    shared.counters.authorizations.fetch_add(1, Ordering::Relaxed);
     tracing::debug!(%peer, %user, service = service.name(), "connection");
     Step::Done(Arc::new(ConnInfo {
         id,

@@ -129,11 +129,13 @@ impl Log {
     pub fn roll(&self) -> Result<Option<Rolled>> {
         let _one_at_a_time = self.roll.lock();
         {
-            let state = self.state.lock();
+            let mut state = self.state.lock();
             self.check_open(&state)?;
             if state.appended == state.file_start {
                 return Ok(None);
             }
+            state.stats.asked_rolls += 1;
+            state.stats.size_rolls += u64::from(self.file_len(&state) >= self.options.roll_size_bytes);
         }
         let new = self.create_file()?;
         let new_path = new.path.clone();

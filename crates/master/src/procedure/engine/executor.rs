@@ -9,6 +9,7 @@ use super::{BoxedProcedure, Outcome, ProcedureStatus, Record};
 use crate::files::Files;
 use crate::lifetime::Lifetime;
 use crate::locks::{LockSet, Locks, Mode, Resource};
+use crate::procedure::operations::Operations;
 use crate::servers::Servers;
 use crate::{ErrorKind, MasterError, Result};
 use base::{Clock, TimestampMs};
@@ -50,6 +51,8 @@ pub(crate) struct Procedures<E> {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) servers: Arc<Servers>,
     pub(super) controls: Mutex<HashMap<u64, Arc<Control>>>,
+    /// What was done so far.
+    pub operations: Arc<Operations>,
     /// What servers were handed.
     pub dispatcher: Dispatcher,
     /// Who works on what.
@@ -71,6 +74,7 @@ pub(crate) struct Parts {
     pub clock: Arc<dyn Clock>,
     pub servers: Arc<Servers>,
     pub locks: Arc<Locks>,
+    pub operations: Arc<Operations>,
 }
 
 /// A procedure of an earlier run that has not ended, with its children.
@@ -83,7 +87,7 @@ pub(crate) struct Unfinished<E> {
 impl<E: Send + Sync + 'static> Procedures<E> {
     /// The engine, and what an earlier run left unfinished in the order in which it was begun.
     pub fn new(parts: Parts, records: Vec<Record<E>>) -> (Arc<Self>, Vec<Unfinished<E>>) {
-        let Parts { store, files, lifetime, clock, servers, locks } = parts;
+        let Parts { store, files, lifetime, clock, servers, locks, operations } = parts;
         let procedures = Procedures {
             statuses: StatusTable::default(),
             store: Arc::new(store),
@@ -92,6 +96,7 @@ impl<E: Send + Sync + 'static> Procedures<E> {
             clock,
             servers,
             controls: Mutex::default(),
+            operations,
             dispatcher: Dispatcher::default(),
             locks,
             env: std::marker::PhantomData,

@@ -1,5 +1,5 @@
-//! The engine of procedures: what a procedure is, and how it is kept and run. It knows nothing of tables and regions;
-//! `E` is what a procedure works on.
+//! The engine of procedures: what a procedure is, and how it is kept and run. It knows nothing of tables and regions
+//! but what its procedures count as; `E` is what a procedure works on.
 //!
 //! Always true:
 //!  1. A procedure is on disk, with all that it decided, before its first step, and its end before its locks go.
@@ -30,6 +30,7 @@ pub(crate) use status::ProcedureStatus;
 
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
+use crate::procedure::operations::Operation;
 use crate::{ErrorKind, MasterError, Result};
 use bytes::Bytes;
 use proto::{Any, Message};
@@ -82,6 +83,16 @@ pub(crate) trait Procedure<E>: std::fmt::Debug + Send + Sync + 'static {
 
     /// What must be held while it runs.
     fn locks(&self) -> Vec<(Resource, Mode)>;
+
+    /// What it counts as, if HBase counts it.
+    fn operation(&self) -> Option<Operation> {
+        None
+    }
+
+    /// What a server is asked for in this step, if HBase counts it.
+    fn remote_operation(&self, _step: Step) -> Option<Operation> {
+        None
+    }
 
     /// The step to begin with.
     fn first_step(&self) -> Step;

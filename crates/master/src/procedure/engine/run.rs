@@ -60,6 +60,9 @@ impl<E: Send + Sync + 'static> Procedures<E> {
             let control = Arc::new(Control::default());
             control.bypass.store(record.bypassed, Ordering::SeqCst);
             self.controls.lock().insert(record.id, Arc::clone(&control));
+            if let Some(operation) = record.procedure.operation() {
+                self.operations.submitted(operation);
+            }
             let context = Context { env, id: record.id };
             let mut runner = Runner { procedures: Arc::clone(&self), context, record, control, inherited };
             let ended = runner.run_to_end(children).await;
@@ -135,12 +138,21 @@ impl<E: Send + Sync + 'static> Runner<E> {
         let changed = self.control.changed.notified();
         tokio::pin!(changed);
         changed.as_mut().enable();
+        let operation = self.record.procedure.remote_operation(step);
+        if let Some(operation) = operation {
+            procedures.operations.submitted(operation);
+        }
+        let begun_us = procedures.clock.monotonic_us();
         let answer = tokio::select! {
             biased;
             answer = procedures.lifetime.unless_stopped(procedures.dispatcher.call(self.record.id, host, call)) => answer?,
             // The step sees what was asked of it.
             () = changed => return Ok(Next::Unsaved(step)),
         };
+        if let Some(operation) = operation {
+            let took_us = procedures.clock.monotonic_us().saturating_sub(begun_us);
+            procedures.operations.ended(operation, answer.is_err(), took_us);
+        }
         self.record.procedure.on_remote(step, answer)
     }
 
@@ -265,8 +277,14 @@ impl<E: Send + Sync + 'static> Runner<E> {
             Ok(_) => tracing::info!(pid, class, "finished"),
             Err(error) => tracing::warn!(pid, class, %error, "failed"),
         }
+        let has_failed = outcome.is_err();
         self.record.phase = Phase::Ended(outcome);
-        self.save().await
+        self.save().await?;
+        if let Some(operation) = self.record.procedure.operation() {
+            let took_ms = self.record.updated.0.saturating_sub(self.record.submitted.0);
+            self.procedures.operations.ended(operation, has_failed, u64::try_from(took_ms).unwrap_or(0) * 1000);
+        }
+        Ok(())
     }
 
     async fn save(&mut self) -> std::result::Result<(), Stopped> {

@@ -216,6 +216,7 @@ fn start(volume: &MemVolume) -> Run {
         clock: Arc::new(ManualClock::new(1000)),
         servers: Arc::new(Servers::new(vec![Arc::new(Server)])),
         locks: Arc::default(),
+        operations: Arc::default(),
     };
     let (procedures, unfinished) = Procedures::new(parts, records);
     let log = Arc::<Log>::default();

@@ -6,6 +6,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::operations::Operation;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, region_locks};
 use crate::{ErrorKind, MasterError, Result, meta};
@@ -200,6 +201,10 @@ impl MergeRegions {
 impl Procedure<Master> for MergeRegions {
     fn class_name(&self) -> &'static str {
         CLASS
+    }
+
+    fn operation(&self) -> Option<Operation> {
+        Some(Operation::Merge)
     }
 
     fn state_data(&self) -> Vec<Any> {

@@ -6,6 +6,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::operations::Operation;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, region_locks};
 use crate::{MasterError, Result, meta, quotas};
@@ -151,6 +152,10 @@ impl SplitRegion {
 impl Procedure<Master> for SplitRegion {
     fn class_name(&self) -> &'static str {
         CLASS
+    }
+
+    fn operation(&self) -> Option<Operation> {
+        Some(Operation::Split)
     }
 
     fn state_data(&self) -> Vec<Any> {

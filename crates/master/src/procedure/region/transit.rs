@@ -9,6 +9,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, RemoteCall, RemoteFailure, Sent, Step, any, malformed, unpack, unpack_one};
+use crate::procedure::operations::Operation;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, region_locks};
 use crate::{ErrorKind, HostError, MasterError, Result};
 use bytes::Bytes;
@@ -140,6 +141,20 @@ impl TransitRegion {
 impl Procedure<Master> for TransitRegion {
     fn class_name(&self) -> &'static str {
         CLASS
+    }
+
+    fn operation(&self) -> Option<Operation> {
+        Some(match self.transition {
+            Transition::Assign => Operation::Assign,
+            Transition::Unassign => Operation::Unassign,
+            Transition::Move => Operation::Move,
+            Transition::Reopen => Operation::Reopen,
+        })
+    }
+
+    fn remote_operation(&self, step: Step) -> Option<Operation> {
+        let opens = step == State::RegionStateTransitionOpen as Step;
+        Some(if opens { Operation::Open } else { Operation::Close })
     }
 
     fn state_data(&self) -> Vec<Any> {

@@ -8,6 +8,7 @@ use crate::host::{BoxFuture, ServerLogs};
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::operations::Operation;
 use crate::procedure::region::transit::{self, Transition};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, server_locks};
@@ -136,6 +137,10 @@ impl ServerCrash {
 impl Procedure<Master> for ServerCrash {
     fn class_name(&self) -> &'static str {
         CLASS
+    }
+
+    fn operation(&self) -> Option<Operation> {
+        Some(Operation::ServerCrash)
     }
 
     fn state_data(&self) -> Vec<Any> {

@@ -3,6 +3,9 @@
 //!
 //! What the server keeps anyway is read when somebody asks. Only names whose numbers are known are here.
 
+mod cache;
+mod stores;
+
 use crate::server::RegionServer;
 use base::Adder;
 use base::metrics::{IPC, MEMORY, REGION_SERVER, REGIONS, Registry, Sink, TABLES, WAL};
@@ -38,9 +41,6 @@ impl RegionServer {
 fn server_numbers(sink: &mut Sink, server: &RegionServer, status: &crate::ServerStatus, stats: &[RegionStats]) {
     let totals = LoadTotals::of(&status.regions);
     let sum = |number: fn(&RegionStats) -> u64| stats.iter().map(number).sum::<u64>();
-    let cache = server.env.cache.stats();
-    let lookups = (cache.hits + cache.misses).max(1) as f64;
-    let free_bytes = cache.capacity_bytes.saturating_sub(cache.used_bytes);
     let files = server.env.log.files();
     let (small, large) = status.compaction_queues;
     let started_ms = u64::try_from(status.started_ms).unwrap_or(0);
@@ -63,31 +63,20 @@ fn server_numbers(sink: &mut Sink, server: &RegionServer, status: &crate::Server
         .gauge("smallCompactionQueueLength", small as u64)
         .gauge("largeCompactionQueueLength", large as u64)
         .gauge("flushQueueLength", status.flush_queue as u64)
-        .gauge("activeScanners", status.open_scanners as u64)
-        // A volume of this machine alone.
-        .real("percentFilesLocal", 100.0);
-    sink.gauge("blockCacheFreeSize", free_bytes)
-        .gauge("blockCacheCount", cache.blocks)
-        .gauge("blockCacheSize", cache.used_bytes)
-        .counter("blockCacheHitCount", cache.hits)
-        .counter("blockCacheMissCount", cache.misses)
-        .counter("blockCacheEvictionCount", cache.evicted)
-        .real("blockCacheCountHitPercent", 100.0 * cache.hits as f64 / lookups)
-        .gauge("l1CacheSize", cache.used_bytes)
-        .gauge("l1CacheFreeSize", free_bytes)
-        .gauge("l1CacheCount", cache.blocks)
-        .counter("l1CacheEvictionCount", cache.evicted)
-        .gauge("l1CacheHitCount", cache.hits)
-        .gauge("l1CacheMissCount", cache.misses)
-        .real("l1CacheHitRatio", 100.0 * cache.hits as f64 / lookups)
-        .real("l1CacheMissRatio", 100.0 * cache.misses as f64 / lookups);
+        .gauge("activeScanners", status.open_scanners as u64);
+    let read_bytes = server.env.cache.file_bytes();
+    sink.gauge("totalBytesRead", read_bytes);
+    if !server.env.volume.capabilities().remote {
+        sink.gauge("localBytesRead", read_bytes)
+            .real("percentFilesLocal", 100.0)
+            .real("percentFilesLocalPrimaryRegions", 100.0);
+    }
+    cache::collect(sink, &server.env.cache);
+    stores::collect(sink, stats);
     sink.gauge("filteredReadRequestCount", totals.filtered_reads)
         .gauge("blockedRequestCount", sum(|stats| stats.blocked_requests))
         .gauge("checkMutatePassedCount", sum(|stats| stats.checks_passed))
-        .gauge("checkMutateFailedCount", sum(|stats| stats.checks_failed))
-        .gauge("mutationsWithoutWALCount", sum(|stats| stats.writes_without_log))
-        .gauge("compactedCellsCount", sum(|stats| stats.current_compacted_cells))
-        .gauge("flushedOutputBytes", sum(|stats| stats.flushed_bytes));
+        .gauge("checkMutateFailedCount", sum(|stats| stats.checks_failed));
 }
 
 /// How often the server was asked, and when the files of its regions were made.
@@ -161,16 +150,19 @@ fn lanes(sink: &mut Sink, server: &RegionServer) {
     let lane = |wanted: LaneName| lanes.iter().find(|(name, _)| *name == wanted).map(|(_, stats)| stats);
     let queued = |name| lane(name).map_or(0, |stats| stats.queued as u64);
     let running = |name| lane(name).map_or(0, |stats| stats.running as u64);
-    let (meta, read, write) = (LaneName::Meta, LaneName::Read, LaneName::Write);
-    sink.gauge("queueSize", server.ledger.held_bytes(base::Holder::Requests))
-        .gauge("numCallsInGeneralQueue", queued(read) + queued(write))
+    let (meta, read, write, large) = (LaneName::Meta, LaneName::Read, LaneName::Write, LaneName::LargeWrite);
+    let held = |holder| server.ledger.held_bytes(holder);
+    sink.gauge("queueSize", held(base::Holder::Requests))
+        .gauge("nettyDirectMemoryUsage", held(base::Holder::Requests) + held(base::Holder::Replies))
+        .gauge("nettyTotalPendingOutboundBytes", held(base::Holder::Replies))
+        .gauge("numCallsInGeneralQueue", queued(read) + queued(write) + queued(large))
         .gauge("numCallsInReadQueue", queued(read))
-        .gauge("numCallsInWriteQueue", queued(write))
+        .gauge("numCallsInWriteQueue", queued(write) + queued(large))
         .gauge("numCallsInPriorityQueue", queued(meta))
-        .gauge("numActiveHandler", running(meta) + running(read) + running(write))
-        .gauge("numActiveGeneralHandler", running(read) + running(write))
+        .gauge("numActiveHandler", running(meta) + running(read) + running(write) + running(large))
+        .gauge("numActiveGeneralHandler", running(read) + running(write) + running(large))
         .gauge("numActiveReadHandler", running(read))
-        .gauge("numActiveWriteHandler", running(write))
+        .gauge("numActiveWriteHandler", running(write) + running(large))
         .gauge("numActivePriorityHandler", running(meta))
         .counter("numGeneralCallsDropped", lanes.iter().map(|(_, stats)| stats.dropped + stats.refused).sum());
 }
@@ -216,6 +208,10 @@ fn log(sink: &mut Sink, server: &RegionServer, now_ms: i64) {
         .counter("errorRollRequest", stats.rescues)
         .counter("writtenBytes", stats.bytes)
         .counter("appendCount", stats.entries)
+        .counter("rollRequest", stats.asked_rolls + stats.rescues)
+        .counter("sizeRollRequest", stats.size_rolls)
+        .histogram("appendTime", server.env.log.append_times(), now_ms)
+        .histogram("appendSize", server.env.log.append_sizes(), now_ms)
         .histogram("syncTime", server.env.log.sync_times(), now_ms);
 }
 

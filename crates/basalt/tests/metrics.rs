@@ -1,0 +1,246 @@
+//! Metrics of a server process, as monitors see them: their names are HBase's and stand in HBase's beans, and they follow what is done.
+#![allow(clippy::disallowed_methods, reason = "tests of a process read the tree and real sockets")]
+
+use crate::common::{Scratch, Server};
+use client::{Append, Connection, Delete, Increment, Options, Put, ScanOptions};
+use model::{FamilyDescriptor, Get, Scan, TableDescriptor, TableName};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+fn tree(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The body of a page.
+pub fn page(server: &Server, path: &str) -> String {
+    let port = server.info_port.expect("it has pages");
+    let mut stream = TcpStream::connect(testkit::local(port)).expect("the pages take connections");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").expect("written");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200"), "{path}: {head}");
+    body.to_owned()
+}
+
+/// What a server shows under `/jmx`.
+struct Beans(Vec<Value>);
+
+impl Beans {
+    fn of(server: &Server) -> Beans {
+        let json: Value = serde_json::from_str(&page(server, "/jmx")).expect("JSON");
+        Beans(json["beans"].as_array().expect("beans").clone())
+    }
+
+    /// A bean's attributes, by what follows `Hadoop:service=HBase,name=`.
+    fn bean(&self, tail: &str) -> Option<&serde_json::Map<String, Value>> {
+        let name = format!("Hadoop:service=HBase,name={tail}");
+        self.0.iter().find(|bean| bean["name"] == name.as_str()).and_then(Value::as_object)
+    }
+
+    fn number(&self, tail: &str, name: &str) -> f64 {
+        let bean = self.bean(tail).unwrap_or_else(|| panic!("no bean {tail}"));
+        bean.get(name).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number {name} in {tail}"))
+    }
+
+    /// By bean, every attribute; names of tables and regions are taken out.
+    fn names(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for bean in &self.0 {
+            let Some(tail) = bean["name"].as_str().and_then(|name| name.strip_prefix("Hadoop:service=HBase,name="))
+            else {
+                continue;
+            };
+            let names = bean.as_object().into_iter().flatten().map(|(name, _)| plain(name));
+            all.entry(tail.to_owned()).or_default().extend(names);
+        }
+        all
+    }
+}
+
+/// `Namespace_default_table_t_region_0123_metric_x` as `<region>_metric_x`.
+fn plain(name: &str) -> String {
+    match name.strip_prefix("Namespace_").and_then(|name| name.rsplit_once("_metric_")) {
+        Some((of, metric)) if of.contains("_region_") => format!("<region>_metric_{metric}"),
+        Some((_, metric)) => format!("<table>_metric_{metric}"),
+        None => name.to_owned(),
+    }
+}
+
+fn start(scratch: &Scratch) -> Server {
+    Server::start(&scratch.0, &["hbase.master.info.port=0"])
+}
+
+fn connect(server: &Server) -> Connection {
+    Connection::open(Options::zookeeper(&format!("127.0.0.1:{}", server.zk_port)))
+}
+
+/// A table with something in its files, read and written in every way.
+async fn work(server: &Server) {
+    let connection = connect(server);
+    let name = TableName::parse("watched").expect("legal");
+    let descriptor = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
+    let admin = connection.admin();
+    admin.create_table(&descriptor, &["m".into()]).await.expect("made");
+    let t = connection.table(&name);
+    for row in ["a", "b", "n", "o"] {
+        t.put(&Put::new(row).add("f", "q", "value").build()).await.expect("written");
+    }
+    admin.flush(&name).await.expect("flushed");
+    t.get(&Get::new("a")).await.expect("read");
+    t.get(&Get::new("nobody")).await.expect("read");
+    t.increment(&Increment::new("a").add("f", "n", 1).build()).await.expect("counted");
+    t.append(&Append::new("a").add("f", "s", "x").build()).await.expect("appended");
+    t.delete(&Delete::new("b").build()).await.expect("deleted");
+    let mut scanner = t.scan(Scan::default(), ScanOptions::default());
+    while scanner.next().await.expect("a scan").is_some() {}
+    admin.flush(&name).await.expect("flushed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_numbers_follow_what_is_done() {
+    let scratch = Scratch::new("metrics-work");
+    let server = start(&scratch);
+    let before = Beans::of(&server);
+    work(&server).await;
+    let after = Beans::of(&server);
+    let grown = |tail: &str, name: &str| after.number(tail, name) - before.number(tail, name);
+    let (rs, wal, master) = ("RegionServer,sub=Server", "RegionServer,sub=WAL", "Master,sub=AssignmentManager");
+    for (tail, name, least) in [
+        (rs, "writeRequestCount", 7.0),
+        (rs, "readRequestCount", 3.0),
+        (rs, "regionCount", 2.0),
+        (rs, "Put_num_ops", 4.0),
+        (rs, "Get_num_ops", 2.0),
+        (rs, "Increment_num_ops", 1.0),
+        (rs, "Append_num_ops", 1.0),
+        (rs, "Delete_num_ops", 1.0),
+        (rs, "ScanTime_num_ops", 1.0),
+        (rs, "IncrementBlockBytesScanned_num_ops", 1.0),
+        (rs, "FlushTime_num_ops", 2.0),
+        (rs, "flushedCellsCount", 7.0),
+        (rs, "flushedCellsSize", 7.0),
+        (rs, "blockCacheHitCount", 1.0),
+        (rs, "blockCacheDataHitCount", 1.0),
+        (rs, "blockCacheDataBlockCount", 1.0),
+        (rs, "bloomFilterRequestsCount", 1.0),
+        (wal, "appendCount", 7.0),
+        (wal, "AppendSize_num_ops", 7.0),
+        (wal, "AppendTime_num_ops", 7.0),
+        (wal, "writtenBytes", 100.0),
+        ("RegionServer,sub=IPC", "authorizationSuccesses", 1.0),
+        (master, "AssignSubmittedCount", 2.0),
+        (master, "AssignTime_num_ops", 2.0),
+        (master, "OpenTime_num_ops", 2.0),
+        (master, "RitDuration_num_ops", 2.0),
+    ] {
+        assert!(
+            grown(tail, name) >= least,
+            "{name}: {} before, {} after",
+            before.number(tail, name),
+            after.number(tail, name)
+        );
+    }
+    assert_eq!(
+        grown(rs, "blockCacheDataHitCount"),
+        grown(rs, "blockCacheHitCount") - grown(rs, "blockCacheBloomChunkHitCount")
+    );
+    // And a monitor of the other kind sees the same.
+    let text = page(&server, "/prometheus");
+    let line = text.lines().find(|line| line.starts_with("server_flushed_cells_count{")).expect("it is there");
+    let value: f64 = line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number");
+    assert!(value >= after.number(rs, "flushedCellsCount"), "{line}");
+}
+
+/// `bean<TAB>name` for every attribute that HBase 2.6.4 showed after the same kind of work.
+fn hbases() -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in tree("golden/metrics/beans.tsv").lines().filter(|line| !line.starts_with('#')) {
+        let (bean, name) = line.split_once('\t').expect("a bean and a name");
+        all.entry(bean.to_owned()).or_default().insert(name.to_owned());
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_hbase_shows_stands_in_the_same_bean_here() {
+    let scratch = Scratch::new("metrics-golden");
+    let server = start(&scratch);
+    work(&server).await;
+    let (ours, hbases) = (Beans::of(&server).names(), hbases());
+    let mut wrong = Vec::new();
+    for (bean, names) in &hbases {
+        for name in names {
+            let elsewhere: Vec<&String> = ours
+                .iter()
+                .filter(|(ours, names)| *ours != bean && names.contains(name))
+                .map(|(bean, _)| bean)
+                .collect();
+            let is_here = ours.get(bean).is_some_and(|names| names.contains(name));
+            // Some names stand in several beans of HBase, too.
+            let is_hbases = |other: &&String| hbases.get(*other).is_some_and(|names| names.contains(name));
+            if !is_here && !elsewhere.iter().all(is_hbases) {
+                wrong.push(format!("{name} stands in {elsewhere:?}, with HBase in {bean}"));
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    // Without doing any of this the comparison would hold, too.
+    let shared: usize =
+        hbases.iter().map(|(bean, names)| ours.get(bean).map_or(0, |own| own.intersection(names).count())).sum();
+    assert!(shared > 400, "{shared} names are in both");
+}
+
+/// Whether a bean has the metric of the inventory: as a number, a tag, a histogram, an operation, or of a table or region.
+fn has(names: &BTreeSet<String>, metric: &str) -> bool {
+    let mut letters = metric.chars();
+    let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    let forms = [
+        metric.to_owned(),
+        format!("tag.{metric}"),
+        format!("{capital}_num_ops"),
+        format!("{capital}SubmittedCount"),
+        format!("<region>_metric_{metric}"),
+        format!("<table>_metric_{metric}"),
+    ];
+    forms.iter().any(|form| names.contains(form))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_core_and_common_metric_of_the_inventory_is_there_or_has_no_source() {
+    let scratch = Scratch::new("metrics-inventory");
+    let server = start(&scratch);
+    work(&server).await;
+    // Some numbers are those of the last run of a check.
+    let admin = connect(&server).admin();
+    admin.run_catalog_janitor().await.expect("run");
+    assert!(admin.hbck().run_hbck_chore().await.expect("run"));
+    let ours: BTreeSet<String> = Beans::of(&server).names().into_values().flatten().collect();
+    let later = tree("inventory/later.txt");
+    let later: BTreeSet<&str> =
+        later.lines().filter_map(|line| line.strip_prefix("metrics.csv\t")?.split('\t').next()).collect();
+    let without = tree("inventory/covered/metrics_without_source.txt");
+    let without: BTreeMap<&str, &str> =
+        without.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(" | ")).collect();
+    let (mut missing, mut needless) = (Vec::new(), Vec::new());
+    let table = tree("inventory/metrics.csv");
+    for line in table.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let (source, metric, tier) = (fields[0], fields[fields.len() - 2], fields[fields.len() - 1]);
+        let row = format!("{source}: {metric}");
+        if !matches!(tier, "core" | "common") || later.contains(&*row) || later.contains(&*format!("{source}: *")) {
+            continue;
+        }
+        match (has(&ours, metric), without.contains_key(&*row)) {
+            (false, false) => missing.push(row),
+            (true, true) => needless.push(row),
+            _ => {}
+        }
+    }
+    assert_eq!(missing, Vec::<String>::new(), "neither shown nor in metrics_without_source.txt");
+    assert_eq!(needless, Vec::<String>::new(), "shown, and said to have no source");
+}

@@ -1,0 +1,82 @@
+//! What pages show of the master: records and locks as they are kept, quotas as they are written.
+
+use crate::Result;
+use crate::locks::{Mode, Resource};
+use crate::master::Master;
+use crate::quotas::table::QuotaTable;
+use proto::pb;
+use quota::rows::{self, Subject};
+use std::sync::Arc;
+
+/// Looks at a master, and changes nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Views<'a>(pub(crate) &'a Arc<Master>);
+
+/// Something that is locked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldLock {
+    /// `table`, `region` and so on.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Nobody else may have it.
+    pub is_exclusive: bool,
+}
+
+impl Master {
+    /// For pages.
+    pub fn views(self: &Arc<Self>) -> Views<'_> {
+        Views(self)
+    }
+}
+
+impl Views<'_> {
+    /// Procedures that run or ended lately, as they are recorded.
+    pub fn procedures(&self) -> Vec<Arc<pb::Procedure>> {
+        self.0.procedures.records()
+    }
+
+    /// What is locked.
+    pub fn locks(&self) -> Vec<HeldLock> {
+        let held = self.0.procedures.locks.held().into_iter().map(|(resource, mode)| {
+            let (kind, name) = match resource {
+                Resource::Server(name) => ("server", name),
+                Resource::Peer(name) => ("peer", name),
+                Resource::Namespace(name) => ("namespace", name),
+                Resource::Table(table) => ("table", table.to_string()),
+                Resource::Region(name) => ("region", name.to_string()),
+                Resource::Snapshot(name) => ("snapshot", name),
+            };
+            HeldLock { kind, name, is_exclusive: mode == Mode::Exclusive }
+        });
+        held.collect()
+    }
+
+    /// Whose quotas there are, in words, and what they say. Nothing while hbase:quota is not there.
+    ///
+    /// # Errors
+    /// hbase:quota cannot be read.
+    pub async fn quotas(&self) -> Result<Vec<(String, pb::Quotas)>> {
+        let table = model::TableName::quota_table();
+        if self.0.cluster().state(&table).is_none() {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        for cells in (QuotaTable { master: self.0 }).settings().await? {
+            let parsed = cells.iter_from(0).filter_map(|cell| rows::parse(cell.row(), cell.qualifier(), cell.value()));
+            found.extend(parsed.filter_map(std::result::Result::ok).map(|(subject, quotas)| (shown(&subject), quotas)));
+        }
+        Ok(found)
+    }
+}
+
+fn shown(subject: &Subject) -> String {
+    match subject {
+        Subject::User(user) => format!("user {user}"),
+        Subject::UserTable(user, table) => format!("user {user} on table {table}"),
+        Subject::UserNamespace(user, namespace) => format!("user {user} in namespace {namespace}"),
+        Subject::Table(table) => format!("table {table}"),
+        Subject::Namespace(namespace) => format!("namespace {namespace}"),
+        Subject::RegionServer(name) => format!("region server {name}"),
+    }
+}
