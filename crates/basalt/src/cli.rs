@@ -32,6 +32,19 @@ pub enum Command {
         #[arg(value_enum, default_value_t = RegionServerCommand::Foreground)]
         what: RegionServerCommand,
     },
+    /// Start an instance for tests: free ports, a directory that goes with it, one line of JSON when it serves
+    Dev(DevArguments),
+    /// Write a commented hbase-site.xml to begin with
+    Init {
+        /// Where to write it
+        #[arg(value_name = "DIR", default_value = "conf")]
+        directory: PathBuf,
+        /// Where the data is to be
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+    },
+    /// Look whether this machine suits, and say what to change
+    Doctor,
     /// Explain settings
     Config {
         /// Which
@@ -63,6 +76,20 @@ pub enum RegionServerCommand {
     Foreground,
     /// Ask the region server of this machine to stop
     Stop,
+}
+
+/// Where an instance for tests lives, and for how long.
+#[derive(clap::Args, Debug)]
+pub struct DevArguments {
+    /// End when standard input is closed, and so with the process that holds its other end
+    #[arg(long)]
+    pub until_stdin_closes: bool,
+    /// Keep files in a temporary directory on disk, even where there is one in memory
+    #[arg(long)]
+    pub on_disk: bool,
+    /// Directory to make the temporary one in
+    #[arg(long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
 }
 
 /// How a REST gateway is started, in HBase's words.

@@ -91,7 +91,7 @@ impl Gateways {
 /// # Errors
 /// A sentence saying why it could not start.
 pub fn run_rest(config: &Config) -> Result<()> {
-    crate::standalone::log_to_stderr();
+    crate::logging::to_stderr();
     config.check(&settings::rows())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -121,7 +121,7 @@ pub fn run_rest(config: &Config) -> Result<()> {
 /// # Errors
 /// A sentence saying why it could not start.
 pub fn run_thrift(config: &Config, version: thrift::Version) -> Result<()> {
-    crate::standalone::log_to_stderr();
+    crate::logging::to_stderr();
     config.check(&settings::rows())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -3,9 +3,14 @@
 mod cli;
 mod config;
 mod coordinated;
+mod details;
+mod dev;
+mod doctor;
 mod explain;
 mod gateways;
 mod host;
+mod init;
+mod logging;
 #[cfg(feature = "zookeeper")]
 mod member;
 mod memory;
@@ -18,6 +23,7 @@ mod settings;
 mod standalone;
 mod status;
 mod storage;
+mod threads;
 
 use clap::Parser;
 use cli::{Arguments, Command, ConfigCommand};
@@ -65,9 +71,13 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Thrift2(thrift)) => gateways::run_thrift(&thrift.over(config), thrift::Version::Two)?,
         Some(Command::Rest(rest)) => gateways::run_rest(&rest.over(config))?,
         Some(Command::Regionserver { what }) => region_server(*what, config, arguments)?,
+        Some(Command::Init { directory, data }) => init::run(directory, data.as_deref())?,
+        Some(Command::Doctor) => return Ok(if doctor::run(&config)? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
+        Some(Command::Dev(dev)) => dev::run(dev, config, arguments.ready_file.as_deref())?,
         Some(Command::Standalone) | None => {
             let read = read_again(arguments);
-            standalone::run(config, arguments.config.as_deref(), read, arguments.ready_file.as_deref())?;
+            let (directory, ready_file) = (arguments.config.as_deref(), arguments.ready_file.as_deref());
+            standalone::run(config, directory, read, ready_file, standalone::Keeps::Everything)?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -37,7 +37,7 @@ pub fn run(
     read_config: ReadConfig,
     ready_file: Option<&Path>,
 ) -> Result<()> {
-    crate::standalone::log_to_stderr();
+    crate::logging::to_stderr();
     config.check(&settings::rows())?;
     refuse_what_is_unsafe(&config)?;
     let budget_bytes = match config.get(&settings::MEMORY_SIZE) {

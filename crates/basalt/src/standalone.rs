@@ -35,6 +35,15 @@ const STOP_GRACE: Duration = Duration::from_secs(1);
 /// Threads for administration and the master. What users read and write has threads of its own, and so have the status pages.
 const ADMINISTRATION_THREADS: usize = 64;
 
+/// What is wanted of the data when the process has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeps {
+    /// All of it.
+    Everything,
+    /// None: programs that test start the server and throw its directory away.
+    Nothing,
+}
+
 /// Why the process ends.
 pub enum End {
     /// A signal, or a client's wish: stop cleanly.
@@ -52,8 +61,9 @@ pub fn run(
     config_directory: Option<&Path>,
     read_config: ReadConfig,
     ready_file: Option<&Path>,
+    keeps: Keeps,
 ) -> Result<()> {
-    log_to_stderr();
+    crate::logging::to_stderr();
     let unknown_keys = config.check(&settings::rows())?;
     if !unknown_keys.is_empty() {
         tracing::info!("unrecognized configuration keys (ignored): {}", unknown_keys.join(", "));
@@ -74,7 +84,9 @@ pub fn run(
         let signals = signals()?;
         let serves = AtomicBool::new(false);
         tokio::select! {
-            result = serve(config, read_config, budget_bytes, storage, (signals.clone(), &serves), ready_file) => result,
+            result = serve(config, read_config, budget_bytes, storage, (signals.clone(), &serves), (ready_file, keeps)) => {
+                result
+            }
             signal = stopped_early(signals, &serves) => {
                 tracing::info!("{signal} during startup; exiting, recovery will run at the next start");
                 Ok(())
@@ -97,13 +109,6 @@ pub fn runtime() -> Result<tokio::runtime::Runtime> {
         .context("cannot start threads")
 }
 
-/// Logs go to standard error, as `BASALT_LOG` says.
-pub fn log_to_stderr() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("BASALT_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,basalt=info,basalt_regionserver=info"));
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
-}
-
 /// A node, with what its ports and pages need.
 struct Serving {
     node: Node<LogThreads>,
@@ -122,13 +127,16 @@ async fn serve(
     budget_bytes: u64,
     storage: Storage,
     (mut signals, serves): (watch::Receiver<Option<&'static str>>, &AtomicBool),
-    ready_file: Option<&Path>,
+    (ready_file, keeps): (Option<&Path>, Keeps),
 ) -> Result<()> {
     let (ends, mut ended) = mpsc::unbounded_channel::<End>();
     let name = storage.name.clone();
     let serving = start(&config, read_config, budget_bytes, storage, &ends).await?;
     serves.store(true, Ordering::SeqCst);
-    announce(&name, &serving.ports);
+    match keeps {
+        Keeps::Everything => announce(&name, &serving.ports),
+        Keeps::Nothing => println!("{}", ready_json(&serving.ports)),
+    }
     if let Some(file) = ready_file {
         write_ready_file(file, &serving.ports).with_context(|| format!("cannot write {}", file.display()))?;
     }
@@ -146,6 +154,10 @@ async fn serve(
             bail!("stopped, because {why}");
         }
         End::Asked(why) => tracing::info!("stopping: {why}"),
+    }
+    if keeps == Keeps::Nothing {
+        serving.node.master().stop();
+        return Ok(());
     }
     stop(serving, Duration::from_millis(config.get(&regionserver::settings::STOP_FLUSH_TIMEOUT_MS))).await
 }
@@ -311,20 +323,28 @@ fn announce(root: &str, ports: &Ports) {
     println!("  stop       Ctrl-C, or kill {}", std::process::id());
 }
 
-/// Says for programs that the server serves, and where. The file gets its name when it is whole.
-fn write_ready_file(file: &Path, ports: &Ports) -> std::io::Result<()> {
+/// What programs are told of a server that serves: one flat object on one line.
+fn ready_json(ports: &Ports) -> String {
     let region_port = ports.region_port.local_addr().port();
     let info_port = ports.info_port().map_or("null".to_owned(), |port| port.to_string());
     let gateways: String =
         ports.gateways.iter().map(|(name, port)| format!(", \"{}_port\": {port}", name.to_lowercase())).collect();
-    let json = format!(
-        "{{\"pid\": {}, \"zookeeper_port\": {}, \"master_port\": {}, \"region_port\": {region_port}, \
-         \"info_port\": {info_port}{gateways}}}\n",
+    let quorum = match &ports.ensemble {
+        Some(members) => members.clone(),
+        None => format!("{}:{}", ports.server_name.host, ports.zk_port),
+    };
+    format!(
+        "{{\"pid\": {}, \"quorum\": \"{quorum}\", \"zookeeper_port\": {}, \"master_port\": {}, \"region_port\": {region_port}, \
+         \"info_port\": {info_port}{gateways}}}",
         std::process::id(),
         ports.zk_port,
         ports.master_port.local_addr().port(),
-    );
-    write_whole(file, &json)
+    )
+}
+
+/// Says for programs that the server serves, and where. The file gets its name when it is whole.
+fn write_ready_file(file: &Path, ports: &Ports) -> std::io::Result<()> {
+    write_whole(file, &(ready_json(ports) + "\n"))
 }
 
 /// Writes a file that is whole when it has its name.

@@ -1,5 +1,6 @@
 //! What the status pages show, gathered from the parts of the process.
 
+use crate::details::PageDetails;
 use crate::settings;
 use base::metrics::{MASTER, Registry, Sample};
 use base::{Clock, Config};
@@ -31,6 +32,7 @@ struct Ready {
     initialized_ms: i64,
     /// What the RPC ports count.
     rpc: Vec<Arc<rpc::Counters>>,
+    details: PageDetails,
 }
 
 impl Pages {
@@ -77,7 +79,9 @@ impl Pages {
                 .gauge("masterFinishedInitializationTime", of(initialized_ms))
                 .counter("clusterRequests", requests.upgrade().map_or(0, |server| server.request_counts().0));
         });
-        let _ = self.ready.set(Ready { server: server.clone(), master: master.clone(), ports, initialized_ms, rpc });
+        let details = PageDetails::new(server, master);
+        let (server, master) = (server.clone(), master.clone());
+        let _ = self.ready.set(Ready { server, master, ports, initialized_ms, rpc, details });
     }
 }
 
@@ -139,13 +143,17 @@ impl web::StatusSource for Pages {
         all.into_values().collect()
     }
 
+    fn details(&self) -> Option<&dyn web::Details> {
+        self.ready.get().map(|ready| &ready.details as &dyn web::Details)
+    }
+
     fn is_serving(&self) -> bool {
         self.ready.get().is_some()
     }
 }
 
 fn fill(status: &mut Status, ready: &Ready) {
-    let Ready { server, master, ports, initialized_ms, rpc } = ready;
+    let Ready { server, master, ports, initialized_ms, rpc, details: _ } = ready;
     let now = server.status();
     status.master = master.server_name().clone();
     status.region_server = server.name().clone();

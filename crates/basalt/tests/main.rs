@@ -4,9 +4,11 @@
 mod bad_input;
 mod client;
 mod common;
+mod dev;
 mod endpoints;
 mod hdfs;
 mod load;
+mod metrics;
 mod process;
 mod scanner_protocol;
 mod scans;

@@ -29,3 +29,4 @@ pub mod session;
 pub mod value;
 
 pub use cli::run;
+pub use commands::describe_lines;

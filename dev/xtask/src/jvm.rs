@@ -67,7 +67,8 @@ impl Client {
     }
 }
 
-fn java_files(dir: &Path, into: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+/// Every Java source below a directory.
+pub fn java_files(dir: &Path, into: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();
         if path.is_dir() {

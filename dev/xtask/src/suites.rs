@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 
 use crate::report::Outcome;
 use crate::server::Kind;
-use crate::{differential, gateways, jvm, native_client, native_tools, run, toolchain};
+use crate::{differential, gateways, jvm, native_client, native_tools, run, testing, toolchain};
 
 /// What a suite is told.
 pub struct Context {
@@ -48,6 +48,7 @@ pub const ALL: &[Suite] = &[
     Suite { name: "gateways", run: gateways::suite },
     Suite { name: "differential", run: differential::suite },
     Suite { name: "bad-input", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--bad-input", "yes"]) },
+    Suite { name: "testing", run: testing::suite },
     Suite { name: "moving", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--moving", "yes"]) },
 ];
 

@@ -27,6 +27,12 @@ pub(super) fn describe(shell: &mut Shell, arguments: &Arguments) -> Result {
     Ok(Value::Nil)
 }
 
+/// A table's own line, and one for each family, as `describe` prints them.
+pub fn describe_lines(table: &TableDescriptor) -> Vec<String> {
+    let own = format!("{}{}", table.name, attributes(table));
+    std::iter::once(own).chain(table.families.values().map(family_text)).collect()
+}
+
 /// Says that quotas are off, where they are.
 pub(super) fn quotas_line(shell: &mut Shell, is_meta: bool) -> Result<()> {
     let on = is_there(shell, &TableName::quota_table())?;

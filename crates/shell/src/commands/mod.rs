@@ -27,6 +27,7 @@ pub use self::general::version_line;
 use crate::evaluator::Shell;
 use crate::failure::{Flow, Result};
 use crate::value::Value;
+pub use describe::describe_lines;
 
 /// A command.
 pub struct Command {

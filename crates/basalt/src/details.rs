@@ -1,0 +1,237 @@
+//! What the pages beside the status page show, gathered from the parts of the process.
+
+use crate::logging;
+use base::Rng;
+use master::Master;
+use proto::pb;
+use regionserver::RegionServer;
+use std::sync::Arc;
+use std::time::Duration;
+use web::details::{Lock, Procedure, Quota, Reports, Running, SlowCall, Snapshot, StoreFile, Thread};
+
+/// Slow calls, and calls with large answers, that are looked at.
+const CALLS: u32 = 200;
+/// How long hbase:quota and the snapshots' directory are waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The source of these pages.
+pub struct PageDetails {
+    server: Arc<RegionServer>,
+    master: Arc<Master>,
+    /// In every form of this process.
+    token: String,
+}
+
+impl PageDetails {
+    /// Of a node that serves.
+    pub fn new(server: &Arc<RegionServer>, master: &Arc<Master>) -> PageDetails {
+        PageDetails { server: server.clone(), master: master.clone(), token: Rng::from_system().uuid_hex() }
+    }
+}
+
+/// Waits for `work`, which reads files; a page's thread has nothing else to do.
+fn wait_for<T>(work: impl Future<Output = master::Result<T>>) -> Result<T, String> {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return Err("there is no runtime".to_owned()) };
+    match runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await }) {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+    }
+}
+
+impl web::Details for PageDetails {
+    fn procedures(&self) -> Vec<Procedure> {
+        self.master.views().procedures().iter().map(|record| procedure(record)).collect()
+    }
+
+    fn locks(&self) -> Vec<Lock> {
+        let held = self.master.views().locks().into_iter();
+        held.map(|lock| Lock { kind: lock.kind, name: lock.name, is_exclusive: lock.is_exclusive }).collect()
+    }
+
+    fn snapshots(&self) -> Result<Vec<Snapshot>, String> {
+        Ok(wait_for(self.master.list_snapshots())?.iter().map(snapshot).collect())
+    }
+
+    fn quotas(&self) -> Result<Vec<Quota>, String> {
+        let views = self.master.views();
+        let found = wait_for(views.quotas())?;
+        Ok(found.into_iter().map(|(subject, quotas)| Quota { subject, limits: limits(&quotas) }).collect())
+    }
+
+    fn slow_calls(&self) -> Vec<SlowCall> {
+        let [slow, large] = [false, true].map(|large| self.server.slow_calls(large, CALLS));
+        let mut calls: Vec<SlowCall> = slow.iter().map(|payload| slow_call(payload)).collect();
+        // Those that are both are in the first list already.
+        calls.extend(large.iter().map(|payload| slow_call(payload)).filter(|call| !call.is_slow));
+        calls.sort_by_key(|call| std::cmp::Reverse(call.at_ms));
+        calls
+    }
+
+    fn running(&self) -> Vec<Running> {
+        let of = |work: regionserver::RunningWork| {
+            let region = self.server.region(&work.region)?;
+            let stats = region.stats();
+            let cells = (work.what != "flush").then_some((stats.current_compacted_cells, stats.total_compacting_cells));
+            Some(Running {
+                what: work.what,
+                region: work.region.to_string(),
+                table: region.info().table.to_string(),
+                cells,
+            })
+        };
+        self.server.running_work().into_iter().filter_map(of).collect()
+    }
+
+    fn table(&self, name: &str) -> Option<Vec<String>> {
+        let name = model::TableName::parse(name).ok()?;
+        let cluster = self.master.cluster();
+        let found =
+            cluster.tables().find(|(table, _)| table.name == name).map(|(table, _)| shell::describe_lines(table));
+        found
+    }
+
+    fn store_files(&self, region: &str) -> Option<Vec<StoreFile>> {
+        // An encoded name, or a whole one, which ends in it.
+        let encoded = region.trim_end_matches('.').rsplit('.').next().unwrap_or(region);
+        let found = self.server.region(encoded)?;
+        let of = |file: region::FileStats| StoreFile {
+            family: String::from_utf8_lossy(&file.family).into_owned(),
+            name: file.name,
+            bytes: file.bytes,
+            cells: file.cells,
+            created_ms: file.created_ms,
+            is_reference: file.is_reference,
+            index_bytes: file.index_bytes,
+            bloom_bytes: file.bloom_bytes,
+        };
+        Some(found.file_stats().into_iter().map(of).collect())
+    }
+
+    fn reports(&self) -> Reports {
+        let mut reports = Reports::default();
+        let findings = &mut reports.findings;
+        if let Some(catalog) = self.master.catalog_report() {
+            let key = |key: &[u8]| cell::print::to_string_binary(key);
+            findings.extend(
+                catalog
+                    .holes
+                    .iter()
+                    .map(|hole| ("hole", format!("{} from {} to {}", hole.table, key(&hole.start), key(&hole.end)))),
+            );
+            let names =
+                |(a, b): &(model::RegionInfo, model::RegionInfo)| format!("{} {}", a.name_string(), b.name_string());
+            findings.extend(catalog.overlaps.iter().map(|pair| ("overlap", names(pair))));
+        }
+        if let Some(hbck) = self.master.hbck_report() {
+            reports.hbck_ended_ms = hbck.ended.0;
+            let inconsistent = hbck.inconsistent_regions.iter();
+            findings.extend(inconsistent.map(|(region, place)| ("inconsistent region", format!("{region} {place:?}"))));
+            let orphans = hbck.orphan_regions_on_servers.iter();
+            findings.extend(orphans.map(|(region, server)| ("orphan on a server", format!("{region} {server}"))));
+            let orphans = hbck.orphan_regions_on_volume.iter();
+            findings.extend(orphans.map(|(region, path)| ("orphan directory", format!("{region} {path}"))));
+        }
+        reports
+    }
+
+    fn znodes(&self) -> String {
+        let master = self.master.server_name();
+        let server = self.server.name();
+        format!(
+            "HBase is rooted at /hbase\nActive master address:\n {master}\nBackup master addresses:\n\
+             Region server holding hbase:meta:\n {server}\nRegion servers:\n {server}\n"
+        )
+    }
+
+    fn threads(&self) -> Vec<Thread> {
+        crate::threads::all()
+    }
+
+    fn log_lines(&self) -> Vec<String> {
+        logging::log().map(logging::Log::lines).unwrap_or_default()
+    }
+
+    fn log_filter(&self) -> String {
+        logging::log().map(logging::Log::filter).unwrap_or_default()
+    }
+
+    fn set_log_level(&self, part: &str, level: &str) -> Result<String, String> {
+        logging::log().ok_or("this process keeps no log")?.set_level(part, level)
+    }
+
+    fn token(&self) -> &str {
+        &self.token
+    }
+}
+
+fn as_ms(time: u64) -> i64 {
+    i64::try_from(time).unwrap_or(i64::MAX)
+}
+
+fn procedure(record: &pb::Procedure) -> Procedure {
+    Procedure {
+        id: record.proc_id(),
+        parent: record.parent_id,
+        class: record.class_name.rsplit('.').next().unwrap_or_default().to_owned(),
+        state: record.state().as_str_name().to_owned(),
+        owner: record.owner().to_owned(),
+        submitted_ms: as_ms(record.submitted_time),
+        updated_ms: as_ms(record.last_update),
+        error: record.exception.as_ref().map(|error| format!("{error:?}").chars().take(300).collect()),
+    }
+}
+
+fn snapshot(taken: &pb::SnapshotDescription) -> Snapshot {
+    Snapshot {
+        name: taken.name.clone(),
+        table: taken.table().to_owned(),
+        kind: taken.r#type().as_str_name().to_owned(),
+        created_ms: taken.creation_time(),
+        ttl_seconds: taken.ttl(),
+        owner: taken.owner().to_owned(),
+    }
+}
+
+/// A quota in words.
+fn limits(quotas: &pb::Quotas) -> String {
+    let mut said = Vec::new();
+    if quotas.bypass_globals() {
+        said.push("exempt from the limits of others".to_owned());
+    }
+    if let Some(throttle) = &quotas.throttle {
+        let kinds = [
+            ("requests", &throttle.req_num),
+            ("bytes", &throttle.req_size),
+            ("writes", &throttle.write_num),
+            ("bytes written", &throttle.write_size),
+            ("reads", &throttle.read_num),
+            ("bytes read", &throttle.read_size),
+        ];
+        for (what, limit) in kinds {
+            if let Some(limit) = limit {
+                let unit = limit.time_unit().as_str_name().to_ascii_lowercase();
+                said.push(format!("{} {what} in each of {unit}", limit.soft_limit()));
+            }
+        }
+    }
+    if quotas.space.is_some() {
+        said.push("a limit of space, which is kept and not enforced".to_owned());
+    }
+    said.join("; ")
+}
+
+fn slow_call(payload: &pb::SlowLogPayload) -> SlowCall {
+    use pb::slow_log_payload::Type;
+    SlowCall {
+        at_ms: payload.start_time,
+        took_ms: i64::from(payload.processing_time),
+        response_bytes: payload.response_size,
+        client: payload.client_address.clone(),
+        user: payload.user_name.clone(),
+        method: payload.method_name.clone(),
+        region: payload.region_name().to_owned(),
+        details: payload.param().to_owned(),
+        is_slow: matches!(payload.r#type(), Type::SlowLog | Type::All),
+        is_large: matches!(payload.r#type(), Type::LargeLog | Type::All),
+    }
+}
