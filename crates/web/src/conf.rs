@@ -14,7 +14,8 @@ fn is_secret(key: &str) -> bool {
     ends.iter().any(|end| key.ends_with(end)) || key.contains("oauth") && key.ends_with("token")
 }
 
-fn shown(property: &Property) -> &str {
+/// The value, if it is no secret.
+pub fn shown(property: &Property) -> &str {
     if is_secret(&property.key) { REDACTED } else { &property.value }
 }
 

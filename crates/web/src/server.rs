@@ -4,6 +4,7 @@ use crate::settings;
 use crate::site::Site;
 use crate::status::StatusSource;
 use base::Clock;
+use http_body_util::BodyExt;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -23,6 +24,8 @@ const MAX_CONNECTIONS: usize = 256;
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 /// Header lines.
 const MAX_HEADERS: usize = 64;
+/// Bytes of a form.
+const MAX_FORM_BYTES: usize = 4096;
 /// From the first byte of a request to the last of its headers.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// A connection's whole life: it carries one request.
@@ -116,12 +119,22 @@ impl Server {
     }
 }
 
+/// A form's text; nothing of one that is too long, or breaks off.
+async fn read_form(body: hyper::body::Incoming) -> String {
+    match http_body_util::Limited::new(body, MAX_FORM_BYTES).collect().await {
+        Ok(body) => String::from_utf8_lossy(&body.to_bytes()).into_owned(),
+        Err(_) => String::new(),
+    }
+}
+
 async fn serve(stream: TcpStream, site: Arc<Site>, head_timeout: Duration, connection_timeout: Duration) {
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let site = site.clone();
         async move {
-            let (method, uri) = (request.method().clone(), request.uri().clone());
-            Ok::<_, Infallible>(site.answer(&method, &uri).await)
+            let (head, body) = request.into_parts();
+            // Only a form has one that is read.
+            let form = if head.method == hyper::Method::POST { Some(read_form(body).await) } else { None };
+            Ok::<_, Infallible>(site.answer(&head.method, &head.uri, form.as_deref()).await)
         }
     });
     let connection = http1::Builder::new()

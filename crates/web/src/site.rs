@@ -1,6 +1,8 @@
 //! Which address answers what.
 
-use crate::page::{self, PageRequest};
+mod details;
+
+use crate::page::{self, Order, PageRequest, RegionList};
 use crate::query::Query;
 use crate::rates::Samples;
 use crate::status::{Status, StatusSource};
@@ -28,28 +30,71 @@ pub struct Site {
 /// What an address leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    Status,
+    Status(&'static str),
     Jmx,
     Prometheus,
     Conf,
     Health,
-    /// To the status page, with `name` as the table.
-    ToTable,
+    Style,
+    /// A page that needs more than the status.
+    Details(Detail),
     ToStatus,
     Nowhere,
 }
 
+/// A page that is drawn from [`crate::Details`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Detail {
+    Table,
+    Tables,
+    Region,
+    Procedures,
+    Snapshots,
+    Quotas,
+    SlowCalls,
+    InTransition,
+    Checks,
+    Nodes,
+    Process,
+    Stacks,
+    Configuration,
+    Log,
+    LogText,
+    LogLevel,
+    Dump,
+}
+
+/// Addresses of HBase's, and three of our own: `/configuration`, `/healthz`, `/logs/basalt.log`.
 fn place(path: &str) -> Place {
-    match path {
-        "/master-status" | "/rs-status" => Place::Status,
-        "/jmx" => Place::Jmx,
-        "/prometheus" => Place::Prometheus,
-        "/conf" => Place::Conf,
-        "/healthz" => Place::Health,
-        "/table.jsp" => Place::ToTable,
-        "/" | "/index.html" | "/master.jsp" | "/regionserver.jsp" => Place::ToStatus,
-        _ => Place::Nowhere,
-    }
+    let detail = match path {
+        "/master-status" => return Place::Status("/master-status"),
+        "/rs-status" => return Place::Status("/rs-status"),
+        "/jmx" => return Place::Jmx,
+        "/prometheus" | "/metrics" => return Place::Prometheus,
+        "/conf" => return Place::Conf,
+        "/healthz" => return Place::Health,
+        "/static/" | "/static/style.css" => return Place::Style,
+        "/" | "/index.html" | "/master.jsp" | "/regionserver.jsp" => return Place::ToStatus,
+        "/table.jsp" => Detail::Table,
+        "/tablesDetailed.jsp" => Detail::Tables,
+        "/region.jsp" => Detail::Region,
+        "/procedures.jsp" => Detail::Procedures,
+        "/snapshot.jsp" | "/userSnapshots.jsp" | "/snapshotsStats.jsp" => Detail::Snapshots,
+        "/quotas.jsp" => Detail::Quotas,
+        "/operationDetails.jsp" | "/rsOperationDetails.jsp" => Detail::SlowCalls,
+        "/rits.jsp" => Detail::InTransition,
+        "/hbck.jsp" => Detail::Checks,
+        "/zk.jsp" => Detail::Nodes,
+        "/processMaster.jsp" | "/processRS.jsp" => Detail::Process,
+        "/stacks" => Detail::Stacks,
+        "/configuration" => Detail::Configuration,
+        "/logs" | "/logs/" => Detail::Log,
+        "/logs/basalt.log" => Detail::LogText,
+        "/logLevel" => Detail::LogLevel,
+        "/dump" => Detail::Dump,
+        _ => return Place::Nowhere,
+    };
+    Place::Details(detail)
 }
 
 type Answer = Response<Full<Bytes>>;
@@ -72,35 +117,37 @@ impl Site {
         self.samples.lock().record(now_us, requests);
     }
 
-    /// Answers a request.
-    pub async fn answer(self: &Arc<Self>, method: &Method, uri: &Uri) -> Answer {
+    /// Answers a request; `form` is the body of a POST.
+    pub async fn answer(self: &Arc<Self>, method: &Method, uri: &Uri, form: Option<&str>) -> Answer {
+        let place = place(uri.path());
+        if *method == Method::POST && place == Place::Details(Detail::LogLevel) {
+            return self.draw(place, Query::parse(form.unwrap_or_default()), true).await;
+        }
         if method != Method::GET && method != Method::HEAD {
             let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n");
             answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
             return answer;
         }
-        let query = Query::parse(uri.query().unwrap_or_default());
-        match place(uri.path()) {
+        match place {
             // No thread is needed to say that one lives.
             Place::Health if self.source.is_serving() => plain(StatusCode::OK, "OK\n"),
             Place::Health => plain(StatusCode::SERVICE_UNAVAILABLE, "not serving\n"),
+            Place::Style => respond(StatusCode::OK, "text/css; charset=utf-8", page::frame::STYLE.to_owned()),
             Place::ToStatus => redirect("/master-status"),
-            Place::ToTable => {
-                redirect(&format!("/master-status?table={}", crate::query::encode(query.get("name").unwrap_or(""))))
-            }
             Place::Nowhere => respond(StatusCode::NOT_FOUND, HTML, page::not_found(uri.path())),
-            place => self.draw(place, query).await,
+            place => self.draw(place, Query::parse(uri.query().unwrap_or_default()), false).await,
         }
     }
 
     /// Draws a page on a thread where a moment's work disturbs nobody.
-    async fn draw(self: &Arc<Self>, place: Place, query: Query) -> Answer {
+    async fn draw(self: &Arc<Self>, place: Place, query: Query, changes: bool) -> Answer {
         let Ok(_permit) = self.drawing.acquire().await else {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
         };
         let site = self.clone();
         let drawn = tokio::task::spawn_blocking(move || match place {
             Place::Conf => site.conf(&query),
+            Place::Details(detail) => site.detail_answer(detail, &query, changes),
             place => site.status_answer(place, &query),
         });
         drawn.await.unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR, "this page could not be drawn\n"))
@@ -120,10 +167,12 @@ impl Site {
         let status: Status = self.source.status();
         let now_ms = self.clock.now_ms().0;
         let rates = self.samples.lock().rates(self.clock.monotonic_us(), status.requests);
-        if place == Place::Status {
+        if let Place::Status(path) = place {
+            let details = self.source.details();
             let request = PageRequest {
-                table: query.get("table").filter(|table| !table.is_empty()),
-                from: query.get("from").and_then(|from| from.parse().ok()).unwrap_or(0),
+                regions: region_list(path, query.get("table").filter(|table| !table.is_empty()), query),
+                running: &details.map(|details| details.running()).unwrap_or_default(),
+                slow_calls: &details.map(|details| details.slow_calls()).unwrap_or_default(),
                 now_ms,
                 serving: self.source.is_serving(),
             };
@@ -138,6 +187,17 @@ impl Site {
         let code = if answer.ok { StatusCode::OK } else { StatusCode::BAD_REQUEST };
         let media_type = if answer.script { "application/javascript; charset=utf-8" } else { JSON };
         respond(code, media_type, answer.text)
+    }
+}
+
+/// Which regions a query asks for.
+fn region_list<'a>(path: &'static str, table: Option<&'a str>, query: &'a Query) -> RegionList<'a> {
+    RegionList {
+        path,
+        table,
+        search: query.get("q").filter(|text| !text.is_empty()),
+        order: Order::named(query.get("sort").unwrap_or("")),
+        from: query.get("from").and_then(|from| from.parse().ok()).unwrap_or(0),
     }
 }
 
@@ -161,8 +221,7 @@ fn respond(code: StatusCode, media_type: &'static str, body: String) -> Answer {
         (header::REFERRER_POLICY, "no-referrer"),
         (
             header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; \
-             frame-ancestors 'none'",
+            "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
         ),
     ];
     let mut answer = Response::new(Full::new(Bytes::from(body)));

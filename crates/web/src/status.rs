@@ -1,5 +1,6 @@
 //! What the pages are drawn from: plain values, filled in by whoever owns the servers.
 
+use crate::details::Details;
 use model::status::RegionLoad;
 use model::{RegionInfo, ServerName, TableName};
 
@@ -19,6 +20,11 @@ pub trait StatusSource: Send + Sync + 'static {
     /// Settings in force, in any order.
     fn configuration(&self) -> Vec<Property> {
         Vec::new()
+    }
+
+    /// What the pages beside the status page show; `None`: nothing yet.
+    fn details(&self) -> Option<&dyn Details> {
+        None
     }
 
     /// Whether clients are being served.

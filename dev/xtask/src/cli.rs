@@ -38,9 +38,11 @@ pub enum Command {
         #[arg(long)]
         long: bool,
     },
+    /// What people install: a tarball, a Debian package, checksums, the list of crates; tried by unpacking and running it
+    Package,
     /// Real clients against the server
     #[command(
-        after_help = "Suites: java java3 asynchbase shell go pe ltt tools client differential bad-input moving; by name only: \
+        after_help = "Suites: java java3 asynchbase shell go pe ltt tools client differential bad-input testing moving; by name only: \
                             exchange\n\nExamples:\n  cargo xtask interop\n  cargo xtask interop java --only Scan\n  \
                             cargo xtask interop --against hbase shell"
     )]

@@ -25,6 +25,7 @@ mod ledger;
 mod native_client;
 mod native_tools;
 mod neighbours;
+mod package;
 mod pages;
 mod profile;
 mod proto;
@@ -36,6 +37,7 @@ mod schedules;
 mod server;
 mod sim;
 mod suites;
+mod testing;
 mod tidy;
 mod toolchain;
 
@@ -102,6 +104,7 @@ fn command(command: Command) -> anyhow::Result<()> {
         }),
         Command::Sanitize { only } => reported(|report| sanitize::run(report, only.as_deref())),
         Command::Injected { name } => reported(|report| sim::injected(report, name.as_deref())),
+        Command::Package => reported(package::run),
         Command::Proto { check } => proto::generate(check),
         Command::Coverage { check } => coverage::run(check),
     }

@@ -1,21 +1,31 @@
-//! The status page: one HTML document that needs nothing else, no script, no second request.
-//! What it shows follows `MasterStatusTmpl` and `RSStatusTmpl`; how, does not.
+//! The pages: HTML documents that need nothing but one style sheet, and no script.
+//!
+//! `mod.rs` is the status page, which answers "is it well, and what is it doing"; the others are beside it. What they show follows
+//! `MasterStatusTmpl`, `RSStatusTmpl` and HBase's `.jsp` pages; how, does not.
 
+pub mod admin;
+pub mod frame;
 mod lists;
+pub mod process;
+pub mod table;
+pub mod work;
 
+pub use lists::{Order, RegionList};
+
+use crate::details::{Running, SlowCall};
 use crate::markup::{Bytes, Count, Markup, Moment, Rate, Span};
 use crate::rates::RequestRates;
 use crate::status::Status;
 
-const STYLE: &str = include_str!("style.css");
-
 /// What the reader asked to see.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRequest<'a> {
-    /// Only this table's regions.
-    pub table: Option<&'a str>,
-    /// Regions to leave out at the beginning of the list.
-    pub from: usize,
+    /// Which regions.
+    pub regions: RegionList<'a>,
+    /// What runs.
+    pub running: &'a [Running],
+    /// Slow calls, the newest first.
+    pub slow_calls: &'a [SlowCall],
     /// The wall clock.
     pub now_ms: i64,
     /// Whether clients are being served.
@@ -25,7 +35,7 @@ pub struct PageRequest<'a> {
 /// Draws the page. Cost: proportional to the number of regions, for their sums; the lists in it are bounded.
 pub fn draw(status: &Status, rates: &RequestRates, request: &PageRequest<'_>) -> String {
     let mut page = Markup::with_capacity(64 * 1024);
-    begin(&mut page, &format!("Basalt {}", status.region_server.address()));
+    frame::begin(&mut page, &format!("Basalt {}", status.region_server.address()));
     let up_ms = u64::try_from(request.now_ms - status.started_ms).unwrap_or(0);
     page.raw("<header><div class=bar><h1>Basalt<small>").text(&status.version).raw("</small></h1>");
     page.raw(if request.serving {
@@ -34,19 +44,20 @@ pub fn draw(status: &Status, rates: &RequestRates, request: &PageRequest<'_>) ->
         "<span class=\"badge bad\">not serving</span>"
     });
     page.raw("<span class=soft>").text(&status.region_server).raw(" &middot; up ").text(Span(up_ms)).raw("</span>");
-    page.raw(
-        "<nav><a href=\"/prometheus\">Prometheus</a><a href=\"/jmx\">JMX</a><a href=\"/conf\">Configuration</a></nav>\
-         </div></header><main>",
-    );
+    frame::nav(&mut page);
+    page.raw("</div></header><main>");
     if status.log.stalled {
         page.raw("<p class=bad><strong>The log's disk takes no writes. Is it full?</strong></p>");
     }
     lists::problems(&mut page, status);
     cards(&mut page, status, rates);
     lists::in_transition(&mut page, status, request.now_ms);
+    work::running(&mut page, request.running);
+    work::slow_calls_short(&mut page, request.slow_calls);
+    memory(&mut page, status);
     facts(&mut page, status);
     lists::tables(&mut page, status);
-    lists::regions(&mut page, status, request);
+    lists::regions(&mut page, status, &request.regions);
     page.raw("</main><footer>Drawn ").text(Moment(request.now_ms)).raw(". Rates are of the last few seconds.</footer>");
     page.raw("</body></html>\n");
     page.finish()
@@ -55,7 +66,7 @@ pub fn draw(status: &Status, rates: &RequestRates, request: &PageRequest<'_>) ->
 /// The page for an address that leads nowhere.
 pub fn not_found(path: &str) -> String {
     let mut page = Markup::with_capacity(8 * 1024);
-    begin(&mut page, "Not found");
+    frame::begin(&mut page, "Not found");
     // An address may be long; a message need not be.
     let shown: String = path.chars().take(200).collect();
     page.raw("<main><h1>Not found</h1><p>There is no page <code>").text(shown).raw("</code> here.</p>");
@@ -63,14 +74,41 @@ pub fn not_found(path: &str) -> String {
     page.finish()
 }
 
-fn begin(page: &mut Markup, title: &str) {
-    page.raw("<!doctype html><html lang=en><head><meta charset=utf-8>");
-    page.raw("<meta name=viewport content=\"width=device-width,initial-scale=1\"><title>").text(title);
-    page.raw("</title><link rel=icon href=\"data:,\"><style>").raw(STYLE).raw("</style></head><body>");
-}
-
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { (100.0 * part as f64 / whole as f64).min(100.0) }
+}
+
+/// Two shares of a whole, in percent, as a bar.
+fn meter(page: &mut Markup, first: f64, second: f64) {
+    page.raw("<svg class=meter width=\"100%\" height=8 aria-hidden=true><rect class=one width=\"");
+    page.text(format_args!("{first:.1}")).raw("%\" height=8 /><rect class=two x=\"");
+    page.text(format_args!("{first:.1}")).raw("%\" width=\"").text(format_args!("{:.1}", second.min(100.0 - first)));
+    page.raw("%\" height=8 /></svg>");
+}
+
+/// Who holds how much of the memory budget.
+fn memory(page: &mut Markup, status: &Status) {
+    if status.holders.is_empty() {
+        return;
+    }
+    page.raw("<h2>Memory account</h2>");
+    frame::table(page, &["Holder", "n Holds", "n Most so far", "n May hold", ""]);
+    for holder in &status.holders {
+        page.raw("<tr>");
+        frame::cell(page, holder.name);
+        frame::number(page, Bytes(holder.held_bytes));
+        frame::number(page, Bytes(holder.highest_bytes));
+        match holder.cap_bytes {
+            Some(cap_bytes) => {
+                frame::number(page, Bytes(cap_bytes));
+                page.raw("<td class=wide>");
+                meter(page, share(holder.held_bytes, cap_bytes), 0.0);
+                page.raw("</td></tr>");
+            }
+            None => drop(page.raw("<td class=n>&ndash;</td><td></td></tr>")),
+        }
+    }
+    frame::table_end(page);
 }
 
 fn cards(page: &mut Markup, status: &Status, rates: &RequestRates) {
@@ -88,19 +126,13 @@ fn cards(page: &mut Markup, status: &Status, rates: &RequestRates) {
     page.text(Count(status.rpc.open_scanners)).raw("</p></div>");
 
     let used = memory.memstore_bytes.saturating_add(cache.used_bytes);
-    page.raw("<div class=card><h3>Memory</h3><b>").text(Bytes(used)).raw("</b><div class=meter>");
-    page.raw("<i style=\"width:").text(format_args!("{:.1}", share(memory.memstore_bytes, memory.budget_bytes)));
-    page.raw("%\"></i><i style=\"width:").text(format_args!("{:.1}", share(cache.used_bytes, memory.budget_bytes)));
-    page.raw("%\"></i></div><p>of a budget of ").text(Bytes(memory.budget_bytes)).raw("</p><p><i class=dot></i>");
+    page.raw("<div class=card><h3>Memory</h3><b>").text(Bytes(used)).raw("</b>");
+    meter(page, share(memory.memstore_bytes, memory.budget_bytes), share(cache.used_bytes, memory.budget_bytes));
+    page.raw("<p>of a budget of ").text(Bytes(memory.budget_bytes)).raw("</p><p><i class=dot></i>");
     page.text(Bytes(memory.memstore_bytes)).raw(" memstores</p><p><i class=\"dot two\"></i>");
     page.text(Bytes(cache.used_bytes)).raw(" cache</p>");
     if memory.resident_bytes > 0 {
         page.raw("<p>").text(Bytes(memory.resident_bytes)).raw(" resident</p>");
-    }
-    // Memstores and cache stand above.
-    for holder in status.holders.iter().filter(|holder| !["memstores", "block_cache"].contains(&holder.name)) {
-        page.raw("<p>").text(Bytes(holder.held_bytes)).raw(" ").text(holder.name);
-        page.raw(", highest ").text(Bytes(holder.highest_bytes)).raw("</p>");
     }
     page.raw("</div>");
 

@@ -1,5 +1,7 @@
 //! A server with made-up numbers, and a client that sends bytes.
 
+use basalt_web::Details;
+use basalt_web::details::{Lock, Procedure, Quota, Reports, Running as Work, SlowCall, Snapshot, StoreFile, Thread};
 use basalt_web::status::*;
 use base::metrics::{IPC, MASTER, REGION_SERVER, Registry, Sample, Unit, WAL};
 use base::{Clock, ManualClock};
@@ -22,6 +24,8 @@ pub struct Fake {
     pub regions: usize,
     pub serving: AtomicBool,
     pub evil: bool,
+    /// What logs from which level on.
+    pub level: std::sync::Mutex<String>,
     /// Metrics as the parts of a process register them.
     pub registry: Arc<Registry>,
 }
@@ -101,6 +105,101 @@ impl StatusSource for Fake {
     fn is_serving(&self) -> bool {
         self.serving.load(Ordering::SeqCst)
     }
+
+    fn details(&self) -> Option<&dyn Details> {
+        Some(self)
+    }
+}
+
+impl Fake {
+    /// `text`, with what a browser must not take for markup where somebody is evil.
+    fn evil(&self, text: &str) -> String {
+        if self.evil { format!("{text}\"><script>alert(1)</script><img src=x>") } else { text.to_owned() }
+    }
+}
+
+impl Details for Fake {
+    fn procedures(&self) -> Vec<Procedure> {
+        let one = |id, state: &str| Procedure {
+            id,
+            class: self.evil("SplitTableRegionProcedure"),
+            state: state.to_owned(),
+            owner: self.evil("root"),
+            ..Procedure::default()
+        };
+        vec![one(7, "SUCCESS"), one(3, "RUNNABLE")]
+    }
+
+    fn locks(&self) -> Vec<Lock> {
+        vec![Lock { kind: "table", name: self.evil("ns:orders"), is_exclusive: true }]
+    }
+
+    fn snapshots(&self) -> Result<Vec<Snapshot>, String> {
+        let one = |name: &str| Snapshot { name: self.evil(name), table: self.evil("ns:orders"), ..Snapshot::default() };
+        Ok(vec![one("monday"), one("tuesday")])
+    }
+
+    fn quotas(&self) -> Result<Vec<Quota>, String> {
+        if self.evil {
+            Err(self.evil("no answer"))
+        } else {
+            Ok(vec![Quota { subject: "user u".into(), limits: "10 requests".into() }])
+        }
+    }
+
+    fn slow_calls(&self) -> Vec<SlowCall> {
+        let call = SlowCall { method: "Scan".into(), took_ms: 12_345, is_slow: true, ..SlowCall::default() };
+        vec![SlowCall { details: self.evil("startRow=a"), client: self.evil("10.0.0.1:1"), ..call }]
+    }
+
+    fn running(&self) -> Vec<Work> {
+        vec![Work {
+            what: "compaction",
+            region: self.evil("abc"),
+            table: self.evil("ns:orders"),
+            cells: Some((30, 100)),
+        }]
+    }
+
+    fn table(&self, name: &str) -> Option<Vec<String>> {
+        (name == "ns:orders").then(|| vec![self.evil("ns:orders"), self.evil("{NAME => 'f'}")])
+    }
+
+    fn store_files(&self, region: &str) -> Option<Vec<StoreFile>> {
+        (region == "abc").then(|| vec![StoreFile { name: self.evil("0123"), bytes: 2048, ..StoreFile::default() }])
+    }
+
+    fn reports(&self) -> Reports {
+        Reports { hbck_ended_ms: STARTED_MS, findings: vec![("hole", self.evil("ns:orders from a to b"))] }
+    }
+
+    fn znodes(&self) -> String {
+        self.evil("HBase is rooted at /hbase")
+    }
+
+    fn threads(&self) -> Vec<Thread> {
+        vec![Thread { id: 4711, name: self.evil("flusher-0"), ..Thread::default() }]
+    }
+
+    fn log_lines(&self) -> Vec<String> {
+        vec![self.evil("WARN the disk is full")]
+    }
+
+    fn log_filter(&self) -> String {
+        self.level.lock().expect("nobody panicked").clone()
+    }
+
+    fn set_log_level(&self, part: &str, level: &str) -> Result<String, String> {
+        if part.is_empty() {
+            return Err("no part".to_owned());
+        }
+        *self.level.lock().expect("nobody panicked") = format!("{part}={level}");
+        Ok(self.log_filter())
+    }
+
+    fn token(&self) -> &str {
+        "0123456789abcdef"
+    }
 }
 
 /// A few metrics of each kind.
@@ -138,8 +237,14 @@ impl Running {
 
     pub fn with_timeouts(regions: usize, evil: bool, head: Duration, connection: Duration) -> Running {
         let registry = registry(regions);
-        let fake =
-            Arc::new(Fake { requests: AtomicU64::new(0), regions, serving: AtomicBool::new(true), evil, registry });
+        let fake = Arc::new(Fake {
+            requests: AtomicU64::new(0),
+            regions,
+            serving: AtomicBool::new(true),
+            evil,
+            level: std::sync::Mutex::new("warn".into()),
+            registry,
+        });
         let clock = Arc::new(ManualClock::new(STARTED_MS + 60_000));
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = basalt_web::Server::bind(any, fake.clone(), clock.clone() as Arc<dyn Clock>).expect("bind");

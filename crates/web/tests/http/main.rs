@@ -1,6 +1,7 @@
 //! The pages over a real socket: what they show, what they refuse, and who cannot hold them up.
 
 mod fixture;
+mod pages;
 
 use fixture::{Response, Running};
 use std::collections::HashSet;
@@ -36,7 +37,7 @@ async fn the_page_shows_what_is() {
         assert!(page.head.contains(header), "{}", page.head);
     }
     // nothing is loaded from anywhere
-    assert!(!page.body.contains("src=") && !page.body.contains("<script") && !page.body.contains("http://"));
+    pages::check_html("/master-status", &page.body);
     server.stop().await;
 }
 
@@ -75,24 +76,18 @@ async fn many_regions_come_in_pages() {
     let server = Running::start(10_000, false);
     let rows = |page: &Response| page.body.matches("<tr title=").count();
     let first = server.get("/master-status").await;
-    assert_eq!(rows(&first), 500);
-    assert!(first.body.contains("1 to 500 of 10,000"));
-    assert!(first.body.contains("href=\"/master-status?from=500#regions\""));
-    assert!(first.body.len() < 500_000, "{} bytes", first.body.len());
+    assert_eq!(rows(&first), 200);
+    assert!(first.body.contains("1 to 200 of 10,000"));
+    assert!(first.body.contains("href=\"/master-status?from=200#regions\""));
+    assert!(first.body.len() < 300_000, "{} bytes", first.body.len());
     let last = server.get("/master-status?from=9800&table=ns%3Aorders").await;
     assert_eq!(rows(&last), 200);
-    assert!(last.body.contains("href=\"/master-status?table=ns:orders&amp;from=9300#regions\""));
+    assert!(last.body.contains("href=\"/master-status?table=ns:orders&amp;from=9600#regions\""));
     assert_eq!(rows(&server.get("/master-status?table=other").await), 0);
     // an address that leads past the end, or is nonsense, shows the beginning
     for query in ["from=10000", "from=99999999999999999999999", "from=-1", "from=x"] {
-        assert_eq!(rows(&server.get(&format!("/master-status?{query}")).await), 500, "{query}");
+        assert_eq!(rows(&server.get(&format!("/master-status?{query}")).await), 200, "{query}");
     }
-    let table = server.get("/table.jsp?name=ns:a%0d%0ab").await;
-    assert!(
-        table.code == 302 && table.head.contains("location: /master-status?table=ns:a%0d%0ab\r\n"),
-        "{}",
-        table.head
-    );
 }
 
 #[tokio::test]

@@ -36,16 +36,22 @@ fn page_words(tree: &Tree) -> BTreeSet<&str> {
 
 /// Pages, and the beans that monitoring looks at.
 fn web_pages(tree: &Tree) -> anyhow::Result<Surface> {
-    let words = page_words(tree);
+    let (words, names) = (page_words(tree), metric_words(tree));
     let inventory = tree.table("web_ui")?;
     let items = inventory.rows().map(|row| {
         let (path, what) = (row.get("path_or_bean"), row.get("parameters_or_metric"));
         if row.get("kind") != "metric" {
-            let standing = if words.contains(path) { Standing::There } else { Standing::Missing };
+            let all: Vec<&str> = path.split(", ").collect();
+            let known = all.iter().filter(|path| words.contains(*path)).count();
+            let standing = match known {
+                0 => Standing::Missing,
+                n if n == all.len() => Standing::There,
+                _ => Standing::Part,
+            };
             return Item::new(row, "", path, standing);
         }
         let metrics: Vec<&str> = what.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-        let known = metrics.iter().filter(|name| words.contains(*name)).count();
+        let known = metrics.iter().filter(|name| names.iter().any(|known| is_metric(name, known))).count();
         let standing = match known {
             0 => Standing::Missing,
             n if n == metrics.len() => Standing::There,
@@ -61,11 +67,31 @@ fn web_pages(tree: &Tree) -> anyhow::Result<Surface> {
     ))
 }
 
-/// Names of metrics: literals of the files that register some, and of the server of pages.
-fn metrics(tree: &Tree) -> anyhow::Result<Surface> {
+/// Literals of the files that register metrics, and of the server of pages.
+fn metric_words(tree: &Tree) -> BTreeSet<&str> {
     let mut words = page_words(tree);
     let registering = tree.sources.iter().filter(|source| source.plain.contains("base::metrics"));
     words.extend(registering.flat_map(Source::literals));
+    words
+}
+
+/// Whether what the table of pages calls `asked` (`Get_*`, `slow*Count`, `tag.x`, a metric of each table) is the metric called `known` where it
+/// is registered, with a small first letter for histograms.
+fn is_metric(asked: &str, known: &str) -> bool {
+    let asked = asked.strip_prefix("tag.").unwrap_or(asked);
+    if let Some((_, of)) = asked.split_once("Namespace_<ns>_table_<t>_") {
+        return known.starts_with("Namespace_") && known.contains("_region_") == of.starts_with("region_");
+    }
+    let Some((before, after)) = asked.split_once('*') else { return asked == known };
+    match before.strip_suffix('_') {
+        Some(histogram) if after.is_empty() => histogram.eq_ignore_ascii_case(known),
+        _ => known.starts_with(before) && known.ends_with(after),
+    }
+}
+
+/// Names of metrics: literals of the files that register some, and of the server of pages.
+fn metrics(tree: &Tree) -> anyhow::Result<Surface> {
+    let words = metric_words(tree);
     let inventory = tree.table("metrics")?;
     let items = inventory.rows().map(|row| {
         let name = row.get("metric_name");

@@ -1,0 +1,199 @@
+//! What the pages beside the status page show: plain values, gathered when somebody asks.
+
+/// A procedure of the master.
+#[derive(Clone, Debug, Default)]
+pub struct Procedure {
+    /// Its id.
+    pub id: u64,
+    /// The procedure that waits for it.
+    pub parent: Option<u64>,
+    /// HBase's class, without its package.
+    pub class: String,
+    /// `RUNNABLE`, `WAITING`, `SUCCESS` and so on.
+    pub state: String,
+    /// Who asked for it.
+    pub owner: String,
+    /// When.
+    pub submitted_ms: i64,
+    /// When its state was last recorded.
+    pub updated_ms: i64,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// Something that a procedure, or a client, has locked.
+#[derive(Clone, Debug)]
+pub struct Lock {
+    /// `table`, `region` and so on.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Nobody else may have it.
+    pub is_exclusive: bool,
+}
+
+/// A snapshot that was taken.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Its name.
+    pub name: String,
+    /// Of which table.
+    pub table: String,
+    /// `FLUSH`, `SKIPFLUSH`, `DISABLED`.
+    pub kind: String,
+    /// When it was taken.
+    pub created_ms: i64,
+    /// Seconds of life; 0: no limit.
+    pub ttl_seconds: i64,
+    /// Who took it.
+    pub owner: String,
+}
+
+/// What somebody may use.
+#[derive(Clone, Debug)]
+pub struct Quota {
+    /// Of whom: a user, a table, a namespace.
+    pub subject: String,
+    /// How much, in words.
+    pub limits: String,
+}
+
+/// A call that took long, or was answered with much.
+#[derive(Clone, Debug, Default)]
+pub struct SlowCall {
+    /// When it came.
+    pub at_ms: i64,
+    /// How long it took.
+    pub took_ms: i64,
+    /// Bytes of its answer.
+    pub response_bytes: i64,
+    /// Where it came from.
+    pub client: String,
+    /// For whom.
+    pub user: String,
+    /// Its method.
+    pub method: String,
+    /// Its region.
+    pub region: String,
+    /// What it asked for.
+    pub details: String,
+    /// It counts as slow,
+    pub is_slow: bool,
+    /// as large, or as both.
+    pub is_large: bool,
+}
+
+/// A flush or compaction that runs.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// `flush`, `compaction`, `major compaction`.
+    pub what: &'static str,
+    /// Encoded name of its region.
+    pub region: String,
+    /// Its table.
+    pub table: String,
+    /// Cells that it has gone through and is to go through, where that is known.
+    pub cells: Option<(u64, u64)>,
+}
+
+/// A store file.
+#[derive(Clone, Debug, Default)]
+pub struct StoreFile {
+    /// Its family.
+    pub family: String,
+    /// Its name.
+    pub name: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Cells.
+    pub cells: u64,
+    /// When it was made, if it says so.
+    pub created_ms: Option<i64>,
+    /// Whether it shows part of another region's file.
+    pub is_reference: bool,
+    /// Bytes of its index,
+    pub index_bytes: u64,
+    /// and of its Bloom filter.
+    pub bloom_bytes: u64,
+}
+
+/// A thread of the process.
+#[derive(Clone, Debug, Default)]
+pub struct Thread {
+    /// The kernel's number.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// `R`unning, `S`leeping, waiting for a `D`isk, as the kernel says.
+    pub state: String,
+    /// Processor time so far.
+    pub cpu_ms: u64,
+    /// Where in the kernel it waits, if that may be known.
+    pub waits_in: String,
+}
+
+/// What the catalog janitor and the hbck chore found.
+#[derive(Clone, Debug, Default)]
+pub struct Reports {
+    /// When the hbck chore last ran; 0: not yet.
+    pub hbck_ended_ms: i64,
+    /// What it and the janitor found: the kind, and what.
+    pub findings: Vec<(&'static str, String)>,
+}
+
+/// Where the details come from. Every method may take a moment, and none waits for a client.
+pub trait Details: Send + Sync {
+    /// Procedures that run or ended lately.
+    fn procedures(&self) -> Vec<Procedure>;
+
+    /// What is locked.
+    fn locks(&self) -> Vec<Lock>;
+
+    /// Snapshots, by name.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn snapshots(&self) -> Result<Vec<Snapshot>, String>;
+
+    /// Quotas that were set.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn quotas(&self) -> Result<Vec<Quota>, String>;
+
+    /// Slow and large calls, the newest first.
+    fn slow_calls(&self) -> Vec<SlowCall>;
+
+    /// Flushes and compactions that run.
+    fn running(&self) -> Vec<Running>;
+
+    /// A table's descriptor as the shell writes it: the table's own line, and one for each family.
+    fn table(&self, name: &str) -> Option<Vec<String>>;
+
+    /// The files of a region by its encoded or whole name; `None`: it is not open here.
+    fn store_files(&self, region: &str) -> Option<Vec<StoreFile>>;
+
+    /// What checks have found.
+    fn reports(&self) -> Reports;
+
+    /// The coordination nodes, as text.
+    fn znodes(&self) -> String;
+
+    /// The process's threads.
+    fn threads(&self) -> Vec<Thread>;
+
+    /// The newest lines of the log, oldest first.
+    fn log_lines(&self) -> Vec<String>;
+
+    /// Which parts log from which level on.
+    fn log_filter(&self) -> String;
+
+    /// Has a part log from another level on; answers the whole filter.
+    ///
+    /// # Errors
+    /// A sentence: no such level, no such name.
+    fn set_log_level(&self, part: &str, level: &str) -> Result<String, String>;
+
+    /// What a form must bring along that changes something: known to who was shown a page of this process.
+    fn token(&self) -> &str;
+}

@@ -1,0 +1,89 @@
+//! What every page begins and ends with.
+
+use crate::markup::{Markup, Moment};
+
+/// The one style sheet.
+pub const STYLE: &str = include_str!("style.css");
+/// Where it is.
+pub const STYLE_PATH: &str = "/static/style.css";
+
+/// Places of the site, as its pages list them.
+const PLACES: [(&str, &str); 11] = [
+    ("/master-status", "Status"),
+    ("/tablesDetailed.jsp", "Tables"),
+    ("/procedures.jsp", "Procedures"),
+    ("/userSnapshots.jsp", "Snapshots"),
+    ("/quotas.jsp", "Quotas"),
+    ("/operationDetails.jsp", "Slow calls"),
+    ("/hbck.jsp", "Checks"),
+    ("/configuration", "Configuration"),
+    ("/logs/", "Log"),
+    ("/processRS.jsp", "Process"),
+    ("/prometheus", "Prometheus"),
+];
+
+/// Up to the body.
+pub fn begin(page: &mut Markup, title: &str) {
+    page.raw("<!doctype html><html lang=en><head><meta charset=utf-8>");
+    page.raw("<meta name=viewport content=\"width=device-width,initial-scale=1\"><title>").text(title);
+    page.raw("</title><link rel=icon href=\"data:,\"><link rel=stylesheet href=\"").text(STYLE_PATH);
+    page.raw("\"></head><body>");
+}
+
+/// The links to all places.
+pub fn nav(page: &mut Markup) {
+    page.raw("<nav>");
+    for (path, name) in PLACES {
+        page.raw("<a href=\"").text(path).raw("\">").text(name).raw("</a>");
+    }
+    page.raw("</nav>");
+}
+
+/// A whole page with a title, links, and what `content` writes.
+pub fn whole(title: &str, now_ms: i64, content: impl FnOnce(&mut Markup)) -> String {
+    let mut page = Markup::with_capacity(32 * 1024);
+    begin(&mut page, title);
+    page.raw("<header><div class=bar><h1>").text(title).raw("</h1>");
+    nav(&mut page);
+    page.raw("</div></header><main>");
+    content(&mut page);
+    end(&mut page, now_ms);
+    page.finish()
+}
+
+/// From the end of the content on.
+pub fn end(page: &mut Markup, now_ms: i64) {
+    page.raw("</main><footer>Drawn ").text(Moment(now_ms)).raw(".</footer></body></html>\n");
+}
+
+/// A table's beginning, with its headings; `n` before a heading: a column of numbers.
+pub fn table(page: &mut Markup, headings: &[&'static str]) {
+    page.raw("<div class=panel><table><thead><tr>");
+    for heading in headings {
+        match heading.strip_prefix("n ") {
+            Some(heading) => page.raw("<th class=n>").raw(heading),
+            None => page.raw("<th>").raw(heading),
+        };
+    }
+    page.raw("</tr></thead><tbody>");
+}
+
+/// A table's end.
+pub fn table_end(page: &mut Markup) {
+    page.raw("</tbody></table></div>");
+}
+
+/// A panel that says that there is nothing.
+pub fn none(page: &mut Markup, what: &'static str) {
+    page.raw("<div class=panel><div class=none>").raw(what).raw("</div></div>");
+}
+
+/// One cell.
+pub fn cell(page: &mut Markup, value: impl std::fmt::Display) {
+    page.raw("<td>").text(value).raw("</td>");
+}
+
+/// One cell of a column of numbers.
+pub fn number(page: &mut Markup, value: impl std::fmt::Display) {
+    page.raw("<td class=n>").text(value).raw("</td>");
+}

@@ -1,0 +1,204 @@
+//! Every page for people: what it shows, that nothing in it is somebody else's markup, and that it asks for nothing elsewhere.
+
+use crate::fixture::{Response, Running};
+use std::time::{Duration, Instant};
+
+/// Every page, and something that only it shows.
+const PAGES: [(&str, &str); 23] = [
+    ("/master-status", "compaction"),
+    ("/rs-status", "10.0.0.1"),
+    ("/table.jsp?name=ns:orders", "{NAME"),
+    ("/table.jsp?name=nobody", "no such table"),
+    ("/tablesDetailed.jsp", "{NAME"),
+    ("/region.jsp?name=abc", "2.0 KiB"),
+    ("/region.jsp?name=nobody", "No region of that name"),
+    ("/procedures.jsp", "RUNNABLE"),
+    ("/snapshot.jsp?name=monday", "Snapshots"),
+    ("/userSnapshots.jsp", "tuesday"),
+    ("/snapshotsStats.jsp", "monday"),
+    ("/quotas.jsp", "Quotas"),
+    ("/operationDetails.jsp", "12345"),
+    ("/rsOperationDetails.jsp", "startRow"),
+    ("/rits.jsp", "OPENING"),
+    ("/hbck.jsp", "hole"),
+    ("/zk.jsp", "rooted at /hbase"),
+    ("/processMaster.jsp", "4711"),
+    ("/processRS.jsp", "flusher-0"),
+    ("/configuration", "hbase.a"),
+    ("/configuration?q=hbase.z", "hbase.z"),
+    ("/logs/", "the disk is full"),
+    ("/logLevel", "0123456789abcdef"),
+];
+
+/// A tag's attributes: `name=value` in quotes or without, or a name alone.
+fn attributes(tag: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut rest = tag.trim();
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| c == '=' || c.is_whitespace()).unwrap_or(rest.len());
+        let name = rest[..end].to_owned();
+        rest = &rest[end..];
+        let mut value = String::new();
+        if let Some(after) = rest.strip_prefix('=') {
+            rest = match after.strip_prefix('"') {
+                Some(quoted) => {
+                    let (inside, after) = quoted.split_once('"').expect("a quote is closed");
+                    value = inside.to_owned();
+                    after
+                }
+                None => {
+                    let end = after.find(char::is_whitespace).unwrap_or(after.len());
+                    value = after[..end].to_owned();
+                    &after[end..]
+                }
+            };
+        }
+        if !name.is_empty() && name != "/" {
+            found.push((name, value));
+        }
+        rest = rest.trim_start();
+    }
+    found
+}
+
+/// Reads a page as a browser with a strict policy would, and fails where that would complain.
+pub fn check_html(path: &str, body: &str) {
+    assert!(body.starts_with("<!doctype html>"), "{path}");
+    let (mut columns, mut cells, mut open) = (0, 0, Vec::new());
+    for piece in body.split('<').skip(1) {
+        let (tag, _) = piece.split_once('>').unwrap_or_else(|| panic!("{path}: a tag that is not closed: {piece}"));
+        let name = tag.split(|c: char| c.is_whitespace()).next().unwrap_or("");
+        match name {
+            "script" | "style" | "img" | "iframe" | "object" | "base" => panic!("{path}: <{tag}>"),
+            "thead" => columns = 0,
+            "th" => columns += 1,
+            "tr" => cells = 0,
+            "td" => cells += 1,
+            "/tr" if cells > 0 => assert_eq!(cells, columns, "{path}: a row has other cells than the head"),
+            "main" | "table" | "form" | "dl" | "nav" | "pre" | "tbody" => open.push(name),
+            _ => {}
+        }
+        if let Some(name) = name.strip_prefix('/').filter(|name| open.contains(name)) {
+            assert_eq!(open.pop(), Some(name), "{path}: closed out of order");
+        }
+        for (name, value) in attributes(tag.strip_prefix(name).unwrap_or("")) {
+            let is_address = matches!(name.as_str(), "href" | "action" | "src");
+            let is_own =
+                value.starts_with('/') && !value.starts_with("//") || value.starts_with('#') || value == "data:,";
+            assert!(!is_address || is_own, "{path}: {name} = {value}");
+            assert!(name != "style" && !name.starts_with("on"), "{path}: {name} in <{tag}>");
+        }
+    }
+    assert!(open.is_empty(), "{path}: not closed: {open:?}");
+}
+
+#[tokio::test]
+async fn every_page_shows_its_own_and_leads_only_to_pages_that_are_there() {
+    let server = Running::start(3, false);
+    for (path, shown) in PAGES {
+        let page = server.get(path).await;
+        assert_eq!(page.code, 200, "{path}");
+        assert!(page.body.contains(shown), "{path} does not show {shown}: {}", page.body);
+        check_html(path, &page.body);
+        let policy = "content-security-policy: default-src 'none'; style-src 'self'";
+        assert!(page.head.contains(policy), "{path}: {}", page.head);
+        for link in page.body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let link = link.replace("&amp;", "&");
+            if link.starts_with('/') {
+                let leads_to = server.get(link.split('#').next().unwrap_or(&link)).await;
+                assert_eq!(leads_to.code, 200, "{path} leads to {link}");
+            }
+        }
+    }
+    for (path, text) in [
+        ("/stacks", "flusher-0"),
+        ("/dump", "RUNNABLE"),
+        ("/logs/basalt.log", "disk is full"),
+        ("/metrics", "server_region_count"),
+    ] {
+        let page = server.get(path).await;
+        assert!(
+            page.code == 200 && page.head.contains("text/plain") && page.body.contains(text),
+            "{path}: {}",
+            page.body
+        );
+    }
+    assert!(
+        !server.get("/dump").await.body.contains("hunter2")
+            && !server.get("/configuration").await.body.contains("hunter2")
+    );
+    let style = server.get("/static/style.css").await;
+    assert!(
+        style.head.contains("text/css")
+            && style.body.contains("prefers-color-scheme:dark")
+            && style.body.contains("max-width:640px")
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn no_page_takes_text_for_markup() {
+    let server = Running::start(2, true);
+    for (path, _) in PAGES {
+        let page = server.get(path).await;
+        assert_eq!(page.code, 200, "{path}");
+        check_html(path, &page.body);
+    }
+    for path in [
+        "/table.jsp?name=%3Cscript%3E",
+        "/region.jsp?name=%3Cimg%20src=x%3E",
+        "/configuration?q=%22%3E%3Cscript%3E",
+        "/master-status?q=%22%3E%3Cscript%3E&sort=%3Cb%3E",
+    ] {
+        check_html(path, &server.get(path).await.body);
+    }
+}
+
+#[tokio::test]
+async fn regions_are_searched_sorted_and_paged_by_the_server() {
+    let server = Running::start(10_000, false);
+    let rows = |page: &Response| page.body.matches("<tr title=").count();
+    let found = server.get("/master-status?q=row0042").await;
+    assert_eq!(rows(&found), 100, "a name has the first key in it, not the last");
+    let begun = Instant::now();
+    let sorted = server.get("/table.jsp?name=ns:orders&sort=size&from=200").await;
+    let took = begun.elapsed();
+    assert_eq!(rows(&sorted), 200);
+    assert!(sorted.body.contains("Size &darr;") && sorted.body.contains("201 to 400 of 10,000"));
+    assert!(sorted.body.contains("/table.jsp?name=ns:orders&amp;sort=size&amp;from=400#regions"));
+    assert!(sorted.body.len() < 300_000, "{} bytes", sorted.body.len());
+    // Unoptimized, and beside other tests; optimized it takes a tenth of it.
+    assert!(took < Duration::from_secs(2), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_log_level_is_set_with_the_token_of_the_page_alone() {
+    let server = Running::start(1, false);
+    let post = |form: &str| {
+        let request = format!("POST /logLevel HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{form}", form.len());
+        let server = &server;
+        async move { Response::parse(&server.raw(request.as_bytes()).await) }
+    };
+    for form in ["log=basalt_wal&level=DEBUG", "log=basalt_wal&level=DEBUG&token=guess", ""] {
+        assert_eq!(post(form).await.code, 403, "{form}");
+    }
+    assert_eq!(
+        server.get("/logLevel?log=basalt_wal&level=DEBUG&token=0123456789abcdef").await.code,
+        403,
+        "a link sets nothing"
+    );
+    assert_eq!(*server.fake.level.lock().expect("nobody panicked"), "warn");
+    let set = post("log=basalt_wal&level=DEBUG&token=0123456789abcdef").await;
+    assert!(set.code == 200 && set.body.contains("basalt_wal=DEBUG"), "{}", set.body);
+    let refused = post("log=&level=DEBUG&token=0123456789abcdef").await;
+    assert!(refused.code == 200 && refused.body.contains("no part"), "{}", refused.body);
+    assert_eq!(post(&format!("token={}", "x".repeat(10_000))).await.code, 403);
+}
+
+#[tokio::test]
+async fn regions_in_transition_come_in_three_forms() {
+    let server = Running::start(1, false);
+    assert_eq!(server.get("/rits.jsp?format=json").await.json()[0]["state"], "OPENING");
+    assert_eq!(server.get("/rits.jsp?format=txt").await.body, "r OPENING\n");
+    assert_eq!(server.get("/rits.jsp?format=json&state=CLOSING").await.body, "[]");
+}
