@@ -43,6 +43,13 @@ pub enum Command {
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
     },
+    /// Completions and man pages, for packages
+    #[command(hide = true)]
+    Generate {
+        /// Which
+        #[command(subcommand)]
+        what: GenerateCommand,
+    },
     /// Look whether this machine suits, and say what to change
     Doctor,
     /// Explain settings
@@ -168,6 +175,21 @@ pub struct Passed {
     /// The tool's own arguments; none, or --help, explains them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     pub arguments: Vec<String>,
+}
+
+/// What is made of the command line's definition.
+#[derive(Subcommand, Debug)]
+pub enum GenerateCommand {
+    /// Completions of a shell, to standard output
+    Completions {
+        /// bash, zsh, fish
+        shell: clap_complete::Shell,
+    },
+    /// A man page for each command
+    Man {
+        /// Where to write them
+        directory: PathBuf,
+    },
 }
 
 /// About settings.

@@ -111,7 +111,7 @@ impl web::Details for PageDetails {
         let mut reports = Reports::default();
         let findings = &mut reports.findings;
         if let Some(catalog) = self.master.catalog_report() {
-            let key = |key: &[u8]| cell::print::to_string_binary(key);
+            let key = |key: &[u8]| key.escape_ascii().to_string();
             findings.extend(
                 catalog
                     .holes
@@ -170,7 +170,7 @@ fn as_ms(time: u64) -> i64 {
 
 fn procedure(record: &pb::Procedure) -> Procedure {
     Procedure {
-        id: record.proc_id(),
+        id: record.proc_id,
         parent: record.parent_id,
         class: record.class_name.rsplit('.').next().unwrap_or_default().to_owned(),
         state: record.state().as_str_name().to_owned(),

@@ -8,6 +8,7 @@ mod dev;
 mod doctor;
 mod explain;
 mod gateways;
+mod generate;
 mod host;
 mod init;
 mod logging;
@@ -72,6 +73,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Rest(rest)) => gateways::run_rest(&rest.over(config))?,
         Some(Command::Regionserver { what }) => region_server(*what, config, arguments)?,
         Some(Command::Init { directory, data }) => init::run(directory, data.as_deref())?,
+        Some(Command::Generate { what }) => generate::run(what)?,
         Some(Command::Doctor) => return Ok(if doctor::run(&config)? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
         Some(Command::Dev(dev)) => dev::run(dev, config, arguments.ready_file.as_deref())?,
         Some(Command::Standalone) | None => {
