@@ -21,6 +21,7 @@ public final class Main {
     Check check = new Check(options.get("--only"));
     String label = options.getOrDefault("--label", "");
     Path golden = Path.of(options.get("--golden"));
+    System.setProperty("basalt.golden", golden.toString());
     try (Server server = new Server(options.get("--zk"), options.get("--bootstrap"), Map.of())) {
       if (options.containsKey("--bad-input")) {
         suite(check, label, "bad input", () -> onlyIn2("BadInputCases", check, server));
@@ -48,6 +49,7 @@ public final class Main {
     suite(check, label, "mob", () -> onlyIn2("MobCases", check, server));
     suite(check, label, "bulk load", () -> onlyIn2("BulkLoadCases", check, server));
     suite(check, label, "snapshot", () -> onlyIn2("SnapshotCases", check, server));
+    suite(check, label, "admin", () -> onlyIn2("AdminAnswers", check, server));
     suite(check, label, "setter", () -> onlyIn2("ReadSetterCases", check, server));
     suite(check, label, "setter", () -> onlyIn2("WriteSetterCases", check, server));
   }
