@@ -98,6 +98,10 @@ pub(super) fn bypass(
     request: pb::BypassProcedureRequest,
 ) -> Answer<pb::BypassProcedureResponse> {
     let recursive = request.recursive.unwrap_or(false);
+    // Basalt does not wait for a lock: what it bypasses hears it at its next step. The argument is checked as HBase does.
+    if !request.proc_id.is_empty() && request.wait_time.unwrap_or(0) == 0 {
+        return Err(MasterError::new(ErrorKind::Io, "lockWait should be positive").into());
+    }
     let bypass = |id: &u64| handler.master.procedures.bypass(*id, recursive);
     Ok(pb::BypassProcedureResponse { bypassed: request.proc_id.iter().map(bypass).collect() }.into())
 }
@@ -112,7 +116,10 @@ pub(super) fn set_table_state(
         let table = table_of(&request.table_name)?;
         let state = TableState::try_from(request.table_state.state)
             .map_err(|error| MasterError::new(ErrorKind::IllegalArgument, error))?;
-        let (_, before) = master.tables.existing(&table)?;
+        let (_, before) = master.tables.existing(&table).map_err(|error| match error.kind {
+            ErrorKind::TableNotFound => MasterError::new(error.kind, format!("No state found for {table}")),
+            _ => error,
+        })?;
         tracing::info!(%table, before = before.as_str_name(), now = state.as_str_name(), "hbck sets a table's state");
         master.tables.set_state(&table, state).await?;
         Ok(pb::GetTableStateResponse { table_state: pb::TableState { state: before as i32 } })
@@ -135,10 +142,7 @@ pub(super) fn set_region_states(
         for wanted in request.states {
             let specifier = wanted.region_specifier;
             let info = region_of(&master, &specifier).map_err(|_| {
-                let message = format!(
-                    "org.apache.hbase.thirdparty.com.google.protobuf.ServiceException: No existing state known for region '{}'.",
-                    specifier_text(&specifier)
-                );
+                let message = format!("No existing state known for region '{}'.", specifier_text(&specifier));
                 MasterError::new(ErrorKind::Io, message)
             })?;
             let state = RegionState::try_from(wanted.state)

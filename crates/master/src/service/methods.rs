@@ -2,8 +2,8 @@
 //! unsupported.
 
 use super::{
-    MasterHandler, client_locks, cluster, decommission, hbck, maintenance, namespaces, peers, procedures, quotas,
-    regions, registry, snapshots, switches, tables,
+    MasterHandler, client_locks, cluster, decommission, hbck, logs, maintenance, namespaces, peers, permissions,
+    procedures, quotas, regions, registry, snapshots, switches, tables,
 };
 use rpc::service::{
     BootstrapNodeService, ClientMetaService, HbckService, LockService, MasterService, RegionServerStatusService,
@@ -61,7 +61,15 @@ impl MasterService for MasterHandler {
         get_locks(GetLocksRequest) -> GetLocksResponse = procedures::locks;
         abort_procedure(AbortProcedureRequest) -> AbortProcedureResponse = procedures::abort;
         exec_procedure(ExecProcedureRequest) -> ExecProcedureResponse = procedures::start_old;
+        exec_procedure_with_ret(ExecProcedureRequest) -> ExecProcedureResponse = procedures::call_old;
         is_procedure_done(IsProcedureDoneRequest) -> IsProcedureDoneResponse = procedures::is_old_done;
+
+        get_log_entries(LogRequest) -> LogEntry = logs::entries;
+
+        grant(GrantRequest) -> GrantResponse = permissions::grant;
+        revoke(RevokeRequest) -> RevokeResponse = permissions::revoke;
+        get_user_permissions(GetUserPermissionsRequest) -> GetUserPermissionsResponse = permissions::list;
+        has_user_permissions(HasUserPermissionsRequest) -> HasUserPermissionsResponse = permissions::check;
 
         snapshot(SnapshotRequest) -> SnapshotResponse = snapshots::take;
         get_completed_snapshots(GetCompletedSnapshotsRequest) -> GetCompletedSnapshotsResponse = snapshots::list;

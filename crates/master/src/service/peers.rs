@@ -1,6 +1,7 @@
 //! Replication peers: asked for and changed. Follows: `MasterRpcServices`, `HMaster`.
 
-use super::{MasterHandler, caller, later, tables};
+use super::{MasterHandler, caller, later, procedures, tables};
+use crate::ErrorKind;
 use crate::peers::Peer;
 use crate::procedure::peer::modify::{self, CLASSES, Change};
 use proto::pb;
@@ -19,7 +20,11 @@ fn change<M: proto::Message + 'static>(
     response: fn(u64) -> M,
 ) -> Answer<M> {
     let (master, caller) = (Arc::clone(&handler.master), caller(call, None, None));
-    later(async move { Ok(response(modify::submit(&master, &id, change, &caller).await?)) })
+    later(async move {
+        let submitted = modify::submit(&master, &id, change, &caller).await;
+        let refusals = [ErrorKind::DoNotRetry, ErrorKind::ReplicationPeerNotFound];
+        Ok(response(procedures::in_procedure(&master, submitted, &refusals)?))
+    })
 }
 
 pub(super) fn add(

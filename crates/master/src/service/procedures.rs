@@ -3,7 +3,7 @@
 
 use super::{MasterHandler, caller, later, snapshots};
 use crate::locks::{Mode, Resource};
-use crate::{ErrorKind, MasterError};
+use crate::{ErrorKind, Master, MasterError, Result};
 use bytes::Bytes;
 use model::TableName;
 use proto::pb;
@@ -21,6 +21,25 @@ pub(super) const OLD_PROCEDURE_TIMEOUT_MS: i64 = 300_000;
 
 fn not_registered(signature: &str) -> MasterError {
     MasterError::do_not_retry(format!("The procedure is not registered: {signature}"))
+}
+
+/// A refusal of what HBase finds out in a procedure's first step: there is a procedure then, which has failed, and a client
+/// hears why when it asks what became of it. Other errors are answered at once.
+pub(super) fn in_procedure(master: &Master, submitted: Result<u64>, refusals: &[ErrorKind]) -> Result<u64> {
+    match submitted {
+        Err(error) if refusals.contains(&error.kind) => Ok(master.procedures.failed(error)),
+        other => other,
+    }
+}
+
+/// No kind of procedure that answers with data is known: HBase has none either without coprocessors.
+pub(super) fn call_old(_: &Handler, _: &Call, request: pb::ExecProcedureRequest) -> Answer<pb::ExecProcedureResponse> {
+    Err(unknown(&request.procedure.signature).into())
+}
+
+/// As [`not_registered`], from methods that leave it to the client to try again.
+fn unknown(signature: &str) -> MasterError {
+    MasterError::new(ErrorKind::Io, not_registered(signature))
 }
 
 pub(super) fn result(
@@ -130,7 +149,7 @@ pub(super) fn is_old_done(
         return snapshots::is_old_done(handler, procedure);
     }
     if signature != FLUSH_SIGNATURE {
-        return Err(not_registered(signature).into());
+        return Err(unknown(signature).into());
     }
     let table = procedure.and_then(|procedure| procedure.instance.as_deref()).unwrap_or_default();
     let mut flushes = handler.old_flushes.lock();

@@ -187,7 +187,10 @@ pub(super) fn last_major_compaction(
     _: &Call,
     request: pb::MajorCompactionTimestampForRegionRequest,
 ) -> Answer<pb::MajorCompactionTimestampResponse> {
-    let info = region_of(&handler.master, &request.region)?;
+    // Of a region that is not known HBase says the same as of one that was never compacted.
+    let Ok(info) = region_of(&handler.master, &request.region) else {
+        return Ok(pb::MajorCompactionTimestampResponse { compaction_timestamp: 0 }.into());
+    };
     Ok(oldest_major_compaction(handler, |load| load.encoded_name == *info.encoded_name()).into())
 }
 

@@ -1,5 +1,6 @@
 //! Tables: listed, made, changed, deleted, flushed. What changes something becomes a procedure, and its id the answer.
 
+use super::procedures;
 use super::{MasterHandler, caller, later, own, table_of};
 use crate::cluster::{RegionState, TableState};
 use crate::{ErrorKind, MasterError, Result};
@@ -215,7 +216,8 @@ pub(super) fn enable(
     let caller = caller(call, request.nonce_group, request.nonce);
     let master = Arc::clone(&handler.master);
     later(async move {
-        let id = master.enable_table(&table_of(&request.table_name)?, &caller).await?;
+        let submitted = master.enable_table(&table_of(&request.table_name)?, &caller).await;
+        let id = procedures::in_procedure(&master, submitted, &[ErrorKind::TableNotDisabled])?;
         Ok(pb::EnableTableResponse { proc_id: Some(id) })
     })
 }

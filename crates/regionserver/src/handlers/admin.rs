@@ -243,10 +243,15 @@ fn clear_block_cache(
 fn clear_queues(
     RegionService { server, .. }: &RegionService,
     _: &Call,
-    _: pb::ClearCompactionQueuesRequest,
+    request: pb::ClearCompactionQueuesRequest,
 ) -> Answer<pb::ClearCompactionQueuesResponse> {
-    server.maintenance.small_compactions.clear();
-    server.maintenance.large_compactions.clear();
+    for name in &request.queue_name {
+        match name.as_str() {
+            "long" => server.maintenance.large_compactions.clear(),
+            "short" => server.maintenance.small_compactions.clear(),
+            other => return Err(Exception::io(format!("Unknown queue name {other}"))),
+        };
+    }
     Ok(pb::ClearCompactionQueuesResponse::default().into())
 }
 
@@ -321,8 +326,7 @@ fn no_replication_sink(
     _: &Call,
     _: pb::ReplicateWalEntryRequest,
 ) -> Answer<pb::ReplicateWalEntryResponse> {
-    let class = "org.apache.hbase.thirdparty.com.google.protobuf.ServiceException";
-    Err(Exception::io(format!("{class}: Replication services are not initialized yet")))
+    Err(Exception::io("Replication services are not initialized yet"))
 }
 
 fn no_space_quotas(

@@ -1,6 +1,5 @@
 //! DisableTableProcedure.
 
-use super::state_text;
 use crate::cluster::TableState;
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
@@ -36,7 +35,7 @@ pub(crate) async fn submit(master: &Arc<Master>, table: &TableName, caller: &Cal
         }
         let (_, state) = master.tables.existing(table)?;
         if state != TableState::Enabled {
-            return Err(MasterError::new(ErrorKind::TableNotEnabled, state_text(table, state)));
+            return Err(MasterError::new(ErrorKind::TableNotEnabled, table));
         }
         Ok(Box::new(DisableTable { table: table.clone() }) as BoxedProcedure)
     };

@@ -204,6 +204,11 @@ impl<E: Send + Sync + 'static> Procedures<E> {
         )
     }
 
+    /// A procedure that failed in its first step, having done nothing; answers its id. It has no record: a restart forgets it.
+    pub fn failed(&self, error: MasterError) -> u64 {
+        self.statuses.failed(error, self.clock.now_ms())
+    }
+
     /// Makes records vanish for good.
     pub(super) async fn withdraw(&self, ids: Vec<u64>) -> Result<()> {
         let store = Arc::clone(&self.store);

@@ -119,6 +119,16 @@ impl StatusTable {
         self.changed.notify_waiters();
     }
 
+    /// A procedure that failed before it had a record; answers its id.
+    pub fn failed(&self, error: MasterError, now: TimestampMs) -> u64 {
+        let mut table = self.table.lock();
+        table.last_id += 1;
+        let id = table.last_id;
+        let outcome = Some(Err(error));
+        table.statuses.insert(id, ProcedureStatus { submitted: now, updated: now, outcome, record: None, nonce: None });
+        id
+    }
+
     /// What is known of a procedure; `None` when it never was, or ended long ago.
     pub fn get(&self, id: u64) -> Option<ProcedureStatus> {
         self.table.lock().statuses.get(&id).cloned()

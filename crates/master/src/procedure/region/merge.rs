@@ -124,10 +124,11 @@ fn check_parents(parents: &mut [RegionInfo]) -> Result<()> {
         return Err(refused("Need two Regions at least to run a Merge".into()));
     }
     parents.sort_by(|a, b| a.start_key.cmp(&b.start_key).then(a.region_id.cmp(&b.region_id)));
-    if let Some(pair) = parents.windows(2).find(|pair| pair[0].encoded_name() == pair[1].encoded_name()) {
+    let passed = parents.len();
+    let unique = 1 + parents.windows(2).filter(|pair| pair[0].encoded_name() != pair[1].encoded_name()).count();
+    if unique < passed {
         return Err(refused(format!(
-            "Duplicate regions specified; cannot merge a region to itself. Passed in {}",
-            pair[0].encoded_name()
+            "Duplicate regions specified; cannot merge a region to itself. Passed in {passed} but only {unique} unique."
         )));
     }
     if let Some(other) = parents.iter().find(|info| info.table != parents[0].table) {
