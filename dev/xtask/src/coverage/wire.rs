@@ -94,11 +94,16 @@ struct Compiled {
     values: BTreeSet<String>,
 }
 
+/// Where HBase has the messages of its REST gateway; here they are the package `hbase.rest`.
+const REST_MESSAGES: &str = "org.apache.hadoop.hbase.rest.protobuf.generated.";
+
 fn compile(tree: &Tree) -> anyhow::Result<Compiled> {
     let dir = tree.root.join("crates/proto/proto");
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(&dir)? {
-        files.push(entry?.path());
+    for folder in [dir.clone(), dir.join("rest")] {
+        for entry in std::fs::read_dir(&folder)? {
+            files.push(entry?.path());
+        }
     }
     files.retain(|path| path.extension().is_some_and(|e| e == "proto"));
     files.sort();
@@ -133,18 +138,18 @@ pub fn messages(tree: &Tree) -> anyhow::Result<Surface> {
     let table = tree.table("protobuf_messages")?;
     let items = table.rows().map(|row| {
         let (message, number) = (row.get("message"), row.get("field_number"));
-        // Messages of the REST gateway and older twins of a message are kept apart by their module.
-        let ours = !row.get("note").starts_with("older") && row.get("module") != "hbase-rest";
-        let key = if number.is_empty() { message.to_owned() } else { format!("{message}#{number}") };
+        // Older twins of a message are kept apart by their note.
+        let ours = !row.get("note").starts_with("older");
+        let message = message.replacen(REST_MESSAGES, "hbase.rest.", 1);
+        let key = if number.is_empty() { message.clone() } else { format!("{message}#{number}") };
         let standing = if ours && compiled.fields.contains(&key) { Standing::There } else { Standing::Missing };
-        Item::new(row, message.rsplit_once('.').map_or(message, |(_, name)| name), row.get("field_name"), standing)
+        Item::new(row, message.rsplit_once('.').map_or(&*message, |(_, name)| name), row.get("field_name"), standing)
     });
     Ok(Surface {
         title: "Message fields",
         rule: "A field counts when the `.proto` files have it under its number; `crates/proto/tests/inventory.rs` also holds name, \
                type and label. That a field can be read does not say that it is heeded: that is what the other tables are \
-               for. Left out: messages of the REST gateway, and the older form of messages that coprocessor endpoints of old \
-               clients used."
+               for. Left out: the older form of messages that coprocessor endpoints of old clients used."
             .into(),
         items: items.collect(),
         listing: Listing::None,

@@ -50,6 +50,7 @@ public final class Main {
     suite(check, label, "bulk load", () -> onlyIn2("BulkLoadCases", check, server));
     suite(check, label, "snapshot", () -> onlyIn2("SnapshotCases", check, server));
     suite(check, label, "admin", () -> onlyIn2("AdminAnswers", check, server));
+    suite(check, label, "admin", () -> onlyIn2("AsyncAdminAnswers", check, server));
     suite(check, label, "setter", () -> onlyIn2("ReadSetterCases", check, server));
     suite(check, label, "setter", () -> onlyIn2("WriteSetterCases", check, server));
   }
