@@ -296,7 +296,8 @@ pub(super) fn flush(handler: &Handler, call: &Call, request: pb::FlushTableReque
     let master = Arc::clone(&handler.master);
     later(async move {
         let families = request.column_family.iter().map(own).collect();
-        let id = master.flush_table(&table_of(&request.table_name)?, families, &caller).await?;
+        let submitted = master.flush_table(&table_of(&request.table_name)?, families, &caller).await;
+        let id = procedures::in_procedure(&master, submitted, &[ErrorKind::TableNotFound])?;
         Ok(pb::FlushTableResponse { proc_id: Some(id) })
     })
 }

@@ -1,13 +1,14 @@
 //! DeleteTableProcedure.
 
-use crate::Result;
+use super::state_text;
+use crate::cluster::TableState;
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
-use crate::{meta, quotas};
+use crate::{ErrorKind, MasterError, Result, meta, quotas};
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableName};
 use proto::pb::DeleteTableState as State;
@@ -33,7 +34,11 @@ struct DeleteTable {
 /// No such table, not disabled.
 pub(crate) async fn submit(master: &Arc<Master>, table: &TableName, caller: &Caller) -> Result<u64> {
     let prepare = async {
-        master.tables.must_be_disabled(table)?;
+        let (_, state) = master.tables.existing(table)?;
+        if state != TableState::Disabled {
+            let why = format!("Not DISABLED; {}", state_text(table, state));
+            return Err(MasterError::new(ErrorKind::TableNotDisabled, why));
+        }
         Ok(Box::new(DeleteTable { table: table.clone(), regions: master.tables.all_regions(table) }) as BoxedProcedure)
     };
     master.procedures.submit(master, caller.submission(table_locks(table)), prepare).await
