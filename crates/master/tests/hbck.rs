@@ -105,7 +105,7 @@ async fn hbck_ends_a_procedure_that_makes_no_progress() {
     let id = c.life.master.modify_table(&table_name("t"), new, true, &crate::common::caller()).await.expect("accepted");
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(c.life.master.unfinished_procedures(), 1, "it tries again and again");
-    let bypass = pb::BypassProcedureRequest { proc_id: vec![id, id + 100], ..Default::default() };
+    let bypass = pb::BypassProcedureRequest { proc_id: vec![id, id + 100], wait_time: Some(1), ..Default::default() };
     let answer: pb::BypassProcedureResponse = c.call(Method::HbckBypassProcedure, &bypass).await.expect("answered");
     assert_eq!(answer.bypassed, [true, false]);
     c.life.master.wait_for(id).await.expect("ended as if it had succeeded");

@@ -100,15 +100,15 @@ async fn what_no_peer_can_be_is_refused_in_hbase_s_words() {
             "Need clean exclude-namespaces or exclude-table-cfs config firstly when replicate_all flag is false",
         ),
     ] {
-        let (class, text) = c.refused(Method::MasterAddReplicationPeer, &request).await;
+        let (class, text) = c.failed(Method::MasterAddReplicationPeer, &request).await;
         assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException", "{text}");
         assert!(text.contains(words), "{text}");
     }
     let enable = pb::EnableReplicationPeerRequest { peer_id: "1".into() };
-    let (_, text) = c.refused(Method::MasterEnableReplicationPeer, &enable).await;
+    let (_, text) = c.failed(Method::MasterEnableReplicationPeer, &enable).await;
     assert!(text.contains("Replication peer 1 has already been enabled"), "{text}");
     let update = pb::UpdateReplicationPeerConfigRequest { peer_id: "1".into(), peer_config: key("other:2181:/hbase") };
-    let (_, text) = c.refused(Method::MasterUpdateReplicationPeerConfig, &update).await;
+    let (_, text) = c.failed(Method::MasterUpdateReplicationPeerConfig, &update).await;
     assert!(
         text.contains(
             "Changing the cluster key on an existing peer is not allowed. Existing key 'zk1,zk2:2181:/hbase'"
