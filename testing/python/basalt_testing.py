@@ -38,7 +38,9 @@ class Basalt:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError("%s ended before it served: exit status %s" % (command, self._process.wait()))
+            process = self._process
+            self.stop()
+            raise RuntimeError("%s ended before it served: exit status %s" % (command, process.returncode))
         self._ready = json.loads(line)
         return self
 

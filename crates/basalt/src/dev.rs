@@ -4,7 +4,7 @@
 //! `basalt dev` of the same place.
 
 use crate::cli::DevArguments;
-use crate::{settings, standalone};
+use crate::{logging, settings, standalone};
 use anyhow::{Context, Result};
 use base::Config;
 use std::io::Read;
@@ -34,6 +34,8 @@ const DEFAULTS: [(&str, &str); 5] = [
 /// # Errors
 /// A sentence saying why it could not start, or that it had to stop.
 pub fn run(arguments: &DevArguments, mut config: Config, ready_file: Option<&Path>) -> Result<()> {
+    // Those who test want to see their own output.
+    logging::to_stderr_from("warn");
     for (key, value) in DEFAULTS {
         if !config.is_set(key) {
             config.set(key, value);

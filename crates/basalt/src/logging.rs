@@ -32,9 +32,14 @@ static LOG: OnceLock<Log> = OnceLock::new();
 
 /// Logs go to standard error from now on, as `BASALT_LOG` says.
 pub fn to_stderr() {
+    to_stderr_from(DEFAULT_FILTER);
+}
+
+/// The same, from another level on where `BASALT_LOG` says nothing. The first call counts.
+pub fn to_stderr_from(default: &str) {
     let wanted = std::env::var("BASALT_LOG").ok();
     let parsed = wanted.and_then(|text| EnvFilter::try_new(&text).ok().map(|filter| (text, filter)));
-    let (text, filter) = parsed.unwrap_or_else(|| (DEFAULT_FILTER.to_owned(), EnvFilter::new(DEFAULT_FILTER)));
+    let (text, filter) = parsed.unwrap_or_else(|| (default.to_owned(), EnvFilter::new(default)));
     let lines = Arc::new(Lines::default());
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Tee(lines.clone()));
     let subscriber = subscriber.with_filter_reloading();

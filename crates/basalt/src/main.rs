@@ -16,6 +16,7 @@ mod logging;
 mod member;
 mod memory;
 mod ports;
+mod process;
 #[cfg(feature = "zookeeper")]
 mod quorum;
 #[cfg(feature = "zookeeper")]

@@ -69,6 +69,7 @@ impl Pages {
         let ports = ports.map(|(name, port)| Port { name, address: format!("{host}:{port}") }).collect();
         let initialized_ms = self.clock.now_ms().0;
         server.register_metrics(&self.registry);
+        crate::process::register(&self.registry, self.started_ms);
         master.register_metrics(&self.registry);
         let (started_ms, requests) = (self.started_ms, Arc::downgrade(server));
         self.registry.collect(move |sink, _| {

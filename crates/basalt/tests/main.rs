@@ -9,6 +9,7 @@ mod endpoints;
 mod hdfs;
 mod load;
 mod metrics;
+mod pages;
 mod process;
 mod scanner_protocol;
 mod scans;

@@ -71,16 +71,16 @@ fn plain(name: &str) -> String {
     }
 }
 
-fn start(scratch: &Scratch) -> Server {
+pub fn start(scratch: &Scratch) -> Server {
     Server::start(&scratch.0, &["hbase.master.info.port=0"])
 }
 
-fn connect(server: &Server) -> Connection {
+pub fn connect(server: &Server) -> Connection {
     Connection::open(Options::zookeeper(&format!("127.0.0.1:{}", server.zk_port)))
 }
 
 /// A table with something in its files, read and written in every way.
-async fn work(server: &Server) {
+pub async fn work(server: &Server) {
     let connection = connect(server);
     let name = TableName::parse("watched").expect("legal");
     let descriptor = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
@@ -243,4 +243,34 @@ async fn every_core_and_common_metric_of_the_inventory_is_there_or_has_no_source
     }
     assert_eq!(missing, Vec::<String>::new(), "neither shown nor in metrics_without_source.txt");
     assert_eq!(needless, Vec::<String>::new(), "shown, and said to have no source");
+}
+
+/// Words of a text that begin as names of metrics do.
+fn metric_words(text: &str) -> BTreeSet<&str> {
+    const RECORDS: [&str; 6] = ["server_", "wal_", "assignment_manager_", "region_server_", "memory_", "master_"];
+    let words = text.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'));
+    let is_one = |word: &&str| RECORDS.iter().any(|record| word.starts_with(record)) && !word.ends_with('_');
+    words.filter(is_one).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_operators_are_told_to_watch_is_there() {
+    let scratch = Scratch::new("metrics-alerts");
+    let server = start(&scratch);
+    work(&server).await;
+    connect(&server).admin().run_catalog_janitor().await.expect("run");
+    connect(&server).admin().hbck().run_hbck_chore().await.expect("run");
+    let text = page(&server, "/prometheus");
+    let shown: BTreeSet<&str> = text.lines().filter_map(|line| line.split_once('{')).map(|(name, _)| name).collect();
+    for file in [
+        "../packaging/prometheus/basalt-alerts.yml",
+        "../packaging/grafana/basalt.json",
+        "../docs/operations/monitoring.md",
+    ] {
+        let told = tree(file);
+        let words = metric_words(&told);
+        assert!(words.len() > 5, "{file}");
+        let missing: Vec<&str> = words.into_iter().filter(|word| !shown.contains(word)).collect();
+        assert_eq!(missing, Vec::<&str>::new(), "{file}");
+    }
 }

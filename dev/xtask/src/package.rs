@@ -90,6 +90,10 @@ fn stage(binary: &Path, root: &Path) -> anyhow::Result<()> {
     let package = run::root().join("packaging");
     std::fs::copy(package.join("basalt.service"), dir("lib/systemd/system")?.join("basalt.service"))?;
     let doc = dir("usr/share/doc/basalt")?;
+    for file in ["prometheus/basalt-alerts.yml", "grafana/basalt.json"] {
+        let from = package.join(file);
+        std::fs::copy(&from, dir("usr/share/basalt")?.join(from.file_name().context("a file")?))?;
+    }
     std::fs::copy(run::root().join("LICENSE"), doc.join("copyright"))?;
     std::fs::copy(run::root().join("CHANGELOG.md"), doc.join("CHANGELOG.md"))?;
     Ok(())
