@@ -18,14 +18,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct PageDetails {
     server: Arc<RegionServer>,
     master: Arc<Master>,
+    /// The node that all others are below.
+    znode_parent: String,
     /// In every form of this process.
     token: String,
 }
 
 impl PageDetails {
     /// Of a node that serves.
-    pub fn new(server: &Arc<RegionServer>, master: &Arc<Master>) -> PageDetails {
-        PageDetails { server: server.clone(), master: master.clone(), token: Rng::from_system().uuid_hex() }
+    pub fn new(server: &Arc<RegionServer>, master: &Arc<Master>, znode_parent: &str) -> PageDetails {
+        let (server, master, znode_parent) = (server.clone(), master.clone(), znode_parent.to_owned());
+        PageDetails { server, master, znode_parent, token: Rng::from_system().uuid_hex() }
     }
 }
 
@@ -135,11 +138,16 @@ impl web::Details for PageDetails {
     }
 
     fn znodes(&self) -> String {
-        let master = self.master.server_name();
-        let server = self.server.name();
+        let (views, lines) = (self.master.views(), |servers: &[model::ServerName]| {
+            servers.iter().map(|server| format!("\n {server}")).collect::<String>()
+        });
         format!(
-            "HBase is rooted at /hbase\nActive master address:\n {master}\nBackup master addresses:\n\
-             Region server holding hbase:meta:\n {server}\nRegion servers:\n {server}\n"
+            "HBase is rooted at {}\nActive master address:\n {}\nBackup master addresses:\n\
+             Region server holding hbase:meta:{}\nRegion servers:{}\n",
+            self.znode_parent,
+            self.master.server_name(),
+            lines(views.meta_server().as_slice()),
+            lines(&views.servers().0),
         )
     }
 

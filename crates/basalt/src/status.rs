@@ -80,7 +80,7 @@ impl Pages {
                 .gauge("masterFinishedInitializationTime", of(initialized_ms))
                 .counter("clusterRequests", requests.upgrade().map_or(0, |server| server.request_counts().0));
         });
-        let details = PageDetails::new(server, master);
+        let details = PageDetails::new(server, master, coordination::settings::znode_parent(&self.config));
         let (server, master) = (server.clone(), master.clone());
         let _ = self.ready.set(Ready { server, master, ports, initialized_ms, rpc, details });
     }
@@ -158,7 +158,7 @@ fn fill(status: &mut Status, ready: &Ready) {
     let now = server.status();
     status.master = master.server_name().clone();
     status.region_server = server.name().clone();
-    status.live_servers = vec![server.name().clone()];
+    (status.live_servers, status.dead_servers) = master.views().servers();
     status.cluster_id = master.cluster_id().to_owned();
     status.host_name = server.name().host.to_string();
     status.zookeeper_quorum = ports.first().map(|port| port.address.clone()).unwrap_or_default();

@@ -4,6 +4,7 @@ use crate::Result;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::quotas::table::QuotaTable;
+use model::ServerName;
 use proto::pb;
 use quota::rows::{self, Subject};
 use std::sync::Arc;
@@ -31,6 +32,16 @@ impl Master {
 }
 
 impl Views<'_> {
+    /// Region servers that are online, and those that were and are not recovered or forgotten yet.
+    pub fn servers(&self) -> (Vec<ServerName>, Vec<ServerName>) {
+        (self.0.servers.names(), self.0.servers.dead())
+    }
+
+    /// Where hbase:meta is.
+    pub fn meta_server(&self) -> Option<ServerName> {
+        self.0.servers.meta_host().ok().map(|host| host.server_name())
+    }
+
     /// Procedures that run or ended lately, as they are recorded.
     pub fn procedures(&self) -> Vec<Arc<pb::Procedure>> {
         self.0.procedures.records()
