@@ -7,3 +7,4 @@ mod metrics;
 mod node;
 mod quotas;
 mod recovery;
+mod trackers;

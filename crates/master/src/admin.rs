@@ -7,7 +7,7 @@ use crate::consistency::{self, CatalogReport};
 use crate::hbck::{self, HbckReport};
 use crate::janitor;
 use crate::master::Master;
-use crate::procedure::ddl::{create, delete, disable, enable, modify, truncate};
+use crate::procedure::ddl::{create, delete, disable, enable, file_tracker, modify, truncate};
 use crate::procedure::region::{flush, merge, split, truncate as truncate_region};
 use crate::procedure::server::crash;
 use crate::procedure::{Caller, Outcome, namespace, snapshot};
@@ -76,6 +76,20 @@ impl Master {
         caller: &Caller,
     ) -> Result<u64> {
         modify::submit(self, table, reopen, caller, |_| Ok(new)).await
+    }
+
+    /// Gives a table, or one family of it, another store file tracker.
+    ///
+    /// # Errors
+    /// No such tracker or table, a table that is not enabled.
+    pub async fn modify_file_tracker(
+        self: &Arc<Self>,
+        table: &TableName,
+        family: Option<Bytes>,
+        target: &str,
+        caller: &Caller,
+    ) -> Result<u64> {
+        file_tracker::submit(self, table, family, target, caller).await
     }
 
     /// Adds a family.

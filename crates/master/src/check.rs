@@ -4,8 +4,10 @@ use crate::{MasterError, Result, settings};
 use base::Config;
 use bytes::Bytes;
 use model::{
-    BloomType, Compression, DataBlockEncoding, Endpoint, FamilyDescriptor, KeepDeletedCells, TableDescriptor, TableName,
+    BloomType, Compression, DataBlockEncoding, Endpoint, FamilyDescriptor, KeepDeletedCells, SplitPolicyKind,
+    TableDescriptor, TableName,
 };
+use rootdir::tracker::Site;
 use std::collections::BTreeMap;
 
 const SANITY_CHECKS_KEY: &str = settings::SANITY_CHECKS.key;
@@ -14,6 +16,7 @@ const SMALLEST_FLUSH_SIZE_KEY: &str = settings::FLUSH_SIZE_LIMIT.key;
 // Rows of the region's; here it matters whether they are given at all.
 const MAX_FILE_SIZE_KEY: &str = "hbase.hregion.max.filesize";
 const FLUSH_SIZE_KEY: &str = "hbase.hregion.memstore.flush.size";
+pub(crate) const SPLIT_POLICY_KEY: &str = "hbase.regionserver.region.split.policy";
 const KEYS: [&str; 5] =
     [SANITY_CHECKS_KEY, SMALLEST_MAX_FILE_SIZE_KEY, SMALLEST_FLUSH_SIZE_KEY, MAX_FILE_SIZE_KEY, FLUSH_SIZE_KEY];
 
@@ -25,6 +28,8 @@ pub struct Limits {
     smallest_flush_size: i64,
     max_file_size: Option<i64>,
     flush_size: Option<i64>,
+    trackers: Site,
+    split_policy: Option<SplitPolicyKind>,
 }
 
 impl Limits {
@@ -36,9 +41,21 @@ impl Limits {
             smallest_flush_size: settings::FLUSH_SIZE_LIMIT.default,
             max_file_size: None,
             flush_size: None,
+            trackers: Site::from_config(|key| config.text(key)),
+            split_policy: config.text(SPLIT_POLICY_KEY).and_then(SplitPolicyKind::parse),
         };
         KEYS.iter().filter_map(|key| Some((*key, config.text(key)?))).for_each(|(key, text)| limits.set(key, text));
         limits
+    }
+
+    /// What the site says of store file trackers.
+    pub fn trackers(&self) -> &Site {
+        &self.trackers
+    }
+
+    /// What the site says of when regions are split.
+    pub fn split_policy(&self) -> Option<SplitPolicyKind> {
+        self.split_policy
     }
 
     /// With what the table says in the place of the site's settings.
@@ -107,15 +124,6 @@ fn must_hold(table: &TableDescriptor) -> Result<()> {
             table.name
         )));
     }
-    if text(&table.attributes, rootdir::root::FILE_TRACKER_KEY)
-        .is_some_and(|tracker| !tracker.eq_ignore_ascii_case("DEFAULT"))
-    {
-        return Err(MasterError::do_not_retry(format!(
-            "{} of table {}: only the DEFAULT store file tracker is served yet.",
-            rootdir::root::FILE_TRACKER_KEY,
-            table.name
-        )));
-    }
     for family in table.families.values() {
         let name = String::from_utf8_lossy(&family.name);
         for key in ["COMPRESSION", "COMPRESSION_COMPACT", "COMPRESSION_COMPACT_MAJOR", "COMPRESSION_COMPACT_MINOR"] {
@@ -163,8 +171,20 @@ fn checked(limits: &Limits, table: &TableDescriptor) -> Result<()> {
     if table.name == TableName::meta() && table.read_only() {
         return Err(refuse("Meta table can't be set as read only."));
     }
+    check_split_policy(table)?;
     check_coprocessors(table)?;
     table.families.values().try_for_each(check_family)
+}
+
+/// As of coprocessors: another policy would split the table's regions where and when nobody wants it.
+fn check_split_policy(table: &TableDescriptor) -> Result<()> {
+    let said = table.value("SPLIT_POLICY").or_else(|| table.value(SPLIT_POLICY_KEY));
+    match said.filter(|class| SplitPolicyKind::parse(class).is_none()) {
+        Some(class) => {
+            Err(refuse(format!("Unable to load configured region split policy '{class}' for table '{}'", table.name)))
+        }
+        None => Ok(()),
+    }
 }
 
 /// A class that this server has no counterpart of cannot be loaded, so its table is refused rather than left without.

@@ -40,6 +40,10 @@ pub enum ErrorKind {
     SnapshotCreation,
     /// The snapshot is damaged, or not whole.
     CorruptedSnapshot,
+    /// The table cannot become again what the snapshot says.
+    RestoreSnapshot,
+    /// There is no such family.
+    NoSuchColumnFamily,
     /// The time of the snapshot is over.
     SnapshotTtlExpired,
     /// The snapshot is neither there nor being taken.
@@ -171,6 +175,8 @@ impl ErrorKind {
             ErrorKind::SnapshotDoesNotExist => Kind::SnapshotDoesNotExist,
             ErrorKind::SnapshotCreation => Kind::SnapshotCreation,
             ErrorKind::CorruptedSnapshot => Kind::CorruptedSnapshot,
+            ErrorKind::RestoreSnapshot => Kind::RestoreSnapshot,
+            ErrorKind::NoSuchColumnFamily => Kind::NoSuchColumnFamily,
             ErrorKind::SnapshotTtlExpired => Kind::SnapshotTtlExpired,
             ErrorKind::UnknownSnapshot => Kind::UnknownSnapshot,
             ErrorKind::HBaseSnapshot => Kind::HBaseSnapshot,
@@ -185,7 +191,7 @@ impl ErrorKind {
         }
     }
 
-    const ALL: [ErrorKind; 29] = [
+    const ALL: [ErrorKind; 31] = [
         ErrorKind::QuotaExceeded,
         ErrorKind::TableExists,
         ErrorKind::TableNotFound,
@@ -203,6 +209,8 @@ impl ErrorKind {
         ErrorKind::SnapshotDoesNotExist,
         ErrorKind::SnapshotCreation,
         ErrorKind::CorruptedSnapshot,
+        ErrorKind::RestoreSnapshot,
+        ErrorKind::NoSuchColumnFamily,
         ErrorKind::SnapshotTtlExpired,
         ErrorKind::UnknownSnapshot,
         ErrorKind::HBaseSnapshot,

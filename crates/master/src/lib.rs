@@ -53,6 +53,7 @@ mod snapshots;
 mod start;
 mod switches;
 mod tables;
+mod trackers;
 mod views;
 
 pub use cleaner::Cleaned;

@@ -539,7 +539,7 @@ async fn bad_input() {
         (attribute("MEMSTORE_FLUSHSIZE", "1"), &[], k, "MEMSTORE_FLUSHSIZE for table descriptor"),
         (attribute("REGION_REPLICATION", "0"), &[], k, "Table region replication should be at least one."),
         (attribute("REGION_REPLICATION", "3"), &[], k, "REGION_REPLICATION 3 of table x"),
-        (attribute("hbase.store.file-tracker.impl", "FILE"), &[], k, "hbase.store.file-tracker.impl of table x"),
+        (attribute("hbase.store.file-tracker.impl", "x.Y"), &[], k, "ClassNotFoundException: Class x.Y not found"),
         (
             table("x", &["f"]),
             &["a", "b", "a"],

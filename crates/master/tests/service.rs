@@ -239,7 +239,7 @@ async fn switches_are_kept_and_answered() {
     };
     let (class, text) = c.refused(Method::MasterSplitRegion, &request).await;
     assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException");
-    assert!(text.contains("Split switch is off!"), "{text}");
+    assert!(text.contains("failed due to split switch off"), "{text}");
     let off = pb::SetCleanerChoreRunningRequest { on: false };
     let was: pb::SetCleanerChoreRunningResponse =
         c.call(Method::MasterSetCleanerChoreRunning, &off).await.expect("set");

@@ -11,6 +11,7 @@ pub mod name;
 pub mod read;
 pub mod region_info;
 pub mod server_name;
+pub mod split_policy;
 pub mod status;
 pub mod table;
 
@@ -20,4 +21,5 @@ pub use name::{NameError, TableName};
 pub use read::{Get, MobRead, Scan, TimeRange};
 pub use region_info::RegionInfo;
 pub use server_name::ServerName;
+pub use split_policy::SplitPolicyKind;
 pub use table::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor, KeepDeletedCells, TableDescriptor};

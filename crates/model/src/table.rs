@@ -299,6 +299,11 @@ impl TableDescriptor {
         texts(&self.attributes).chain(pairs(&self.configuration))
     }
 
+    /// What it says under this key, be it an attribute or in its CONFIGURATION. Follows: `TableDescriptor#getValue`.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        self.configuration.get(key).map(String::as_str).or_else(|| self.text(key))
+    }
+
     fn text(&self, key: &str) -> Option<&str> {
         self.attributes.get(key.as_bytes()).and_then(|v| std::str::from_utf8(v).ok())
     }
@@ -340,6 +345,11 @@ impl TableDescriptor {
     /// Whether regions may be split.
     pub fn split_enabled(&self) -> bool {
         self.text("SPLIT_ENABLED").is_none_or(|t| t.eq_ignore_ascii_case("true"))
+    }
+
+    /// Whether regions may be merged.
+    pub fn merge_enabled(&self) -> bool {
+        self.text("MERGE_ENABLED").is_none_or(|t| t.eq_ignore_ascii_case("true"))
     }
 
     /// Copies of each region.

@@ -17,7 +17,7 @@ use crate::compact::Compactor;
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
 use crate::flush::Flusher;
-use crate::store::sort_files;
+use crate::store::{Store, sort_files};
 use crate::store_file::StoreFile;
 use base::SeqId;
 use bytes::Bytes;
@@ -171,12 +171,13 @@ impl<'r> BulkLoader<'r> {
                 (s.staged.clone(), dir.join(&s.target_name))
             })
             .collect();
-        // One rename needs no journal.
-        let journal = match &moves[..] {
-            [_, _, ..] => Some(self.write_journal(&moves, staged)?),
-            _ => None,
-        };
-        let loaded = self.put_in_place(&moves, staged).and_then(|files| self.publish_loaded(load, seq_id, &files));
+        // One rename needs no journal, unless a list has to be changed with it.
+        let has_list = staged.iter().any(|s| self.store_of(s).tracker.keeps_list());
+        let journal = if moves.len() > 1 || has_list { Some(self.write_journal(&moves, staged)?) } else { None };
+        let loaded = self.put_in_place(&moves, staged).and_then(|files| {
+            self.track(&files)?;
+            self.publish_loaded(load, seq_id, &files)
+        });
         let commit = match loaded {
             Ok(commit) => commit,
             Err(error) => return Err(self.take_out(&moves, journal.as_ref(), error, staged)),
@@ -207,10 +208,38 @@ impl<'r> BulkLoader<'r> {
     fn put_in_place(&self, moves: &[(FilePath, FilePath)], staged: &[Staged<'_>]) -> Result<Vec<Arc<StoreFile>>> {
         journal::carry_out(&*self.core.env.volume, moves).map_err(|e| RegionError::volume(self.core.name(), e))?;
         let open = |s: &Staged<'_>| {
-            let store = &self.core.stores[self.core.store_index(&s.file.family)];
+            let store = self.store_of(s);
             StoreFile::open(store.opening(&self.core.env, &self.core.info), &s.target_name, None).map(Arc::new)
         };
         staged.iter().map(open).collect()
+    }
+
+    fn store_of(&self, staged: &Staged<'_>) -> &'r Store {
+        &self.core.stores[self.core.store_index(&staged.file.family)]
+    }
+
+    /// Has the stores' trackers name the files. When that fails, those that were told are told otherwise when the files are taken out.
+    fn track(&self, files: &[Arc<StoreFile>]) -> Result<()> {
+        for store in self.core.stores.iter().filter(|store| store.tracker.keeps_list()) {
+            let mine = files.iter().filter(|file| file.reader.path().parent() == store.dir).cloned();
+            let mine: Vec<Arc<StoreFile>> = mine.collect();
+            if !mine.is_empty() {
+                let told = store.tracker.replace(&self.core.env, std::iter::empty(), &mine);
+                told.map_err(|failed| RegionError::volume(self.core.name(), failed.error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the stores' trackers forget the files of these moves.
+    fn untrack(&self, moves: &[(FilePath, FilePath)]) -> fs::Result<()> {
+        for store in self.core.stores.iter().filter(|store| store.tracker.keeps_list()) {
+            let mine = || moves.iter().filter(|(_, to)| to.parent() == store.dir).map(|(_, to)| to.name());
+            if mine().next().is_some() {
+                store.tracker.replace(&self.core.env, mine(), &[]).map_err(|failed| failed.error)?;
+            }
+        }
+        Ok(())
     }
 
     /// Shows the files to readers from the marker's sequence id on.
@@ -279,7 +308,7 @@ impl<'r> BulkLoader<'r> {
     ) -> RegionError {
         let volume = &*self.core.env.volume;
         let back: Vec<(FilePath, FilePath)> = moves.iter().map(|(from, to)| (to.clone(), from.clone())).collect();
-        let undone = journal::carry_out(volume, &back).and_then(|()| {
+        let undone = self.untrack(moves).and_then(|()| journal::carry_out(volume, &back)).and_then(|()| {
             moves.iter().try_for_each(|(_, to)| volume.sync_dir(&to.parent()))?;
             journal.map_or(Ok(()), |journal| journal::withdraw(volume, journal))
         });

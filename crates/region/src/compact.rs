@@ -184,7 +184,7 @@ impl<'r> Compactor<'r> {
         if !self.core.serving.is_open() {
             return Ok(CompactionOutcome::default());
         }
-        let output = FileWriter::new(self.core).commit(store, &pending)?;
+        let output = FileWriter::new(self.core).commit(store, &pending, &job.files)?;
         self.replace_files(store, &job.files, Some(&output), read_point)?;
         if job.all_files {
             store.last_major_compaction_ms.store(now, Ordering::Relaxed);

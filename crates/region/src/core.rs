@@ -8,6 +8,7 @@ use crate::error::{RegionError, Result};
 use crate::row_lock::RowLocks;
 use crate::scan::update_readers::ScannerReadPoints;
 use crate::sequencer::Sequencer;
+use crate::split::SplitPolicy;
 use crate::stats::Counters;
 use crate::store::Store;
 use crate::ticks::RegionTicks;
@@ -68,6 +69,7 @@ pub(crate) struct RegionCore {
     /// Of this opening alone; see [`rootdir::temp_dir`].
     pub temp_dir: FilePath,
     pub scanner_read_points: ScannerReadPoints,
+    pub split_policy: SplitPolicy,
     pub ticks: RegionTicks,
     pub accounting: MemstoreAccounting,
     pub counters: Counters,

@@ -17,7 +17,13 @@ pub fn flushed_seq_ids(volume: &dyn Volume, region_dir: &FilePath) -> HashMap<St
         if volume.sync_dir(&dir).is_err() {
             continue;
         }
-        let files = list_store_files(volume, &dir).unwrap_or_default();
+        let mut files = list_store_files(volume, &dir).unwrap_or_default();
+        // Perhaps it is this list that counts and not the directory; a file that both name is one in any case.
+        match rootdir::tracker::list::read(volume, &dir) {
+            Ok(Some(listed)) => files.retain(|(name, _)| listed.contains_key(name)),
+            Ok(None) => {}
+            Err(_) => continue,
+        }
         let highest = files.iter().filter_map(|(name, _)| {
             let own = FileName::parse(name).is_some_and(|name| name.link.is_none() && name.parent.is_none());
             let reader = own.then(|| Reader::open(volume, &dir.join(name), ReaderContext::default()).ok())??;

@@ -56,6 +56,7 @@ mod stats;
 mod store;
 mod store_file;
 mod ticks;
+mod tracker;
 mod write;
 
 pub use bulk_load::{BulkLoad, BulkLoaded, LoadFile, Place};

@@ -223,8 +223,13 @@ impl<'r> FileWriter<'r> {
         RegionError::Damaged { region: self.core.name().clone(), what }
     }
 
-    /// Moves a written file into its place, durably, and opens it.
-    pub(crate) fn commit(&self, store: &Store, pending: &Pending) -> Result<Arc<StoreFile>> {
+    /// Moves a written file into its place, durably, opens it and has the store's tracker name it in place of `replaced`.
+    pub(crate) fn commit(
+        &self,
+        store: &Store,
+        pending: &Pending,
+        replaced: &[Arc<StoreFile>],
+    ) -> Result<Arc<StoreFile>> {
         self.read_back(store, pending)?;
         let volume = &*self.core.env.volume;
         let volume_error = |e| RegionError::volume(self.core.name(), e);
@@ -241,16 +246,31 @@ impl<'r> FileWriter<'r> {
             }
             other => other.map_err(volume_error)?,
         }
-        match self.open_committed(store, pending) {
-            Ok(file) => Ok(Arc::new(file)),
-            Err(error) => {
-                // The work will be done again: this file must not come to light at the next opening, when what it
-                // holds may have been deleted since.
-                match volume.remove_file(&target).and_then(|()| volume.sync_dir(&store.dir)) {
-                    Ok(()) => Err(error),
-                    Err(stays) => Err(self.core.sequencer.rollback_failed("a new store file", stays)),
+        let error = match self.open_committed(store, pending).map(Arc::new) {
+            Err(error) => error,
+            Ok(file) => {
+                let replaced = replaced.iter().map(|file| file.name.as_str());
+                match store.tracker.replace(&self.core.env, replaced, std::slice::from_ref(&file)) {
+                    Ok(()) => return Ok(file),
+                    Err(failed) if failed.is_undone => volume_error(failed.error),
+                    // The next opening may find either list: the files of both must be there.
+                    Err(failed) => {
+                        return Err(self.core.sequencer.rollback_failed("the list of store files", failed.error));
+                    }
                 }
             }
+        };
+        self.take_back(store, &target, error)
+    }
+
+    /// A file that nobody has heard of goes again.
+    fn take_back(&self, store: &Store, target: &FilePath, error: RegionError) -> Result<Arc<StoreFile>> {
+        let volume = &*self.core.env.volume;
+        // The work will be done again: this file must not come to light at the next opening, when what it
+        // holds may have been deleted since.
+        match volume.remove_file(target).and_then(|()| volume.sync_dir(&store.dir)) {
+            Ok(()) => Err(error),
+            Err(stays) => Err(self.core.sequencer.rollback_failed("a new store file", stays)),
         }
     }
 

@@ -10,11 +10,13 @@ use crate::replay::{RecoveredEdits, Replayed, Replayer};
 use crate::row_lock::RowLocks;
 use crate::scan::update_readers::ScannerReadPoints;
 use crate::sequencer::Sequencer;
+use crate::split::SplitPolicy;
 use crate::stats::Counters;
 use crate::store::Store;
 use crate::ticks::RegionTicks;
+use crate::tracker::tracker_of;
 use crate::{RegionEnv, RegionSettings};
-use base::SeqId;
+use base::{Rng, SeqId};
 use fs::DirEntry;
 use model::{RegionInfo, TableDescriptor};
 use parking_lot::{Mutex, RwLock};
@@ -59,17 +61,7 @@ impl OpenRegion {
                 format!("{name} is read replica {} of its region: read replicas are not served yet", info.replica_id);
             return Err(RegionError::DoNotRetry(why));
         }
-        let of_families = table.families.values().flat_map(|family| family.overrides());
-        let trackers = table.overrides().chain(of_families).filter(|(key, _)| *key == rootdir::root::FILE_TRACKER_KEY);
-        match trackers.map(|(_, value)| value.trim()).find(|tracker| !tracker.eq_ignore_ascii_case("DEFAULT")) {
-            Some(tracker) => Err(RegionError::DoNotRetry(format!(
-                "{name}: {} of table {} is {tracker}, and only the DEFAULT store file tracker is served yet: with another the directory \
-                 is no list of the store files. Let servers of HBase serve it, or have them migrate it to DEFAULT.",
-                rootdir::root::FILE_TRACKER_KEY,
-                info.table
-            ))),
-            None => Ok(()),
-        }
+        table.families.values().try_for_each(|family| tracker_of(&self.env, info, table, family).map(|_| ()))
     }
 
     /// What the region's directory holds, when what an earlier opening left half done is finished or swept.
@@ -89,8 +81,7 @@ impl OpenRegion {
             env.volume.remove_dir_all(&dir.join(rootdir::paths::TEMP)).map_err(volume_error)?;
         }
         let names = entries.iter().map(|entry| entry.name.as_str());
-        let loaded = crate::bulk_load::finish_interrupted(&*env.volume, info, table, names);
-        match loaded.map_err(volume_error)? {
+        match crate::bulk_load::finish_interrupted(env, info, table, names)? {
             true => env.volume.list(&dir).map_err(volume_error),
             false => Ok(entries),
         }
@@ -118,6 +109,7 @@ impl OpenRegion {
         RegionCore {
             table_durability: table.durability(),
             ticks: RegionTicks::new(&env, &info, &settings),
+            split_policy: SplitPolicy::new(&table, &settings, &jitter_of(&info, open_seq_id), env.clock.now_ms().0),
             settings,
             stores: stores.into_boxed_slice(),
             sequencer: Sequencer::new(info.encoded_name().clone(), last),
@@ -135,6 +127,15 @@ impl OpenRegion {
             env,
         }
     }
+}
+
+/// Decides how far this opening's bound of splits is from the table's. Not a draw from the server's numbers: names of files come from there.
+fn jitter_of(info: &RegionInfo, open_seq_id: SeqId) -> Rng {
+    let name = info
+        .encoded_name()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    Rng::seeded(name ^ open_seq_id.0)
 }
 
 /// Brings the edits in and says in the log that the region is open.

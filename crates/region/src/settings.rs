@@ -2,13 +2,19 @@
 
 mod compaction;
 mod resolved;
+mod split;
 
 use base::size::{GIB, KIB, MIB};
-use base::{Setting, SettingRow};
+use base::{Setting, SettingRow, TextSetting};
 use hfile::Compression;
+use rootdir::tracker;
 
 pub use compaction::{CompactionPolicy, OffPeakHours};
 pub use resolved::{RegionSettings, SharedSettings};
+pub use split::{
+    BUSY_BLOCKED_REQUESTS, BUSY_MIN_AGE, BUSY_WINDOW, MAX_FILE_SIZE_JITTER, SPLIT_BY_WHOLE_REGION, SPLIT_INITIAL_SIZE,
+    SPLIT_POLICY, SPLIT_RESTRICTION_DELIMITER, SPLIT_RESTRICTION_LENGTH, SPLIT_RESTRICTION_TYPE, SplitRestriction,
+};
 
 /// Memstore bytes at which a region is flushed.
 pub const FLUSH_SIZE: Setting<u64> = Setting {
@@ -202,7 +208,7 @@ pub const MAX_FILE_SIZE: Setting<u64> = Setting {
     min: 1,
     max: i64::MAX as u64,
     unit: "bytes",
-    doc: "A region with a store larger than this is split.",
+    doc: "Store size at which a region is split; how soon a table with few regions is, hbase.regionserver.region.split.policy says.",
 };
 /// Compaction size from which it counts as large.
 pub const COMPACTION_THROTTLE_POINT: Setting<u64> = Setting {
@@ -395,8 +401,40 @@ pub const COMPACT_AFTER_BULK_LOAD: Setting<bool> = Setting {
     doc: "After a bulk load, stores that have enough files for a compaction are compacted.",
 };
 
+/// Who says which files are a store's.
+pub const FILE_TRACKER: TextSetting = TextSetting {
+    key: tracker::IMPL_KEY,
+    default: "DEFAULT",
+    legal: Some("DEFAULT, FILE or MIGRATION"),
+    is_legal: |text| tracker::Class::parse(text.trim()).is_ok(),
+    doc: "Store file tracker of tables that are made without one: DEFAULT (what is in a family's directory are its store files), FILE (a \
+          list in .filelist says which are) or MIGRATION (from one to the other). A table that is there is changed by \
+          change_sft, which goes by way of MIGRATION.",
+};
+/// Of a migration: the tracker that is left.
+pub const FILE_TRACKER_SOURCE: TextSetting = TextSetting {
+    key: tracker::SOURCE_KEY,
+    default: "none",
+    legal: Some("DEFAULT or FILE"),
+    is_legal: |text| tracker::Class::parse(text.trim()).is_ok(),
+    doc: "The tracker that a MIGRATION reads. Said by a table or family as a rule.",
+};
+/// Of a migration: the tracker to be.
+pub const FILE_TRACKER_TARGET: TextSetting = TextSetting {
+    key: tracker::TARGET_KEY,
+    default: "none",
+    legal: Some("DEFAULT or FILE"),
+    is_legal: |text| tracker::Class::parse(text.trim()).is_ok(),
+    doc: "The tracker that a MIGRATION keeps, too. Said by a table or family as a rule.",
+};
+/// Keys of the rows of trackers.
+const TRACKER_KEYS: [&str; 3] = [tracker::IMPL_KEY, tracker::SOURCE_KEY, tracker::TARGET_KEY];
+
 /// All rows.
 pub const ALL: &[&dyn SettingRow] = &[
+    &FILE_TRACKER,
+    &FILE_TRACKER_SOURCE,
+    &FILE_TRACKER_TARGET,
     &FLUSH_SIZE,
     &BLOCK_MULTIPLIER,
     &FLUSH_LOWER_BOUND_MIN,
@@ -418,6 +456,16 @@ pub const ALL: &[&dyn SettingRow] = &[
     &BLOCKING_STORE_FILES,
     &BLOCKING_WAIT,
     &MAX_FILE_SIZE,
+    &MAX_FILE_SIZE_JITTER,
+    &SPLIT_POLICY,
+    &SPLIT_INITIAL_SIZE,
+    &SPLIT_BY_WHOLE_REGION,
+    &BUSY_BLOCKED_REQUESTS,
+    &BUSY_MIN_AGE,
+    &BUSY_WINDOW,
+    &SPLIT_RESTRICTION_TYPE,
+    &SPLIT_RESTRICTION_LENGTH,
+    &SPLIT_RESTRICTION_DELIMITER,
     &COMPACTION_THROTTLE_POINT,
     &MAX_CELL_SIZE,
     &HBASE_TICK_SEMANTICS,

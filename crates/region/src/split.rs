@@ -1,19 +1,28 @@
 //! Splitting a region: where, and the daughters' files. Daughters begin as references to halves of the parent's files;
 //! their first compaction makes files of their own. Follows: `SplitTableRegionProcedure`, `RegionSplitPolicy`.
 
+mod busy;
+mod policy;
+mod restriction;
+
+pub use busy::BusyLimits;
+pub(crate) use policy::{Sizes, SplitPolicy};
+
 use crate::RegionEnv;
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
 use crate::store::Store;
 use crate::store_file::{Opening, StoreFile, list_store_files, reference_bytes};
+use crate::tracker::{self, tracker_of};
 use base::SeqId;
 use bytes::Bytes;
 use cell::KeyRef;
 use fs::Volume;
 use hfile::HalfSide;
-use model::{RegionInfo, TableDescriptor};
+use model::{RegionInfo, TableDescriptor, TableName};
 use rootdir::{FileName, recovered_edits, region_dir};
 use std::cmp::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Says whether and where a region is to be split.
 #[derive(Clone, Copy, Debug)]
@@ -31,26 +40,27 @@ impl<'r> Splitter<'r> {
         self.core.stores.iter().map(Store::files_len_bytes).max().unwrap_or(0)
     }
 
-    /// Whether the region is larger than a region should be and can be split. Follows: `ConstantSizeRegionSplitPolicy`.
-    pub fn should_split(&self) -> bool {
-        let limit = self.core.table.max_file_size_bytes().unwrap_or(self.core.settings.max_file_size_bytes);
-        self.is_larger_than(limit)
+    /// Whether its policy wants the region to be split, on a server that has so many regions of the table. One with so many files that
+    /// writes may soon wait for their compaction is left alone. Follows: `CompactSplit#requestSplit`, `HRegion#checkSplit`.
+    pub fn should_split(&self, regions_of_table_here: usize) -> bool {
+        let core = self.core;
+        let sizes = Sizes {
+            stores: core.stores.iter().map(Store::files_len_bytes).collect(),
+            regions_of_table_here,
+            writes: core.counters.writes.load(Relaxed),
+            blocked: core.counters.blocked.load(Relaxed),
+            now_ms: core.env.clock.now_ms().0,
+        };
+        let is_crowded = |store: &Store| store.peek().files.len() >= store.settings.load().blocking_store_files;
+        let can_split = core.table.split_enabled() && !core.stores.iter().any(is_crowded) && self.can_split();
+        core.split_policy.should_split(&sizes, can_split)
     }
 
-    /// As [`Splitter::should_split`], where a table's only region here is split early, so that a new table soon spreads.
-    /// Follows: `SteppingSplitPolicy`, HBase's default.
-    pub fn should_split_stepping(&self, regions_of_table_here: usize) -> bool {
-        if regions_of_table_here == 1 {
-            return self.is_larger_than(2 * self.core.flush_size_bytes());
-        }
-        self.should_split()
-    }
-
-    fn is_larger_than(&self, limit_bytes: u64) -> bool {
-        self.core.table.split_enabled()
-            && !self.core.info.table.is_system()
-            && !self.has_references()
-            && self.largest_store_bytes() > limit_bytes
+    /// Whether the region could be split. Follows: `RegionSplitPolicy#canSplit`.
+    pub fn can_split(&self) -> bool {
+        let table = &self.core.info.table;
+        let is_masters = table.is_meta() || *table == TableName::namespace_table();
+        !is_masters && self.core.serving.is_open() && self.core.split_policy.can_split() && !self.has_references()
     }
 
     /// Whether some file is a reference to another region's.
@@ -61,7 +71,8 @@ impl<'r> Splitter<'r> {
         })
     }
 
-    /// The row in the middle of the largest file of the largest store; `None` when the region cannot be split there.
+    /// The row in the middle of the largest file of the largest store, cut as the policy and the table's restriction say; `None` when the
+    /// region cannot be split there.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -85,7 +96,10 @@ impl<'r> Splitter<'r> {
         {
             return Ok(None);
         }
-        Ok(Some(Bytes::copy_from_slice(row)))
+        let row = self.core.split_policy.split_row(row);
+        // Cut short, it may be before the region.
+        let is_inside = !row.is_empty() && row != &self.core.info.start_key[..] && self.core.info.contains(row);
+        Ok(is_inside.then(|| Bytes::copy_from_slice(row)))
     }
 }
 
@@ -183,9 +197,10 @@ pub(crate) fn live_files<'a>(
     for (family, descriptor) in &table.families {
         let opening =
             Opening { volume: &*env.volume, cache: &env.cache, info, family, in_memory: descriptor.in_memory() };
-        let listed = list_store_files(opening.volume, &rootdir::family_dir(info, family));
+        let dir = rootdir::family_dir(info, family);
+        let tracker = tracker_of(env, info, table, descriptor)?;
         let mut files = Vec::new();
-        for (name, _) in listed.map_err(|e| RegionError::volume(info.encoded_name(), e))? {
+        for name in tracker::names_of_closed(opening.volume, info.encoded_name(), &dir, tracker)? {
             files.push(StoreFile::open(opening, &name, None)?);
         }
         let replaced: Vec<String> = files.iter().flat_map(StoreFile::replaces).collect();
@@ -208,6 +223,12 @@ fn write_references(
         for plan in plans.iter().filter(|plan| std::ptr::eq(plan.target, target)) {
             let path = rootdir::family_dir(target, plan.family).join(&plan.name);
             volume.publish(&path, &reference_bytes(plan.row, plan.side)).map_err(wrap)?;
+        }
+        for (name, family) in &table.families {
+            let of_family = plans.iter().filter(|plan| std::ptr::eq(plan.target, target) && plan.family == name);
+            let tracker = tracker_of(env, target, table, family)?;
+            let (dir, names) = (rootdir::family_dir(target, name), of_family.map(|plan| plan.name.clone()));
+            tracker.set_of_closed(volume, &dir, names, env.clock.now_ms().0).map_err(wrap)?;
         }
         let dir = region_dir(target).join(recovered_edits::DIR);
         volume.create_dir_all_durable(&dir).map_err(wrap)?;

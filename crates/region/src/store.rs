@@ -9,9 +9,9 @@ use crate::RegionSettings;
 use crate::compact::Retired;
 use crate::error::{RegionError, Result};
 use crate::mob::MobStore;
-use crate::recovered_files::list_with_recovered;
 use crate::scan::matcher::FamilyRules;
 use crate::store_file::{Opening, StoreFile};
+use crate::tracker::{StoreTracker, tracker_of};
 use arc_swap::ArcSwap;
 use base::{ReadPoint, SeqId};
 use bytes::Bytes;
@@ -56,6 +56,7 @@ pub(crate) struct Store {
     pub name: Bytes,
     pub table: Arc<TableDescriptor>,
     pub dir: FilePath,
+    pub tracker: StoreTracker,
     pub rules: FamilyRules,
     /// Whether its edits are replicated.
     pub replicated: bool,
@@ -112,29 +113,31 @@ impl Store {
         let dir = family_dir(info, name);
         let opening =
             Opening { volume: &*env.volume, cache: &env.cache, info, family: name, in_memory: family.in_memory() };
-        let names =
-            if directory_exists { list_with_recovered(opening.volume, &dir).map_err(volume_error)? } else { vec![] };
+        let (tracker, names) =
+            StoreTracker::open(env, region, &dir, tracker_of(env, info, table, family)?, directory_exists)?;
         if !names.is_empty() && !base::inject!("region.store.names-unsynced") {
             // A process that was killed may have left names that are not durable yet. Edits are dropped and replaced files archived because
             // of them, and readers see them: a power failure must not take them back.
             env.volume.sync_dir(&dir).map_err(volume_error)?;
         }
         let mut files = Vec::with_capacity(names.len());
-        for (name, _) in &names {
+        for name in &names {
             files.push(Arc::new(StoreFile::open(opening, name, None)?));
         }
         let replaced: BTreeSet<String> = files.iter().flat_map(|file| file.replaces()).collect();
         let dead: Vec<&str> =
             files.iter().map(|file| file.name.as_str()).filter(|name| replaced.contains(*name)).collect();
+        let mut live: Vec<Arc<StoreFile>> =
+            files.iter().filter(|file| !replaced.contains(&file.name)).cloned().collect();
+        tracker.settle(env, &live).map_err(volume_error)?;
         if !dead.is_empty() {
             rootdir::archive_files(opening.volume, &dir, &dead).map_err(volume_error)?;
         }
-        files.retain(|file| !replaced.contains(&file.name));
-        sort_files(&mut files);
+        sort_files(&mut live);
         let settings = of_family(table_settings, family, info);
         let order = if info.table.is_meta() { Order::Meta } else { Order::User };
-        let memory = MemStore::expecting(order, &common_row_prefix(&files));
-        let view = StoreView { memory, files: files.into(), whole_from: ReadPoint(0) };
+        let memory = MemStore::expecting(order, &common_row_prefix(&live));
+        let view = StoreView { memory, files: live.into(), whole_from: ReadPoint(0) };
         Ok(Store {
             name: name.clone(),
             rules: FamilyRules::of(family, settings.time_to_purge_deletes_ms),
@@ -142,6 +145,7 @@ impl Store {
             caches_blocks: family.block_cache_enabled(),
             table: table.clone(),
             dir,
+            tracker,
             settings: ArcSwap::new(settings),
             mob: MobStore::of(env, info, family),
             view: ArcSwap::from_pointee(view),

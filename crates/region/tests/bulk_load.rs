@@ -232,7 +232,7 @@ fn loaded_files_outlive_splits_and_deletes_hide_them() {
 }
 
 fn two_families() -> Arc<TableDescriptor> {
-    Arc::new(TableDescriptor::new(table_name(), [family("f"), family("g")]))
+    Arc::new(TableDescriptor::new(table_name(), [family("f").with(rootdir::tracker::IMPL_KEY, "FILE"), family("g")]))
 }
 
 const FILES: [(&str, &str); 3] = [("f", "out/f/x1"), ("f", "out/f/x2"), ("g", "out/g/x1")];
@@ -420,7 +420,7 @@ fn a_retry_that_is_killed_leaves_all_files_or_none() {
 fn a_load_that_was_broken_off_brings_nothing_into_a_family_added_anew() {
     let dir = rootdir::region_dir(&whole_table());
     let mut journals = 0;
-    for (stop, added_first) in (0..60).flat_map(|stop| [(stop, false), (stop, true)]) {
+    for (stop, added_first) in (0..120).flat_map(|stop| [(stop, false), (stop, true)]) {
         let volume = MemVolume::new();
         let (_server, region) = prepared(volume.clone());
         volume.stop_after(stop);
@@ -434,7 +434,8 @@ fn a_load_that_was_broken_off_brings_nothing_into_a_family_added_anew() {
         volume.remove_dir_all(&dir.join("g")).expect("removed");
         let server = Server::try_on(volume, START + 10, &Config::default(), 4).expect("recovered");
         if !added_first {
-            let without = Arc::new(TableDescriptor::new(table_name(), [family("f")]));
+            let without = family("f").with(rootdir::tracker::IMPL_KEY, "FILE");
+            let without = Arc::new(TableDescriptor::new(table_name(), [without]));
             server.open(&whole_table(), &without).expect("opened").close(CloseMode::Flush).expect("closed");
         }
         let seen = rows(&server.open(&whole_table(), &two_families()).expect("opened"));

@@ -48,7 +48,9 @@ fn config() -> Config {
 }
 
 fn table() -> Arc<TableDescriptor> {
-    Arc::new(TableDescriptor::new(table_name(), [family("f").with("BLOCKSIZE", "300"), family("g")]))
+    // What the directory holds are the files of the one, what a list says those of the other.
+    let listed = family("g").with(rootdir::tracker::IMPL_KEY, "FILE");
+    Arc::new(TableDescriptor::new(table_name(), [family("f").with("BLOCKSIZE", "300"), listed]))
 }
 
 #[derive(Debug)]

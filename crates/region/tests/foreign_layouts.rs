@@ -78,24 +78,22 @@ fn refused(server: &Server, info: &RegionInfo, table: TableDescriptor) -> Region
 }
 
 #[test]
-fn a_region_is_not_opened_whose_files_somebody_else_lists() {
+fn a_region_is_not_opened_whose_tracker_nobody_knows() {
     let server = Server::new(NOW);
-    let key = "hbase.store.file-tracker.impl";
-    for (tracker, what) in
-        [("FILE", "is FILE"), ("migration", "is migration"), ("org.example.Own", "is org.example.Own")]
-    {
+    let key = rootdir::tracker::IMPL_KEY;
+    for (tracker, what) in [
+        ("migration", "config hbase.store.file-tracker.migration.src.impl is not set"),
+        ("org.example.Own", "Class org.example.Own not found"),
+    ] {
         let mut of_table = table();
         of_table.attributes.insert(key.into(), tracker.into());
         let error = refused(&server, &whole_table(), of_table).to_string();
-        assert!(error.contains(what) && error.contains(key), "{error}");
+        assert!(error.contains(what), "{error}");
         let mut of_family = family("f");
         of_family.configuration.insert(key.into(), tracker.into());
         let error = refused(&server, &whole_table(), TableDescriptor::new(table_name(), [of_family])).to_string();
         assert!(error.contains(what), "{error}");
     }
-    let mut default = table();
-    default.attributes.insert(key.into(), "default".into());
-    server.open(&whole_table(), &Arc::new(default)).expect("the directory is the list");
 }
 
 #[test]

@@ -28,4 +28,5 @@ mod semantics;
 mod snapshots;
 mod threads;
 mod ticks;
+mod trackers;
 mod walk;

@@ -566,7 +566,7 @@ fn the_split_point_is_in_the_middle() {
     flush(&region);
     let row = region.splitter().split_point().expect("asked").expect("large enough");
     assert!((&b"row40"[..]..&b"row60"[..]).contains(&&row[..]), "{row:?}");
-    assert!(!region.splitter().should_split());
+    assert!(!region.splitter().should_split(1));
 }
 
 #[test]

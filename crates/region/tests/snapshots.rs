@@ -62,7 +62,8 @@ fn fill(volume: &MemVolume, snapshot: &str, table: &str) -> (Arc<TableDescriptor
     let table = TableDescriptor { name: name(table), ..manifest.table.clone() };
     descriptor::write(volume, &table).expect("written");
     let placed = place_regions(&manifest, &table.name, &region_dirs(volume, &table.name), 1_900_000_000_000);
-    let filling = Filling { manifest, table: table.clone(), placed };
+    let filling =
+        Filling { manifest, table: table.clone(), placed, trackers: Default::default(), now_ms: 1_900_000_000_000 };
     for placed in &filling.placed {
         filling.fill_region(volume, placed).expect("filled");
     }

@@ -85,7 +85,8 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
 }
 
 fn request_split(server: &Arc<RegionServer>, region: &Arc<Region>) {
-    if region.splitter().should_split() {
+    let (all, of_table) = server.online.count_with(&region.info().table);
+    if all < server.settings().region_split_limit && region.splitter().should_split(of_table) {
         // Without a master it is asked for again after the next flush or compaction.
         let _asked = server.maintenance.request_split(region, None);
     }

@@ -2,6 +2,7 @@
 //!
 //! Always true: a region is opened or closed by one caller at a time, for as long as that one holds its [`Transition`].
 
+use model::TableName;
 use parking_lot::{Mutex, RwLock};
 use region::Region;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -23,6 +24,13 @@ impl OnlineRegions {
     /// All of them.
     pub fn all(&self) -> Vec<Arc<Region>> {
         self.regions.read().values().cloned().collect()
+    }
+
+    /// How many regions are here, and how many of them are of `table`.
+    pub fn count_with(&self, table: &TableName) -> (usize, usize) {
+        let regions = self.regions.read();
+        let of_table = regions.values().filter(|region| region.info().table == *table && region.info().replica_id == 0);
+        (regions.len(), of_table.count())
     }
 
     /// The region takes calls from now on.

@@ -13,6 +13,8 @@ pub(crate) struct RegionServerSettings {
     pub max_reply_bytes: u64,
     /// Rows of a batch above which it is logged or refused.
     pub max_batch_rows: u64,
+    /// Regions from which on none is split unasked.
+    pub region_split_limit: usize,
     /// Whether it is refused.
     pub reject_large_batches: bool,
     /// Share of what memstores may have at which flushes begin.
@@ -42,6 +44,7 @@ impl RegionServerSettings {
         RegionServerSettings {
             max_reply_bytes: config.get(&settings::SCANNER_MAX_RESULT_SIZE),
             max_batch_rows: config.get(&settings::MAX_BATCH_ROWS),
+            region_split_limit: config.get(&settings::REGION_SPLIT_LIMIT) as usize,
             reject_large_batches: config.get(&settings::REJECT_LARGE_BATCHES),
             memstore_lower_fraction: config.get(&settings::GLOBAL_MEMSTORE_LOWER_FRACTION),
             compaction_bytes_per_second: config.get(&settings::COMPACTION_BYTES_PER_SECOND),

@@ -291,6 +291,16 @@ pub const SLOW_LOG_SCAN_PAYLOAD: Setting<bool> = Setting {
     doc: "Whether the slow log keeps the whole scan of a slow call to one.",
 };
 
+/// Regions from which on none is split.
+pub const REGION_SPLIT_LIMIT: Setting<u32> = Setting {
+    key: "hbase.regionserver.regionSplitLimit",
+    default: 1000,
+    min: 0,
+    max: i32::MAX as u32,
+    unit: "count",
+    doc: "A server with so many regions splits none by itself; somebody who asks for a split gets it.",
+};
+
 /// Coprocessors of every region.
 pub const REGION_CLASSES: TextSetting = TextSetting::any(
     "hbase.coprocessor.region.classes",
@@ -354,6 +364,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &SLOW_LOG_RING_LEN,
     &SLOW_LOG_SCAN_PAYLOAD,
     &SLOW_METRIC_TIME_MS,
+    &REGION_SPLIT_LIMIT,
     &BULK_LOAD_DIRS,
     &REGION_CLASSES,
     &USER_REGION_CLASSES,

@@ -5,6 +5,7 @@
 //! data/<ns>/<table>/.tabledesc/.tableinfo.<number>.<length>    descriptor
 //! data/<ns>/<table>/<region>/.regioninfo                       region_dir
 //! data/<ns>/<table>/<region>/<family>/<store file>             store_file: plain files, references, links
+//! data/<ns>/<table>/<region>/<family>/.filelist/<list>         tracker: which of them count, where a list says so
 //! data/<ns>/<table>/<region>/.tmp/<opening>/<family>/<file being written>
 //! data/<ns>/<table>/<region>/recovered.edits/...               recovered_edits
 //! mobdir/data/<ns>/<table>/<region of large values>/<family>/<MOB file>
@@ -23,7 +24,7 @@
 //!  4. Names that come from outside (a link's, a log entry's) lead to no place outside of their directory.
 //!
 //! Must not know: what is in a store file or a log, regions that are open, the network. Follows `CommonFSUtils`,
-//! `HRegionFileSystem`, `FSTableDescriptors`, `HFileArchiver`, `HFileLink`, `StoreFileInfo`, `SnapshotManifest`, `RestoreSnapshotHelper`, `WALSplitUtil`, `MasterFileSystem`.
+//! `HRegionFileSystem`, `FSTableDescriptors`, `HFileArchiver`, `HFileLink`, `StoreFileInfo`, `StoreFileTracker`, `SnapshotManifest`, `RestoreSnapshotHelper`, `WALSplitUtil`, `MasterFileSystem`.
 
 pub mod archive;
 pub mod descriptor;
@@ -34,6 +35,7 @@ pub mod region_dir;
 pub mod root;
 pub mod snapshot;
 pub mod store_file;
+pub mod tracker;
 
 pub use archive::{archive_families, archive_family_dir, archive_files, archive_region_dir, archive_table};
 pub use paths::{
@@ -43,3 +45,4 @@ pub use paths::{
 };
 pub use region_dir::{create_region_dir, create_region_dir_durably, read_region_info, region_info_bytes};
 pub use store_file::{FileName, link_name};
+pub use tracker::Tracker;

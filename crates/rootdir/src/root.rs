@@ -9,6 +9,7 @@ use crate::paths::{
     namespace_dir, table_dir,
 };
 use crate::region_dir::create_region_dir;
+use crate::tracker::Site;
 use base::Rng;
 use bytes::Bytes;
 use fs::{FilePath, Volume};
@@ -174,13 +175,9 @@ pub fn prepare(volume: &dyn Volume, rng: &Rng) -> Result<String, RootError> {
     Ok(cluster_id)
 }
 
-/// The attribute that HBase 2.6 gives to every table: who keeps the list of its store files.
-pub const FILE_TRACKER_KEY: &str = "hbase.store.file-tracker.impl";
-
-/// The table with HBase 2.6's default file tracker, unless it names one.
-pub fn with_file_tracker(mut table: TableDescriptor) -> TableDescriptor {
-    table.attributes.entry(Bytes::from(FILE_TRACKER_KEY)).or_insert_with(|| Bytes::from("DEFAULT"));
-    table
+/// The table with HBase 2.6's default file tracker, unless it names one: a table from before there were others.
+pub fn with_file_tracker(table: TableDescriptor) -> TableDescriptor {
+    Site::default().named_in(table)
 }
 
 fn uuid(rng: &Rng) -> String {

@@ -52,6 +52,8 @@ pub(crate) const KINDS: &[ProcedureKind] = &[
     ddl::delete::KIND,
     ddl::disable::KIND,
     ddl::enable::KIND,
+    ddl::file_tracker::TABLE_KIND,
+    ddl::file_tracker::FAMILY_KIND,
     ddl::modify::KIND,
     ddl::truncate::KIND,
     namespace::create::KIND,

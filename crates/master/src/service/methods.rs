@@ -30,6 +30,10 @@ impl MasterService for MasterHandler {
         modify_table(ModifyTableRequest) -> ModifyTableResponse = tables::modify;
         add_column(AddColumnRequest) -> AddColumnResponse = tables::add_family;
         modify_column(ModifyColumnRequest) -> ModifyColumnResponse = tables::modify_family;
+        modify_table_store_file_tracker(ModifyTableStoreFileTrackerRequest)
+            -> ModifyTableStoreFileTrackerResponse = tables::modify_tracker;
+        modify_column_store_file_tracker(ModifyColumnStoreFileTrackerRequest)
+            -> ModifyColumnStoreFileTrackerResponse = tables::modify_family_tracker;
         delete_column(DeleteColumnRequest) -> DeleteColumnResponse = tables::delete_family;
         flush_table(FlushTableRequest) -> FlushTableResponse = tables::flush;
 

@@ -291,6 +291,35 @@ pub(super) fn delete_family(
     })
 }
 
+pub(super) fn modify_tracker(
+    handler: &Handler,
+    call: &Call,
+    request: pb::ModifyTableStoreFileTrackerRequest,
+) -> Answer<pb::ModifyTableStoreFileTrackerResponse> {
+    let caller = caller(call, request.nonce_group, request.nonce);
+    let master = Arc::clone(&handler.master);
+    later(async move {
+        let table = table_of(&request.table_name)?;
+        let id = master.modify_file_tracker(&table, None, &request.dst_sft, &caller).await?;
+        Ok(pb::ModifyTableStoreFileTrackerResponse { proc_id: Some(id) })
+    })
+}
+
+pub(super) fn modify_family_tracker(
+    handler: &Handler,
+    call: &Call,
+    request: pb::ModifyColumnStoreFileTrackerRequest,
+) -> Answer<pb::ModifyColumnStoreFileTrackerResponse> {
+    let caller = caller(call, request.nonce_group, request.nonce);
+    let master = Arc::clone(&handler.master);
+    later(async move {
+        let table = table_of(&request.table_name)?;
+        let family = Some(own(&request.family));
+        let id = master.modify_file_tracker(&table, family, &request.dst_sft, &caller).await?;
+        Ok(pb::ModifyColumnStoreFileTrackerResponse { proc_id: Some(id) })
+    })
+}
+
 pub(super) fn flush(handler: &Handler, call: &Call, request: pb::FlushTableRequest) -> Answer<pb::FlushTableResponse> {
     let caller = caller(call, request.nonce_group, request.nonce);
     let master = Arc::clone(&handler.master);

@@ -2,7 +2,10 @@
 //! again changes nothing. A file in the region's directory, `.bulkload-<name>`: one line a move, `from TAB to`, both
 //! relative to the root directory. HBase passes entries that begin with a dot over.
 
+use crate::RegionEnv;
 use crate::deleted_families;
+use crate::error::{RegionError, Result};
+use crate::tracker::name_before_moves;
 use fs::{FilePath, Volume};
 use model::{RegionInfo, TableDescriptor};
 use std::collections::BTreeSet;
@@ -48,28 +51,31 @@ pub(super) fn carry_out(volume: &dyn Volume, moves: &[(FilePath, FilePath)]) -> 
 /// At a region's opening: finishes what a crash interrupted. `names` are the entries of its directory. True when files
 /// came. What was meant for a family that was deleted since stays where it is, be there another of its name or not.
 pub(crate) fn finish<'a>(
-    volume: &dyn Volume,
+    env: &RegionEnv,
     info: &RegionInfo,
     table: &TableDescriptor,
     names: impl Iterator<Item = &'a str>,
-) -> fs::Result<bool> {
+) -> Result<bool> {
+    let volume = &*env.volume;
+    let wrap = |error| RegionError::volume(info.encoded_name(), error);
     let mut found = false;
     for name in names.filter(|name| name.starts_with(PREFIX)) {
         let path = rootdir::region_dir(info).join(name);
-        let text = volume.read(&path)?;
+        let text = volume.read(&path).map_err(wrap)?;
         let mut moves = parse(&String::from_utf8_lossy(&text));
-        let deleted = deleted_families::load_live(volume, info)?;
+        let deleted = deleted_families::load_live(volume, info).map_err(wrap)?;
         moves.retain(|(_, to)| {
             let family = to.parent();
             table.families.contains_key(family.name().as_bytes())
                 && !deleted.iter().any(|note| note.dir == family.name())
         });
-        carry_out(volume, &moves)?;
-        volume.remove_file(&path)?;
+        name_before_moves(env, info, table, &moves)?;
+        carry_out(volume, &moves).map_err(wrap)?;
+        volume.remove_file(&path).map_err(wrap)?;
         found = true;
     }
     if found {
-        volume.sync_dir(&rootdir::region_dir(info))?;
+        volume.sync_dir(&rootdir::region_dir(info)).map_err(wrap)?;
     }
     Ok(found)
 }

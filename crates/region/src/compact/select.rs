@@ -2,7 +2,7 @@
 
 use super::policy::{self, Choice};
 use super::{CompactionKind, Compactor};
-use crate::error::Result;
+use crate::error::{RegionError, Result};
 use crate::region::Region;
 use crate::store::{FileWork, Store, StoreView};
 use crate::store_file::StoreFile;
@@ -129,6 +129,12 @@ impl Compactor<'_> {
         }
         let _gate = self.core.flushing.lock();
         self.core.check_open()?;
+        let untracked = store.tracker.replace(&self.core.env, expired.iter().map(|file| file.name.as_str()), &[]);
+        untracked.map_err(|failed| match failed.is_undone {
+            true => RegionError::volume(self.core.name(), failed.error),
+            // The next opening may look for the files that go.
+            false => self.core.sequencer.rollback_failed("the list of store files", failed.error),
+        })?;
         self.replace_files(store, &expired, None, ReadPoint(0))?;
         // They are archived with the next compaction, or by whoever does so now and then.
         Ok(())

@@ -4,9 +4,12 @@
 //! attributes; [`RegionSettings::with_overrides`] does that.
 
 use super::*;
+use crate::split::BusyLimits;
 use arc_swap::ArcSwap;
 use base::Config;
 use hfile::WriterOptions;
+use model::SplitPolicyKind;
+use rootdir::tracker::Site;
 use std::sync::Arc;
 
 /// Settings that a server's regions share, exchanged as a whole when its configuration is updated.
@@ -35,6 +38,13 @@ pub struct RegionSettings {
     pub blocking_store_files: usize,
     pub blocking_wait_ms: i64,
     pub max_file_size_bytes: u64,
+    pub max_file_size_jitter: f64,
+    pub split_policy: SplitPolicyKind,
+    /// Of the policies that begin small; twice the flush size when not given.
+    pub split_initial_size_bytes: Option<u64>,
+    pub split_by_whole_region: bool,
+    pub busy: BusyLimits,
+    pub split_restriction: SplitRestriction,
     pub compaction_throttle_point_bytes: u64,
     /// 0 when switched off.
     pub max_cell_size_bytes: u64,
@@ -56,6 +66,8 @@ pub struct RegionSettings {
     pub validate_read_fully: bool,
     pub verify_bulk_load: bool,
     pub compact_after_bulk_load: bool,
+    /// What the server says of store file trackers; tables and families say more.
+    pub file_tracker: Site,
     /// What [`hfile::settings`] say of new files; what a family says of them is not in it.
     pub new_files: WriterOptions,
     /// Bytes that a row read whole may have at most, whatever is set.
@@ -122,6 +134,12 @@ impl RegionSettings {
             blocking_store_files: config.get(&BLOCKING_STORE_FILES) as usize,
             blocking_wait_ms: config.get(&BLOCKING_WAIT) as i64,
             max_file_size_bytes: config.get(&MAX_FILE_SIZE),
+            max_file_size_jitter: config.get(&MAX_FILE_SIZE_JITTER),
+            split_policy: split::policy(&config),
+            split_initial_size_bytes: u64::try_from(config.get(&SPLIT_INITIAL_SIZE)).ok().filter(|bytes| *bytes > 0),
+            split_by_whole_region: config.get(&SPLIT_BY_WHOLE_REGION),
+            busy: split::busy_limits(&config),
+            split_restriction: SplitRestriction::from_config(&config),
             compaction_throttle_point_bytes,
             max_cell_size_bytes: config.get(&MAX_CELL_SIZE).max(0) as u64,
             nonce_timeout_ms: i64::try_from(config.get(&NONCE_TIMEOUT_MS)).unwrap_or(i64::MAX),
@@ -143,6 +161,7 @@ impl RegionSettings {
             verify_bulk_load: config.get(&VERIFY_BULK_LOAD),
             compact_after_bulk_load: config.get(&COMPACT_AFTER_BULK_LOAD),
             new_files: WriterOptions::from_config(&config),
+            file_tracker: Site::from_config(|key| config.text(key)),
             row_size_cap_bytes,
             source: config,
         }
@@ -161,7 +180,9 @@ impl RegionSettings {
         overrides: impl IntoIterator<Item = (&'a str, &'a str)>,
         warn: impl Fn(String),
     ) -> Arc<RegionSettings> {
-        let rows = || ALL.iter().chain(hfile::settings::ALL);
+        // Trackers are looked up by themselves: what makes none must not be passed over.
+        let is_tracker = |row: &&&dyn SettingRow| TRACKER_KEYS.contains(&row.key());
+        let rows = || ALL.iter().chain(hfile::settings::ALL).filter(|row| !is_tracker(row));
         let mut config = None;
         for (key, value) in overrides {
             // Most of what a descriptor holds is no key of the configuration.

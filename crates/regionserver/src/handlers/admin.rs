@@ -68,7 +68,7 @@ fn region_info(
         Ok(pb::GetRegionInfoResponse {
             region_info: to_proto::region_info(region.info()),
             compaction_state: request.compaction_state().then_some(state as i32),
-            splittable: Some(!region.is_closing() && !region.splitter().has_references()),
+            splittable: Some(region.splitter().can_split()),
             mergeable: Some(!region.is_closing() && !region.splitter().has_references()),
             best_split_row,
         })

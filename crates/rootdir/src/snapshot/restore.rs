@@ -15,6 +15,8 @@ use crate::paths::{
 };
 use crate::region_dir::create_region_dir_durably;
 use crate::store_file::{FileName, is_reference};
+use crate::tracker::list::{Entries, FileList};
+use crate::tracker::{Site, Tracker};
 use bytes::Bytes;
 use fs::{FilePath, Result, Volume};
 use model::{RegionInfo, TableDescriptor, TableName};
@@ -99,6 +101,10 @@ pub struct Filling {
     pub table: TableDescriptor,
     /// What [`place_regions`] said.
     pub placed: Vec<Placed>,
+    /// What the server says of store file trackers.
+    pub trackers: Site,
+    /// The time, for the lists of trackers that keep some.
+    pub now_ms: i64,
 }
 
 impl Filling {
@@ -164,9 +170,10 @@ impl Filling {
         for family in &source.families {
             self.fill_family(volume, source, family, dir, region, is_same)?;
         }
+        // A family that had no file may not be in the snapshot, and the table has it all the same.
         let known: BTreeSet<String> = source.families.iter().map(|family| family_name(&family.name)).collect();
         for family in family_names(volume, dir)? {
-            if !known.contains(&family) && !self.table.families.contains_key(family.as_bytes()) {
+            if !known.contains(&family) {
                 archive_family_dir(volume, &dir.join(&family))?;
                 remove_dir_durably(volume, &dir.join(&family))?;
             }
@@ -190,11 +197,16 @@ impl Filling {
         let files = list_if_exists(volume, &dir)?.into_iter().filter(|entry| !entry.is_dir);
         let mut there: BTreeSet<String> = files.map(|entry| entry.name).collect();
         let (mut links, mut references) = (Vec::new(), Vec::new());
+        let mut listed = Entries::new();
         for file in &family.files {
             if is_same && there.remove(&file.name) {
+                let is_own =
+                    FileName::parse(&file.name).is_some_and(|name| name.link.is_none() && name.parent.is_none());
+                listed.insert(file.name.clone(), if is_own { file.len_bytes } else { 0 });
                 continue;
             }
             let wanted = self.wanted(&source.info, file);
+            listed.insert(wanted.name(), 0);
             // A reference is written again: what an earlier attempt left may not be whole.
             let was_there = there.remove(&wanted.name());
             match wanted {
@@ -213,7 +225,18 @@ impl Filling {
         for (name, contents) in references {
             volume.publish(&dir.join(name), &contents)?;
         }
-        create_links(volume, &dir, (&self.table.name, region, &name), &links)
+        create_links(volume, &dir, (&self.table.name, region, &name), &links)?;
+        if source.is_mob() { Ok(()) } else { self.write_list(volume, &family.name, &dir, listed) }
+    }
+
+    /// Last of all: what it names is there.
+    fn write_list(&self, volume: &dyn Volume, family: &Bytes, dir: &FilePath, listed: Entries) -> Result<()> {
+        let Some(descriptor) = self.table.families.get(family) else { return Ok(()) };
+        if !Tracker::of(&self.trackers, &self.table, descriptor).is_ok_and(Tracker::keeps_list) {
+            return Ok(());
+        }
+        let mut list = FileList::anew(volume, dir, self.now_ms)?;
+        list.set(volume, listed, self.now_ms).map_err(|failed| failed.error)
     }
 }
 

@@ -9,13 +9,12 @@ use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
-use crate::{ErrorKind, MasterError, Result, meta, quotas};
+use crate::{ErrorKind, MasterError, Result, meta, quotas, trackers};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor};
 use proto::pb::CreateTableState as State;
 use proto::{Any, pb};
-use rootdir::root::with_file_tracker;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -50,7 +49,9 @@ pub(crate) async fn submit(
     if !table.name.is_system() || master.is_initialized() {
         check_table(&master.settings().limits, &table)?;
     }
-    let table = Arc::new(with_file_tracker(table));
+    let trackers = master.settings().limits.trackers().clone();
+    trackers::check_create(&trackers, &table)?;
+    let table = Arc::new(trackers.named_in(table));
     let region_id = master.catalog.next_region_id(&[]);
     let regions = regions_by_split_keys(&table.name, split_keys, region_id)?;
     let submission = caller.submission(table_locks(&table.name));

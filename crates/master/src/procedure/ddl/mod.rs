@@ -5,6 +5,7 @@ pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod disable;
 pub(crate) mod enable;
+pub(crate) mod file_tracker;
 pub(crate) mod modify;
 pub(crate) mod truncate;
 

@@ -1,13 +1,13 @@
 //! ModifyTableProcedure: a table's descriptor is replaced. Families are added, changed and deleted by it, too.
 
 use crate::check::check_table;
-use crate::cluster::RegionState;
+use crate::cluster::{RegionState, TableState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, table_locks};
-use crate::{ErrorKind, MasterError, Result};
+use crate::{ErrorKind, MasterError, Result, trackers};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor, TableName};
@@ -42,12 +42,15 @@ pub(crate) async fn submit(
 ) -> Result<u64> {
     master.tables.existing(table)?;
     let prepare = async {
-        let (old, _) = master.tables.existing(table)?;
+        let (old, state) = master.tables.existing(table)?;
+        let limits = &master.settings().limits;
+        // A table from before there were trackers names the one that it has.
         let new = with_file_tracker(change(&old)?);
         if new.name != old.name {
             return Err(MasterError::do_not_retry(format!("the descriptor is of table {}, not of {table}", new.name)));
         }
-        check_table(&master.settings().limits, &new)?;
+        check_table(limits, &new)?;
+        trackers::check_modify(limits.trackers(), &old, &new, is_enabled(state))?;
         if table.is_meta() && ["info", "table", "rep_barrier"].iter().any(|f| !new.families.contains_key(f.as_bytes()))
         {
             return Err(MasterError::do_not_retry("Delete of hbase:meta column family"));
@@ -58,6 +61,20 @@ pub(crate) async fn submit(
         Ok(Box::new(ModifyTable { old, new: Arc::new(new), reopen }) as BoxedProcedure)
     };
     master.procedures.submit(master, caller.submission(table_locks(table)), prepare).await
+}
+
+/// A change of a table as part of another procedure, which holds the table.
+///
+/// # Errors
+/// A tracker that may not be left so.
+pub(super) fn child(master: &Master, old: &Arc<TableDescriptor>, new: TableDescriptor) -> Result<BoxedProcedure> {
+    let state = master.tables.existing(&old.name)?.1;
+    trackers::check_modify(master.settings().limits.trackers(), old, &new, is_enabled(state))?;
+    Ok(Box::new(ModifyTable { old: Arc::clone(old), new: Arc::new(new), reopen: true }))
+}
+
+fn is_enabled(state: TableState) -> bool {
+    matches!(state, TableState::Enabled | TableState::Enabling)
 }
 
 /// With `family` added.

@@ -14,9 +14,11 @@ use bytes::Bytes;
 use cell::{CellType, KeyRef};
 use convert::{from_proto, to_proto};
 use fs::Volume;
-use model::RegionInfo;
+use model::{RegionInfo, TableDescriptor};
 use proto::pb::MergeTableRegionsState as State;
 use proto::{Any, magic, pb};
+use rootdir::Tracker;
+use rootdir::tracker::Site;
 use std::sync::Arc;
 
 const CLASS: &str = "org.apache.hadoop.hbase.master.assignment.MergeTableRegionsProcedure";
@@ -58,27 +60,40 @@ fn reference_bytes(parent: &RegionInfo) -> Bytes {
 }
 
 /// Writes the child's directory: for each store file of each parent a reference `<file>.<parent>`.
-fn write_merged_files(volume: &dyn Volume, parents: &[RegionInfo], child: &RegionInfo) -> Result<()> {
-    let dir = rootdir::region_dir(child);
-    for parent in parents {
-        let parent_dir = rootdir::region_dir(parent);
-        for family in rootdir::family_names(volume, &parent_dir)? {
-            let target = dir.join(&family);
-            volume.create_dir_all(&target)?;
-            for file in rootdir::list_if_exists(volume, &parent_dir.join(family))? {
-                if file.is_dir || file.name.starts_with('.') {
-                    continue;
+struct Merging<'a> {
+    volume: &'a dyn Volume,
+    table: &'a TableDescriptor,
+    trackers: &'a Site,
+    now_ms: i64,
+}
+
+impl Merging<'_> {
+    fn write(&self, parents: &[RegionInfo], child: &RegionInfo) -> Result<()> {
+        for (name, family) in &self.table.families {
+            let tracker = Tracker::of(self.trackers, self.table, family)?;
+            let target = rootdir::family_dir(child, name);
+            let mut references = Vec::new();
+            for parent in parents {
+                let files = tracker.names_of_closed(self.volume, &rootdir::family_dir(parent, name));
+                for file in files.map_err(|error| MasterError::new(ErrorKind::Io, error))? {
+                    if rootdir::store_file::is_reference(&file) {
+                        let message = format!("region {} has references and is NOT mergeable", parent.encoded_name());
+                        return Err(MasterError::new(ErrorKind::MergeRegion, message));
+                    }
+                    let reference = format!("{file}.{}", parent.encoded_name());
+                    self.volume.publish(&target.join(&reference), &reference_bytes(parent))?;
+                    references.push(reference);
                 }
-                if rootdir::store_file::is_reference(&file.name) {
-                    let message = format!("region {} has references and is NOT mergeable", parent.encoded_name());
-                    return Err(MasterError::new(ErrorKind::MergeRegion, message));
-                }
-                let name = format!("{}.{}", file.name, parent.encoded_name());
-                volume.publish(&target.join(name), &reference_bytes(parent))?;
             }
+            tracker.set_of_closed(self.volume, &target, references, self.now_ms)?;
         }
+        Ok(())
     }
-    Ok(())
+}
+
+/// How messages name them all.
+fn shown(parents: &[RegionInfo]) -> String {
+    parents.iter().map(|info| &**info.encoded_name()).collect::<Vec<_>>().join(", ")
 }
 
 fn refused(message: String) -> MasterError {
@@ -96,7 +111,14 @@ pub(crate) async fn submit(master: &Arc<Master>, encoded_names: &[String], calle
     }
     check_parents(&mut parents)?;
     if !master.switches.merge() {
-        return Err(MasterError::do_not_retry("Merge switch is off! skip merge of regions"));
+        return Err(MasterError::do_not_retry(format!(
+            "Merge of {} failed because merge switch is off",
+            shown(&parents)
+        )));
+    }
+    if !master.tables.must_exist(&parents[0].table)?.merge_enabled() {
+        let message = format!("Merge of {} failed as region merge is disabled for the table", shown(&parents));
+        return Err(MasterError::do_not_retry(message));
     }
     let prepare = async {
         for info in &parents {
@@ -174,9 +196,10 @@ impl MergeRegions {
         close_parents(master, &self.parents, RegionState::Merging).await?;
         remove_region_dirs(master, std::slice::from_ref(&self.child)).await?;
         let (parents, child) = (self.parents.clone(), self.child.clone());
+        let (trackers, now_ms) = (master.settings().limits.trackers().clone(), master.clock.now_ms().0);
         let write = move |volume: &dyn Volume| {
             rootdir::create_region_dir(volume, &child, &table)?;
-            write_merged_files(volume, &parents, &child)?;
+            Merging { volume, table: &table, trackers: &trackers, now_ms }.write(&parents, &child)?;
             Ok(volume.sync_dir(&rootdir::table_dir(&child.table))?)
         };
         master.files.run(write).await

@@ -1,6 +1,7 @@
 //! SplitTableRegionProcedure.
 
 use super::{check_name, close_parents, given_up, must_be_open, open_children, remove_region_dirs, reopen_parents};
+use crate::check::SPLIT_POLICY_KEY;
 use crate::cluster::{RegionNode, RegionState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
@@ -12,7 +13,7 @@ use crate::procedure::{infos_from_proto, infos_to_proto, region_locks};
 use crate::{MasterError, Result, meta, quotas};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
-use model::RegionInfo;
+use model::{RegionInfo, SplitPolicyKind, TableDescriptor};
 use proto::pb::SplitTableRegionState as State;
 use proto::{Any, pb};
 use std::sync::Arc;
@@ -44,14 +45,18 @@ pub(crate) async fn submit(
         return Err(MasterError::do_not_retry("hbase:meta is never split"));
     }
     if !master.switches.split() {
-        let message = format!("Split switch is off! skip split of {}", info.name_string());
+        let message = format!("Split region {} failed due to split switch off", info.name_string());
         return Err(MasterError::do_not_retry(message));
     }
     let submission = caller.submission(region_locks(std::slice::from_ref(&info)));
     let prepare = async {
         if !master.tables.must_exist(&info.table)?.split_enabled() {
-            let message = format!("Split is disabled for the table! skip split of {}", info.name_string());
+            let message =
+                format!("Split region {} failed as region split is disabled for the table", info.name_string());
             return Err(MasterError::do_not_retry(message));
+        }
+        if is_never_split(master, &*master.tables.must_exist(&info.table)?) {
+            return Err(MasterError::do_not_retry(format!("{} NOT splittable", info.encoded_name())));
         }
         must_be_open(master, &info)?;
         let parent = info.clone();
@@ -70,6 +75,12 @@ pub(crate) async fn submit(
         Ok(Box::new(SplitRegion { parent: info.clone(), daughters }) as BoxedProcedure)
     };
     master.procedures.submit(master, submission, prepare).await
+}
+
+/// Whether the table's policy is to split no region at all.
+fn is_never_split(master: &Master, table: &TableDescriptor) -> bool {
+    let said = table.value("SPLIT_POLICY").or_else(|| table.value(SPLIT_POLICY_KEY)).and_then(SplitPolicyKind::parse);
+    said.or(master.settings().limits.split_policy()) == Some(SplitPolicyKind::Disabled)
 }
 
 async fn best_split_row(master: &Master, info: &RegionInfo) -> Result<Bytes> {

@@ -10,12 +10,13 @@ use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, infos_from_proto, infos_to_proto};
 use crate::quotas::namespace::check_create;
 use crate::snapshots::{check_alive, read_whole};
-use crate::{ErrorKind, MasterError, Result, meta};
+use crate::{ErrorKind, MasterError, Result, meta, trackers};
+use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor, TableName};
 use proto::pb::CloneSnapshotState as State;
 use proto::{Any, pb};
-use rootdir::root::with_file_tracker;
+use rootdir::tracker::{Class, IMPL_KEY};
 use std::sync::Arc;
 
 const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.CloneSnapshotProcedure";
@@ -42,12 +43,8 @@ pub(super) async fn submit(
     custom_tracker: Option<&str>,
     caller: &Caller,
 ) -> Result<u64> {
-    // Other trackers keep lists of their files, which are not kept here.
-    if let Some(tracker) = custom_tracker.filter(|tracker| !tracker.is_empty() && *tracker != "DEFAULT") {
-        return Err(MasterError::do_not_retry(format!(
-            "store file tracker {tracker} is not supported: clone with DEFAULT"
-        )));
-    }
+    let custom_tracker = custom_tracker.filter(|tracker| !tracker.is_empty());
+    custom_tracker.map(Class::parse).transpose()?;
     let submission = caller.submission(locks_to_fill(table, &snapshot));
     let prepare = async {
         let (description, manifest) = read_whole(master, &snapshot).await?;
@@ -58,11 +55,27 @@ pub(super) async fn submit(
         check_alive(&description, master.clock.now_ms().0)?;
         let placed = place(master, &manifest, table).await?;
         check_create(master, table, placed.len())?;
-        let table = Arc::new(with_file_tracker(TableDescriptor { name: table.clone(), ..manifest.table }));
+        let mut table = TableDescriptor { name: table.clone(), ..manifest.table };
+        if let Some(tracker) = custom_tracker {
+            track_by(&mut table, tracker);
+        }
+        let trackers = master.settings().limits.trackers().clone();
+        let table = Arc::new(trackers.named_in(table));
+        trackers::check_create(&trackers, &table)?;
         let regions = placed.into_iter().map(|placed| placed.info).collect();
         Ok(Box::new(CloneSnapshot { snapshot: description, table, regions }) as BoxedProcedure)
     };
     master.procedures.submit(master, submission, prepare).await
+}
+
+/// The table's word counts for all of its families. Follows: `CloneSnapshotProcedure#updateTableDescriptorWithSFT`.
+fn track_by(table: &mut TableDescriptor, tracker: &str) {
+    table.attributes.insert(Bytes::from(IMPL_KEY), Bytes::from(tracker.to_owned()));
+    table.configuration.remove(IMPL_KEY);
+    for family in table.families.values_mut() {
+        family.attributes.remove(IMPL_KEY.as_bytes());
+        family.configuration.remove(IMPL_KEY);
+    }
 }
 
 impl CloneSnapshot {

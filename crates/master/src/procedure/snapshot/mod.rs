@@ -146,5 +146,6 @@ async fn filling(
     let dir = snapshot::completed_dir(&snapshot.name);
     let manifest = master.files.run(move |volume| Ok(snapshot::read_manifest(volume, &dir)?)).await?;
     let placed = placed_again(&manifest, there, new)?;
-    Ok(Filling { manifest, table: table.clone(), placed })
+    let trackers = master.settings().limits.trackers().clone();
+    Ok(Filling { manifest, table: table.clone(), placed, trackers, now_ms: master.clock.now_ms().0 })
 }

@@ -9,7 +9,7 @@ use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, infos_from_proto, infos_to_proto};
 use crate::snapshots::{check_alive, read_whole};
-use crate::{ErrorKind, MasterError, Result};
+use crate::{ErrorKind, MasterError, Result, trackers};
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor, TableName};
 use proto::pb::RestoreSnapshotState as State;
@@ -65,6 +65,7 @@ async fn submit(master: &Arc<Master>, snapshot: String, table: &TableName, calle
             return Err(MasterError::new(ErrorKind::TableExists, table));
         }
         let (old, state) = master.tables.existing(table)?;
+        trackers::check_restore(master.settings().limits.trackers(), &old, &manifest.table)?;
         if state == TableState::Enabled {
             let message = format!("Table '{table}' must be disabled in order to perform a restore operation.");
             return Err(MasterError::new(ErrorKind::Unsupported, message));
