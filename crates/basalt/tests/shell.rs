@@ -104,3 +104,39 @@ fn an_administrators_script_runs_to_its_end() {
     assert!(said.contains("active master:  ") && said.contains("Aggregate load: "), "{said}");
     assert!(said.contains("SNAPSHOT  TABLE + CREATION TIME\n adm_s adm ("), "{said}");
 }
+
+#[test]
+fn an_operators_script_of_peers_quotas_and_logs_runs_to_its_end() {
+    let scratch = Scratch::new("shell-operations");
+    let server = Server::start(&scratch.0, &["hbase.quota.enabled=true"]);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/shell/operations.rb");
+    let output = shell(server.zk_port, &["-n", script], "");
+    let said = text(&output);
+    assert!(output.status.success() && said.contains("\nall done\n"), "{said}");
+    for expected in [
+        "OWNER  QUOTAS\n",
+        "USER => bob TYPE => THROTTLE, THROTTLE_TYPE => REQUEST_SIZE, LIMIT => 10.00M/sec, SCOPE => MACHINE\n",
+        "USER => alice GLOBAL_BYPASS => true\n",
+        "HBase is rooted at /hbase\n",
+        "{ENCODED => 1588230740, NAME => 'hbase:meta,,1', STARTKEY => '', ENDKEY => ''}\n",
+        "Retrieved SlowLog Responses from RegionServers\n",
+        "Cleared Slowlog responses from 1/1 RegionServers\n",
+    ] {
+        assert!(said.contains(expected), "{expected} in\n{said}");
+    }
+}
+
+#[test]
+fn programs_read_rows_as_json() {
+    let scratch = Scratch::new("shell-json");
+    let server = Server::start(&scratch.0, &[]);
+    let made = shell(server.zk_port, &["-e", "create 't', 'f'", "-e", "put 't', 'r\"', 'f:q', \"\\x00v\", 7"], "");
+    assert!(made.status.success(), "{}", text(&made));
+    let read = shell(server.zk_port, &["--json", "-e", "scan 't'", "-e", "list"], "");
+    let column = "column=f:q, timestamp=1970-01-01T00:00:00.007, value=\\\\x00v";
+    let expected = format!("{{\"ROW\":\"r\\\"\",\"COLUMN+CELL\":\"{column}\"}}\n{{\"TABLE\":\"t\"}}\n");
+    assert_eq!(text(&read), expected);
+    let refused = shell(server.zk_port, &["--json", "-e", "scan 'none'"], "");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused).starts_with("{\"error\":\""), "{}", text(&refused));
+}

@@ -56,6 +56,7 @@ pub use locator::RegionLocation;
 pub use metrics::Metrics;
 pub use mutations::{Append, Delete, Increment, Put};
 pub use options::{Options, Registry};
+pub use registry::zookeeper;
 pub use row::{Row, Rows};
 pub use scanner::{ScanMetrics, ScanOptions, Scanner};
 pub use table::{CheckAndMutate, Checked, CoprocessorResult, Table, TableOptions};

@@ -12,7 +12,7 @@ use crate::echo::{self, Echo};
 use crate::evaluator::Shell;
 use crate::failure::{Flow, Result};
 use crate::interactive;
-use crate::output::Output;
+use crate::output::{Output, Style};
 use crate::session::Session;
 
 const USAGE: &str = "\
@@ -24,6 +24,8 @@ Usage: basalt shell [OPTIONS] [SCRIPT]
   -n, --noninteractive    no session after the script; end with a code that is not zero at the first error
   -q, --quorum HOSTS      the cluster's ZooKeeper: host[:port][,host[:port]...][/base-node]
   -D KEY=VALUE            one setting, over what hbase-site.xml says
+      --json              one JSON object a line: each row of a table under its columns' heads; no counts and times
+      --no-color          no colours, on a terminal either (as with NO_COLOR in the environment)
   -d, --debug             accepted for the sake of scripts
   --top-level-defs        accepted for the sake of scripts
   -h, --help              this text
@@ -35,6 +37,7 @@ Examples:
   basalt shell
   basalt shell -e \"create 't', 'f'\" -e \"put 't', 'r', 'f:q', 'v'\" -e \"scan 't'\"
   echo \"status\" | basalt shell -n
+  basalt shell --json -e \"scan 't', {LIMIT => 10}\" | jq .
   basalt shell -n -q zk1,zk2,zk3 migrate.rb
 ";
 
@@ -43,6 +46,8 @@ Examples:
 struct Asked {
     help: bool,
     noninteractive: bool,
+    json: bool,
+    no_color: bool,
     commands: Vec<String>,
     quorum: Option<String>,
     settings: Vec<(String, String)>,
@@ -62,6 +67,8 @@ fn parse(arguments: &[String]) -> anyhow::Result<Asked> {
         match argument.as_str() {
             "-h" | "--help" => asked.help = true,
             "-n" | "--noninteractive" => asked.noninteractive = true,
+            "--json" => asked.json = true,
+            "--no-color" | "--no-colour" => asked.no_color = true,
             "-d" | "--debug" | "--top-level-defs" | "-r" | "--return-values" => {}
             "-e" => asked.commands.push(value("a command")?),
             "-q" | "--quorum" => asked.quorum = Some(value("hosts")?),
@@ -103,7 +110,7 @@ pub fn run(config: &Config, arguments: &[String]) -> anyhow::Result<ExitCode> {
         Connection::open(options)
     };
     let one_shot = !asked.commands.is_empty();
-    let output = Output::new(Box::new(BufWriter::new(std::io::stdout())), interactive::width());
+    let output = Output::new(Box::new(BufWriter::new(std::io::stdout())), interactive::width()).styled(style(&asked));
     let session = Session::new(connection, runtime, output, !asked.noninteractive && !one_shot);
     let mut shell = Shell::new(session);
     let ended = converse(&mut shell, &asked)?;
@@ -114,6 +121,18 @@ pub fn run(config: &Config, arguments: &[String]) -> anyhow::Result<ExitCode> {
         Err(Flow::Exit(code)) => Ok(ExitCode::from(code)),
         Err(Flow::Raise(exception)) => bail!("{}", exception.message),
         Err(_) => Ok(ExitCode::FAILURE),
+    }
+}
+
+/// Colours are for people at a terminal that did not ask for none.
+fn style(asked: &Asked) -> Style {
+    let wanted = !asked.no_color && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    match () {
+        () if asked.json => Style::Json,
+        () if wanted && std::io::stdout().is_terminal() && std::env::var("TERM").as_deref() != Ok("dumb") => {
+            Style::Coloured
+        }
+        () => Style::Plain,
     }
 }
 

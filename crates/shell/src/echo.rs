@@ -4,6 +4,7 @@ use std::io::BufRead;
 
 use crate::evaluator::Shell;
 use crate::failure::{Exception, Flow, Result};
+use crate::json::Json;
 use crate::language::{SyntaxError, parser};
 use crate::value::Value;
 
@@ -102,18 +103,20 @@ pub fn told(shell: &mut Shell, result: Result, echo: Echo) -> Result<Option<u8>>
     let ended = match result {
         Ok(Value::Nil) => None,
         Ok(value) => {
-            if echo == Echo::All {
-                output.line(&format!("=> {}", value.inspect()))?;
+            match echo {
+                Echo::All if output.is_json() => output.value(&Json::of(&value))?,
+                Echo::All => output.line(&format!("=> {}", value.inspect()))?,
+                Echo::None => {}
             }
             None
         }
         Err(Flow::Exit(code)) => Some(code),
         Err(Flow::Raise(exception)) if interactive => {
-            output.line(&format!("{} ({})", exception.class, exception.message))?;
+            output.error(&format!("{} ({})", exception.class, exception.message))?;
             None
         }
         Err(Flow::Raise(exception)) => {
-            output.line(&error_line(&exception))?;
+            output.error(&error_line(&exception))?;
             Some(1)
         }
         Err(Flow::Interrupted) => {
@@ -127,7 +130,7 @@ pub fn told(shell: &mut Shell, result: Result, echo: Echo) -> Result<Option<u8>>
                 message: "break, next or return where there is nothing to leave".to_owned(),
                 cause: None,
             };
-            output.line(&error_line(&exception))?;
+            output.error(&error_line(&exception))?;
             (!interactive).then_some(1)
         }
     };

@@ -22,6 +22,7 @@ pub mod evaluator;
 pub mod failure;
 pub mod help;
 mod interactive;
+pub mod json;
 pub mod language;
 pub mod output;
 mod pretty;

@@ -1,8 +1,25 @@
-//! What is printed: lines, and tables in HBase's form. Follows: `Shell::Formatter::Base`.
+//! What is printed: lines, and tables in HBase's form or, where a program reads it, as lines of JSON. Follows: `Shell::Formatter::Base`.
 
 use std::io::{self, Write};
 
 use crate::failure::{Flow, Result};
+use crate::json::Json;
+
+/// How output looks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Style {
+    /// As HBase's.
+    #[default]
+    Plain,
+    /// The same in colours.
+    Coloured,
+    /// A JSON object for each row of a table, under the heads of its columns, and for each line `{"message": ...}`; no counts and times.
+    Json,
+}
+
+const BOLD: &str = "\u{1B}[1m";
+const RED: &str = "\u{1B}[31m";
+const PLAIN: &str = "\u{1B}[0m";
 
 /// Where output goes.
 pub struct Output {
@@ -10,6 +27,8 @@ pub struct Output {
     /// Characters in a line of the terminal; 0 where there is none.
     width: usize,
     rows: u64,
+    style: Style,
+    heads: Vec<String>,
 }
 
 /// A pipe whose reader has gone ends the shell as it ends other programs.
@@ -23,7 +42,22 @@ fn gone(error: &io::Error) -> Flow {
 impl Output {
     /// To `out`; tables are as wide as `width` says, or as their cells where it is 0.
     pub fn new(out: Box<dyn Write>, width: usize) -> Output {
-        Output { out, width, rows: 0 }
+        Output { out, width, rows: 0, style: Style::Plain, heads: Vec::new() }
+    }
+
+    /// The same in another style.
+    pub fn styled(self, style: Style) -> Output {
+        Output { style, ..self }
+    }
+
+    /// Whether it is in colours.
+    pub fn is_coloured(&self) -> bool {
+        self.style == Style::Coloured
+    }
+
+    /// Whether a program reads what is printed.
+    pub fn is_json(&self) -> bool {
+        self.style == Style::Json
     }
 
     /// Bytes as they are.
@@ -47,8 +81,50 @@ impl Output {
     /// # Errors
     /// As [`Output::bytes`].
     pub fn line(&mut self, line: &str) -> Result<()> {
+        if self.is_json() {
+            return if line.trim().is_empty() { Ok(()) } else { self.member("message", line.trim_matches('\n')) };
+        }
+        self.plain_line(line)
+    }
+
+    fn plain_line(&mut self, line: &str) -> Result<()> {
         self.text(line)?;
         self.bytes(b"\n")
+    }
+
+    /// What a statement brought, for programs.
+    ///
+    /// # Errors
+    /// As [`Output::bytes`].
+    pub fn value(&mut self, value: &Json) -> Result<()> {
+        self.plain_line(&Json::Object(vec![("value".to_owned(), value.clone())]).line())
+    }
+
+    fn member(&mut self, name: &str, text: &str) -> Result<()> {
+        self.plain_line(&Json::Object(vec![(name.to_owned(), Json::text(text))]).line())
+    }
+
+    /// A line about something that went wrong.
+    ///
+    /// # Errors
+    /// As [`Output::bytes`].
+    pub fn error(&mut self, line: &str) -> Result<()> {
+        match self.style {
+            Style::Plain => self.line(line),
+            Style::Coloured => self.line(&format!("{RED}{line}{PLAIN}")),
+            Style::Json => {
+                let line = line.trim_matches('\n');
+                self.member("error", line.strip_prefix("ERROR: ").unwrap_or(line))
+            }
+        }
+    }
+
+    /// A line for people alone: how long something took.
+    ///
+    /// # Errors
+    /// As [`Output::bytes`].
+    pub fn aside(&mut self, line: &str) -> Result<()> {
+        if self.is_json() { Ok(()) } else { self.line(line) }
     }
 
     /// Hands on what is kept back.
@@ -64,11 +140,17 @@ impl Output {
     /// # Errors
     /// As [`Output::bytes`].
     pub fn header(&mut self, heads: &[&str]) -> Result<()> {
-        if !heads.is_empty() {
-            self.cells(heads, false)?;
-        }
         self.rows = 0;
-        Ok(())
+        self.heads = heads.iter().map(|head| (*head).to_owned()).collect();
+        if heads.is_empty() || self.is_json() {
+            return Ok(());
+        }
+        let coloured = self.style == Style::Coloured;
+        if coloured {
+            self.text(BOLD)?;
+        }
+        self.cells(heads, false)?;
+        if coloured { self.text(PLAIN) } else { Ok(()) }
     }
 
     /// A row of a table.
@@ -76,9 +158,18 @@ impl Output {
     /// # Errors
     /// As [`Output::bytes`].
     pub fn row(&mut self, cells: &[&str]) -> Result<()> {
-        self.cells(cells, true)?;
         self.rows += 1;
-        Ok(())
+        if !self.is_json() {
+            return self.cells(cells, true);
+        }
+        let name = |i: usize| match (self.heads.get(i), cells.len()) {
+            (Some(head), _) => head.clone(),
+            (None, 1) => "value".to_owned(),
+            (None, _) => format!("column{}", i + 1),
+        };
+        let members = cells.iter().enumerate().map(|(i, cell)| (name(i), Json::text(*cell))).collect();
+        let line = Json::Object(members).line();
+        self.plain_line(&line)
     }
 
     fn cells(&mut self, cells: &[&str], inset: bool) -> Result<()> {
@@ -119,7 +210,8 @@ impl Output {
     /// As [`Output::bytes`].
     pub fn footer(&mut self, count: Option<u64>) -> Result<()> {
         let count = count.unwrap_or(self.rows);
-        self.line(&format!("{count} row(s)"))
+        self.heads.clear();
+        self.aside(&format!("{count} row(s)"))
     }
 }
 
@@ -177,6 +269,9 @@ pub(crate) mod tests {
         };
         assert_eq!(printed(0, table), "COLUMN  CELL\n f:a value=1\n1 row(s)\n");
         assert_eq!(printed(24, table), "COLUMN  CELL\n f:a    value=1\n1 row(s)\n");
+        let kept = Kept::default();
+        assert!(table(&mut Output::new(Box::new(kept.clone()), 0).styled(Style::Json)).is_ok());
+        assert_eq!(kept.text(), "{\"COLUMN\":\"f:a\",\"CELL\":\"value=1\"}\n");
         let long = |out: &mut Output| out.row(&["abcdefgh", "v"]);
         assert_eq!(printed(24, long), " abcdef v\n gh\n");
     }

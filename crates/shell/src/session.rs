@@ -111,4 +111,15 @@ impl Session {
             names.iter().map(TableName::to_string).collect()
         })
     }
+
+    /// The same for the families of a table, each as columns begin: `f:`.
+    pub(crate) fn family_names(&self) -> Box<dyn Fn(&str) -> Vec<String>> {
+        let (admin, handle) = (self.admin(), self.runtime.handle().clone());
+        Box::new(move |table| {
+            let Ok(name) = TableName::parse(table) else { return Vec::new() };
+            let described = handle.block_on(tokio::time::timeout(COMPLETION_WAIT, admin.describe(&name)));
+            let Ok(Ok(Some(described))) = described else { return Vec::new() };
+            described.families.keys().map(|family| format!("{}:", String::from_utf8_lossy(family))).collect()
+        })
+    }
 }

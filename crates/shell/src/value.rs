@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use model::TableName;
 
@@ -38,8 +37,10 @@ pub enum Value {
     Lambda(Rc<Closure>),
     /// A reference to a table.
     Table(TableName),
-    /// A filter.
-    Filter(Arc<filter::Filter>),
+    /// A filter; copies are the same filter, which its setters change.
+    Filter(Rc<RefCell<filter::Filter>>),
+    /// What a filter compares with.
+    Comparator(Rc<filter::Comparator>),
     /// What was rescued.
     Exception(Rc<Exception>),
     /// A class, by its name.
@@ -124,6 +125,7 @@ impl Value {
             Value::Lambda(_) => "Proc",
             Value::Table(_) => "Hbase::Table",
             Value::Filter(_) => "Java::OrgApacheHadoopHbaseFilter::Filter",
+            Value::Comparator(_) => "Java::OrgApacheHadoopHbaseFilter::ByteArrayComparable",
             Value::Exception(exception) => return exception.class.clone(),
             Value::Class(_) => "Class",
             Value::Java(_) => "Java::JavaLang::Object",
@@ -234,6 +236,7 @@ impl Value {
             Value::Lambda(_) => out.push_str("#<Proc>"),
             Value::Table(name) => out.push_str(&format!("Hbase::Table - {name}")),
             Value::Filter(_) => out.push_str("#<Filter>"),
+            Value::Comparator(_) => out.push_str("#<Comparator>"),
             Value::Exception(exception) => out.push_str(&format!("#<{}: {}>", exception.class, exception.message)),
             Value::Class(name) | Value::Java(name) => out.push_str(name),
         }

@@ -95,9 +95,14 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         &["assembly", "fs", "master", "regionserver", "rpc", "wal"],
     ),
     // load generators: clients with a face
-    ("tools", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client"], &[]),
+    // over files, and over a server
+    (
+        "tools",
+        &["base", "cell", "model", "filter", "proto", "convert", "fs", "rootdir", "hfile", "wal", "rpc", "client"],
+        &[],
+    ),
     // the shell: another one
-    ("shell", &["base", "cell", "model", "filter", "proto", "client"], &[]),
+    ("shell", &["base", "cell", "model", "filter", "convert", "proto", "client"], &[]),
     // comparisons of servers: starts them, and drives them with the load generators
     ("compare", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client", "tools", "testkit"], &[]),
     // measures the storage crates from the inside, and the server through its socket
@@ -204,7 +209,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("coordination", &["fs", "hfile", "wal", "memstore", "region", "rpc"]),
     ("web", &["fs", "hfile", "wal", "memstore", "region", "rpc", "proto"]),
     ("client", &["fs", "hfile", "wal", "memstore", "region"]),
-    ("tools", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
+    ("tools", &["memstore", "region", "regionserver", "master", "assembly"]),
     ("rest", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
     ("shell", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
     ("thrift", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),

@@ -1,6 +1,6 @@
 //! Where hbase:meta and the master are.
 
-mod zookeeper;
+pub mod zookeeper;
 
 use std::future::Future;
 use std::sync::Arc;

@@ -6,8 +6,12 @@ mod describe;
 mod dml;
 mod families;
 mod general;
+mod inspect;
 mod listing;
+mod logs;
 mod namespace;
+mod peers;
+mod quotas;
 mod read;
 mod regions;
 mod replication;
@@ -81,7 +85,11 @@ pub fn all() -> impl Iterator<Item = &'static Command> {
         regions::COMMANDS,
         switches::COMMANDS,
         servers::COMMANDS,
+        inspect::COMMANDS,
+        logs::COMMANDS,
         replication::COMMANDS,
+        peers::COMMANDS,
+        quotas::COMMANDS,
         snapshots::COMMANDS,
     ];
     groups.into_iter().flatten()
@@ -103,13 +111,13 @@ pub fn run(shell: &mut Shell, command: &Command, values: Vec<Value>) -> Result {
     let result = match done.map_err(|flow| translate::translate(command.name, flow, &arguments)) {
         Err(Flow::Raise(exception)) if shell.session.interactive => {
             let output = &mut shell.session.output;
-            output.line(&format!("\nERROR: {}\n", translate::shown(&exception)))?;
-            output.line(&format!("For usage try 'help \"{}\"'\n", command.name))?;
+            output.error(&format!("\nERROR: {}\n", translate::shown(&exception)))?;
+            output.aside(&format!("For usage try 'help \"{}\"'\n", command.name))?;
             Ok(Value::Nil)
         }
         other => other,
     };
-    shell.session.output.line(&format!("Took {:.4} seconds", start.elapsed().as_secs_f64()))?;
+    shell.session.output.aside(&format!("Took {:.4} seconds", start.elapsed().as_secs_f64()))?;
     shell.session.output.flush()?;
     result
 }

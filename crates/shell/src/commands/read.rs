@@ -92,7 +92,7 @@ pub(super) fn time_range(options: &mut Options) -> Result<Option<TimeRange>> {
 pub(super) fn filter(options: &mut Options) -> Result<Option<Arc<filter::Filter>>> {
     match options.take("FILTER") {
         None => Ok(None),
-        Some(Value::Filter(filter)) => Ok(Some(filter)),
+        Some(Value::Filter(filter)) => Ok(Some(Arc::new(filter.borrow().clone()))),
         Some(text) => match filter::parse::parse_filter(&text.to_bytes()) {
             Ok(filter) => Ok(Some(Arc::new(filter))),
             Err(error) => Err(Flow::raise("Java::JavaLang::IllegalArgumentException", error.to_string())),

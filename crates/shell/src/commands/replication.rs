@@ -3,7 +3,7 @@
 use proto::pb;
 
 use super::listing::whole_match;
-use super::{Arguments, Command, command};
+use super::{Arguments, Command, command, peers};
 use crate::evaluator::Shell;
 use crate::failure::Result;
 use crate::value::Value;
@@ -80,25 +80,22 @@ fn list_peers(shell: &mut Shell, _: &Arguments) -> Result {
         let config = &peer.config;
         let enabled = peer.state.state() == pb::replication_state::State::Enabled;
         let all = config.replicate_all();
-        let text = |bytes: &bytes::Bytes| String::from_utf8_lossy(bytes).into_owned();
-        let spaces = if all { &config.exclude_namespaces } else { &config.namespaces };
-        let spaces: Vec<String> = spaces.iter().map(text).collect();
-        let tables = if all { &config.exclude_table_cfs } else { &config.table_cfs };
-        let tables: Vec<String> = tables
-            .iter()
-            .map(|one| {
-                let name = one.table_name.as_ref();
-                name.map_or_else(String::new, |name| format!("{}:{}", text(&name.namespace), text(&name.qualifier)))
-            })
-            .collect();
+        let (mut spaces, tables) = match all {
+            true => (config.exclude_namespaces.clone(), &config.exclude_table_cfs),
+            false => (config.namespaces.clone(), &config.table_cfs),
+        };
+        spaces.sort_unstable();
+        let spaces: Vec<String> = spaces.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        // What is left out is marked; nothing is shown of lists that are empty.
+        let marked = |text: String| if all && !text.is_empty() { format!("!{text}") } else { text };
         output.row(&[
             &peer.id,
             config.clusterkey(),
             config.replication_endpoint_impl(),
             if enabled { "ENABLED" } else { "DISABLED" },
             &all.to_string(),
-            &spaces.join(";"),
-            &tables.join(";"),
+            &marked(spaces.join(";")),
+            &marked(peers::convert_to_string(tables)),
             &config.bandwidth().to_string(),
             &config.serial().to_string(),
         ])?;

@@ -7,7 +7,7 @@ use proto::pb;
 
 use super::arguments::texts;
 use super::regions::{server, servers};
-use super::{Arguments, Command, MANY, command, ddl};
+use super::{Arguments, Command, MANY, command, ddl, listing};
 use crate::evaluator::Shell;
 use crate::failure::Result;
 use crate::pretty;
@@ -31,6 +31,7 @@ pub(super) const COMMANDS: &[Command] = &[
     command("quotas", "enable_rpc_throttle", 0..=0, |shell, _| rpc_throttle(shell, true)),
     command("security", "list_security_capabilities", 0..=0, list_security_capabilities),
     command("storefiletracker", "change_sft", 2..=3, change_sft),
+    command("storefiletracker", "change_sft_all", 2..=3, change_sft_all),
 ];
 
 /// Servers by their names, in lists or one by one; all that are alive where none is named.
@@ -182,5 +183,32 @@ fn change_sft(shell: &mut Shell, arguments: &Arguments) -> Result {
             _ => admin.modify_family_store_file_tracker(&name, arguments.bytes(1), &arguments.text(2)).await,
         }
     })?;
+    Ok(Value::Nil)
+}
+
+fn change_sft_all(shell: &mut Shell, arguments: &Arguments) -> Result {
+    let pattern = arguments.text(0);
+    let names = listing::names_like(shell, Some(&pattern))?;
+    for name in &names {
+        shell.session.output.row(&[name.as_str()])?;
+    }
+    let count = names.len();
+    if count == 0 {
+        shell.session.output.line(&format!("No tables matched the regex {pattern}"))?;
+        return Ok(Value::Nil);
+    }
+    if !listing::confirmed(shell, &format!("Change the above {count} tables' sft"))? {
+        return Ok(Value::Nil);
+    }
+    let admin: Admin = shell.session.admin();
+    for name in &names {
+        shell.session.wait(async {
+            match arguments.len() {
+                2 => admin.modify_table_store_file_tracker(name, &arguments.text(1)).await,
+                _ => admin.modify_family_store_file_tracker(name, arguments.bytes(1), &arguments.text(2)).await,
+            }
+        })?;
+    }
+    shell.session.output.line(&format!("{count} tables' sft changed"))?;
     Ok(Value::Nil)
 }

@@ -188,6 +188,9 @@ impl Shell {
         if let Some(text) = constants::value(name) {
             return Ok(Value::text(text));
         }
+        if let Some(value) = methods::filter_constant(name) {
+            return Ok(value);
+        }
         match methods::is_class(name) {
             true => Ok(Value::Class(name.into())),
             false => Err(Flow::raise("NameError", format!("uninitialized constant {name}"))),

@@ -68,6 +68,36 @@ fn scripts_print_what_ruby_prints() {
 }
 
 #[test]
+fn filters_are_made_by_their_constructors() {
+    for (script, expected) in [
+        (
+            "f = SingleColumnValueFilter.new(Bytes.toBytes('f'), Bytes.toBytes('q'), CompareOperator::EQUAL, \
+             BinaryComparator.new(Bytes.toBytes('v')))\nf.setFilterIfMissing(true)\nputs f.to_s",
+            "filter_if_missing: true",
+        ),
+        ("puts org.apache.hadoop.hbase.filter.PrefixFilter.new(Bytes.toBytes('r')).to_s", "Prefix"),
+        (
+            "java_import org.apache.hadoop.hbase.filter.FilterList\nl = FilterList.new(FilterList::Operator::MUST_PASS_ONE)\n\
+             l.addFilter(KeyOnlyFilter.new)\nl.addFilter(PageFilter.new(3))\nputs l.to_s",
+            "MustPassOne, filters: [KeyOnly { len_as_val: false }, Page { page_size: 3 }]",
+        ),
+        (
+            "puts RowFilter.new(CompareFilter::CompareOp.valueOf('LESS'), SubstringComparator.new('X')).to_s",
+            "substring: \"x\"",
+        ),
+    ] {
+        assert!(printed(script).contains(expected), "{script}: {}", printed(script));
+    }
+    for (script, why) in [
+        ("begin\nPageFilter.new(-1)\nrescue => e\nputs e.message\nend", "must be positive"),
+        ("begin\nValueFilter.new('LIKE', 'x')\nrescue => e\nputs e.message\nend", "LIKE is no operator"),
+        ("begin\nl = FilterList.new\nl.addFilter(l)\nrescue => e\nputs e.message\nend", "element of itself"),
+    ] {
+        assert!(printed(script).contains(why), "{script}: {}", printed(script));
+    }
+}
+
+#[test]
 fn what_is_not_supported_is_refused_with_place_and_caret() {
     for (script, place, word) in [
         ("puts 1\nclass A\nend", "line 2, column 1", "class"),

@@ -3,7 +3,10 @@
 mod ddl;
 mod dml;
 mod general;
+mod logs;
 mod namespace;
+mod peers;
+mod quotas;
 mod servers;
 mod tools;
 
@@ -15,7 +18,17 @@ use crate::value::Value;
 /// Commands with what they do and examples.
 type Texts = &'static [(&'static str, &'static str)];
 
-const ALL: &[Texts] = &[general::TEXTS, ddl::TEXTS, dml::TEXTS, namespace::TEXTS, tools::TEXTS, servers::TEXTS];
+const ALL: &[Texts] = &[
+    general::TEXTS,
+    ddl::TEXTS,
+    dml::TEXTS,
+    namespace::TEXTS,
+    tools::TEXTS,
+    servers::TEXTS,
+    logs::TEXTS,
+    peers::TEXTS,
+    quotas::TEXTS,
+];
 
 /// The text for a command.
 pub fn text(command: &str) -> Option<&'static str> {

@@ -13,6 +13,15 @@ Has a table, or one family, track its store files in another way.
 ",
     ),
     (
+        "change_sft_all",
+        "\
+Has all tables whose names match, or a family of each, track their store files in another way; asks first.
+
+  hbase> change_sft_all 't.*', 'FILE'
+  hbase> change_sft_all 'ns:.*', 'f', 'FILE'
+",
+    ),
+    (
         "clear_compaction_queues",
         "\
 Empties a server's queues of compactions: 'long', 'short', or both.

@@ -1,5 +1,6 @@
 //! Methods of values: those of Ruby's that scripts for HBase's shell use.
 
+mod filters;
 mod hash;
 mod java;
 mod list;
@@ -16,6 +17,7 @@ use crate::language::Place;
 use crate::language::syntax::{Block, Call, Kind, Node, Parameter};
 use crate::value::{Closure, Value};
 
+pub(crate) use filters::constant as filter_constant;
 pub use text::{format, regex};
 
 /// Classes that a script can name.
@@ -51,7 +53,7 @@ const CLASSES: &[&str] = &[
 
 /// Whether a class has this name.
 pub fn is_class(name: &str) -> bool {
-    CLASSES.contains(&name)
+    CLASSES.contains(&name) || filters::CLASSES.contains(&name)
 }
 
 /// Whether an exception is one of a class, by the class's name as a script writes it.
@@ -226,7 +228,11 @@ impl Shell {
             Value::Hash(pairs) => self.hash_method(pairs, &given)?,
             Value::Table(table) => return commands::of_table(self, table, name, given.values),
             Value::Exception(exception) => exception_method(exception, name),
-            Value::Class(class) => java::class_method(class, &given)?,
+            Value::Class(class) => match filters::class_method(class, &given)? {
+                Some(value) => Some(value),
+                None => java::class_method(class, &given)?,
+            },
+            Value::Filter(filter) => filters::filter_method(filter, &given)?,
             Value::Java(path) => java::path_method(path, &given)?,
             Value::Lambda(closure) if matches!(name, "call" | "()" | "[]" | "yield") => {
                 let result = self.yield_to(closure, given.values);
@@ -269,7 +275,9 @@ impl Shell {
             "nil?" => Value::Bool(receiver.is_nil()),
             "!" => Value::Bool(!receiver.is_true()),
             "inspect" => Value::text(receiver.inspect()),
-            "to_s" if !matches!(receiver, Value::Table(_) | Value::Int(_)) => Value::text(receiver.to_bytes()),
+            "to_s" if !matches!(receiver, Value::Table(_) | Value::Int(_) | Value::Filter(_)) => {
+                Value::text(receiver.to_bytes())
+            }
             "class" => Value::Class(receiver.class().as_str().into()),
             "is_a?" | "kind_of?" | "instance_of?" => {
                 Value::Bool(matches!(given.value(0), Value::Class(class) if is_a(receiver, &class)))
