@@ -66,6 +66,12 @@ pub enum Command {
     Thrift(ThriftArguments),
     /// Start a Thrift 2 gateway to the cluster that the configuration names
     Thrift2(ThriftArguments),
+    /// What is in an HFile, and whether it is whole
+    Hfile(Passed),
+    /// What is in a write-ahead log
+    Wal(Passed),
+    /// Snapshots without a server: info, verify, export, import
+    Snapshot(Passed),
     /// PerformanceEvaluation: HBase's load generator with named tests
     Pe(Passed),
     /// LoadTestTool: writes, updates, reads and verifies self-describing rows

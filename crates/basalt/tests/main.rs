@@ -6,6 +6,7 @@ mod client;
 mod common;
 mod dev;
 mod endpoints;
+mod file_tools;
 mod hdfs;
 mod load;
 mod metrics;

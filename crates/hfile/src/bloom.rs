@@ -12,6 +12,8 @@ pub(crate) struct Bloom {
     hash_count: u32,
     pub total_bytes: u64,
     pub key_count: u64,
+    /// Keys that it was made for.
+    pub max_key_count: u64,
     chunks: IndexBlock,
     /// Chunk keys are flat keys (ROWCOL), not rows.
     flat_keys: bool,
@@ -30,7 +32,7 @@ impl Bloom {
         if !(1..=1000).contains(&hash_count) {
             return Err(format!("{hash_count} hashes for each key").into());
         }
-        let (key_count, _max_keys, chunk_count) = (at.u64()?, at.u64()?, at.u32()? as usize);
+        let (key_count, max_key_count, chunk_count) = (at.u64()?, at.u64()?, at.u32()? as usize);
         let name_len = at.vlong()?;
         at.take(usize::try_from(name_len).map_err(|_| "the comparator's name has a negative length")?)?;
         let chunks = IndexBlock::parse_root(&mut at, chunk_count)?;
@@ -38,7 +40,15 @@ impl Bloom {
         if !at.is_empty() {
             return Err("bytes follow the Bloom filter's index".into());
         }
-        Ok(Bloom { hash, hash_count, total_bytes, key_count, chunks, flat_keys: flat_keys.is_some() })
+        Ok(Bloom { hash, hash_count, total_bytes, key_count, max_key_count, chunks, flat_keys: flat_keys.is_some() })
+    }
+
+    pub fn chunk_count(&self) -> usize {
+        self.chunks.len()
+    }
+
+    pub fn has_flat_keys(&self) -> bool {
+        self.flat_keys
     }
 
     pub fn heap_bytes(&self) -> usize {

@@ -145,6 +145,18 @@ impl Reader {
         }))
     }
 
+    pub(crate) fn trailer(&self) -> &Trailer {
+        &self.trailer
+    }
+
+    pub(crate) fn bloom(&self) -> Option<&Bloom> {
+        self.bloom.as_ref()
+    }
+
+    pub(crate) fn delete_bloom(&self) -> Option<&Bloom> {
+        self.delete_bloom.as_ref()
+    }
+
     /// A scanner over the file (or the half of it that this reader shows), not yet positioned.
     pub fn scanner(self: &Arc<Self>, options: ScanOptions) -> Scanner {
         Scanner::new(self.clone(), options)

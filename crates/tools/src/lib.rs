@@ -1,12 +1,19 @@
-//! HBase's load generators as native programs: PerformanceEvaluation ([`pe`]), LoadTestTool ([`ltt`]), YCSB ([`ycsb`]).
+//! HBase's tools as native programs. Load generators: PerformanceEvaluation ([`pe`]), LoadTestTool ([`ltt`]), YCSB ([`ycsb`]). Over files,
+//! without a server: HFiles ([`hfile_tool`]), logs ([`wal_tool`]), snapshots ([`snapshot_tool`]).
 //!
 //! Always true: a tool writes what HBase's tool of that name writes, byte for byte where the other one reads it, and
-//! takes the same words on its command line. Must not know: how a server is made. Each works against anything that
-//! speaks HBase's protocol.
+//! takes the same words on its command line. A tool that only looks changes nothing. Must not know: how a server is made, what a region
+//! does while it is open. Tools over a server work against anything that speaks HBase's protocol.
 #![allow(clippy::disallowed_methods, reason = "measures a real machine: its clocks, its disk, its processes")]
 
+pub mod arguments;
+pub mod files;
+pub mod hfile_tool;
 pub mod log;
 pub mod ltt;
 pub mod pe;
+pub mod print;
+pub mod snapshot_tool;
 pub mod stats;
+pub mod wal_tool;
 pub mod ycsb;

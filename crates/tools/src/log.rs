@@ -51,7 +51,7 @@ impl Log {
 }
 
 /// `2026-11-21T05:00:00,123` in UTC.
-fn iso_time(ms: i64) -> String {
+pub fn iso_time(ms: i64) -> String {
     let (days, of_day) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
     // Days since 0000-03-01 in eras of 400 years.
     let z = days + 719_468;
