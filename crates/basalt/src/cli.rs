@@ -21,6 +21,22 @@ pub struct Arguments {
     pub command: Option<Command>,
 }
 
+/// The settings (`-D KEY=VALUE`, `-DKEY=VALUE`) among the words before the command.
+pub fn defines_before_command(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut words = words;
+    let mut defines = Vec::new();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-D" => defines.extend(words.next()),
+            "--config" | "--ready-file" => drop(words.next()),
+            word if word.starts_with("-D") => defines.push(word[2..].trim_start_matches('=').to_owned()),
+            word if word.starts_with('-') => {}
+            _ => break,
+        }
+    }
+    defines
+}
+
 /// What the binary can do.
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -72,6 +88,36 @@ pub enum Command {
     Wal(Passed),
     /// Snapshots without a server: info, verify, export, import
     Snapshot(Passed),
+    /// What is wrong with a cluster or a root directory, and repairs
+    Hbck(Passed),
+    /// Reads from every region and tells how long it took
+    Canary(Passed),
+    /// What a cluster is busy with
+    Top(Passed),
+    /// Nodes of ZooKeeper
+    Zkcli(Passed),
+    /// Counts a table's rows
+    Rowcounter(Passed),
+    /// Counts a table's families, qualifiers, versions and bytes
+    Cellcounter(Passed),
+    /// Writes a table's cells into files that HBase's Import reads
+    Export(Passed),
+    /// Writes cells out of an export into a table
+    Import(Passed),
+    /// Copies a table into another, of this cluster or of another
+    Copytable(Passed),
+    /// Writes lines of text into a table
+    Importtsv(Passed),
+    /// Writes the edits of logs into tables
+    Walplayer(Passed),
+    /// Makes a table with regions of equal shares, or splits all of one's
+    Regionsplitter(Passed),
+    /// Compacts a table, so many servers at a time
+    Majorcompactor(Passed),
+    /// What a Java client needs on its class path
+    Classpath(Passed),
+    /// Deletes a cluster's data
+    Clean(Passed),
     /// PerformanceEvaluation: HBase's load generator with named tests
     Pe(Passed),
     /// LoadTestTool: writes, updates, reads and verifies self-describing rows
@@ -208,4 +254,15 @@ pub enum ConfigCommand {
         /// Its key
         key: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_before_a_command_are_found() {
+        let words = ["--config", "-D", "-Da=1", "-D", "b=2", "export", "-D", "c=3"].map(str::to_owned);
+        assert_eq!(defines_before_command(words.into_iter()), ["a=1", "b=2"]);
+    }
 }

@@ -36,7 +36,13 @@ use std::sync::Arc;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let mut arguments = Arguments::parse();
+    // Of settings in both places, before a command and behind it, clap gives those behind it alone.
+    let before =
+        cli::defines_before_command(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()));
+    if arguments.define != before {
+        arguments.define.splice(0..0, before);
+    }
     match run(&arguments) {
         Ok(code) => code,
         Err(error) => {
@@ -69,6 +75,21 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Hfile(passed)) => return tools::hfile_tool::run(&config, &passed.arguments),
         Some(Command::Wal(passed)) => return tools::wal_tool::run(&config, &passed.arguments),
         Some(Command::Snapshot(passed)) => return tools::snapshot_tool::run(&config, &passed.arguments),
+        Some(Command::Hbck(passed)) => return tools::hbck::run(&config, &passed.arguments),
+        Some(Command::Canary(passed)) => return tools::cluster::canary(&config, &passed.arguments),
+        Some(Command::Top(passed)) => return tools::cluster::top(&config, &passed.arguments),
+        Some(Command::Zkcli(passed)) => return tools::cluster::zkcli(&config, &passed.arguments),
+        Some(Command::Rowcounter(passed)) => return tools::jobs::row_counter(&config, &passed.arguments),
+        Some(Command::Cellcounter(passed)) => return tools::jobs::cell_counter(&config, &passed.arguments),
+        Some(Command::Export(passed)) => return tools::jobs::export(&config, &passed.arguments),
+        Some(Command::Import(passed)) => return tools::jobs::import(&config, &passed.arguments),
+        Some(Command::Copytable(passed)) => return tools::jobs::copy_table(&config, &passed.arguments),
+        Some(Command::Importtsv(passed)) => return tools::jobs::import_tsv(&config, &passed.arguments),
+        Some(Command::Walplayer(passed)) => return tools::jobs::wal_player(&config, &passed.arguments),
+        Some(Command::Regionsplitter(passed)) => return tools::cluster::region_splitter(&config, &passed.arguments),
+        Some(Command::Majorcompactor(passed)) => return tools::cluster::major_compactor(&config, &passed.arguments),
+        Some(Command::Classpath(passed)) => return tools::cluster::classpath(&config, &passed.arguments),
+        Some(Command::Clean(passed)) => return tools::cluster::clean(&config, &passed.arguments),
         Some(Command::Pe(passed)) => return tools::pe::run(&config, &passed.arguments),
         Some(Command::Ltt(passed)) => return tools::ltt::run(&config, &passed.arguments),
         Some(Command::Ycsb(passed)) => return tools::ycsb::run(&config, &passed.arguments),

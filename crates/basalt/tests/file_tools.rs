@@ -161,6 +161,13 @@ fn logs_of_hbase_are_printed_filtered_and_verified() {
         let said = text(&basalt(&["wal", "-p", path]));
         assert!(said.contains("Sequence=") && said.contains("    value: ") && said.contains("position: "), "{said}");
     }
+    // What HBase 2.6.4's WALPrettyPrinter -p prints of it, the names of the writer's classes aside.
+    let expected = std::fs::read_to_string(golden("wal/plain.printed.txt")).expect("readable");
+    let printed = basalt(&["wal", "-p", golden("wal/plain.wal").to_str().expect("UTF-8")]);
+    for (i, (ours, theirs)) in text(&printed).lines().zip(expected.lines()).enumerate() {
+        assert_eq!(ours, theirs, "line {}", i + 1);
+    }
+    assert_eq!(text(&printed).lines().count(), expected.lines().count());
     let torn = basalt(&["wal", golden("wal/plain.wal").to_str().expect("UTF-8"), "/no/such/log"]);
     assert!(!torn.status.success() && text(&torn).contains("/no/such/log"), "{}", text(&torn));
 }

@@ -15,6 +15,7 @@ use rustyline::{Context, Editor, Helper};
 use crate::echo::{self, Echo, Read};
 use crate::evaluator::Shell;
 use crate::failure::{Flow, Result};
+use crate::session::{FamilyNames, TableNames};
 use crate::{commands, constants};
 
 /// Characters in a line of the terminal that output goes to; 0 where it goes elsewhere.
@@ -27,8 +28,8 @@ pub fn width() -> usize {
 
 /// Completes commands, constants and, within quotes, names of tables and of families; colours what is typed.
 struct Words {
-    tables: Box<dyn Fn() -> Vec<String>>,
-    families: Box<dyn Fn(&str) -> Vec<String>>,
+    tables: TableNames,
+    families: FamilyNames,
     coloured: bool,
 }
 

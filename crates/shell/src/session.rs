@@ -98,26 +98,34 @@ impl Session {
     }
 }
 
+/// Names of tables, asked for when they are needed.
+pub(crate) type TableNames = Box<dyn Fn() -> Vec<String>>;
+/// The same for the families of a table.
+pub(crate) type FamilyNames = Box<dyn Fn(&str) -> Vec<String>>;
+
 /// How long completion waits for names of tables.
 const COMPLETION_WAIT: std::time::Duration = std::time::Duration::from_millis(500);
 
 impl Session {
     /// Asks for the names of tables, for completion; none where they do not come at once.
-    pub(crate) fn table_names(&self) -> Box<dyn Fn() -> Vec<String>> {
+    pub(crate) fn table_names(&self) -> TableNames {
         let (admin, handle) = (self.admin(), self.runtime.handle().clone());
         Box::new(move || {
-            let names = handle.block_on(tokio::time::timeout(COMPLETION_WAIT, admin.list_table_names(None, false)));
+            // A timer can only be made within the runtime.
+            let names = handle
+                .block_on(async { tokio::time::timeout(COMPLETION_WAIT, admin.list_table_names(None, false)).await });
             let names = names.map(|names| names.unwrap_or_default()).unwrap_or_default();
             names.iter().map(TableName::to_string).collect()
         })
     }
 
     /// The same for the families of a table, each as columns begin: `f:`.
-    pub(crate) fn family_names(&self) -> Box<dyn Fn(&str) -> Vec<String>> {
+    pub(crate) fn family_names(&self) -> FamilyNames {
         let (admin, handle) = (self.admin(), self.runtime.handle().clone());
         Box::new(move |table| {
             let Ok(name) = TableName::parse(table) else { return Vec::new() };
-            let described = handle.block_on(tokio::time::timeout(COMPLETION_WAIT, admin.describe(&name)));
+            let described =
+                handle.block_on(async { tokio::time::timeout(COMPLETION_WAIT, admin.describe(&name)).await });
             let Ok(Ok(Some(described))) = described else { return Vec::new() };
             described.families.keys().map(|family| format!("{}:", String::from_utf8_lossy(family))).collect()
         })

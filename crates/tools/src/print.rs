@@ -46,3 +46,32 @@ pub fn tags(cell: CellRef<'_>) -> String {
     };
     cell::tag::iter(cell.tags()).enumerate().map(tag).collect()
 }
+
+/// A time as `java.util.Date.toString` writes it, in UTC: `Tue Nov 14 22:13:20 UTC 2023`.
+pub fn java_date(ms: i64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let iso = crate::log::iso_time(ms);
+    let days = ms.div_euclid(86_400_000);
+    let day_of_week = DAYS[usize::try_from(days.rem_euclid(7)).unwrap_or(0)];
+    let of_day = ms.rem_euclid(86_400_000) / 1000;
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    let mut parts = iso.split('T').next().unwrap_or_default().rsplitn(3, '-');
+    let day = parts.next().unwrap_or_default();
+    let month = parts.next().and_then(|month| month.parse::<usize>().ok()).unwrap_or(1);
+    let year = parts.next().unwrap_or_default();
+    let month = MONTHS[(month.max(1) - 1) % 12];
+    format!("{day_of_week} {month} {day} {hour:02}:{minute:02}:{second:02} UTC {year}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_javas() {
+        assert_eq!(java_date(1_700_000_000_103), "Tue Nov 14 22:13:20 UTC 2023");
+        assert_eq!(java_date(0), "Thu Jan 01 00:00:00 UTC 1970");
+        assert_eq!(java_date(951_782_400_000), "Tue Feb 29 00:00:00 UTC 2000");
+    }
+}

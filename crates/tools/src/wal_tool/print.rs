@@ -9,8 +9,7 @@ use serde_json::{Map, Value, json};
 use wal::{Entry, Reader};
 
 use super::Wanted;
-use crate::log::iso_time;
-use crate::print::type_name;
+use crate::print::{java_date, type_name};
 
 /// Prints the entries that are wanted.
 pub(super) struct Printer {
@@ -94,7 +93,7 @@ impl Printer {
                 key.seq_id.0,
                 key.table,
                 key.region,
-                iso_time(key.write_time.0)
+                java_date(key.write_time.0)
             )?;
         }
         for cell in cells {
@@ -156,9 +155,9 @@ impl Printer {
     }
 }
 
-/// `type:value` of each tag.
+/// `type:value` of each tag; the type is a byte of Java's, which has a sign.
 fn tags(cell: CellRef<'_>) -> Vec<String> {
-    cell::tag::iter(cell.tags()).map(|(kind, value)| format!("{kind}:{}", to_string_binary(value))).collect()
+    cell::tag::iter(cell.tags()).map(|(kind, value)| format!("{}:{}", kind as i8, to_string_binary(value))).collect()
 }
 
 /// Bytes of an empty edit in a heap of Java's.

@@ -1,0 +1,36 @@
+//! Small tools over a running cluster: `basalt canary`, `zkcli`, `clean`, `classpath`, `regionsplitter`, `majorcompactor`,
+//! `top`.
+
+mod canary;
+mod classpath;
+mod clean;
+mod major_compactor;
+mod region_splitter;
+mod top;
+mod zkcli;
+
+pub use canary::run as canary;
+pub use classpath::run as classpath;
+pub use clean::run as clean;
+pub use major_compactor::run as major_compactor;
+pub use region_splitter::run as region_splitter;
+pub use top::run as top;
+pub use zkcli::run as zkcli;
+
+use client::zookeeper::Session;
+use client::{Options, Registry};
+
+/// A session with the first member of the quorum that answers, and HBase's base node.
+async fn session(config: &base::Config) -> anyhow::Result<(Session, String)> {
+    let Registry::ZooKeeper { quorum, znode_parent } = Options::from_config(config).registry else {
+        anyhow::bail!("the configuration names servers to ask and no ZooKeeper: hbase.zookeeper.quorum is needed");
+    };
+    let mut why = String::new();
+    for member in &quorum {
+        match Session::open(member).await {
+            Ok(session) => return Ok((session, znode_parent)),
+            Err(error) => why = error.to_string(),
+        }
+    }
+    anyhow::bail!("no ZooKeeper answers at {}: {why}", quorum.join(","))
+}

@@ -1,0 +1,127 @@
+//! A root directory without a server: tables, regions, files.
+
+use std::collections::BTreeSet;
+
+use anyhow::Context;
+use fs::{FilePath, LocalVolume, Volume};
+use hfile::{Reader, ReaderContext};
+use model::{RegionInfo, TableName};
+use rootdir::{FileName, descriptor, paths, region_dir, table_dir};
+
+use super::{Finding, Report, chain};
+
+/// Looks at the tables that are named, or at all.
+pub(super) fn check(volume: &LocalVolume, wanted: &[String], read: bool) -> anyhow::Result<Report> {
+    let mut report = Report::default();
+    if !volume.exists(&FilePath::new("hbase.version"))? {
+        report.findings.push(Finding::new(
+            "NO_VERSION_FILE",
+            "",
+            "there is no file hbase.version: is this a root directory?",
+        ));
+    }
+    for name in descriptor::list_tables(volume).context("cannot list the tables")? {
+        if !wanted.is_empty() && !wanted.iter().any(|wanted| *wanted == name.as_str()) {
+            continue;
+        }
+        report.tables += 1;
+        match descriptor::read(volume, &name) {
+            Ok(None) if !name.is_meta() => {
+                let why = format!("{}/.tabledesc holds no descriptor", table_dir(&name));
+                report.findings.push(Finding::new("NO_TABLEINFO_FILE", name.as_str(), why));
+            }
+            Ok(_) => {}
+            Err(error) => report.findings.push(Finding::new("NO_TABLEINFO_FILE", name.as_str(), error.to_string())),
+        }
+        table(volume, &name, read, &mut report)?;
+    }
+    for name in wanted {
+        if !volume.exists(&table_dir(&crate::jobs::table_name(name)?))? {
+            report.findings.push(Finding::new("NO_SUCH_TABLE", name.as_str(), "it has no directory"));
+        }
+    }
+    Ok(report)
+}
+
+fn table(volume: &LocalVolume, name: &TableName, read: bool, report: &mut Report) -> anyhow::Result<()> {
+    let dir = table_dir(name);
+    let (mut regions, mut parents) = (Vec::new(), BTreeSet::new());
+    for encoded in paths::region_names(volume, &dir)? {
+        let dir = dir.join(&encoded);
+        match region_dir::read_region_info(volume, &dir) {
+            Ok(Some(info)) if info.table == *name && **info.encoded_name() == *encoded => {
+                report.regions += 1;
+                families(volume, &info, &dir, read, report, &mut parents)?;
+                regions.push(info);
+            }
+            Ok(Some(info)) => {
+                let why = format!("{dir}/.regioninfo is of {}", info.name_string());
+                report.findings.push(Finding::new("WRONG_REGIONINFO", name.as_str(), why));
+            }
+            Ok(None) => {
+                let why = format!("{dir} has no .regioninfo: no region's directory, or one that lost it");
+                report.findings.push(Finding::new("ORPHAN_HDFS_REGION", name.as_str(), why));
+            }
+            Err(error) => report.findings.push(Finding::new("ORPHAN_HDFS_REGION", name.as_str(), error.to_string())),
+        }
+    }
+    report.findings.extend(chain::check(name.as_str(), &regions, &parents));
+    Ok(())
+}
+
+fn families(
+    volume: &LocalVolume,
+    info: &RegionInfo,
+    dir: &FilePath,
+    read: bool,
+    report: &mut Report,
+    parents: &mut BTreeSet<String>,
+) -> anyhow::Result<()> {
+    for family in paths::family_names(volume, dir)? {
+        for entry in volume.list(&dir.join(&family))? {
+            if entry.is_dir || entry.name.starts_with('.') {
+                continue;
+            }
+            report.files += 1;
+            let path = dir.join(&family).join(&entry.name);
+            let found = |kind: &'static str, why: String| Finding::new(kind, info.table.as_str(), why);
+            let Some(name) = FileName::parse(&entry.name) else {
+                report.findings.push(found("UNKNOWN_FILE", format!("{path} is called like no store file")));
+                continue;
+            };
+            parents.extend(name.parent.clone());
+            if name.link.is_none() && name.parent.is_none() {
+                if let Err(error) = whole(volume, &path, read) {
+                    report.findings.push(found("UNREADABLE_FILE", error.to_string()));
+                }
+                continue;
+            }
+            let kind = if name.parent.is_some() { "LINGERING_REFERENCE_HFILE" } else { "LINGERING_HFILELINK" };
+            let places = name.candidates(info, family.as_bytes());
+            let target = places.iter().find(|place| matches!(volume.stat(place), Ok(Some(entry)) if !entry.is_dir));
+            match target {
+                None => {
+                    let looked: Vec<&str> = places.iter().map(FilePath::as_str).collect();
+                    report
+                        .findings
+                        .push(found(kind, format!("{path} leads to nothing: looked at {}", looked.join(", "))));
+                }
+                Some(place) => {
+                    if let Err(error) = whole(volume, place, false) {
+                        report.findings.push(found("UNREADABLE_FILE", format!("{error}, which {path} leads to")));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Opens a file, and reads all of it where asked to.
+fn whole(volume: &LocalVolume, path: &FilePath, read: bool) -> hfile::Result<()> {
+    let reader = Reader::open(volume, path, ReaderContext::default())?;
+    if read {
+        reader.read_through()?;
+    }
+    Ok(())
+}
