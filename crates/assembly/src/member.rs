@@ -100,6 +100,11 @@ impl<S: Syncer> Member<S> {
         RegionService::with_orders(self.server.clone(), self.orders.clone())
     }
 
+    /// What its master may order.
+    pub fn orders(&self) -> &Arc<Orders> {
+        &self.orders
+    }
+
     /// The region server.
     pub fn server(&self) -> &Arc<RegionServer> {
         &self.server

@@ -3,6 +3,7 @@
 mod admin;
 mod client;
 mod common;
+mod member;
 mod metrics;
 mod node;
 mod quotas;

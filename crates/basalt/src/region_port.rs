@@ -40,9 +40,10 @@ impl RegionPort {
 
     /// What the server says of itself to the master.
     pub fn candidate(&self, config: &Config, clock: &dyn Clock) -> Candidate {
-        let host = config.text(settings::REGION_SERVER_HOSTNAME.key).map(str::trim).filter(|host| !host.is_empty());
+        let text = |key: &str| config.text(key).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
         Candidate {
-            host: host.map(str::to_owned),
+            host: text(settings::REGION_SERVER_HOSTNAME.key),
+            version: text(membership::settings::VERSION.key),
             port: self.server.local_addr().port(),
             start_code: u64::try_from(clock.now_ms().0).unwrap_or_default(),
         }

@@ -17,7 +17,7 @@ pub struct Storage {
     pub volume: Arc<dyn Volume>,
     /// All that files may be loaded from in bulk.
     pub outside: Arc<dyn Volume>,
-    /// Where the root directory is on it: an absolute path.
+    /// Where the root directory is on it: an absolute path, on HDFS with `hdfs://host:port` before it.
     pub root: String,
 }
 
@@ -144,7 +144,7 @@ mod hdfs {
         std::mem::forget(lock);
         inspect(&*volume, &name)?;
         volume.create_dir_all(&fs::FilePath::root()).with_context(|| format!("cannot use {name}"))?;
-        Ok(Storage { root: location.directory().to_owned(), name, volume, outside })
+        Ok(Storage { root: name.clone(), name, volume, outside })
     }
 
     #[cfg(feature = "zookeeper")]
@@ -156,7 +156,7 @@ mod hdfs {
         let name = location.to_string();
         let volume = Arc::new(HdfsVolume::open(location, &settings(config, config_directory))?);
         let outside = Arc::new(volume.at(location.root()));
-        Ok(Storage { root: location.directory().to_owned(), name, volume, outside })
+        Ok(Storage { root: name.clone(), name, volume, outside })
     }
 
     fn settings(config: &Config, config_directory: Option<&Path>) -> Settings {

@@ -8,6 +8,7 @@ mod dev;
 mod endpoints;
 mod file_tools;
 mod hdfs;
+mod joined;
 mod load;
 mod metrics;
 mod pages;

@@ -74,6 +74,12 @@ pub fn region_server_node(
     (format!("{parent}/rs/{server}"), with_prefix(&writer, salt, &magic::encode(&node)))
 }
 
+/// The version that a region server says it has in its node's value; `None` where it says none.
+pub fn read_region_server_version(value: &Bytes) -> Option<String> {
+    let node = magic::decode::<pb::RegionServerInfo>(&strip_prefix(value)?)?.ok()?;
+    Some(node.version_info?.version).filter(|version| !version.is_empty())
+}
+
 /// The id in a value of the node `hbaseid`; `None` where it is not HBase's.
 pub fn read_cluster_id(value: &Bytes) -> Option<String> {
     Some(magic::decode::<pb::ClusterId>(&strip_prefix(value)?)?.ok()?.cluster_id)

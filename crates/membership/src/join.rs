@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Key of the master's answer: the host name under which it knows the server.
 const SEEN_HOSTNAME_KEY: &str = "hbase.regionserver.hostname.seen.by.master";
 
-/// The version that members say they have: system tables go only to servers of the highest version in a cluster.
+/// The version that a member says it has where no other says one.
 const VERSION: &str = "2.6.4";
 
 /// Between two attempts to be let in.
@@ -27,6 +27,9 @@ pub struct Candidate {
     pub port: u16,
     /// Milliseconds of its start.
     pub start_code: u64,
+    /// The version to say it has; `None`: that of the others. System tables go only to servers of the highest version in a cluster, and come
+    /// from the others when one of a higher version joins.
+    pub version: Option<String>,
 }
 
 /// What a server that was let in knows.
@@ -98,19 +101,24 @@ pub async fn join(
     if let Some(peer) = nodes.enabled_peer().await? {
         return Err(JoinError::Replicates(peer));
     }
+    let version = match &candidate.version {
+        Some(version) => version.clone(),
+        None => nodes.version_of_another().await?.unwrap_or_else(|| VERSION.to_owned()),
+    };
+    link.set_version(&version);
     let answer = ask(link, candidate, clock).await?;
     let (server_name, settings) = read_answer(answer, candidate)?;
     let salt = rng.next_u64().to_be_bytes();
-    let (path, value) = region_server_node(nodes.parent(), &server_name, info_port, Some(version_info()), salt);
+    let (path, value) = region_server_node(nodes.parent(), &server_name, info_port, Some(version_info(&version)), salt);
     match nodes.coordinator().claim(&path, &value).await? {
         Claim::Ours => Ok(Admitted { server_name, settings, cluster_id }),
         Claim::Taken(_) => Err(JoinError::Taken(path)),
     }
 }
 
-fn version_info() -> pb::VersionInfo {
+fn version_info(version: &str) -> pb::VersionInfo {
     pb::VersionInfo {
-        version: VERSION.to_owned(),
+        version: version.to_owned(),
         url: "basalt".to_owned(),
         revision: "basalt".to_owned(),
         user: "basalt".to_owned(),
@@ -174,7 +182,7 @@ mod tests {
     #[test]
     fn the_name_is_the_one_that_the_master_sees_unless_another_was_set() {
         let seen = [(SEEN_HOSTNAME_KEY, "a.example"), ("hbase.rootdir", "hdfs://n/hbase")];
-        let mut candidate = Candidate { host: None, port: 16020, start_code: 7 };
+        let mut candidate = Candidate { host: None, port: 16020, start_code: 7, version: None };
         let (name, settings) = read_answer(answer(&seen), &candidate).expect("read");
         assert_eq!(name, ServerName::new("a.example", 16020, 7));
         assert_eq!(settings, [("hbase.rootdir".to_owned(), "hdfs://n/hbase".to_owned())]);

@@ -17,6 +17,8 @@ mod registry;
 mod report;
 mod reporter;
 pub mod settings;
+#[cfg(test)]
+mod tests;
 
 pub use join::{Admitted, Candidate, JoinError, join};
 pub use link::{LinkError, MasterLink};

@@ -62,17 +62,33 @@ pub struct MasterLink {
     nodes: ClusterNodes,
     timeout: Duration,
     connected: Mutex<Option<Arc<Connected>>>,
+    /// That this end of the connection says it has.
+    version: Mutex<Option<String>>,
 }
 
 impl MasterLink {
     /// A call that has no answer after `timeout` has failed.
     pub fn new(nodes: ClusterNodes, timeout: Duration) -> MasterLink {
-        MasterLink { nodes, timeout, connected: Mutex::new(None) }
+        MasterLink { nodes, timeout, connected: Mutex::new(None), version: Mutex::new(None) }
     }
 
     /// The cluster's nodes.
     pub fn nodes(&self) -> &ClusterNodes {
         &self.nodes
+    }
+
+    /// Connections from now on say that this server has that version: the master believes it.
+    pub(crate) fn set_version(&self, version: &str) {
+        *self.version.lock() = Some(version.to_owned());
+        *self.connected.lock() = None;
+    }
+
+    fn options(&self) -> ClientOptions {
+        let options = ClientOptions::default();
+        match &*self.version.lock() {
+            Some(version) => ClientOptions { version: version.clone(), ..options },
+            None => options,
+        }
     }
 
     /// Calls the active master once; waits for one where there is none.
@@ -124,7 +140,7 @@ impl MasterLink {
         let unanswered = |why: String| LinkError::Unanswered { master: master.clone(), why };
         let connect = async {
             let address = resolve(&master).await?;
-            let connected = Client::connect(address, "RegionServerStatusService", ClientOptions::default()).await;
+            let connected = Client::connect(address, "RegionServerStatusService", self.options()).await;
             connected.map_err(|error| error.to_string())
         };
         let client = match tokio::time::timeout(self.timeout, connect).await {

@@ -1,7 +1,9 @@
 //! The nodes of a cluster that a member reads.
 
 use bytes::Bytes;
-use coordination::hbase_znodes::{is_peer_enabled, read_cluster_id, read_master, read_meta_location};
+use coordination::hbase_znodes::{
+    is_peer_enabled, read_cluster_id, read_master, read_meta_location, read_region_server_version,
+};
 use coordination::{Coordinator, SessionOver};
 use model::ServerName;
 use parking_lot::RwLock;
@@ -102,6 +104,17 @@ impl ClusterNodes {
     pub async fn live_servers(&self) -> Result<Vec<ServerName>, SessionOver> {
         let names = self.coordinator.children(&self.path("rs")).await?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
+    /// The version of a server that lives; `None` where none says one.
+    pub(crate) async fn version_of_another(&self) -> Result<Option<String>, SessionOver> {
+        for name in self.coordinator.children(&self.path("rs")).await? {
+            let value = self.coordinator.value(&self.path(&format!("rs/{name}"))).await?;
+            if let Some(version) = value.as_ref().and_then(read_region_server_version) {
+                return Ok(Some(version));
+            }
+        }
+        Ok(None)
     }
 
     /// Keeps `registry` as the nodes are. Ends with the session.

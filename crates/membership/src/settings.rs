@@ -1,6 +1,6 @@
 //! Settings of a region server that joins a cluster, under HBase's keys.
 
-use base::{Setting, SettingRow};
+use base::{Setting, SettingRow, TextSetting};
 
 /// Between two reports.
 pub const REPORT_INTERVAL_MS: Setting<u32> = Setting {
@@ -22,5 +22,13 @@ pub const MASTER_RPC_TIMEOUT_MS: Setting<u32> = Setting {
     doc: "How long `basalt regionserver` waits for the master's answer to one call before it looks for the master again.",
 };
 
+/// The version to be in the cluster.
+pub const VERSION: TextSetting = TextSetting::any(
+    "basalt.cluster.version",
+    "that of the others",
+    "Version of HBase that `basalt regionserver` says it has. A cluster's system tables are placed on servers of its highest version alone; \
+     without other servers it is 2.6.4.",
+);
+
 /// Every row.
-pub const ALL: &[&dyn SettingRow] = &[&REPORT_INTERVAL_MS, &MASTER_RPC_TIMEOUT_MS];
+pub const ALL: &[&dyn SettingRow] = &[&REPORT_INTERVAL_MS, &MASTER_RPC_TIMEOUT_MS, &VERSION];

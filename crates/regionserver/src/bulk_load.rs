@@ -13,19 +13,19 @@ use std::sync::Arc;
 
 /// Where the files of bulk loads are: inside the root directory, or outside.
 pub struct BulkLoadFiles {
-    /// The machine's whole disk.
+    /// The whole file system.
     pub outside: Arc<dyn Volume>,
-    /// Where the root directory is on it: an absolute path.
+    /// Where the root directory is on it: an absolute path, on HDFS with what comes before it (`hdfs://host:port/hbase`).
     pub root: String,
     /// This cluster, for the log.
     pub cluster_id: String,
 }
 
 impl BulkLoadFiles {
-    /// Where the file that a client calls `text` is; `None` when the text names no local file.
+    /// Where the file that a client calls `text` is; `None` when the text names no file of this file system.
     pub(crate) fn place(&self, text: &str) -> Option<Place> {
-        let path = local_path(text)?;
-        let root = local_path(&self.root)?;
+        let path = self.path_of(text)?;
+        let root = self.path_of(&self.root)?;
         Some(match below(&path, &root) {
             Some(inside) => Place::Inside(inside),
             None => Place::Outside { volume: self.outside.clone(), path, root },
@@ -34,7 +34,7 @@ impl BulkLoadFiles {
 
     /// The staging directory that a token means, relative to the root; `None` when it is no token of this server.
     pub(crate) fn staging_dir(&self, token: &str) -> Option<FilePath> {
-        let inside = below(&local_path(token)?, &local_path(&self.root)?)?;
+        let inside = below(&self.path_of(token)?, &self.path_of(&self.root)?)?;
         let name = inside.as_str().strip_prefix(STAGING)?.strip_prefix('/')?;
         (!name.is_empty() && !name.contains('/')).then_some(inside)
     }
@@ -49,8 +49,26 @@ impl BulkLoadFiles {
         let random: String = (0..64).map(|_| char::from(digits[rng.below(32) as usize])).collect();
         let table = table.as_str().replace(':', "_");
         let dir = FilePath::new(STAGING).join(format!("{user}__{table}__{random}"));
-        let token = format!("file:{}/{}", self.root.trim_end_matches('/'), dir.as_str());
+        let scheme = if self.origin().is_empty() { "file:" } else { "" };
+        let token = format!("{scheme}{}/{}", self.root.trim_end_matches('/'), dir.as_str());
         (dir, token)
+    }
+
+    /// What comes before the root directory's path: `hdfs://host:port`; nothing on a disk.
+    fn origin(&self) -> &str {
+        let Some((scheme, rest)) = self.root.split_once("://") else { return "" };
+        let authority = rest.find('/').unwrap_or(rest.len());
+        &self.root[..scheme.len() + "://".len() + authority]
+    }
+
+    /// A path on the file system of the root directory; on HDFS with or without what names it.
+    fn path_of(&self, text: &str) -> Option<FilePath> {
+        let origin = self.origin();
+        if origin.is_empty() {
+            return local_path(text);
+        }
+        let path = text.strip_prefix(origin).unwrap_or(text);
+        path.starts_with('/').then(|| local_path(path)).flatten()
     }
 }
 
@@ -118,6 +136,22 @@ mod tests {
         for bad in ["", "a/b", "hdfs://host/a", "file:a", "/", "/..", "file://host/../..", "/a/\0"] {
             assert_eq!(place(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn on_hdfs_files_are_those_of_the_root_directorys_file_system() {
+        let files = BulkLoadFiles { root: "hdfs://n:8020/hbase".to_owned(), ..files() };
+        let place = |text: &str| files.place(text).map(|place| format!("{place:?}"));
+        for inside in ["hdfs://n:8020/hbase/a/b", "/hbase/a/b"] {
+            assert_eq!(place(inside).as_deref(), Some(r#"Inside("a/b")"#), "{inside}");
+        }
+        assert_eq!(place("hdfs://n:8020/out/f/x").as_deref(), Some(r#"Outside("out/f/x")"#));
+        for bad in ["hdfs://other:8020/out/f/x", "hdfs://n:80201/out", "file:/hbase/a", "s3a://b/x", "a"] {
+            assert_eq!(place(bad), None, "{bad}");
+        }
+        let (dir, token) = files.new_staging_dir("u", &TableName::parse("t").expect("legal"), &Rng::seeded(1));
+        assert!(token.starts_with("hdfs://n:8020/hbase/staging/"), "{token}");
+        assert_eq!(files.staging_dir(&token), Some(dir));
     }
 
     #[test]

@@ -80,11 +80,18 @@ pub struct ClientOptions {
     pub codec: Option<CellCodec>,
     /// How cell blocks are compressed.
     pub compressor: Option<Compressor>,
+    /// The version of HBase that it says it has.
+    pub version: String,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { user: "basalt".to_owned(), codec: Some(CellCodec::KeyValue), compressor: None }
+        Self {
+            user: "basalt".to_owned(),
+            codec: Some(CellCodec::KeyValue),
+            compressor: None,
+            version: "2.6.4".to_owned(),
+        }
     }
 }
 
@@ -146,7 +153,7 @@ impl Client {
             cell_block_codec_class: options.codec.map(|c| c.class().to_owned()),
             cell_block_compressor_class: options.compressor.map(|c| c.class().to_owned()),
             version_info: Some(pb::VersionInfo {
-                version: "2.6.4".to_owned(),
+                version: options.version.clone(),
                 version_major: Some(2),
                 version_minor: Some(6),
                 ..pb::VersionInfo::default()

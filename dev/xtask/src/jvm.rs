@@ -85,6 +85,15 @@ pub fn java(class_path: &str, main: &str) -> Command {
     java_with_heap("1g", class_path, main)
 }
 
+/// A shell script that starts one of HBase's programs: `CONFIGURATION HEAP CLASS ARGUMENTS...`. For tests that start some themselves.
+pub fn launcher(jars: &str) -> String {
+    let opens: Vec<String> = OPENS.iter().map(|open| format!("--add-opens {open}=ALL-UNNAMED")).collect();
+    format!(
+        "conf=$1 heap=$2 class=$3; shift 3\nexec java -Xmx\"$heap\" -Djava.net.preferIPv4Stack=true {} -cp \"$conf:{jars}\" \"$class\" \"$@\"\n",
+        opens.join(" ")
+    )
+}
+
 /// The same with another bound of its heap, as the JVM wants it said.
 pub fn java_with_heap(heap: &str, class_path: &str, main: &str) -> Command {
     let mut java = Command::new("java");

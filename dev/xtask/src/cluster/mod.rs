@@ -34,6 +34,13 @@ const ALL: &[Tests] = &[
         filter: &["hdfs::"],
         kills: true,
     },
+    // HBase's master and one of its region servers beside one of ours
+    Tests {
+        name: "join",
+        build: &["--package", "basalt", "--features", "hdfs,zookeeper", "--test", "main"],
+        filter: &["joined::"],
+        kills: false,
+    },
 ];
 
 /// Tests with this in their names kill a DataNode, so each is run by itself.
@@ -96,6 +103,8 @@ fn play(pieces: &Pieces, tests: &Tests, log: &str, which: &[&str]) -> anyhow::Re
     command.arg("test").args(tests.build).args(["--", "--show-output", "--test-threads", "4"]).args(which);
     command.env("BASALT_TEST_HDFS", pieces.hdfs()).env("BASALT_TEST_ZOOKEEPER", pieces.zookeeper());
     command.env("BASALT_TEST_HDFS_KILL", pieces.kill_data_node(0)?).env_remove("HADOOP_CONF_DIR");
+    let (launcher, dir) = pieces.launcher()?;
+    command.env("BASALT_TEST_HBASE_LAUNCHER", launcher).env("BASALT_TEST_HBASE_DIR", dir);
     let ended = run::logged(&mut command, &log, LIMIT)?;
     let mut outcome = native_client::judge(&ended.output, ended.well);
     let skipped = ended.output.lines().filter(|line| line.starts_with("skipped: "));

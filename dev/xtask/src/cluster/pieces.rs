@@ -80,6 +80,13 @@ impl Pieces {
         format!("127.0.0.1:{}", self.zookeeper_port)
     }
 
+    /// A script that starts a program of HBase's, and a directory for what such programs write.
+    pub fn launcher(&self) -> anyhow::Result<(PathBuf, &Path)> {
+        let script = self.dir.join("hbase.sh");
+        std::fs::write(&script, jvm::launcher(&self.jars))?;
+        Ok((script, &self.dir))
+    }
+
     /// A command for a shell that kills a DataNode.
     pub fn kill_data_node(&self, n: usize) -> anyhow::Result<String> {
         let piece = self.data_nodes.get(n).and_then(Option::as_ref).context("there is no such DataNode")?;

@@ -1,0 +1,202 @@
+//! A cluster of HBase's own HMaster, one of its region servers and one of ours, on an HDFS and a ZooKeeper that run already.
+
+use client::{Connection, Options, RegionLocation, Registry};
+use model::{ServerName, TableName};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A region server that was killed is noticed after so long.
+const SESSION_TIMEOUT_MS: u32 = 6_000;
+/// Nothing takes longer: a session's end, leases, splitting, opening, on two busy cores.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// Where the cluster is, and how its servers are started.
+pub struct Lab {
+    dir: PathBuf,
+    hdfs: String,
+    zookeeper: String,
+    launcher: String,
+    id: String,
+    began: Instant,
+}
+
+/// A process of the cluster; killed when dropped.
+pub struct Piece {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Piece {
+    /// Ends it as a power cut would.
+    pub fn kill(mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("gone");
+    }
+
+    /// Asks it to stop; whether it ended well, and in time.
+    pub fn terminate(mut self) -> bool {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("told");
+        let asked = Instant::now();
+        loop {
+            match self.child.try_wait().expect("its state") {
+                Some(status) => return status.success(),
+                None if asked.elapsed() > LIMIT => return false,
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    /// What it said.
+    pub fn said(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Lab {
+    /// `None`, with a line, where the pieces are not there.
+    pub fn open() -> Option<Lab> {
+        let of = |name: &str| {
+            let value = std::env::var(name).ok();
+            if value.is_none() {
+                println!("skipped: {name} is not set");
+            }
+            value
+        };
+        let (hdfs, zookeeper) = (of("BASALT_TEST_HDFS")?, of("BASALT_TEST_ZOOKEEPER")?);
+        let (launcher, dir) = (of("BASALT_TEST_HBASE_LAUNCHER")?, of("BASALT_TEST_HBASE_DIR")?);
+        let id = format!("join-{}", std::process::id());
+        let dir = PathBuf::from(dir).join(&id);
+        std::fs::create_dir_all(&dir).expect("a directory");
+        println!("logs: {}", dir.display());
+        Some(Lab { dir, hdfs, zookeeper, launcher, id, began: Instant::now() })
+    }
+
+    /// Says what has been seen, and when.
+    pub fn note(&self, what: &str) {
+        println!("{:7.2} s  {what}", self.began.elapsed().as_secs_f64());
+    }
+
+    /// A directory with `hbase-site.xml`: all that a server of the cluster is told.
+    fn conf(&self, name: &str) -> PathBuf {
+        let conf = self.dir.join(name);
+        std::fs::create_dir_all(&conf).expect("a directory");
+        let (host, port) = self.zookeeper.split_once(':').expect("host:port");
+        let properties = [
+            ("hbase.rootdir", format!("{}/{}/hbase", self.hdfs, self.id)),
+            ("fs.defaultFS", self.hdfs.clone()),
+            ("hbase.cluster.distributed", "true".into()),
+            ("hbase.zookeeper.quorum", host.into()),
+            ("hbase.zookeeper.property.clientPort", port.into()),
+            ("zookeeper.znode.parent", format!("/{}", self.id)),
+            ("zookeeper.session.timeout", SESSION_TIMEOUT_MS.to_string()),
+            ("hbase.tmp.dir", self.dir.join("tmp").display().to_string()),
+            ("hbase.master.port", "0".into()),
+            ("hbase.regionserver.port", "0".into()),
+            ("hbase.master.info.port", "-1".into()),
+            ("hbase.regionserver.info.port", "-1".into()),
+            ("hbase.master.ipc.address", "127.0.0.1".into()),
+            ("hbase.regionserver.ipc.address", "127.0.0.1".into()),
+            ("hbase.master.hostname", "localhost".into()),
+            ("hbase.unsafe.regionserver.hostname", "localhost".into()),
+            ("hbase.lease.recovery.first.pause", "1000".into()),
+            // Whole regions are moved by the test alone.
+            ("hbase.balancer.period", "86400000".into()),
+        ];
+        let property =
+            |(key, value): (&str, String)| format!("<property><name>{key}</name><value>{value}</value></property>\n");
+        let text: String = properties.into_iter().map(property).collect();
+        write(&conf.join("hbase-site.xml"), &format!("<configuration>\n{text}</configuration>\n"));
+        write(
+            &conf.join("log4j2.properties"),
+            "status = error\nappender.console.type = Console\nappender.console.name = console\n\
+             appender.console.target = SYSTEM_ERR\nappender.console.layout.type = PatternLayout\n\
+             appender.console.layout.pattern = %d{ISO8601} %-5p [%t] %c{2}: %m%n\nrootLogger.level = INFO\n\
+             rootLogger.appenderRef.console.ref = console\n",
+        );
+        conf
+    }
+
+    fn launch(&self, name: &str, command: &mut Command) -> Piece {
+        let log = self.dir.join(format!("{name}.log"));
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(&log).expect("a log");
+        let (out, err) = (file.try_clone().expect("the log"), file);
+        let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn().expect("started");
+        Piece { child, log }
+    }
+
+    fn java(&self, name: &str, heap: &str, class: &str) -> Piece {
+        let conf = self.conf(name);
+        let mut command = Command::new("sh");
+        command.arg(&self.launcher).arg(conf).args([heap, class, "start"]);
+        self.launch(name, &mut command)
+    }
+
+    /// HBase's master.
+    pub fn master(&self) -> Piece {
+        self.java("master", "256m", "org.apache.hadoop.hbase.master.HMaster")
+    }
+
+    /// HBase's region server.
+    pub fn java_server(&self) -> Piece {
+        self.java("java", "256m", "org.apache.hadoop.hbase.regionserver.HRegionServer")
+    }
+
+    /// Ours.
+    pub fn basalt_server(&self) -> Piece {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_basalt"));
+        command.env_remove("HADOOP_CONF_DIR").env("BASALT_LOG", "info");
+        command.arg("--config").arg(self.conf("basalt")).args(["regionserver", "start"]);
+        self.launch("basalt", &mut command)
+    }
+
+    /// A client of the cluster, as any other.
+    pub fn connect(&self) -> Connection {
+        let options = Options::zookeeper(&self.zookeeper);
+        let Registry::ZooKeeper { quorum, .. } = options.registry.clone() else { unreachable!("it was asked for") };
+        let registry = Registry::ZooKeeper { quorum, znode_parent: format!("/{}", self.id) };
+        let pause = Duration::from_millis(50);
+        Connection::open(Options { registry, pause, retries: 60, operation_timeout: LIMIT, ..options })
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "configuration of a process")]
+fn write(path: &Path, text: &str) {
+    std::fs::write(path, text).expect("written");
+}
+
+/// Asks until it is so: the cluster's servers tell nobody when they are done.
+pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so().await {
+        assert!(began.elapsed() < LIMIT, "not within {} s: {what}", LIMIT.as_secs());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Where the table's regions are, or nothing where that cannot be said now.
+pub async fn regions(connection: &Connection, table: &TableName) -> Vec<RegionLocation> {
+    connection.forget_locations();
+    connection.admin().regions(table).await.unwrap_or_default()
+}
+
+/// The servers that the master has let in and that have reported: before that it places nothing on them.
+pub async fn servers(connection: &Connection) -> Vec<ServerName> {
+    let Ok(status) = connection.admin().cluster_status().await else { return Vec::new() };
+    let has_reported = |load: &proto::pb::ServerLoad| load.report_end_time.is_some_and(|ms| ms > 0);
+    let reported = status.live_servers.iter().filter(|server| has_reported(&server.server_load));
+    reported.filter_map(|server| convert::from_proto::server_name(&server.server).ok()).collect()
+}
+
+/// The one of them that it is.
+pub async fn server(connection: &Connection, is_it: impl Fn(&ServerName) -> bool) -> Option<ServerName> {
+    servers(connection).await.into_iter().find(|server| is_it(server))
+}
