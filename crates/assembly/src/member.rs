@@ -9,7 +9,7 @@ use bytes::Bytes;
 use fs::Volume;
 use model::{RegionInfo, ServerName};
 use region::CloseMode;
-use regionserver::{MasterReports, Orders, ReadConfig, RegionServer, RegionService, SplitRequests};
+use regionserver::{MasterReports, Orders, ReadConfig, RegionServer, RegionService, ServeLease, SplitRequests};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -37,6 +37,8 @@ pub struct MemberParts<R, S> {
     pub server_name: ServerName,
     /// The cluster's id.
     pub cluster_id: String,
+    /// Clients are answered while it holds.
+    pub lease: Arc<ServeLease>,
     /// The way to whoever is master.
     pub reports: Arc<dyn MasterReports>,
     /// Runs what blocks.
@@ -53,6 +55,7 @@ pub struct MemberParts<R, S> {
 pub struct Member<S> {
     server: Arc<RegionServer>,
     orders: Arc<Orders>,
+    lease: Arc<ServeLease>,
     logs: [Arc<Log>; 2],
     volume: Arc<dyn Volume>,
     syncer: S,
@@ -92,12 +95,12 @@ impl<S: Syncer> Member<S> {
         });
         let orders = Orders::new(server.clone(), parts.reports);
         let _only_here = own_orders.set(Arc::downgrade(&orders));
-        Ok(Member { server, orders, logs, volume: parts.volume, syncer: parts.syncer })
+        Ok(Member { server, orders, lease: parts.lease, logs, volume: parts.volume, syncer: parts.syncer })
     }
 
     /// What answers calls to the server.
     pub fn service(&self) -> RegionService {
-        RegionService::with_orders(self.server.clone(), self.orders.clone())
+        RegionService::of_member(self.server.clone(), self.orders.clone(), self.lease.clone())
     }
 
     /// What its master may order.

@@ -11,7 +11,7 @@ use proto::Message;
 use proto::pb;
 use proto::pb::region_state_transition::TransitionCode;
 use proto::pb::remote_procedure_result::Status;
-use regionserver::{MasterReports, Orders, Report};
+use regionserver::{MasterReports, Orders, Report, ServeLease};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -65,6 +65,7 @@ impl Place {
         let (fatal_sender, fatal) = mpsc::unbounded_channel();
         let master = Arc::new(Master { told: sender, refuses, seen_online: Mutex::default(), server: OnceLock::new() });
         let of_node = parts(&volume, START_CODE);
+        let lease = Arc::new(ServeLease::new(of_node.clock.clone()));
         let member = Member::start(MemberParts {
             volume: of_node.volume,
             outside: of_node.outside,
@@ -76,6 +77,7 @@ impl Place {
             ledger: of_node.ledger,
             server_name: of_node.server_name,
             cluster_id: "id".into(),
+            lease: lease.clone(),
             reports: master.clone(),
             runner: Pool,
             syncer: Threads::default(),

@@ -10,10 +10,10 @@ use crate::storage::{self, Storage};
 use crate::{memory, quorum, settings};
 use anyhow::{Context, Result, bail};
 use assembly::{Member, MemberParts};
-use base::{Clock, Config, Rng, SystemClock};
+use base::{Clock, Config, Ledger, Rng, SystemClock};
 use coordination::Coordinator;
 use membership::{Admitted, ClusterNodes, MasterLink, Registry, RegistryService, Reporter};
-use regionserver::{LoadReports, ReadConfig};
+use regionserver::{LoadReports, ReadConfig, ServeLease};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,12 +102,33 @@ struct Joined {
     report_every: Duration,
 }
 
+/// A server that the master has let in, before it serves.
+struct Entered {
+    port: RegionPort,
+    ensemble: Arc<Ensemble>,
+    link: Arc<MasterLink>,
+    admitted: Admitted,
+    clock: Arc<dyn Clock>,
+    rng: Arc<Rng>,
+    ledger: Arc<Ledger>,
+    /// With what the master's answer says.
+    config: Config,
+}
+
 impl Start<'_> {
     async fn join(self) -> Result<Joined> {
-        let Start { mut config, config_directory, read_config, budget_bytes } = self;
+        let entered = self.enter().await?;
+        let storage = open_storage(&entered, self.config_directory).await?;
+        entered.start(storage, self.read_config).await
+    }
+
+    /// Opens the port and a session, and asks the master.
+    async fn enter(&self) -> Result<Entered> {
+        let mut config = self.config.clone();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let rng = Arc::new(Rng::from_system());
-        let ledger = regionserver::ledger(&config, budget_bytes, config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE));
+        let queue_bytes = config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE);
+        let ledger = regionserver::ledger(&config, self.budget_bytes, queue_bytes);
         let port = RegionPort::bind(&config, &clock, &ledger)?;
         let Some(connect) = quorum::connect_string(&config) else {
             bail!("a region server joins a cluster: set hbase.cluster.distributed = true and hbase.zookeeper.quorum");
@@ -116,24 +137,40 @@ impl Start<'_> {
         let coordinator: Arc<dyn Coordinator> = ensemble.clone();
         let nodes = ClusterNodes::new(coordinator, coordination::settings::znode_parent(&config));
         let timeout = Duration::from_millis(u64::from(config.get(&membership::settings::MASTER_RPC_TIMEOUT_MS)));
-        let link = Arc::new(MasterLink::new(nodes.clone(), timeout));
+        let link = Arc::new(MasterLink::new(nodes, timeout));
         let candidate = port.candidate(&config, &*clock);
         let admitted = membership::join(&link, &candidate, None, (&*clock, &rng)).await?;
         tracing::info!("let into cluster {} as {}", admitted.cluster_id, admitted.server_name);
         for (key, value) in &admitted.settings {
             config.set(key.as_str(), value.clone());
         }
-        let (of_storage, directory) = (config.clone(), config_directory.map(Path::to_owned));
-        let opening = move || storage::open_shared(&of_storage, directory.as_deref());
-        let Storage { name: storage_name, volume, outside, root } = tokio::task::spawn_blocking(opening).await??;
-        let found = volume.clone();
-        let inspected = tokio::task::spawn_blocking(move || rootdir::root::inspect(&*found)).await?;
-        check_cluster_id(&inspected?, &admitted, &storage_name)?;
+        Ok(Entered { port, ensemble, link, admitted, clock, rng, ledger, config })
+    }
+}
+
+/// The root directory that the master named, if it is the cluster's.
+async fn open_storage(entered: &Entered, config_directory: Option<&Path>) -> Result<Storage> {
+    let (config, directory) = (entered.config.clone(), config_directory.map(Path::to_owned));
+    let open = move || -> Result<_> {
+        let storage = storage::open_shared(&config, directory.as_deref())?;
+        let found = rootdir::root::inspect(&*storage.volume)?;
+        Ok((storage, found))
+    };
+    let (storage, found) = tokio::task::spawn_blocking(open).await??;
+    check_cluster_id(&found, &entered.admitted, &storage.name)?;
+    Ok(storage)
+}
+
+impl Entered {
+    async fn start(self, storage: Storage, read_config: ReadConfig) -> Result<Joined> {
+        let Entered { port, ensemble, link, admitted, clock, rng, ledger, config } = self;
+        let Storage { name: storage_name, volume, outside, root } = storage;
         let (ends, ended) = mpsc::unbounded_channel::<End>();
         let end = |kind: fn(String) -> End| {
             let ends = ends.clone();
             move |why| drop(ends.send(kind(why)))
         };
+        let lease = Arc::new(ServeLease::new(clock.clone()));
         let member = Member::start(MemberParts {
             volume,
             outside,
@@ -142,9 +179,10 @@ impl Start<'_> {
             rng,
             config: config.clone(),
             read_config: port.read_config(read_config, &ledger),
-            ledger: ledger.clone(),
+            ledger,
             server_name: admitted.server_name.clone(),
             cluster_id: admitted.cluster_id.clone(),
+            lease: lease.clone(),
             reports: Arc::new(Reporter::new(link.clone(), admitted.server_name.clone())),
             runner: BlockingPool,
             syncer: LogThreads::default(),
@@ -153,19 +191,28 @@ impl Start<'_> {
         })
         .await
         .with_context(|| format!("cannot start on {storage_name}"))?;
-        let registry = Arc::new(Registry::default());
-        let watching = (nodes.clone(), registry.clone());
-        tokio::spawn(async move { watching.0.watch(&watching.1).await });
-        let registry = RegistryService::new(nodes, registry, admitted.cluster_id.clone());
-        port.services.set_cluster_id(admitted.cluster_id.clone(), admitted.server_name.clone());
-        port.services.set_master(Arc::new(registry));
+        serve_registry(&port, link.nodes(), &admitted);
         port.services.set_region(member.service());
+        let (nodes, name, timeout) = (link.nodes().clone(), admitted.server_name.clone(), ensemble.session_timeout());
+        let gone = end(End::Fatal);
+        tokio::spawn(async move {
+            membership::keep_lease(&nodes, &name, timeout, &lease).await;
+            gone(format!("the node of {name} is gone from ZooKeeper"));
+        });
         let flush_for = Duration::from_millis(config.get(&regionserver::settings::STOP_FLUSH_TIMEOUT_MS));
         let report_every = Duration::from_millis(u64::from(config.get(&membership::settings::REPORT_INTERVAL_MS)));
-        let joined =
-            Joined { member, port, ensemble, link, admitted, storage_name, flush_for, ended, ends, report_every };
-        Ok(joined)
+        Ok(Joined { member, port, ensemble, link, admitted, storage_name, flush_for, ended, ends, report_every })
     }
+}
+
+/// Answers from now on what clients ask any server of the cluster.
+fn serve_registry(port: &RegionPort, nodes: &ClusterNodes, admitted: &Admitted) {
+    let registry = Arc::new(Registry::default());
+    let (watching, kept) = (nodes.clone(), registry.clone());
+    tokio::spawn(async move { watching.watch(&kept).await });
+    let service = RegistryService::new(nodes.clone(), registry, admitted.cluster_id.clone());
+    port.services.set_cluster_id(admitted.cluster_id.clone(), admitted.server_name.clone());
+    port.services.set_master(Arc::new(service));
 }
 
 fn check_cluster_id(found: &rootdir::root::Found, admitted: &Admitted, root: &str) -> Result<()> {

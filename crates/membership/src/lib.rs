@@ -11,6 +11,7 @@
 //! `#reportRegionStateTransition`.
 
 mod join;
+mod lease;
 mod link;
 mod nodes;
 mod registry;
@@ -21,6 +22,7 @@ pub mod settings;
 mod tests;
 
 pub use join::{Admitted, Candidate, JoinError, join};
+pub use lease::keep_lease;
 pub use link::{LinkError, MasterLink};
 pub use nodes::{ClusterNodes, Registry};
 pub use registry::RegistryService;

@@ -34,10 +34,19 @@ impl Piece {
         self.child.wait().expect("gone");
     }
 
-    /// Asks it to stop; whether it ended well, and in time.
-    pub fn terminate(mut self) -> bool {
+    pub fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("told");
+        rustix::process::kill_process(pid, signal).expect("the process is there");
+    }
+
+    /// Asks it to stop; whether it ended well, and in time.
+    pub fn terminate(self) -> bool {
+        self.signal(rustix::process::Signal::TERM);
+        self.ended_well()
+    }
+
+    /// Waits for its end; whether that was a good one, and came in time.
+    pub fn ended_well(mut self) -> bool {
         let asked = Instant::now();
         loop {
             match self.child.try_wait().expect("its state") {

@@ -76,7 +76,7 @@ impl Cluster {
     }
 }
 
-/// The whole life of a member: let in, orders of every kind, killed, back, the other one killed, hbase:meta here and there, an orderly stop.
+/// The whole life of a member: let in, orders of every kind, killed, back, the other one killed, an orderly stop.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_region_server_serves_below_apaches_master() {
     let Some(lab) = Lab::open() else { return };
@@ -95,12 +95,10 @@ async fn a_region_server_serves_below_apaches_master() {
     let mut cluster = Cluster { lab, _master: master, connection, table, rows: 0 };
     create_table(&mut cluster, [&java, &basalt]).await;
     move_split_and_tidy(&mut cluster, [&java, &basalt]).await;
-    refuse_replicas(&cluster, &basalt_piece, &java).await;
     let basalt_piece = lose_basalt(&mut cluster, basalt_piece, &java).await;
     let back = cluster_server(&cluster, &basalt_piece).await;
     let java_piece = lose_java(&mut cluster, java_piece, &java, &back).await;
     let java = other_server(&cluster, &back).await;
-    move_meta(&cluster, [&java, &back]).await;
     stop_in_order(&mut cluster, basalt_piece, &java).await;
     drop(java_piece);
 }
@@ -169,26 +167,6 @@ async fn move_split_and_tidy(cluster: &mut Cluster, [java, basalt]: [&ServerName
     cluster.lab.note("flushed, compacted, a snapshot taken");
 }
 
-/// A read replica is not opened here, and HMaster places it on its own server.
-async fn refuse_replicas(cluster: &Cluster, piece: &Piece, java: &ServerName) {
-    let name = TableName::parse("r").expect("a name");
-    let mut table = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
-    table.attributes.insert(Bytes::from("REGION_REPLICATION"), Bytes::from("2"));
-    let splits: Vec<Bytes> = (1..4).map(|n| Bytes::from(vec![b'a' + n])).collect();
-    let admin = cluster.connection.admin();
-    admin.create_table(&table, &splits).await.expect("made");
-    until("the replicas are on Java", async || {
-        let there = admin.online_regions(java).await.unwrap_or_default();
-        there.iter().filter(|region| region.table == name && region.replica_id == 1).count() == 4
-    })
-    .await;
-    let refused = piece.said().matches("is read replica 1 of its region").count();
-    assert!(refused > 0, "HMaster has tried to place one here");
-    cluster.lab.note(&format!("{refused} openings of read replicas refused, all are on Java"));
-    admin.disable_table(&name).await.expect("disabled");
-    admin.delete_table(&name).await.expect("deleted");
-}
-
 /// HMaster has our log split by its own server, which serves every row.
 async fn lose_basalt(cluster: &mut Cluster, piece: Piece, java: &ServerName) -> Piece {
     cluster.put(160).await;
@@ -219,16 +197,6 @@ async fn lose_java(cluster: &mut Cluster, piece: Piece, java: &ServerName, basal
     other_server(cluster, basalt).await;
     cluster.lab.note("Java is back");
     piece
-}
-
-async fn move_meta(cluster: &Cluster, [java, basalt]: [&ServerName; 2]) {
-    let meta = Bytes::copy_from_slice(RegionInfo::meta().encoded_name().as_bytes());
-    for to in [java, basalt, java] {
-        cluster.connection.admin().move_region(&meta, Some(to)).await.expect("the master moves it");
-        until(&format!("hbase:meta is on {to}"), async || cluster.meta_is_on(to).await).await;
-        cluster.expect_rows().await;
-        cluster.lab.note(&format!("hbase:meta is on {to}"));
-    }
 }
 
 async fn stop_in_order(cluster: &mut Cluster, piece: Piece, java: &ServerName) {

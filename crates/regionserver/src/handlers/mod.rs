@@ -11,6 +11,7 @@ mod slow_log;
 pub(crate) use admin::server_exception;
 
 use crate::endpoints;
+use crate::lease::ServeLease;
 use crate::operations::Operation;
 use crate::orders::Orders;
 use crate::pressure::Admission;
@@ -30,17 +31,19 @@ pub struct RegionService {
     pub(crate) server: Arc<RegionServer>,
     /// Where the master is another process.
     pub(crate) orders: Option<Arc<Orders>>,
+    /// Clients are answered while it holds; `None`: always.
+    lease: Option<Arc<ServeLease>>,
 }
 
 impl RegionService {
     /// The services of `server`.
     pub fn new(server: Arc<RegionServer>) -> RegionService {
-        RegionService { server, orders: None }
+        RegionService { server, orders: None, lease: None }
     }
 
-    /// The services of `server`, which takes the orders of a master in another process.
-    pub fn with_orders(server: Arc<RegionServer>, orders: Arc<Orders>) -> RegionService {
-        RegionService { server, orders: Some(orders) }
+    /// The services of `server`, which takes the orders of a master in another process, and answers clients while `lease` holds.
+    pub fn of_member(server: Arc<RegionServer>, orders: Arc<Orders>, lease: Arc<ServeLease>) -> RegionService {
+        RegionService { server, orders: Some(orders), lease: Some(lease) }
     }
 
     /// All calls that came together over a connection were handed in: their log entries are written, in one piece if the
@@ -62,6 +65,10 @@ impl RegionService {
         self.server.counts.count(call.method.method);
         let watched = call.watch(|| self.server.slow_log.clone());
         let outcome = match call.method.service {
+            // Another may have the regions: clients are to look.
+            Service::Client if self.lease.as_ref().is_some_and(|lease| !lease.holds()) => {
+                Exception::server_stopped(&self.server.name.to_string()).into()
+            }
             Service::Client => ClientService::dispatch(self, call),
             Service::Admin => AdminService::dispatch(self, call),
             _ => Exception::unsupported(call.method).into(),

@@ -1,0 +1,43 @@
+//! Extending the lease under which a member serves. The ensemble ends a session no sooner than its timeout after it has last heard of it; until
+//! then nobody else has the server's regions.
+
+use crate::nodes::ClusterNodes;
+use model::ServerName;
+use regionserver::ServeLease;
+use std::time::Duration;
+
+/// So many looks at the own node fit in a session's timeout.
+const LOOKS: u32 = 6;
+/// Clocks may run apart, and an answer takes its time at the client.
+const MARGIN: Duration = Duration::from_secs(2);
+
+/// For how long an answer of the ensemble lets the server serve, from when it was asked.
+fn term(session_timeout: Duration) -> Duration {
+    // Where a session is as short as the margin, half of it.
+    session_timeout.saturating_sub(MARGIN).max(session_timeout / 2)
+}
+
+/// Extends `lease` for as long as the server's node is there. Ends when it is not, or the session is over: the server is no member any more.
+pub async fn keep_lease(nodes: &ClusterNodes, server: &ServerName, session_timeout: Duration, lease: &ServeLease) {
+    let path = nodes.path(&format!("rs/{server}"));
+    let term_us = u64::try_from(term(session_timeout).as_micros()).unwrap_or(u64::MAX);
+    loop {
+        let asked_us = lease.clock().monotonic_us();
+        match nodes.coordinator().value(&path).await {
+            Ok(Some(_)) => lease.extend(asked_us.saturating_add(term_us)),
+            Ok(None) | Err(_) => return,
+        }
+        tokio::time::sleep(session_timeout / LOOKS).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lease_is_shorter_than_the_session() {
+        assert_eq!(term(Duration::from_secs(90)), Duration::from_secs(88));
+        assert_eq!(term(Duration::from_secs(2)), Duration::from_secs(1));
+    }
+}
