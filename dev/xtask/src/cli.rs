@@ -141,6 +141,11 @@ pub enum Command {
                             cargo xtask fuzz --replay TARGET FILE\n  cargo xtask fuzz --keep hfile"
     )]
     Fuzz(Fuzz),
+    /// `basalt-sql`: its workspace is built and tested, its answers are compared with PostgreSQL's
+    Sql {
+        /// Only the files with this in their name
+        only: Option<String>,
+    },
     /// The hand-made concurrent parts, each test under many orders of its threads' operations
     Schedules {
         /// Schedules for each test

@@ -36,6 +36,8 @@ mod sanitize;
 mod schedules;
 mod server;
 mod sim;
+mod sql;
+mod sql_queries;
 mod suites;
 mod testing;
 mod tidy;
@@ -96,6 +98,10 @@ fn command(command: Command) -> anyhow::Result<()> {
         }),
         Command::Bench(passed) => bench(&passed.arguments),
         Command::Profile { workload, seconds, more } => profile::run(&workload, &seconds, &more),
+        Command::Sql { only } => reported(|report| {
+            sql::run(report, only.as_deref());
+            Ok(())
+        }),
         Command::Sim(passed) => sim::run(&passed.arguments),
         Command::Fuzz(arguments) => fuzz(arguments),
         Command::Schedules { number } => reported(|report| {

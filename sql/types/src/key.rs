@@ -61,26 +61,38 @@ impl KeyLayout {
     /// What [`SqlType::encode`] refuses; NULL in a column of fixed width; a text with a zero byte where one ends it.
     pub fn append(&self, index: usize, value: Option<&Value<'_>>, out: &mut Vec<u8>) -> Result<(), TypeError> {
         let column = &self.columns[index];
-        let start = out.len();
+        let mut bytes = Vec::new();
         match value {
-            Some(value) => column.sql_type.encode(value, out)?,
+            Some(value) => column.sql_type.encode(value, &mut bytes)?,
             None if column.sql_type.fixed_width().is_some() => {
                 return Err(TypeError::NotInKey(format!("NULL in a column of type {}", column.sql_type)));
             }
             None => {}
         }
-        let separated = self.is_separated(index);
-        if separated && column.sql_type != SqlType::Decimal && out[start..].contains(&0) {
+        if self.is_separated(index) && column.sql_type != SqlType::Decimal && bytes.contains(&0) {
             return Err(TypeError::NotInKey("it contains a zero byte, which ends a column of a key".into()));
         }
+        self.append_encoded(index, &bytes, out);
+        Ok(())
+    }
+
+    /// As [`KeyLayout::append`], of a value's bytes in ascending order.
+    pub fn append_encoded(&self, index: usize, ascending: &[u8], out: &mut Vec<u8>) {
+        let column = &self.columns[index];
+        let start = out.len();
+        out.extend_from_slice(ascending);
         if column.inverted() {
             column.sql_type.invert(&mut out[start..]);
         }
-        if separated {
+        if self.is_separated(index) {
             // Phoenix ends a NULL with 0x00 in both orders, so that NULLs come first.
             out.push(if out.len() == start { 0 } else { column.separator() });
         }
-        Ok(())
+    }
+
+    /// Whether the bytes of this column end where the key does, with nothing that says so.
+    pub fn is_open_ended(&self, index: usize) -> bool {
+        self.columns[index].sql_type.fixed_width().is_none() && !self.is_separated(index)
     }
 
     /// The row key of a row, with its salt.

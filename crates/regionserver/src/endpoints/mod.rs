@@ -1,5 +1,5 @@
 //! The coprocessor endpoints that HBase ships, answered natively: MultiRowMutationService, AggregateService,
-//! BulkDeleteService, RowCountService.
+//! BulkDeleteService, RowCountService; and one of Basalt's own, which every table has: aggregates by group.
 //!
 //! A region answers for an endpoint only if its table asks for the endpoint's class, or the configuration does for all
 //! tables; a service that nobody asked for is unknown there. Work is done in bounded pieces on the blocking pool.
@@ -8,6 +8,7 @@
 mod aggregate;
 mod bulk_delete;
 mod decimal;
+mod grouped;
 mod interpreter;
 mod multi_row;
 mod row_count;
@@ -36,7 +37,9 @@ pub(crate) fn exec_service(
 ) -> Answer<pb::CoprocessorServiceResponse> {
     let region = find_region(server, &request.region)?;
     // What is refused is refused at once.
-    find_method(server, &region, &request.call)?;
+    if !grouped::is_meant(&request.call) {
+        find_method(server, &region, &request.call)?;
+    }
     let server = server.clone();
     let caller = Caller::of(call);
     Ok(Response::future(async move {
@@ -69,6 +72,11 @@ pub(crate) async fn run(
     call: pb::CoprocessorServiceCall,
     caller: &Caller,
 ) -> Result<pb::NameBytesPair, Exception> {
+    if grouped::is_meant(&call) {
+        server.counts.reads.add(1);
+        let decoded = decoded(server, region, caller, call.request, grouped::decode);
+        return grouped::aggregate(server, region, decoded.await?, caller).await;
+    }
     let method = find_method(server, region, &call)?;
     let request = call.request;
     match method {

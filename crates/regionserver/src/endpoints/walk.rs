@@ -29,6 +29,14 @@ pub(super) trait Fold: Send + 'static {
     /// The cells since the last time were one row (one batch of it where the scan has a batch). Said once more, without
     /// cells, when the scan's last rows had nothing to give: so often HBase asks its scanner.
     fn end_of_result(&mut self) {}
+
+    /// The scan is over.
+    ///
+    /// # Errors
+    /// What could not be said when the last result ended.
+    fn finish(&mut self) -> Result<(), Exception> {
+        Ok(())
+    }
 }
 
 struct Walk<F> {
@@ -67,6 +75,7 @@ pub(super) async fn fold<F: Fold>(
         })
         .await??;
         if !more {
+            walk.fold.finish()?;
             return Ok(walk.fold);
         }
         if is_overdue(server, caller.deadline_us) {

@@ -1,0 +1,427 @@
+//! Aggregates by group, computed while a region's rows are walked: Basalt's own endpoint, for SQL. It knows bytes and where they lie.
+//!
+//! What it keeps is bounded: a region with too many groups is an error, and the client reads the rows instead.
+
+use super::walk::{self, Fold};
+use crate::blocking::Caller;
+use crate::server::RegionServer;
+use bytes::Bytes;
+use cell::CellRef;
+use convert::from_proto;
+use proto::grouped::{Aggregate, Function, Group, METHOD, Number, Request, Response, SERVICE, Source, State};
+use proto::{Message, pb};
+use region::Region;
+use rpc::exception::Exception;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What the groups of one call may take together.
+const MAX_GROUP_BYTES: usize = 16 << 20;
+/// What each takes besides its bytes, about.
+const GROUP_OVERHEAD_BYTES: usize = 128;
+/// Groups and aggregates of a request: more are no query's.
+const MAX_SOURCES: usize = 1000;
+
+/// Whether a call is for this endpoint.
+pub(super) fn is_meant(call: &pb::CoprocessorServiceCall) -> bool {
+    call.service_name == SERVICE && call.method_name == METHOD
+}
+
+/// Reads a request.
+///
+/// # Errors
+/// It is not readable, or names what is not there.
+pub(super) fn decode(bytes: Bytes) -> Result<Request, Exception> {
+    let refused = |why: String| Exception::do_not_retry(format!("cannot read the request of {SERVICE}: {why}"));
+    let request = Request::decode(bytes).map_err(|error| refused(error.to_string()))?;
+    if request.groups.len() + request.aggregates.len() > MAX_SOURCES {
+        return Err(refused(format!("more than {MAX_SOURCES} groups and aggregates")));
+    }
+    let of_aggregates = request.aggregates.iter().filter_map(|aggregate| aggregate.source.as_ref());
+    let mut sources = request.groups.iter().chain(of_aggregates);
+    if sources.any(|source| source.key_column.is_some_and(|at| at as usize >= request.key_columns.len())) {
+        return Err(refused("a source names a column that the key does not have".to_owned()));
+    }
+    for aggregate in &request.aggregates {
+        let function = Function::try_from(aggregate.function).map_err(|_| refused("an unknown function".to_owned()))?;
+        Number::try_from(aggregate.number).map_err(|_| refused("an unknown form of number".to_owned()))?;
+        if function != Function::CountRows && aggregate.source.is_none() {
+            return Err(refused("an aggregate of nothing".to_owned()));
+        }
+    }
+    Ok(request)
+}
+
+/// The region's share.
+///
+/// # Errors
+/// Those of the scan; values that are no numbers; too many groups.
+pub(super) async fn aggregate(
+    server: &Arc<RegionServer>,
+    region: &Arc<Region>,
+    mut request: Request,
+    caller: &Caller,
+) -> Result<pb::NameBytesPair, Exception> {
+    let scan = from_proto::scan(request.scan.take().unwrap_or_default())?;
+    let folded = walk::fold(server, region, scan, Groups::new(request), caller).await?;
+    let response = Response { region_end_key: region.info().end_key.clone(), groups: folded.into_groups() };
+    Ok(pb::NameBytesPair { name: SERVICE.to_owned(), value: Some(Bytes::from(response.encode_to_vec())) })
+}
+
+/// What one aggregate has come to.
+#[derive(Default)]
+struct Running {
+    count: u64,
+    sum: i128,
+    float_sum: f64,
+    extreme: Option<Vec<u8>>,
+}
+
+/// A cell that is needed, and its value in the row that is walked.
+struct Needed {
+    family: Bytes,
+    qualifier: Bytes,
+    value: Vec<u8>,
+}
+
+/// Where a source's value is now.
+#[derive(Clone, Copy)]
+enum At {
+    Key(usize),
+    Cell(usize),
+}
+
+struct Groups {
+    request: Request,
+    needed: Vec<Needed>,
+    of_groups: Vec<At>,
+    of_aggregates: Vec<Option<At>>,
+    row: Vec<u8>,
+    is_open: bool,
+    key_ranges: Vec<Range<usize>>,
+    group_key: Vec<u8>,
+    groups: HashMap<Vec<u8>, Vec<Running>>,
+    bytes: usize,
+    failed: Option<Exception>,
+}
+
+impl Groups {
+    fn new(request: Request) -> Groups {
+        let mut needed: Vec<Needed> = Vec::new();
+        let mut at = |source: &Source| match source.key_column {
+            Some(column) => At::Key(column as usize),
+            None => {
+                let known = |n: &Needed| n.family == source.family && n.qualifier == source.qualifier;
+                At::Cell(needed.iter().position(known).unwrap_or_else(|| {
+                    let (family, qualifier) = (source.family.clone(), source.qualifier.clone());
+                    needed.push(Needed { family, qualifier, value: Vec::new() });
+                    needed.len() - 1
+                }))
+            }
+        };
+        let of_groups = request.groups.iter().map(&mut at).collect();
+        let of_aggregates = request.aggregates.iter().map(|a| a.source.as_ref().map(&mut at)).collect();
+        Groups {
+            needed,
+            of_groups,
+            of_aggregates,
+            request,
+            row: Vec::new(),
+            is_open: false,
+            key_ranges: Vec::new(),
+            group_key: Vec::new(),
+            groups: HashMap::new(),
+            bytes: 0,
+            failed: None,
+        }
+    }
+
+    /// Where the key's columns are in the row that is walked.
+    fn split_key(&mut self) {
+        self.key_ranges.clear();
+        let mut at = (self.request.key_prefix_bytes as usize).min(self.row.len());
+        for column in &self.request.key_columns {
+            let rest = &self.row[at..];
+            let (length, skip) = match (column.width_bytes as usize, column.separator) {
+                (0, Some(separator)) => {
+                    // A NULL ends with a zero byte in both orders.
+                    let end = rest.iter().position(|b| u32::from(*b) == separator);
+                    if rest.first() == Some(&0) { (0, 1) } else { (end.unwrap_or(rest.len()), 1) }
+                }
+                (0, None) => (rest.len(), 0),
+                (width, _) => (width.min(rest.len()), 0),
+            };
+            self.key_ranges.push(at..at + length);
+            at = (at + length + skip).min(self.row.len());
+        }
+    }
+
+    fn value(&self, at: At) -> &[u8] {
+        match at {
+            At::Key(column) => self.key_ranges.get(column).map_or(&[], |range| &self.row[range.clone()]),
+            At::Cell(cell) => &self.needed[cell].value,
+        }
+    }
+
+    /// Takes in the row that has been walked.
+    fn take_row(&mut self) -> Result<(), Exception> {
+        self.split_key();
+        let mut key = std::mem::take(&mut self.group_key);
+        key.clear();
+        for at in &self.of_groups {
+            let value = self.value(*at);
+            key.extend_from_slice(&(value.len() as u32).to_be_bytes());
+            key.extend_from_slice(value);
+        }
+        let mut group = match self.groups.remove_entry(&key[..]) {
+            Some(group) => group,
+            None => {
+                self.bytes += key.len() + GROUP_OVERHEAD_BYTES * (1 + self.of_aggregates.len());
+                (key.clone(), self.of_aggregates.iter().map(|_| Running::default()).collect())
+            }
+        };
+        self.group_key = key;
+        for (index, running) in group.1.iter_mut().enumerate() {
+            let value = self.of_aggregates[index].map(|at| self.value(at));
+            let grown = running.add(&self.request.aggregates[index], value).map_err(|why| self.bad_value(why))?;
+            self.bytes += grown;
+        }
+        self.groups.insert(group.0, group.1);
+        if self.bytes > MAX_GROUP_BYTES {
+            let groups = self.groups.len();
+            return Err(Exception::do_not_retry(format!("{groups} groups take more than {MAX_GROUP_BYTES} bytes")));
+        }
+        Ok(())
+    }
+
+    fn bad_value(&self, why: &str) -> Exception {
+        Exception::do_not_retry(format!("row '{}': {why}", self.row.escape_ascii()))
+    }
+
+    fn into_groups(self) -> Vec<Group> {
+        let number_of_keys = self.of_groups.len();
+        let group = |(key, states): (Vec<u8>, Vec<Running>)| {
+            let key = Bytes::from(key);
+            let mut keys = Vec::with_capacity(number_of_keys);
+            let mut at = 0;
+            while let Some(length) = key.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes) {
+                let end = at + 4 + length as usize;
+                keys.push(key.slice(at + 4..end));
+                at = end;
+            }
+            Group { keys, states: states.into_iter().map(Running::into_state).collect() }
+        };
+        self.groups.into_iter().map(group).collect()
+    }
+}
+
+impl Fold for Groups {
+    fn cell(&mut self, cell: CellRef<'_>) -> Result<(), Exception> {
+        if let Some(failed) = self.failed.take() {
+            return Err(failed);
+        }
+        if !self.is_open {
+            self.is_open = true;
+            self.row.clear();
+            self.row.extend_from_slice(cell.row());
+            self.needed.iter_mut().for_each(|needed| needed.value.clear());
+        }
+        let is_it = |n: &&mut Needed| n.family == cell.family() && n.qualifier == cell.qualifier();
+        if let Some(needed) = self.needed.iter_mut().find(is_it) {
+            needed.value.clear();
+            needed.value.extend_from_slice(cell.value());
+        }
+        Ok(())
+    }
+
+    fn end_of_result(&mut self) {
+        if std::mem::take(&mut self.is_open)
+            && self.failed.is_none()
+            && let Err(e) = self.take_row()
+        {
+            self.failed = Some(e);
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Exception> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+impl Running {
+    /// Takes in a row's value; none where the aggregate is of rows. Gives back how many bytes more it holds.
+    fn add(&mut self, aggregate: &Aggregate, value: Option<&[u8]>) -> Result<usize, &'static str> {
+        let function = aggregate.function();
+        let Some(value) = value.filter(|_| function != Function::CountRows) else {
+            self.count += u64::from(function == Function::CountRows);
+            return Ok(0);
+        };
+        if value.is_empty() {
+            return Ok(0);
+        }
+        self.count += 1;
+        let replaces = match function {
+            Function::CountRows | Function::Count => false,
+            Function::Sum => {
+                self.add_number(aggregate.number(), value)?;
+                false
+            }
+            Function::Min => self.extreme.as_deref().is_none_or(|least| value < least),
+            Function::Max => self.extreme.as_deref().is_none_or(|greatest| value > greatest),
+        };
+        if !replaces {
+            return Ok(0);
+        }
+        let before = self.extreme.as_ref().map_or(0, Vec::len);
+        let extreme = self.extreme.get_or_insert_default();
+        extreme.clear();
+        extreme.extend_from_slice(value);
+        Ok(value.len().saturating_sub(before))
+    }
+
+    fn add_number(&mut self, number: Number, value: &[u8]) -> Result<(), &'static str> {
+        match number {
+            Number::Integer | Number::SortableInteger => {
+                if value.len() > 8 {
+                    return Err("an integer of more than 8 bytes");
+                }
+                let mut wide = [0; 8];
+                let start = 8 - value.len();
+                wide[start..].copy_from_slice(value);
+                if number == Number::SortableInteger {
+                    wide[start] ^= 0x80;
+                }
+                let unused_bits = 8 * start as u32;
+                self.sum += i128::from((i64::from_be_bytes(wide) << unused_bits) >> unused_bits);
+            }
+            Number::Float | Number::SortableFloat => {
+                let sortable = number == Number::SortableFloat;
+                self.float_sum += if let Ok(four) = value.try_into() {
+                    let bits = i32::from_be_bytes(four);
+                    let turned = bits.wrapping_sub(1);
+                    let plain = if sortable { turned ^ ((!turned >> 31) | i32::MIN) } else { bits };
+                    f64::from(f32::from_bits(plain as u32))
+                } else if let Ok(eight) = value.try_into() {
+                    let bits = i64::from_be_bytes(eight);
+                    let turned = bits.wrapping_sub(1);
+                    f64::from_bits(if sortable { turned ^ ((!turned >> 63) | i64::MIN) } else { bits } as u64)
+                } else {
+                    return Err("a floating-point number of neither 4 nor 8 bytes");
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn into_state(self) -> State {
+        State {
+            count: self.count,
+            sum: if self.sum == 0 { Bytes::new() } else { Bytes::copy_from_slice(&self.sum.to_be_bytes()) },
+            float_sum: self.float_sum,
+            extreme: self.extreme.map(Bytes::from).unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cell::{CellBlock, CellSpec, CellType};
+    use proto::grouped::KeyColumn;
+
+    fn source(key_column: Option<u32>, qualifier: &'static str) -> Source {
+        let family = if key_column.is_some() { Bytes::new() } else { Bytes::from_static(b"f") };
+        Source { key_column, family, qualifier: Bytes::from_static(qualifier.as_bytes()) }
+    }
+
+    fn aggregate(function: Function, number: Number) -> Aggregate {
+        let source = (function != Function::CountRows).then(|| source(None, "n"));
+        Aggregate { function: function as i32, source, number: number as i32 }
+    }
+
+    fn fold(request: Request, rows: &[(&str, Option<i64>)]) -> Vec<Group> {
+        let mut groups = Groups::new(decode(request.encode_to_vec().into()).expect("legal"));
+        for (row, value) in rows {
+            let value = value.map(|v| (v ^ i64::MIN).to_be_bytes());
+            let qualifier: &[u8] = if value.is_some() { b"n" } else { b"_0" };
+            let block = CellBlock::from_specs([CellSpec {
+                row: row.as_bytes(),
+                family: b"f",
+                qualifier,
+                timestamp: 1,
+                type_code: CellType::Put.code(),
+                value: value.as_ref().map_or(b"x", |v| &v[..]),
+                tags: b"",
+            }]);
+            block.iter().for_each(|cell| groups.cell(cell).expect("small"));
+            groups.end_of_result();
+        }
+        groups.end_of_result();
+        groups.finish().expect("small");
+        let mut groups = groups.into_groups();
+        groups.sort_by(|a, b| a.keys.cmp(&b.keys));
+        groups
+    }
+
+    #[test]
+    fn rows_are_grouped_by_a_column_of_their_key_and_folded() {
+        let number = Number::SortableInteger;
+        let request = Request {
+            key_columns: vec![
+                KeyColumn { width_bytes: 1, separator: None },
+                KeyColumn { width_bytes: 0, separator: Some(0) },
+            ],
+            groups: vec![source(Some(1), "")],
+            aggregates: vec![
+                aggregate(Function::CountRows, number),
+                aggregate(Function::Count, number),
+                aggregate(Function::Sum, number),
+                aggregate(Function::Min, number),
+                aggregate(Function::Max, number),
+            ],
+            ..Request::default()
+        };
+        let groups = fold(request, &[("Aab\0x", Some(5)), ("Bab\0y", Some(-7)), ("Cab\0z", None), ("Dc\0", Some(1))]);
+        assert_eq!(groups.len(), 2);
+        assert_eq!(groups[0].keys, [Bytes::from_static(b"ab")]);
+        let states = &groups[0].states;
+        assert_eq!(states.iter().map(|s| s.count).collect::<Vec<_>>(), [3, 2, 2, 2, 2]);
+        assert_eq!(states[2].sum, Bytes::copy_from_slice(&(-2i128).to_be_bytes()));
+        assert_eq!(states[3].extreme[..], (-7i64 ^ i64::MIN).to_be_bytes());
+        assert_eq!(states[4].extreme[..], (5i64 ^ i64::MIN).to_be_bytes());
+        assert_eq!((groups[1].keys[0].as_ref(), groups[1].states[2].count), (&b"c"[..], 1));
+    }
+
+    #[test]
+    fn too_many_groups_are_an_error_and_not_memory() {
+        let request = Request {
+            key_columns: vec![KeyColumn { width_bytes: 0, separator: None }],
+            groups: vec![source(Some(0), "")],
+            aggregates: vec![aggregate(Function::CountRows, Number::Integer)],
+            ..Request::default()
+        };
+        let mut groups = Groups::new(request);
+        let key = vec![b'k'; 30_000];
+        for number in 0..1000u32 {
+            groups.is_open = true;
+            groups.row = [&number.to_be_bytes()[..], &key].concat();
+            groups.end_of_result();
+        }
+        assert!(groups.bytes < MAX_GROUP_BYTES + 2 * key.len());
+        assert!(groups.finish().is_err());
+    }
+
+    #[test]
+    fn requests_that_make_no_sense_are_refused() {
+        let unknown_column = Request { groups: vec![source(Some(0), "")], ..Request::default() };
+        let unknown_function =
+            Request { aggregates: vec![Aggregate { function: 77, ..Aggregate::default() }], ..Request::default() };
+        let of_nothing = Aggregate { function: Function::Sum as i32, ..Aggregate::default() };
+        let of_nothing = Request { aggregates: vec![of_nothing], ..Request::default() };
+        for request in [unknown_column, unknown_function, of_nothing] {
+            assert!(decode(request.encode_to_vec().into()).is_err());
+        }
+        assert!(decode(Bytes::from_static(b"\xFF\xFF")).is_err());
+    }
+}

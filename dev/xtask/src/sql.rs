@@ -1,0 +1,318 @@
+//! `basalt-sql` beside PostgreSQL: its own workspace is built and tested, then the files of `sql/tests/compare` are run by `psql` against
+//! both, over a server of ours, and what they answer must be the same.
+//!
+//! A file's records are separated by empty lines. The first line of each says what it is:
+//! `statement` (both run it), `statement basalt` or `statement postgres` (one does), `query` (answers must be equal), `query sorted` (in any
+//! order), `error` (both must fail with the same SQLSTATE), `error SQLSTATE` (ours must fail so; PostgreSQL is not asked), `explain WORDS`
+//! (our plan must contain them). Lines that begin with `#` are comments.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use crate::report::{Outcome, Report};
+use crate::{run, server};
+
+/// The whole of one file, and of the tests.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Builds, tests, compares. `only` chooses files by a part of their name.
+pub fn run(report: &mut Report, only: Option<&str>) {
+    let built = report.step("basalt-sql is built", || run::must("cargo", cargo().args(["build", "--workspace"])));
+    if !built {
+        return;
+    }
+    report.step("its tests", || run::must("cargo", cargo().args(["test", "--quiet", "--workspace"])));
+    report.part("its answers beside PostgreSQL's", || compare(only));
+}
+
+/// The workspace in `/sql`.
+fn root() -> PathBuf {
+    run::root().join("sql")
+}
+
+fn cargo() -> Command {
+    let mut cargo = run::cargo();
+    // Its target directory is its own, wherever the server's is.
+    cargo.current_dir(root()).env_remove("CARGO_TARGET_DIR");
+    cargo
+}
+
+/// A process that is killed when it is dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// One line of `psql`'s: where it connects.
+struct Target {
+    name: &'static str,
+    port: u16,
+    user: &'static str,
+    database: &'static str,
+}
+
+fn start_ours(zookeeper: &str, dir: &Path) -> anyhow::Result<(Killed, u16)> {
+    let mut command = Command::new(root().join("target/debug/basalt-sql"));
+    command.args(["--cluster", zookeeper, "--listen", "127.0.0.1:0", "--users"]).arg(dir.join("no-users"));
+    command.stdout(Stdio::piped()).stderr(std::fs::File::create(dir.join("basalt-sql.log"))?);
+    let mut child = command.spawn().context("cannot start basalt-sql")?;
+    let said = child.stdout.take().context("its output is piped")?;
+    let child = Killed(child);
+    let mut line = String::new();
+    BufReader::new(said).read_line(&mut line)?;
+    let port = line.trim().rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    Ok((child, port.with_context(|| format!("basalt-sql said {line:?}; see {}", dir.display()))?))
+}
+
+/// The newest PostgreSQL of Debian's.
+fn postgres_programs() -> anyhow::Result<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .context("PostgreSQL is not installed: apt-get install postgresql")?
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
+        .filter(|bin| bin.join("initdb").exists())
+        .collect();
+    found.sort();
+    found.pop().context("there is no initdb under /usr/lib/postgresql")
+}
+
+/// Where a PostgreSQL keeps its files: another user than ours has to get there.
+fn postgres_data(port: u16) -> PathBuf {
+    std::env::temp_dir().join(format!("basalt-sql-postgres-{port}"))
+}
+
+/// A PostgreSQL with nothing in it. It does not run as root, so there it is the user `postgres`.
+fn start_postgres(dir: &Path) -> anyhow::Result<(Killed, u16)> {
+    let [port] = server::free_ports()?;
+    let (bin, data) = (postgres_programs()?, postgres_data(port));
+    let is_root = run::stdout("id", Command::new("id").arg("-u"))?.trim() == "0";
+    let program = |name: &str| {
+        if !is_root {
+            return Command::new(bin.join(name));
+        }
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]).arg(bin.join(name)).current_dir("/");
+        command
+    };
+    let mut initdb = program("initdb");
+    initdb.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N", "-D"]).arg(&data);
+    run::must("initdb", initdb.stdout(Stdio::null()))?;
+    let mut postgres = program("postgres");
+    postgres.arg("-D").arg(&data).args(["-p", &port.to_string(), "-h", "127.0.0.1", "-F", "-k"]).arg(&data);
+    postgres.stdout(Stdio::null()).stderr(std::fs::File::create(dir.join("postgres.log"))?);
+    let child = Killed(postgres.spawn().context("cannot start postgres")?);
+    let start = std::time::Instant::now();
+    let mut asked = Command::new(bin.join("pg_isready"));
+    asked.args(["-q", "-h", "127.0.0.1", "-p", &port.to_string()]);
+    while !asked.status()?.success() {
+        if start.elapsed() > Duration::from_secs(60) {
+            bail!("PostgreSQL does not start; see {}", dir.display());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok((child, port))
+}
+
+/// What a record asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Want {
+    Statement { basalt: bool, postgres: bool },
+    Query { sorted: bool },
+    Error(Option<String>),
+    Explain(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Record {
+    line: usize,
+    want: Want,
+    sql: String,
+}
+
+impl Record {
+    fn is_for(&self, target: &Target) -> bool {
+        let ours = target.name == "basalt";
+        match &self.want {
+            Want::Statement { basalt, postgres } => {
+                if ours {
+                    *basalt
+                } else {
+                    *postgres
+                }
+            }
+            Want::Query { .. } | Want::Error(None) => true,
+            Want::Error(Some(_)) | Want::Explain(_) => ours,
+        }
+    }
+}
+
+fn records(text: &str) -> anyhow::Result<Vec<Record>> {
+    let mut records = Vec::new();
+    let lines: Vec<&str> = text.lines().collect();
+    let mut at = 0;
+    while at < lines.len() {
+        let head = lines[at].trim();
+        let line = at + 1;
+        at += 1;
+        if head.is_empty() || head.starts_with('#') {
+            continue;
+        }
+        let (word, rest) = head.split_once(' ').unwrap_or((head, ""));
+        let want = match (word, rest) {
+            ("statement", "") => Want::Statement { basalt: true, postgres: true },
+            ("statement", "basalt") => Want::Statement { basalt: true, postgres: false },
+            ("statement", "postgres") => Want::Statement { basalt: false, postgres: true },
+            ("query", "") => Want::Query { sorted: false },
+            ("query", "sorted") => Want::Query { sorted: true },
+            ("error", state) => Want::Error(Some(state.to_owned()).filter(|state| !state.is_empty())),
+            ("explain", words) => Want::Explain(words.to_owned()),
+            _ => bail!("line {line}: {head:?} is no kind of record"),
+        };
+        let mut sql = String::new();
+        while at < lines.len() && !lines[at].trim().is_empty() {
+            sql.push_str(lines[at]);
+            sql.push('\n');
+            at += 1;
+        }
+        records.push(Record { line, want, sql });
+    }
+    Ok(records)
+}
+
+/// The lines that each record was answered with. `ERROR` with its SQLSTATE is one of them.
+fn answers(target: &Target, records: &[Record], log: &Path) -> anyhow::Result<Vec<Vec<String>>> {
+    let mut script = String::new();
+    for (at, record) in records.iter().enumerate() {
+        script.push_str(&format!("\\echo @@{at}\n"));
+        if record.is_for(target) {
+            script.push_str(if matches!(record.want, Want::Explain(_)) { "explain\n" } else { "" });
+            script.push_str(record.sql.trim_end());
+            script.push_str("\n;\n\\if :ERROR\n\\echo ERROR :SQLSTATE\n\\endif\n");
+        }
+    }
+    let file = log.with_extension("psql");
+    std::fs::write(&file, script)?;
+    let mut psql = Command::new("psql");
+    psql.args(["-X", "-A", "-t", "-q", "-P", "null=NULL", "-h", "127.0.0.1", "-p", &target.port.to_string()]);
+    psql.args(["-U", target.user, "-d", target.database, "-f"]).arg(&file);
+    psql.env("PGOPTIONS", "").env("PGTZ", "UTC").env("PGCONNECT_TIMEOUT", "10");
+    let said = psql.stderr(std::fs::File::create(log.with_extension("err"))?).output().context("cannot run psql")?;
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    std::fs::write(log, &text)?;
+    let mut answers = vec![Vec::new(); records.len()];
+    let mut current = None;
+    for line in text.lines() {
+        match line.strip_prefix("@@").and_then(|number| number.parse::<usize>().ok()) {
+            Some(number) => current = Some(number),
+            None => {
+                let answer = current.and_then(|at| answers.get_mut(at)).context("an answer before the first record")?;
+                answer.push(line.to_owned());
+            }
+        }
+    }
+    if !text.contains(&format!("@@{}", records.len().saturating_sub(1))) {
+        bail!("{} did not come to the end; see {}", target.name, log.display());
+    }
+    Ok(answers)
+}
+
+/// What is wrong with a record's answers.
+fn judge(record: &Record, ours: &[String], theirs: &[String]) -> Option<String> {
+    let failed = |answer: &[String]| answer.iter().find_map(|line| line.strip_prefix("ERROR ").map(str::to_owned));
+    let (our_error, their_error) = (failed(ours), failed(theirs));
+    let sql = record.sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    let complain = |what: String| Some(format!("line {}: {sql}: {what}", record.line));
+    match &record.want {
+        Want::Error(Some(state)) if our_error.as_ref() == Some(state) => None,
+        Want::Error(Some(state)) => complain(format!("expected error {state}, got {ours:?}")),
+        Want::Error(None) if our_error.is_some() && our_error == their_error => None,
+        Want::Error(None) => complain(format!("ours {ours:?}, PostgreSQL's {theirs:?}")),
+        _ if our_error.is_some() => complain(format!("ours failed: {our_error:?}")),
+        _ if their_error.is_some() => complain(format!("PostgreSQL's failed: {their_error:?}")),
+        Want::Statement { .. } => None,
+        Want::Explain(words) if ours.iter().any(|line| line.contains(words.as_str())) => None,
+        Want::Explain(words) => complain(format!("no {words:?} in {ours:#?}")),
+        Want::Query { sorted } => {
+            let (mut ours, mut theirs) = (ours.to_vec(), theirs.to_vec());
+            if *sorted {
+                ours.sort();
+                theirs.sort();
+            }
+            if ours == theirs { None } else { complain(format!("ours {ours:?}, PostgreSQL's {theirs:?}")) }
+        }
+    }
+}
+
+/// Names and texts of the files, and of what is made.
+fn texts(only: Option<&str>) -> anyhow::Result<Vec<(String, String)>> {
+    let mut texts = vec![("made".to_owned(), crate::sql_queries::records())];
+    for entry in std::fs::read_dir(root().join("tests/compare"))? {
+        let path = entry?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        texts.push((name, std::fs::read_to_string(&path).with_context(|| path.display().to_string())?));
+    }
+    texts.retain(|(name, _)| only.is_none_or(|only| name.contains(only)));
+    texts.sort();
+    Ok(texts)
+}
+
+fn compare(only: Option<&str>) -> anyhow::Result<Outcome> {
+    let dir = run::scratch()?.join("sql");
+    std::fs::create_dir_all(&dir)?;
+    let mut site = server::Site::new(server::Kind::Basalt, Path::new(""), "sql")?;
+    let basalt = site.start()?;
+    let (ours, port) = start_ours(&site.zookeeper(), &dir)?;
+    let (postgres, postgres_port) = start_postgres(&dir)?;
+    let targets = [
+        Target { name: "basalt", port, user: "basalt", database: "basalt" },
+        Target { name: "postgres", port: postgres_port, user: "postgres", database: "postgres" },
+    ];
+    let mut outcome = Outcome::default();
+    let start = std::time::Instant::now();
+    for (name, text) in texts(only)? {
+        let records = records(&text).with_context(|| name.clone())?;
+        let of = |target: &Target| answers(target, &records, &dir.join(format!("{name}-{}.out", target.name)));
+        let (ours, theirs) = (of(&targets[0])?, of(&targets[1])?);
+        for (at, record) in records.iter().enumerate() {
+            match judge(record, &ours[at], &theirs[at]) {
+                None => outcome.passed += 1,
+                Some(complaint) => outcome.failures.push(format!("{name}, {complaint}")),
+            }
+        }
+        if start.elapsed() > LIMIT {
+            bail!("not done after {} s", LIMIT.as_secs());
+        }
+    }
+    drop((ours, postgres));
+    std::fs::remove_dir_all(postgres_data(postgres_port)).ok();
+    outcome.failures.extend(site.complaints()?);
+    basalt.stop()?;
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_and_judged() {
+        let read =
+            records("# note\n\nquery sorted\nselect 1\nunion select 2\n\nerror 42P01\nselect * from t\n").unwrap();
+        assert_eq!((read.len(), read[0].line, read[1].line), (2, 3, 7));
+        assert_eq!(read[0].want, Want::Query { sorted: true });
+        let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        assert_eq!(judge(&read[0], &lines(&["1", "2"]), &lines(&["2", "1"])), None);
+        assert!(judge(&read[0], &lines(&["1"]), &lines(&["1", "2"])).is_some());
+        assert!(judge(&read[0], &lines(&["ERROR 42P01"]), &lines(&["ERROR 42P01"])).is_some());
+        assert_eq!(judge(&read[1], &lines(&["ERROR 42P01"]), &[]), None);
+        assert!(judge(&read[1], &lines(&["1"]), &[]).is_some());
+        assert!(records("nothing\n").is_err());
+    }
+}

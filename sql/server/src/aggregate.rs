@@ -1,0 +1,433 @@
+//! Aggregates inside the region servers: a partial aggregate over a scan becomes one call to each region, which sends its groups instead of
+//! its rows. Where a server has no such endpoint (Apache HBase), or too many groups, the rows are read as without it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, UInt64Array};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::{CastExpr, Column as ColumnExpr, Literal};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PhysicalExpr, PlanProperties,
+    SendableRecordBatchStream,
+};
+use futures::{StreamExt, TryStreamExt};
+use proto::Message;
+use proto::grouped::{
+    Aggregate, Function, Group, KeyColumn, METHOD, Number, Request, Response, SERVICE, Source, State,
+};
+use types::{Order, SqlType};
+
+use crate::arrow_values::{Builder, at_row};
+use crate::error::{SqlError, SqlState};
+use crate::mapping::{Column, Mapping, Place};
+use crate::scan::{HBaseScanExec, ScanSpec, describe};
+
+/// The rule that plans it.
+#[derive(Debug)]
+pub struct PushAggregates;
+
+impl PhysicalOptimizerRule for PushAggregates {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|node| {
+            let Some(aggregate) = node.downcast_ref::<AggregateExec>() else { return Ok(Transformed::no(node)) };
+            match pushed(aggregate)? {
+                Some(plan) => Ok(Transformed::yes(plan)),
+                None => Ok(Transformed::no(node)),
+            }
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "push_aggregates"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// The scan below nodes that only hand batches on.
+fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
+    if plan.is::<HBaseScanExec>() {
+        return Some(plan);
+    }
+    let hands_on = plan.is::<CooperativeExec>()
+        || plan
+            .downcast_ref::<RepartitionExec>()
+            .is_some_and(|r| matches!(r.partitioning(), Partitioning::RoundRobinBatch(_)));
+    if hands_on { scan_below(plan.children().first()?) } else { None }
+}
+
+/// What takes the aggregate's place; nothing where the servers cannot compute it.
+fn pushed(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(scan) = scan_below(aggregate.input()) else { return Ok(None) };
+    let Some(spec) = scan.downcast_ref::<HBaseScanExec>().map(HBaseScanExec::spec) else { return Ok(None) };
+    let is_plain = aggregate.filter_expr().iter().all(Option::is_none)
+        && !aggregate.group_expr().has_grouping_set()
+        && aggregate.limit_options().is_none()
+        && spec.limit.is_none();
+    let is_first = matches!(aggregate.mode(), AggregateMode::Partial | AggregateMode::Single);
+    let wanted = if is_plain && is_first { Wanted::of(aggregate, spec) } else { None };
+    let Some(wanted) = wanted else { return Ok(None) };
+    let (group_by, functions) = (aggregate.group_expr().clone(), aggregate.aggr_expr().to_vec());
+    let filters = aggregate.filter_expr().to_vec();
+    let partial = of_mode(AggregateMode::Partial, group_by.clone(), &functions, &filters, Arc::clone(scan), aggregate)?;
+    let pushed: Arc<dyn ExecutionPlan> = Arc::new(HBaseAggregateExec::new(spec.clone(), wanted, Arc::new(partial)));
+    if *aggregate.mode() == AggregateMode::Partial {
+        return Ok(Some(pushed));
+    }
+    if pushed.output_partitioning().partition_count() != 1 {
+        return Ok(None);
+    }
+    let whole = of_mode(AggregateMode::Final, group_by.as_final(), &functions, &filters, pushed, aggregate)?;
+    Ok(Some(Arc::new(whole)))
+}
+
+fn of_mode(
+    mode: AggregateMode,
+    group_by: PhysicalGroupBy,
+    functions: &[Arc<AggregateFunctionExpr>],
+    filters: &[Option<Arc<dyn PhysicalExpr>>],
+    input: Arc<dyn ExecutionPlan>,
+    like: &AggregateExec,
+) -> Result<AggregateExec> {
+    AggregateExec::try_new(mode, group_by, functions.to_vec(), filters.to_vec(), input, like.input_schema())
+}
+
+/// A column of the output.
+#[derive(Debug, Clone)]
+enum Output {
+    /// The bytes that make a group, of this column of the table.
+    Group(usize),
+    /// `count`.
+    Count,
+    /// `sum` of integers.
+    IntegerSum,
+    /// `sum` of floating-point numbers.
+    FloatSum,
+    /// `avg`: the count, then the sum, of integers or not.
+    Average { integers: bool },
+    /// `min`, `max` of this column of the table.
+    Extreme(usize),
+}
+
+/// What the servers are asked, and how their answers become columns.
+#[derive(Debug, Clone)]
+struct Wanted {
+    request: Request,
+    /// Those of the groups, then one for each aggregate.
+    outputs: Vec<Output>,
+    /// For EXPLAIN.
+    words: String,
+}
+
+impl Wanted {
+    fn of(aggregate: &AggregateExec, spec: &ScanSpec) -> Option<Wanted> {
+        let mapping = &*spec.mapping;
+        let mut request = Request {
+            key_prefix_bytes: mapping.key_layout().prefix_len() as u32,
+            key_columns: key_columns(mapping),
+            ..Request::default()
+        };
+        let mut outputs = Vec::new();
+        let mut groups = Vec::new();
+        for (expr, _) in aggregate.group_expr().expr() {
+            let at = table_column(expr, spec)?;
+            groups.push(mapping.columns[at].name.clone());
+            request.groups.push(source(&mapping.columns[at]));
+            outputs.push(Output::Group(at));
+        }
+        let mut functions = Vec::new();
+        for function in aggregate.aggr_expr() {
+            let (aggregate, output) = aggregate_of(function, spec)?;
+            request.aggregates.push(aggregate);
+            outputs.push(output);
+            functions.push(function.name().to_owned());
+        }
+        let words = format!("groups=[{}], aggregates=[{}]", groups.join(", "), functions.join(", "));
+        Some(Wanted { request, outputs, words })
+    }
+}
+
+fn key_columns(mapping: &Mapping) -> Vec<KeyColumn> {
+    let layout = mapping.key_layout();
+    let last = layout.columns.len().saturating_sub(1);
+    let column = |(at, column): (usize, &types::KeyColumn)| {
+        let descending = column.order == Order::Descending;
+        let width_bytes = column.sql_type.fixed_width().unwrap_or(0) as u32;
+        let is_separated = width_bytes == 0 && (at < last || descending);
+        KeyColumn { width_bytes, separator: is_separated.then_some(if descending { 0xFF } else { 0 }) }
+    };
+    layout.columns.iter().enumerate().map(column).collect()
+}
+
+fn source(column: &Column) -> Source {
+    match &column.place {
+        Place::Key(at) => Source { key_column: Some(*at as u32), ..Source::default() },
+        Place::Cell { family, qualifier } => Source {
+            key_column: None,
+            family: Bytes::copy_from_slice(family.as_bytes()),
+            qualifier: Bytes::copy_from_slice(qualifier),
+        },
+    }
+}
+
+/// Position in the table of a column of the scan.
+fn table_column(expr: &Arc<dyn PhysicalExpr>, spec: &ScanSpec) -> Option<usize> {
+    let column = expr.downcast_ref::<ColumnExpr>()?;
+    spec.projection.get(column.index()).copied()
+}
+
+fn aggregate_of(function: &AggregateFunctionExpr, spec: &ScanSpec) -> Option<(Aggregate, Output)> {
+    if function.is_distinct() || !function.order_bys().is_empty() {
+        return None;
+    }
+    let [argument] = &function.expressions()[..] else { return None };
+    let name = function.fun().name();
+    if let Some(literal) = argument.downcast_ref::<Literal>() {
+        let counts_rows = name == "count" && !literal.value().is_null();
+        let aggregate = Aggregate { function: Function::CountRows as i32, ..Aggregate::default() };
+        return counts_rows.then_some((aggregate, Output::Count));
+    }
+    // Numbers are widened before they are added.
+    let is_sum = matches!(name, "sum" | "avg");
+    let inner = argument.downcast_ref::<CastExpr>().filter(|_| is_sum).map_or(argument, |cast| cast.expr());
+    let at = table_column(inner, spec)?;
+    let column = &spec.mapping.columns[at];
+    let of = |function: Function, number: Number| Aggregate {
+        function: function as i32,
+        source: Some(source(column)),
+        number: number as i32,
+    };
+    if name == "count" {
+        return Some((of(Function::Count, Number::Integer), Output::Count));
+    }
+    // What stands in the key may be turned round.
+    if matches!(column.place, Place::Key(_)) {
+        return None;
+    }
+    let number = number(column.sql_type);
+    let result = function.field().data_type().clone();
+    match (name, number, result) {
+        ("sum", Some((number, true)), DataType::Int64) => Some((of(Function::Sum, number), Output::IntegerSum)),
+        ("sum", Some((number, false)), DataType::Float64) => Some((of(Function::Sum, number), Output::FloatSum)),
+        ("avg", Some((number, integers)), DataType::Float64) => {
+            Some((of(Function::Sum, number), Output::Average { integers }))
+        }
+        ("min", _, _) if has_extremes(column.sql_type) => {
+            Some((of(Function::Min, Number::Integer), Output::Extreme(at)))
+        }
+        ("max", _, _) if has_extremes(column.sql_type) => {
+            Some((of(Function::Max, Number::Integer), Output::Extreme(at)))
+        }
+        _ => None,
+    }
+}
+
+/// Form of a type's bytes, and whether they are integers.
+fn number(of: SqlType) -> Option<(Number, bool)> {
+    Some(match of {
+        SqlType::TinyInt | SqlType::SmallInt | SqlType::Integer | SqlType::BigInt => (Number::SortableInteger, true),
+        SqlType::UnsignedTinyInt | SqlType::UnsignedSmallInt | SqlType::UnsignedInt | SqlType::UnsignedLong => {
+            (Number::Integer, true)
+        }
+        SqlType::Float | SqlType::Double => (Number::SortableFloat, false),
+        SqlType::UnsignedFloat | SqlType::UnsignedDouble => (Number::Float, false),
+        _ => return None,
+    })
+}
+
+/// Whether the least of a type's bytes is its least value. Floating-point numbers have NaN.
+fn has_extremes(of: SqlType) -> bool {
+    number(of).is_some_and(|(_, integers)| integers)
+        || matches!(
+            of,
+            SqlType::Varchar | SqlType::Decimal | SqlType::Date | SqlType::Timestamp | SqlType::UnsignedDate
+        )
+}
+
+/// The node: partial aggregates from region servers.
+struct HBaseAggregateExec {
+    spec: ScanSpec,
+    wanted: Wanted,
+    /// The same, computed here from the rows.
+    instead: Arc<AggregateExec>,
+    properties: Arc<PlanProperties>,
+}
+
+impl HBaseAggregateExec {
+    fn new(spec: ScanSpec, wanted: Wanted, instead: Arc<AggregateExec>) -> HBaseAggregateExec {
+        let partitioning = Partitioning::UnknownPartitioning(spec.partitions.len());
+        let equivalence = EquivalenceProperties::new(instead.schema());
+        let properties = PlanProperties::new(equivalence, partitioning, EmissionType::Final, Boundedness::Bounded);
+        HBaseAggregateExec { spec, wanted, instead, properties: Arc::new(properties) }
+    }
+}
+
+impl fmt::Debug for HBaseAggregateExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HBaseAggregateExec").field("wanted", &self.wanted.words).finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for HBaseAggregateExec {
+    fn fmt_as(&self, _t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HBaseAggregate: {}, ", self.wanted.words)?;
+        describe(&self.spec, f)
+    }
+}
+
+impl ExecutionPlan for HBaseAggregateExec {
+    fn name(&self) -> &str {
+        "HBaseAggregateExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, _children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let (spec, wanted, instead) = (self.spec.clone(), self.wanted.clone(), Arc::clone(&self.instead));
+        let schema = self.schema();
+        let of_batch = Arc::clone(&schema);
+        let batches = async move {
+            match ask(&spec, &wanted, partition).await {
+                Ok(groups) => {
+                    let batch = batch_of(&spec.mapping, &wanted, &groups, of_batch)?;
+                    Ok::<_, DataFusionError>(futures::stream::iter([Ok(batch)]).boxed())
+                }
+                Err(e) => {
+                    tracing::debug!("rows are read, for {} did not answer with groups: {e}", spec.mapping.hbase_table);
+                    Ok(instead.execute(partition, context)?.boxed())
+                }
+            }
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::once(batches).try_flatten())))
+    }
+}
+
+/// The groups of a partition's regions, one after the other. A region that was split since answers for itself alone: the next call goes to
+/// where it says that it ends.
+async fn ask(spec: &ScanSpec, wanted: &Wanted, partition: usize) -> std::result::Result<Vec<Group>, client::Error> {
+    let mut groups = Vec::new();
+    if spec.partitions[partition].is_empty() {
+        return Ok(groups);
+    }
+    let mut scan = spec.scan_of(partition);
+    loop {
+        let request = Request { scan: Some(convert::to_proto::scan(&scan)), ..wanted.request.clone() };
+        let bytes = Bytes::from(request.encode_to_vec());
+        let answer = spec.table.coprocessor_raw(&scan.start_row, SERVICE, METHOD, bytes).await?;
+        let answer = Response::decode(answer).map_err(|e| client::Error::Malformed(e.to_string()))?;
+        groups.extend(answer.groups);
+        let end = answer.region_end_key;
+        if end.is_empty() || (!scan.stop_row.is_empty() && end >= scan.stop_row) {
+            return Ok(groups);
+        }
+        scan.start_row = end;
+    }
+}
+
+fn batch_of(mapping: &Mapping, wanted: &Wanted, groups: &[Group], schema: SchemaRef) -> Result<RecordBatch> {
+    let malformed = || SqlError::new(SqlState::INTERNAL_ERROR, "a region server sent groups of another form");
+    let keys = wanted.request.groups.len();
+    let is_whole = |group: &Group| group.keys.len() == keys && group.states.len() + keys == wanted.outputs.len();
+    if !groups.iter().all(is_whole) {
+        return Err(malformed().into());
+    }
+    let mut arrays: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
+    for (index, output) in wanted.outputs.iter().enumerate() {
+        let states = || groups.iter().map(|group| &group.states[index - keys]);
+        match output {
+            Output::Group(at) => {
+                arrays.push(group_column(mapping, *at, groups.iter().map(|group| &group.keys[index]))?)
+            }
+            Output::Count => {
+                arrays.push(Arc::new(states().map(|s| Some(s.count as i64)).collect::<Int64Array>()));
+            }
+            Output::IntegerSum => {
+                let sums = states().map(|s| if s.count == 0 { Ok(None) } else { integer_sum(s).map(Some) });
+                let sums = sums.map(|sum| sum?.map(i64::try_from).transpose().map_err(|_| out_of_range()));
+                arrays.push(Arc::new(sums.collect::<std::result::Result<Int64Array, SqlError>>()?));
+            }
+            Output::FloatSum => {
+                let sums = states().map(|s| (s.count > 0).then_some(s.float_sum));
+                arrays.push(Arc::new(sums.collect::<Float64Array>()));
+            }
+            Output::Average { integers } => {
+                arrays.push(Arc::new(states().map(|s| Some(s.count)).collect::<UInt64Array>()));
+                let sum = |s: &State| if *integers { integer_sum(s).map(|sum| sum as f64) } else { Ok(s.float_sum) };
+                let sums = states().map(|s| if s.count == 0 { Ok(None) } else { sum(s).map(Some) });
+                arrays.push(Arc::new(sums.collect::<std::result::Result<Float64Array, SqlError>>()?));
+            }
+            Output::Extreme(at) => {
+                let column = &mapping.columns[*at];
+                let mut builder = Builder::new(column);
+                for state in states() {
+                    let value = column.sql_type.decode(&state.extreme).map_err(|e| at_row(e, column, b"?"))?;
+                    builder.push(column, value)?;
+                }
+                arrays.push(builder.finish());
+            }
+        }
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(groups.len()));
+    Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+}
+
+fn group_column<'a>(mapping: &Mapping, at: usize, keys: impl Iterator<Item = &'a Bytes>) -> Result<ArrayRef> {
+    let column = &mapping.columns[at];
+    let layout = mapping.key_layout();
+    let mut builder = Builder::new(column);
+    let mut scratch = Vec::new();
+    for bytes in keys {
+        let value = match column.place {
+            Place::Key(position) => layout.value(position, bytes, 0..bytes.len(), &mut scratch),
+            Place::Cell { .. } => column.sql_type.decode(bytes),
+        };
+        builder.push(column, value.map_err(|e| at_row(e, column, bytes))?)?;
+    }
+    Ok(builder.finish())
+}
+
+fn integer_sum(state: &State) -> std::result::Result<i128, SqlError> {
+    if state.sum.is_empty() {
+        return Ok(0);
+    }
+    let bytes: [u8; 16] = state.sum[..].try_into().map_err(|_| out_of_range())?;
+    Ok(i128::from_be_bytes(bytes))
+}
+
+fn out_of_range() -> SqlError {
+    SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "bigint out of range")
+}

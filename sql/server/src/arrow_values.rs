@@ -1,0 +1,182 @@
+//! Values between Arrow's arrays and HBase's bytes.
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float32Builder,
+    Float64Builder, Int16Builder, Int32Builder, Int64Builder, StringBuilder, Time64MicrosecondBuilder,
+    TimestampMicrosecondBuilder,
+};
+use datafusion::arrow::datatypes::{
+    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    Time64MicrosecondType, TimestampMicrosecondType,
+};
+use std::sync::Arc;
+use types::{Decimal, SqlType, Value};
+
+use crate::error::{SqlError, SqlState};
+use crate::mapping::Column;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// The value of a column in an array of its Arrow type.
+///
+/// # Errors
+/// An array of another type; a text that is too long for a `varchar(n)`.
+pub fn value_at<'a>(column: &Column, array: &'a dyn Array, row: usize) -> Result<Option<Value<'a>>, SqlError> {
+    if array.is_null(row) {
+        return Ok(None);
+    }
+    if *array.data_type() != column.arrow_type() {
+        let message = format!("column \"{}\" is of type {}, not {}", column.name, column.sql_type, array.data_type());
+        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+    }
+    Ok(Some(match array.data_type() {
+        DataType::Int16 => Value::Int(array.as_primitive::<Int16Type>().value(row).into()),
+        DataType::Int32 => Value::Int(array.as_primitive::<Int32Type>().value(row).into()),
+        DataType::Int64 => Value::Int(array.as_primitive::<Int64Type>().value(row)),
+        DataType::Float32 => Value::Float(array.as_primitive::<Float32Type>().value(row)),
+        DataType::Float64 => Value::Double(array.as_primitive::<Float64Type>().value(row)),
+        DataType::Decimal128(_, scale) => {
+            let unscaled = array.as_primitive::<Decimal128Type>().value(row);
+            Value::Decimal(Decimal { unscaled, scale: (*scale).into() })
+        }
+        DataType::Utf8 => {
+            let text = array.as_string::<i32>().value(row);
+            if let Some(most) = column.max_chars
+                && text.chars().count() > most as usize
+            {
+                let message = format!("value too long for type character varying({most})");
+                return Err(SqlError::new(SqlState::STRING_TRUNCATION, message));
+            }
+            Value::Text(text)
+        }
+        DataType::Binary => Value::Bytes(array.as_binary::<i32>().value(row)),
+        DataType::Boolean => Value::Bool(array.as_boolean().value(row)),
+        DataType::Date32 => Value::Millis(i64::from(array.as_primitive::<Date32Type>().value(row)) * DAY_MS),
+        DataType::Time64(_) => Value::Millis(array.as_primitive::<Time64MicrosecondType>().value(row) / 1000),
+        _ => {
+            let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
+            Value::Timestamp { ms: micros.div_euclid(1000), nanos: (micros.rem_euclid(1000) * 1000) as u32 }
+        }
+    }))
+}
+
+/// Gathers a column's values into an array.
+pub enum Builder {
+    Int16(Int16Builder),
+    Int32(Int32Builder),
+    Int64(Int64Builder),
+    Float32(Float32Builder),
+    Float64(Float64Builder),
+    Decimal(Decimal128Builder, i32),
+    Text(StringBuilder),
+    Bytes(BinaryBuilder),
+    Bool(BooleanBuilder),
+    Date(Date32Builder),
+    Time(Time64MicrosecondBuilder),
+    Timestamp(TimestampMicrosecondBuilder),
+}
+
+impl Builder {
+    /// An empty one for a column.
+    pub fn new(column: &Column) -> Builder {
+        match column.arrow_type() {
+            DataType::Int16 => Builder::Int16(Int16Builder::new()),
+            DataType::Int32 => Builder::Int32(Int32Builder::new()),
+            DataType::Int64 => Builder::Int64(Int64Builder::new()),
+            DataType::Float32 => Builder::Float32(Float32Builder::new()),
+            DataType::Float64 => Builder::Float64(Float64Builder::new()),
+            DataType::Decimal128(precision, scale) => {
+                let of = DataType::Decimal128(precision, scale);
+                Builder::Decimal(Decimal128Builder::new().with_data_type(of), scale.into())
+            }
+            DataType::Utf8 => Builder::Text(StringBuilder::new()),
+            DataType::Binary => Builder::Bytes(BinaryBuilder::new()),
+            DataType::Boolean => Builder::Bool(BooleanBuilder::new()),
+            DataType::Date32 => Builder::Date(Date32Builder::new()),
+            DataType::Time64(_) => Builder::Time(Time64MicrosecondBuilder::new()),
+            _ => Builder::Timestamp(TimestampMicrosecondBuilder::new()),
+        }
+    }
+
+    /// Appends a value, or NULL.
+    ///
+    /// # Errors
+    /// A stored value that the column has no room for.
+    pub fn push(&mut self, column: &Column, value: Option<Value<'_>>) -> Result<(), SqlError> {
+        let room = || {
+            let message = format!("a stored value of column \"{}\" does not fit type {}", column.name, column.sql_type);
+            SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, message)
+        };
+        match (self, value) {
+            (Builder::Int16(b), Some(Value::Int(v))) => b.append_value(i16::try_from(v).map_err(|_| room())?),
+            (Builder::Int32(b), Some(Value::Int(v))) => b.append_value(i32::try_from(v).map_err(|_| room())?),
+            (Builder::Int64(b), Some(Value::Int(v))) => b.append_value(v),
+            (Builder::Float32(b), Some(Value::Float(v))) => b.append_value(v),
+            (Builder::Float64(b), Some(Value::Double(v))) => b.append_value(v),
+            (Builder::Decimal(b, scale), Some(Value::Decimal(v))) => {
+                b.append_value(v.rescaled(*scale).ok_or_else(room)?.unscaled);
+            }
+            (Builder::Text(b), Some(Value::Text(v))) => b.append_value(v),
+            (Builder::Bytes(b), Some(Value::Bytes(v))) => b.append_value(v),
+            (Builder::Bool(b), Some(Value::Bool(v))) => b.append_value(v),
+            (Builder::Date(b), Some(Value::Millis(v))) => {
+                b.append_value(i32::try_from(v.div_euclid(DAY_MS)).map_err(|_| room())?);
+            }
+            (Builder::Time(b), Some(Value::Millis(v))) => b.append_value(v.rem_euclid(DAY_MS) * 1000),
+            (Builder::Timestamp(b), Some(Value::Timestamp { ms, nanos })) => {
+                let micros = ms.checked_mul(1000).and_then(|us| us.checked_add(i64::from(nanos / 1000)));
+                b.append_value(micros.ok_or_else(room)?);
+            }
+            (builder, _) => builder.push_null(),
+        }
+        Ok(())
+    }
+
+    fn push_null(&mut self) {
+        match self {
+            Builder::Int16(b) => b.append_null(),
+            Builder::Int32(b) => b.append_null(),
+            Builder::Int64(b) => b.append_null(),
+            Builder::Float32(b) => b.append_null(),
+            Builder::Float64(b) => b.append_null(),
+            Builder::Decimal(b, _) => b.append_null(),
+            Builder::Text(b) => b.append_null(),
+            Builder::Bytes(b) => b.append_null(),
+            Builder::Bool(b) => b.append_null(),
+            Builder::Date(b) => b.append_null(),
+            Builder::Time(b) => b.append_null(),
+            Builder::Timestamp(b) => b.append_null(),
+        }
+    }
+
+    /// The array; the builder is empty then.
+    pub fn finish(&mut self) -> ArrayRef {
+        match self {
+            Builder::Int16(b) => Arc::new(b.finish()),
+            Builder::Int32(b) => Arc::new(b.finish()),
+            Builder::Int64(b) => Arc::new(b.finish()),
+            Builder::Float32(b) => Arc::new(b.finish()),
+            Builder::Float64(b) => Arc::new(b.finish()),
+            Builder::Decimal(b, _) => Arc::new(b.finish()),
+            Builder::Text(b) => Arc::new(b.finish()),
+            Builder::Bytes(b) => Arc::new(b.finish()),
+            Builder::Bool(b) => Arc::new(b.finish()),
+            Builder::Date(b) => Arc::new(b.finish()),
+            Builder::Time(b) => Arc::new(b.finish()),
+            Builder::Timestamp(b) => Arc::new(b.finish()),
+        }
+    }
+}
+
+/// Why a stored value could not be read, with its column and row.
+pub fn at_row(e: types::TypeError, column: &Column, row: &[u8]) -> SqlError {
+    let own = SqlError::from(e);
+    let row = row.escape_ascii();
+    SqlError::new(own.state, format!("column \"{}\" of row '{row}': {}", column.name, own.message))
+}
+
+/// Whether the bytes of a cell of this type compare as SQL compares its values, other than by equality.
+pub fn sorts_exactly(of: SqlType) -> bool {
+    // Spaces at the end of a char(n) do not count in SQL.
+    !matches!(of, SqlType::Char(_))
+}

@@ -1,0 +1,337 @@
+//! What tables there are: the mappings in the system table `basalt:sql`, and HBase's tables that nobody described.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use client::{CheckAndMutate, Connection, Delete, Put, ScanOptions};
+use datafusion::catalog::{CatalogProvider, MemorySchemaProvider, SchemaProvider};
+use datafusion::datasource::TableProvider;
+use datafusion::error::{DataFusionError, Result};
+use model::{FamilyDescriptor, Scan, TableDescriptor, TableName};
+use parking_lot::{Mutex, RwLock};
+use tokio::time::Instant;
+use types::SqlType;
+
+use crate::error::{SqlError, SqlState};
+use crate::mapping::{Column, Kind, Mapping, Place, hbase_name, schema_of_namespace};
+use crate::table::HBaseTable;
+
+const NAMESPACE: &str = "basalt";
+/// One row for each mapping: schema, 0x00, name.
+const SYSTEM_TABLE: &str = "basalt:sql";
+const FAMILY: &str = "m";
+const QUALIFIER: &str = "mapping";
+/// Rows of an undescribed table that are looked at for its columns, and columns at most.
+const SAMPLE_ROWS: u64 = 100;
+const SAMPLE_COLUMNS: usize = 200;
+/// Name of the only key column of an undescribed table.
+pub const RAW_KEY: &str = "row_key";
+
+/// A table's schema and name.
+type Name = (String, String);
+
+#[derive(Clone)]
+enum Entry {
+    Mapped(Arc<HBaseTable>),
+    /// An HBase table that nobody described: its columns are looked for when it is used.
+    Raw(String),
+}
+
+#[derive(Default)]
+struct Known {
+    loaded: Option<Instant>,
+    entries: BTreeMap<Name, Entry>,
+    sampled: BTreeMap<Name, Arc<HBaseTable>>,
+    schemas: Vec<String>,
+}
+
+/// The tables of a cluster. Others may change them at any time: what is known here grows old.
+pub struct Catalog {
+    connection: Connection,
+    known: RwLock<Known>,
+    refreshing: tokio::sync::Mutex<()>,
+    other_schemas: Mutex<BTreeMap<String, Arc<dyn SchemaProvider>>>,
+}
+
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Catalog").finish_non_exhaustive()
+    }
+}
+
+impl Catalog {
+    /// The tables that a connection reaches; nothing is read yet.
+    pub fn new(connection: Connection) -> Arc<Catalog> {
+        Arc::new(Catalog {
+            connection,
+            known: RwLock::default(),
+            refreshing: tokio::sync::Mutex::default(),
+            other_schemas: Mutex::default(),
+        })
+    }
+
+    /// The connection.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    fn age(&self) -> Option<Duration> {
+        self.known.read().loaded.map(|at| at.elapsed())
+    }
+
+    /// Reads anew what is older than `most`.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub async fn refresh(&self, most: Duration) -> std::result::Result<(), SqlError> {
+        if self.age().is_some_and(|age| age < most) {
+            return Ok(());
+        }
+        // Those who come meanwhile share one reading.
+        let _one = self.refreshing.lock().await;
+        if self.age().is_some_and(|age| age < most) {
+            return Ok(());
+        }
+        let known = self.read().await?;
+        *self.known.write() = known;
+        Ok(())
+    }
+
+    async fn read(&self) -> std::result::Result<Known, SqlError> {
+        let names = self.connection.admin().list_table_names(None, false).await?;
+        let mut entries = BTreeMap::new();
+        let mut mapped = Vec::new();
+        if names.iter().any(|name| name.as_str() == SYSTEM_TABLE) {
+            for mapping in self.read_mappings().await? {
+                mapped.push(mapping.hbase_table.clone());
+                let name = (mapping.schema.clone(), mapping.name.clone());
+                let before = self.known.read().entries.get(&name).cloned();
+                let entry = match before {
+                    // The same object keeps what it knows of the regions.
+                    Some(Entry::Mapped(table)) if *table.mapping == mapping => Entry::Mapped(table),
+                    _ => Entry::Mapped(Arc::new(HBaseTable::new(mapping, &self.connection)?)),
+                };
+                entries.insert(name, entry);
+            }
+        }
+        for name in names.iter().filter(|name| name.as_str() != SYSTEM_TABLE) {
+            if mapped.iter().any(|mapped| mapped == name.as_str()) {
+                continue;
+            }
+            let (namespace, qualifier) = name.as_str().split_once(':').unwrap_or(("default", name.as_str()));
+            let sql_name = (schema_of_namespace(namespace).to_owned(), qualifier.to_owned());
+            entries.entry(sql_name).or_insert_with(|| Entry::Raw(name.as_str().to_owned()));
+        }
+        let mut schemas: Vec<String> = entries.keys().map(|(schema, _)| schema.clone()).collect();
+        schemas.push("public".to_owned());
+        schemas.sort_unstable();
+        schemas.dedup();
+        Ok(Known { loaded: Some(Instant::now()), entries, sampled: BTreeMap::new(), schemas })
+    }
+
+    async fn read_mappings(&self) -> std::result::Result<Vec<Mapping>, SqlError> {
+        let table = self.connection.table(&hbase_name(SYSTEM_TABLE)?);
+        let mut scanner = table.scan(Scan::default(), ScanOptions::default());
+        let mut mappings = Vec::new();
+        while let Some(row) = scanner.next().await? {
+            let Some(value) = row.value(FAMILY.as_bytes(), QUALIFIER.as_bytes()) else { continue };
+            match serde_json::from_slice(value) {
+                Ok(mapping) => mappings.push(mapping),
+                // One that a later version wrote must not take the others away.
+                Err(e) => tracing::warn!("row '{}' of {SYSTEM_TABLE} is passed over: {e}", row.row().escape_ascii()),
+            }
+        }
+        Ok(mappings)
+    }
+
+    /// A table by its name.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub async fn table(&self, schema: &str, name: &str) -> std::result::Result<Option<Arc<HBaseTable>>, SqlError> {
+        let key = (schema.to_owned(), name.to_owned());
+        let entry = self.known.read().entries.get(&key).cloned();
+        let hbase_table = match entry {
+            None => return Ok(None),
+            Some(Entry::Mapped(table)) => return Ok(Some(table)),
+            Some(Entry::Raw(hbase_table)) => hbase_table,
+        };
+        if let Some(table) = self.known.read().sampled.get(&key) {
+            return Ok(Some(Arc::clone(table)));
+        }
+        let mapping = self.sample(schema, name, &hbase_table).await?;
+        let table = Arc::new(HBaseTable::new(mapping, &self.connection)?);
+        self.known.write().sampled.insert(key, Arc::clone(&table));
+        Ok(Some(table))
+    }
+
+    /// The columns of an undescribed table, from its first rows: everything is bytes.
+    async fn sample(&self, schema: &str, name: &str, hbase_table: &str) -> std::result::Result<Mapping, SqlError> {
+        let table = self.connection.table(&hbase_name(hbase_table)?);
+        let options = ScanOptions { limit: Some(SAMPLE_ROWS), ..table.scan_options() };
+        let filter = filter::Filter::KeyOnly { len_as_val: false };
+        let mut scanner = table.scan(Scan { filter: Some(Arc::new(filter)), ..Scan::default() }, options);
+        let mut cells = std::collections::BTreeSet::new();
+        while let Some(row) = scanner.next().await? {
+            cells.extend(row.iter().map(|cell| (cell.family().to_vec(), cell.qualifier().to_vec())));
+            if cells.len() >= SAMPLE_COLUMNS {
+                break;
+            }
+        }
+        let raw = |name: String, place, not_null| Column {
+            name,
+            sql_type: SqlType::Varbinary,
+            max_chars: None,
+            decimal: None,
+            not_null,
+            descending: false,
+            place,
+            comment: None,
+        };
+        let mut columns = vec![raw(RAW_KEY.to_owned(), Place::Key(0), true)];
+        for (family, qualifier) in cells.into_iter().take(SAMPLE_COLUMNS) {
+            let family = String::from_utf8_lossy(&family).into_owned();
+            let name = format!("{family}:{}", qualifier.escape_ascii());
+            columns.push(raw(name, Place::Cell { family, qualifier }, false));
+        }
+        Ok(Mapping {
+            schema: schema.to_owned(),
+            name: name.to_owned(),
+            hbase_table: hbase_table.to_owned(),
+            kind: Kind::Raw,
+            columns,
+            salt_buckets: 0,
+            comment: None,
+            version: 0,
+        })
+    }
+
+    /// The system table, made where it is missing.
+    async fn system_table(&self) -> std::result::Result<client::Table, SqlError> {
+        let name = hbase_name(SYSTEM_TABLE)?;
+        let admin = self.connection.admin();
+        if !admin.table_exists(&name).await? {
+            let namespaces = admin.list_namespaces().await?;
+            if !namespaces.iter().any(|namespace| namespace == NAMESPACE) {
+                admin.create_namespace(NAMESPACE, &BTreeMap::new()).await?;
+            }
+            let family = FamilyDescriptor::new(Bytes::from_static(FAMILY.as_bytes()));
+            match admin.create_table(&TableDescriptor::new(name.clone(), [family]), &[]).await {
+                // Another server was faster.
+                Err(e) if e.short_class() == Some("TableExistsException") => {}
+                made => made?,
+            }
+        }
+        Ok(self.connection.table(&name))
+    }
+
+    /// Makes a mapping known.
+    ///
+    /// # Errors
+    /// The name is taken; the cluster does not answer.
+    pub async fn add(&self, mapping: &Mapping) -> std::result::Result<(), SqlError> {
+        let row = system_row(&mapping.schema, &mapping.name);
+        let put = Put::new(&row).add(FAMILY, QUALIFIER, to_json(mapping)?).build();
+        let check = CheckAndMutate::if_not_exists(&row, FAMILY, QUALIFIER).then([put]);
+        if !self.system_table().await?.check(&check).await?.processed {
+            let message = format!("relation \"{}\" already exists", mapping.name);
+            return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
+        }
+        self.refresh(Duration::ZERO).await
+    }
+
+    /// Replaces a mapping, unless somebody else did meanwhile.
+    ///
+    /// # Errors
+    /// It was changed meanwhile; the cluster does not answer.
+    pub async fn replace(&self, before: &Mapping, after: &Mapping) -> std::result::Result<(), SqlError> {
+        let row = system_row(&before.schema, &before.name);
+        let after = Mapping { version: before.version + 1, ..after.clone() };
+        let put = Put::new(&row).add(FAMILY, QUALIFIER, to_json(&after)?).build();
+        let check = CheckAndMutate::if_equals(&row, FAMILY, QUALIFIER, to_json(before)?).then([put]);
+        if !self.system_table().await?.check(&check).await?.processed {
+            let message = format!("\"{}\" was changed by somebody else meanwhile: try again", before.name);
+            return Err(SqlError::new("40001", message));
+        }
+        self.refresh(Duration::ZERO).await
+    }
+
+    /// Forgets a mapping.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub async fn remove(&self, mapping: &Mapping) -> std::result::Result<(), SqlError> {
+        let row = system_row(&mapping.schema, &mapping.name);
+        self.system_table().await?.delete(&Delete::new(row).build()).await?;
+        self.refresh(Duration::ZERO).await
+    }
+
+    /// Whether HBase has a table of this name.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub async fn hbase_has(&self, name: &TableName) -> std::result::Result<bool, SqlError> {
+        Ok(self.connection.admin().table_exists(name).await?)
+    }
+}
+
+fn system_row(schema: &str, name: &str) -> Vec<u8> {
+    [schema.as_bytes(), &[0], name.as_bytes()].concat()
+}
+
+fn to_json(mapping: &Mapping) -> std::result::Result<Vec<u8>, SqlError> {
+    serde_json::to_vec(mapping).map_err(|e| SqlError::new(SqlState::INTERNAL_ERROR, e.to_string()))
+}
+
+/// The catalog as DataFusion asks it.
+#[derive(Debug)]
+pub struct Provider(pub Arc<Catalog>);
+
+impl CatalogProvider for Provider {
+    fn schema_names(&self) -> Vec<String> {
+        let mut names = self.0.known.read().schemas.clone();
+        names.extend(self.0.other_schemas.lock().keys().cloned());
+        names
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        if let Some(schema) = self.0.other_schemas.lock().get(name) {
+            return Some(Arc::clone(schema));
+        }
+        if self.0.known.read().schemas.iter().any(|schema| schema == name) {
+            return Some(Arc::new(Schema { catalog: Arc::clone(&self.0), name: name.to_owned() }));
+        }
+        // Before the first reading, planners may ask already.
+        (name == "public").then(|| Arc::new(MemorySchemaProvider::new()) as Arc<dyn SchemaProvider>)
+    }
+
+    fn register_schema(&self, name: &str, schema: Arc<dyn SchemaProvider>) -> Result<Option<Arc<dyn SchemaProvider>>> {
+        Ok(self.0.other_schemas.lock().insert(name.to_owned(), schema))
+    }
+}
+
+#[derive(Debug)]
+struct Schema {
+    catalog: Arc<Catalog>,
+    name: String,
+}
+
+#[async_trait]
+impl SchemaProvider for Schema {
+    fn table_names(&self) -> Vec<String> {
+        let known = self.catalog.known.read();
+        known.entries.keys().filter(|(schema, _)| *schema == self.name).map(|(_, name)| name.clone()).collect()
+    }
+
+    async fn table(&self, name: &str) -> std::result::Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        let table = self.catalog.table(&self.name, name).await?;
+        Ok(table.map(|table| table as Arc<dyn TableProvider>))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.catalog.known.read().entries.contains_key(&(self.name.clone(), name.to_owned()))
+    }
+}

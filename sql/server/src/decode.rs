@@ -1,0 +1,110 @@
+//! Rows of HBase as columns of Arrow.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use client::Row;
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::SchemaRef;
+use types::KeyLayout;
+
+use crate::arrow_values::{Builder, at_row};
+use crate::error::SqlError;
+use crate::mapping::{Column, Mapping, Place};
+
+/// A column that is wanted, and where it goes.
+struct Wanted {
+    column: Column,
+    builder: Builder,
+}
+
+/// Takes rows in, hands batches out.
+pub struct Decoder {
+    schema: SchemaRef,
+    layout: KeyLayout,
+    /// In the order of the output.
+    wanted: Vec<Wanted>,
+    /// Those in the key: its position there, and its place in `wanted`.
+    of_key: Vec<(usize, usize)>,
+    /// Those in cells, in the order of cells.
+    of_cells: Vec<usize>,
+    ranges: Vec<Range<usize>>,
+    scratch: Vec<u8>,
+    rows: usize,
+}
+
+impl Decoder {
+    /// Of the columns at `projection`.
+    pub fn new(mapping: &Mapping, projection: &[usize], schema: SchemaRef) -> Decoder {
+        let columns = projection.iter().map(|at| mapping.columns[*at].clone());
+        let wanted: Vec<Wanted> = columns.map(|column| Wanted { builder: Builder::new(&column), column }).collect();
+        let mut of_key = Vec::new();
+        let mut of_cells = Vec::new();
+        for (at, Wanted { column, .. }) in wanted.iter().enumerate() {
+            match column.place {
+                Place::Key(position) => of_key.push((position, at)),
+                Place::Cell { .. } => of_cells.push(at),
+            }
+        }
+        of_cells.sort_by(|a, b| wanted[*a].column.cell().cmp(&wanted[*b].column.cell()));
+        Decoder {
+            schema,
+            layout: mapping.key_layout(),
+            wanted,
+            of_key,
+            of_cells,
+            ranges: Vec::new(),
+            scratch: Vec::new(),
+            rows: 0,
+        }
+    }
+
+    /// Rows since the last batch.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Takes a row in.
+    ///
+    /// # Errors
+    /// Stored bytes that are no value of a column's type.
+    pub fn push(&mut self, row: &Row) -> Result<(), SqlError> {
+        let key = row.row();
+        if !self.of_key.is_empty() {
+            let first = &self.wanted[self.of_key[0].1].column;
+            self.layout.split(key, &mut self.ranges).map_err(|e| at_row(e, first, key))?;
+            for (position, at) in &self.of_key {
+                let Wanted { column, builder } = &mut self.wanted[*at];
+                let range = self.ranges[*position].clone();
+                let value = self.layout.value(*position, key, range, &mut self.scratch);
+                builder.push(column, value.map_err(|e| at_row(e, column, key))?)?;
+            }
+        }
+        let mut cells = row.iter().peekable();
+        for at in &self.of_cells {
+            let Wanted { column, builder } = &mut self.wanted[*at];
+            let cell = column.cell().unwrap_or_default();
+            while cells.next_if(|next| (next.family(), next.qualifier()) < cell).is_some() {}
+            let bytes = match cells.peek() {
+                Some(next) if (next.family(), next.qualifier()) == cell => next.value(),
+                _ => &[],
+            };
+            let value = column.sql_type.decode(bytes).map_err(|e| at_row(e, column, key))?;
+            builder.push(column, value)?;
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// What came in since the last batch.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn finish(&mut self) -> Result<RecordBatch, SqlError> {
+        let arrays = self.wanted.iter_mut().map(|wanted| wanted.builder.finish()).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        self.rows = 0;
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
+            .map_err(|e| SqlError::new(crate::error::SqlState::INTERNAL_ERROR, e.to_string()))
+    }
+}

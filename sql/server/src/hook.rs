@@ -1,0 +1,173 @@
+//! Statements that are not DataFusion's business: writes, and what is refused.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::common::{DFSchema, ParamValues};
+use datafusion::logical_expr::{EmptyRelation, LogicalPlan};
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::Statement as DfStatement;
+use datafusion::sql::sqlparser::ast::{Set, Statement};
+use datafusion_postgres::QueryHook;
+use datafusion_postgres::hooks::HookClient;
+use pgwire::api::ClientInfo;
+use pgwire::api::results::{Response, Tag};
+use pgwire::error::{ErrorInfo, PgWireError, PgWireResult};
+use pgwire::messages::PgWireBackendMessage;
+use pgwire::messages::response::NoticeResponse;
+
+use crate::error::{SqlError, of_datafusion};
+use crate::write;
+
+const ALREADY_TOLD: &str = "basalt_told_of_transactions";
+
+/// Writes, the notice about transactions, and the refusal of statements that would reach this server's files.
+pub struct Statements;
+
+/// What may run besides queries.
+fn is_allowed(statement: &Statement) -> bool {
+    match statement {
+        Statement::Explain { statement, .. } => matches!(**statement, Statement::Query(_)),
+        Statement::Query(_)
+        | Statement::ShowVariable { .. }
+        | Statement::ShowVariables { .. }
+        | Statement::StartTransaction { .. }
+        | Statement::Commit { .. }
+        | Statement::Rollback { .. }
+        | Statement::Savepoint { .. }
+        | Statement::ReleaseSavepoint { .. }
+        | Statement::Declare { .. }
+        | Statement::Fetch { .. }
+        | Statement::Close { .. }
+        | Statement::Deallocate { .. }
+        | Statement::Discard { .. }
+        | Statement::Reset { .. } => true,
+        Statement::Set(set) => !matches!(set, Set::SetRole { .. }),
+        _ => false,
+    }
+}
+
+fn is_write(statement: &Statement) -> bool {
+    matches!(statement, Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_))
+}
+
+fn refuse(statement: &Statement) -> Option<PgWireError> {
+    if is_allowed(statement) || is_write(statement) {
+        return None;
+    }
+    let text = statement.to_string();
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    Some(SqlError::unsupported(format!("{} is not supported", words.join(" "))).into())
+}
+
+/// The answer to a statement about savepoints: there are none, and clients that make one around each statement get on without.
+fn of_savepoint(statement: &Statement) -> Option<Response> {
+    Some(match statement {
+        Statement::Savepoint { .. } => Response::Execution(Tag::new("SAVEPOINT")),
+        Statement::ReleaseSavepoint { .. } => Response::Execution(Tag::new("RELEASE")),
+        // A failed transaction goes on.
+        Statement::Rollback { savepoint: Some(_), .. } => Response::TransactionStart(Tag::new("ROLLBACK")),
+        _ => return None,
+    })
+}
+
+fn no_plan() -> LogicalPlan {
+    LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema: Arc::new(DFSchema::empty()) })
+}
+
+async fn plan(ctx: &SessionContext, statement: &Statement) -> PgWireResult<LogicalPlan> {
+    write::check(statement)?;
+    let plannable = DfStatement::Statement(Box::new(write::plannable(statement)));
+    ctx.state().statement_to_plan(plannable).await.map_err(|e| of_datafusion(&e).into())
+}
+
+async fn run(ctx: &SessionContext, statement: &Statement, plan: &LogicalPlan) -> PgWireResult<Response> {
+    let rows = write::run(ctx, statement, plan).await.map_err(|e| of_datafusion(&e))? as usize;
+    let tag = match statement {
+        Statement::Insert(_) => Tag::new("INSERT").with_oid(0).with_rows(rows),
+        Statement::Update(_) => Tag::new("UPDATE").with_rows(rows),
+        _ => Tag::new("DELETE").with_rows(rows),
+    };
+    Ok(Response::Execution(tag))
+}
+
+/// Tells the client something that is no error.
+pub async fn notice(client: &mut dyn HookClient, text: &str) -> PgWireResult<()> {
+    let info = ErrorInfo::new("NOTICE".into(), "00000".into(), text.to_owned());
+    client.send_message(PgWireBackendMessage::NoticeResponse(NoticeResponse::from(info))).await
+}
+
+async fn tell_of_transactions(statement: &Statement, client: &mut dyn HookClient) -> PgWireResult<()> {
+    if !matches!(statement, Statement::StartTransaction { .. }) || client.metadata().contains_key(ALREADY_TOLD) {
+        return Ok(());
+    }
+    client.metadata_mut().insert(ALREADY_TOLD.to_owned(), String::new());
+    let text =
+        "rows are atomic here, transactions are not: each statement takes effect at once and ROLLBACK undoes nothing";
+    notice(client, text).await
+}
+
+#[async_trait]
+impl QueryHook for Statements {
+    async fn handle_simple_query(
+        &self,
+        statement: &Statement,
+        ctx: &SessionContext,
+        client: &mut dyn HookClient,
+    ) -> Option<PgWireResult<Response>> {
+        if let Some(refusal) = refuse(statement) {
+            return Some(Err(refusal));
+        }
+        if let Some(response) = of_savepoint(statement) {
+            return Some(Ok(response));
+        }
+        if let Err(e) = tell_of_transactions(statement, client).await {
+            return Some(Err(e));
+        }
+        if !is_write(statement) {
+            return None;
+        }
+        Some(match plan(ctx, statement).await {
+            Ok(plan) => run(ctx, statement, &plan).await,
+            Err(e) => Err(e),
+        })
+    }
+
+    async fn handle_extended_parse_query(
+        &self,
+        statement: &Statement,
+        ctx: &SessionContext,
+        _client: &(dyn ClientInfo + Send + Sync),
+    ) -> Option<PgWireResult<LogicalPlan>> {
+        if let Some(refusal) = refuse(statement) {
+            return Some(Err(refusal));
+        }
+        if of_savepoint(statement).is_some() {
+            return Some(Ok(no_plan()));
+        }
+        if is_write(statement) { Some(plan(ctx, statement).await) } else { None }
+    }
+
+    async fn handle_extended_query(
+        &self,
+        statement: &Statement,
+        plan: &LogicalPlan,
+        params: &ParamValues,
+        ctx: &SessionContext,
+        client: &mut dyn HookClient,
+    ) -> Option<PgWireResult<Response>> {
+        if let Some(response) = of_savepoint(statement) {
+            return Some(Ok(response));
+        }
+        if let Err(e) = tell_of_transactions(statement, client).await {
+            return Some(Err(e));
+        }
+        if !is_write(statement) {
+            return None;
+        }
+        Some(match plan.clone().replace_params_with_values(params) {
+            Ok(plan) => run(ctx, statement, &plan).await,
+            Err(e) => Err(of_datafusion(&e).into()),
+        })
+    }
+}

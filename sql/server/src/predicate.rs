@@ -1,0 +1,523 @@
+//! What of a WHERE clause the servers do: ranges of row keys from predicates on key columns, filters from those on cells.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::{Between, BinaryExpr, Expr, Like, Operator};
+use filter::{Comparator, CompareOp, Filter, SingleColumnValue};
+use types::{KeyLayout, Order, SqlType, salt_of, successor};
+
+use crate::arrow_values::{sorts_exactly, value_at};
+use crate::mapping::{Column, Kind, Mapping, Place};
+
+/// Ranges that a list of predicates may become; above, the last column's predicates stay with the planner.
+const MAX_RANGES: usize = 10_000;
+
+/// One end of an interval of encoded values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum End {
+    Open,
+    At(Vec<u8>),
+    /// Just after all that is at this value (as a lower end), or just before it (as an upper one).
+    Past(Vec<u8>),
+}
+
+/// Encoded values from `low` to `high`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Interval {
+    low: End,
+    high: End,
+}
+
+impl Interval {
+    fn point(value: Vec<u8>) -> Interval {
+        Interval { low: End::At(value.clone()), high: End::At(value) }
+    }
+
+    fn as_point(&self) -> Option<&[u8]> {
+        match (&self.low, &self.high) {
+            (End::At(low), End::At(high)) if low == high => Some(low),
+            _ => None,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match (&self.low, &self.high) {
+            (End::At(low), End::At(high)) => low > high,
+            (End::At(low) | End::Past(low), End::At(high) | End::Past(high)) => low >= high,
+            _ => false,
+        }
+    }
+}
+
+fn compare_low(a: &End, b: &End) -> Ordering {
+    match (a, b) {
+        (End::Open, End::Open) => Ordering::Equal,
+        (End::Open, _) => Ordering::Less,
+        (_, End::Open) => Ordering::Greater,
+        (End::At(a), End::At(b)) | (End::Past(a), End::Past(b)) => a.cmp(b),
+        (End::At(a), End::Past(b)) => a.cmp(b).then(Ordering::Less),
+        (End::Past(a), End::At(b)) => a.cmp(b).then(Ordering::Greater),
+    }
+}
+
+fn compare_high(a: &End, b: &End) -> Ordering {
+    match (a, b) {
+        (End::Open, End::Open) => Ordering::Equal,
+        (End::Open, _) => Ordering::Greater,
+        (_, End::Open) => Ordering::Less,
+        (End::At(a), End::At(b)) | (End::Past(a), End::Past(b)) => a.cmp(b),
+        (End::At(a), End::Past(b)) => a.cmp(b).then(Ordering::Greater),
+        (End::Past(a), End::At(b)) => a.cmp(b).then(Ordering::Less),
+    }
+}
+
+/// Values of one column, as intervals that are sorted and do not touch; none at all where the list is empty.
+type Set = Vec<Interval>;
+
+fn intersect(a: &Set, b: &Set) -> Set {
+    let mut both = Set::new();
+    for x in a {
+        for y in b {
+            let low = if compare_low(&x.low, &y.low).is_ge() { &x.low } else { &y.low };
+            let high = if compare_high(&x.high, &y.high).is_le() { &x.high } else { &y.high };
+            let interval = Interval { low: low.clone(), high: high.clone() };
+            if !interval.is_empty() {
+                both.push(interval);
+            }
+        }
+    }
+    both
+}
+
+fn unite(mut a: Set, b: Set) -> Set {
+    a.extend(b);
+    a.retain(|interval| !interval.is_empty());
+    a.sort_by(|x, y| compare_low(&x.low, &y.low));
+    let mut united: Set = Vec::with_capacity(a.len());
+    for next in a {
+        match united.last_mut() {
+            Some(last) if touch(&last.high, &next.low) => {
+                if compare_high(&next.high, &last.high).is_gt() {
+                    last.high = next.high;
+                }
+            }
+            _ => united.push(next),
+        }
+    }
+    united
+}
+
+/// Whether no value is between an upper end and a lower one.
+fn touch(high: &End, low: &End) -> bool {
+    match (high, low) {
+        (End::Open, _) | (_, End::Open) => true,
+        (End::Past(high), End::Past(low)) => high > low,
+        (End::At(high) | End::Past(high), End::At(low) | End::Past(low)) => high >= low,
+    }
+}
+
+/// A range of row keys; an empty `stop` is the table's end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRange {
+    /// The first key.
+    pub start: Vec<u8>,
+    /// The first key after it.
+    pub stop: Vec<u8>,
+}
+
+impl KeyRange {
+    /// Whether only one key is in it.
+    pub fn is_one_key(&self) -> bool {
+        self.stop.len() == self.start.len() + 1 && self.stop.starts_with(&self.start) && self.stop.ends_with(&[0])
+    }
+
+    /// What of it is in another one.
+    pub fn within(&self, start: &[u8], stop: &[u8]) -> Option<KeyRange> {
+        let first = if *self.start < *start { start } else { &self.start[..] };
+        let last = match (self.stop.is_empty(), stop.is_empty()) {
+            (true, _) => stop,
+            (_, true) => &self.stop[..],
+            _ => stop.min(&self.stop[..]),
+        };
+        let range = KeyRange { start: first.to_vec(), stop: last.to_vec() };
+        (range.stop.is_empty() || range.start < range.stop).then_some(range)
+    }
+}
+
+/// What the servers do of a WHERE clause.
+#[derive(Debug, Clone, Default)]
+pub struct Pushed {
+    /// Whether the servers do it, for each predicate that was asked for.
+    pub exact: Vec<bool>,
+    /// Row keys to be read, sorted; the whole table where there is none.
+    pub ranges: Option<Vec<KeyRange>>,
+    /// The filters on cells, all of which must pass.
+    pub filters: Vec<Filter>,
+    /// Cells that the filters look at.
+    pub cells: Vec<(Bytes, Bytes)>,
+    /// Whether a row passes only if one of those cells is there.
+    pub needs_a_cell: bool,
+}
+
+/// Splits predicates, all of which must hold, into what the servers do and what is left.
+pub fn push_down(mapping: &Mapping, predicates: &[&Expr]) -> Pushed {
+    let layout = mapping.key_layout();
+    let key = mapping.key_columns();
+    let mut pushed = Pushed { exact: vec![false; predicates.len()], ..Pushed::default() };
+    let mut of_key: Vec<Vec<(usize, Set)>> = vec![Vec::new(); key.len()];
+    for (at, predicate) in predicates.iter().enumerate() {
+        if let Some((column, set)) = key_set(mapping, predicate) {
+            of_key[column].push((at, set));
+        } else if let Some(test) = cell_filter(mapping, predicate) {
+            pushed.exact[at] = true;
+            pushed.needs_a_cell |= test.needs_a_cell;
+            pushed.cells.extend(test.cells);
+            pushed.filters.push(test.filter);
+        }
+    }
+    pushed.ranges = key_ranges(&layout, of_key, &mut pushed.exact);
+    pushed
+}
+
+/// Cross product of the leading columns' values with the intervals of the first column that has more than points.
+fn key_ranges(layout: &KeyLayout, of_key: Vec<Vec<(usize, Set)>>, exact: &mut [bool]) -> Option<Vec<KeyRange>> {
+    let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut ranges: Option<Vec<KeyRange>> = None;
+    let columns = of_key.len();
+    for (column, sets) in of_key.into_iter().enumerate() {
+        let Some(set) = sets.iter().map(|(_, set)| set.clone()).reduce(|a, b| intersect(&a, &b)) else { break };
+        if prefixes.len().saturating_mul(set.len()) > MAX_RANGES {
+            break;
+        }
+        sets.iter().for_each(|(at, _)| exact[*at] = true);
+        if set.iter().all(|interval| interval.as_point().is_some()) {
+            prefixes = prefixes
+                .iter()
+                .flat_map(|prefix| {
+                    set.iter().filter_map(Interval::as_point).map(|value| {
+                        let mut longer = prefix.clone();
+                        layout.append_encoded(column, value, &mut longer);
+                        longer
+                    })
+                })
+                .collect();
+            let whole = column + 1 == columns;
+            let one = |prefix: &Vec<u8>| KeyRange { start: prefix.clone(), stop: after(prefix, whole) };
+            ranges = Some(prefixes.iter().map(one).collect());
+            if whole {
+                return ranges.map(|keys| with_salt_of_keys(layout, keys));
+            }
+            continue;
+        }
+        let of = |prefix: &Vec<u8>| {
+            set.iter().map(|i| range_of(layout, column, prefix, i)).filter(is_not_empty).collect::<Vec<_>>()
+        };
+        ranges = Some(prefixes.iter().flat_map(of).collect());
+        break;
+    }
+    ranges.map(|ranges| with_every_salt(layout, ranges))
+}
+
+fn is_not_empty(range: &KeyRange) -> bool {
+    range.stop.is_empty() || range.start < range.stop
+}
+
+/// The first key after those of a value: they begin with `bytes`, or are just that.
+fn after(bytes: &[u8], is_whole_key: bool) -> Vec<u8> {
+    if is_whole_key { [bytes, &[0]].concat() } else { successor(bytes).unwrap_or_default() }
+}
+
+fn range_of(layout: &KeyLayout, column: usize, prefix: &[u8], interval: &Interval) -> KeyRange {
+    let at = |value: &[u8]| {
+        let mut bytes = prefix.to_vec();
+        layout.append_encoded(column, value, &mut bytes);
+        bytes
+    };
+    let past = |value: &[u8]| after(&at(value), layout.is_open_ended(column));
+    let descending = layout.columns[column].order == Order::Descending;
+    let variable = layout.columns[column].sql_type.fixed_width().is_none();
+    // What comes first by its bytes.
+    let (first, last) = if descending { (&interval.high, &interval.low) } else { (&interval.low, &interval.high) };
+    let start = match first {
+        End::At(value) => at(value),
+        End::Past(value) => past(value),
+        // NULLs are in front of all values, and no comparison holds for them.
+        End::Open if variable && layout.is_open_ended(column) => [prefix, &[0]].concat(),
+        End::Open if variable => [prefix, &[1]].concat(),
+        End::Open => prefix.to_vec(),
+    };
+    let stop = match last {
+        End::At(value) => past(value),
+        End::Past(value) => at(value),
+        End::Open => successor(prefix).unwrap_or_default(),
+    };
+    KeyRange { start, stop }
+}
+
+fn with_salt_of_keys(layout: &KeyLayout, mut keys: Vec<KeyRange>) -> Vec<KeyRange> {
+    if layout.salt_buckets > 0 {
+        for range in &mut keys {
+            let salt = salt_of(&range.start, layout.salt_buckets);
+            range.start.insert(0, salt);
+            range.stop.insert(0, salt);
+        }
+    }
+    sorted(keys)
+}
+
+fn with_every_salt(layout: &KeyLayout, ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+    if layout.salt_buckets == 0 {
+        return sorted(ranges);
+    }
+    let salted = (0..layout.salt_buckets).flat_map(|salt| {
+        ranges.iter().map(move |range| {
+            let start = [&[salt], &range.start[..]].concat();
+            let stop = if range.stop.is_empty() { vec![salt + 1] } else { [&[salt], &range.stop[..]].concat() };
+            KeyRange { start, stop }
+        })
+    });
+    sorted(salted.collect())
+}
+
+fn sorted(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+    ranges.sort_by(|a, b| a.start.cmp(&b.start));
+    ranges.dedup();
+    ranges
+}
+
+/// A column that is compared, without casts that change nothing.
+fn column_of<'a>(mapping: &'a Mapping, expr: &Expr) -> Option<(usize, &'a Column)> {
+    match expr {
+        Expr::Column(column) => mapping.column(&column.name),
+        Expr::Alias(alias) => column_of(mapping, &alias.expr),
+        _ => None,
+    }
+}
+
+fn literal(expr: &Expr) -> Option<&ScalarValue> {
+    match expr {
+        Expr::Literal(value, _) => Some(value),
+        _ => None,
+    }
+}
+
+/// The bytes of a literal in a column's type; none where it has no such bytes, or where they do not compare as it does.
+fn encoded(mapping: &Mapping, column: &Column, value: &ScalarValue, is_equality: bool) -> Option<Vec<u8>> {
+    let of = column.arrow_type();
+    let same = value.data_type() == of || value.data_type().is_null();
+    let value = if same { value.clone() } else { value.cast_to(&of).ok().filter(|c| casts_back(c, value))? };
+    if value.is_null() {
+        return None;
+    }
+    if !is_equality && !sorts_exactly(column.sql_type) {
+        return None;
+    }
+    // Others may have written values that are finer than SQL's.
+    let is_coarse = matches!(
+        column.sql_type,
+        SqlType::Date
+            | SqlType::Time
+            | SqlType::Timestamp
+            | SqlType::UnsignedDate
+            | SqlType::UnsignedTime
+            | SqlType::UnsignedTimestamp
+            | SqlType::Decimal
+    );
+    if is_coarse && mapping.kind != Kind::Table {
+        return None;
+    }
+    // The two zeros are equal and have different bytes; so have many NaNs.
+    match value {
+        ScalarValue::Float32(Some(v)) if v == 0.0 || v.is_nan() => return None,
+        ScalarValue::Float64(Some(v)) if v == 0.0 || v.is_nan() => return None,
+        _ => {}
+    }
+    let array = value.to_array().ok()?;
+    let mut bytes = Vec::new();
+    column.sql_type.encode(&value_at(column, &array, 0).ok()??, &mut bytes).ok()?;
+    // An empty value is NULL here.
+    (!bytes.is_empty()).then_some(bytes)
+}
+
+fn casts_back(cast: &ScalarValue, original: &ScalarValue) -> bool {
+    cast.cast_to(&original.data_type()).is_ok_and(|back| back == *original)
+}
+
+/// A comparison of a column with a literal, the column on the left.
+fn comparison<'a>(mapping: &'a Mapping, expr: &'a Expr) -> Option<(usize, &'a Column, Operator, &'a ScalarValue)> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return None };
+    if let (Some((at, column)), Some(value)) = (column_of(mapping, left), literal(right)) {
+        return Some((at, column, *op, value));
+    }
+    let ((at, column), value) = (column_of(mapping, right)?, literal(left)?);
+    Some((at, column, op.swap()?, value))
+}
+
+/// Position in the key, and the values that pass, of a predicate on one column of the key.
+fn key_set(mapping: &Mapping, expr: &Expr) -> Option<(usize, Set)> {
+    let place = |column: &Column| match column.place {
+        Place::Key(at) => Some(at),
+        Place::Cell { .. } => None,
+    };
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
+            let ((a, left), (b, right)) = (key_set(mapping, left)?, key_set(mapping, right)?);
+            let both =
+                || if *op == Operator::And { intersect(&left, &right) } else { unite(left.clone(), right.clone()) };
+            (a == b).then(|| (a, both()))
+        }
+        Expr::BinaryExpr(_) => {
+            let (_, column, op, value) = comparison(mapping, expr)?;
+            let at = place(column)?;
+            let bytes = encoded(mapping, column, value, matches!(op, Operator::Eq | Operator::NotEq))?;
+            Some((at, set_of(op, bytes)?))
+        }
+        Expr::InList(InList { expr, list, negated: false }) => {
+            let (_, column) = column_of(mapping, expr)?;
+            let at = place(column)?;
+            let points = list.iter().map(|e| encoded(mapping, column, literal(e)?, true).map(Interval::point));
+            Some((at, unite(points.collect::<Option<Set>>()?, Set::new())))
+        }
+        Expr::Between(Between { expr, negated: false, low, high }) => {
+            let (_, column) = column_of(mapping, expr)?;
+            let at = place(column)?;
+            let end = |e: &Expr| encoded(mapping, column, literal(e)?, false).map(End::At);
+            let interval = Interval { low: end(low)?, high: end(high)? };
+            Some((at, unite(vec![interval], Set::new())))
+        }
+        Expr::Like(like) => {
+            let (_, column) = column_of(mapping, &like.expr)?;
+            let at = place(column)?;
+            let prefix = like_prefix(column, like)?;
+            let high = successor(&prefix).map_or(End::Open, End::Past);
+            Some((at, vec![Interval { low: End::At(prefix), high }]))
+        }
+        _ => None,
+    }
+}
+
+fn set_of(op: Operator, value: Vec<u8>) -> Option<Set> {
+    let interval = |low, high| vec![Interval { low, high }];
+    Some(match op {
+        Operator::Eq => vec![Interval::point(value)],
+        Operator::NotEq => {
+            let below = Interval { low: End::Open, high: End::Past(value.clone()) };
+            vec![below, Interval { low: End::Past(value), high: End::Open }]
+        }
+        Operator::Lt => interval(End::Open, End::Past(value)),
+        Operator::LtEq => interval(End::Open, End::At(value)),
+        Operator::Gt => interval(End::Past(value), End::Open),
+        Operator::GtEq => interval(End::At(value), End::Open),
+        _ => return None,
+    })
+}
+
+/// The text before the `%` of a pattern that has nothing else.
+fn like_prefix(column: &Column, like: &Like) -> Option<Vec<u8>> {
+    if like.negated || like.case_insensitive || like.escape_char.is_some() || column.sql_type != SqlType::Varchar {
+        return None;
+    }
+    let pattern = literal(&like.pattern)?.try_as_str().flatten()?;
+    let prefix = pattern.strip_suffix('%')?;
+    let plain = !prefix.is_empty() && !prefix.contains(['%', '_', '\\']);
+    plain.then(|| prefix.as_bytes().to_vec())
+}
+
+/// A filter on cells, and what it looks at.
+struct Test {
+    filter: Filter,
+    cells: Vec<(Bytes, Bytes)>,
+    needs_a_cell: bool,
+}
+
+fn test(column: &Column, op: CompareOp, value: Vec<u8>, filter_if_missing: bool) -> Option<Test> {
+    let (family, qualifier) = column.cell()?;
+    let cell = (Bytes::copy_from_slice(family), Bytes::copy_from_slice(qualifier));
+    let filter = Filter::SingleColumnValue(SingleColumnValue {
+        family: Some(cell.0.clone()),
+        qualifier: Some(cell.1.clone()),
+        op,
+        comparator: Comparator::Binary { value: value.into() },
+        filter_if_missing,
+        latest_version_only: true,
+    });
+    Some(Test { filter, cells: vec![cell], needs_a_cell: filter_if_missing })
+}
+
+/// A value that is not NULL is there and not empty.
+fn is_there(column: &Column) -> Option<Test> {
+    test(column, CompareOp::Greater, Vec::new(), true)
+}
+
+fn combine(tests: Vec<Test>, all: bool) -> Test {
+    let needs_a_cell = if all { tests.iter().any(|t| t.needs_a_cell) } else { tests.iter().all(|t| t.needs_a_cell) };
+    let cells = tests.iter().flat_map(|t| t.cells.clone()).collect();
+    let filters = tests.into_iter().map(|t| t.filter).collect();
+    let filter = if all { Filter::all_of(filters) } else { Filter::any_of(filters) };
+    Test { filter, cells, needs_a_cell }
+}
+
+/// The filter that does just what a predicate says; none where there is no such filter.
+fn cell_filter(mapping: &Mapping, expr: &Expr) -> Option<Test> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
+            let tests = vec![cell_filter(mapping, left)?, cell_filter(mapping, right)?];
+            Some(combine(tests, *op == Operator::And))
+        }
+        Expr::BinaryExpr(_) => {
+            let (_, column, op, value) = comparison(mapping, expr)?;
+            let is_equality = matches!(op, Operator::Eq | Operator::NotEq);
+            let bytes = encoded(mapping, column, value, is_equality)?;
+            let op = match op {
+                Operator::Eq => CompareOp::Equal,
+                Operator::NotEq => CompareOp::NotEqual,
+                Operator::Lt => CompareOp::Less,
+                Operator::LtEq => CompareOp::LessOrEqual,
+                Operator::Gt => CompareOp::Greater,
+                Operator::GtEq => CompareOp::GreaterOrEqual,
+                _ => return None,
+            };
+            let compared = test(column, op, bytes, true)?;
+            // An empty value is NULL, and less than all others.
+            let can_be_empty = column.sql_type.fixed_width().is_none();
+            if can_be_empty && matches!(op, CompareOp::Less | CompareOp::LessOrEqual | CompareOp::NotEqual) {
+                return Some(combine(vec![is_there(column)?, compared], true));
+            }
+            Some(compared)
+        }
+        Expr::InList(InList { expr, list, negated: false }) => {
+            let (_, column) = column_of(mapping, expr)?;
+            let equal = |e| test(column, CompareOp::Equal, encoded(mapping, column, literal(e)?, true)?, true);
+            Some(combine(list.iter().map(equal).collect::<Option<Vec<_>>>()?, false))
+        }
+        Expr::Between(Between { expr, negated: false, low, high }) => {
+            let (_, column) = column_of(mapping, expr)?;
+            let end = |e: &Expr, op| test(column, op, encoded(mapping, column, literal(e)?, false)?, true);
+            let ends = vec![end(low, CompareOp::GreaterOrEqual)?, end(high, CompareOp::LessOrEqual)?];
+            Some(combine(ends, true))
+        }
+        Expr::Like(like) => {
+            let (_, column) = column_of(mapping, &like.expr)?;
+            let prefix = like_prefix(column, like)?;
+            let mut ends = vec![test(column, CompareOp::GreaterOrEqual, prefix.clone(), true)?];
+            if let Some(next) = successor(&prefix) {
+                ends.push(test(column, CompareOp::Less, next, true)?);
+            }
+            Some(combine(ends, true))
+        }
+        Expr::IsNotNull(inner) => is_there(column_of(mapping, inner)?.1),
+        Expr::IsNull(inner) => test(column_of(mapping, inner)?.1, CompareOp::Equal, Vec::new(), false),
+        Expr::Column(_) => {
+            let (_, column) = column_of(mapping, expr)?;
+            (column.sql_type == SqlType::Boolean).then(|| test(column, CompareOp::Equal, vec![1], true))?
+        }
+        Expr::Not(inner) => {
+            let (_, column) = column_of(mapping, inner)?;
+            (column.sql_type == SqlType::Boolean).then(|| test(column, CompareOp::Equal, vec![0], true))?
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,159 @@
+//! The server: a listener, and for each connection the handlers of PostgreSQL's protocol.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::StringArray;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::Dialect;
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion_postgres::datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
+use datafusion_postgres::datafusion_pg_catalog::pg_catalog::setup_pg_catalog;
+use pgwire::api::auth::StartupHandler;
+use pgwire::api::cancel::{CancelHandler, DefaultCancelHandler};
+use pgwire::api::query::{ExtendedQueryHandler, SimpleQueryHandler};
+use pgwire::api::{ClientInfo, ConnectionManager, ErrorHandler, PgWireServerHandlers};
+use pgwire::error::PgWireError;
+use pgwire::tokio::process_socket;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::aggregate::PushAggregates;
+use crate::auth::{Startup, Users};
+use crate::catalog::{Catalog, Provider};
+use crate::error::with_state;
+use crate::service::Service;
+
+/// The PostgreSQL that clients are told to expect.
+pub const VERSION: &str = "15.0";
+/// Name of the only database.
+pub const DATABASE: &str = "basalt";
+
+/// How a server is to be.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Bytes that all queries together may hold before they spill to disk.
+    pub memory_bytes: usize,
+    /// Regions that one scan reads at a time.
+    pub scan_concurrency: usize,
+    /// Connections at a time.
+    pub connections: usize,
+    /// Who may connect; without, everybody on this machine.
+    pub users: Option<Arc<Users>>,
+}
+
+/// The context that plans and runs queries on the tables of a catalog.
+///
+/// # Errors
+/// DataFusion refuses a setting.
+pub fn context(catalog: &Arc<Catalog>, settings: &Settings) -> anyhow::Result<SessionContext> {
+    let mut config = SessionConfig::new()
+        .with_create_default_catalog_and_schema(false)
+        .with_default_catalog_and_schema(DATABASE, "public")
+        .with_information_schema(true)
+        .with_target_partitions(settings.scan_concurrency);
+    let options = config.options_mut();
+    options.sql_parser.dialect = Dialect::PostgreSQL;
+    // As PostgreSQL reads numbers with a point.
+    options.sql_parser.parse_float_as_decimal = true;
+    // A column that were cast to another kind of text could not be compared by the servers.
+    options.sql_parser.map_string_types_to_utf8view = false;
+    let runtime =
+        RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(settings.memory_bytes))).build_arc()?;
+    let state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_default_features()
+        .with_physical_optimizer_rule(Arc::new(PushAggregates))
+        .build();
+    let context = SessionContext::new_with_state(state);
+    context.register_catalog(DATABASE, Arc::new(Provider(Arc::clone(catalog))));
+    setup_pg_catalog(&context, DATABASE, EmptyContextProvider).map_err(|e| anyhow::anyhow!("pg_catalog: {e}"))?;
+    let version = create_udf(
+        "version",
+        vec![],
+        DataType::Utf8,
+        Volatility::Stable,
+        Arc::new(|_| {
+            let text = format!("PostgreSQL {VERSION} (Basalt SQL {})", env!("CARGO_PKG_VERSION"));
+            Ok(ColumnarValue::Array(Arc::new(StringArray::from(vec![text]))))
+        }),
+    );
+    context.register_udf(version);
+    Ok(context)
+}
+
+/// What every connection is served by.
+struct Handlers {
+    service: Arc<Service>,
+    users: Option<Arc<Users>>,
+    connections: Arc<ConnectionManager>,
+}
+
+impl PgWireServerHandlers for Handlers {
+    fn simple_query_handler(&self) -> Arc<impl SimpleQueryHandler> {
+        Arc::clone(&self.service)
+    }
+
+    fn extended_query_handler(&self) -> Arc<impl ExtendedQueryHandler> {
+        Arc::clone(&self.service)
+    }
+
+    fn startup_handler(&self) -> Arc<impl StartupHandler> {
+        Arc::new(Startup::new(self.users.clone(), Arc::clone(&self.connections)))
+    }
+
+    fn error_handler(&self) -> Arc<impl ErrorHandler> {
+        Arc::new(Errors)
+    }
+
+    fn cancel_handler(&self) -> Arc<impl CancelHandler> {
+        Arc::new(DefaultCancelHandler::new(Arc::clone(&self.connections)))
+    }
+}
+
+/// Gives each error its SQLSTATE.
+struct Errors;
+
+impl ErrorHandler for Errors {
+    fn on_error<C: ClientInfo>(&self, _client: &C, error: &mut PgWireError) {
+        *error = with_state(std::mem::replace(error, PgWireError::QueryCanceled));
+        tracing::debug!("{error}");
+    }
+}
+
+/// Serves connections until the listener fails.
+///
+/// # Errors
+/// The context cannot be made.
+pub async fn serve(listener: TcpListener, catalog: Arc<Catalog>, settings: Settings) -> anyhow::Result<()> {
+    let context = Arc::new(context(&catalog, &settings)?);
+    let handlers = Arc::new(Handlers {
+        service: Arc::new(Service::new(catalog, context)),
+        users: settings.users.clone(),
+        connections: Arc::new(ConnectionManager::new()),
+    });
+    let room = Arc::new(Semaphore::new(settings.connections));
+    loop {
+        // At the limit, those who come wait in the listener's queue.
+        let permit = Arc::clone(&room).acquire_owned().await?;
+        let (socket, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(e) => {
+                tracing::warn!("a connection was not accepted: {e}");
+                continue;
+            }
+        };
+        let _ = socket.set_nodelay(true);
+        let handlers = Arc::clone(&handlers);
+        tokio::spawn(async move {
+            if let Err(e) = process_socket(socket, None, handlers).await {
+                tracing::debug!("the connection from {peer} ended: {e}");
+            }
+            drop(permit);
+        });
+    }
+}
