@@ -250,6 +250,37 @@ fn judge(record: &Record, ours: &[String], theirs: &[String]) -> Option<String> 
     }
 }
 
+/// What Python's clients do; fetched on first use.
+fn clients(port: u16, dir: &Path) -> anyhow::Result<Outcome> {
+    let tests = root().join("tests/clients");
+    let environment = dir.join("python");
+    let python = environment.join("bin/python");
+    // Written last: an environment that was left half made is made again.
+    let (made, wanted) = (environment.join("made-of"), std::fs::read_to_string(tests.join("requirements.txt"))?);
+    if !std::fs::read_to_string(&made).is_ok_and(|text| text == wanted) {
+        let mut venv = Command::new("python3");
+        run::must("python3 -m venv", venv.args(["-m", "venv", "--clear"]).arg(&environment))?;
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--requirement"]);
+        run::must("pip install (network needed on first use)", pip.arg(tests.join("requirements.txt")))?;
+        std::fs::write(made, wanted)?;
+    }
+    let mut suite = Command::new(&python);
+    suite.arg(tests.join("suite.py")).arg(port.to_string());
+    let ended = run::logged(&mut suite, &dir.join("clients.log"), LIMIT)?;
+    let mut outcome = Outcome::default();
+    for line in ended.output.lines() {
+        match line.strip_prefix("FAILED ") {
+            Some(failure) => outcome.failures.push(failure.to_owned()),
+            None => outcome.passed += usize::from(line.starts_with("ok ")),
+        }
+    }
+    if !ended.well {
+        outcome.failures.push(format!("Python's clients did not come to the end; see {}", dir.display()));
+    }
+    Ok(outcome)
+}
+
 /// Names and texts of the files, and of what is made.
 fn texts(only: Option<&str>) -> anyhow::Result<Vec<(String, String)>> {
     let mut texts = vec![("made".to_owned(), crate::sql_queries::records())];
@@ -290,6 +321,9 @@ fn compare(only: Option<&str>) -> anyhow::Result<Outcome> {
             bail!("not done after {} s", LIMIT.as_secs());
         }
     }
+    let clients = clients(port, &dir)?;
+    outcome.passed += clients.passed;
+    outcome.failures.extend(clients.failures);
     drop((ours, postgres));
     std::fs::remove_dir_all(postgres_data(postgres_port)).ok();
     outcome.failures.extend(site.complaints()?);

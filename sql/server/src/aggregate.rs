@@ -70,7 +70,7 @@ fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> 
         || plan
             .downcast_ref::<RepartitionExec>()
             .is_some_and(|r| matches!(r.partitioning(), Partitioning::RoundRobinBatch(_)));
-    if hands_on { scan_below(plan.children().first()?) } else { None }
+    if hands_on { scan_below(plan.children().first().copied()?) } else { None }
 }
 
 /// What takes the aggregate's place; nothing where the servers cannot compute it.
@@ -197,7 +197,8 @@ fn aggregate_of(function: &AggregateFunctionExpr, spec: &ScanSpec) -> Option<(Ag
     if function.is_distinct() || !function.order_bys().is_empty() {
         return None;
     }
-    let [argument] = &function.expressions()[..] else { return None };
+    let arguments = function.expressions();
+    let [argument] = &arguments[..] else { return None };
     let name = function.fun().name();
     if let Some(literal) = argument.downcast_ref::<Literal>() {
         let counts_rows = name == "count" && !literal.value().is_null();

@@ -44,8 +44,8 @@ pub fn fields(fields: &[FieldInfo]) -> Vec<FieldInfo> {
 pub fn as_postgres(response: Response) -> Response {
     let Response::Query(QueryResponse { command_tag, row_schema, data_rows, .. }) = response else { return response };
     let has_fraction = |field: &FieldInfo| {
-        field.format() == FieldFormat::Text
-            && [Type::TIMESTAMP, Type::TIMESTAMPTZ, Type::TIME].contains(field.datatype())
+        let types = [Type::TIMESTAMP, Type::TIMESTAMPTZ, Type::TIME, Type::FLOAT8, Type::FLOAT4];
+        field.format() == FieldFormat::Text && types.contains(field.datatype())
     };
     let with_fractions: Vec<bool> = row_schema.iter().map(has_fraction).collect();
     let schema = Arc::new(fields(&row_schema));

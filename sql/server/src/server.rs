@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::StringArray;
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
 use datafusion::common::config::Dialect;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -83,6 +84,9 @@ pub fn context(catalog: &Arc<Catalog>, settings: &Settings) -> anyhow::Result<Se
         }),
     );
     context.register_udf(version);
+    // Clients ask whether a type of an extension is there. There are no extensions.
+    let none = Arc::new(|_: &[ColumnarValue]| Ok(ColumnarValue::Scalar(ScalarValue::Int32(None))));
+    context.register_udf(create_udf("to_regtype", vec![DataType::Utf8], DataType::Int32, Volatility::Stable, none));
     Ok(context)
 }
 

@@ -108,6 +108,29 @@ impl ExtendedQueryHandler for Service {
         Arc::clone(&self.parser)
     }
 
+    /// A cursor's portal has a text and no plan: its columns are planned for anew.
+    async fn do_describe_portal<C>(
+        &self,
+        _client: &mut C,
+        portal: &Portal<Parsed>,
+    ) -> PgWireResult<DescribePortalResponse>
+    where
+        C: ClientInfo + ClientPortalStore + Sink<PgWireBackendMessage> + Unpin + Send + Sync,
+        C::PortalStore: PortalStore<Statement = Parsed>,
+        C::Error: std::fmt::Debug,
+        PgWireError: From<<C as Sink<PgWireBackendMessage>>::Error>,
+    {
+        let format = &portal.result_column_format;
+        let (text, parsed) = &portal.statement.statement;
+        if parsed.is_some() || ddl::parse(text)?.is_some() {
+            let columns = self.parser.get_result_schema(&portal.statement.statement, Some(format))?;
+            return Ok(DescribePortalResponse::new(columns));
+        }
+        let plan = self.context.state().create_logical_plan(text).await.map_err(|e| of_datafusion(&e))?;
+        let columns = arrow_schema_to_pg_fields(plan.schema().as_arrow(), format, None)?;
+        Ok(DescribePortalResponse::new(fields(&columns)))
+    }
+
     async fn do_query<C>(&self, client: &mut C, portal: &Portal<Parsed>, max_rows: usize) -> PgWireResult<Response>
     where
         C: ClientInfo + ClientPortalStore + Sink<PgWireBackendMessage> + Unpin + Send + Sync,
@@ -142,10 +165,12 @@ impl QueryParser for Parser {
             return Ok(Some((sql.to_owned(), None)));
         }
         self.catalog.refresh(CATALOG_LASTS).await?;
-        let Ok([statement]) = <[String; 1]>::try_from(statements(sql)) else {
+        let mut cut = statements(sql);
+        if cut.len() > 1 {
             let message = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new(crate::error::SqlState::SYNTAX_ERROR, message).into());
-        };
+        }
+        let Some(statement) = cut.pop() else { return Ok(None) };
         self.inner.parse_sql(client, &as_insert(&statement), types).await
     }
 
@@ -185,6 +210,11 @@ fn statements(text: &str) -> Vec<String> {
                 current.clear();
                 is_blank = true;
             }
+            // With an exponent it is no decimal number to the planner.
+            Token::Number(text, _) if text.contains(['e', 'E']) => {
+                is_blank = false;
+                current.push_str(&format!("cast('{text}' as double precision)"));
+            }
             Token::Whitespace(_) => current.push_str(&token.to_string()),
             _ => {
                 is_blank = false;
@@ -222,6 +252,7 @@ mod tests {
         assert!(cut[1].contains("insert into t values ("), "{cut:?}");
         assert_eq!(statements("select 'open"), ["select 'open"]);
         assert_eq!(statements(" -- nothing\n"), Vec::<String>::new());
+        assert_eq!(statements("select 1e3, 10"), ["select cast('1e3' as double precision), 10"]);
         assert_eq!(statements("select '\\x00fF'::bytea, '\\x00'::text"), ["select X'00fF', '\\x00'::text"]);
     }
 
