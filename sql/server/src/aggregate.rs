@@ -386,7 +386,9 @@ fn batch_of(mapping: &Mapping, wanted: &Wanted, groups: &[Group], schema: Schema
                 arrays.push(Arc::new(sums.collect::<Float64Array>()));
             }
             Output::Average { integers } => {
-                arrays.push(Arc::new(states().map(|s| Some(s.count)).collect::<UInt64Array>()));
+                // As DataFusion's own partial average: of nothing it is NULL, not 0 of 0.
+                let counts = states().map(|s| (s.count > 0).then_some(s.count));
+                arrays.push(Arc::new(counts.collect::<UInt64Array>()));
                 let sum = |s: &State| if *integers { integer_sum(s).map(|sum| sum as f64) } else { Ok(s.float_sum) };
                 let sums = states().map(|s| if s.count == 0 { Ok(None) } else { sum(s).map(Some) });
                 arrays.push(Arc::new(sums.collect::<std::result::Result<Float64Array, SqlError>>()?));
