@@ -71,6 +71,14 @@ def psycopg_sees_postgresqls_errors():
 
 
 @case
+def psycopg_has_cursors_on_the_server():
+    with psycopg.connect(CONNECTION) as connection, connection.cursor(name="named") as cursor:
+        cursor.itersize = 3
+        cursor.execute("select id from clients order by id")
+        equal([row[0] for row in cursor], list(range(1, 10)))
+
+
+@case
 def asyncpg_prepares_statements():
     async def work():
         connection = await asyncpg.connect(host="127.0.0.1", port=PORT, user="me", database="basalt")
