@@ -63,9 +63,9 @@ impl web::Details for PageDetails {
 
     fn slow_calls(&self) -> Vec<SlowCall> {
         let [slow, large] = [false, true].map(|large| self.server.slow_calls(large, CALLS));
-        let mut calls: Vec<SlowCall> = slow.iter().map(|payload| slow_call(payload)).collect();
+        let mut calls: Vec<SlowCall> = slow.iter().map(slow_call).collect();
         // Those that are both are in the first list already.
-        calls.extend(large.iter().map(|payload| slow_call(payload)).filter(|call| !call.is_slow));
+        calls.extend(large.iter().map(slow_call).filter(|call| !call.is_slow));
         calls.sort_by_key(|call| std::cmp::Reverse(call.at_ms));
         calls
     }
@@ -88,9 +88,7 @@ impl web::Details for PageDetails {
     fn table(&self, name: &str) -> Option<Vec<String>> {
         let name = model::TableName::parse(name).ok()?;
         let cluster = self.master.cluster();
-        let found =
-            cluster.tables().find(|(table, _)| table.name == name).map(|(table, _)| shell::describe_lines(table));
-        found
+        cluster.tables().find(|(table, _)| table.name == name).map(|(table, _)| shell::describe_lines(table))
     }
 
     fn store_files(&self, region: &str) -> Option<Vec<StoreFile>> {

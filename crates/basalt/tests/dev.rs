@@ -40,7 +40,7 @@ impl Instance {
     }
 
     /// It ends by itself, well, and its directory with it.
-    fn is_gone(mut self) {
+    fn must_be_gone(mut self) {
         let status = self.child.wait().expect("it ends");
         assert!(status.success(), "{status}");
         assert!(!self.directory.exists(), "{} is left", self.directory.display());
@@ -56,7 +56,7 @@ async fn it_serves_and_goes_with_its_data_when_its_input_is_closed() {
     assert!(ports.iter().all(|port| port.is_some_and(|port| port > 1024)), "{}", instance.said);
     assert_eq!(instance.said["pid"], instance.child.id());
     drop(instance.child.stdin.take());
-    instance.is_gone();
+    instance.must_be_gone();
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn sigterm_ends_it_and_a_closed_input_alone_does_not() {
     instance.works().await;
     let pid = rustix::process::Pid::from_child(&instance.child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is there");
-    instance.is_gone();
+    instance.must_be_gone();
 }
 
 #[tokio::test]
@@ -80,5 +80,5 @@ async fn what_a_killed_one_left_goes_with_the_next() {
     let mut next = Instance::start(&scratch.0, &["--until-stdin-closes"]);
     assert!(!killed.directory.exists());
     drop(next.child.stdin.take());
-    next.is_gone();
+    next.must_be_gone();
 }

@@ -166,6 +166,7 @@ async fn regions_are_searched_sorted_and_paged_by_the_server() {
     let rows = |page: &Response| page.body.matches("<tr title=").count();
     let found = server.get("/master-status?q=row0042").await;
     assert_eq!(rows(&found), 100, "a name has the first key in it, not the last");
+    #[expect(clippy::disallowed_methods, reason = "times a real server")]
     let begun = Instant::now();
     let sorted = server.get("/table.jsp?name=ns:orders&sort=size&from=200").await;
     let took = begun.elapsed();
