@@ -28,7 +28,7 @@ Usage: basalt cellcounter [-D KEY=VALUE]... TABLE [OUTPUT [SEPARATOR [^REGEX or 
 
 Examples:
   basalt cellcounter t
-  basalt cellcounter t /tmp/counts : ^row-1
+  basalt cellcounter t counts : ^row-1
   basalt cellcounter -D hbase.mapreduce.scan.maxversions=100 t --no-rows --json
 ";
 
