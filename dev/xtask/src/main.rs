@@ -165,6 +165,7 @@ fn test(report: &mut Report, long: bool) -> anyhow::Result<()> {
     kill::run(report, server::Kind::Basalt, 20, None, false)?;
     kill::run(report, server::Kind::Basalt, 2, None, true)?;
     neighbours::run(report);
+    sql::run(report, None);
     if long {
         report.step("1000 runs of the simulator", || sim::run(&["--runs".to_owned(), "1000".to_owned()]));
         report.step("every crash state", || sim::run(&["--enumerate".to_owned()]));

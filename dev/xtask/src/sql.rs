@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::report::{Outcome, Report};
-use crate::{run, server};
+use crate::{run, server, toolchain};
 
 /// The whole of one file, and of the tests.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -300,6 +300,7 @@ fn compare(only: Option<&str>) -> anyhow::Result<Outcome> {
     let mut site = server::Site::new(server::Kind::Basalt, Path::new(""), "sql")?;
     let basalt = site.start()?;
     let (ours, port) = start_ours(&site.zookeeper(), &dir)?;
+    toolchain::programs(&["psql", "python3"])?;
     let (postgres, postgres_port) = start_postgres(&dir)?;
     let targets = [
         Target { name: "basalt", port, user: "basalt", database: "basalt" },

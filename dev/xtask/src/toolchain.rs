@@ -19,13 +19,14 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("python3", "python3-venv"),
     ("node", "nodejs"),
     ("npm", "npm"),
+    ("psql", "postgresql"),
 ];
 
 /// Is the program on the path and does it run?
 fn present(program: &str) -> bool {
     let argument = match program {
         "go" => "version",
-        "c++" | "curl" | "python3" | "node" | "npm" => "--version",
+        "c++" | "curl" | "python3" | "node" | "npm" | "psql" => "--version",
         _ => "-version",
     };
     Command::new(program)
