@@ -39,6 +39,9 @@ mod rank {
     pub(super) const STATE: u8 = 3;
 }
 
+/// An append that takes longer is slow. Follows: `MetricsWAL#postAppend`.
+const SLOW_APPEND_US: u64 = 1_000_000;
+
 /// A server's write-ahead log. One for all its regions (and one more for hbase:meta).
 pub struct Log {
     volume: Arc<dyn Volume>,
@@ -71,6 +74,8 @@ pub struct Log {
     append_times: Histogram,
     /// Bytes of entries.
     append_sizes: Histogram,
+    /// Appends that took longer than [`SLOW_APPEND_US`].
+    slow_appends: AtomicU64,
     /// Edits of servers that are no more, for regions that were not opened yet. Before every other lock.
     inherited: RankedMutex<inherited::Waiting>,
     /// The highest id of each region in what was taken over, or that an opening used which failed.
@@ -165,6 +170,7 @@ impl Log {
             sync_times: Histogram::new(Unit::Micros),
             append_times: Histogram::new(Unit::Micros),
             append_sizes: Histogram::new(Unit::Bytes),
+            slow_appends: AtomicU64::new(0),
             roll: RankedMutex::new(rank::ROLL, ()),
             last_file_ms: AtomicI64::new(0),
             inherited: RankedMutex::new(rank::INHERITED, inherited::Waiting::default()),
@@ -226,7 +232,11 @@ impl Log {
             let position = state.appended;
             drop(state);
             self.append_sizes.record(len);
-            self.append_times.record(self.clock.monotonic_us().saturating_sub(begun_us));
+            let took_us = self.clock.monotonic_us().saturating_sub(begun_us);
+            self.append_times.record(took_us);
+            if took_us > SLOW_APPEND_US {
+                self.slow_appends.fetch_add(1, Ordering::Relaxed);
+            }
             Ok(Ticket { log: Arc::clone(self), position })
         })
     }
@@ -369,6 +379,11 @@ impl Log {
     /// Bytes of each entry.
     pub fn append_sizes(&self) -> &Histogram {
         &self.append_sizes
+    }
+
+    /// Appends that took longer than a second.
+    pub fn slow_appends(&self) -> u64 {
+        self.slow_appends.load(Ordering::Relaxed)
     }
 
     /// How long the syncs of its files took.
