@@ -239,9 +239,10 @@ async fn tables_that_cannot_be_made() {
         assert!(refused, "{what}");
     }
     // A method that HBase has and Basalt has not: a clear word, and the connection goes on.
-    let unsupported: Result<pb::RevokeResponse, _> =
-        tester.master_call(Method::MasterRevoke, &pb::RevokeRequest::default()).await;
-    assert!(unsupported.expect_err("not there").to_string().contains("Revoke"));
+    let admin =
+        Client::connect(server.region_address(), "AdminService", ClientOptions::default()).await.expect("connects");
+    let unsupported = admin.call(Method::AdminReplay.info(), &pb::ReplicateWalEntryRequest::default(), None).await;
+    assert!(unsupported.map(|_| ()).expect_err("not there").to_string().contains("Replay"));
     let unknown =
         Client::connect(server.master_address(), "MasterService", ClientOptions::default()).await.expect("connects");
     let answer = unknown.call_raw("NoSuchMethod", b"", None).await.map(|_| ());

@@ -98,8 +98,10 @@ fn a_person_at_a_terminal_gets_prompt_completion_colours_and_a_way_out() {
     person.types("get 'tab', 'r1', 'fa\tq'\r");
     person.sees("\u{1B}[1m");
     person.sees("value=v1");
+    person.sees("Took ");
     // Ctrl-C ends what runs, and the shell goes on.
     person.types("exists 'tab'; sleep 3000\r");
+    person.sees("Table tab does exist");
     person.sees("Took ");
     person.types("\u{3}");
     person.sees("^C");

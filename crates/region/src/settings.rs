@@ -415,16 +415,16 @@ pub const FILE_TRACKER: TextSetting = TextSetting {
 pub const FILE_TRACKER_SOURCE: TextSetting = TextSetting {
     key: tracker::SOURCE_KEY,
     default: "none",
-    legal: Some("DEFAULT or FILE"),
-    is_legal: |text| tracker::Class::parse(text.trim()).is_ok(),
+    legal: Some("none, DEFAULT or FILE"),
+    is_legal: |text| text.trim() == "none" || tracker::Class::parse(text.trim()).is_ok(),
     doc: "The tracker that a MIGRATION reads. Said by a table or family as a rule.",
 };
 /// Of a migration: the tracker to be.
 pub const FILE_TRACKER_TARGET: TextSetting = TextSetting {
     key: tracker::TARGET_KEY,
     default: "none",
-    legal: Some("DEFAULT or FILE"),
-    is_legal: |text| tracker::Class::parse(text.trim()).is_ok(),
+    legal: Some("none, DEFAULT or FILE"),
+    is_legal: |text| text.trim() == "none" || tracker::Class::parse(text.trim()).is_ok(),
     doc: "The tracker that a MIGRATION keeps, too. Said by a table or family as a rule.",
 };
 /// Keys of the rows of trackers.

@@ -135,7 +135,8 @@ async fn prepare(desk: &Desk) -> Result<RegionInfo, Violation> {
     if life.master.cluster().descriptor(&table()).is_none() {
         let mut descriptor = TableDescriptor::new(table(), [FamilyDescriptor::new("f")]);
         // Its one region is never split.
-        descriptor.attributes.insert(Bytes::from("MAX_FILESIZE"), Bytes::from("1000000000000"));
+        let never = "org.apache.hadoop.hbase.regionserver.DisabledRegionSplitPolicy";
+        descriptor.attributes.insert(Bytes::from("SPLIT_POLICY"), Bytes::from(never));
         let made =
             life.master.create_table(descriptor, &[], &Caller::default()).await.map_err(|error| failed(&error))?;
         life.master.wait_for(made).await.map_err(|error| failed(&error))?;

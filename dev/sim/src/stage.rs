@@ -26,6 +26,8 @@ pub fn calm_settings() -> Config {
     config.set("hbase.hregion.memstore.flush.size", "10000000");
     config.set("hbase.hstore.compaction.min", "3");
     config.set("hbase.hregion.max.filesize", "10000000");
+    let by_size = "org.apache.hadoop.hbase.regionserver.ConstantSizeRegionSplitPolicy";
+    config.set("hbase.regionserver.region.split.policy", by_size);
     config.set("basalt.recovery.memory.fraction", "1");
     config.set("hbase.catalogjanitor.interval", "86400000");
     config.set("hbase.master.cleaner.interval", "86400000");
