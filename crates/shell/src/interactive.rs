@@ -159,7 +159,8 @@ pub fn run(shell: &mut Shell) -> Result<Option<u8>> {
         // There is none before the first session.
         let _ = editor.load_history(history);
     }
-    shell.session.catch_interrupts();
+    let caught = shell.session.catch_interrupts();
+    caught.map_err(|error| Flow::raise("IOError", format!("cannot wait for Ctrl-C: {error}")))?;
     banner(shell)?;
     let ended = talk(shell, &mut editor);
     if let Some(history) = &history {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use client::{Admin, Connection, Table};
 use model::TableName;
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::failure::{Flow, Result};
@@ -36,15 +37,21 @@ impl Session {
         Session { output, interactive, connection, runtime, interrupt: Arc::default() }
     }
 
-    /// From here on Ctrl-C breaks off what is under way rather than the process.
-    pub fn catch_interrupts(&self) {
+    /// From here on Ctrl-C breaks off what is under way rather than the process. Before the first prompt: the line editor puts back the
+    /// signal's handler that it finds.
+    ///
+    /// # Errors
+    /// The system does not tell of signals.
+    pub fn catch_interrupts(&self) -> std::io::Result<()> {
         let interrupt = self.interrupt.clone();
+        let mut signals = self.within(|| signal(SignalKind::interrupt()))?;
         self.runtime.spawn(async move {
-            while tokio::signal::ctrl_c().await.is_ok() {
+            while signals.recv().await.is_some() {
                 interrupt.raised.store(true, Ordering::Relaxed);
                 interrupt.woken.notify_waiters();
             }
         });
+        Ok(())
     }
 
     /// Whether Ctrl-C came.
