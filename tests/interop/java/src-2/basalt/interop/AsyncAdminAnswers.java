@@ -37,7 +37,7 @@ public final class AsyncAdminAnswers {
     "isCleanerChoreEnabled", "isMasterInMaintenanceMode", "isMergeEnabled", "isSplitEnabled",
     "isReplicationPeerModificationEnabled", "isRpcThrottleEnabled", "isSnapshotCleanupEnabled", "getBackupMasters",
     "getMasterInfoPort", "getMasterCoprocessorNames", "getMaster", "listDeadServers",
-    "listDecommissionedRegionServers", "listUnknownServers", "listReplicatedTableCFs", "listReplicationPeers",
+    "listDecommissionedRegionServers", "listUnknownServers", "listReplicationPeers",
     "getSecurityCapabilities", "getSpaceQuotaTableSizes", "getLocks", "getRegionServers", "flushMasterStore",
     "updateConfiguration");
 
@@ -185,6 +185,8 @@ public final class AsyncAdminAnswers {
   private static void rest(Answers a, Server server, AsyncAdmin admin) {
     ReplicationPeerConfig config =
       ReplicationPeerConfig.newBuilder().setClusterKey(server.zk + ":/elsewhere").build();
+    a.say("async listReplicatedTableCFs", () -> got(admin.listReplicatedTableCFs()).stream()
+      .filter(t -> t.getTable().getNamespaceAsString().equals(NS)).count());
     a.say("async addReplicationPeer", () -> admin.addReplicationPeer("asyncanswers", config, false));
     a.say("async addReplicationPeer again", () -> admin.addReplicationPeer("asyncanswers", config, false));
     a.say("async isReplicationPeerEnabled", () -> admin.isReplicationPeerEnabled("asyncanswers"));
