@@ -31,6 +31,10 @@ pub trait Coordinator: Send + Sync + 'static {
     /// A node's value; `None` when there is none.
     fn value<'a>(&'a self, path: &'a str) -> Answer<'a, Option<Bytes>>;
 
+    /// As [`Coordinator::value`], but never older than what the ensemble's leader has when it is asked: an answer from a server that is cut off from
+    /// its leader does not count. Costs a round more. ZooKeeper: `sync`, then the read.
+    fn latest_value<'a>(&'a self, path: &'a str) -> Answer<'a, Option<Bytes>>;
+
     /// Waits until the node's value is another than `seen`, and answers it. No change is missed that lasts.
     fn value_other_than<'a>(&'a self, path: &'a str, seen: Option<Bytes>) -> Answer<'a, Option<Bytes>>;
 
@@ -60,6 +64,11 @@ impl Coordinator for TreeHandle {
                 Err(error) => Err(refused(&error)),
             }
         })
+    }
+
+    fn latest_value<'a>(&'a self, path: &'a str) -> Answer<'a, Option<Bytes>> {
+        // The tree is the leader.
+        self.value(path)
     }
 
     fn value_other_than<'a>(&'a self, path: &'a str, seen: Option<Bytes>) -> Answer<'a, Option<Bytes>> {

@@ -221,6 +221,22 @@ impl Ensemble {
         .await
     }
 
+    /// As [`Ensemble::value`], after the server of this session has caught up with the leader: a server that is cut off from it gives no answer.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    pub async fn latest_value(&self, path: &str) -> Result<Option<Bytes>, EnsembleError> {
+        self.retried(|client: Client| async move {
+            client.sync(path).await?;
+            match client.get_data(path).await {
+                Ok((value, _)) => Ok(Some(Bytes::from(value))),
+                Err(Error::NoNode) => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+        .await
+    }
+
     /// Calls until there is an answer of the ensemble's, over outages and resumed sessions.
     async fn retried<T, F: Future<Output = Result<T, Error>>>(
         &self,
@@ -277,6 +293,10 @@ impl From<EnsembleError> for SessionOver {
 impl Coordinator for Ensemble {
     fn value<'a>(&'a self, path: &'a str) -> Answer<'a, Option<Bytes>> {
         Box::pin(async move { Ok(Ensemble::value(self, path).await?) })
+    }
+
+    fn latest_value<'a>(&'a self, path: &'a str) -> Answer<'a, Option<Bytes>> {
+        Box::pin(async move { Ok(Ensemble::latest_value(self, path).await?) })
     }
 
     fn value_other_than<'a>(&'a self, path: &'a str, seen: Option<Bytes>) -> Answer<'a, Option<Bytes>> {
