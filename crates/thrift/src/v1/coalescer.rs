@@ -22,9 +22,14 @@ pub(super) struct Counter {
     pub(super) column: Bytes,
 }
 
-struct Waiting {
-    amounts: HashMap<Counter, i64>,
+/// What is to be added to a counter, and its memory until that is written.
+struct Sum {
+    amount: i64,
     charge: Charge,
+}
+
+struct Waiting {
+    sums: HashMap<Counter, Sum>,
     closing: bool,
 }
 
@@ -33,6 +38,7 @@ struct Waiting {
 /// Follows: `IncrementCoalescer`. Unlike there a stop writes what waits, and when there is no room the client's call writes its own.
 pub struct Coalescer {
     connection: Connection,
+    ledger: Arc<Ledger>,
     waiting: Mutex<Waiting>,
     added: Notify,
 }
@@ -40,8 +46,8 @@ pub struct Coalescer {
 impl Coalescer {
     /// Nothing waits.
     pub(super) fn new(connection: Connection, ledger: &Arc<Ledger>) -> Coalescer {
-        let waiting = Waiting { amounts: HashMap::new(), charge: ledger.charge(Holder::Requests, 0), closing: false };
-        Coalescer { connection, waiting: Mutex::new(waiting), added: Notify::new() }
+        let waiting = Waiting { sums: HashMap::new(), closing: false };
+        Coalescer { connection, ledger: ledger.clone(), waiting: Mutex::new(waiting), added: Notify::new() }
     }
 
     /// Adds to what is to be written. False: there is no room, or the gateway stops.
@@ -50,19 +56,16 @@ impl Coalescer {
         if waiting.closing {
             return false;
         }
-        if let Some(sum) = waiting.amounts.get_mut(&counter) {
-            *sum = sum.wrapping_add(amount);
+        if let Some(sum) = waiting.sums.get_mut(&counter) {
+            sum.amount = sum.amount.wrapping_add(amount);
             return true;
         }
-        let bytes = counter.table.len() + counter.row.len() + counter.column.len() + size_of::<(Counter, i64)>();
-        let held = waiting.charge.bytes() + bytes as u64;
-        if !waiting.charge.try_grow(held) {
-            return false;
-        }
+        let bytes = counter.table.len() + counter.row.len() + counter.column.len() + size_of::<(Counter, Sum)>();
+        let Some(charge) = self.ledger.try_charge(Holder::Requests, bytes as u64) else { return false };
         // The counter outlives its request: it keeps its own bytes and not the whole of that.
         let own = |bytes: Bytes| Bytes::copy_from_slice(&bytes);
         let counter = Counter { table: own(counter.table), row: own(counter.row), column: own(counter.column) };
-        waiting.amounts.insert(counter, amount);
+        waiting.sums.insert(counter, Sum { amount, charge });
         drop(waiting);
         self.added.notify_one();
         true
@@ -90,26 +93,25 @@ impl Coalescer {
         loop {
             let (batch, closing) = {
                 let mut waiting = self.waiting.lock();
-                let batch = std::mem::take(&mut waiting.amounts);
-                waiting.charge.resize(0);
+                let batch = std::mem::take(&mut waiting.sums);
                 (batch, waiting.closing)
             };
             if batch.is_empty() {
                 return closing;
             }
             let mut writing = JoinSet::new();
-            for (counter, amount) in batch {
+            for (counter, sum) in batch {
                 if writing.len() >= AT_A_TIME {
                     writing.join_next().await;
                 }
-                writing.spawn(self.clone().write(counter, amount));
+                writing.spawn(self.clone().write(counter, sum));
             }
             while writing.join_next().await.is_some() {}
         }
     }
 
     /// One counter. The client has its answer already: what fails can only be told to the log.
-    async fn write(self: Arc<Self>, counter: Counter, amount: i64) {
+    async fn write(self: Arc<Self>, counter: Counter, Sum { amount, charge }: Sum) {
         let written = async {
             let (family, qualifier) = parse_column(&counter.column);
             let table = self.connection.table(&table_name(&counter.table)?);
@@ -126,5 +128,6 @@ impl Coalescer {
                 column.escape_ascii()
             );
         }
+        drop(charge);
     }
 }
