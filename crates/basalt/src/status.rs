@@ -94,6 +94,7 @@ impl web::StatusSource for Pages {
             master: nobody(),
             region_server: nobody(),
             live_servers: Vec::new(),
+            draining_servers: Vec::new(),
             dead_servers: Vec::new(),
             cluster_id: String::new(),
             zookeeper_quorum: String::new(),
@@ -159,6 +160,7 @@ fn fill(status: &mut Status, ready: &Ready) {
     status.master = master.server_name().clone();
     status.region_server = server.name().clone();
     (status.live_servers, status.dead_servers) = master.views().servers();
+    status.draining_servers = master.views().draining_servers();
     status.cluster_id = master.cluster_id().to_owned();
     status.host_name = server.name().host.to_string();
     status.zookeeper_quorum = ports.first().map(|port| port.address.clone()).unwrap_or_default();

@@ -37,6 +37,11 @@ impl Views<'_> {
         (self.0.servers.names(), self.0.servers.dead())
     }
 
+    /// Region servers that are decommissioned.
+    pub fn draining_servers(&self) -> Vec<ServerName> {
+        self.0.servers.draining()
+    }
+
     /// Where hbase:meta is.
     pub fn meta_server(&self) -> Option<ServerName> {
         self.0.servers.meta_host().ok().map(|host| host.server_name())

@@ -53,6 +53,7 @@ impl StatusSource for Invented {
             master: server(16_000),
             region_server: server(16_020),
             live_servers: vec![server(16_020)],
+            draining_servers: Vec::new(),
             dead_servers: Vec::new(),
             cluster_id: "e2764cfc-42cf-4282-8529-ca39adaaf6fa".to_owned(),
             zookeeper_quorum: "127.0.0.1:2181".to_owned(),

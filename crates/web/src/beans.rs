@@ -58,7 +58,7 @@ fn tags(bean: Name, status: &Status) -> Vec<(&'static str, String)> {
         tags.extend([
             ("liveRegionServers", names(&status.live_servers)),
             ("deadRegionServers", names(&status.dead_servers)),
-            ("drainingRegionServers", String::new()),
+            ("drainingRegionServers", names(&status.draining_servers)),
             ("zookeeperQuorum", status.zookeeper_quorum.clone()),
             ("serverName", status.master.to_string()),
             ("clusterId", status.cluster_id.clone()),

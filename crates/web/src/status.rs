@@ -44,6 +44,8 @@ pub struct Status {
     pub region_server: ServerName,
     /// Every live region server, this one included.
     pub live_servers: Vec<ServerName>,
+    /// Region servers to which nothing is moved: decommissioned.
+    pub draining_servers: Vec<ServerName>,
     /// Region servers that are known to have died.
     pub dead_servers: Vec<ServerName>,
     /// The cluster's id.

@@ -53,6 +53,7 @@ impl StatusSource for Fake {
             master: ServerName::new("localhost", 16000, STARTED_MS as u64),
             live_servers: vec![name.clone()],
             region_server: name,
+            draining_servers: Vec::new(),
             dead_servers: Vec::new(),
             cluster_id: "id".to_owned(),
             zookeeper_quorum: evil("127.0.0.1:2181"),
