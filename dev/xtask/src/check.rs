@@ -35,7 +35,10 @@ pub fn run(report: &mut Report) {
     run_quick(report);
     report.step("clippy", || {
         let mut cargo = run::cargo();
-        run::must("cargo clippy", cargo.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+        run::must(
+            "cargo clippy",
+            cargo.arg("clippy").args(run::EVERYTHING).args(["--all-targets", "--", "-D", "warnings"]),
+        )
     });
     report.part("workspace tests", workspace_tests);
 }
@@ -98,7 +101,7 @@ fn crate_count() -> anyhow::Result<()> {
 fn workspace_tests() -> anyhow::Result<Outcome> {
     let log = run::scratch()?.join("workspace-tests.log");
     let mut cargo = run::cargo();
-    cargo.args(["test", "--workspace", "--no-fail-fast", "--quiet", "--", "--format=pretty"]);
+    cargo.arg("test").args(run::EVERYTHING).args(["--no-fail-fast", "--quiet", "--", "--format=pretty"]);
     let ended = run::logged(&mut cargo, &log, std::time::Duration::from_secs(3000))?;
     let mut outcome = Outcome::default();
     for line in ended.output.lines() {

@@ -1,5 +1,6 @@
 //! The native client against a server: its tests of the binary, pointed at the suite's server instead of one of their own.
 
+use std::process::Command;
 use std::time::Duration;
 
 use crate::report::Outcome;
@@ -11,8 +12,8 @@ const LIMIT: Duration = Duration::from_secs(1800);
 
 /// The suite `client`.
 pub fn suite(c: &Context) -> anyhow::Result<Outcome> {
-    let mut command = run::cargo();
-    command.args(["test", "--package", "basalt", "--test", "main", "--", "--test-threads", "4"]);
+    let mut command = Command::new(run::test_binary("crates/basalt", "main")?);
+    command.args(["--test-threads", "4"]).current_dir(run::root().join("crates/basalt"));
     command.arg(c.only.as_deref().unwrap_or("client::"));
     command.env("BASALT_TEST_ZOOKEEPER", &c.zookeeper);
     let ended = run::logged(&mut command, &c.log, LIMIT)?;

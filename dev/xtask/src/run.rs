@@ -28,6 +28,25 @@ pub fn cargo() -> Command {
     cargo
 }
 
+/// What every cargo that compiles tests or lints is told: crates of other packages and features would be compiled for each of them again. The
+/// server with all its doors is what is tested; the release build of the suites is the default one.
+pub const EVERYTHING: [&str; 3] = ["--workspace", "--features", "basalt/hdfs,basalt/zookeeper"];
+
+/// The test binary `test` of the package in `folder`, compiled as all tests are.
+pub fn test_binary(folder: &str, test: &str) -> anyhow::Result<PathBuf> {
+    let mut build = cargo();
+    build.arg("test").args(EVERYTHING).args(["--test", test, "--no-run", "--message-format=json-render-diagnostics"]);
+    let messages = stdout("cargo test --no-run", &mut build)?;
+    let manifest = root().join(folder).join("Cargo.toml");
+    let built =
+        messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()).find(|built| {
+            built["target"]["name"] == test
+                && built["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest)
+        });
+    let binary = built.and_then(|built| Some(PathBuf::from(built["executable"].as_str()?)));
+    binary.with_context(|| format!("cargo named no test binary {test} of {folder}"))
+}
+
 /// Runs with output going to our own; an error if it does not end well.
 pub fn must(what: &str, command: &mut Command) -> anyhow::Result<()> {
     let status = command.status().with_context(|| format!("{what}: cannot run {:?}", command.get_program()))?;

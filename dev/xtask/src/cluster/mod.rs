@@ -2,7 +2,8 @@
 
 mod pieces;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -11,14 +12,15 @@ use crate::report::{Outcome, Report};
 use crate::{native_client, run, toolchain};
 use pieces::Pieces;
 
-/// Compiling the tests takes most of it.
-const LIMIT: Duration = Duration::from_secs(1800);
+/// For the tests of one name.
+const LIMIT: Duration = Duration::from_secs(900);
 
-/// A test binary, and what cargo is told to build it.
+/// A test binary, and which of its tests.
 struct Tests {
     /// As on the command line.
     name: &'static str,
-    build: &'static [&'static str],
+    /// The package's folder, and the binary.
+    binary: (&'static str, &'static str),
     /// Of the binary's tests.
     filter: &'static [&'static str],
     /// Whether some of them kill a DataNode.
@@ -26,21 +28,11 @@ struct Tests {
 }
 
 const ALL: &[Tests] = &[
-    Tests { name: "nodes", build: &["--package", "basalt-zookeeper", "--test", "ensemble"], filter: &[], kills: false },
-    Tests { name: "volume", build: &["--package", "basalt-fs-hdfs", "--test", "hdfs"], filter: &[], kills: true },
-    Tests {
-        name: "server",
-        build: &["--package", "basalt", "--features", "hdfs,zookeeper", "--test", "main"],
-        filter: &["hdfs::"],
-        kills: true,
-    },
+    Tests { name: "nodes", binary: ("crates/zookeeper", "ensemble"), filter: &[], kills: false },
+    Tests { name: "volume", binary: ("crates/fs-hdfs", "hdfs"), filter: &[], kills: true },
+    Tests { name: "server", binary: ("crates/basalt", "main"), filter: &["hdfs::"], kills: true },
     // HBase's master and one of its region servers beside one of ours
-    Tests {
-        name: "join",
-        build: &["--package", "basalt", "--features", "hdfs,zookeeper", "--test", "main"],
-        filter: &["joined::"],
-        kills: false,
-    },
+    Tests { name: "join", binary: ("crates/basalt", "main"), filter: &["joined::"], kills: false },
 ];
 
 /// Tests with this in their names kill a DataNode, so each is run by itself.
@@ -63,30 +55,33 @@ pub fn run(report: &mut Report, wanted: &[String], may_skip: bool) -> anyhow::Re
         Err(e) => return Err(e),
     };
     // The JVMs do not wait for the compiler, nor it for their cores.
-    let built = report.step("cluster: build of the tests", || {
-        let build = |tests: &&Tests| run::must("cargo test", run::cargo().args(["test", "--no-run"]).args(tests.build));
-        wanted.iter().try_for_each(build)
+    let mut binaries = Vec::new();
+    report.step("cluster: build of the tests", || {
+        for tests in &wanted {
+            binaries.push(run::test_binary(tests.binary.0, tests.binary.1)?);
+        }
+        Ok(())
     });
-    if built {
-        play_all(report, &lab, &wanted);
+    if binaries.len() == wanted.len() {
+        play_all(report, &lab, &wanted.into_iter().zip(binaries).collect::<Vec<_>>());
     }
     Ok(())
 }
 
-fn play_all(report: &mut Report, lab: &Path, wanted: &[&Tests]) {
+fn play_all(report: &mut Report, lab: &Path, wanted: &[(&Tests, PathBuf)]) {
     let mut started = None;
     report.step("cluster: ZooKeeper, a NameNode and three DataNodes", || {
         started = Some(Pieces::start(lab)?);
         Ok(())
     });
     let Some(mut pieces) = started else { return };
-    for tests in wanted {
+    for (tests, binary) in wanted {
         report.part(&format!("cluster: {}", tests.name), || {
-            play(&pieces, tests, tests.name, &[tests.filter, &["--skip", KILLS]].concat())
+            play(&pieces, (tests, binary), tests.name, &[tests.filter, &["--skip", KILLS]].concat())
         });
         if tests.kills {
             report.part(&format!("cluster: {}, a DataNode dies", tests.name), || {
-                let outcome = play(&pieces, tests, &format!("{}-dead", tests.name), &[KILLS]);
+                let outcome = play(&pieces, (tests, binary), &format!("{}-dead", tests.name), &[KILLS]);
                 pieces.start_data_node(0)?;
                 outcome
             });
@@ -95,12 +90,12 @@ fn play_all(report: &mut Report, lab: &Path, wanted: &[&Tests]) {
 }
 
 /// Runs those tests of a binary that `which` leaves. One that found nothing to test on has failed.
-fn play(pieces: &Pieces, tests: &Tests, log: &str, which: &[&str]) -> anyhow::Result<Outcome> {
+fn play(pieces: &Pieces, (tests, binary): (&Tests, &Path), log: &str, which: &[&str]) -> anyhow::Result<Outcome> {
     let logs = run::scratch()?.join("logs");
     std::fs::create_dir_all(&logs)?;
     let log = logs.join(format!("cluster-{log}.log"));
-    let mut command = run::cargo();
-    command.arg("test").args(tests.build).args(["--", "--show-output", "--test-threads", "4"]).args(which);
+    let mut command = Command::new(binary);
+    command.args(["--show-output", "--test-threads", "4"]).args(which).current_dir(run::root().join(tests.binary.0));
     command.env("BASALT_TEST_HDFS", pieces.hdfs()).env("BASALT_TEST_ZOOKEEPER", pieces.zookeeper());
     command.env("BASALT_TEST_HDFS_KILL", pieces.kill_data_node(0)?).env_remove("HADOOP_CONF_DIR");
     let (launcher, dir) = pieces.launcher()?;
