@@ -113,17 +113,46 @@ fn workspace_tests() -> anyhow::Result<Outcome> {
     }
     if !ended.well {
         outcome.failures.push(format!("cargo test did not end well; see {}", log.display()));
-        let tail: Vec<&str> = ended.output.lines().rev().take(60).collect();
-        for line in tail.iter().rev() {
+        let said = failures_say(&ended.output);
+        let tail = || ended.output.lines().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
+        let lines: Vec<&str> = if said.is_empty() { tail() } else { said };
+        for line in lines {
             println!("    | {line}");
         }
     }
     Ok(outcome)
 }
 
+/// What each failed test printed, its first lines.
+fn failures_say(output: &str) -> Vec<&str> {
+    const EACH: usize = 40;
+    let mut said = Vec::new();
+    let mut left = 0;
+    for line in output.lines() {
+        if line.starts_with("---- ") {
+            left = EACH;
+        } else if line.starts_with("failures:") || line.starts_with("test result:") {
+            left = 0;
+        }
+        if left > 0 {
+            left -= 1;
+            said.push(line);
+        }
+    }
+    said
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_permissive;
+    use super::{failures_say, is_permissive};
+
+    #[test]
+    fn what_failed_tests_print_is_found_in_the_output() {
+        let output = "test a ... ok\n\nfailures:\n\n---- a::b stdout ----\nat x:1\nit is 2\n\nfailures:\n    a::b\n\ntest result: FAILED";
+        assert_eq!(failures_say(output), ["---- a::b stdout ----", "at x:1", "it is 2", ""]);
+        let long = format!("---- c stdout ----\n{}test result: FAILED", "line\n".repeat(100));
+        assert_eq!(failures_say(&long).len(), 40);
+    }
 
     #[test]
     fn licence_expressions() {
