@@ -124,6 +124,14 @@ impl<R: Runner> RegionHost for LocalHost<R> {
         self.server.quotas().refresh(&refresh);
     }
 
+    fn refresh_space_quotas(&self, snapshots: quota::TableSnapshots) {
+        self.server.space_quotas().refresh(snapshots);
+    }
+
+    fn region_sizes(&self) -> Vec<(RegionInfo, u64)> {
+        self.server.region_sizes()
+    }
+
     fn switch_rpc_throttle(&self, on: bool) {
         self.server.quotas().switch(on);
     }

@@ -6,6 +6,8 @@ mod common;
 mod member;
 mod metrics;
 mod node;
+mod normalizer;
 mod quotas;
 mod recovery;
+mod space_quotas;
 mod trackers;

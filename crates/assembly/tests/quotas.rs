@@ -16,13 +16,13 @@ use std::sync::{Arc, OnceLock};
 const GOLDEN: &str = include_str!("../../../tests/golden/quota/quota-table.txt");
 
 /// A node with quotas.
-struct Place {
-    node: Node<Threads>,
+pub struct Place {
+    pub node: Node<Threads>,
     region: Arc<OnceLock<RegionService>>,
 }
 
 impl Place {
-    async fn start(volume: &Arc<MemVolume>, start_code: u64, settings: &[(&str, &str)]) -> Place {
+    pub async fn start(volume: &Arc<MemVolume>, start_code: u64, settings: &[(&str, &str)]) -> Place {
         let mut config = Config::default();
         settings.iter().for_each(|(key, value)| config.set(*key, *value));
         let region = Arc::new(OnceLock::new());
@@ -32,13 +32,13 @@ impl Place {
         Place { node: Node::start(parts).await.expect("starts"), region }
     }
 
-    async fn stop(self) {
+    pub async fn stop(self) {
         let node = self.node;
         let stopped = tokio::task::spawn_blocking(move || node.stop(None).expect("stops"));
         stopped.await.expect("no panic");
     }
 
-    async fn call(&self, user: &str, method: Method, message: &impl Message) -> CallResult {
+    pub async fn call(&self, user: &str, method: Method, message: &impl Message) -> CallResult {
         let info = method.info();
         let conn = ConnInfo {
             id: 1,
@@ -58,16 +58,16 @@ impl Place {
         direct.answer(outcome).await
     }
 
-    async fn admin<M: Message + Default>(&self, method: Method, message: &impl Message) -> Result<M, String> {
+    pub async fn admin<M: Message + Default>(&self, method: Method, message: &impl Message) -> Result<M, String> {
         let reply = self.call("admin", method, message).await.map_err(|error| error.to_string())?;
         Ok(M::decode(reply.message).expect("the message of the method"))
     }
 
-    async fn set(&self, request: pb::SetQuotaRequest) -> Result<(), String> {
+    pub async fn set(&self, request: pb::SetQuotaRequest) -> Result<(), String> {
         self.admin(Method::MasterSetQuota, &request).await.map(|_: pb::SetQuotaResponse| ())
     }
 
-    async fn create_table(&self, name: &str) -> RegionInfo {
+    pub async fn create_table(&self, name: &str) -> RegionInfo {
         let table = TableName::parse(name).expect("legal");
         if table.namespace() != "default" {
             let namespace = convert::to_proto::namespace(table.namespace(), &Default::default());
@@ -84,11 +84,11 @@ impl Place {
         self.regions(&table).remove(0)
     }
 
-    fn regions(&self, table: &TableName) -> Vec<RegionInfo> {
+    pub fn regions(&self, table: &TableName) -> Vec<RegionInfo> {
         self.node.master().cluster().regions_of(table).map(|node| node.info.clone()).collect()
     }
 
-    async fn finish(&self, proc_id: u64) {
+    pub async fn finish(&self, proc_id: u64) {
         let request = pb::GetProcedureResultRequest { proc_id };
         loop {
             let result: pb::GetProcedureResultResponse =
@@ -101,7 +101,7 @@ impl Place {
         }
     }
 
-    async fn drop_table(&self, name: &str) {
+    pub async fn drop_table(&self, name: &str) {
         let table_name = convert::to_proto::table_name(&TableName::parse(name).expect("legal"));
         let request = pb::DisableTableRequest { table_name: table_name.clone(), ..Default::default() };
         let response: pb::DisableTableResponse =
@@ -112,12 +112,12 @@ impl Place {
         self.finish(response.proc_id()).await;
     }
 
-    async fn get(&self, user: &str, region: &RegionInfo) -> CallResult {
+    pub async fn get(&self, user: &str, region: &RegionInfo) -> CallResult {
         let get = pb::Get { row: Bytes::from("row"), ..pb::Get::default() };
         self.call(user, Method::ClientGet, &pb::GetRequest { region: specifier(region), get }).await
     }
 
-    async fn put(&self, user: &str, region: &RegionInfo) -> CallResult {
+    pub async fn put(&self, user: &str, region: &RegionInfo) -> CallResult {
         self.call(user, Method::ClientMutate, &put(region)).await
     }
 
@@ -133,7 +133,7 @@ impl Place {
     }
 
     /// The cells of hbase:quota as `QuotaGolden` prints them.
-    fn quota_table(&self) -> String {
+    pub fn quota_table(&self) -> String {
         let mut lines = String::new();
         for region in self.regions(&TableName::quota_table()) {
             let cells = self.node.server().scan(region.encoded_name(), &Scan::default()).expect("it is open");
@@ -147,16 +147,16 @@ impl Place {
     }
 }
 
-const ON: (&str, &str) = ("hbase.quota.enabled", "true");
+pub const ON: (&str, &str) = ("hbase.quota.enabled", "true");
 
-fn specifier(region: &RegionInfo) -> pb::RegionSpecifier {
+pub fn specifier(region: &RegionInfo) -> pb::RegionSpecifier {
     pb::RegionSpecifier {
         r#type: pb::region_specifier::RegionSpecifierType::RegionName as i32,
         value: region.name().clone(),
     }
 }
 
-fn put(region: &RegionInfo) -> pb::MutateRequest {
+pub fn put(region: &RegionInfo) -> pb::MutateRequest {
     use pb::mutation_proto::{ColumnValue, MutationType, column_value::QualifierValue};
     let value = QualifierValue {
         qualifier: Some(Bytes::from("q")),
@@ -185,7 +185,7 @@ fn hourly(of_type: pb::ThrottleType, limit: u64) -> pb::SetQuotaRequest {
     throttle(of_type, timed(limit, pb::TimeUnit::Hours, pb::QuotaScope::Machine))
 }
 
-fn of_table(name: &str, request: pb::SetQuotaRequest) -> pb::SetQuotaRequest {
+pub fn of_table(name: &str, request: pb::SetQuotaRequest) -> pb::SetQuotaRequest {
     let table = TableName::parse(name).expect("legal");
     pb::SetQuotaRequest { table_name: Some(convert::to_proto::table_name(&table)), ..request }
 }
@@ -194,7 +194,7 @@ fn of_user(name: &str, request: pb::SetQuotaRequest) -> pb::SetQuotaRequest {
     pb::SetQuotaRequest { user_name: Some(name.to_owned()), ..request }
 }
 
-fn of_namespace(name: &str, request: pb::SetQuotaRequest) -> pb::SetQuotaRequest {
+pub fn of_namespace(name: &str, request: pb::SetQuotaRequest) -> pb::SetQuotaRequest {
     pb::SetQuotaRequest { namespace: Some(name.to_owned()), ..request }
 }
 
@@ -206,7 +206,7 @@ fn bypass(on: bool) -> pb::SetQuotaRequest {
     pb::SetQuotaRequest { bypass_globals: Some(on), ..pb::SetQuotaRequest::default() }
 }
 
-fn space(limit: u64, policy: pb::SpaceViolationPolicy) -> pb::SetQuotaRequest {
+pub fn space(limit: u64, policy: pb::SpaceViolationPolicy) -> pb::SetQuotaRequest {
     let quota = pb::SpaceQuota { soft_limit: Some(limit), violation_policy: Some(policy as i32), remove: None };
     pb::SetQuotaRequest {
         space_limit: Some(pb::SpaceLimitRequest { quota: Some(quota) }),

@@ -11,7 +11,7 @@ use crate::procedure::ddl::{create, delete, disable, enable, file_tracker, modif
 use crate::procedure::region::{flush, merge, split, truncate as truncate_region};
 use crate::procedure::server::crash;
 use crate::procedure::{Caller, Outcome, namespace, snapshot};
-use crate::snapshots;
+use crate::{quotas, snapshots};
 use bytes::Bytes;
 use model::{FamilyDescriptor, RegionInfo, ServerName, TableDescriptor, TableName};
 use proto::pb;
@@ -51,8 +51,9 @@ impl Master {
     /// Opens a disabled table.
     ///
     /// # Errors
-    /// No such table, not disabled.
+    /// No such table, not disabled, disabled because it uses more space than it may.
     pub async fn enable_table(self: &Arc<Self>, table: &TableName, caller: &Caller) -> Result<u64> {
+        quotas::space::check_enable(self, table).await?;
         enable::submit(self, table, caller).await
     }
 
@@ -279,6 +280,17 @@ impl Master {
     /// What the last run of the hbck chore found; `None` before the first.
     pub fn hbck_report(&self) -> Option<Arc<HbckReport>> {
         self.hbck.last_report()
+    }
+
+    /// One round of what holds tables to their quotas of space, without waiting for the times of its chores: sizes of regions are reported,
+    /// snapshots measured, both held against the quotas, and what follows is done.
+    ///
+    /// # Errors
+    /// hbase:quota cannot be read or written, a table cannot be disabled or enabled, or what the volume says.
+    pub async fn run_space_quotas(self: &Arc<Self>) -> Result<()> {
+        quotas::space::collect_reports(self);
+        quotas::space::measure_snapshots(self).await?;
+        quotas::space::observe(self).await
     }
 
     /// Takes away regions that were split or merged and are not needed; answers their number.

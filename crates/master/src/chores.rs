@@ -4,9 +4,10 @@ use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::master::Master;
 use crate::procedure::region_locks;
 use crate::resolved::MasterSettings;
-use crate::{cleaner, hbck, janitor, quotas, snapshots};
+use crate::{Result, cleaner, hbck, janitor, normalizer, quotas, snapshots};
 use base::TimestampMs;
 use model::RegionInfo;
+use quota::space::ChoreTimes;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,6 +77,48 @@ pub(crate) fn start(master: &Arc<Master>) {
             }
         },
     );
+    chore(master, |settings| settings.normalizer.period, |master| async move { normalizer::request_all(&master) });
+    normalizer::start(master);
+    if master.quotas.is_enabled() {
+        start_of_space_quotas(master);
+    }
+}
+
+/// What holds tables to their quotas of space.
+fn start_of_space_quotas(master: &Arc<Master>) {
+    fn tried(done: Result<()>, what: &str) {
+        if let Err(error) = done
+            && !error.is_stopped()
+        {
+            tracing::warn!(%error, "quotas of space: {what}; it is tried again");
+        }
+    }
+    delayed_chore(
+        master,
+        |settings| settings.space_quotas.reporting,
+        |master| async move { quotas::space::collect_reports(&master) },
+    );
+    delayed_chore(
+        master,
+        |settings| settings.space_quotas.observer,
+        |master| async move {
+            tried(quotas::space::observe(&master).await, "the sizes of tables could not be held against them");
+        },
+    );
+    delayed_chore(
+        master,
+        |settings| settings.space_quotas.snapshots,
+        |master| async move {
+            tried(quotas::space::measure_snapshots(&master).await, "snapshots could not be measured");
+        },
+    );
+    delayed_chore(
+        master,
+        |settings| settings.space_quotas.refresher,
+        |master| async move {
+            tried(quotas::space::refresh(&master).await, "who violates them could not be read");
+        },
+    );
 }
 
 /// Runs `work` again and again until the master stops; the pause is between two runs.
@@ -86,10 +129,24 @@ fn chore<F>(
 ) where
     F: Future<Output = ()> + Send,
 {
+    let times = move |settings: &MasterSettings| ChoreTimes { delay: every(settings), period: every(settings) };
+    delayed_chore(master, times, work);
+}
+
+/// The same, with another pause before the first run.
+fn delayed_chore<F>(
+    master: &Arc<Master>,
+    times: impl Fn(&MasterSettings) -> ChoreTimes + Send + 'static,
+    work: impl Fn(Arc<Master>) -> F + Send + 'static,
+) where
+    F: Future<Output = ()> + Send,
+{
     let (lifetime, master) = (Arc::clone(&master.lifetime), Arc::downgrade(master));
     tokio::spawn(async move {
+        let mut is_first = true;
         loop {
-            let Some(pause) = master.upgrade().map(|master| every(&master.settings())) else { return };
+            let Some(times) = master.upgrade().map(|master| times(&master.settings())) else { return };
+            let pause = if std::mem::take(&mut is_first) { times.delay } else { times.period };
             if lifetime.pause(pause).await.is_err() {
                 return;
             }

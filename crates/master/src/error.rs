@@ -30,6 +30,8 @@ pub enum ErrorKind {
     DoNotRetryRegion,
     /// A namespace would hold more than it may.
     QuotaExceeded,
+    /// It is not allowed now.
+    AccessDenied,
     /// The regions cannot be merged.
     MergeRegion,
     /// A snapshot of that name is there.
@@ -171,6 +173,7 @@ impl ErrorKind {
             ErrorKind::DoNotRetryRegion => Kind::DoNotRetryRegion,
             ErrorKind::MergeRegion => Kind::MergeRegion,
             ErrorKind::QuotaExceeded => Kind::QuotaExceeded,
+            ErrorKind::AccessDenied => Kind::AccessDenied,
             ErrorKind::SnapshotExists => Kind::SnapshotExists,
             ErrorKind::SnapshotDoesNotExist => Kind::SnapshotDoesNotExist,
             ErrorKind::SnapshotCreation => Kind::SnapshotCreation,
@@ -191,8 +194,9 @@ impl ErrorKind {
         }
     }
 
-    const ALL: [ErrorKind; 31] = [
+    const ALL: [ErrorKind; 32] = [
         ErrorKind::QuotaExceeded,
+        ErrorKind::AccessDenied,
         ErrorKind::TableExists,
         ErrorKind::TableNotFound,
         ErrorKind::TableNotDisabled,

@@ -65,6 +65,12 @@ pub trait RegionHost: Send + Sync + 'static {
     fn scan(&self, encoded_name: &str, scan: Scan) -> BoxFuture<'_, Result<CellBuffer, HostError>>;
     /// What hbase:quota says now, which is what its calls are limited by from now on.
     fn refresh_quotas(&self, _refresh: quota::Refresh) {}
+    /// How tables stand to their quotas of space, which it holds them to from now on.
+    fn refresh_space_quotas(&self, _snapshots: quota::TableSnapshots) {}
+    /// Bytes of the store files of each open region. One whose server reports by itself is not asked.
+    fn region_sizes(&self) -> Vec<(RegionInfo, u64)> {
+        Vec::new()
+    }
     /// Whether its calls are limited at all.
     fn switch_rpc_throttle(&self, _on: bool) {}
     /// What each open region holds and does.

@@ -42,6 +42,7 @@ pub mod meta;
 mod meta_writer;
 mod metrics;
 mod namespaces;
+mod normalizer;
 mod peers;
 mod procedure;
 mod quotas;

@@ -11,6 +11,7 @@ use crate::hbck::HbckChore;
 use crate::host::{LogSplitter, Observer, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::namespaces::Namespaces;
+use crate::normalizer::Normalizer;
 use crate::peers::Peers;
 use crate::procedure::Procedures;
 use crate::quotas::Quotas;
@@ -67,6 +68,7 @@ pub struct Master {
     pub(crate) peers: Peers,
     pub(crate) switches: Switches,
     pub(crate) quotas: Quotas,
+    pub(crate) normalizer: Arc<Normalizer>,
     /// Held by a run of the catalog janitor.
     pub(crate) janitor: tokio::sync::Mutex<()>,
     /// What the catalog janitor found last; `None` before its first run.

@@ -1,10 +1,11 @@
 //! The master's metrics under HBase's names. Follows: `MetricsMasterSource`, `MetricsAssignmentManagerSource`,
-//! `MetricsBalancerSource`.
+//! `MetricsBalancerSource`, `MetricsMasterQuotaSource`.
 
 use crate::cluster::{Cluster, RegionState, TableState};
 use crate::master::Master;
-use base::metrics::{ASSIGNMENT, BALANCER, MASTER, Registry, Sink};
+use base::metrics::{ASSIGNMENT, BALANCER, MASTER, QUOTAS, Registry, Sink};
 use model::ServerName;
+use quota::SpaceSnapshot;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,6 +24,7 @@ impl Master {
             regions.collect(sink.bean(ASSIGNMENT));
             reports(sink, &master);
             master.procedures.operations.collect_of_regions(sink, now_ms);
+            space_quotas(sink.bean(QUOTAS), &master);
             sink.bean(BALANCER).gauge("isBalancerActive", u64::from(master.switches.balancer()));
         });
     }
@@ -34,7 +36,9 @@ fn servers(sink: &mut Sink, master: &Master, regions: &Regions, now_ms: i64) {
         .gauge("numRegionServers", servers)
         .gauge("numDeadRegionServers", master.servers.dead().len() as u64)
         .gauge("numDrainingRegionServers", master.servers.draining().len() as u64)
-        .gauge("oldWALsDirSize", master.old_logs_bytes.load(Ordering::Relaxed));
+        .gauge("oldWALsDirSize", master.old_logs_bytes.load(Ordering::Relaxed))
+        .gauge("splitPlanCount", master.normalizer.splits())
+        .gauge("mergePlanCount", master.normalizer.merges());
     master.procedures.operations.collect_of_servers(sink, now_ms);
 }
 
@@ -82,6 +86,15 @@ impl Regions {
             .gauge("unknownServerOpenRegions", self.on_unknown_servers)
             .gauge("unknownServerRegions", self.of_unknown_servers);
     }
+}
+
+fn space_quotas(sink: &mut Sink, master: &Master) {
+    let observer = master.quotas.space.observer();
+    let violated = |snapshot: &&SpaceSnapshot| snapshot.violated.is_some();
+    sink.gauge("numSpaceQuotas", (observer.tables().len() + observer.namespaces().len()) as u64)
+        .gauge("numTablesInQuotaViolation", observer.tables().values().filter(violated).count() as u64)
+        .gauge("numNamespaceInQuotaViolation", observer.namespaces().values().filter(violated).count() as u64)
+        .gauge("numRegionSizeReports", master.quotas.space.reported_regions() as u64);
 }
 
 /// What the catalog janitor and the hbck chore found when they last ran.

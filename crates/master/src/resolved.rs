@@ -1,8 +1,10 @@
 //! The master's settings as values: resolved once, and swapped as a whole when the configuration is updated.
 
 use crate::check::Limits;
+use crate::normalizer::NormalizerSettings;
 use crate::settings;
 use base::{Config, Setting};
+use quota::space::ChoreTimes;
 use std::time::Duration;
 
 /// What may change while the master runs. What is not here counts from the next start.
@@ -36,6 +38,41 @@ pub(crate) struct MasterSettings {
     pub retry_failed_open: Duration,
     /// Pause before hbase:quota is read again.
     pub quota_refresh: Duration,
+    /// How regions are evened out.
+    pub normalizer: NormalizerSettings,
+    /// What is held of quotas of space, and when.
+    pub space_quotas: SpaceQuotaSettings,
+}
+
+/// The chores of quotas of space.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpaceQuotaSettings {
+    /// When region servers report.
+    pub reporting: ChoreTimes,
+    /// When what they report is held against the quotas.
+    pub observer: ChoreTimes,
+    /// When snapshots are measured.
+    pub snapshots: ChoreTimes,
+    /// When region servers learn who violates its quota.
+    pub refresher: ChoreTimes,
+    /// How long a report counts.
+    pub retention_ms: i64,
+    /// Which part of a table must have been reported.
+    pub report_fraction: f64,
+}
+
+impl SpaceQuotaSettings {
+    fn from_config(config: &Config) -> SpaceQuotaSettings {
+        use quota::settings as keys;
+        SpaceQuotaSettings {
+            reporting: keys::REPORTING.times(config),
+            observer: keys::OBSERVER.times(config),
+            snapshots: keys::SNAPSHOT_SIZES.times(config),
+            refresher: keys::REFRESHER.times(config),
+            retention_ms: i64::try_from(config.get(&keys::REPORT_RETENTION_MS)).unwrap_or(i64::MAX),
+            report_fraction: config.get(&keys::REPORT_FRACTION),
+        }
+    }
 }
 
 /// How long the cleaners leave things that nobody needs.
@@ -78,6 +115,8 @@ impl MasterSettings {
             snapshot_cleaner_interval: interval(&settings::SNAPSHOT_CLEANER_INTERVAL_MS),
             retry_failed_open: interval(&settings::RETRY_FAILED_OPEN_MS),
             quota_refresh: interval(&quota::settings::REFRESH_PERIOD_MS),
+            normalizer: NormalizerSettings::from_config(config),
+            space_quotas: SpaceQuotaSettings::from_config(config),
         }
     }
 }

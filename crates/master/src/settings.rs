@@ -140,6 +140,107 @@ pub const MASTER_STORE_HFILE_TTL_MS: Setting<u64> = Setting {
     doc: "The same for archived files of the master's own store. Each start archives two small ones.",
 };
 
+/// Pause of the normalizer.
+pub const NORMALIZER_PERIOD_MS: Setting<u64> = Setting {
+    key: "hbase.normalizer.period",
+    default: 300_000,
+    min: 1,
+    max: i32::MAX as u64,
+    unit: "ms",
+    doc: "How often all tables are looked at whose regions are to be split and merged until they are about as large as each other.",
+};
+
+/// Whether the normalizer looks at tables that do not say.
+pub const NORMALIZATION_ENABLED: Setting<bool> = Setting {
+    key: "hbase.table.normalization.enabled",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether the normalizer looks at tables whose NORMALIZATION_ENABLED says neither true nor false.",
+};
+
+/// Whether the normalizer splits.
+pub const NORMALIZER_SPLIT: Setting<bool> = Setting {
+    key: "hbase.normalizer.split.enabled",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether the normalizer splits regions of more than twice the size that they should have. A table may say otherwise under the same key.",
+};
+
+/// Whether the normalizer merges.
+pub const NORMALIZER_MERGE: Setting<bool> = Setting {
+    key: "hbase.normalizer.merge.enabled",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether the normalizer merges neighbours that are no larger together than a region should be. A table may say otherwise under the \
+          same key.",
+};
+
+/// Regions that a table must have.
+pub const NORMALIZER_MERGE_MIN_REGIONS: Setting<u64> = Setting {
+    key: "hbase.normalizer.merge.min.region.count",
+    default: 3,
+    min: 1,
+    max: i32::MAX as u64,
+    unit: "count",
+    doc: "The normalizer merges no regions of a table with fewer. A table may say otherwise under the same key.",
+};
+
+/// Days that a region must be old.
+pub const NORMALIZER_MERGE_MIN_AGE_DAYS: Setting<u64> = Setting {
+    key: "hbase.normalizer.merge.min_region_age.days",
+    default: 3,
+    min: 0,
+    max: 36_500,
+    unit: "days",
+    doc: "The normalizer merges no region that was made later than so many days ago. A table may say otherwise under the same key.",
+};
+
+/// Mebibytes that a region must have.
+pub const NORMALIZER_MERGE_MIN_SIZE_MB: Setting<u64> = Setting {
+    key: "hbase.normalizer.merge.min_region_size.mb",
+    default: 1,
+    min: 0,
+    max: i64::MAX as u64,
+    unit: "MiB",
+    doc: "The normalizer merges no smaller region: 0 lets it merge empty ones. A table may say otherwise under the same key.",
+};
+
+/// Regions that are merged at once.
+pub const NORMALIZER_MERGE_MOST_REGIONS: Setting<u64> = Setting {
+    key: "hbase.normalizer.merge.merge_request_max_number_of_regions",
+    default: 100,
+    min: 2,
+    max: i64::MAX as u64,
+    unit: "count",
+    doc: "Regions that the normalizer merges into one at most.",
+};
+
+/// Bytes a second.
+pub const NORMALIZER_BYTES_PER_SECOND: Setting<u64> = Setting {
+    key: "hbase.normalizer.throughput.max_bytes_per_sec",
+    default: 1_000_000_000_000,
+    min: 1_000_000,
+    max: i64::MAX as u64,
+    unit: "bytes",
+    doc: "Regions of so many bytes together may be split and merged by the normalizer in a second.",
+};
+
+/// Mebibytes in one table.
+pub const NORMALIZER_PLANS_SIZE_MB: Setting<u64> = Setting {
+    key: "hbase.normalizer.plans_size_limit.mb",
+    default: i64::MAX as u64,
+    min: 0,
+    max: i64::MAX as u64,
+    unit: "MiB",
+    doc: "Regions of so many mebibytes together may be split and merged by the normalizer when it looks at a table once.",
+};
+
 /// Whether snapshots can be taken and used.
 pub const SNAPSHOTS_ENABLED: Setting<bool> = Setting {
     key: "hbase.snapshot.enabled",
@@ -221,6 +322,16 @@ pub const ALL: &[&dyn SettingRow] = &[
     &CLIENT_LOCK_TIMEOUT_MS,
     &QUOTA_REMOVE_ON_TABLE_DELETE,
     &RETRY_FAILED_OPEN_MS,
+    &NORMALIZER_PERIOD_MS,
+    &NORMALIZATION_ENABLED,
+    &NORMALIZER_SPLIT,
+    &NORMALIZER_MERGE,
+    &NORMALIZER_MERGE_MIN_REGIONS,
+    &NORMALIZER_MERGE_MIN_AGE_DAYS,
+    &NORMALIZER_MERGE_MIN_SIZE_MB,
+    &NORMALIZER_MERGE_MOST_REGIONS,
+    &NORMALIZER_BYTES_PER_SECOND,
+    &NORMALIZER_PLANS_SIZE_MB,
     &CLEANER_INTERVAL_MS,
     &HFILE_TTL_MS,
     &LOG_TTL_MS,

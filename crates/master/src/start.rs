@@ -168,6 +168,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         peers,
         switches,
         quotas: Quotas::new(&env.config),
+        normalizer: Arc::default(),
         janitor: tokio::sync::Mutex::new(()),
         catalog_report: parking_lot::Mutex::default(),
         hbck: HbckChore::default(),

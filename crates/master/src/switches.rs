@@ -1,6 +1,6 @@
 //! Switches that clients set and ask for. Those that HBase keeps over a restart are kept here, too, in a small file of
 //! lines `name=true`; the janitor's and the cleaners' are on after each start, as HBase's are. Where nothing listens to
-//! a switch yet (balancer, normalizer), its state is kept all the same.
+//! a switch yet (balancer), its state is kept all the same.
 //!
 //! Always true: a client is answered when what it set is on the disk. When it cannot be, nothing is set.
 

@@ -1,6 +1,6 @@
 //! Quotas: what users, tables, namespaces and region servers may use. The rows of hbase:quota ([`rows`]), how a request changes them
-//! ([`change`]), the rate limiters that they ask for ([`Limiter`]), which of these bound a call ([`Throttles`]), and what a call takes of them
-//! ([`OperationQuota`]).
+//! ([`change`]), the rate limiters that they ask for ([`Limiter`]), which of these bound a call ([`Throttles`]), what a call takes of them
+//! ([`OperationQuota`]), and which tables use more space than they may ([`observer`], [`space`]).
 //!
 //! Always true:
 //!  1. Numbers and sentences are HBase's: a client learns how long it is to wait from the text of the exception.
@@ -11,13 +11,16 @@
 
 pub mod change;
 mod limiter;
+pub mod observer;
 mod operation;
 mod rate;
 pub mod rows;
 pub mod settings;
+pub mod space;
 mod throttles;
 
 pub use limiter::{Demand, Limiter, Throttled, ThrottledBy};
 pub use operation::{OperationCosts, OperationQuota, ScanEstimate};
 pub use rate::{RateLimiter, RateLimiterKind};
+pub use space::{Policy, SpaceSnapshot, TableSnapshots};
 pub use throttles::{Factors, Limiters, Refresh, Throttles};

@@ -3,6 +3,7 @@
 //! Settings are in family `q`: of a user in row `u.NAME` (column `s`; `s.TABLE` and `s.NAMESPACE:` for what it does there), of a table in
 //! `t.TABLE`, of a namespace in `n.NAME`, of region servers in `r.all`. What space is used, and by which snapshots, is in family `u`.
 
+use crate::space::{self, SpaceSnapshot};
 use bytes::Bytes;
 use model::{FamilyDescriptor, TableDescriptor, TableName};
 use proto::{Message, magic, pb};
@@ -13,9 +14,9 @@ pub const SETTINGS_FAMILY: &[u8] = b"q";
 pub const USAGE_FAMILY: &[u8] = b"u";
 /// Column of settings.
 pub const SETTINGS: &[u8] = b"s";
-/// Column of a table's [`pb::SpaceQuotaSnapshot`].
+/// Column of how a table stands to its quota of space.
 pub const POLICY: &[u8] = b"p";
-/// What columns of snapshots' sizes begin with.
+/// What columns of snapshots' sizes begin with, in a table's row; in a namespace's it is the column of their sum.
 pub const SNAPSHOT_SIZE: &[u8] = b"ss";
 /// Row of the switch that lets calls exceed their quotas.
 pub const EXCEED_THROTTLE_ROW: &[u8] = b"exceedThrottleQuota";
@@ -96,10 +97,11 @@ fn joined(prefix: &[u8], name: &[u8]) -> Bytes {
 /// A cell of hbase:quota that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "row {row:?} of hbase:quota, column q:{qualifier}: {what}; it is left out: set the quota again, or delete the row"
+    "row {row:?} of hbase:quota, column {family}:{qualifier}: {what}; it is left out: set the quota again, or delete the row"
 )]
 pub struct RowError {
     row: String,
+    family: char,
     qualifier: String,
     what: String,
 }
@@ -121,7 +123,7 @@ pub fn decode(value: &[u8]) -> Result<pb::Quotas, String> {
 /// Whose quotas a cell of family `q` holds, and which. `None` for a cell that holds none.
 pub fn parse(row: &[u8], qualifier: &[u8], value: &[u8]) -> Option<Result<(Subject, pb::Quotas), RowError>> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let failed = |what: String| RowError { row: text(row), qualifier: text(qualifier), what };
+    let failed = |what: String| RowError { row: text(row), family: 'q', qualifier: text(qualifier), what };
     let subject = match subject(row, qualifier)? {
         Ok(subject) => subject,
         Err(what) => return Some(Err(failed(what))),
@@ -152,6 +154,52 @@ fn subject(row: &[u8], qualifier: &[u8]) -> Option<Result<Subject, String>> {
         return Some(Ok(Subject::Namespace(text(name))));
     }
     row.strip_prefix(REGION_SERVER).map(|name| Ok(Subject::RegionServer(text(name))))
+}
+
+/// What a cell of family `u` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Usage {
+    /// How a table stands to its quota, or to that of its namespace.
+    Table(TableName, SpaceSnapshot),
+    /// Bytes that only this snapshot of the table keeps.
+    TableSnapshot(TableName, String, u64),
+    /// Bytes that only snapshots of the namespace's tables keep.
+    NamespaceSnapshots(String, u64),
+}
+
+impl Usage {
+    /// Its cell: row, column, value.
+    pub fn cell(&self) -> (Bytes, Bytes, Vec<u8>) {
+        match self {
+            Usage::Table(table, snapshot) => (table_row(table), Bytes::from_static(POLICY), space::encode(snapshot)),
+            Usage::TableSnapshot(table, snapshot, bytes) => {
+                (table_row(table), joined(SNAPSHOT_SIZE, snapshot.as_bytes()), space::encode_size(*bytes))
+            }
+            Usage::NamespaceSnapshots(namespace, bytes) => {
+                (joined(NAMESPACE, namespace.as_bytes()), Bytes::from_static(SNAPSHOT_SIZE), space::encode_size(*bytes))
+            }
+        }
+    }
+}
+
+/// What a cell of family `u` says. `None` for a cell that says nothing of space.
+pub fn parse_usage(row: &[u8], qualifier: &[u8], value: &[u8]) -> Option<Result<Usage, RowError>> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let failed = |what: String| RowError { row: text(row), family: 'u', qualifier: text(qualifier), what };
+    if let Some(namespace) = row.strip_prefix(NAMESPACE) {
+        let size = (qualifier == SNAPSHOT_SIZE).then(|| space::decode_size(value))?;
+        return Some(size.map(|bytes| Usage::NamespaceSnapshots(text(namespace), bytes)).map_err(failed));
+    }
+    let name = row.strip_prefix(TABLE)?;
+    let snapshot = qualifier.strip_prefix(SNAPSHOT_SIZE);
+    if qualifier != POLICY && snapshot.is_none() {
+        return None;
+    }
+    let usage = TableName::parse(&text(name)).map_err(|error| error.to_string()).and_then(|table| match snapshot {
+        Some(snapshot) => space::decode_size(value).map(|bytes| Usage::TableSnapshot(table, text(snapshot), bytes)),
+        None => space::decode(value).map(|snapshot| Usage::Table(table, snapshot)),
+    });
+    Some(usage.map_err(failed))
 }
 
 /// A switch as its cell holds it. Follows: `Bytes#toBytes(boolean)`.
@@ -198,6 +246,27 @@ mod tests {
         assert!(error.to_string().contains("\"t.t1\" of hbase:quota, column q:s: Missing pb magic prefix"), "{error}");
         assert!(parse(b"t..", SETTINGS, b"PBUF").expect("a table's row").is_err(), "the name is illegal");
         assert!(parse(b"u.bob", SETTINGS, b"PBUF\x12\xFF").expect("a user's").is_err(), "the message is cut");
+    }
+
+    #[test]
+    fn usage_is_found_again_by_its_row_and_column() {
+        let snapshot = SpaceSnapshot { violated: None, usage_bytes: 5, limit_bytes: 6 };
+        let parsed = |row: &str, qualifier: &[u8], value: &[u8]| parse_usage(row.as_bytes(), qualifier, value);
+        let cells = [
+            (Usage::Table(table("ns:t"), snapshot), "t.ns:t", "p"),
+            (Usage::TableSnapshot(table("t"), "s1".into(), 7), "t.t", "sss1"),
+            (Usage::NamespaceSnapshots("ns".into(), 7), "n.ns", "ss"),
+        ];
+        for (usage, row, qualifier) in cells {
+            let (in_row, in_column, value) = usage.cell();
+            assert_eq!((&in_row[..], &in_column[..]), (row.as_bytes(), qualifier.as_bytes()));
+            assert_eq!(parsed(row, qualifier.as_bytes(), &value), Some(Ok(usage)));
+        }
+        for nothing in ["u.bob", "r.all", "t.t", "n.ns"] {
+            assert_eq!(parsed(nothing, b"x", b""), None, "{nothing}");
+        }
+        let error = parsed("t.t", POLICY, b"PBUF").expect("of a table").expect_err("it is not so written");
+        assert!(error.to_string().contains("column u:p"), "{error}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::operation::OperationCosts;
 use crate::rate::RateLimiterKind;
+use crate::space::ChoreKeys;
 use base::{Config, Setting, SettingRow, TextSetting};
 use proto::pb;
 
@@ -120,6 +121,104 @@ defaults! {
     DEFAULT_HANDLER_MS = "hbase.quota.default.user.machine.request.handler.usage.ms", "ms", req_handler_usage_ms;
 }
 
+/// Nanoseconds of a unit by its name in Java.
+pub(crate) fn nanos_of(unit: &str) -> Option<u64> {
+    Some(match unit.trim() {
+        "NANOSECONDS" => 1,
+        "MICROSECONDS" => 1_000,
+        "MILLISECONDS" => 1_000_000,
+        "SECONDS" => 1_000_000_000,
+        "MINUTES" => 60_000_000_000,
+        "HOURS" => 3_600_000_000_000,
+        "DAYS" => 86_400_000_000_000,
+        _ => return None,
+    })
+}
+
+macro_rules! chore {
+    ($(#[$meta:meta])* $name:ident, $prefix:literal, $delay:literal, $period:literal, $what:literal) => {
+        $(#[$meta])*
+        pub const $name: ChoreKeys = ChoreKeys {
+            delay: Setting {
+                key: concat!($prefix, ".delay"),
+                default: $delay,
+                min: 0,
+                max: i64::MAX as u64,
+                unit: "",
+                doc: concat!("After how long from the start ", $what, " for the first time, counted as ", $prefix, ".timeunit says."),
+            },
+            period: Setting {
+                key: concat!($prefix, ".period"),
+                default: $period,
+                min: 1,
+                max: i32::MAX as u64,
+                unit: "",
+                doc: concat!("How often ", $what, ", counted as ", $prefix, ".timeunit says."),
+            },
+            unit: TextSetting {
+                key: concat!($prefix, ".timeunit"),
+                default: "MILLISECONDS",
+                legal: Some("one of NANOSECONDS, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS and DAYS"),
+                is_legal: |text| nanos_of(text).is_some(),
+                doc: concat!("What the period and the delay are counted in after which ", $what, "."),
+            },
+        };
+    };
+}
+
+chore!(
+    /// Times of the chore that holds tables against their quotas of space.
+    OBSERVER,
+    "hbase.master.quotas.observer.chore",
+    15_000,
+    60_000,
+    "the sizes of tables are held against their quotas of space"
+);
+chore!(
+    /// Times of the chore that measures snapshots.
+    SNAPSHOT_SIZES,
+    "hbase.master.quotas.snapshot.chore",
+    60_000,
+    300_000,
+    "it is measured what only snapshots keep of tables with quotas of space"
+);
+chore!(
+    /// Times of the chore that reads how tables stand to their quotas of space.
+    REFRESHER,
+    "hbase.regionserver.quotas.policy.refresher.chore",
+    15_000,
+    60_000,
+    "region servers learn anew from hbase:quota which tables violate their quotas of space, beside each time that this changes"
+);
+chore!(
+    /// Times of the chore that reports the sizes of regions.
+    REPORTING,
+    "hbase.regionserver.quotas.region.size.reporting.chore",
+    30_000,
+    60_000,
+    "the sizes of regions are reported to the master"
+);
+
+/// How much of a table must be known.
+pub const REPORT_FRACTION: Setting<f64> = Setting {
+    key: "hbase.master.quotas.observer.report.percent",
+    default: 0.95,
+    min: 0.0,
+    max: 1.0,
+    unit: "fraction",
+    doc: "Which part of a table's regions must have been reported before the table can violate its quota of space.",
+};
+
+/// How long a reported size counts.
+pub const REPORT_RETENTION_MS: Setting<u64> = Setting {
+    key: "hbase.master.quotas.region.report.retention.millis",
+    default: 600_000,
+    min: 0,
+    max: i64::MAX as u64,
+    unit: "ms",
+    doc: "How long the reported size of a region counts, unless it is reported again.",
+};
+
 /// What throttling needs of the settings.
 #[derive(Clone, Debug)]
 pub struct ThrottleSettings {
@@ -189,6 +288,20 @@ pub const ALL: &[&dyn SettingRow] = &[
     &DEFAULT_ATOMIC_REQUEST_NUM,
     &DEFAULT_ATOMIC_WRITE_SIZE,
     &DEFAULT_HANDLER_MS,
+    &OBSERVER.period,
+    &OBSERVER.delay,
+    &OBSERVER.unit,
+    &REPORT_FRACTION,
+    &REPORT_RETENTION_MS,
+    &SNAPSHOT_SIZES.period,
+    &SNAPSHOT_SIZES.delay,
+    &SNAPSHOT_SIZES.unit,
+    &REFRESHER.period,
+    &REFRESHER.delay,
+    &REFRESHER.unit,
+    &REPORTING.period,
+    &REPORTING.delay,
+    &REPORTING.unit,
 ];
 
 #[cfg(test)]

@@ -132,6 +132,12 @@ impl Region {
         stats::of_region(&self.core)
     }
 
+    /// Bytes of the store files that are its own, as quotas of space count them: links stand for files of another table. Costs a walk over
+    /// its files in memory.
+    pub fn own_files_bytes(&self) -> u64 {
+        stats::own_files_bytes(&self.core)
+    }
+
     /// Each store file's numbers now.
     pub fn file_stats(&self) -> Vec<stats::FileStats> {
         stats::of_files(&self.core)

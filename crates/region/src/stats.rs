@@ -92,6 +92,13 @@ pub(crate) fn of_files(core: &RegionCore) -> Vec<FileStats> {
     core.stores.iter().flat_map(of_store).collect()
 }
 
+/// Bytes of the store files that are the region's own.
+pub(crate) fn own_files_bytes(core: &RegionCore) -> u64 {
+    let is_own = |file: &&Arc<StoreFile>| file.parsed.link.is_none();
+    let of_store = |store: &Store| store.view().files.iter().filter(is_own).map(|file| file.len_bytes()).sum::<u64>();
+    core.stores.iter().map(of_store).sum()
+}
+
 /// When store files were created, as far as they say: milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileTimes {

@@ -13,6 +13,7 @@ use crate::rpc_quotas::RpcQuotas;
 use crate::sessions::Sessions;
 use crate::settings;
 use crate::slow_log::SlowLog;
+use crate::space_quotas::SpaceQuotas;
 use crate::stop_signal::StopSignal;
 use arc_swap::ArcSwap;
 use base::{Adder, Clock, Config, Holder, Ledger, TimestampMs};
@@ -129,6 +130,8 @@ pub struct RegionServer {
     pub(crate) sessions: Sessions,
     /// What its clients may ask for.
     pub(crate) quotas: RpcQuotas,
+    /// What tables that are too large do not let in.
+    pub(crate) space_quotas: SpaceQuotas,
     /// Calls that took long or were answered with much.
     pub(crate) slow_log: Arc<SlowLog>,
     /// Who holds how much of the memory budget.
@@ -194,6 +197,7 @@ impl RegionServer {
             memory_budget_bytes,
             sessions,
             quotas: RpcQuotas::new(&config, clock.clone()),
+            space_quotas: SpaceQuotas::new(&config),
             slow_log: SlowLog::new(&config, clock),
             scheduler,
             ledger,

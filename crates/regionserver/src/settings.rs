@@ -4,6 +4,14 @@ use base::size::MIB;
 use base::{Setting, SettingRow, TextSetting};
 pub use region::settings::NONCE_TIMEOUT_MS;
 
+/// Whom no policy keeps from asking for compactions.
+pub const SUPERUSERS: TextSetting = TextSetting::any(
+    "hbase.superuser",
+    "none",
+    "Users, with commas between them, who may have tables compacted whose quota of space forbids that to others. The user of the \
+     server's process, as USER in its environment names it, is always one of them.",
+);
+
 /// Lease of a scanner between two calls.
 pub const SCANNER_TIMEOUT_MS: Setting<u64> = Setting {
     key: "hbase.client.scanner.timeout.period",
@@ -368,4 +376,5 @@ pub const ALL: &[&dyn SettingRow] = &[
     &BULK_LOAD_DIRS,
     &REGION_CLASSES,
     &USER_REGION_CLASSES,
+    &SUPERUSERS,
 ];

@@ -54,6 +54,9 @@ pub const ASSIGNMENT: Bean =
 /// `Master,sub=Balancer`: what evens out the load. Follows: `MetricsBalancerSource`.
 pub const BALANCER: Bean = Bean { tail: "Master,sub=Balancer", record: "Balancer", context: "master" };
 
+/// `Master,sub=Quotas`: quotas of space. Follows: `MetricsMasterQuotaSource`.
+pub const QUOTAS: Bean = Bean { tail: "Master,sub=Quotas", record: "Quotas", context: "master" };
+
 /// A value, written as Java writes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {

@@ -4,6 +4,7 @@
 //! `MasterQuotaManager`.
 
 pub(crate) mod namespace;
+pub(crate) mod space;
 pub(crate) mod table;
 
 use crate::catalog::newest_hidden_stamp;
@@ -17,6 +18,7 @@ use proto::pb;
 use quota::change::{self, ChangeError};
 use quota::rows::{self, ALL_REGION_SERVERS, Subject};
 use quota::{Factors, Refresh};
+use space::{Removal, Space};
 use std::sync::Arc;
 use table::QuotaTable;
 
@@ -29,6 +31,8 @@ pub(crate) struct Quotas {
     changing: tokio::sync::Mutex<()>,
     /// Whose quotas are to be deleted as soon as hbase:quota is open.
     forgotten: Mutex<Vec<Subject>>,
+    /// Who uses more space than it may.
+    pub space: Space,
 }
 
 impl Quotas {
@@ -38,6 +42,7 @@ impl Quotas {
             remove_with_table: config.get(&crate::settings::QUOTA_REMOVE_ON_TABLE_DELETE),
             changing: tokio::sync::Mutex::default(),
             forgotten: Mutex::default(),
+            space: Space::default(),
         }
     }
 
@@ -78,6 +83,7 @@ pub(crate) async fn bring_up(master: &Arc<Master>) -> Result<()> {
         delete(master, subject).await?;
     }
     tell_switch(master);
+    space::refresh(master).await?;
     refresh(master).await
 }
 
@@ -136,22 +142,37 @@ pub(crate) async fn set(master: &Arc<Master>, request: pb::SetQuotaRequest) -> R
     }
     let named = request.table_name.as_ref().map(convert::from_proto::table_name).transpose()?;
     let subject = change::subject(&request, named)?;
-    {
+    let freed = {
         let _changing = master.quotas.changing.lock().await;
-        change_one(master, &subject, &request).await?;
+        change_one(master, &subject, &request).await?
+    };
+    refresh(master).await?;
+    match freed {
+        Some(table) => space::enable(master, &table).await,
+        None => Ok(()),
     }
-    refresh(master).await
 }
 
-async fn change_one(master: &Arc<Master>, subject: &Subject, request: &pb::SetQuotaRequest) -> Result<()> {
+/// Answers the table that is to be enabled now, for a quota of space had disabled it.
+async fn change_one(
+    master: &Arc<Master>,
+    subject: &Subject,
+    request: &pb::SetQuotaRequest,
+) -> Result<Option<TableName>> {
     let table = QuotaTable { master };
     let current = table.quotas(subject).await?;
-    if request.space_limit.is_some() {
-        tracing::warn!(?subject, "a space quota is kept in hbase:quota; it is not enforced by this version");
+    let changed = change::merge(subject, current, request)?;
+    let removal = match changed.and_then(|quotas| quotas.space) {
+        Some(_) => None,
+        None => Removal::of(master, subject, current.as_ref()).await?,
+    };
+    match changed {
+        Some(quotas) => table.put(subject.row(), subject.qualifier(), rows::encode(&quotas)).await?,
+        None => table.delete(subject).await?,
     }
-    match change::merge(subject, current, request)? {
-        Some(quotas) => table.put(subject.row(), subject.qualifier(), rows::encode(&quotas)).await,
-        None => table.delete(subject).await,
+    match removal {
+        Some(removal) => removal.after(master).await,
+        None => Ok(None),
     }
 }
 
@@ -197,7 +218,13 @@ pub(crate) async fn switch_exceed_throttle(master: &Arc<Master>, on: bool) -> Re
 
 /// A table or namespace is gone, and its quotas with it. Follows: `MasterQuotasObserver`.
 pub(crate) async fn forget(master: &Arc<Master>, subject: Subject) -> Result<()> {
-    if !master.quotas.enabled || !master.quotas.remove_with_table {
+    if !master.quotas.enabled {
+        return Ok(());
+    }
+    if let Subject::Table(table) = &subject {
+        master.quotas.space.forget_table(table);
+    }
+    if !master.quotas.remove_with_table {
         return Ok(());
     }
     if !master.is_initialized() {
@@ -211,8 +238,12 @@ pub(crate) async fn forget(master: &Arc<Master>, subject: Subject) -> Result<()>
 async fn delete(master: &Arc<Master>, subject: &Subject) -> Result<()> {
     let _changing = master.quotas.changing.lock().await;
     let table = QuotaTable { master };
-    match table.quotas(subject).await? {
-        Some(_) => table.delete(subject).await,
+    let Some(quotas) = table.quotas(subject).await? else { return Ok(()) };
+    let removal = Removal::of(master, subject, Some(&quotas)).await?;
+    table.delete(subject).await?;
+    match removal {
+        // The table is gone: there is nothing to enable.
+        Some(removal) => removal.after(master).await.map(drop),
         None => Ok(()),
     }
 }

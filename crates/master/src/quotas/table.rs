@@ -7,7 +7,7 @@ use bytes::Bytes;
 use cell::{CellBuffer, CellSpec, CellType};
 use model::{Mutation, MutationKind, RegionInfo, Scan, TableName};
 use proto::pb;
-use quota::rows::{self, SETTINGS_FAMILY, Subject, USAGE_FAMILY};
+use quota::rows::{self, SETTINGS_FAMILY, Subject, USAGE_FAMILY, Usage};
 use std::sync::Arc;
 
 /// The table hbase:quota.
@@ -35,12 +35,46 @@ impl QuotaTable<'_> {
         Ok(cells.next().map(|cell| Bytes::copy_from_slice(cell.value())))
     }
 
+    /// What is known of the use of space. What cannot be read is told of and left out.
+    pub async fn usage(&self, row: &[u8]) -> Result<Vec<Usage>> {
+        let mut usage = Vec::new();
+        for cells in self.scan(row, USAGE_FAMILY, None).await? {
+            for cell in cells.iter_from(0) {
+                match rows::parse_usage(cell.row(), cell.qualifier(), cell.value()) {
+                    Some(Ok(found)) => usage.push(found),
+                    Some(Err(error)) => tracing::error!("{error}"),
+                    None => {}
+                }
+            }
+        }
+        Ok(usage)
+    }
+
     /// Writes a setting.
     pub async fn put(&self, row: Bytes, qualifier: Bytes, value: Bytes) -> Result<()> {
+        self.put_cell((row, SETTINGS_FAMILY, qualifier), &value).await
+    }
+
+    /// Writes what is known of the use of space.
+    pub async fn put_usage(&self, usage: &Usage) -> Result<()> {
+        let (row, qualifier, value) = usage.cell();
+        self.put_cell((row, USAGE_FAMILY, qualifier), &value).await
+    }
+
+    async fn put_cell(&self, (row, family, qualifier): (Bytes, &'static [u8], Bytes), value: &[u8]) -> Result<()> {
         let mut cells = CellBuffer::new();
         let timestamp = self.master.catalog.stamp().0;
-        push(&mut cells, CellType::Put, (&row, SETTINGS_FAMILY, &qualifier), timestamp, &value);
+        push(&mut cells, CellType::Put, (&row, family, &qualifier), timestamp, value);
         self.write(Mutation::new(MutationKind::Put, row, cells.into_block())).await
+    }
+
+    /// Deletes what was known of the use of space.
+    pub async fn delete_usage(&self, usage: &Usage) -> Result<()> {
+        let (row, qualifier, _) = usage.cell();
+        let mut cells = CellBuffer::new();
+        let timestamp = self.master.catalog.delete_stamp().0;
+        push(&mut cells, CellType::DeleteColumn, (&row, USAGE_FAMILY, &qualifier), timestamp, &[]);
+        self.write(Mutation::new(MutationKind::Delete, row, cells.into_block())).await
     }
 
     /// Deletes what is kept of `subject`: its whole row, where that is its own.

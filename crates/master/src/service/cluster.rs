@@ -1,4 +1,4 @@
-//! The state of the cluster, as `status` and the tools read it; and what a cluster of one server never has. Follows:
+//! The state of the cluster, as `status` and the tools read it. Follows:
 //! `HMaster#getClusterMetrics`, `HRegionServer#buildServerLoad`.
 
 use super::{HBASE_VERSION, MasterHandler};
@@ -56,20 +56,6 @@ pub(super) fn clear_dead_servers(
     let names = names.map_err(crate::MasterError::from)?;
     let stay = handler.master.servers.clear_dead(names);
     Ok(pb::ClearDeadServersResponse { server_name: stay.iter().map(to_proto::server_name).collect() }.into())
-}
-
-// None of these can have been made here, so there are none.
-
-pub(super) fn no_quotas(_: &Handler, _: &Call, _: pb::GetQuotaStatesRequest) -> Answer<pb::GetQuotaStatesResponse> {
-    Ok(pb::GetQuotaStatesResponse::default().into())
-}
-
-pub(super) fn no_quota_sizes(
-    _: &Handler,
-    _: &Call,
-    _: pb::GetSpaceQuotaRegionSizesRequest,
-) -> Answer<pb::GetSpaceQuotaRegionSizesResponse> {
-    Ok(pb::GetSpaceQuotaRegionSizesResponse::default().into())
 }
 
 /// Requests per second, between two looks.

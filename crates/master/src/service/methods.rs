@@ -135,9 +135,9 @@ impl MasterService for MasterHandler {
         get_replication_peer_modification_procedures(GetReplicationPeerModificationProceduresRequest)
             -> GetReplicationPeerModificationProceduresResponse = peers::procedures;
         set_quota(SetQuotaRequest) -> SetQuotaResponse = quotas::set;
-        get_quota_states(GetQuotaStatesRequest) -> GetQuotaStatesResponse = cluster::no_quotas;
+        get_quota_states(GetQuotaStatesRequest) -> GetQuotaStatesResponse = quotas::states;
         get_space_quota_region_sizes(GetSpaceQuotaRegionSizesRequest)
-            -> GetSpaceQuotaRegionSizesResponse = cluster::no_quota_sizes;
+            -> GetSpaceQuotaRegionSizesResponse = quotas::table_sizes;
     }
 }
 
@@ -185,5 +185,6 @@ impl HbckService for MasterHandler {
 impl RegionServerStatusService for MasterHandler {
     rpc::answered_by! {
         report_procedure_done(ReportProcedureDoneRequest) -> ReportProcedureDoneResponse = hbck::report_procedures;
+        report_region_space_use(RegionSpaceUseReportRequest) -> RegionSpaceUseReportResponse = quotas::report_sizes;
     }
 }

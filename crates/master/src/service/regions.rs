@@ -5,7 +5,7 @@ use crate::cluster::{RegionState, TableState};
 use crate::master::Master;
 use crate::procedure::Caller;
 use crate::procedure::region::transit::{self, Transition};
-use crate::{ErrorKind, MasterError, Result};
+use crate::{ErrorKind, MasterError, Result, normalizer};
 use bytes::Bytes;
 use convert::from_proto;
 use model::status::RegionLoad;
@@ -203,7 +203,10 @@ pub(super) fn balance(handler: &Handler, _: &Call, _: pb::BalanceRequest) -> Ans
     Ok(response.into())
 }
 
-/// Nobody evens region sizes here yet, and it says so.
-pub(super) fn normalize(_: &Handler, _: &Call, _: pb::NormalizeRequest) -> Answer<pb::NormalizeResponse> {
-    Ok(pb::NormalizeResponse { normalizer_ran: false }.into())
+/// Has tables looked at soon whose regions are to be evened out: all, or those that the request picks.
+pub(super) fn normalize(handler: &Handler, _: &Call, request: pb::NormalizeRequest) -> Answer<pb::NormalizeResponse> {
+    let (namespace, regex) = (request.namespace.as_deref(), request.regex.as_deref());
+    let picked = super::tables::list(handler, namespace, regex, &request.table_names, false)?;
+    let tables = picked.into_iter().map(|(table, _)| table.name.clone()).collect();
+    Ok(pb::NormalizeResponse { normalizer_ran: normalizer::request(&handler.master, tables, true) }.into())
 }

@@ -13,7 +13,7 @@ use rpc::service::Answer;
 use std::sync::Arc;
 
 type Handler = MasterHandler;
-type Descriptors = Vec<(Arc<TableDescriptor>, TableState)>;
+pub(super) type Descriptors = Vec<(Arc<TableDescriptor>, TableState)>;
 
 /// The names that a request's pattern picks, as Java's `Pattern#matches` would: the whole name must match.
 pub(super) fn pattern(regex: &str) -> Result<regex::Regex> {
@@ -24,7 +24,7 @@ pub(super) fn pattern(regex: &str) -> Result<regex::Regex> {
 }
 
 /// Tables by namespace, pattern and list of names. Follows: `HMaster#getTableDescriptors`.
-fn list(
+pub(super) fn list(
     handler: &Handler,
     namespace: Option<&str>,
     regex: Option<&str>,

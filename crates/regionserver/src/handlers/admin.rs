@@ -6,6 +6,7 @@ use crate::server::{RegionServer, ServerError};
 use convert::{from_proto, to_proto};
 use model::status::CompactionState;
 use proto::pb;
+use proto::pb::get_space_quota_snapshots_response::TableQuotaSnapshot;
 use region::Region;
 use rpc::Call;
 use rpc::exception::{Exception, Kind};
@@ -27,7 +28,7 @@ impl AdminService for RegionService {
         clear_region_block_cache(ClearRegionBlockCacheRequest) -> ClearRegionBlockCacheResponse = clear_block_cache;
         clear_compaction_queues(ClearCompactionQueuesRequest) -> ClearCompactionQueuesResponse = clear_queues;
         update_configuration(UpdateConfigurationRequest) -> UpdateConfigurationResponse = update_configuration;
-        get_space_quota_snapshots(GetSpaceQuotaSnapshotsRequest) -> GetSpaceQuotaSnapshotsResponse = no_space_quotas;
+        get_space_quota_snapshots(GetSpaceQuotaSnapshotsRequest) -> GetSpaceQuotaSnapshotsResponse = space_quotas;
         get_cached_files_list(GetCachedFilesListRequest) -> GetCachedFilesListResponse = no_cached_files;
         close_region(CloseRegionRequest) -> CloseRegionResponse = close_region;
         update_favored_nodes(UpdateFavoredNodesRequest) -> UpdateFavoredNodesResponse = update_favored_nodes;
@@ -162,10 +163,11 @@ fn last_flush_ms(region: &Region) -> u64 {
 
 fn compact_region(
     RegionService { server, .. }: &RegionService,
-    _: &Call,
+    call: &Call,
     request: pb::CompactRegionRequest,
 ) -> Answer<pb::CompactRegionResponse> {
     let region = find_region(server, &request.region)?;
+    server.space_quotas.check_compaction(&region.info().table, &call.user)?;
     let family = request.family.clone().filter(|family| !family.is_empty());
     server
         .request_compaction(region.info().encoded_name(), family, request.major())
@@ -329,12 +331,17 @@ fn no_replication_sink(
     Err(Exception::io("Replication services are not initialized yet"))
 }
 
-fn no_space_quotas(
-    _: &RegionService,
+fn space_quotas(
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     _: pb::GetSpaceQuotaSnapshotsRequest,
 ) -> Answer<pb::GetSpaceQuotaSnapshotsResponse> {
-    Ok(pb::GetSpaceQuotaSnapshotsResponse::default().into())
+    let of_table = |(table, snapshot): (&model::TableName, &quota::SpaceSnapshot)| TableQuotaSnapshot {
+        table_name: Some(to_proto::table_name(table)),
+        snapshot: Some(snapshot.to_message()),
+    };
+    let snapshots = server.space_quotas.snapshots().iter().map(of_table).collect();
+    Ok(pb::GetSpaceQuotaSnapshotsResponse { snapshots }.into())
 }
 
 fn no_cached_files(

@@ -70,6 +70,7 @@ pub(super) fn load(
     let region = find_region(server, &request.region)?;
     let (server, user) = (server.clone(), call.user.clone());
     blocking(move || {
+        server.space_quotas.check_bulk_load(&server, &region.info().table, &request.family_path)?;
         let has_token = request.bulk_token.is_some();
         let loaded = match load_files(&server, &region, request, cluster_id, &user) {
             Ok(loaded) => loaded,

@@ -53,6 +53,7 @@ fn mutate_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> 
             error
         }
     })?;
+    server.space_quotas.check(&region.info().table, mutation.kind)?;
     if let Some(charge) = &charge {
         charge.add_written(serialized_bytes(&mutation));
     }

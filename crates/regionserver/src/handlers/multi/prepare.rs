@@ -8,8 +8,10 @@ use crate::handlers::get::{is_costly, refuse_closest_row_before};
 use crate::handlers::mutate::reads_files;
 use crate::server::RegionServer;
 use convert::from_proto::{self, Cells, Filters};
+use model::Mutation;
 use proto::pb;
 use proto::pb::mutation_proto::MutationType;
+use region::Region;
 use rpc::exception::{Exception, Kind};
 use std::sync::atomic::Ordering;
 
@@ -41,7 +43,7 @@ pub(super) fn prepare(
         let mut first_error = None;
         for one in action.action {
             let decoded = match (one.mutation, one.get) {
-                (Some(mutation), _) => from_proto::mutation(mutation, cells, nonce_group).map_err(Exception::from),
+                (Some(mutation), _) => write(server, &region, mutation, cells, nonce_group),
                 (None, Some(_)) => Err(Exception::do_not_retry("Atomic put and/or delete only, not a Get")),
                 (None, None) => Err(Exception::do_not_retry("Unexpected Action type")),
             };
@@ -66,7 +68,7 @@ pub(super) fn prepare(
         let decoded = if let Some(mutation) = one.mutation {
             server.counts.writes.fetch_add(1, Ordering::Relaxed);
             let applied = matches!(mutation.mutate_type(), MutationType::Put | MutationType::Delete);
-            let decoded = from_proto::mutation(mutation, cells, nonce_group).map_err(Exception::from);
+            let decoded = write(server, &region, mutation, cells, nonce_group);
             if applied {
                 together.0.push(actions.len());
                 if let Err(error) = &decoded {
@@ -92,6 +94,19 @@ pub(super) fn prepare(
     }
     fail_together(&mut actions, together);
     Ok(Work::Batch(region, actions))
+}
+
+/// A mutation that the region may take.
+fn write(
+    server: &RegionServer,
+    region: &Region,
+    mutation: pb::MutationProto,
+    cells: &mut Cells,
+    nonce_group: Option<u64>,
+) -> Result<Mutation, Exception> {
+    let mutation = from_proto::mutation(mutation, cells, nonce_group)?;
+    server.space_quotas.check(&region.info().table, mutation.kind)?;
+    Ok(mutation)
 }
 
 /// Passes over the cells of actions that are not done.

@@ -350,7 +350,7 @@ public final class AdminAnswers {
     });
     a.say("normalizerSwitch on", () -> admin.normalizerSwitch(true));
     a.say("isNormalizerEnabled", admin::isNormalizerEnabled);
-    // Basalt answers that no normalizer ran: it has none.
+    // Nobody normalizes while regions are in transition.
     a.say("normalize by filter", () -> {
       admin.normalize(new NormalizeTableFilterParams.Builder().tableNames(List.of(T)).build());
       return null;
