@@ -2,6 +2,8 @@
 //! `BASALT_TEST_ZOOKEEPER=host:port` makes them work on that cluster instead, Apache HBase for instance (all but the
 //! test that kills its server); their tables must not be there before.
 
+mod admin;
+
 use crate::common::{Scratch, Server};
 use bytes::Bytes;
 use client::{

@@ -129,6 +129,12 @@ impl Server {
         self.child.wait().expect("it ends")
     }
 
+    /// Waits until it ends by itself.
+    pub async fn ended(mut self) -> ExitStatus {
+        let waited = tokio::task::spawn_blocking(move || self.child.wait().expect("it ends"));
+        waited.await.expect("no panic")
+    }
+
     /// SIGKILL.
     pub fn kill(mut self) {
         self.child.kill().expect("the process is there");
