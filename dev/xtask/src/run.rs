@@ -109,7 +109,7 @@ pub fn logged(command: &mut Command, log: &Path, limit: Duration) -> anyhow::Res
 }
 
 /// What a process has used by now, from its line in `/proc`, which stays until its parent has waited for it.
-fn cpu_time(process: u32) -> Option<Duration> {
+pub fn cpu_time(process: u32) -> Option<Duration> {
     let line = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name may hold anything; the fields behind it are numbers: user and system are the 14th and 15th of all.
     let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();

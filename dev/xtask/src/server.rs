@@ -218,6 +218,11 @@ impl Server {
         self.child.as_ref().map(Child::id).or(self.hbase.as_ref().map(|h| h.1)).unwrap_or_default()
     }
 
+    /// Its process.
+    pub fn process(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
     /// Still there?
     pub fn is_alive(&mut self) -> bool {
         match &mut self.child {

@@ -6,7 +6,7 @@
 //! order), `error` (both must fail with the same SQLSTATE), `error SQLSTATE` (ours must fail so; PostgreSQL is not asked), `explain WORDS`
 //! (our plan must contain them). Lines that begin with `#` are comments.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -14,23 +14,35 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::report::{Outcome, Report};
-use crate::{run, server, toolchain};
+use crate::{run, server, sql_bench, sql_tpch, toolchain};
 
 /// The whole of one file, and of the tests.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Builds, tests, compares. `only` chooses files by a part of their name.
+/// Builds, tests, compares. `only` chooses files by a part of their name; `tpch=SCALE` is TPC-H instead, `bench=ROWS` a
+/// measurement. `BASALT_SQL_BINARY` is another build of it.
 pub fn run(report: &mut Report, only: Option<&str>) {
     let built = report.step("basalt-sql is built", || run::must("cargo", cargo().args(["build", "--workspace"])));
     if !built {
         return;
     }
     report.step("its tests", || run::must("cargo", cargo().args(["test", "--quiet", "--workspace"])));
-    report.part("its answers beside PostgreSQL's", || compare(only));
+    let (word, value) = only.map(|only| only.split_once('=').unwrap_or((only, ""))).unwrap_or_default();
+    match word {
+        "tpch" => {
+            let scale = if value.is_empty() { "0.01" } else { value };
+            report.part("TPC-H beside PostgreSQL", || tpch(scale));
+        }
+        "bench" => {
+            let rows = value.parse().unwrap_or(1_000_000);
+            report.part("its cost beside PostgreSQL's", || bench(rows));
+        }
+        _ => report.part("its answers beside PostgreSQL's", || compare(only)),
+    }
 }
 
 /// The workspace in `/sql`.
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     run::root().join("sql")
 }
 
@@ -39,6 +51,10 @@ fn cargo() -> Command {
     // Its target directory is its own, wherever the server's is.
     cargo.current_dir(root()).env_remove("CARGO_TARGET_DIR");
     cargo
+}
+
+fn binary() -> PathBuf {
+    std::env::var_os("BASALT_SQL_BINARY").map_or_else(|| root().join("target/debug/basalt-sql"), PathBuf::from)
 }
 
 /// A process that is killed when it is dropped.
@@ -52,17 +68,35 @@ impl Drop for Killed {
 }
 
 /// One line of `psql`'s: where it connects.
-struct Target {
-    name: &'static str,
+pub struct Target {
+    /// Its name in files and reports.
+    pub name: &'static str,
     port: u16,
     user: &'static str,
     database: &'static str,
 }
 
-fn start_ours(zookeeper: &str, dir: &Path) -> anyhow::Result<(Killed, u16)> {
-    let mut command = Command::new(root().join("target/debug/basalt-sql"));
-    command.args(["--cluster", zookeeper, "--listen", "127.0.0.1:0", "--users"]).arg(dir.join("no-users"));
-    command.stdout(Stdio::piped()).stderr(std::fs::File::create(dir.join("basalt-sql.log"))?);
+impl Target {
+    /// Where it is, for PostgreSQL's programs.
+    pub fn connection(&self) -> Vec<String> {
+        let port = self.port.to_string();
+        ["-h", "127.0.0.1", "-p", &port, "-U", self.user, self.database].map(str::to_owned).to_vec()
+    }
+
+    /// A `psql` that prints values alone, connected there.
+    pub fn psql(&self) -> Command {
+        let mut psql = Command::new("psql");
+        psql.args(["-X", "-A", "-t", "-q", "-P", "null=NULL", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
+        psql.args(["-U", self.user, "-d", self.database]);
+        psql.env("PGOPTIONS", "").env("PGTZ", "UTC").env("PGCONNECT_TIMEOUT", "10");
+        psql
+    }
+}
+
+fn start_ours(zookeeper: &str, dir: &Path, name: &str, more: &[&str]) -> anyhow::Result<(Killed, u16)> {
+    let mut command = Command::new(binary());
+    command.args(["--cluster", zookeeper, "--listen", "127.0.0.1:0"]).args(more);
+    command.stdout(Stdio::piped()).stderr(std::fs::File::create(dir.join(format!("{name}.log")))?);
     let mut child = command.spawn().context("cannot start basalt-sql")?;
     let said = child.stdout.take().context("its output is piped")?;
     let child = Killed(child);
@@ -122,15 +156,16 @@ fn start_postgres(dir: &Path) -> anyhow::Result<(Killed, u16)> {
 
 /// What a record asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Want {
+pub enum Want {
     Statement { basalt: bool, postgres: bool },
     Query { sorted: bool },
     Error(Option<String>),
     Explain(String),
 }
 
+/// A record of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Record {
+pub struct Record {
     line: usize,
     want: Want,
     sql: String,
@@ -153,7 +188,7 @@ impl Record {
     }
 }
 
-fn records(text: &str) -> anyhow::Result<Vec<Record>> {
+pub fn records(text: &str) -> anyhow::Result<Vec<Record>> {
     let mut records = Vec::new();
     let lines: Vec<&str> = text.lines().collect();
     let mut at = 0;
@@ -187,7 +222,7 @@ fn records(text: &str) -> anyhow::Result<Vec<Record>> {
 }
 
 /// The lines that each record was answered with. `ERROR` with its SQLSTATE is one of them.
-fn answers(target: &Target, records: &[Record], log: &Path) -> anyhow::Result<Vec<Vec<String>>> {
+pub fn answers(target: &Target, records: &[Record], log: &Path) -> anyhow::Result<Vec<Vec<String>>> {
     let mut script = String::new();
     for (at, record) in records.iter().enumerate() {
         script.push_str(&format!("\\echo @@{at}\n"));
@@ -199,10 +234,8 @@ fn answers(target: &Target, records: &[Record], log: &Path) -> anyhow::Result<Ve
     }
     let file = log.with_extension("psql");
     std::fs::write(&file, script)?;
-    let mut psql = Command::new("psql");
-    psql.args(["-X", "-A", "-t", "-q", "-P", "null=NULL", "-h", "127.0.0.1", "-p", &target.port.to_string()]);
-    psql.args(["-U", target.user, "-d", target.database, "-f"]).arg(&file);
-    psql.env("PGOPTIONS", "").env("PGTZ", "UTC").env("PGCONNECT_TIMEOUT", "10");
+    let mut psql = target.psql();
+    psql.arg("-f").arg(&file);
     let said = psql.stderr(std::fs::File::create(log.with_extension("err"))?).output().context("cannot run psql")?;
     let text = String::from_utf8_lossy(&said.stdout).into_owned();
     std::fs::write(log, &text)?;
@@ -250,8 +283,24 @@ fn judge(record: &Record, ours: &[String], theirs: &[String]) -> Option<String> 
     }
 }
 
+/// A suite's lines `ok NAME` and `FAILED NAME: why`.
+fn suite(of: &str, command: &mut Command, log: &Path) -> anyhow::Result<Outcome> {
+    let ended = run::logged(command, log, LIMIT)?;
+    let mut outcome = Outcome::default();
+    for line in ended.output.lines() {
+        match line.strip_prefix("FAILED ") {
+            Some(failure) => outcome.failures.push(failure.to_owned()),
+            None => outcome.passed += usize::from(line.starts_with("ok ")),
+        }
+    }
+    if !ended.well || outcome.passed + outcome.failures.len() == 0 {
+        outcome.failures.push(format!("{of} did not come to the end; see {}", log.display()));
+    }
+    Ok(outcome)
+}
+
 /// What Python's clients do; fetched on first use.
-fn clients(port: u16, dir: &Path) -> anyhow::Result<Outcome> {
+fn python_clients(port: u16, process: u32, dir: &Path) -> anyhow::Result<Outcome> {
     let tests = root().join("tests/clients");
     let environment = dir.join("python");
     let python = environment.join("bin/python");
@@ -265,18 +314,78 @@ fn clients(port: u16, dir: &Path) -> anyhow::Result<Outcome> {
         run::must("pip install (network needed on first use)", pip.arg(tests.join("requirements.txt")))?;
         std::fs::write(made, wanted)?;
     }
-    let mut suite = Command::new(&python);
-    suite.arg(tests.join("suite.py")).arg(port.to_string());
-    let ended = run::logged(&mut suite, &dir.join("clients.log"), LIMIT)?;
-    let mut outcome = Outcome::default();
-    for line in ended.output.lines() {
-        match line.strip_prefix("FAILED ") {
-            Some(failure) => outcome.failures.push(failure.to_owned()),
-            None => outcome.passed += usize::from(line.starts_with("ok ")),
-        }
+    let mut command = Command::new(&python);
+    command.arg(tests.join("suite.py")).args([port.to_string(), process.to_string()]);
+    suite("Python's clients", &mut command, &dir.join("python.log"))
+}
+
+/// PostgreSQL's driver for Java.
+const PGJDBC: (&str, &str) = ("org.postgresql:postgresql", "42.7.4");
+
+fn java_clients(port: u16, dir: &Path) -> anyhow::Result<Outcome> {
+    toolchain::programs(&["java", "javac"])?;
+    let jar = toolchain::jar(PGJDBC.0, PGJDBC.1)?;
+    let mut command = Command::new("java");
+    command.arg("-cp").arg(jar).arg(root().join("tests/clients/Suite.java")).arg(port.to_string());
+    suite("pgJDBC", &mut command, &dir.join("java.log"))
+}
+
+fn node_clients(port: u16, dir: &Path) -> anyhow::Result<Outcome> {
+    let program = toolchain::node_program(&root().join("tests/clients/node-pg"))?;
+    let mut command = Command::new("node");
+    suite("node's pg", command.arg(program).arg(port.to_string()), &dir.join("node.log"))
+}
+
+/// The clients of a language, or a sentence where they cannot be had.
+fn clients(of: &str, outcome: anyhow::Result<Outcome>) -> Outcome {
+    outcome.unwrap_or_else(|e| {
+        println!("    passed over: {of}: {e:#}");
+        Outcome::default()
+    })
+}
+
+/// A server with TLS and a user: who may connect, and how.
+fn doors(zookeeper: &str, dir: &Path) -> anyhow::Result<Outcome> {
+    let [key, certificate, users] = ["tls.key", "tls.crt", "users"].map(|name| dir.join(name));
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout"]);
+    let made = run::must("openssl", openssl.arg(&key).arg("-out").arg(&certificate).stderr(Stdio::null()));
+    if let Err(e) = made {
+        println!("    passed over: TLS: {e:#}");
+        return Ok(Outcome::default());
     }
-    if !ended.well {
-        outcome.failures.push(format!("Python's clients did not come to the end; see {}", dir.display()));
+    std::fs::remove_file(&users).ok();
+    let mut add = Command::new(binary());
+    add.args(["user", "add", "somebody", "--users"]).arg(&users).stdin(Stdio::piped()).stderr(Stdio::null());
+    let mut adding = add.spawn().context("cannot start basalt-sql")?;
+    adding.stdin.take().context("its input is piped")?.write_all(b"a secret\n")?;
+    if !adding.wait()?.success() {
+        bail!("basalt-sql user add failed");
+    }
+    let paths = [&users, &certificate, &key].map(|path| path.display().to_string());
+    let more = ["--users", &paths[0], "--tls-cert", &paths[1], "--tls-key", &paths[2], "--tls-required"];
+    let (_server, port) = start_ours(zookeeper, dir, "doors", &more)?;
+    let mut outcome = Outcome::default();
+    let cases = [
+        ("TLS and the right password", "require", "somebody", "a secret", true),
+        ("TLS and a wrong password", "require", "somebody", "another", false),
+        ("TLS and nobody", "require", "nobody", "a secret", false),
+        ("no TLS", "disable", "somebody", "a secret", false),
+        ("a certificate that is checked", "verify-ca", "somebody", "a secret", true),
+    ];
+    for (case, mode, user, password, may) in cases {
+        let to = format!(
+            "host=localhost hostaddr=127.0.0.1 port={port} dbname=basalt user={user} sslmode={mode} sslrootcert={}",
+            certificate.display()
+        );
+        let mut psql = Command::new("psql");
+        psql.args(["-X", "-A", "-t", "-c", "select 1 + 1", &to]).env("PGPASSWORD", password);
+        let said = psql.stderr(Stdio::null()).output().context("cannot run psql")?;
+        if (said.stdout.trim_ascii() == b"2") == may {
+            outcome.passed += 1;
+        } else {
+            outcome.failures.push(format!("{case}: psql said {:?}", String::from_utf8_lossy(&said.stdout)));
+        }
     }
     Ok(outcome)
 }
@@ -294,18 +403,69 @@ fn texts(only: Option<&str>) -> anyhow::Result<Vec<(String, String)>> {
     Ok(texts)
 }
 
-fn compare(only: Option<&str>) -> anyhow::Result<Outcome> {
-    let dir = run::scratch()?.join("sql");
-    std::fs::create_dir_all(&dir)?;
-    let mut site = server::Site::new(server::Kind::Basalt, Path::new(""), "sql")?;
-    let basalt = site.start()?;
-    let (ours, port) = start_ours(&site.zookeeper(), &dir)?;
-    toolchain::programs(&["psql", "python3"])?;
-    let (postgres, postgres_port) = start_postgres(&dir)?;
-    let targets = [
-        Target { name: "basalt", port, user: "basalt", database: "basalt" },
-        Target { name: "postgres", port: postgres_port, user: "postgres", database: "postgres" },
+/// A server of ours with `basalt-sql`, and a PostgreSQL.
+struct Servers {
+    dir: PathBuf,
+    site: server::Site,
+    basalt: server::Server,
+    ours: Killed,
+    port: u16,
+    postgres: Killed,
+    postgres_port: u16,
+}
+
+impl Servers {
+    fn start() -> anyhow::Result<Servers> {
+        let dir = run::scratch()?.join("sql");
+        std::fs::create_dir_all(&dir)?;
+        let mut site = server::Site::new(server::Kind::Basalt, Path::new(""), "sql")?;
+        let basalt = site.start()?;
+        let nobody = dir.join("no-users").display().to_string();
+        let (ours, port) = start_ours(&site.zookeeper(), &dir, "basalt-sql", &["--users", &nobody])?;
+        toolchain::programs(&["psql", "python3"])?;
+        let (postgres, postgres_port) = start_postgres(&dir)?;
+        Ok(Servers { dir, site, basalt, ours, port, postgres, postgres_port })
+    }
+
+    fn targets(&self) -> [Target; 2] {
+        [
+            Target { name: "basalt", port: self.port, user: "basalt", database: "basalt" },
+            Target { name: "postgres", port: self.postgres_port, user: "postgres", database: "postgres" },
+        ]
+    }
+
+    /// Ends all; gives back what the server complained about.
+    fn stop(self) -> anyhow::Result<Vec<String>> {
+        drop((self.ours, self.postgres));
+        std::fs::remove_dir_all(postgres_data(self.postgres_port)).ok();
+        let complaints = self.site.complaints()?;
+        self.basalt.stop()?;
+        Ok(complaints)
+    }
+}
+
+fn tpch(scale: &str) -> anyhow::Result<Outcome> {
+    let servers = Servers::start()?;
+    let mut outcome = sql_tpch::compare(&servers.targets(), &servers.dir, scale)?;
+    outcome.failures.extend(servers.stop()?);
+    Ok(outcome)
+}
+
+fn bench(rows: u64) -> anyhow::Result<Outcome> {
+    let servers = Servers::start()?;
+    let [ours, theirs] = &servers.targets();
+    let basalt = servers.basalt.process().context("a server that runs")?;
+    let both = [
+        sql_bench::Measured { target: ours, processes: vec![basalt, servers.ours.0.id()] },
+        sql_bench::Measured { target: theirs, processes: vec![servers.postgres.0.id()] },
     ];
+    let passed = sql_bench::compare(&both, &postgres_programs()?.join("pgbench"), &servers.dir, rows)?;
+    Ok(Outcome { passed, failures: servers.stop()? })
+}
+
+fn compare(only: Option<&str>) -> anyhow::Result<Outcome> {
+    let servers = Servers::start()?;
+    let (targets, dir) = (servers.targets(), &servers.dir);
     let mut outcome = Outcome::default();
     let start = std::time::Instant::now();
     for (name, text) in texts(only)? {
@@ -322,13 +482,18 @@ fn compare(only: Option<&str>) -> anyhow::Result<Outcome> {
             bail!("not done after {} s", LIMIT.as_secs());
         }
     }
-    let clients = clients(port, &dir)?;
-    outcome.passed += clients.passed;
-    outcome.failures.extend(clients.failures);
-    drop((ours, postgres));
-    std::fs::remove_dir_all(postgres_data(postgres_port)).ok();
-    outcome.failures.extend(site.complaints()?);
-    basalt.stop()?;
+    let port = servers.port;
+    let parts = [
+        python_clients(port, servers.ours.0.id(), dir)?,
+        clients("pgJDBC", java_clients(port, dir)),
+        clients("node's pg", node_clients(port, dir)),
+        doors(&servers.site.zookeeper(), dir)?,
+    ];
+    for part in parts {
+        outcome.passed += part.passed;
+        outcome.failures.extend(part.failures);
+    }
+    outcome.failures.extend(servers.stop()?);
     Ok(outcome)
 }
 

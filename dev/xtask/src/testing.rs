@@ -1,15 +1,15 @@
 //! The helpers for tests of others (`testing/`), run as their users run them: the Python fixture by `unittest`, the Java rule and extension by
 //! JUnit 4 and JUnit 5. Each starts servers of its own; the suite's server is not asked anything.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 
 use crate::report::Outcome;
 use crate::suites::Context;
-use crate::{jvm, run};
+use crate::{jvm, run, toolchain};
 
 const LIMIT: Duration = Duration::from_secs(300);
 /// JUnit 5 in one jar, with what runs the tests of both generations.
@@ -38,7 +38,7 @@ fn python(context: &Context, binary: &Path) -> anyhow::Result<Outcome> {
 }
 
 fn java(context: &Context, binary: &Path) -> anyhow::Result<Outcome> {
-    let console = console_jar()?;
+    let console = toolchain::jar(CONSOLE.0, CONSOLE.1)?;
     let jars = context.lab.join("hbase");
     let class_path =
         format!("{}/*:{}/*:{}", jars.join("jars").display(), jars.join("testjars").display(), console.display());
@@ -81,22 +81,6 @@ fn count(output: &str, what: &str) -> usize {
 fn last_lines(output: &str) -> String {
     let lines: Vec<&str> = output.lines().rev().take(15).collect();
     lines.into_iter().rev().collect::<Vec<_>>().join("\n")
-}
-
-/// Where Maven keeps JUnit's console; fetched on first use.
-fn console_jar() -> anyhow::Result<PathBuf> {
-    let (name, version) = CONSOLE;
-    let (group, artifact) = name.split_once(':').context("a group and an artifact")?;
-    let home = std::env::var_os("HOME").context("HOME is not set")?;
-    let dir = PathBuf::from(home).join(".m2/repository").join(group.replace('.', "/")).join(artifact).join(version);
-    let jar = dir.join(format!("{artifact}-{version}.jar"));
-    if !jar.is_file() {
-        run::must(
-            "mvn dependency:get",
-            Command::new("mvn").args(["-q", "-B", "dependency:get", &format!("-Dartifact={name}:{version}")]),
-        )?;
-    }
-    Ok(jar)
 }
 
 #[cfg(test)]

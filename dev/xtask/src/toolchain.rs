@@ -118,7 +118,9 @@ pub fn happybase(requirements: &Path, release: &str) -> anyhow::Result<(PathBuf,
 /// The program `index.mjs` of a folder with a `package.json`, beside what that asks for; fetched on first use.
 pub fn node_program(folder: &Path) -> anyhow::Result<PathBuf> {
     programs(&["node", "npm"])?;
-    let dir = run::scratch()?.join("node");
+    // Beside that of other folders.
+    let name = folder.file_name().context("a folder with a name")?;
+    let dir = run::scratch()?.join("node").join(name);
     std::fs::create_dir_all(&dir)?;
     for file in ["package.json", "index.mjs"] {
         std::fs::copy(folder.join(file), dir.join(file)).with_context(|| format!("{}: {file}", folder.display()))?;
@@ -127,6 +129,21 @@ pub fn node_program(folder: &Path) -> anyhow::Result<PathBuf> {
     install.args(["install", "--silent", "--no-package-lock", "--no-audit", "--no-fund", "--prefer-offline"]);
     run::must("npm install (network needed on first use)", install.current_dir(&dir))?;
     Ok(dir.join("index.mjs"))
+}
+
+/// The jar of `group:artifact` where Maven keeps it; fetched on first use.
+pub fn jar(name: &str, version: &str) -> anyhow::Result<PathBuf> {
+    let (group, artifact) = name.split_once(':').context("a group and an artifact")?;
+    let home = std::env::var_os("HOME").context("HOME is not set")?;
+    let dir = PathBuf::from(home).join(".m2/repository").join(group.replace('.', "/")).join(artifact).join(version);
+    let jar = dir.join(format!("{artifact}-{version}.jar"));
+    if !jar.is_file() {
+        programs(&["mvn"])?;
+        let mut fetch = Command::new("mvn");
+        fetch.args(["-q", "-B", "dependency:get", &format!("-Dartifact={name}:{version}")]);
+        run::must("mvn dependency:get (network needed on first use)", &mut fetch)?;
+    }
+    Ok(jar)
 }
 
 fn cache_dir() -> anyhow::Result<PathBuf> {

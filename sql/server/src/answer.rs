@@ -43,11 +43,7 @@ pub fn fields(fields: &[FieldInfo]) -> Vec<FieldInfo> {
 /// The answer as PostgreSQL sends it.
 pub fn as_postgres(response: Response) -> Response {
     let Response::Query(QueryResponse { command_tag, row_schema, data_rows, .. }) = response else { return response };
-    let has_fraction = |field: &FieldInfo| {
-        let types = [Type::TIMESTAMP, Type::TIMESTAMPTZ, Type::TIME, Type::FLOAT8, Type::FLOAT4];
-        field.format() == FieldFormat::Text && types.contains(field.datatype())
-    };
-    let with_fractions: Vec<bool> = row_schema.iter().map(has_fraction).collect();
+    let with_fractions = fractions(&row_schema);
     let schema = Arc::new(fields(&row_schema));
     let mut response = if with_fractions.contains(&true) {
         QueryResponse::new(schema, data_rows.map(move |row| row.map(|row| without_zeros(row, &with_fractions))))
@@ -58,8 +54,17 @@ pub fn as_postgres(response: Response) -> Response {
     Response::Query(response)
 }
 
+/// Which columns are texts that may end with zeros.
+pub fn fractions(columns: &[FieldInfo]) -> Vec<bool> {
+    let has_fraction = |field: &FieldInfo| {
+        let types = [Type::TIMESTAMP, Type::TIMESTAMPTZ, Type::TIME, Type::FLOAT8, Type::FLOAT4];
+        field.format() == FieldFormat::Text && types.contains(field.datatype())
+    };
+    columns.iter().map(has_fraction).collect()
+}
+
 /// A row whose fractions end with their last digit that is not zero.
-fn without_zeros(row: DataRow, with_fractions: &[bool]) -> DataRow {
+pub fn without_zeros(row: DataRow, with_fractions: &[bool]) -> DataRow {
     let mut data = BytesMut::with_capacity(row.data.len());
     let mut rest = &row.data[..];
     for with_fraction in with_fractions {

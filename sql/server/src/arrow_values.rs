@@ -16,6 +16,8 @@ use crate::error::{SqlError, SqlState};
 use crate::mapping::Column;
 
 const DAY_MS: i64 = 86_400_000;
+/// Bytes of a text that there is room for at first.
+const USUAL_BYTES: usize = 16;
 
 /// The value of a column in an array of its Arrow type.
 ///
@@ -79,22 +81,27 @@ pub enum Builder {
 impl Builder {
     /// An empty one for a column.
     pub fn new(column: &Column) -> Builder {
+        Builder::with_capacity(column, 0)
+    }
+
+    /// An empty one for a column, with room for so many values.
+    pub fn with_capacity(column: &Column, rows: usize) -> Builder {
         match column.arrow_type() {
-            DataType::Int16 => Builder::Int16(Int16Builder::new()),
-            DataType::Int32 => Builder::Int32(Int32Builder::new()),
-            DataType::Int64 => Builder::Int64(Int64Builder::new()),
-            DataType::Float32 => Builder::Float32(Float32Builder::new()),
-            DataType::Float64 => Builder::Float64(Float64Builder::new()),
+            DataType::Int16 => Builder::Int16(Int16Builder::with_capacity(rows)),
+            DataType::Int32 => Builder::Int32(Int32Builder::with_capacity(rows)),
+            DataType::Int64 => Builder::Int64(Int64Builder::with_capacity(rows)),
+            DataType::Float32 => Builder::Float32(Float32Builder::with_capacity(rows)),
+            DataType::Float64 => Builder::Float64(Float64Builder::with_capacity(rows)),
             DataType::Decimal128(precision, scale) => {
                 let of = DataType::Decimal128(precision, scale);
-                Builder::Decimal(Decimal128Builder::new().with_data_type(of), scale.into())
+                Builder::Decimal(Decimal128Builder::with_capacity(rows).with_data_type(of), scale.into())
             }
-            DataType::Utf8 => Builder::Text(StringBuilder::new()),
-            DataType::Binary => Builder::Bytes(BinaryBuilder::new()),
-            DataType::Boolean => Builder::Bool(BooleanBuilder::new()),
-            DataType::Date32 => Builder::Date(Date32Builder::new()),
-            DataType::Time64(_) => Builder::Time(Time64MicrosecondBuilder::new()),
-            _ => Builder::Timestamp(TimestampMicrosecondBuilder::new()),
+            DataType::Utf8 => Builder::Text(StringBuilder::with_capacity(rows, rows * USUAL_BYTES)),
+            DataType::Binary => Builder::Bytes(BinaryBuilder::with_capacity(rows, rows * USUAL_BYTES)),
+            DataType::Boolean => Builder::Bool(BooleanBuilder::with_capacity(rows)),
+            DataType::Date32 => Builder::Date(Date32Builder::with_capacity(rows)),
+            DataType::Time64(_) => Builder::Time(Time64MicrosecondBuilder::with_capacity(rows)),
+            _ => Builder::Timestamp(TimestampMicrosecondBuilder::with_capacity(rows)),
         }
     }
 

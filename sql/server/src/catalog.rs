@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -40,6 +41,16 @@ enum Entry {
     Raw(String),
 }
 
+impl Entry {
+    fn is_same(&self, other: &Entry) -> bool {
+        match (self, other) {
+            (Entry::Mapped(a), Entry::Mapped(b)) => Arc::ptr_eq(a, b),
+            (Entry::Raw(a), Entry::Raw(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Known {
     loaded: Option<Instant>,
@@ -52,6 +63,8 @@ struct Known {
 pub struct Catalog {
     connection: Connection,
     known: RwLock<Known>,
+    /// Counts the changes of what is known.
+    version: AtomicU64,
     refreshing: tokio::sync::Mutex<()>,
     other_schemas: Mutex<BTreeMap<String, Arc<dyn SchemaProvider>>>,
 }
@@ -68,6 +81,7 @@ impl Catalog {
         Arc::new(Catalog {
             connection,
             known: RwLock::default(),
+            version: AtomicU64::new(0),
             refreshing: tokio::sync::Mutex::default(),
             other_schemas: Mutex::default(),
         })
@@ -96,8 +110,49 @@ impl Catalog {
             return Ok(());
         }
         let known = self.read().await?;
-        *self.known.write() = known;
+        let mut before = self.known.write();
+        let is_same = before.loaded.is_some()
+            && before.entries.len() == known.entries.len()
+            && before.entries.iter().zip(&known.entries).all(|(old, new)| old.0 == new.0 && old.1.is_same(new.1));
+        *before = known;
+        if !is_same {
+            self.version.fetch_add(1, Ordering::Release);
+        }
         Ok(())
+    }
+
+    /// As [`Catalog::refresh`], for those who need not wait for it, unless nothing is known yet.
+    ///
+    /// # Errors
+    /// As [`Catalog::refresh`].
+    pub async fn refresh_behind(self: &Arc<Self>, most: Duration) -> std::result::Result<(), SqlError> {
+        match self.age() {
+            None => return self.refresh(most).await,
+            Some(age) if age < most => return Ok(()),
+            Some(_) => {}
+        }
+        if self.refreshing.try_lock().is_ok() {
+            let catalog = Arc::clone(self);
+            tokio::spawn(async move {
+                if let Err(e) = catalog.refresh(most).await {
+                    tracing::debug!("what is known of the tables grows old: {e}");
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Grows with each change of what is known.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// A table that was described, by its name.
+    pub fn described(&self, schema: &str, name: &str) -> Option<Arc<HBaseTable>> {
+        match self.known.read().entries.get(&(schema.to_owned(), name.to_owned())) {
+            Some(Entry::Mapped(table)) => Some(Arc::clone(table)),
+            _ => None,
+        }
     }
 
     async fn read(&self) -> std::result::Result<Known, SqlError> {
@@ -155,7 +210,11 @@ impl Catalog {
         let key = (schema.to_owned(), name.to_owned());
         let entry = self.known.read().entries.get(&key).cloned();
         let hbase_table = match entry {
-            None => return Ok(None),
+            None => {
+                let Some((name, as_of)) = as_of(name) else { return Ok(None) };
+                let table = Box::pin(self.table(schema, name)).await?;
+                return Ok(table.map(|table| Arc::new(table.at(as_of))));
+            }
             Some(Entry::Mapped(table)) => return Ok(Some(table)),
             Some(Entry::Raw(hbase_table)) => hbase_table,
         };
@@ -278,6 +337,16 @@ impl Catalog {
     }
 }
 
+/// The name of a table as it was at a time: what `AS OF` becomes.
+pub fn name_as_of(name: &str, as_of: i64) -> String {
+    format!("{name}@{as_of}")
+}
+
+fn as_of(name: &str) -> Option<(&str, i64)> {
+    let (name, as_of) = name.rsplit_once('@')?;
+    Some((name, as_of.parse().ok()?))
+}
+
 fn system_row(schema: &str, name: &str) -> Vec<u8> {
     [schema.as_bytes(), &[0], name.as_bytes()].concat()
 }
@@ -332,6 +401,8 @@ impl SchemaProvider for Schema {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.catalog.known.read().entries.contains_key(&(self.name.clone(), name.to_owned()))
+        let known = self.catalog.known.read();
+        let has = |name: &str| known.entries.contains_key(&(self.name.clone(), name.to_owned()));
+        has(name) || as_of(name).is_some_and(|(name, _)| has(name))
     }
 }

@@ -12,6 +12,9 @@ use crate::arrow_values::{Builder, at_row};
 use crate::error::SqlError;
 use crate::mapping::{Column, Mapping, Place};
 
+/// Rows that there is room for at first.
+const USUAL_ROWS: usize = 1024;
+
 /// A column that is wanted, and where it goes.
 struct Wanted {
     column: Column,
@@ -36,8 +39,14 @@ pub struct Decoder {
 impl Decoder {
     /// Of the columns at `projection`.
     pub fn new(mapping: &Mapping, projection: &[usize], schema: SchemaRef) -> Decoder {
+        Decoder::for_rows(mapping, projection, schema, USUAL_ROWS)
+    }
+
+    /// As [`Decoder::new`], with room for so many rows.
+    pub fn for_rows(mapping: &Mapping, projection: &[usize], schema: SchemaRef, rows: usize) -> Decoder {
         let columns = projection.iter().map(|at| mapping.columns[*at].clone());
-        let wanted: Vec<Wanted> = columns.map(|column| Wanted { builder: Builder::new(&column), column }).collect();
+        let of = |column: Column| Wanted { builder: Builder::with_capacity(&column, rows), column };
+        let wanted: Vec<Wanted> = columns.map(of).collect();
         let mut of_key = Vec::new();
         let mut of_cells = Vec::new();
         for (at, Wanted { column, .. }) in wanted.iter().enumerate() {

@@ -31,6 +31,9 @@ impl SqlState {
     pub const DATA_CORRUPTED: &str = "XX001";
     pub const CONNECTION_FAILURE: &str = "08006";
     pub const OUT_OF_MEMORY: &str = "53200";
+    pub const QUERY_CANCELED: &str = "57014";
+    pub const BAD_COPY_FORMAT: &str = "22P04";
+    pub const CARDINALITY_VIOLATION: &str = "21000";
     pub const INTERNAL_ERROR: &str = "XX000";
 }
 

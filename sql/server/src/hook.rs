@@ -9,20 +9,25 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{Set, Statement};
 use datafusion_postgres::QueryHook;
+use datafusion_postgres::arrow_pg::datatypes::{arrow_schema_to_pg_fields, encode_recordbatch};
 use datafusion_postgres::hooks::HookClient;
 use pgwire::api::ClientInfo;
-use pgwire::api::results::{Response, Tag};
+use pgwire::api::portal::Format;
+use pgwire::api::results::{QueryResponse, Response, Tag};
 use pgwire::error::{ErrorInfo, PgWireError, PgWireResult};
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::response::NoticeResponse;
+use pgwire::types::format::FormatOptions;
 
 use crate::error::{SqlError, of_datafusion};
+use crate::running::Runner;
+use crate::session::Session;
 use crate::write;
 
 const ALREADY_TOLD: &str = "basalt_told_of_transactions";
 
 /// Writes, the notice about transactions, and the refusal of statements that would reach this server's files.
-pub struct Statements;
+pub struct Statements(pub Runner);
 
 /// What may run besides queries.
 fn is_allowed(statement: &Statement) -> bool {
@@ -47,7 +52,13 @@ fn is_allowed(statement: &Statement) -> bool {
     }
 }
 
-fn is_write(statement: &Statement) -> bool {
+/// Whether its answer is rows that DataFusion computes.
+pub fn is_query(statement: &Statement) -> bool {
+    matches!(statement, Statement::Query(_) | Statement::Explain { .. })
+}
+
+/// Whether it writes rows.
+pub fn is_write(statement: &Statement) -> bool {
     matches!(statement, Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_))
 }
 
@@ -76,19 +87,36 @@ fn no_plan() -> LogicalPlan {
 }
 
 async fn plan(ctx: &SessionContext, statement: &Statement) -> PgWireResult<LogicalPlan> {
-    write::check(statement)?;
     let plannable = DfStatement::Statement(Box::new(write::plannable(statement)));
-    ctx.state().statement_to_plan(plannable).await.map_err(|e| of_datafusion(&e).into())
+    let plan = ctx.state().statement_to_plan(plannable).await.map_err(|e| of_datafusion(&e))?;
+    write::checked(ctx, statement, plan).map_err(|e| of_datafusion(&e).into())
 }
 
-async fn run(ctx: &SessionContext, statement: &Statement, plan: &LogicalPlan) -> PgWireResult<Response> {
-    let rows = write::run(ctx, statement, plan).await.map_err(|e| of_datafusion(&e))? as usize;
-    let tag = match statement {
-        Statement::Insert(_) => Tag::new("INSERT").with_oid(0).with_rows(rows),
-        Statement::Update(_) => Tag::new("UPDATE").with_rows(rows),
-        _ => Tag::new("DELETE").with_rows(rows),
+/// Runs a statement that writes.
+pub async fn write(
+    ctx: &SessionContext,
+    runner: &Runner,
+    session: &Arc<Session>,
+    statement: &Statement,
+    plan: LogicalPlan,
+    format: &Format,
+) -> PgWireResult<Response> {
+    let written = runner.run(session, write::run(ctx.clone(), statement.clone(), plan)).await?;
+    let command = match statement {
+        Statement::Insert(_) => "INSERT 0",
+        Statement::Update(_) => "UPDATE",
+        _ => "DELETE",
     };
-    Ok(Response::Execution(tag))
+    let Some((schema, batches)) = written.returned else {
+        return Ok(Response::Execution(Tag::new(command).with_rows(written.count as usize)));
+    };
+    let columns = Arc::new(arrow_schema_to_pg_fields(&schema, format, None)?);
+    let of_batches = Arc::clone(&columns);
+    let rows = batches.into_iter().flat_map(move |batch| encode_recordbatch(Arc::clone(&of_batches), batch));
+    let rows: Vec<_> = rows.collect();
+    let mut response = QueryResponse::new(columns, futures::stream::iter(rows));
+    response.set_command_tag(command);
+    Ok(Response::Query(response))
 }
 
 /// Tells the client something that is no error.
@@ -124,11 +152,19 @@ impl QueryHook for Statements {
         if let Err(e) = tell_of_transactions(statement, client).await {
             return Some(Err(e));
         }
+        let session = Session::of(&*client);
+        if is_query(statement) {
+            let (ctx, text) = (ctx.clone(), statement.to_string());
+            let options = Arc::new(FormatOptions::from_client_metadata(client.metadata()));
+            let planning = async move { ctx.sql(&text).await };
+            let rows = self.0.rows(&session, planning, Format::UnifiedText, Some(options)).await;
+            return Some(rows.map(Response::Query));
+        }
         if !is_write(statement) {
             return None;
         }
         Some(match plan(ctx, statement).await {
-            Ok(plan) => run(ctx, statement, &plan).await,
+            Ok(plan) => write(ctx, &self.0, &session, statement, plan, &Format::UnifiedText).await,
             Err(e) => Err(e),
         })
     }
@@ -151,23 +187,14 @@ impl QueryHook for Statements {
     async fn handle_extended_query(
         &self,
         statement: &Statement,
-        plan: &LogicalPlan,
-        params: &ParamValues,
-        ctx: &SessionContext,
+        _plan: &LogicalPlan,
+        _params: &ParamValues,
+        _ctx: &SessionContext,
         client: &mut dyn HookClient,
     ) -> Option<PgWireResult<Response>> {
         if let Some(response) = of_savepoint(statement) {
             return Some(Ok(response));
         }
-        if let Err(e) = tell_of_transactions(statement, client).await {
-            return Some(Err(e));
-        }
-        if !is_write(statement) {
-            return None;
-        }
-        Some(match plan.clone().replace_params_with_values(params) {
-            Ok(plan) => run(ctx, statement, &plan).await,
-            Err(e) => Err(of_datafusion(&e).into()),
-        })
+        tell_of_transactions(statement, client).await.err().map(Err)
     }
 }

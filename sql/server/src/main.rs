@@ -8,6 +8,7 @@
 //!  2. Every error has PostgreSQL's SQLSTATE; one statement's error leaves other sessions alone.
 //!  3. No statement reads or writes files of this machine.
 //!  4. Without users only this machine may connect.
+//!  5. Queries run on threads of their own: connections are served, and can end their queries, whatever these compute.
 //!
 //! Must not know: how a server is made, regions' insides, files.
 
@@ -16,16 +17,22 @@ mod answer;
 mod arrow_values;
 mod auth;
 mod catalog;
+mod copy;
+mod copy_in;
 mod ddl;
 mod decode;
 mod error;
 mod hook;
 mod mapping;
+mod point;
 mod predicate;
+mod running;
 mod scan;
 mod server;
 mod service;
+mod session;
 mod table;
+mod tls;
 mod write;
 
 use std::io::{BufRead, Write};
@@ -38,6 +45,7 @@ use clap::{Parser, Subcommand};
 
 use crate::auth::Users;
 use crate::catalog::Catalog;
+use crate::running::Runner;
 use crate::server::Settings;
 
 /// SQL for PostgreSQL's clients on the tables of a cluster of Basalt or Apache HBase.
@@ -50,7 +58,7 @@ struct Arguments {
     /// Where to listen.
     #[arg(long, default_value = "127.0.0.1:5432", global = true)]
     listen: SocketAddr,
-    /// Users with their passwords. Without this file, only this machine may connect, with any name.
+    /// Users with what their passwords are checked with. Without this file, only this machine may connect, with any name.
     #[arg(long, default_value = "basalt-sql.users", global = true)]
     users: PathBuf,
     /// Memory that queries may hold before they spill to disk, in MiB.
@@ -62,6 +70,15 @@ struct Arguments {
     /// Connections at a time.
     #[arg(long, default_value_t = 500, global = true)]
     connections: usize,
+    /// The server's certificate with those that signed it, in PEM: connections may use TLS.
+    #[arg(long, requires = "tls_key", global = true)]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key, in PEM.
+    #[arg(long, requires = "tls_cert", global = true)]
+    tls_key: Option<PathBuf>,
+    /// Refuses connections without TLS.
+    #[arg(long, requires = "tls_cert", global = true)]
+    tls_required: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -95,7 +112,12 @@ fn main() -> anyhow::Result<()> {
     match &arguments.command {
         None | Some(Command::Serve) => {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-            runtime.block_on(serve(&arguments))
+            let queries = tokio::runtime::Builder::new_multi_thread().thread_name("query").enable_all().build()?;
+            let ended = runtime.block_on(serve(&arguments, Runner::new(queries.handle().clone())));
+            // A query that is under way is nobody's any more.
+            queries.shutdown_background();
+            runtime.shutdown_background();
+            ended
         }
         Some(Command::User { command: UserCommand::Add { name } }) => add_user(&arguments, name),
     }
@@ -135,12 +157,17 @@ fn add_user(arguments: &Arguments, name: &str) -> anyhow::Result<()> {
     write().with_context(|| path.display().to_string())
 }
 
-async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
+async fn serve(arguments: &Arguments, runner: Runner) -> anyhow::Result<()> {
     let settings = Settings {
         memory_bytes: arguments.memory_mib << 20,
         scan_concurrency: arguments.scan_concurrency.max(1),
         connections: arguments.connections.max(1),
         users: read_users(arguments)?.map(Arc::new),
+        tls: match (&arguments.tls_cert, &arguments.tls_key) {
+            (Some(certificate), Some(key)) => Some(tls::acceptor(certificate, key)?),
+            _ => None,
+        },
+        tls_required: arguments.tls_required,
     };
     let options = client::Options::parse(&arguments.cluster).with_context(|| arguments.cluster.clone())?;
     let catalog = Catalog::new(client::Connection::open(options));
@@ -150,7 +177,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     // Harnesses read this line.
     println!("basalt-sql listens on {}", listener.local_addr()?);
     tokio::select! {
-        ended = server::serve(listener, catalog, settings) => ended,
+        ended = server::serve(listener, catalog, settings, runner) => ended,
         _ = tokio::signal::ctrl_c() => Ok(()),
     }
 }

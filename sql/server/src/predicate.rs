@@ -305,7 +305,7 @@ fn literal(expr: &Expr) -> Option<&ScalarValue> {
 }
 
 /// The bytes of a literal in a column's type; none where it has no such bytes, or where they do not compare as it does.
-fn encoded(mapping: &Mapping, column: &Column, value: &ScalarValue, is_equality: bool) -> Option<Vec<u8>> {
+pub fn encoded(mapping: &Mapping, column: &Column, value: &ScalarValue, is_equality: bool) -> Option<Vec<u8>> {
     let of = column.arrow_type();
     let same = value.data_type() == of || value.data_type().is_null();
     let value = if same { value.clone() } else { value.cast_to(&of).ok().filter(|c| casts_back(c, value))? };
@@ -338,8 +338,10 @@ fn encoded(mapping: &Mapping, column: &Column, value: &ScalarValue, is_equality:
     let array = value.to_array().ok()?;
     let mut bytes = Vec::new();
     column.sql_type.encode(&value_at(column, &array, 0).ok()??, &mut bytes).ok()?;
+    // A zero byte ends a column of the key: a text with one is in no row, and must not pass for two columns.
+    let ends_early = matches!(column.place, Place::Key(_)) && column.sql_type == SqlType::Varchar && bytes.contains(&0);
     // An empty value is NULL here.
-    (!bytes.is_empty()).then_some(bytes)
+    (!bytes.is_empty() && !ends_early).then_some(bytes)
 }
 
 fn casts_back(cast: &ScalarValue, original: &ScalarValue) -> bool {

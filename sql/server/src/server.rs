@@ -14,19 +14,23 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_postgres::datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_postgres::datafusion_pg_catalog::pg_catalog::setup_pg_catalog;
 use pgwire::api::auth::StartupHandler;
-use pgwire::api::cancel::{CancelHandler, DefaultCancelHandler};
+use pgwire::api::cancel::CancelHandler;
+use pgwire::api::copy::CopyHandler;
 use pgwire::api::query::{ExtendedQueryHandler, SimpleQueryHandler};
-use pgwire::api::{ClientInfo, ConnectionManager, ErrorHandler, PgWireServerHandlers};
+use pgwire::api::{ClientInfo, ErrorHandler, PgWireServerHandlers};
 use pgwire::error::PgWireError;
-use pgwire::tokio::process_socket;
-use tokio::net::TcpListener;
+use pgwire::tokio::{TlsAcceptor, process_socket};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::aggregate::PushAggregates;
 use crate::auth::{Startup, Users};
 use crate::catalog::{Catalog, Provider};
+use crate::copy_in::CopyMessages;
 use crate::error::with_state;
-use crate::service::Service;
+use crate::running::{JoinsGiveWay, Runner};
+use crate::service::{Service, Shared};
+use crate::session::{Session, Sessions};
 
 /// The PostgreSQL that clients are told to expect.
 pub const VERSION: &str = "15.0";
@@ -34,7 +38,7 @@ pub const VERSION: &str = "15.0";
 pub const DATABASE: &str = "basalt";
 
 /// How a server is to be.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Settings {
     /// Bytes that all queries together may hold before they spill to disk.
     pub memory_bytes: usize,
@@ -44,6 +48,10 @@ pub struct Settings {
     pub connections: usize,
     /// Who may connect; without, everybody on this machine.
     pub users: Option<Arc<Users>>,
+    /// Certificate and key, where there is TLS.
+    pub tls: Option<TlsAcceptor>,
+    /// Whether connections without TLS are refused.
+    pub tls_required: bool,
 }
 
 /// The context that plans and runs queries on the tables of a catalog.
@@ -69,6 +77,7 @@ pub fn context(catalog: &Arc<Catalog>, settings: &Settings) -> anyhow::Result<Se
         .with_runtime_env(runtime)
         .with_default_features()
         .with_physical_optimizer_rule(Arc::new(PushAggregates))
+        .with_physical_optimizer_rule(Arc::new(JoinsGiveWay))
         .build();
     let context = SessionContext::new_with_state(state);
     context.register_catalog(DATABASE, Arc::new(Provider(Arc::clone(catalog))));
@@ -90,11 +99,12 @@ pub fn context(catalog: &Arc<Catalog>, settings: &Settings) -> anyhow::Result<Se
     Ok(context)
 }
 
-/// What every connection is served by.
+/// What a connection is served by.
 struct Handlers {
     service: Arc<Service>,
-    users: Option<Arc<Users>>,
-    connections: Arc<ConnectionManager>,
+    startup: Arc<Startup>,
+    sessions: Arc<Sessions>,
+    copy: Arc<CopyMessages>,
 }
 
 impl PgWireServerHandlers for Handlers {
@@ -107,7 +117,11 @@ impl PgWireServerHandlers for Handlers {
     }
 
     fn startup_handler(&self) -> Arc<impl StartupHandler> {
-        Arc::new(Startup::new(self.users.clone(), Arc::clone(&self.connections)))
+        Arc::clone(&self.startup)
+    }
+
+    fn copy_handler(&self) -> Arc<impl CopyHandler> {
+        Arc::clone(&self.copy)
     }
 
     fn error_handler(&self) -> Arc<impl ErrorHandler> {
@@ -115,7 +129,7 @@ impl PgWireServerHandlers for Handlers {
     }
 
     fn cancel_handler(&self) -> Arc<impl CancelHandler> {
-        Arc::new(DefaultCancelHandler::new(Arc::clone(&self.connections)))
+        Arc::clone(&self.sessions)
     }
 }
 
@@ -129,17 +143,19 @@ impl ErrorHandler for Errors {
     }
 }
 
-/// Serves connections until the listener fails.
+/// Serves connections until the listener fails; queries run on the runner's threads.
 ///
 /// # Errors
 /// The context cannot be made.
-pub async fn serve(listener: TcpListener, catalog: Arc<Catalog>, settings: Settings) -> anyhow::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    catalog: Arc<Catalog>,
+    settings: Settings,
+    runner: Runner,
+) -> anyhow::Result<()> {
     let context = Arc::new(context(&catalog, &settings)?);
-    let handlers = Arc::new(Handlers {
-        service: Arc::new(Service::new(catalog, context)),
-        users: settings.users.clone(),
-        connections: Arc::new(ConnectionManager::new()),
-    });
+    let shared = Arc::new(Shared::new(catalog, context, runner));
+    let sessions = Sessions::new();
     let room = Arc::new(Semaphore::new(settings.connections));
     loop {
         // At the limit, those who come wait in the listener's queue.
@@ -152,12 +168,35 @@ pub async fn serve(listener: TcpListener, catalog: Arc<Catalog>, settings: Setti
             }
         };
         let _ = socket.set_nodelay(true);
-        let handlers = Arc::clone(&handlers);
+        let (socket, second) = match with_second_handle(socket) {
+            Ok(both) => both,
+            Err(e) => {
+                tracing::warn!("the connection from {peer} is not served: {e}");
+                continue;
+            }
+        };
+        let session = Arc::new(Session::new(Some(second)));
+        let (users, sessions) = (settings.users.clone(), Arc::clone(&sessions));
+        let startup = Startup::new(users, settings.tls_required, Arc::clone(&sessions), Arc::clone(&session));
+        let handlers = Arc::new(Handlers {
+            service: Arc::new(Service::new(Arc::clone(&shared), Arc::clone(&session))),
+            startup: Arc::new(startup),
+            sessions,
+            copy: Arc::new(CopyMessages(session)),
+        });
+        let tls = settings.tls.clone();
         tokio::spawn(async move {
-            if let Err(e) = process_socket(socket, None, handlers).await {
+            if let Err(e) = process_socket(socket, tls, handlers).await {
                 tracing::debug!("the connection from {peer} ended: {e}");
             }
             drop(permit);
         });
     }
+}
+
+/// A socket, and a second handle of it to see that its client has left.
+fn with_second_handle(socket: TcpStream) -> std::io::Result<(TcpStream, std::net::TcpStream)> {
+    let socket = socket.into_std()?;
+    let second = socket.try_clone()?;
+    Ok((TcpStream::from_std(socket)?, second))
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use client::Table;
+use client::{Row, Table};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::SortOptions;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::{Constraint, Constraints};
 use datafusion::datasource::{TableProvider, TableType};
@@ -19,10 +20,11 @@ use datafusion::physical_expr::expressions::Column as ColumnExpr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use filter::Filter;
-use model::Scan;
+use model::{Get, Scan, TimeRange};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::decode::Decoder;
 use crate::error::SqlError;
 use crate::mapping::{Kind, Mapping};
 use crate::predicate::{KeyRange, Pushed, push_down};
@@ -34,7 +36,7 @@ const BOUNDARIES_LAST: Duration = Duration::from_secs(5);
 const FEW_KEYS: usize = 16;
 
 /// Columns asked for, as a scan has them.
-type Columns = BTreeMap<Bytes, Vec<Bytes>>;
+pub type Columns = BTreeMap<Bytes, Vec<Bytes>>;
 
 /// Start keys of a table's regions, and when they were asked for.
 type Boundaries = (Instant, Arc<Vec<Bytes>>);
@@ -45,6 +47,8 @@ pub struct HBaseTable {
     pub mapping: Arc<Mapping>,
     /// Where its rows are.
     pub table: Table,
+    /// Cells that were written up to this time are read, in milliseconds; all of them where there is none.
+    pub as_of: Option<i64>,
     schema: SchemaRef,
     constraints: Option<Constraints>,
     boundaries: Mutex<Option<Boundaries>>,
@@ -69,9 +73,33 @@ impl HBaseTable {
             schema: mapping.arrow_schema(),
             mapping: Arc::new(mapping),
             table,
+            as_of: None,
             constraints,
             boundaries: Mutex::new(None),
         })
+    }
+
+    /// The same table as it was at a time.
+    pub fn at(&self, as_of: i64) -> HBaseTable {
+        HBaseTable {
+            mapping: Arc::clone(&self.mapping),
+            table: self.table.clone(),
+            as_of: Some(as_of),
+            schema: Arc::clone(&self.schema),
+            constraints: self.constraints.clone(),
+            boundaries: Mutex::new(self.boundaries.lock().clone()),
+        }
+    }
+
+    /// Its columns at these positions, in Arrow.
+    pub fn schema_of(&self, projection: &[usize]) -> SchemaRef {
+        let fields = projection.iter().map(|at| Arc::clone(&self.schema.fields()[*at]));
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    }
+
+    /// Times that are read.
+    fn time_range(&self) -> TimeRange {
+        self.as_of.map_or(TimeRange::ALL, |last| TimeRange { min: 0, max: last.saturating_add(1) })
     }
 
     async fn region_starts(&self) -> std::result::Result<Arc<Vec<Bytes>>, SqlError> {
@@ -115,8 +143,27 @@ impl HBaseTable {
         Ok(partitions)
     }
 
+    /// The rows of some keys: each as it is in HBase, and those that are there in all columns.
+    ///
+    /// # Errors
+    /// The cluster does not answer, or has bytes that are no values of their types.
+    pub async fn rows_of(&self, keys: impl Iterator<Item = Bytes>) -> Result<(Vec<Row>, RecordBatch)> {
+        let projection: Vec<usize> = (0..self.mapping.columns.len()).collect();
+        let (columns, filters) = self.cells_to_read(&projection, &Pushed::default());
+        let filter = (!filters.is_empty()).then(|| Arc::new(Filter::all_of(filters)));
+        let get = |key| Get { columns: columns.clone(), filter: filter.clone(), ..Get::new(key) };
+        let gets: Vec<Get> = keys.map(get).collect();
+        let rows = self.table.get_all(&gets).await.map_err(SqlError::from)?;
+        let mut decoder = Decoder::for_rows(&self.mapping, &projection, Arc::clone(&self.schema), rows.len());
+        for row in rows.iter().filter(|row| row.exists()) {
+            decoder.push(row)?;
+        }
+        let batch = decoder.finish()?;
+        Ok((rows, batch))
+    }
+
     /// The columns that a scan reads, and the filters that it needs besides.
-    fn cells_to_read(&self, projection: &[usize], pushed: &Pushed) -> (Columns, Vec<Filter>) {
+    pub fn cells_to_read(&self, projection: &[usize], pushed: &Pushed) -> (Columns, Vec<Filter>) {
         let mapping = &self.mapping;
         let of_output = projection.iter().filter_map(|at| mapping.columns[*at].cell());
         let mut cells: Vec<(Bytes, Bytes)> = of_output
@@ -215,7 +262,7 @@ impl TableProvider for HBaseTable {
             mapping: Arc::clone(&self.mapping),
             projection,
             schema,
-            scan: Scan { columns, ..Scan::default() },
+            scan: Scan { columns, time_range: self.time_range(), ..Scan::default() },
             filters,
             partitions,
             limit,

@@ -1,11 +1,16 @@
 """What Python's clients of PostgreSQL do with basalt-sql. One line for each case: `ok NAME` or `FAILED NAME: why`.
 
-Run by `cargo xtask sql`; by hand: python suite.py PORT
+Run by `cargo xtask sql`; by hand: python suite.py PORT PROCESS-OF-BASALT-SQL
 """
 import asyncio
 import datetime
 import decimal
+import os
+import socket
+import struct
 import sys
+import threading
+import time
 
 import asyncpg
 import pg8000.native
@@ -13,6 +18,7 @@ import psycopg
 import sqlalchemy
 
 PORT = int(sys.argv[1])
+PROCESS = int(sys.argv[2])
 CONNECTION = f"host=127.0.0.1 port={PORT} user=me dbname=basalt"
 ROW = (1, "one", decimal.Decimal("12.50"), datetime.datetime(2024, 1, 2, 3, 4, 5, 678000), datetime.date(2024, 1, 2), True, b"\x00\xff", 1.5)
 COLUMNS = "id, name, amount, at, d, ok, raw, f"
@@ -112,6 +118,236 @@ def sqlalchemy_writes_and_reads():
         connection.execute(table.insert(), [{"id": 100, "name": "a"}, {"id": 101, "name": "b"}])
         found = connection.execute(sqlalchemy.select(table.c.name).where(table.c.id >= 100).order_by(table.c.id))
         equal([row.name for row in found], ["a", "b"])
+
+
+# Ten thousand million rows out of ten: nothing but work.
+LONG = (
+    "with n as (select * from (values (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)) as v(x))"
+    " select count(*) from n a, n b, n c, n d, n e, n f, n g, n h, n i, n j"
+    " where a.x + b.x + c.x + d.x + e.x + f.x + g.x + h.x + i.x + j.x > 80"
+)
+# The same without a filter between the joins, and with what must see all rows first.
+ALSO_LONG = [LONG, LONG.replace("count(*)", "max(a.x * j.x)"), LONG.split(" where")[0].replace("count(*)", "count(distinct a.x + j.x)")]
+
+
+def seconds_of_cpu():
+    fields = open(f"/proc/{PROCESS}/stat").read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_idle():
+    """Whether the server computes nothing any more."""
+    for _ in range(20):
+        before = seconds_of_cpu()
+        time.sleep(0.2)
+        if seconds_of_cpu() - before < 0.06:
+            return True
+    return False
+
+
+@case
+def a_cancel_ends_a_query_that_computes():
+    for query in ALSO_LONG:
+        with psycopg.connect(CONNECTION, autocommit=True) as connection:
+            asked = []
+
+            def cancel():
+                asked.append(time.monotonic())
+                connection.cancel()
+
+            threading.Timer(0.5, cancel).start()
+            try:
+                connection.execute(query)
+                raise AssertionError("no error")
+            except psycopg.errors.QueryCanceled:
+                took = time.monotonic() - asked[0]
+            assert took < 1, f"{took:.2f} s"
+            equal(connection.execute("select 1").fetchone(), (1,))
+            assert is_idle(), "it computes on"
+
+
+@case
+def a_time_limit_ends_a_query():
+    with psycopg.connect(CONNECTION, autocommit=True) as connection:
+        connection.execute("set statement_timeout = 300")
+        start = time.monotonic()
+        try:
+            connection.execute(LONG)
+            raise AssertionError("no error")
+        except psycopg.errors.QueryCanceled as error:
+            assert "statement timeout" in str(error), error
+        took = time.monotonic() - start
+        assert 0.25 < took < 1.3, f"{took:.2f} s"
+        connection.execute("set statement_timeout = 0")
+        equal(connection.execute("select 1").fetchone(), (1,))
+
+
+@case
+def a_client_that_leaves_ends_its_query():
+    with socket.create_connection(("127.0.0.1", PORT)) as client:
+        start = b"user\0me\0database\0basalt\0\0"
+        client.sendall(struct.pack("!ii", len(start) + 8, 196608) + start)
+        heard = b""
+        while not heard.endswith(b"Z\0\0\0\5I"):
+            heard += client.recv(4096)
+        query = LONG.encode() + b"\0"
+        client.sendall(b"Q" + struct.pack("!i", len(query) + 4) + query)
+        time.sleep(0.5)
+        before = seconds_of_cpu()
+        time.sleep(0.3)
+        assert seconds_of_cpu() > before + 0.1, "the query does not run"
+    assert is_idle(), "it computes on"
+
+
+@case
+def others_are_served_while_queries_compute():
+    running = [psycopg.connect(CONNECTION, autocommit=True) for _ in range(3)]
+
+    def compute(connection):
+        try:
+            connection.execute(LONG)
+        except psycopg.errors.QueryCanceled:
+            pass
+
+    threads = [threading.Thread(target=compute, args=(connection,)) for connection in running]
+    [thread.start() for thread in threads]
+    time.sleep(0.3)
+    with psycopg.connect(CONNECTION, autocommit=True) as connection:
+        start = time.monotonic()
+        for _ in range(20):
+            equal(connection.execute("select name from clients where id = 1").fetchone(), ("one",))
+        took = time.monotonic() - start
+    [connection.cancel() for connection in running]
+    [thread.join() for thread in threads]
+    [connection.close() for connection in running]
+    assert took < 5, f"20 rows in {took:.2f} s"
+
+
+@case
+def psycopg_copies():
+    with psycopg.connect(CONNECTION, autocommit=True) as connection:
+        connection.execute("drop table if exists copied")
+        connection.execute("create table copied (k integer primary key, t text, b bytea, d date)")
+        rows = [(k, f"a\t\\{k}\n", bytes([k % 256]), datetime.date(2024, 1, 1 + k % 28)) for k in range(2500)]
+        with connection.cursor().copy("copy copied from stdin") as copy:
+            for row in rows:
+                copy.write_row(row)
+        with connection.cursor().copy("copy (select * from copied order by k) to stdout") as copy:
+            copy.set_types(["int4", "text", "bytea", "date"])
+            equal(list(copy.rows()), rows)
+        with connection.cursor().copy("copy (select * from copied order by k) to stdout (format binary)") as copy:
+            copy.set_types(["int4", "text", "bytea", "date"])
+            equal(list(copy.rows()), rows)
+        try:
+            with connection.cursor().copy("copy copied (k, d) from stdin csv") as copy:
+                copy.write("1,2024-01-01\n2,yesterday\n")
+            raise AssertionError("no error")
+        except psycopg.errors.InvalidDatetimeFormat as error:
+            assert "line 2" in str(error), error
+        equal(connection.execute("select count(*) from copied").fetchone(), (2500,))
+
+
+@case
+def asyncpg_copies():
+    async def work():
+        connection = await asyncpg.connect(host="127.0.0.1", port=PORT, user="me", database="basalt")
+        out = bytearray()
+
+        async def gather(data):
+            out.extend(data)
+
+        status = await connection.copy_from_query("select k, d from copied where k < 3 order by k", output=gather, format="csv")
+        equal((status, bytes(out)), ("COPY 3", b"0,2024-01-01\n1,2024-01-02\n2,2024-01-03\n"))
+        await connection.close()
+
+    asyncio.run(work())
+
+
+@case
+def rows_come_back_from_writes():
+    with psycopg.connect(CONNECTION, autocommit=True) as connection:
+        for binary in (False, True):
+            cursor = connection.cursor(binary=binary)
+            cursor.execute("insert into clients (id, name) values (%s, %s) returning id, upper(name) as big", (500, "x"))
+            equal(cursor.fetchall(), [(500, "X")])
+            cursor.execute("update clients set name = %s where id = %s returning name, id + 1", ("y", 500))
+            equal(cursor.fetchall(), [("y", 501)])
+            cursor.execute("delete from clients where id = %s returning *", (500,))
+            equal(cursor.fetchone()[:2], (500, "y"))
+
+
+@case
+def counters_of_many_clients_lose_nothing():
+    with psycopg.connect(CONNECTION, autocommit=True) as connection:
+        connection.execute("drop table if exists counters")
+        connection.execute("create table counters (k text primary key, n bigint)")
+    failed = []
+
+    def count():
+        try:
+            with psycopg.connect(CONNECTION, autocommit=True) as connection:
+                for _ in range(25):
+                    connection.execute(
+                        "insert into counters values (%s, 1) on conflict (k) do update set n = counters.n + excluded.n", ("c",)
+                    )
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    equal(failed, [])
+    with psycopg.connect(CONNECTION) as connection:
+        equal(connection.execute("select n from counters where k = 'c'").fetchone(), (100,))
+
+
+@case
+def tables_are_read_as_they_were():
+    with psycopg.connect(CONNECTION, autocommit=True) as connection:
+        connection.execute("drop table if exists times")
+        connection.execute("create table times (k integer primary key, v text) with (versions = 5)")
+        connection.execute("insert into times values (1, 'old'), (2, 'gone')")
+        time.sleep(0.01)
+        then = int(time.time() * 1000)
+        time.sleep(0.01)
+        connection.execute("insert into times values (1, 'new'), (3, 'later')")
+        equal(connection.execute("select k, v from times order by k").fetchall(), [(1, "new"), (2, "gone"), (3, "later")])
+        was = connection.execute(f"select t.k, v from times as of {then} t order by k").fetchall()
+        equal(was, [(1, "old"), (2, "gone")])
+        counted = connection.execute(f"select count(*) from times as of {then}").fetchone()
+        equal(counted, (2,))
+        changed = connection.execute(
+            f"select n.k, w.v from times n left join times as of {then} as w on n.k = w.k where w.v is distinct from n.v order by 1"
+        )
+        equal(changed.fetchall(), [(1, "old"), (3, None)])
+
+
+@case
+def one_row_by_its_key_is_the_same_in_every_way():
+    with psycopg.connect(CONNECTION, autocommit=True) as connection:
+        connection.execute("drop table if exists points")
+        connection.execute(
+            "create table points (a text, b integer, c timestamp, v numeric(8,2), w real, primary key (a, b desc, c))"
+            " with (salt_buckets = 4)"
+        )
+        at = datetime.datetime(2024, 5, 6, 7, 8, 9, 120000)
+        for b in range(-20, 20):
+            connection.execute("insert into points values (%s, %s, %s, %s, %s)", (f"k{b % 3}", b, at, b / 4, b / 8))
+        for binary in (False, True):
+            for b in (-20, 0, 7, 19, 20):
+                for prepare in (False, True):
+                    row = connection.cursor(binary=binary).execute(
+                        "select v, w, c, a as name from points where a = %s and b = %s and c = %s",
+                        (f"k{b % 3}", b, at),
+                        prepare=prepare,
+                    )
+                    expected = None if b == 20 else (decimal.Decimal(b) / 4, b / 8, at, f"k{b % 3}")
+                    equal(row.fetchone(), expected)
+        # A zero byte must not make two columns of one.
+        connection.execute("drop table if exists pairs")
+        connection.execute("create table pairs (a text, b text, v integer, primary key (a, b))")
+        connection.execute("insert into pairs values ('x', 'y', 1)")
+        equal(connection.execute("select v from pairs where a = 'x' and b = 'y'").fetchone(), (1,))
 
 
 for test in CASES:

@@ -2,7 +2,7 @@
 
 mod parse;
 mod run;
-mod words;
+pub mod words;
 
 pub use parse::parse;
 pub use run::run;

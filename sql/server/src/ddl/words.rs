@@ -33,6 +33,16 @@ impl Words {
         self.peek().is_none()
     }
 
+    /// Whether nothing follows but semicolons: no other statement either.
+    pub fn is_at_end(&self) -> bool {
+        self.tokens[self.at.min(self.tokens.len())..].iter().all(|token| *token == Token::SemiColon)
+    }
+
+    /// Passes over a token.
+    pub fn advance(&mut self) {
+        self.at += 1;
+    }
+
     /// A syntax error here.
     pub fn error(&self) -> SqlError {
         let message = match self.peek() {

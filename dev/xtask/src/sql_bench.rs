@@ -1,0 +1,177 @@
+//! What `basalt-sql` costs beside PostgreSQL: the queries of Phoenix's `performance.py` over a table of events, and rows by their keys from many
+//! connections. Wall time is that of `psql`; the time of cores is that of the server processes.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use crate::run;
+use crate::sql::Target;
+
+/// Each query is asked so often; the median counts.
+const TIMES: usize = 5;
+/// Connections and seconds of the clients that ask for rows.
+const CLIENTS: usize = 32;
+const SECONDS: usize = 10;
+
+/// Name, and the query on the table.
+const QUERIES: &[(&str, &str)] = &[
+    ("count of all rows", "select count(*) from events"),
+    ("by the key's first column", "select host, count(*) from events group by host"),
+    ("by the key's second column", "select domain, count(*) from events group by domain"),
+    ("sums by two columns", "select host, domain, sum(core), max(db), avg(visitors) from events group by host, domain"),
+    ("count with a filter on a cell", "select count(*) from events where core < 10"),
+    ("the same, rows counted by the client", "select count(*) from (select core + 0 as c from events) t where c < 10"),
+    ("100 rows of a range", "select * from events where host = 'EU' and domain = 'Apple.com' limit 100"),
+    ("a range of the key", "select count(*), sum(db) from events where host = 'EU' and domain = 'Apple.com'"),
+    ("by day", "select date_trunc('day', at), count(*) from events group by 1"),
+    ("the 10 largest", "select host, db from events order by db desc, core desc, visitors desc limit 10"),
+];
+
+/// A server to be measured.
+pub struct Measured<'a> {
+    /// Where it is.
+    pub target: &'a Target,
+    /// Its processes; of PostgreSQL the first, whose children are found.
+    pub processes: Vec<u32>,
+}
+
+impl Measured<'_> {
+    /// Time of cores that its processes, and their children, have used.
+    fn cpu(&self) -> Duration {
+        let mut all = self.processes.clone();
+        let mut at = 0;
+        while let Some(process) = all.get(at).copied() {
+            at += 1;
+            let tasks = format!("/proc/{process}/task/{process}/children");
+            let children = std::fs::read_to_string(tasks).unwrap_or_default();
+            all.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+        }
+        all.iter().filter_map(|process| run::cpu_time(*process)).sum()
+    }
+}
+
+fn rows_file(dir: &Path, rows: u64) -> anyhow::Result<PathBuf> {
+    let path = dir.join(format!("events-{rows}.csv"));
+    if path.exists() {
+        return Ok(path);
+    }
+    let aside = path.with_extension("part");
+    let mut out = std::io::BufWriter::new(std::fs::File::create(&aside)?);
+    let mut state = 24u64;
+    let mut below = |most: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % most
+    };
+    for row in 0..rows {
+        let host = ["NA", "CS", "EU"][below(3) as usize];
+        let domain = ["Salesforce.com", "Apple.com", "Google.com"][below(3) as usize];
+        let feature = ["Login", "Report", "Dashboard"][below(3) as usize];
+        let (day, second) = (row * 7 / 86_400, row * 7 % 86_400);
+        let (month, day) = (1 + day / 28 % 12, 1 + day % 28);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let at = format!("2024-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{:03}", row % 1000);
+        let (core, db, visitors) = (1 + below(500), 1 + below(2000), 1 + below(10_000));
+        writeln!(out, "{host},{domain},{feature},{at},{row},{core},{db},{visitors}")?;
+    }
+    out.flush()?;
+    std::fs::rename(aside, &path)?;
+    Ok(path)
+}
+
+fn script(target: &Target, text: &str, log: &Path) -> anyhow::Result<Vec<String>> {
+    let file = log.with_extension("psql");
+    std::fs::write(&file, text)?;
+    let mut psql = target.psql();
+    psql.args(["-v", "ON_ERROR_STOP=1", "-f"]).arg(&file);
+    Ok(run::stdout("psql", &mut psql)?.lines().map(str::to_owned).collect())
+}
+
+/// Loads and asks; prints a table.
+pub fn compare(both: &[Measured<'_>; 2], pgbench: &Path, dir: &Path, rows: u64) -> anyhow::Result<usize> {
+    let file = rows_file(dir, rows)?;
+    let columns =
+        "host char(2), domain text, feature text, at timestamp, n bigint, core integer, db integer, visitors integer";
+    for measured in both {
+        let name = measured.target.name;
+        let options = if name == "basalt" { " split on ('EU', 'NA')" } else { "" };
+        let (start, cpu) = (Instant::now(), measured.cpu());
+        let text = format!(
+            "create table events ({columns}, primary key (host, domain, feature, at, n)){options};\n\
+             create table points (k integer primary key, v text, n bigint);\n\
+             \\copy events from '{}' csv\n",
+            file.display()
+        );
+        script(measured.target, &text, &dir.join(format!("bench-load-{name}.out")))?;
+        println!(
+            "    {name} has {rows} rows after {:.1} s ({:.1} s of cores)",
+            start.elapsed().as_secs_f64(),
+            (measured.cpu() - cpu).as_secs_f64()
+        );
+        let some = "select n, 'value of ' || n, n from events where n < 100000";
+        script(
+            measured.target,
+            &format!("insert into points {some};\n"),
+            &dir.join(format!("bench-points-{name}.out")),
+        )?;
+    }
+    println!("\n| query | basalt-sql, ms | cores, ms | PostgreSQL, ms | cores, ms |\n|---|---|---|---|---|");
+    for (name, query) in QUERIES {
+        let mut cells = Vec::new();
+        for measured in both {
+            let mut times = Vec::new();
+            let cpu = measured.cpu();
+            for _ in 0..TIMES {
+                let start = Instant::now();
+                let log = dir.join(format!("bench-{}.out", measured.target.name));
+                script(measured.target, &format!("{query};\n"), &log)?;
+                times.push(start.elapsed().as_secs_f64() * 1000.0);
+            }
+            times.sort_by(f64::total_cmp);
+            let cores = (measured.cpu() - cpu).as_secs_f64() * 1000.0 / TIMES as f64;
+            cells.push(format!("{:.0} | {cores:.0}", times[TIMES / 2]));
+        }
+        println!("| {name} | {} |", cells.join(" | "));
+    }
+    println!(
+        "\n| one row by its key, {CLIENTS} connections | protocol | a second | p50, ms | p99, ms | cores, µs each |\n|---|---|---|---|---|---|"
+    );
+    for mode in ["prepared", "extended", "simple"] {
+        for measured in both {
+            println!("| {} | {mode} | {} |", measured.target.name, points(measured, pgbench, dir, mode)?);
+        }
+    }
+    Ok(QUERIES.len() + 3)
+}
+
+/// Rows by their keys from many connections, by PostgreSQL's own program for that.
+fn points(measured: &Measured<'_>, pgbench: &Path, dir: &Path, mode: &str) -> anyhow::Result<String> {
+    let file = dir.join("points.pgbench");
+    std::fs::write(&file, "\\set k random(0, 99999)\nselect v, n from points where k = :k;\n")?;
+    let logs = dir.join("pgbench-logs");
+    std::fs::remove_dir_all(&logs).ok();
+    std::fs::create_dir_all(&logs)?;
+    let mut command = Command::new(pgbench);
+    command.args(["-n", "-M", mode, "-c", &CLIENTS.to_string(), "-j", "1", "-T", &SECONDS.to_string(), "-l", "-f"]);
+    command.arg(&file).args(measured.target.connection()).current_dir(&logs);
+    let cpu = measured.cpu();
+    let out = command.output().context("cannot run pgbench")?;
+    let cores = measured.cpu() - cpu;
+    if !out.status.success() {
+        bail!("pgbench: {}", String::from_utf8_lossy(&out.stderr));
+    }
+    let mut times: Vec<f64> = Vec::new();
+    for entry in std::fs::read_dir(&logs)? {
+        let text = std::fs::read_to_string(entry?.path())?;
+        times.extend(text.lines().filter_map(|line| line.split(' ').nth(2)?.parse::<f64>().ok()));
+    }
+    times.sort_by(f64::total_cmp);
+    let at = |part: f64| times.get((times.len() as f64 * part) as usize).copied().unwrap_or_default() / 1000.0;
+    let each = cores.as_secs_f64() * 1e6 / times.len().max(1) as f64;
+    Ok(format!("{} | {:.2} | {:.2} | {each:.0}", times.len() / SECONDS, at(0.5), at(0.99)))
+}

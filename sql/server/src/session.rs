@@ -1,0 +1,225 @@
+//! A connection's command that is under way, and what may end it early: a cancel request, its time limit, a client that has left.
+
+use std::collections::HashMap;
+use std::future::{Future, pending};
+use std::io;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use pgwire::api::cancel::CancelHandler;
+use pgwire::api::{ClientInfo, PidSecretKeyGenerator};
+use pgwire::messages::ProtocolVersion;
+use pgwire::messages::cancel::CancelRequest;
+use pgwire::messages::startup::SecretKey;
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::copy_in::CopyIn;
+use crate::error::{SqlError, SqlState};
+
+/// Where `datafusion-postgres` keeps what `SET statement_timeout` said, in milliseconds.
+const STATEMENT_TIMEOUT: &str = "statement_timeout_ms";
+/// Number of the first connection.
+const FIRST_PID: i32 = 100_000;
+/// Bytes of the key that a cancel request of protocol 3.2 names.
+const LONG_KEY_BYTES: usize = 32;
+
+/// One connection.
+pub struct Session {
+    /// Counts the client's commands: a cancel request is for the one that runs when it comes, and for none after it.
+    command: AtomicU64,
+    cancelled: watch::Sender<u64>,
+    deadline: Mutex<Option<Instant>>,
+    /// The connection's socket, to see that its client has left while a command keeps it unread.
+    socket: Option<std::net::TcpStream>,
+    /// The `COPY ... FROM STDIN` that is under way.
+    pub copy: Mutex<Option<CopyIn>>,
+}
+
+impl Session {
+    /// Of a connection; its socket is a second handle of the same one.
+    pub fn new(socket: Option<std::net::TcpStream>) -> Session {
+        Session {
+            command: AtomicU64::new(1),
+            cancelled: watch::Sender::new(0),
+            deadline: Mutex::new(None),
+            socket,
+            copy: Mutex::new(None),
+        }
+    }
+
+    /// Of a client that is connected.
+    pub fn of<C: ClientInfo + ?Sized>(client: &C) -> Arc<Session> {
+        client.session_extensions().get_or_insert_with(|| Arc::new(Session::new(None))).as_ref().clone()
+    }
+
+    /// A command begins, with the time limit that its client has set.
+    pub fn begin<C: ClientInfo + ?Sized>(&self, client: &C) {
+        self.command.fetch_add(1, Ordering::Relaxed);
+        let limit = client.metadata().get(STATEMENT_TIMEOUT).and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
+        *self.deadline.lock() = limit.map(|limit| Instant::now() + limit);
+    }
+
+    /// The command that runs, or ran last.
+    pub fn command(&self) -> u64 {
+        self.command.load(Ordering::Relaxed)
+    }
+
+    /// Ends the command that runs.
+    pub fn cancel(&self) {
+        self.cancelled.send_replace(self.command());
+    }
+
+    /// Waits until the command that runs now must end early; gives back why.
+    pub fn interrupted(self: &Arc<Self>) -> impl Future<Output = SqlError> + Send + 'static {
+        let session = Arc::clone(self);
+        let command = self.command();
+        let deadline = *self.deadline.lock();
+        async move {
+            let mut cancelled = session.cancelled.subscribe();
+            let asked_to = async {
+                let _ = cancelled.wait_for(|of| *of == command).await;
+            };
+            let out_of_time = async {
+                match deadline {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => pending().await,
+                }
+            };
+            let why = tokio::select! {
+                () = asked_to => "canceling statement due to user request",
+                () = out_of_time => "canceling statement due to statement timeout",
+                () = left(session.socket.as_ref()) => "canceling statement: its client has left",
+            };
+            SqlError::new(SqlState::QUERY_CANCELED, why)
+        }
+    }
+
+    /// What `work` gives, unless it is interrupted.
+    ///
+    /// # Errors
+    /// It was.
+    pub async fn run<T>(self: &Arc<Self>, work: impl Future<Output = T>) -> Result<T, SqlError> {
+        tokio::select! {
+            done = work => Ok(done),
+            why = self.interrupted() => Err(why),
+        }
+    }
+}
+
+/// Waits until the other end has closed the connection, reading nothing.
+async fn left(socket: Option<&std::net::TcpStream>) {
+    let watched = socket.and_then(|socket| socket.try_clone().ok()).and_then(|socket| TcpStream::from_std(socket).ok());
+    let Some(watched) = watched else { return pending().await };
+    loop {
+        match watched.ready(Interest::READABLE).await {
+            Ok(ready) if ready.is_read_closed() => return,
+            // The next command waits in there for its turn: only a new event is of interest.
+            Ok(_) => {
+                let seen = || Err::<(), io::Error>(io::ErrorKind::WouldBlock.into());
+                let _ = watched.try_io(Interest::READABLE, seen);
+            }
+            Err(_) => return,
+        }
+    }
+}
+
+/// All connections, by what a cancel request names.
+pub struct Sessions {
+    next: AtomicI32,
+    random: SystemRandom,
+    by_pid: Mutex<HashMap<i32, (SecretKey, Weak<Session>)>>,
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sessions").finish_non_exhaustive()
+    }
+}
+
+impl Sessions {
+    /// None yet.
+    pub fn new() -> Arc<Sessions> {
+        let by_pid = Mutex::new(HashMap::new());
+        Arc::new(Sessions { next: AtomicI32::new(FIRST_PID), random: SystemRandom::new(), by_pid })
+    }
+
+    /// Lets a client that has got its number be cancelled, as long as it is connected.
+    pub fn add<C: ClientInfo + ?Sized>(self: &Arc<Self>, client: &C, session: &Arc<Session>) {
+        let (pid, key) = client.pid_and_secret_key();
+        self.by_pid.lock().insert(pid, (key, Arc::downgrade(session)));
+        client.session_extensions().insert(Arc::clone(session));
+        client.session_extensions().insert(Registered { sessions: Arc::clone(self), pid });
+    }
+}
+
+impl PidSecretKeyGenerator for Sessions {
+    fn generate(&self, client: &dyn ClientInfo) -> (i32, SecretKey) {
+        let mut key = [0; LONG_KEY_BYTES];
+        // Without random numbers a key of zeros would be everybody's: the connection gets one that no request matches.
+        let is_random = self.random.fill(&mut key).is_ok();
+        let key = match client.protocol_version() {
+            _ if !is_random => SecretKey::Bytes(bytes::Bytes::new()),
+            ProtocolVersion::PROTOCOL3_0 => SecretKey::I32(i32::from_be_bytes([key[0], key[1], key[2], key[3]])),
+            _ => SecretKey::Bytes(bytes::Bytes::copy_from_slice(&key)),
+        };
+        (self.next.fetch_add(1, Ordering::Relaxed), key)
+    }
+}
+
+#[async_trait]
+impl CancelHandler for Sessions {
+    async fn on_cancel_request(&self, request: CancelRequest) {
+        let found = self.by_pid.lock().get(&request.pid).filter(|(key, _)| key.eq_value(&request.secret_key)).cloned();
+        if let Some(session) = found.and_then(|(_, session)| session.upgrade()) {
+            session.cancel();
+        }
+    }
+}
+
+/// Takes a connection off the list when it ends.
+struct Registered {
+    sessions: Arc<Sessions>,
+    pid: i32,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.sessions.by_pid.lock().remove(&self.pid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_cancel_is_for_the_command_that_runs() {
+        let session = Arc::new(Session::new(None));
+        let first = session.interrupted();
+        session.cancel();
+        assert_eq!(first.await.state, SqlState::QUERY_CANCELED);
+        session.command.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(session.run(async { 7 }).await, Ok(7));
+        let next = session.interrupted();
+        assert!(futures::FutureExt::now_or_never(next).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_client_that_leaves_is_noticed_though_nobody_reads() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let mut client = TcpStream::connect(listener.local_addr().expect("bound")).await.expect("it listens");
+        let (server, _) = listener.accept().await.expect("a connection");
+        let session = Arc::new(Session::new(Some(server.into_std().expect("a socket"))));
+        tokio::io::AsyncWriteExt::write_all(&mut client, b"the next command").await.expect("room");
+        let interrupted = tokio::spawn(session.interrupted());
+        drop(client);
+        assert!(interrupted.await.expect("no panic").message.contains("left"));
+    }
+}
