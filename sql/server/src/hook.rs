@@ -14,6 +14,7 @@ use datafusion_postgres::hooks::HookClient;
 use pgwire::api::ClientInfo;
 use pgwire::api::portal::Format;
 use pgwire::api::results::{QueryResponse, Response, Tag};
+use pgwire::api::store::PortalStore;
 use pgwire::error::{ErrorInfo, PgWireError, PgWireResult};
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::response::NoticeResponse;
@@ -82,6 +83,22 @@ fn of_savepoint(statement: &Statement) -> Option<Response> {
     })
 }
 
+/// `DEALLOCATE`, `DISCARD ALL`: statements that a client has prepared are forgotten. Of all of them there is no list: those that it does not
+/// name any more stay until it leaves.
+fn forget_prepared(statement: &Statement, client: &mut dyn HookClient) -> Option<Response> {
+    match statement {
+        Statement::Deallocate { name, .. } => {
+            let is_all = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all");
+            if !is_all {
+                client.portal_store().rm_statement(&write::name_of(name));
+            }
+            Some(Response::Execution(Tag::new(if is_all { "DEALLOCATE ALL" } else { "DEALLOCATE" })))
+        }
+        Statement::Discard { .. } => Some(Response::Execution(Tag::new("DISCARD ALL"))),
+        _ => None,
+    }
+}
+
 fn no_plan() -> LogicalPlan {
     LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema: Arc::new(DFSchema::empty()) })
 }
@@ -146,7 +163,7 @@ impl QueryHook for Statements {
         if let Some(refusal) = refuse(statement) {
             return Some(Err(refusal));
         }
-        if let Some(response) = of_savepoint(statement) {
+        if let Some(response) = of_savepoint(statement).or_else(|| forget_prepared(statement, client)) {
             return Some(Ok(response));
         }
         if let Err(e) = tell_of_transactions(statement, client).await {
@@ -178,7 +195,9 @@ impl QueryHook for Statements {
         if let Some(refusal) = refuse(statement) {
             return Some(Err(refusal));
         }
-        if of_savepoint(statement).is_some() {
+        if of_savepoint(statement).is_some()
+            || matches!(statement, Statement::Deallocate { .. } | Statement::Discard { .. })
+        {
             return Some(Ok(no_plan()));
         }
         if is_write(statement) { Some(plan(ctx, statement).await) } else { None }
@@ -192,7 +211,7 @@ impl QueryHook for Statements {
         _ctx: &SessionContext,
         client: &mut dyn HookClient,
     ) -> Option<PgWireResult<Response>> {
-        if let Some(response) = of_savepoint(statement) {
+        if let Some(response) = of_savepoint(statement).or_else(|| forget_prepared(statement, client)) {
             return Some(Ok(response));
         }
         tell_of_transactions(statement, client).await.err().map(Err)
