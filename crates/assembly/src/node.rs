@@ -5,7 +5,7 @@ use crate::recovery::{ForEach, Recovered, Recovery, recover_logs};
 use crate::server::{self, ServerParts};
 use base::{Clock, Config, Ledger, Rng};
 use fs::Volume;
-use master::{Caller, HostError, Master, MasterEnv, Observer, RecoveredAtStart, StartError};
+use master::{Caller, HostError, Inherited, Master, MasterEnv, Observer, RecoveredAtStart, StartError};
 use model::{RegionInfo, ServerName};
 use parking_lot::Mutex;
 use region::CloseMode;
@@ -177,6 +177,7 @@ impl<S: Syncer> Node<S> {
             clock: parts.clock,
             config: parts.config,
             hosts: vec![Arc::new(LocalHost::new(server.clone(), runner.clone()))],
+            inherited: Inherited::default(),
             log_splitter: Arc::new(RecoveredAtStart),
             observer: parts.observer,
             cluster_id: cluster_id.clone(),

@@ -48,6 +48,12 @@ pub enum Command {
         #[arg(value_enum, default_value_t = RegionServerCommand::Foreground)]
         what: RegionServerCommand,
     },
+    /// Lead a cluster of region servers as its master, or wait as a backup
+    Master {
+        /// What to do
+        #[arg(value_enum, default_value_t = MasterCommand::Foreground)]
+        what: MasterCommand,
+    },
     /// Start an instance for tests: free ports, a directory that goes with it, one line of JSON when it serves
     Dev(DevArguments),
     /// Write a commented hbase-site.xml to begin with
@@ -135,6 +141,19 @@ pub enum RegionServerCommand {
     Foreground,
     /// Ask the region server of this machine to stop
     Stop,
+}
+
+/// In HBase's words.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MasterCommand {
+    /// Lead until told to stop
+    Start,
+    /// The same
+    Foreground,
+    /// Shut the whole cluster down: the active master has the region servers stop
+    Stop,
+    /// Remove the node of a master of this machine that has crashed, so that a backup need not wait for its session to end
+    Clear,
 }
 
 /// Where an instance for tests lives, and for how long.

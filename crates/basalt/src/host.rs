@@ -52,12 +52,12 @@ impl Syncer for LogThreads {
 /// Mirrors what the master knows into the nodes that older clients read, and passes on requests to stop.
 pub struct Mirror {
     znodes: Arc<coordination::HBaseZnodes>,
-    stop: Box<dyn Fn(String) + Send + Sync>,
+    stop: Box<dyn Fn(String, bool) + Send + Sync>,
 }
 
 impl Mirror {
-    /// The mirror into `znodes`.
-    pub fn new(znodes: Arc<coordination::HBaseZnodes>, stop: impl Fn(String) + Send + Sync + 'static) -> Mirror {
+    /// The mirror into `znodes`; `stop` is told why, and whether the whole cluster is meant.
+    pub fn new(znodes: Arc<coordination::HBaseZnodes>, stop: impl Fn(String, bool) + Send + Sync + 'static) -> Mirror {
         Mirror { znodes, stop: Box::new(stop) }
     }
 }
@@ -100,7 +100,8 @@ impl master::Observer for Mirror {
     }
 
     fn stop_requested(&self, whole_cluster: bool) {
-        (self.stop)(format!("asked to stop {} by a client", if whole_cluster { "the cluster" } else { "the master" }));
+        let what = if whole_cluster { "the cluster" } else { "the master" };
+        (self.stop)(format!("asked to stop {what} by a client"), whole_cluster);
     }
 }
 

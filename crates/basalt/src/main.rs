@@ -11,6 +11,8 @@ mod gateways;
 mod generate;
 mod host;
 mod init;
+#[cfg(feature = "zookeeper")]
+mod leading;
 mod logging;
 #[cfg(feature = "zookeeper")]
 mod member;
@@ -97,6 +99,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Thrift2(thrift)) => gateways::run_thrift(&thrift.over(config), thrift::Version::Two)?,
         Some(Command::Rest(rest)) => gateways::run_rest(&rest.over(config))?,
         Some(Command::Regionserver { what }) => region_server(*what, config, arguments)?,
+        Some(Command::Master { what }) => master_server(*what, config, arguments)?,
         Some(Command::Init { directory, data }) => init::run(directory, data.as_deref())?,
         Some(Command::Generate { what }) => generate::run(what)?,
         Some(Command::Doctor) => return Ok(if doctor::run(&config)? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
@@ -133,6 +136,22 @@ fn region_server(what: cli::RegionServerCommand, config: base::Config, arguments
 #[cfg(not(feature = "zookeeper"))]
 fn region_server(_: cli::RegionServerCommand, _: base::Config, _: &Arguments) -> anyhow::Result<()> {
     anyhow::bail!("this build cannot join a cluster: build with cargo build --features hdfs,zookeeper")
+}
+
+#[cfg(feature = "zookeeper")]
+fn master_server(what: cli::MasterCommand, config: base::Config, arguments: &Arguments) -> anyhow::Result<()> {
+    match what {
+        cli::MasterCommand::Stop => leading::stop(&config),
+        cli::MasterCommand::Clear => leading::clear(&config),
+        cli::MasterCommand::Start | cli::MasterCommand::Foreground => {
+            leading::run(&config, arguments.config.as_deref(), arguments.ready_file.as_deref())
+        }
+    }
+}
+
+#[cfg(not(feature = "zookeeper"))]
+fn master_server(_: cli::MasterCommand, _: base::Config, _: &Arguments) -> anyhow::Result<()> {
+    anyhow::bail!("this build cannot lead a cluster: build with cargo build --features hdfs,zookeeper")
 }
 
 #[cfg(test)]

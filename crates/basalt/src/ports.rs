@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Of eight parts of all descriptors so many are for connections to the master,
-const MASTER_EIGHTHS: u64 = 1;
+pub const MASTER_EIGHTHS: u64 = 1;
 /// and to the region server.
 pub const REGION_SERVER_EIGHTHS: u64 = 3;
 
@@ -210,7 +210,7 @@ pub fn listen_address(config: &Config, key: &str, port: u16) -> Result<SocketAdd
 }
 
 /// The name under which clients find what listens on `ip`.
-fn advertised_host(ip: IpAddr) -> String {
+pub fn advertised_host(ip: IpAddr) -> String {
     if ip.is_loopback() {
         return "localhost".to_owned();
     }

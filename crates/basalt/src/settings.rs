@@ -110,6 +110,7 @@ pub fn rows() -> Vec<&'static dyn SettingRow> {
     let parts = [
         coordination::settings::ALL,
         membership::settings::ALL,
+        leader::settings::ALL,
         rpc::settings::ALL,
         master::settings::ALL,
         regionserver::settings::ALL,

@@ -210,7 +210,10 @@ async fn start(
         syncer: LogThreads::default(),
         for_each: on_every_core,
         stepped: false,
-        observer: Arc::new(Mirror::new(znodes.clone(), end(End::Asked))),
+        observer: Arc::new(Mirror::new(znodes.clone(), {
+            let end = end(End::Asked);
+            move |why, _| end(why)
+        })),
         on_region_server: Box::new(move |cluster_id, service| {
             services.set_cluster_id(cluster_id, server_name);
             services.set_region(service);

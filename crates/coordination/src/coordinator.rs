@@ -41,6 +41,9 @@ pub trait Coordinator: Send + Sync + 'static {
     /// Names of a node's children; none where there is no such node.
     fn children<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<String>>;
 
+    /// Waits until the names of a node's children are others than `seen`, and answers them, sorted.
+    fn children_other_than<'a>(&'a self, path: &'a str, seen: Vec<String>) -> Answer<'a, Vec<String>>;
+
     /// Makes an ephemeral node, unless another session has it. Its parent is there.
     fn claim<'a>(&'a self, path: &'a str, value: &'a [u8]) -> Answer<'a, Claim>;
 
@@ -97,15 +100,32 @@ impl Coordinator for TreeHandle {
         })
     }
 
+    fn children_other_than<'a>(&'a self, path: &'a str, seen: Vec<String>) -> Answer<'a, Vec<String>> {
+        Box::pin(async move {
+            let mut changes = self.shared.lock().changes();
+            loop {
+                changes.mark_unchanged();
+                let mut names = Coordinator::children(self, path).await?;
+                names.sort();
+                if names != seen {
+                    return Ok(names);
+                }
+                if changes.changed().await.is_err() {
+                    return Err(SessionOver("the endpoint is gone".into()));
+                }
+            }
+        })
+    }
+
     fn claim<'a>(&'a self, path: &'a str, value: &'a [u8]) -> Answer<'a, Claim> {
         Box::pin(async move {
             let now_ms = self.shared.clock.now_ms().0;
-            let mode = CreateMode { ephemeral_owner: self.shared.own_session(), sequential: false };
+            let mode = CreateMode { ephemeral_owner: self.session, sequential: false };
             let mut state = self.shared.lock();
             match state.create(path, Bytes::copy_from_slice(value), mode, now_ms) {
                 Ok(_) => Ok(Claim::Ours),
                 Err(TreeError::NodeExists) => match state.tree.data(path) {
-                    Ok((_, stat)) if stat.ephemeral_owner == self.shared.own_session() => Ok(Claim::Ours),
+                    Ok((_, stat)) if stat.ephemeral_owner == self.session => Ok(Claim::Ours),
                     Ok((found, _)) => Ok(Claim::Taken(found)),
                     Err(error) => Err(refused(&error)),
                 },

@@ -92,6 +92,13 @@ pub fn read_meta_location(value: &Bytes) -> Option<ServerName> {
     is_open.then(|| convert::from_proto::server_name(&node.server).ok()).flatten()
 }
 
+/// The server that a value of the node `meta-region-server` names, whether hbase:meta is open there or on its way; `None` where the value is
+/// not HBase's.
+pub fn read_meta_server(value: &Bytes) -> Option<ServerName> {
+    let node = magic::decode::<pb::MetaRegionServer>(&strip_prefix(value)?)?.ok()?;
+    convert::from_proto::server_name(&node.server).ok()
+}
+
 /// Whether the node `replication/peers/<id>/peer-state` says that the peer is enabled. What cannot be read counts as enabled.
 pub fn is_peer_enabled(value: &Bytes) -> bool {
     let state = strip_prefix(value).and_then(|value| magic::decode::<pb::ReplicationState>(&value)?.ok());
@@ -157,6 +164,12 @@ impl HBaseZnodes {
     pub fn set_master(&self, master: &ServerName, info_port: Option<u16>) -> Result<(), TreeError> {
         let (path, value) = self.master_node(master, info_port);
         self.tree.publish(&path, value, true)
+    }
+
+    /// Path and value of the node by which a master that waits is known: `backup-masters/host,port,startcode`.
+    pub fn backup_master_node(&self, master: &ServerName, info_port: Option<u16>) -> (String, Bytes) {
+        let (_, value) = self.master_node(master, info_port);
+        (self.path(&format!("backup-masters/{master}")), value)
     }
 
     /// Path and value of the node that makes a master the active one: for who must first see whether it can be had.

@@ -83,7 +83,7 @@ impl Endpoint {
 
     /// The tree, for the server's own use.
     pub fn tree(&self) -> TreeHandle {
-        TreeHandle { shared: Arc::clone(&self.shared) }
+        TreeHandle::new(Arc::clone(&self.shared))
     }
 
     /// Serves until `shutdown` is ready; every connection is then closed.

@@ -9,6 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::sync::{mpsc, watch};
 
 /// Watch events that may wait for a slow connection; one more and it is cut off.
@@ -70,9 +71,12 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     pub clock: Arc<dyn Clock>,
     pub rng: Arc<Rng>,
-    /// The session that the server's own ephemeral nodes belong to.
-    own_session: i64,
+    /// The last of the sessions that this process itself has: below those of clients, which begin with the time.
+    last_own_session: AtomicI64,
 }
+
+/// The session that a process's own ephemeral nodes belong to.
+const OWN_SESSION: i64 = 1;
 
 impl Shared {
     pub fn new(clock: Arc<dyn Clock>, rng: Arc<Rng>) -> Shared {
@@ -90,16 +94,11 @@ impl Shared {
             sent: 0,
             changes: watch::Sender::new(0),
         };
-        Shared { state: Mutex::new(state), clock, rng, own_session: 1 }
+        Shared { state: Mutex::new(state), clock, rng, last_own_session: AtomicI64::new(OWN_SESSION) }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
-    }
-
-    /// The session that the server's own ephemeral nodes belong to.
-    pub fn own_session(&self) -> i64 {
-        self.own_session
     }
 
     /// Ends sessions that were silent for too long.
@@ -296,9 +295,30 @@ fn event_frame(event: EventType, path: &str) -> Bytes {
 #[derive(Clone)]
 pub struct TreeHandle {
     pub(crate) shared: Arc<Shared>,
+    /// The session that its ephemeral nodes belong to.
+    pub(crate) session: i64,
 }
 
 impl TreeHandle {
+    pub(crate) fn new(shared: Arc<Shared>) -> TreeHandle {
+        TreeHandle { shared, session: OWN_SESSION }
+    }
+
+    /// The tree as another process uses it: with a session of its own.
+    pub fn another_session(&self) -> TreeHandle {
+        let session = self.shared.last_own_session.fetch_add(1, Ordering::Relaxed) + 1;
+        TreeHandle { shared: self.shared.clone(), session }
+    }
+
+    /// Ends the session: its ephemeral nodes go.
+    pub fn end_session(&self) {
+        let mut state = self.shared.lock();
+        for path in state.tree.ephemerals_of(self.session) {
+            // An ephemeral node has no children and any version will do, so this does not fail.
+            let _gone = state.delete(&path, -1);
+        }
+    }
+
     /// Makes the node or replaces its data; missing parents are made (empty). An `ephemeral` one stays until the
     /// endpoint ends or [`TreeHandle::delete`].
     ///
@@ -314,7 +334,7 @@ impl TreeHandle {
                 Err(error) => return Err(error),
             }
         }
-        let ephemeral_owner = if ephemeral { self.shared.own_session } else { 0 };
+        let ephemeral_owner = if ephemeral { self.session } else { 0 };
         let mode = CreateMode { ephemeral_owner, sequential: false };
         match state.create(path, data.clone(), mode, now_ms) {
             Ok(_) => Ok(()),

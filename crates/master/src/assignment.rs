@@ -3,7 +3,7 @@
 
 use crate::catalog::Catalog;
 use crate::cluster::{Cluster, RegionState};
-use crate::host::RegionHost;
+use crate::host::{Observer, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::procedure::operations::{Operation, Operations};
 use crate::servers::Servers;
@@ -31,6 +31,8 @@ pub(crate) struct Assignment {
     pub slots: Semaphore,
     /// What was done so far.
     pub operations: Arc<Operations>,
+    /// Told where hbase:meta goes.
+    pub observer: Arc<dyn Observer>,
 }
 
 impl Assignment {
@@ -145,18 +147,14 @@ impl Assignment {
             tracing::error!(region = %info.name_string(), "the table has no descriptor: the region stays closed");
             return Ok(());
         };
-        let host = self.place(info, None)?;
-        let slot = self.slots.acquire().await;
-        let opened = self.open_with_retries(&*host, info, &table).await;
-        // The write to hbase:meta waits for others of its kind, not for a slot.
-        drop(slot);
-        match opened? {
-            Some(open_seq_id) => self.record_open(info, &host.server_name(), open_seq_id).await,
+        match self.open_with_retries(info, &table).await? {
+            Some((server, open_seq_id)) => self.record_open(info, &server, open_seq_id).await,
             None => self.record_failed_open(info).await,
         }
     }
 
-    /// Chooses the server to open a region on, `wanted` if that is online, and notes it.
+    /// Chooses the server to open a region on, `wanted` if that is online, and notes it. One that is being opened stays where that is: whether its
+    /// server has it by now is not known before the server says so, or is dead.
     ///
     /// # Errors
     /// No server is online; or the region was on a server that crashed, whose logs may hold edits of it.
@@ -164,14 +162,20 @@ impl Assignment {
         &self,
         info: &RegionInfo,
         wanted: Option<&ServerName>,
+        avoid: Option<&ServerName>,
     ) -> std::result::Result<Arc<dyn RegionHost>, HostError> {
         let now = self.clock.now_ms();
         let mut cluster = self.cluster.write();
-        let last = cluster.region(info.encoded_name()).and_then(|node| node.location.clone());
+        let node = cluster.region(info.encoded_name());
+        let is_opening = node.is_some_and(|node| node.state == RegionState::Opening);
+        let last = node.and_then(|node| node.location.clone());
+        if let Some(host) = last.as_ref().filter(|_| is_opening).and_then(|server| self.servers.get(server).ok()) {
+            return Ok(host);
+        }
         if let Some(crashed) = last.as_ref().filter(|server| self.must_wait_for_logs(info, server)) {
             return Err(HostError::Failed(format!("the WAL of the crashed region server {crashed} is not split yet")));
         }
-        let host = self.servers.choose(wanted.or(last.as_ref()), |server| cluster.regions_on(server))?;
+        let host = self.servers.choose(wanted.or(last.as_ref()), avoid, |server| cluster.regions_on(server))?;
         cluster.change_region(info.encoded_name(), |node| {
             (node.state, node.since, node.location) = (RegionState::Opening, now, Some(host.server_name()));
         });
@@ -199,19 +203,55 @@ impl Assignment {
         }
     }
 
+    /// Before a server of another process is asked to open a region: the next master is to find it there.
+    ///
+    /// # Errors
+    /// hbase:meta cannot be written.
+    pub async fn record_opening(&self, info: &RegionInfo, host: &dyn RegionHost) -> Result<()> {
+        if !host.is_remote() {
+            return Ok(());
+        }
+        let server = host.server_name();
+        if info.table.is_meta() {
+            self.observer.meta_location(&server, false);
+            return Ok(());
+        }
+        let row = meta::put_opening_region(info, &server, self.catalog.stamp());
+        self.catalog.write(vec![row]).await
+    }
+
+    /// The server has said that it could not open the region: it may be opened elsewhere.
+    pub fn note_not_opened(&self, info: &RegionInfo) {
+        let now = self.clock.now_ms();
+        self.cluster.write().change_region(info.encoded_name(), |node| {
+            (node.state, node.since, node.location) = (RegionState::Offline, now, None);
+        });
+    }
+
+    /// Where it is open, and the sequence id that it opened at; `None` when nobody could open it.
     async fn open_with_retries(
         &self,
-        host: &dyn RegionHost,
         info: &RegionInfo,
         table: &Arc<TableDescriptor>,
-    ) -> Result<Option<u64>> {
+    ) -> Result<Option<(ServerName, u64)>> {
         let mut wait = Duration::from_millis(20);
+        let mut avoid = None;
         for attempt in 1.. {
-            match self.counted(Operation::Open, host.open_region(info.clone(), Arc::clone(table))).await {
-                Ok(open_seq_id) => return Ok(Some(open_seq_id)),
+            let host = self.place(info, None, avoid.as_ref())?;
+            self.record_opening(info, &*host).await?;
+            // The writes to hbase:meta wait for others of their kind, not for a slot.
+            let slot = self.slots.acquire().await;
+            let opened = self.counted(Operation::Open, host.open_region(info.clone(), Arc::clone(table))).await;
+            drop(slot);
+            match opened {
+                Ok(open_seq_id) => return Ok(Some((host.server_name(), open_seq_id))),
                 Err(HostError::Stopping) => return Err(HostError::Stopping.into()),
+                // It stays where it is until its server is dead and the logs of that are split.
+                Err(error @ HostError::Unreachable(_)) => return Err(error.into()),
                 Err(error) if attempt < OPEN_ATTEMPTS => {
                     tracing::warn!(region = %info.name_string(), %error, attempt, "cannot open a region, will try again");
+                    self.note_not_opened(info);
+                    avoid = Some(host.server_name());
                     self.lifetime.pause(wait).await?;
                     wait *= 2;
                 }
@@ -231,6 +271,7 @@ impl Assignment {
     pub async fn record_open(&self, info: &RegionInfo, location: &ServerName, open_seq_id: u64) -> Result<()> {
         if info.table.is_meta() {
             self.servers.set_meta_location(location.clone());
+            self.observer.meta_location(location, true);
         } else {
             let row = meta::put_open_region(info, location, open_seq_id, self.catalog.stamp());
             self.catalog.write(vec![row]).await?;

@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::host::RegionHost;
+use crate::lifetime::Lifetime;
 use crate::meta;
 use crate::meta_writer::MetaWriter;
 use crate::servers::Servers;
@@ -22,8 +23,8 @@ pub(crate) struct Catalog {
 
 impl Catalog {
     /// Of the server that has hbase:meta.
-    pub fn new(servers: Arc<Servers>, clock: Arc<dyn Clock>) -> Catalog {
-        Catalog { writer: MetaWriter::start(servers), clock, last_stamp: Mutex::new(0) }
+    pub fn new(servers: Arc<Servers>, lifetime: Arc<Lifetime>, clock: Arc<dyn Clock>) -> Catalog {
+        Catalog { writer: MetaWriter::start(servers, lifetime), clock, last_stamp: Mutex::new(0) }
     }
 
     /// Writes all of `rows` or none.

@@ -128,7 +128,7 @@ impl From<convert::ConvertError> for MasterError {
 impl From<HostError> for MasterError {
     fn from(error: HostError) -> MasterError {
         let kind = match error {
-            HostError::Failed(_) => ErrorKind::Io,
+            HostError::Failed(_) | HostError::Unreachable(_) => ErrorKind::Io,
             HostError::Refused(_) => ErrorKind::DoNotRetry,
             HostError::Stopping => ErrorKind::Stopped,
         };
@@ -145,6 +145,9 @@ pub enum HostError {
     /// It will never work as asked (a row outside the region, a family that is not there).
     #[error("{0}")]
     Refused(String),
+    /// There is no answer, or the server is dead. What it did by then is not known.
+    #[error("{0}")]
+    Unreachable(String),
     /// The server is going down.
     #[error("the region server is stopping")]
     Stopping,

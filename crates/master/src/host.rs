@@ -7,6 +7,8 @@ use bytes::Bytes;
 use cell::CellBuffer;
 use model::status::RegionLoad;
 use model::{Mutation, RegionInfo, Scan, ServerName, TableDescriptor, TableName};
+use proto::pb;
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -75,6 +77,21 @@ pub trait RegionHost: Send + Sync + 'static {
     fn switch_rpc_throttle(&self, _on: bool) {}
     /// What each open region holds and does.
     fn region_loads(&self) -> Vec<RegionLoad>;
+    /// Whether it is another process, which lives on when this one ends: before it is asked to open a region hbase:meta says so, for the next
+    /// master to know.
+    fn is_remote(&self) -> bool {
+        false
+    }
+    /// Encoded names of the regions that are open there.
+    fn online_regions(&self) -> BoxFuture<'_, Result<BTreeSet<String>, HostError>> {
+        Box::pin(std::future::ready(Ok(BTreeSet::new())))
+    }
+    /// What it reported last, if it reports.
+    fn reported_load(&self) -> Option<pb::ServerLoad> {
+        None
+    }
+    /// It is dead: calls that wait for it end.
+    fn died(&self) {}
     /// Memory in use and to be used at most, for status pages.
     fn memory(&self) -> Memory {
         Memory::default()
@@ -107,6 +124,15 @@ impl LogSplitter for RecoveredAtStart {
     }
 }
 
+/// What a master of a cluster knows of its region servers before it reads hbase:meta. Nothing where it starts with its only server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inherited {
+    /// Where hbase:meta was last, or was on its way to.
+    pub meta_location: Option<ServerName>,
+    /// Servers that live no more and have left logs.
+    pub dead: Vec<ServerName>,
+}
+
 /// What the coordination nodes of a replication peer hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerNodes {
@@ -123,6 +149,8 @@ pub trait Observer: Send + Sync + 'static {
     fn table_state(&self, _table: &TableName, _state: Option<TableState>) {}
     /// A namespace has this configuration now; `None` when it is gone.
     fn namespace(&self, _name: &str, _configuration: Option<&NamespaceConfiguration>) {}
+    /// hbase:meta is on that server now, or on its way there.
+    fn meta_location(&self, _server: &ServerName, _is_open: bool) {}
     /// Quotas of requests count from now on, or do not.
     fn rpc_throttle(&self, _on: bool) {}
     /// A replication peer has these nodes now; `None` when it is gone.

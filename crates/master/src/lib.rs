@@ -46,6 +46,7 @@ mod normalizer;
 mod peers;
 mod procedure;
 mod quotas;
+mod reports;
 mod resolved;
 mod servers;
 mod service;
@@ -54,13 +55,15 @@ mod snapshots;
 mod start;
 mod switches;
 mod tables;
+mod takeover;
 mod trackers;
 mod views;
 
 pub use cleaner::Cleaned;
 pub use error::{ErrorKind, HostError, MasterError, Result};
 pub use host::{
-    BoxFuture, LogSplitter, Memory, Observer, PeerNodes, RecoveredAtStart, RegionHost, ServerLogs, Unobserved,
+    BoxFuture, Inherited, LogSplitter, Memory, Observer, PeerNodes, RecoveredAtStart, RegionHost, ServerLogs,
+    Unobserved,
 };
 pub use master::{Master, MasterEnv};
 pub use master_store::StoreError;
@@ -69,6 +72,6 @@ pub use peers::PeersError;
 pub use procedure::read_record;
 pub use procedure::{Caller, Outcome, ProcedureStoreError};
 pub use service::{HBASE_VERSION, MasterHandler};
-pub use start::StartError;
+pub use start::{StartError, Starting};
 pub use switches::{Switches, SwitchesError};
 pub use views::{HeldLock, Views};

@@ -8,7 +8,7 @@ use crate::cluster::Cluster;
 use crate::consistency::CatalogReport;
 use crate::files::Files;
 use crate::hbck::HbckChore;
-use crate::host::{LogSplitter, Observer, RegionHost};
+use crate::host::{Inherited, LogSplitter, Observer, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::namespaces::Namespaces;
 use crate::normalizer::Normalizer;
@@ -17,7 +17,7 @@ use crate::procedure::Procedures;
 use crate::quotas::Quotas;
 use crate::resolved::MasterSettings;
 use crate::servers::Servers;
-use crate::start::{self, StartError};
+use crate::start::{self, StartError, Starting};
 use crate::switches::Switches;
 use crate::tables::Tables;
 use arc_swap::ArcSwap;
@@ -38,6 +38,8 @@ pub struct MasterEnv {
     pub config: Config,
     /// The region servers.
     pub hosts: Vec<Arc<dyn RegionHost>>,
+    /// What is known of servers that were there before this master.
+    pub inherited: Inherited,
     /// Recovers what the logs of a server hold that crashes while this master runs.
     pub log_splitter: Arc<dyn LogSplitter>,
     /// Told of changes.
@@ -50,7 +52,7 @@ pub struct MasterEnv {
     pub info_port: Option<u16>,
 }
 
-/// The master of a standalone server: its parts, each of which does one thing. What clients ask for is in `admin.rs`.
+/// The master: its parts, each of which does one thing. What clients ask for is in `admin.rs`.
 pub struct Master {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) files: Files,
@@ -82,6 +84,8 @@ pub struct Master {
     pub(crate) open_slots_count: usize,
     pub(crate) started_at: TimestampMs,
     pub(crate) initialized: AtomicBool,
+    /// Whether the picture has what hbase:meta says.
+    pub(crate) meta_loaded: tokio::sync::watch::Sender<bool>,
     pub(crate) cluster_id: String,
     pub(crate) server_name: ServerName,
     pub(crate) info_port: Option<u16>,
@@ -101,6 +105,14 @@ impl Master {
     /// A root directory or catalog that cannot be used.
     pub async fn start(env: MasterEnv) -> std::result::Result<Arc<Master>, StartError> {
         start::start(env).await
+    }
+
+    /// As [`Master::start`], in two steps: what region servers report while it starts may be told to the master that is returned.
+    ///
+    /// # Errors
+    /// A root directory that cannot be used.
+    pub async fn prepare(env: MasterEnv) -> std::result::Result<(Arc<Master>, Starting), StartError> {
+        start::prepare(env).await
     }
 
     /// The settings of now.

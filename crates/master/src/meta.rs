@@ -100,6 +100,13 @@ pub fn put_open_region(info: &RegionInfo, server: &ServerName, open_seq_id: u64,
         .finish(MutationKind::Put)
 }
 
+/// A region that `server` is being asked to open.
+pub fn put_opening_region(info: &RegionInfo, server: &ServerName, stamp: TimestampMs) -> Mutation {
+    region_put(info, RegionState::Opening, stamp)
+        .put(INFO, TARGET_SERVER, server.to_string().as_bytes())
+        .finish(MutationKind::Put)
+}
+
 /// A region that was split: offline, with its daughters named.
 pub fn put_split_parent(parent: &RegionInfo, daughters: &[RegionInfo; 2], stamp: TimestampMs) -> Mutation {
     let mut parent = parent.clone();
@@ -186,6 +193,8 @@ pub struct RegionRow {
     pub state: Option<RegionState>,
     /// Where it last opened: sequence id.
     pub open_seq_id: Option<u64>,
+    /// The server that has it, or is to open or close it; `None` where it is closed.
+    pub location: Option<ServerName>,
     /// Daughters of a split parent.
     pub daughters: Vec<RegionInfo>,
     /// Parents of a merged child.
@@ -237,7 +246,8 @@ fn parse_region_row(cells: &[CellRef<'_>]) -> Option<RegionRow> {
         .filter(|cell| cell.family() == INFO && cell.qualifier().starts_with(MERGE_PREFIX))
         .filter_map(|cell| parse_region_info(cell.value()))
         .collect();
-    Some(RegionRow { info, state, open_seq_id, daughters, merge_parents })
+    let location = location(cells);
+    Some(RegionRow { info, state, open_seq_id, location, daughters, merge_parents })
 }
 
 fn parse_table_row(cells: &[CellRef<'_>]) -> Option<(TableName, TableState)> {
@@ -268,24 +278,25 @@ pub fn parse_meta(cells: &CellBuffer) -> MetaContent {
 
 /// The servers on which a [`whole_scan`] of hbase:meta shows regions that are open, or on their way in or out.
 pub fn servers(cells: &CellBuffer) -> BTreeSet<String> {
-    let mut servers = BTreeSet::new();
-    for row in rows(cells) {
-        let column = |qualifier: &[u8]| {
-            let found = row.iter().find(|cell| cell.family() == INFO && cell.qualifier() == qualifier);
-            found.map(|cell| cell.value()).unwrap_or_default()
-        };
-        if !matches!(column(STATE), b"OPEN" | b"OPENING" | b"CLOSING") {
-            continue;
-        }
-        let target = std::str::from_utf8(column(TARGET_SERVER)).ok().and_then(|name| name.parse::<ServerName>().ok());
-        let open_on = || {
-            let (host, port) = std::str::from_utf8(column(SERVER)).ok()?.rsplit_once(':')?;
-            let start_code = u64::from_be_bytes(column(START_CODE).try_into().ok()?);
-            Some(ServerName::new(host, port.parse().ok()?, start_code))
-        };
-        servers.extend(target.or_else(open_on).map(|server| server.to_string()));
+    rows(cells).filter_map(|row| location(&row)).map(|server| server.to_string()).collect()
+}
+
+/// The server on which a row shows its region open, or on its way in or out.
+fn location(row: &[CellRef<'_>]) -> Option<ServerName> {
+    let column = |qualifier: &[u8]| {
+        let found = row.iter().find(|cell| cell.family() == INFO && cell.qualifier() == qualifier);
+        found.map(|cell| cell.value()).unwrap_or_default()
+    };
+    if !matches!(column(STATE), b"OPEN" | b"OPENING" | b"CLOSING") {
+        return None;
     }
-    servers
+    let target = std::str::from_utf8(column(TARGET_SERVER)).ok().and_then(|name| name.parse::<ServerName>().ok());
+    let open_on = || {
+        let (host, port) = std::str::from_utf8(column(SERVER)).ok()?.rsplit_once(':')?;
+        let start_code = u64::from_be_bytes(column(START_CODE).try_into().ok()?);
+        Some(ServerName::new(host, port.parse().ok()?, start_code))
+    };
+    target.or_else(open_on)
 }
 
 /// Reads the result of a [`whole_scan`] of hbase:namespace.

@@ -1,17 +1,21 @@
 //! Writes to hbase:meta in groups: whatever is waiting when the last write is through goes with the next, so that ten
 //! thousand regions opening at once cost a few syncs of the log.
 
+use crate::lifetime::Lifetime;
 use crate::servers::Servers;
 use crate::{HostError, MasterError, Result};
 use model::Mutation;
 use model::region_info::META_ENCODED_NAME;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// Mutations in one log entry, about.
 const GROUP_MUTATIONS: usize = 2000;
 /// Callers that may wait.
 const QUEUE_LEN: usize = 1024;
+/// Between two attempts while hbase:meta is on its way from one server to another.
+const PAUSE: Duration = Duration::from_millis(100);
 
 type Answer = std::result::Result<(), HostError>;
 
@@ -22,8 +26,8 @@ pub struct MetaWriter {
 }
 
 impl MetaWriter {
-    /// Starts the writer, which writes to the server that has hbase:meta; it ends when the last handle is dropped.
-    pub fn start(servers: Arc<Servers>) -> MetaWriter {
+    /// Starts the writer, which writes to the server that has hbase:meta, waiting while that is out of reach; it ends when the last handle is dropped.
+    pub fn start(servers: Arc<Servers>, lifetime: Arc<Lifetime>) -> MetaWriter {
         let (queue, mut waiting) = mpsc::channel::<(Vec<Mutation>, oneshot::Sender<Answer>)>(QUEUE_LEN);
         tokio::spawn(async move {
             while let Some((mut mutations, answer)) = waiting.recv().await {
@@ -34,10 +38,7 @@ impl MetaWriter {
                     mutations.extend(more);
                     answers.push(answer);
                 }
-                let done = match servers.meta_host() {
-                    Ok(host) => host.mutate(META_ENCODED_NAME, mutations).await,
-                    Err(error) => Err(error),
-                };
+                let Some(done) = write(&servers, &lifetime, mutations).await else { return };
                 for answer in answers {
                     // A caller that no longer waits does not need the answer.
                     let _gone = answer.send(done.clone());
@@ -59,5 +60,29 @@ impl MetaWriter {
         let (answer, done) = oneshot::channel();
         self.queue.send((mutations, answer)).await.map_err(|_| stopping())?;
         Ok(done.await.map_err(|_| stopping())??)
+    }
+}
+
+/// Writes; where a server of another process does not answer, or is dead, again: the same cells with the same stamps. `None`: the master stops.
+async fn write(servers: &Servers, lifetime: &Lifetime, mutations: Vec<Mutation>) -> Option<Answer> {
+    let mut is_remote = false;
+    loop {
+        let done = match servers.meta_host() {
+            Ok(host) => {
+                is_remote = host.is_remote();
+                // A copy is made only where it may have to be sent again.
+                if !is_remote {
+                    return Some(host.mutate(META_ENCODED_NAME, mutations).await);
+                }
+                host.mutate(META_ENCODED_NAME, mutations.clone()).await
+            }
+            Err(error) if is_remote || servers.are_remote() => Err(HostError::Unreachable(error.to_string())),
+            Err(error) => Err(error),
+        };
+        match done {
+            Err(HostError::Unreachable(why)) => tracing::info!("hbase:meta is out of reach, writes to it wait: {why}"),
+            done => return Some(done),
+        }
+        lifetime.pause(PAUSE).await.ok()?;
     }
 }

@@ -36,6 +36,18 @@ impl Servers {
         }
     }
 
+    /// Another server takes regions from now on. Nothing happens where it is known to be dead.
+    pub fn add(&self, host: Arc<dyn RegionHost>) -> bool {
+        let dead = self.dead.read();
+        let name = host.server_name();
+        !dead.contains_key(&name) && self.online.write().insert(name, host).is_none()
+    }
+
+    /// Whether hbase:meta must say where a region is on its way to: its server lives on when this process ends.
+    pub fn are_remote(&self) -> bool {
+        self.online.read().values().any(|host| host.is_remote())
+    }
+
     /// Names of the servers that are online.
     pub fn names(&self) -> Vec<ServerName> {
         self.online.read().keys().cloned().collect()
@@ -56,8 +68,14 @@ impl Servers {
     /// A server has crashed: nothing is asked of it any more, and no region that it had is opened before its logs are
     /// split.
     pub fn set_crashed(&self, name: &ServerName) {
-        self.dead.write().insert(name.clone(), DeadServer::LogsToSplit);
-        self.online.write().remove(name);
+        let host = {
+            let mut dead = self.dead.write();
+            dead.insert(name.clone(), DeadServer::LogsToSplit);
+            self.online.write().remove(name)
+        };
+        if let Some(host) = host {
+            host.died();
+        }
     }
 
     /// The logs of a crashed server are split.
@@ -104,20 +122,24 @@ impl Servers {
     }
 
     /// Where to open a region: on `wanted` if that server is online and not draining, else on the one that `load` says
-    /// has the least. When all are draining, on any of them: better there than nowhere.
+    /// has the least. When all are draining, on any of them: better there than nowhere. On `avoid`, where it could not be opened just now,
+    /// only if there is no other.
     ///
     /// # Errors
     /// No server is online.
     pub fn choose(
         &self,
         wanted: Option<&ServerName>,
+        avoid: Option<&ServerName>,
         load: impl Fn(&ServerName) -> usize,
     ) -> Result<Arc<dyn RegionHost>, HostError> {
         let draining = self.draining.read();
         let online = self.online.read();
-        let host = wanted.filter(|name| !draining.contains(name)).and_then(|name| online.get(name));
+        let wanted = wanted.filter(|name| Some(*name) != avoid && !draining.contains(name));
+        let host = wanted.and_then(|name| online.get(name));
         let least = || {
-            let by_load = online.iter().min_by_key(|(name, _)| (draining.contains(name), load(name)));
+            let by_load =
+                online.iter().min_by_key(|(name, _)| (Some(*name) == avoid, draining.contains(*name), load(name)));
             by_load.map(|(_, host)| host)
         };
         host.or_else(least).cloned().ok_or_else(|| HostError::Failed("no region server is online".into()))

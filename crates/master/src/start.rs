@@ -9,6 +9,7 @@ use crate::client_locks::ClientLocks;
 use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
 use crate::files::{Files, off_worker};
 use crate::hbck::HbckChore;
+use crate::host::{Inherited, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::locks::{LockSet, Locks};
 use crate::master::{Master, MasterEnv};
@@ -25,7 +26,7 @@ use crate::resolved::MasterSettings;
 use crate::servers::Servers;
 use crate::switches::{Switches, SwitchesError};
 use crate::tables::Tables;
-use crate::{MasterError, Result, meta, settings};
+use crate::{MasterError, Result, meta, settings, takeover};
 use arc_swap::ArcSwap;
 use fs::Volume;
 use model::region_info::META_ENCODED_NAME;
@@ -93,19 +94,47 @@ impl OnDisk {
     }
 }
 
+/// A master that is put together, and has not opened or read hbase:meta yet.
+pub struct Starting {
+    master: Arc<Master>,
+    descriptors: Vec<TableDescriptor>,
+    unfinished: Vec<Unfinished>,
+    inherited: Inherited,
+}
+
+impl Starting {
+    /// Brings the master up. Ready when it returns.
+    ///
+    /// # Errors
+    /// [`StartError`]; the master has stopped then.
+    pub async fn finish(self) -> std::result::Result<(), StartError> {
+        let Starting { master, descriptors, unfinished, inherited } = self;
+        if let Err(error) = bring_up(&master, descriptors, unfinished, inherited).await {
+            // What was begun on the way ends at its next step.
+            master.stop();
+            return Err(error);
+        }
+        chores::start(&master);
+        Ok(())
+    }
+}
+
 /// Starts a master. Ready when it returns.
 pub(crate) async fn start(env: MasterEnv) -> std::result::Result<Arc<Master>, StartError> {
+    let (master, starting) = prepare(env).await?;
+    starting.finish().await?;
+    Ok(master)
+}
+
+/// Reads what is on the volume, and puts the master together.
+pub(crate) async fn prepare(mut env: MasterEnv) -> std::result::Result<(Arc<Master>, Starting), StartError> {
     let volume = Arc::clone(&env.volume);
     let joined = off_worker(move || OnDisk::read(&volume)).await;
     let on_disk = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
+    let inherited = std::mem::take(&mut env.inherited);
     let (master, descriptors, unfinished) = assemble(env, on_disk);
-    if let Err(error) = bring_up(&master, descriptors, unfinished).await {
-        // What was begun on the way ends at its next step.
-        master.stop();
-        return Err(error);
-    }
-    chores::start(&master);
-    Ok(master)
+    let starting = Starting { master: Arc::clone(&master), descriptors, unfinished, inherited };
+    Ok((master, starting))
 }
 
 /// Puts the parts together.
@@ -114,7 +143,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
     let files = Files::new(env.volume);
     let (lifetime, cluster) = (Arc::<Lifetime>::default(), Arc::new(RwLock::new(Cluster::default())));
     let servers = Arc::new(Servers::new(env.hosts));
-    let catalog = Arc::new(Catalog::new(Arc::clone(&servers), Arc::clone(&env.clock)));
+    let catalog = Arc::new(Catalog::new(Arc::clone(&servers), Arc::clone(&lifetime), Arc::clone(&env.clock)));
     let tables = Arc::new(Tables {
         cluster: Arc::clone(&cluster),
         catalog: Arc::clone(&catalog),
@@ -130,6 +159,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         clock: Arc::clone(&env.clock),
         slots: Semaphore::new(open_slots_count),
         operations: Arc::clone(&operations),
+        observer: Arc::clone(&env.observer),
     });
     let namespaces = Namespaces {
         cluster: Arc::clone(&cluster),
@@ -179,6 +209,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         started_at: env.clock.now_ms(),
         clock: env.clock,
         initialized: AtomicBool::new(false),
+        meta_loaded: tokio::sync::watch::Sender::new(false),
         cluster_id: env.cluster_id,
         server_name: env.server_name,
         info_port: env.info_port,
@@ -190,14 +221,24 @@ async fn bring_up(
     master: &Arc<Master>,
     descriptors: Vec<TableDescriptor>,
     mut unfinished: Vec<Unfinished>,
+    inherited: Inherited,
 ) -> std::result::Result<(), StartError> {
-    let servers = load_meta(master, descriptors, &unfinished).await.map_err(catalog_error("hbase:meta"))?;
+    takeover::give_up_dead(master, &inherited, &unfinished);
+    let loaded = takeover::load_meta(master, descriptors, &unfinished, &inherited).await;
+    let servers = loaded.map_err(catalog_error("hbase:meta"))?;
     write_store(master, servers).await?;
-    bring_up_namespaces(master, &mut unfinished).await.map_err(catalog_error("hbase:namespace"))?;
+    let crashes = takeover::take_crashes(master, &mut unfinished);
+    takeover::recover(master, crashes).await.map_err(catalog_error("the regions of dead servers"))?;
+    loop {
+        let outcome = bring_up_namespaces(master, &mut unfinished).await;
+        if takeover::is_done(master, outcome).await.map_err(catalog_error("hbase:namespace"))? {
+            break;
+        }
+    }
     let (later, first): (Vec<Unfinished>, Vec<Unfinished>) =
         unfinished.into_iter().partition(|unfinished| unfinished.record.procedure.needs_open_regions());
     master.procedures.resume(master, first.into_iter().map(|unfinished| (None, unfinished)).collect()).await;
-    assign_all(master).await.map_err(catalog_error("the tables"))?;
+    while !takeover::is_done(master, assign_all(master).await).await.map_err(catalog_error("the tables"))? {}
     quotas::bring_up(master).await.map_err(catalog_error("hbase:quota"))?;
     // Before a client can ask for the same regions, whom it would otherwise be too late to refuse.
     let lock = |unfinished: &Unfinished| master.procedures.locks.try_lock(unfinished.record.procedure.locks());
@@ -217,24 +258,27 @@ async fn write_store(master: &Master, servers: BTreeSet<String>) -> std::result:
     Ok(master.files.run(write).await.map_err(catalog_error("the master's store"))??)
 }
 
-/// Answers the servers on which hbase:meta showed regions.
-async fn load_meta(
+/// The descriptor of hbase:meta.
+pub(crate) fn meta_descriptor(descriptors: &[TableDescriptor]) -> Arc<TableDescriptor> {
+    let described = descriptors.iter().find(|table| table.name == TableName::meta()).cloned();
+    Arc::new(described.unwrap_or_else(TableDescriptor::meta))
+}
+
+/// Reads hbase:meta from the server that has it open. Answers the servers on which it showed regions.
+pub(crate) async fn read_meta(
     master: &Arc<Master>,
+    (host, open_seq_id): (&dyn RegionHost, u64),
     descriptors: Vec<TableDescriptor>,
     unfinished: &[Unfinished],
 ) -> Result<BTreeSet<String>> {
     let now = master.clock.now_ms();
     let meta_table = TableName::meta();
-    let described = descriptors.iter().find(|table| table.name == meta_table).cloned();
-    let meta_descriptor = Arc::new(described.unwrap_or_else(TableDescriptor::meta));
-    let host = master.servers.choose(None, |_| 0)?;
-    let open_seq_id = host.open_region(RegionInfo::meta(), Arc::clone(&meta_descriptor)).await?;
-    master.servers.set_meta_location(host.server_name());
+    let meta_descriptor = meta_descriptor(&descriptors);
     let cells = host.scan(META_ENCODED_NAME, meta::whole_scan()).await?;
     let content = meta::parse_meta(&cells);
     let servers = meta::servers(&cells);
     drop(cells);
-    let newest_hidden = newest_hidden_stamp(&*host, META_ENCODED_NAME).await?;
+    let newest_hidden = newest_hidden_stamp(host, META_ENCODED_NAME).await?;
     for row in &content.strange_rows {
         tracing::warn!(row, "a row of hbase:meta is neither a region nor a table: it is left alone");
     }
@@ -273,6 +317,10 @@ async fn load_meta(
             }
             let mut node = RegionNode::new(row.info, state, now);
             node.open_seq_id = row.open_seq_id;
+            // Unless its server lives in another process.
+            if host.is_remote() && node.is_live() && row.location.is_some() {
+                (node.state, node.location) = (row.state.unwrap_or(state), row.location);
+            }
             node.daughters = row.daughters;
             node.merge_parents = row.merge_parents;
             cluster.put_region(node);

@@ -11,8 +11,8 @@ const LOOKS: u32 = 6;
 /// Clocks may run apart, and an answer takes its time at the client.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// For how long an answer of the ensemble lets the server serve, from when it was asked.
-fn term(session_timeout: Duration) -> Duration {
+/// For how long an answer of the ensemble lets a process act as what its node says, from when it was asked.
+pub fn lease_term(session_timeout: Duration) -> Duration {
     // Where a session is as short as the margin, half of it.
     session_timeout.saturating_sub(MARGIN).max(session_timeout / 2)
 }
@@ -21,7 +21,7 @@ fn term(session_timeout: Duration) -> Duration {
 /// leader still answers reads while the others end the session. Ends when it is not, or the session is over: the server is no member any more.
 pub async fn keep_lease(nodes: &ClusterNodes, server: &ServerName, session_timeout: Duration, lease: &ServeLease) {
     let path = nodes.path(&format!("rs/{server}"));
-    let term_us = u64::try_from(term(session_timeout).as_micros()).unwrap_or(u64::MAX);
+    let term_us = u64::try_from(lease_term(session_timeout).as_micros()).unwrap_or(u64::MAX);
     loop {
         let asked_us = lease.clock().monotonic_us();
         match nodes.coordinator().latest_value(&path).await {
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn the_lease_is_shorter_than_the_session() {
-        assert_eq!(term(Duration::from_secs(90)), Duration::from_secs(88));
-        assert_eq!(term(Duration::from_secs(2)), Duration::from_secs(1));
+        assert_eq!(lease_term(Duration::from_secs(90)), Duration::from_secs(88));
+        assert_eq!(lease_term(Duration::from_secs(2)), Duration::from_secs(1));
     }
 }

@@ -22,7 +22,7 @@ pub mod settings;
 mod tests;
 
 pub use join::{Admitted, Candidate, JoinError, join};
-pub use lease::keep_lease;
+pub use lease::{keep_lease, lease_term};
 pub use link::{LinkError, MasterLink};
 pub use nodes::{ClusterNodes, Registry};
 pub use registry::RegistryService;

@@ -93,7 +93,10 @@ impl ClusterNodes {
     }
 
     /// The cluster's id, once it is there; `None` where the node is not HBase's.
-    pub(crate) async fn cluster_id(&self) -> Result<Option<String>, SessionOver> {
+    ///
+    /// # Errors
+    /// The session is over.
+    pub async fn cluster_id(&self) -> Result<Option<String>, SessionOver> {
         Ok(read_cluster_id(&self.awaited("hbaseid").await?))
     }
 

@@ -206,6 +206,38 @@ impl Ensemble {
         .await
     }
 
+    /// Waits until the names of a node's children are others than `seen`, and answers them, sorted; none where there is no such node.
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    pub async fn children_other_than(&self, path: &str, seen: Vec<String>) -> Result<Vec<String>, EnsembleError> {
+        self.retried(|client: Client| {
+            let seen = seen.clone();
+            async move {
+                loop {
+                    let (mut names, watcher) = match client.list_and_watch_children(path).await {
+                        Ok(found) => found,
+                        Err(Error::NoNode) => match client.check_and_watch_stat(path).await? {
+                            (None, watcher) => (Vec::new(), watcher),
+                            // It was made in between.
+                            (Some(_), _) => continue,
+                        },
+                        Err(error) => return Err(error),
+                    };
+                    names.sort();
+                    if names != seen {
+                        return Ok(names);
+                    }
+                    let event = watcher.changed().await;
+                    if event.event_type == EventType::Session && event.session_state.is_terminated() {
+                        return Err(Error::SessionExpired);
+                    }
+                }
+            }
+        })
+        .await
+    }
+
     /// A node's value; `None` when there is none.
     ///
     /// # Errors
@@ -305,6 +337,10 @@ impl Coordinator for Ensemble {
 
     fn children<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<String>> {
         Box::pin(async move { Ok(Ensemble::children(self, path).await?) })
+    }
+
+    fn children_other_than<'a>(&'a self, path: &'a str, seen: Vec<String>) -> Answer<'a, Vec<String>> {
+        Box::pin(async move { Ok(Ensemble::children_other_than(self, path, seen).await?) })
     }
 
     fn claim<'a>(&'a self, path: &'a str, value: &'a [u8]) -> Answer<'a, Claim> {

@@ -57,6 +57,28 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         ],
         &[],
     ),
+    // what a master has beside itself when its region servers are other processes
+    (
+        "leader",
+        &[
+            "base",
+            "cell",
+            "model",
+            "proto",
+            "convert",
+            "fs",
+            "rootdir",
+            "hfile",
+            "wal",
+            "region",
+            "rpc",
+            "coordination",
+            "membership",
+            "regionserver",
+            "master",
+        ],
+        &["assembly", "client"],
+    ),
     // a region server's membership in a cluster whose master is another process
     ("membership", &["base", "model", "proto", "convert", "rpc", "coordination", "regionserver"], &[]),
     // hfile: it writes the store that HBase's master reads
@@ -154,6 +176,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "proto",
             "coordination",
             "membership",
+            "leader",
             "regionserver",
             "master",
             "assembly",

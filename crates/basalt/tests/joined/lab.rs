@@ -1,4 +1,4 @@
-//! A cluster of HBase's own HMaster, one of its region servers and one of ours, on an HDFS and a ZooKeeper that run already.
+//! Masters and region servers of HBase and of ours as processes of one cluster, on an HDFS and a ZooKeeper that run already.
 
 use client::{Connection, Options, RegionLocation, Registry};
 use model::{ServerName, TableName};
@@ -71,8 +71,8 @@ impl Drop for Piece {
 }
 
 impl Lab {
-    /// `None`, with a line, where the pieces are not there.
-    pub fn open() -> Option<Lab> {
+    /// A cluster under that name; `None`, with a line, where the pieces are not there.
+    pub fn open(name: &str) -> Option<Lab> {
         let of = |name: &str| {
             let value = std::env::var(name).ok();
             if value.is_none() {
@@ -82,7 +82,7 @@ impl Lab {
         };
         let (hdfs, zookeeper) = (of("BASALT_TEST_HDFS")?, of("BASALT_TEST_ZOOKEEPER")?);
         let (launcher, dir) = (of("BASALT_TEST_HBASE_LAUNCHER")?, of("BASALT_TEST_HBASE_DIR")?);
-        let id = format!("join-{}", std::process::id());
+        let id = format!("{name}-{}", std::process::id());
         let dir = PathBuf::from(dir).join(&id);
         std::fs::create_dir_all(&dir).expect("a directory");
         println!("logs: {}", dir.display());
@@ -161,10 +161,19 @@ impl Lab {
 
     /// Ours.
     pub fn basalt_server(&self) -> Piece {
+        self.basalt("basalt", "regionserver")
+    }
+
+    /// One of ours, `regionserver` or `master`, whose log has that name.
+    pub fn basalt(&self, name: &str, what: &str) -> Piece {
+        self.launch(name, self.command(name).args([what, "start"]))
+    }
+
+    /// A command of the binary's, as it is given beside the cluster.
+    pub fn command(&self, name: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_basalt"));
-        command.env_remove("HADOOP_CONF_DIR").env("BASALT_LOG", "info");
-        command.arg("--config").arg(self.conf("basalt")).args(["regionserver", "start"]);
-        self.launch("basalt", &mut command)
+        command.env_remove("HADOOP_CONF_DIR").env("BASALT_LOG", "info").arg("--config").arg(self.conf(name));
+        command
     }
 
     /// A client of the cluster, as any other.

@@ -3,7 +3,7 @@
 #![cfg(all(feature = "hdfs", feature = "zookeeper"))]
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real processes")]
 
-mod lab;
+pub mod lab;
 
 use bytes::Bytes;
 use client::{Connection, Put, ScanOptions};
@@ -79,7 +79,7 @@ impl Cluster {
 /// The whole life of a member: let in, orders of every kind, killed, back, the other one killed, an orderly stop.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_region_server_serves_below_apaches_master() {
-    let Some(lab) = Lab::open() else { return };
+    let Some(lab) = Lab::open("join") else { return };
     let master = lab.master();
     let java_piece = lab.java_server();
     let basalt_piece = lab.basalt_server();

@@ -159,6 +159,9 @@ impl MasterHandler {
 
     fn server_load(&self, host: &dyn RegionHost) -> pb::ServerLoad {
         let master = &self.master;
+        if host.is_remote() {
+            return host.reported_load().unwrap_or_default();
+        }
         let loads = host.region_loads();
         let total = loads.iter().map(|load| load.read_requests + load.write_requests).sum();
         let per_second =

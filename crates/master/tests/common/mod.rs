@@ -3,8 +3,8 @@
 
 use basalt_master::cluster::{NamespaceConfiguration, RegionState, TableState};
 use basalt_master::{
-    BoxFuture, Caller, HostError, LogSplitter, Master, MasterEnv, Observer, PeerNodes, RegionHost, ServerLogs,
-    StartError, meta,
+    BoxFuture, Caller, HostError, Inherited, LogSplitter, Master, MasterEnv, Observer, PeerNodes, RegionHost,
+    ServerLogs, StartError, meta,
 };
 use base::{Config, ManualClock, Rng, SeqId};
 use bytes::Bytes;
@@ -506,6 +506,7 @@ pub async fn start_with(
         clock: clock.clone(),
         hosts: hosts.iter().map(|host| host.clone() as Arc<dyn RegionHost>).collect(),
         config,
+        inherited: Inherited::default(),
         log_splitter: splitter.clone(),
         observer: notes.clone(),
         cluster_id,

@@ -33,6 +33,8 @@ const ALL: &[Tests] = &[
     Tests { name: "server", binary: ("crates/basalt", "main"), filter: &["hdfs::"], kills: true },
     // HBase's master and one of its region servers beside one of ours
     Tests { name: "join", binary: ("crates/basalt", "main"), filter: &["joined::"], kills: false },
+    // two masters and two region servers of ours, and one of HBase's below them
+    Tests { name: "own", binary: ("crates/basalt", "main"), filter: &["own::"], kills: false },
 ];
 
 /// Tests with this in their names kill a DataNode, so each is run by itself.

@@ -51,7 +51,7 @@ fn answered<'a>(block: &'a str, file: &Source, files: &[&'a Source]) -> BTreeMap
 pub fn rpc_methods(tree: &Tree) -> anyhow::Result<Surface> {
     let mut direct: BTreeMap<(&str, &str), Standing> = BTreeMap::new();
     let mut endpoints: BTreeSet<&str> = BTreeSet::new();
-    for krate in ["regionserver", "master"] {
+    for krate in ["regionserver", "master", "leader"] {
         let files: Vec<&Source> = tree.of_crate(krate).collect();
         for file in &files {
             for (service, block) in file.impls("Service") {

@@ -35,12 +35,22 @@ struct TransitRegion {
     /// The server that was asked to open it, and the sequence id that it answered.
     opened: Option<(ServerName, u64)>,
     asked: Option<ServerName>,
+    /// The server that said that it could not.
+    failed_at: Option<ServerName>,
     failed_attempts: u32,
 }
 
 /// The procedure that brings `info` to another state; `candidate` is where it is to be opened.
 pub(crate) fn new(info: RegionInfo, transition: Transition, candidate: Option<ServerName>) -> BoxedProcedure {
-    Box::new(TransitRegion { info, transition, candidate, opened: None, asked: None, failed_attempts: 0 })
+    Box::new(TransitRegion {
+        info,
+        transition,
+        candidate,
+        opened: None,
+        asked: None,
+        failed_at: None,
+        failed_attempts: 0,
+    })
 }
 
 /// Has a region opened, closed, moved or reopened; answers the procedure's id.
@@ -74,6 +84,7 @@ impl TransitRegion {
             candidate,
             opened: None,
             asked: None,
+            failed_at: None,
             failed_attempts: 0,
         })
     }
@@ -88,9 +99,14 @@ impl TransitRegion {
         is_open || !node.is_live() || !serves
     }
 
-    fn open(&mut self, master: &Master) -> Result<Next> {
+    async fn open(&mut self, master: &Master) -> Result<Next> {
         let table = master.tables.must_exist(&self.info.table)?;
-        let host = master.assignment.place(&self.info, self.candidate.as_ref())?;
+        let avoid = self.failed_at.take();
+        if avoid.is_some() {
+            master.assignment.note_not_opened(&self.info);
+        }
+        let host = master.assignment.place(&self.info, self.candidate.as_ref(), avoid.as_ref())?;
+        master.assignment.record_opening(&self.info, &*host).await?;
         let (server, info) = (host.server_name(), self.info.clone());
         self.asked = Some(server.clone());
         let operation = Box::new(move |host: Arc<dyn crate::RegionHost>, _| -> BoxFuture<'static, _> {
@@ -131,7 +147,10 @@ impl TransitRegion {
             Err(failure) => {
                 // Anywhere else is as good.
                 self.candidate = None;
-                self.failed_attempts += u32::from(matches!(failure, RemoteFailure::Failed(_)));
+                if matches!(failure, RemoteFailure::Failed(HostError::Failed(_) | HostError::Refused(_))) {
+                    self.failed_attempts += 1;
+                    self.failed_at = self.asked.take();
+                }
                 Err(MasterError::new(ErrorKind::Io, failure))
             }
         }
@@ -194,7 +213,7 @@ impl Procedure<Master> for TransitRegion {
                 State::RegionStateTransitionGetAssignCandidate => {
                     Ok(Next::Unsaved(State::RegionStateTransitionOpen as Step))
                 }
-                State::RegionStateTransitionOpen => self.open(master),
+                State::RegionStateTransitionOpen => self.open(master).await,
                 State::RegionStateTransitionConfirmOpened => {
                     match &self.opened {
                         Some((server, open_seq_id)) => {

@@ -40,7 +40,7 @@ struct ServerCrash {
 /// It is the only server, or the procedure cannot be recorded.
 pub(crate) async fn submit(master: &Arc<Master>, server: &ServerName) -> Result<u64> {
     let prepare = async {
-        if master.servers.names() == [server.clone()] {
+        if master.servers.names() == [server.clone()] && !master.servers.are_remote() {
             return Err(MasterError::do_not_retry(format!(
                 "region server {server} is the only one online and no other could take its regions; stop it instead"
             )));
@@ -53,6 +53,14 @@ pub(crate) async fn submit(master: &Arc<Master>, server: &ServerName) -> Result<
     };
     let caller = Caller { user: master.server_name.to_string(), nonce: None };
     master.procedures.submit(master, caller.submission(server_locks(server)), prepare).await
+}
+
+/// The server that an unfinished procedure recovers, if it is of this kind.
+pub(crate) fn server_of(procedure: &BoxedProcedure) -> Option<ServerName> {
+    match &procedure.locks()[..] {
+        [(Resource::Server(name), _)] => name.parse().ok(),
+        _ => None,
+    }
 }
 
 /// Whether a server is being recovered.
@@ -112,6 +120,10 @@ impl ServerCrash {
                 Ok(Next::Children(vec![meta], State::ServerCrashGetRegions as Step))
             }
             State::ServerCrashGetRegions => {
+                // While the master starts: what the server had is known when hbase:meta was read.
+                let mut loaded = master.meta_loaded.subscribe();
+                let is_loaded = async { loaded.wait_for(|loaded| *loaded).await.is_ok() };
+                master.lifetime.unless_stopped(is_loaded).await?;
                 self.regions = self.regions_on_server(master);
                 go_on(if self.should_split_wal { State::ServerCrashSplitLogs } else { State::ServerCrashAssign })
             }

@@ -143,7 +143,7 @@ impl TakeSnapshot {
                     let host = master.assignment.host_of(region)?;
                     host.snapshot_region(region, &name, flush).await
                 } else {
-                    let host = master.servers.choose(None, |_| 0)?;
+                    let host = master.servers.choose(None, None, |_| 0)?;
                     host.snapshot_closed_region(node.info.clone(), table, &name).await
                 };
                 added.map_err(|error| match error {

@@ -1,0 +1,300 @@
+//! A master that leads: how it takes the cluster over and starts.
+
+use crate::election::{ElectionError, become_active};
+use crate::files::RegionFiles;
+use crate::lease::Lease;
+use crate::logs::{DeadLogs, Splitter, server_of_directory};
+use crate::orders::OrderIds;
+use crate::port::LeaderPort;
+use crate::remote::Means;
+use crate::roll::Roll;
+use crate::settings;
+use crate::status::StatusService;
+use crate::volume::LeasedVolume;
+use base::{Clock, Config, Rng};
+use coordination::hbase_znodes::{RegionState, read_meta_server};
+use coordination::{Coordinator, HBaseZnodes, SessionOver};
+use fs::Volume;
+use master::{Inherited, Master, MasterEnv, Observer, RegionHost, StartError};
+use model::ServerName;
+use rootdir::root::RootError;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// What a leader is made of.
+pub struct LeaderParts {
+    /// The root directory of the cluster.
+    pub volume: Arc<dyn Volume>,
+    /// As region servers are told: a URL.
+    pub root: String,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub rng: Arc<Rng>,
+    /// Settings.
+    pub config: Config,
+    /// The session. The parents of HBase's nodes are there.
+    pub coordinator: Arc<dyn Coordinator>,
+    /// After so long without a word the ensemble ends it.
+    pub session_timeout: Duration,
+    /// The nodes, written through that session.
+    pub znodes: Arc<HBaseZnodes>,
+    /// Where they are: `/hbase`.
+    pub parent: String,
+    /// The master's name.
+    pub name: ServerName,
+    /// Port of its pages, if it has any.
+    pub info_port: Option<u16>,
+    /// What region servers and clients call.
+    pub port: Arc<LeaderPort>,
+    /// Told of changes. Where hbase:meta is is written by the leader itself.
+    pub observer: Arc<dyn Observer>,
+    /// When the cluster was started, as the node `running` has it.
+    pub start_date: String,
+    /// Told when this process is master no more: it must end then.
+    pub on_fatal: Arc<dyn Fn(String) + Send + Sync>,
+}
+
+/// Why a master does not lead.
+#[derive(Debug, thiserror::Error)]
+pub enum LeadError {
+    /// It was not elected.
+    #[error(transparent)]
+    Election(#[from] ElectionError),
+    /// The session is over.
+    #[error(transparent)]
+    Over(#[from] SessionOver),
+    /// The root directory cannot be used.
+    #[error(transparent)]
+    RootDirectory(#[from] RootError),
+    /// The volume.
+    #[error(transparent)]
+    Volume(#[from] fs::Error),
+    /// What stands in place of a log.
+    #[error(transparent)]
+    Log(#[from] wal::Error),
+    /// The nodes cannot be written.
+    #[error("the coordination nodes cannot be written: {0}")]
+    Nodes(#[from] coordination::TreeError),
+    /// The master cannot start.
+    #[error(transparent)]
+    Master(#[from] StartError),
+    /// Work on files failed inside.
+    #[error("it failed inside: {0}")]
+    Inside(#[from] tokio::task::JoinError),
+}
+
+/// The active master, with what keeps it one.
+pub struct Leader {
+    master: Arc<Master>,
+    roll: Arc<Roll>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        self.master.stop();
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Writes where hbase:meta is, and passes everything on.
+struct Nodes {
+    znodes: Arc<HBaseZnodes>,
+    next: Arc<dyn Observer>,
+}
+
+impl Observer for Nodes {
+    fn meta_location(&self, server: &ServerName, is_open: bool) {
+        let state = if is_open { RegionState::Open } else { RegionState::Opening };
+        if let Err(error) = self.znodes.set_meta_location(server, state) {
+            tracing::warn!("the node meta-region-server cannot be written: {error}");
+        }
+        self.next.meta_location(server, is_open);
+    }
+
+    fn table_state(&self, table: &model::TableName, state: Option<master::cluster::TableState>) {
+        self.next.table_state(table, state);
+    }
+
+    fn namespace(&self, name: &str, configuration: Option<&master::cluster::NamespaceConfiguration>) {
+        self.next.namespace(name, configuration);
+    }
+
+    fn rpc_throttle(&self, on: bool) {
+        self.next.rpc_throttle(on);
+    }
+
+    fn peer(&self, id: &str, nodes: Option<&master::PeerNodes>) {
+        self.next.peer(id, nodes);
+    }
+
+    fn stop_requested(&self, whole_cluster: bool) {
+        self.next.stop_requested(whole_cluster);
+    }
+}
+
+impl Leader {
+    /// Waits until this process is the active master, takes the cluster over, and starts. Ready when it returns.
+    ///
+    /// # Errors
+    /// [`LeadError`].
+    pub async fn start(parts: LeaderParts) -> Result<Leader, LeadError> {
+        let (path, value) = become_active(&*parts.coordinator, &parts.znodes, &parts.name, parts.info_port).await?;
+        let lease = Arc::new(Lease::new(parts.clock.clone()));
+        let mut tasks = Vec::new();
+        tasks.push(keep_lease(&parts, lease.clone(), path, value));
+        let volume: Arc<dyn Volume> = Arc::new(LeasedVolume::new(parts.volume.clone(), lease.clone()));
+        lease.held().await;
+        let cluster_id = {
+            let (volume, rng) = (volume.clone(), parts.rng.clone());
+            let prepare = move || {
+                volume.create_dir_all(&fs::FilePath::root())?;
+                rootdir::root::prepare(&*volume, &rng)
+            };
+            tokio::task::spawn_blocking(prepare).await??
+        };
+        parts.znodes.set_cluster_id(&cluster_id)?;
+        parts.znodes.set_running(&parts.start_date)?;
+        parts.port.set_cluster_id(&cluster_id);
+        let roll = roll(&parts, volume.clone(), lease)?;
+        parts.port.set_status(Arc::new(StatusService { roll: roll.clone(), settings: told_settings(&parts) }));
+        let servers = format!("{}/rs", parts.parent);
+        let first = {
+            let mut names = parts.coordinator.children(&servers).await?;
+            names.sort();
+            names
+        };
+        roll.nodes_are(&first);
+        tasks.push(watch_servers(&parts, roll.clone(), servers, first));
+        wait_for_servers(&roll, &parts.config).await;
+        let inherited = inherited(&parts, &volume, &roll).await?;
+        let splits_per_server = parts.config.get(&settings::MAX_SPLITTERS) as usize;
+        let logs = DeadLogs::new(volume.clone(), roll.clone(), parts.name.clone(), splits_per_server);
+        let (master, starting) = Master::prepare(MasterEnv {
+            volume,
+            clock: parts.clock.clone(),
+            config: parts.config.clone(),
+            hosts: roll.hosts().into_iter().map(|host| host as Arc<dyn RegionHost>).collect(),
+            inherited,
+            log_splitter: Arc::new(Splitter(Arc::new(logs))),
+            observer: Arc::new(Nodes { znodes: parts.znodes.clone(), next: parts.observer.clone() }),
+            cluster_id,
+            server_name: parts.name.clone(),
+            info_port: parts.info_port,
+        })
+        .await?;
+        roll.set_master(&master);
+        let leader = Leader { master, roll, tasks };
+        // Clients are told to come back until it is ready.
+        parts.port.set_master(leader.master.handler());
+        starting.finish().await?;
+        Ok(leader)
+    }
+
+    /// The master.
+    pub fn master(&self) -> &Arc<Master> {
+        &self.master
+    }
+
+    /// Names of the region servers that are known and not dead.
+    pub fn servers(&self) -> BTreeSet<ServerName> {
+        self.roll.names()
+    }
+
+    /// Waits until no region server is left, for so long at most: they stop by themselves when the node `running` is gone.
+    pub async fn servers_gone(&self, at_most: Duration) {
+        let mut ready = self.roll.ready();
+        drop(tokio::time::timeout(at_most, ready.wait_for(|count| *count == 0)).await);
+    }
+}
+
+fn roll(parts: &LeaderParts, volume: Arc<dyn Volume>, lease: Arc<Lease>) -> Result<Arc<Roll>, LeadError> {
+    let active_ms = parts.clock.now_ms().0;
+    let timeout_ms = parts.config.get(&settings::SERVER_RPC_TIMEOUT_MS);
+    let means = Means {
+        ids: OrderIds::of_master(u64::try_from(active_ms).unwrap_or_default()),
+        active_ms,
+        lease,
+        files: RegionFiles::new(volume, parts.clock.clone(), parts.rng.clone(), &parts.config, &parts.name)?,
+        call_timeout: Duration::from_millis(u64::from(timeout_ms)),
+    };
+    let max_skew_ms = parts.config.get(&settings::MAX_CLOCK_SKEW_MS);
+    Ok(Arc::new(Roll::new(Arc::new(means), parts.clock.clone(), max_skew_ms)))
+}
+
+/// What HBase's master tells a region server that starts.
+fn told_settings(parts: &LeaderParts) -> Vec<(String, String)> {
+    let default_fs = parts.config.text("fs.defaultFS").map(str::trim).filter(|text| !text.is_empty());
+    let authority = || {
+        let (scheme, rest) = parts.root.split_once("://")?;
+        Some(format!("{scheme}://{}", rest.split('/').next().unwrap_or_default()))
+    };
+    let default_fs = default_fs.map(str::to_owned).or_else(authority);
+    let mut told = vec![("hbase.rootdir".to_owned(), parts.root.clone())];
+    told.extend(default_fs.map(|uri| ("fs.defaultFS".to_owned(), uri)));
+    let info_port = parts.info_port.map_or(-1, i32::from);
+    told.push(("hbase.master.info.port".to_owned(), info_port.to_string()));
+    told
+}
+
+fn keep_lease(parts: &LeaderParts, lease: Arc<Lease>, path: String, value: bytes::Bytes) -> JoinHandle<()> {
+    let (coordinator, timeout, on_fatal) = (parts.coordinator.clone(), parts.session_timeout, parts.on_fatal.clone());
+    tokio::spawn(async move {
+        let why = lease.keep(&*coordinator, &path, &value, timeout).await;
+        on_fatal(why);
+    })
+}
+
+fn watch_servers(parts: &LeaderParts, roll: Arc<Roll>, path: String, mut seen: Vec<String>) -> JoinHandle<()> {
+    let coordinator = parts.coordinator.clone();
+    tokio::spawn(async move {
+        // The end of the session is told by who keeps the lease.
+        while let Ok(names) = coordinator.children_other_than(&path, seen).await {
+            roll.nodes_are(&names);
+            seen = names;
+        }
+    })
+}
+
+/// Follows: `ServerManager#waitForRegionServers`.
+async fn wait_for_servers(roll: &Roll, config: &Config) {
+    let at_least = config.get(&settings::MIN_TO_START) as usize;
+    let interval = Duration::from_millis(u64::from(config.get(&settings::WAIT_INTERVAL_MS)));
+    let timeout = Duration::from_millis(u64::from(config.get(&settings::WAIT_TIMEOUT_MS)));
+    let mut ready = roll.ready();
+    tracing::info!("waiting for {at_least} region servers");
+    let Ok(count) = ready.wait_for(|count| *count >= at_least).await.map(|count| *count) else { return };
+    let more = async {
+        let mut count = count;
+        while let Ok(Ok(())) = tokio::time::timeout(interval, ready.changed()).await {
+            let now = *ready.borrow();
+            if now <= count {
+                break;
+            }
+            count = now;
+        }
+    };
+    drop(tokio::time::timeout(timeout, more).await);
+    tracing::info!("{} region servers are there", roll.hosts().len());
+}
+
+/// Where hbase:meta was, and who is dead: whoever has logs and does not live.
+async fn inherited(parts: &LeaderParts, volume: &Arc<dyn Volume>, roll: &Roll) -> Result<Inherited, LeadError> {
+    let node = parts.coordinator.value(&format!("{}/meta-region-server", parts.parent)).await?;
+    let listing = volume.clone();
+    let entries =
+        tokio::task::spawn_blocking(move || rootdir::list_if_exists(&*listing, &rootdir::wals_dir())).await??;
+    // After that: a server has its node, and was let in, before it has logs.
+    let nodes = parts.coordinator.children(&format!("{}/rs", parts.parent)).await?;
+    let mut living = roll.names();
+    living.extend(nodes.iter().filter_map(|name| name.parse::<ServerName>().ok()));
+    let of_servers = entries.iter().filter(|entry| entry.is_dir).filter_map(|entry| server_of_directory(&entry.name));
+    let dead: Vec<ServerName> = of_servers.filter(|server| !living.contains(server)).collect();
+    for server in &dead {
+        tracing::info!("{server} lives no more and has left logs");
+    }
+    Ok(Inherited { meta_location: node.as_ref().and_then(read_meta_server), dead })
+}

@@ -1,0 +1,304 @@
+//! The region servers of the cluster: who was let in, who reports, who is dead. Follows: `ServerManager`, `RegionServerTracker`.
+
+use crate::orders::Reported;
+use crate::remote::{Means, RemoteHost};
+use base::Clock;
+use convert::from_proto;
+use master::{Master, RegionHost};
+use model::ServerName;
+use parking_lot::RwLock;
+use proto::pb;
+use proto::pb::region_state_transition::TransitionCode;
+use rpc::{Exception, Kind};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Between two attempts to record that a server has crashed.
+const PAUSE: Duration = Duration::from_millis(500);
+
+#[derive(Default)]
+struct State {
+    hosts: BTreeMap<ServerName, Arc<RemoteHost>>,
+    /// Servers whose nodes are there.
+    live: BTreeSet<ServerName>,
+    dead: BTreeSet<ServerName>,
+}
+
+/// The servers by name.
+pub(crate) struct Roll {
+    means: Arc<Means>,
+    clock: Arc<dyn Clock>,
+    max_clock_skew_ms: u64,
+    state: RwLock<State>,
+    /// The number of servers that orders can be given to, as it changes.
+    ready: watch::Sender<usize>,
+    master: OnceLock<Weak<Master>>,
+}
+
+/// What the master says to a report of a region.
+pub(crate) enum Verdict {
+    /// It has it.
+    Taken,
+    /// The server is to end.
+    Refused(String),
+    /// The region is to be split.
+    Split { parent: Arc<str>, row: bytes::Bytes },
+}
+
+impl Roll {
+    pub fn new(means: Arc<Means>, clock: Arc<dyn Clock>, max_clock_skew_ms: u64) -> Roll {
+        Roll {
+            means,
+            clock,
+            max_clock_skew_ms,
+            state: RwLock::default(),
+            ready: watch::Sender::new(0),
+            master: OnceLock::new(),
+        }
+    }
+
+    /// The servers that orders can be given to.
+    pub fn hosts(&self) -> Vec<Arc<RemoteHost>> {
+        let state = self.state.read();
+        state
+            .hosts
+            .values()
+            .filter(|host| host.has_reported() || state.live.contains(&host.server_name()))
+            .cloned()
+            .collect()
+    }
+
+    /// Names of the servers that are known and not dead.
+    pub fn names(&self) -> BTreeSet<ServerName> {
+        let state = self.state.read();
+        state.hosts.keys().chain(&state.live).cloned().collect()
+    }
+
+    /// Their number, as it changes.
+    pub fn ready(&self) -> watch::Receiver<usize> {
+        self.ready.subscribe()
+    }
+
+    fn count(&self) {
+        let count = self.hosts().len();
+        self.ready.send_replace(count);
+    }
+
+    pub fn master(&self) -> Option<Arc<Master>> {
+        self.master.get().and_then(Weak::upgrade)
+    }
+
+    /// From now on the master hears of servers that come and go. Those that came or died since it was put together are told.
+    pub fn set_master(self: &Arc<Self>, master: &Arc<Master>) {
+        let _only_once = self.master.set(Arc::downgrade(master));
+        for host in self.hosts() {
+            master.server_joined(host);
+        }
+        let dead: Vec<ServerName> = self.state.read().dead.iter().cloned().collect();
+        dead.into_iter().for_each(|server| self.tell_of_death(server, None));
+    }
+
+    /// A server asks to be let in. Answers its name.
+    ///
+    /// # Errors
+    /// The exceptions of HBase's master.
+    pub fn startup(
+        self: &Arc<Self>,
+        request: &pb::RegionServerStartupRequest,
+        seen_host: &str,
+    ) -> Result<ServerName, Exception> {
+        let host = request.use_this_hostname_instead.as_deref().unwrap_or(seen_host);
+        let port = u16::try_from(request.port).map_err(|_| Exception::do_not_retry("no such port"))?;
+        let name = ServerName::new(host, port, request.server_start_code);
+        self.check_clock(&name, request.server_current_time)?;
+        self.check_alive(&name, "STARTUP")?;
+        let same_place = |other: &&ServerName| other.address() == name.address() && **other != name;
+        let earlier = self.names().iter().find(same_place).cloned();
+        if let Some(earlier) = earlier {
+            if earlier.start_code > name.start_code {
+                return Err(Exception::new(
+                    Kind::YouAreDead,
+                    format!("Server {name} rejected; {earlier} is known with the same host and port and a later start"),
+                ));
+            }
+            tracing::info!("{name} has taken the place of {earlier}");
+            self.expire(&earlier);
+        }
+        self.state.write().hosts.entry(name.clone()).or_insert_with(|| self.host(&name));
+        tracing::info!("region server {name} is let in");
+        Ok(name)
+    }
+
+    fn host(&self, name: &ServerName) -> Arc<RemoteHost> {
+        Arc::new(RemoteHost::new(name.clone(), self.means.clone()))
+    }
+
+    fn check_clock(&self, name: &ServerName, its_ms: u64) -> Result<(), Exception> {
+        let own_ms = u64::try_from(self.clock.now_ms().0).unwrap_or_default();
+        let skew_ms = own_ms.abs_diff(its_ms);
+        if skew_ms > self.max_clock_skew_ms {
+            return Err(Exception::new(
+                Kind::ClockOutOfSync,
+                format!(
+                    "Server {name} has been rejected; Reported time is too far out of sync with master.  Time difference of {skew_ms}ms > \
+                     max allowed of {}ms",
+                    self.max_clock_skew_ms
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_alive(&self, name: &ServerName, what: &str) -> Result<(), Exception> {
+        if !self.state.read().dead.contains(name) {
+            return Ok(());
+        }
+        Err(Exception::new(
+            Kind::YouAreDead,
+            format!("Server {what} rejected; currently processing {name} as dead server"),
+        ))
+    }
+
+    /// The host of a server that lives.
+    ///
+    /// # Errors
+    /// It is taken for dead; or its node has not been seen yet.
+    fn known(&self, name: &ServerName, what: &str) -> Result<Arc<RemoteHost>, Exception> {
+        self.check_alive(name, what)?;
+        self.state.read().hosts.get(name).cloned().ok_or_else(Exception::please_hold)
+    }
+
+    /// A server reports what it holds and does.
+    ///
+    /// # Errors
+    /// It is taken for dead, or not known yet.
+    pub fn report(&self, name: &ServerName, load: pb::ServerLoad) -> Result<(), Exception> {
+        let host = self.known(name, "REPORT")?;
+        let is_first = !host.has_reported();
+        host.set_load(load);
+        if is_first {
+            self.count();
+            if let Some(master) = self.master()
+                && master.server_joined(host)
+            {
+                tracing::info!("region server {name} takes regions");
+            }
+        }
+        Ok(())
+    }
+
+    /// The nodes of servers are these now. A server that had one and has it no more is dead.
+    pub fn nodes_are(self: &Arc<Self>, names: &[String]) {
+        let now: BTreeSet<ServerName> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        let gone: Vec<ServerName> = {
+            let mut state = self.state.write();
+            let gone = state.live.difference(&now).cloned().collect();
+            for name in &now {
+                if !state.hosts.contains_key(name) && !state.dead.contains(name) {
+                    state.hosts.insert(name.clone(), self.host(name));
+                }
+            }
+            state.live = now;
+            gone
+        };
+        for name in gone {
+            tracing::warn!("the node of region server {name} is gone: its session is over, or it has stopped");
+            self.expire(&name);
+        }
+        self.count();
+    }
+
+    /// A server is dead from now on.
+    fn expire(self: &Arc<Self>, name: &ServerName) {
+        let host = {
+            let mut state = self.state.write();
+            state.live.remove(name);
+            if !state.dead.insert(name.clone()) {
+                return;
+            }
+            state.hosts.remove(name)
+        };
+        self.count();
+        self.tell_of_death(name.clone(), host);
+    }
+
+    /// Whoever waits for the server hears of its death when the master knows that its logs are to be split first, and not before.
+    fn tell_of_death(self: &Arc<Self>, name: ServerName, host: Option<Arc<RemoteHost>>) {
+        let Some(master) = self.master() else { return };
+        tokio::spawn(async move {
+            while let Err(error) = master.server_crashed(&name).await {
+                tracing::error!("cannot record that {name} has crashed, will try again: {error}");
+                if master.is_stopping() {
+                    return;
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+            if let Some(host) = host {
+                host.died();
+            }
+        });
+    }
+
+    /// A server reports what became of a region.
+    ///
+    /// # Errors
+    /// It is taken for dead; or where regions are is not known yet.
+    pub fn transition(
+        self: &Arc<Self>,
+        name: &ServerName,
+        transition: &pb::RegionStateTransition,
+    ) -> Result<Verdict, Exception> {
+        let host = self.known(name, "REPORT")?;
+        let info = transition.region_info.first().ok_or_else(|| Exception::do_not_retry("no region"))?;
+        let info = from_proto::region_info(info)?;
+        let id = transition.proc_id.first().and_then(|id| u64::try_from(*id).ok());
+        let code = transition.transition_code();
+        let reported = match code {
+            TransitionCode::Opened => Reported::Opened { open_seq_id: transition.open_seq_num() },
+            TransitionCode::FailedOpen => Reported::FailedOpen,
+            TransitionCode::Closed => Reported::Closed,
+            TransitionCode::ReadyToSplit => {
+                let second = transition.region_info.get(2).ok_or_else(|| Exception::do_not_retry("no daughters"))?;
+                let row = from_proto::region_info(second)?.start_key;
+                return Ok(Verdict::Split { parent: info.encoded_name().clone(), row });
+            }
+            other => return Ok(Verdict::Refused(format!("{other:?} is not taken from a region server"))),
+        };
+        if host.reported(&info, id, reported) {
+            return Ok(Verdict::Taken);
+        }
+        let Some(master) = self.master().filter(|master| master.knows_regions()) else {
+            return Err(Exception::please_hold());
+        };
+        match code {
+            // Its answer was lost, or an earlier master had ordered it.
+            TransitionCode::Opened if master.has_region_on(info.encoded_name(), name) => Ok(Verdict::Taken),
+            TransitionCode::Opened => {
+                let region = info.name_string();
+                Ok(Verdict::Refused(format!("{region} is not to be open on {name}: it was given to another server")))
+            }
+            TransitionCode::Closed => {
+                let (region, name) = (info.encoded_name().clone(), name.clone());
+                tokio::spawn(async move {
+                    while let Err(error) = master.region_closed_unasked(&region, &name).await {
+                        tracing::warn!("{region} was closed and cannot be opened again yet: {error}");
+                        if master.is_stopping() {
+                            return;
+                        }
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                });
+                Ok(Verdict::Taken)
+            }
+            _ => Ok(Verdict::Taken),
+        }
+    }
+
+    /// The end of a procedure that a server was handed; whether somebody waited for it.
+    pub fn procedure_ended(&self, id: u64, result: &Result<(), String>) -> bool {
+        let hosts: Vec<Arc<RemoteHost>> = self.state.read().hosts.values().cloned().collect();
+        hosts.iter().any(|host| host.procedure_ended(id, result.clone()))
+    }
+}

@@ -1,0 +1,156 @@
+//! A cluster of Basalt's own: regions placed, moved, split; servers and masters that die; servers that come back from the dead.
+
+use crate::common::{MasterProcess, Place, Rows, ServerProcess, no_logs_of, until};
+use basalt_leader::Leader;
+use bytes::Bytes;
+
+async fn two_servers(place: &mut Place) -> (MasterProcess, Leader, [ServerProcess; 2]) {
+    place.config.set("hbase.master.wait.on.regionservers.mintostart", "2");
+    let mut master = place.master();
+    let (first, second) = tokio::join!(place.region_server(), place.region_server());
+    let leader = master.leads().await;
+    (master, leader, [first, second])
+}
+
+/// The one without hbase:meta, then the one with it.
+async fn by_meta(rows: &Rows, [first, second]: [ServerProcess; 2]) -> (ServerProcess, ServerProcess) {
+    if rows.meta_is_on(&first.name).await { (second, first) } else { (first, second) }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn regions_are_placed_moved_and_split_on_servers_of_other_processes() {
+    let mut place = Place::new().await;
+    let (_master, leader, servers) = two_servers(&mut place).await;
+    let mut rows = Rows::create(&place).await;
+    for server in &servers {
+        assert_eq!(rows.regions_on(&server.name).await.len(), 4, "{}", server.name);
+    }
+    rows.put(200).await;
+    rows.expect_all().await;
+
+    let admin = rows.connection.admin();
+    let region = rows.regions_on(&servers[0].name).await.remove(0).region;
+    let name = Bytes::copy_from_slice(region.encoded_name().as_bytes());
+    admin.move_region(&name, Some(&servers[1].name)).await.expect("moved");
+    assert_eq!(rows.regions_on(&servers[1].name).await.len(), 5);
+    rows.put(40).await;
+    rows.expect_all().await;
+
+    admin.flush(&rows.table).await.expect("flushed");
+    let row = Bytes::from([&region.start_key[..], b"00100"].concat());
+    admin.split_region(region.name(), Some(&row)).await.expect("accepted");
+    until("there are nine regions", async || rows.regions().await.len() == 9).await;
+    rows.put(40).await;
+    rows.expect_all().await;
+
+    admin.snapshot("s", &rows.table).await.expect("a snapshot of regions on both");
+    admin.major_compact(&rows.table).await.expect("compacting");
+    rows.make_and_drop("other").await;
+    rows.expect_all().await;
+    assert!(leader.master().run_hbck_chore().await);
+    let report = leader.master().hbck_report().expect("it ran");
+    assert!(report.orphan_regions_on_servers.is_empty(), "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_a_killed_server_had_is_served_by_the_others_with_every_row() {
+    let mut place = Place::new().await;
+    let (_master, leader, servers) = two_servers(&mut place).await;
+    let mut rows = Rows::create(&place).await;
+    rows.put(200).await;
+    rows.connection.admin().flush(&rows.table).await.expect("flushed");
+    rows.put(100).await;
+    let (other, with_meta) = by_meta(&rows, servers).await;
+
+    let dead = other.name.clone();
+    other.kill().await;
+    until("one server has all", async || rows.regions_on(&with_meta.name).await.len() == 8).await;
+    rows.expect_all().await;
+    until("it is recovered", async || leader.master().unfinished_procedures() == 0).await;
+    no_logs_of(&place.volume, &dead);
+
+    let third = place.region_server().await;
+    rows.put(100).await;
+    let dead = with_meta.name.clone();
+    with_meta.kill().await;
+    until("the third has all", async || third.regions() >= 8 && leader.master().unfinished_procedures() == 0).await;
+    assert!(rows.meta_is_on(&third.name).await);
+    rows.expect_all().await;
+    rows.put(40).await;
+    rows.make_and_drop("other").await;
+    rows.expect_all().await;
+    no_logs_of(&place.volume, &dead);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_backup_takes_over_and_regions_stay_where_they_are() {
+    let mut place = Place::new().await;
+    let (master, leader, servers) = two_servers(&mut place).await;
+    let mut rows = Rows::create(&place).await;
+    rows.put(100).await;
+    let mut backup = place.master();
+    until("the backup waits", async || {
+        place.tree.children("/hbase/backup-masters").is_ok_and(|names| names.len() == 1)
+    })
+    .await;
+    let before = rows.regions().await;
+    master.kill(Some(leader)).await;
+    // Nobody leads, and the data is served.
+    rows.put(20).await;
+    let leader = backup.leads().await;
+    assert!(place.tree.children("/hbase/backup-masters").is_ok_and(|names| names.is_empty()));
+    let after = rows.regions().await;
+    assert_eq!(before.len(), after.len());
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!((&before.region, &before.server), (&after.region, &after.server), "nothing was opened anew");
+    }
+    rows.expect_all().await;
+    rows.make_and_drop("other").await;
+    assert_eq!(leader.servers().len(), 2);
+    assert_eq!(servers.iter().map(ServerProcess::regions).sum::<usize>(), 8 + leader_regions(&leader));
+}
+
+/// Regions of the system's tables.
+fn leader_regions(leader: &Leader) -> usize {
+    let cluster = leader.master().cluster();
+    cluster.regions().filter(|node| node.info.table.is_system()).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_dies_while_nobody_leads_is_recovered_by_the_next_master() {
+    let mut place = Place::new().await;
+    let (master, leader, servers) = two_servers(&mut place).await;
+    let mut rows = Rows::create(&place).await;
+    rows.put(200).await;
+    let (other, with_meta) = by_meta(&rows, servers).await;
+    master.kill(Some(leader)).await;
+    let dead = with_meta.name.clone();
+    with_meta.kill().await;
+    place.config.set("hbase.master.wait.on.regionservers.mintostart", "1");
+    let mut next = place.master();
+    let leader = next.leads().await;
+    rows.expect_all().await;
+    assert_eq!(rows.regions_on(&other.name).await.len(), 8);
+    rows.put(40).await;
+    rows.make_and_drop("other").await;
+    rows.expect_all().await;
+    until("it is recovered", async || leader.master().unfinished_procedures() == 0).await;
+    no_logs_of(&place.volume, &dead);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_was_taken_for_dead_is_told_so() {
+    let mut place = Place::new().await;
+    let (_master, leader, servers) = two_servers(&mut place).await;
+    let mut rows = Rows::create(&place).await;
+    rows.put(100).await;
+    let (other, with_meta) = by_meta(&rows, servers).await;
+    other.lose_session();
+    until("it hears of its death", async || other.expelled().is_some()).await;
+    let why = other.expelled().expect("it heard");
+    assert!(why.contains("YouAreDeadException") && why.contains("as dead server"), "{why}");
+    until("the other has all", async || with_meta.regions() >= 8 && leader.master().unfinished_procedures() == 0).await;
+    rows.connection.forget_locations();
+    rows.expect_all().await;
+    other.kill().await;
+}
