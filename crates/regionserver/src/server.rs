@@ -158,7 +158,7 @@ pub struct RegionServer {
 const FEW_BYTES: u64 = 512 << 20;
 
 /// `hbase.client.scanner.max.result.size` of a client that sets nothing.
-const LEAST_REPLY_BYTES: u64 = 2 << 20;
+pub(crate) const LEAST_REPLY_BYTES: u64 = 2 << 20;
 
 impl RegionServer {
     /// A server without regions; its background threads run.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base::{Charge, Holder};
@@ -249,6 +250,41 @@ impl Cancellation {
     /// true the ledger tells when bytes leave ([`base::Ledger::set_on_release`]).
     pub fn is_backlogged(&self) -> bool {
         self.0.is_backlogged()
+    }
+
+    /// A large reply to the call is begun.
+    pub fn making(&self) -> Making {
+        Making { inbox: self.0.clone(), bytes: AtomicU64::new(0) }
+    }
+}
+
+/// A reply that is being made: its bytes count for its connection and in the ledger until it is dropped, when the reply goes or is given up.
+#[derive(Debug)]
+pub struct Making {
+    inbox: Arc<Inbox>,
+    bytes: AtomicU64,
+}
+
+impl Making {
+    /// The reply has `bytes` by now. Whether it should grow on: false when replies hold as much memory as they may have, or this one and others of
+    /// its connection as much as that may have.
+    pub fn has(&self, bytes: u64) -> bool {
+        let before = self.bytes.fetch_max(bytes, Ordering::Relaxed);
+        self.inbox.reply_grew(before, before.max(bytes))
+    }
+
+    /// Another reply to the same call, which has nothing yet.
+    pub fn another(&self) -> Making {
+        Making { inbox: self.inbox.clone(), bytes: AtomicU64::new(0) }
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        let bytes = *self.bytes.get_mut();
+        if bytes > 0 {
+            self.inbox.reply_is_made(bytes);
+        }
     }
 }
 

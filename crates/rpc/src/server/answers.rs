@@ -47,6 +47,8 @@ pub(crate) struct Inbox {
     state: Mutex<State>,
     /// Bytes of answers that wait here.
     waiting_bytes: AtomicU64,
+    /// Bytes of replies that are being made ([`crate::Making`]).
+    making_bytes: AtomicU64,
     /// Bytes of replies that the connection's socket has not taken.
     unsent_bytes: AtomicU64,
     /// Of these the connection may have, before no more is made for it.
@@ -140,6 +142,7 @@ impl Inbox {
             ledger,
             state: Mutex::default(),
             waiting_bytes: AtomicU64::new(0),
+            making_bytes: AtomicU64::new(0),
             unsent_bytes: AtomicU64::new(0),
             max_unsent_bytes: max_unsent_bytes as u64,
             deferred: AtomicU64::new(0),
@@ -216,7 +219,7 @@ impl Inbox {
 
     /// Whether the peer has so much to take that nothing more is to be made for it: its share, which is half of what nobody else holds.
     pub(crate) fn is_backlogged(&self) -> bool {
-        let held = self.waiting_bytes.load(Relaxed) + self.unsent_bytes.load(Relaxed);
+        let held = self.held_bytes();
         if held <= UNCOUNTED_BYTES as u64 {
             return false;
         }
@@ -227,8 +230,30 @@ impl Inbox {
         }
         // Whoever asked is told of the next bytes that leave; perhaps they have left just now.
         self.ledger.await_release();
-        let held = self.waiting_bytes.load(SeqCst) + self.unsent_bytes.load(SeqCst);
-        held > UNCOUNTED_BYTES as u64
+        std::sync::atomic::fence(SeqCst);
+        self.held_bytes() > UNCOUNTED_BYTES as u64
+    }
+
+    /// Bytes of replies that are being made, wait here, or are unsent.
+    fn held_bytes(&self) -> u64 {
+        self.making_bytes.load(Relaxed) + self.waiting_bytes.load(Relaxed) + self.unsent_bytes.load(Relaxed)
+    }
+
+    /// A reply in the making has grown from `before` to `now` bytes. Whether it may grow on: it may have the connection's share by itself; beside
+    /// others all of them together have it.
+    pub(crate) fn reply_grew(&self, before: u64, now: u64) -> bool {
+        self.making_bytes.fetch_add(now - before, Relaxed);
+        self.ledger.add(Holder::Replies, now - before);
+        let held = self.held_bytes();
+        let is_alone = held <= now + UNCOUNTED_BYTES as u64;
+        (is_alone || held < self.max_unsent_bytes)
+            && self.ledger.allows(Holder::Replies, self.ledger.held_bytes(Holder::Replies) + 1)
+    }
+
+    /// A reply of so many bytes is made, or given up: it is counted no more.
+    pub(crate) fn reply_is_made(&self, bytes: u64) {
+        self.making_bytes.fetch_sub(bytes, Relaxed);
+        self.ledger.take(Holder::Replies, bytes);
     }
 
     /// The connection's task is about to sleep, and others may send in its place.

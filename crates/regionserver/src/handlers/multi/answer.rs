@@ -5,12 +5,13 @@
 
 use super::charges::Charges;
 use crate::handlers::get::place_result;
+use crate::server::LEAST_REPLY_BYTES;
 use bytes::Bytes;
 use cell::CellBuffer;
 use prost::Message;
 use prost::encoding::{encode_varint, encoded_len_varint};
 use proto::pb;
-use rpc::Reply;
+use rpc::{Making, Reply};
 use rpc::exception::Exception;
 
 /// The answer as it grows. `cells` holds the cells of results in the order in which the results appear.
@@ -21,17 +22,18 @@ pub(super) struct Answering {
     inline_bytes: usize,
     size_limit: usize,
     charges: Charges,
+    making: Making,
 }
 
 impl Answering {
     /// Nothing yet; results of more than `size_limit` bytes are refused.
-    pub(super) fn new(has_codec: bool, size_limit: usize, charges: Charges) -> Answering {
-        Answering { has_codec, cells: CellBuffer::new(), inline_bytes: 0, size_limit, charges }
+    pub(super) fn new(has_codec: bool, size_limit: usize, charges: Charges, making: Making) -> Answering {
+        Answering { has_codec, cells: CellBuffer::new(), inline_bytes: 0, size_limit, charges, making }
     }
 
     /// Another that has nothing yet.
     pub(super) fn begin(&self) -> Answering {
-        Answering::new(self.has_codec, self.size_limit, self.charges.clone())
+        Answering::new(self.has_codec, self.size_limit, self.charges.clone(), self.making.another())
     }
 
     /// Tells quotas what region action `at` found, whose results began at `since`.
@@ -62,8 +64,10 @@ impl Answering {
         self.result(index, result, cells)
     }
 
+    /// Whether what is not answered yet is to be asked for again.
     pub(super) fn is_full(&self) -> bool {
-        self.size() > self.size_limit
+        let size = self.size();
+        size > self.size_limit || size as u64 >= LEAST_REPLY_BYTES && !self.making.has(size as u64)
     }
 
     pub(super) fn size(&self) -> usize {

@@ -94,7 +94,7 @@ fn multi_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> A
         return Ok(puts(server, work, context));
     }
     let size_limit = server.most_reply_bytes().min(charges.max_result_bytes().unwrap_or(u64::MAX)) as usize;
-    let answering = Answering::new(call.has_codec(), size_limit, charges);
+    let answering = Answering::new(call.has_codec(), size_limit, charges, call.cancellation().making());
     if is_gets {
         return gets_here_or_on_lane(server, work, context, answering);
     }

@@ -2,7 +2,7 @@
 
 use super::open::OpenScanner;
 use super::{SHORT_SCAN_ROWS, rows_wanted};
-use crate::server::RegionServer;
+use crate::server::{LEAST_REPLY_BYTES, RegionServer};
 use base::PausePoint;
 use bytes::Bytes;
 use cell::CellBuffer;
@@ -18,6 +18,11 @@ const MIN_SCAN_TIME_US: u64 = 10_000;
 const MAX_FORESEEN_BYTES: usize = 256 << 10;
 /// Room for the first reply of a scan that does not say how many rows it wants.
 const UNFORESEEN_BYTES: usize = 16 << 10;
+
+/// So many rows are read before it is asked again whether the reply may grow on.
+const ROWS_IN_A_ROW: usize = 256;
+/// A reply of so many bytes may be told to end, where its client goes on with another call.
+const LEAST_PART_BYTES: u64 = 128 << 10;
 
 /// One result within a reply: its cells in the buffer and whether its row may go on.
 pub(super) struct Piece {
@@ -105,6 +110,9 @@ fn fill(
         pause,
         ..Limits::default()
     };
+    // One that closes its scanner would not come for the rest: it gets as much as where memory is least.
+    let least_bytes = if request.close_scanner() { LEAST_REPLY_BYTES } else { LEAST_PART_BYTES };
+    let making = pause.map(|_| call.cancellation().making());
     let mut state = open.state.lock();
     let mut complete_rows = 0u64;
     let mut more;
@@ -119,6 +127,9 @@ fn fill(
         if last_row.is_some() {
             // Whether this row goes on is looked at alone.
             most = 1;
+        }
+        if making.is_some() {
+            most = most.min(ROWS_IN_A_ROW);
         }
         let progress = state.scanner.next_rows(&mut limits, out, most, &mut starts)?;
         for start in starts.drain(..) {
@@ -154,7 +165,10 @@ fn fill(
             last.partial = false;
             last_row = None;
         }
-        let size_reached = limits.used_bytes >= limits.size_bytes;
+        let is_held_back = limits.used_bytes >= least_bytes
+            && pieces.last().is_some_and(|piece| !piece.partial)
+            && making.as_ref().is_some_and(|making| !making.has(limits.used_bytes));
+        let size_reached = limits.used_bytes >= limits.size_bytes || is_held_back;
         let time_reached = progress.reason == Reason::Time;
         if more && (size_reached || time_reached || pieces.len() >= max_results) {
             if time_reached || (size_reached && pieces.is_empty()) {
