@@ -113,7 +113,7 @@ pub fn compare(both: &[Measured<'_>; 2], pgbench: &Path, dir: &Path, rows: u64) 
             start.elapsed().as_secs_f64(),
             (measured.cpu() - cpu).as_secs_f64()
         );
-        let some = "select n, 'value of ' || n, n from events where n < 100000";
+        let some = "select n, 'value of ' || n, n * 2 from events where n < 100000";
         script(
             measured.target,
             &format!("insert into points {some};\n"),

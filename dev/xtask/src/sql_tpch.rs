@@ -30,7 +30,7 @@ fn files(dir: &Path, scale: &str) -> anyhow::Result<PathBuf> {
         run::must("pip install (network needed on first use)", &mut pip)?;
     }
     let mut generator = Command::new(environment.join("bin/tpchgen-cli"));
-    generator.args(["--scale-factor", scale, "--format", "csv", "--output-dir"]).arg(&made);
+    generator.args(["csv", "-s", scale, "--output-dir"]).arg(&made);
     run::must("tpchgen-cli", generator.stdout(Stdio::null()).stderr(Stdio::null()))?;
     Ok(made)
 }
