@@ -7,6 +7,7 @@ use crate::server::{self, ServerParts};
 use base::{Clock, Config, Ledger, Rng};
 use bytes::Bytes;
 use fs::Volume;
+use hfile::SecondLevel;
 use model::{RegionInfo, ServerName};
 use region::CloseMode;
 use regionserver::{MasterReports, Orders, ReadConfig, RegionServer, RegionService, ServeLease, SplitRequests};
@@ -33,6 +34,8 @@ pub struct MemberParts<R, S> {
     pub read_config: ReadConfig,
     /// The memory budget, and who holds how much of it ([`regionserver::ledger`]).
     pub ledger: Arc<Ledger>,
+    /// The level below the block cache, if there is one.
+    pub second_level: Option<Arc<SecondLevel>>,
     /// The name under which the master let it in. No server had it before.
     pub server_name: ServerName,
     /// The cluster's id.
@@ -84,6 +87,7 @@ impl<S: Syncer> Member<S> {
             config: parts.config,
             read_config: parts.read_config,
             ledger: parts.ledger,
+            second_level: parts.second_level,
             name: parts.server_name,
             cluster_id: parts.cluster_id,
             logs: logs.clone(),

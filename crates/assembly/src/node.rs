@@ -5,6 +5,7 @@ use crate::recovery::{ForEach, Recovered, Recovery, recover_logs};
 use crate::server::{self, ServerParts};
 use base::{Clock, Config, Ledger, Rng};
 use fs::Volume;
+use hfile::SecondLevel;
 use master::{Caller, HostError, Inherited, Master, MasterEnv, Observer, RecoveredAtStart, StartError};
 use model::{RegionInfo, ServerName};
 use parking_lot::Mutex;
@@ -48,6 +49,8 @@ pub struct Parts<R, S> {
     pub read_config: ReadConfig,
     /// The memory budget, and who holds how much of it ([`regionserver::ledger`]).
     pub ledger: Arc<Ledger>,
+    /// The level below the block cache, if there is one.
+    pub second_level: Option<Arc<SecondLevel>>,
     /// Name of the region server.
     pub server_name: ServerName,
     /// Name of the master.
@@ -162,6 +165,7 @@ impl<S: Syncer> Node<S> {
             config: parts.config.clone(),
             read_config: read_config(parts.read_config, own_master.clone()),
             ledger: parts.ledger,
+            second_level: parts.second_level,
             name: parts.server_name,
             cluster_id: cluster_id.clone(),
             logs: logs.clone(),

@@ -2,7 +2,7 @@
 
 use base::{Clock, Config, Holder, Ledger, Rng};
 use fs::Volume;
-use hfile::BlockCache;
+use hfile::{BlockCache, SecondLevel};
 use model::{Nonce, ServerName};
 use region::{MemoryMeter, RegionEnv, RegionSettings};
 use regionserver::{BulkLoadFiles, ReadConfig, RegionServer, RegionServerParts, SplitRequests};
@@ -22,6 +22,7 @@ pub(crate) struct ServerParts {
     pub config: Config,
     pub read_config: ReadConfig,
     pub ledger: Arc<Ledger>,
+    pub second_level: Option<Arc<SecondLevel>>,
     pub name: ServerName,
     pub cluster_id: String,
     pub logs: [Arc<Log>; 2],
@@ -52,7 +53,7 @@ pub(crate) fn start(parts: ServerParts) -> Arc<RegionServer> {
         log,
         clock: parts.clock,
         rng: parts.rng,
-        cache: BlockCache::new(parts.ledger.cap_bytes(Holder::BlockCache)),
+        cache: BlockCache::over(parts.ledger.cap_bytes(Holder::BlockCache), parts.second_level),
         settings: RegionSettings::from_config(&parts.config).within_budget(parts.ledger.budget_bytes()).shared(),
         memory: MemoryMeter::new(),
         ticks: Arc::default(),

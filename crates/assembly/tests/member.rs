@@ -82,6 +82,7 @@ impl Place {
             runner: Pool,
             syncer: Threads::default(),
             on_fatal: Arc::new(move |why| drop(fatal_sender.send(why))),
+            second_level: None,
             on_stop_request: Arc::new(|_| ()),
         })
         .await

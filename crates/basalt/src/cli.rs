@@ -94,6 +94,8 @@ pub enum Command {
     Wal(Passed),
     /// Snapshots without a server: info, verify, export, import
     Snapshot(Passed),
+    /// The disks of a root directory: what is on which, and one directory again of all
+    Volumes(Passed),
     /// What is wrong with a cluster or a root directory, and repairs
     Hbck(Passed),
     /// Reads from every region and tells how long it took

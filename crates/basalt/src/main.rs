@@ -23,6 +23,7 @@ mod process;
 mod quorum;
 #[cfg(feature = "zookeeper")]
 mod region_port;
+mod second_level;
 mod settings;
 mod standalone;
 mod status;
@@ -77,6 +78,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Hfile(passed)) => return tools::hfile_tool::run(&config, &passed.arguments),
         Some(Command::Wal(passed)) => return tools::wal_tool::run(&config, &passed.arguments),
         Some(Command::Snapshot(passed)) => return tools::snapshot_tool::run(&config, &passed.arguments),
+        Some(Command::Volumes(passed)) => return tools::volumes::run(&config, &passed.arguments),
         Some(Command::Hbck(passed)) => return tools::hbck::run(&config, &passed.arguments),
         Some(Command::Canary(passed)) => return tools::cluster::canary(&config, &passed.arguments),
         Some(Command::Top(passed)) => return tools::cluster::top(&config, &passed.arguments),

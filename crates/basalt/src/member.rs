@@ -180,6 +180,7 @@ impl Entered {
             config: config.clone(),
             read_config: port.read_config(read_config, &ledger),
             ledger,
+            second_level: crate::second_level::open(&config)?,
             server_name: admitted.server_name.clone(),
             cluster_id: admitted.cluster_id.clone(),
             lease: lease.clone(),

@@ -1,6 +1,7 @@
 //! Settings of the process: where its data is, which ports it opens, how much memory it may use.
 
 use base::{Setting, SettingRow, TextSetting};
+use std::path::PathBuf;
 
 /// Port of the master.
 pub const MASTER_PORT: Setting<u16> = Setting {
@@ -90,6 +91,115 @@ pub const QUORUM: TextSetting = TextSetting::any(
      is true; else the server is its own quorum.",
 );
 
+/// Disks beside that of the root directory.
+pub const VOLUMES: TextSetting = TextSetting {
+    key: "basalt.volumes",
+    default: "none",
+    legal: Some("name:ram|ssd|hdd:/directory[:limit], separated by commas"),
+    is_legal: |text| text.trim() == "none" || fs::tiered::parse_volumes(text).is_ok(),
+    doc: "Disks beside that of the root directory, for a root directory on the local disk: name:class:/directory[:limit], separated by \
+          commas. The name is that of a tier; volumes of one name share its files. The class is ram, ssd or hdd. No more files go to a volume that \
+          holds as much as its limit (a number with k, m, g or t). Which files go to which tier say basalt.volumes.place.* and storage \
+          policies; `basalt volumes gather` makes one directory again. docs/operations/tiers.md.",
+};
+
+const fn place(key: &'static str, doc: &'static str) -> TextSetting {
+    TextSetting::any(key, "the root directory's disk", doc)
+}
+
+/// Tier of logs.
+pub const PLACE_WAL: TextSetting = place(
+    "basalt.volumes.place.wal",
+    "Tier of write-ahead logs, where hbase.wal.storage.policy names none. That of hbase:meta stays in the root.",
+);
+/// Tier of flushed files.
+pub const PLACE_FLUSH: TextSetting = place(
+    "basalt.volumes.place.flush",
+    "Tier of files that memstores are flushed to, where no storage policy names one.",
+);
+/// Tier of what minor compactions write.
+pub const PLACE_MINOR: TextSetting = place(
+    "basalt.volumes.place.minor",
+    "Tier of files that compactions of some of a store's files write, where no storage policy names one.",
+);
+/// Tier of what major compactions write.
+pub const PLACE_MAJOR: TextSetting = place(
+    "basalt.volumes.place.major",
+    "Tier of files that compactions of all of a store's files write, where no storage policy names one.",
+);
+/// Tier of MOB files.
+pub const PLACE_MOB: TextSetting =
+    place("basalt.volumes.place.mob", "Tier of MOB files, where no storage policy names one.");
+
+/// Whether memory may hold what was acknowledged.
+pub const RAM_MAY_LOSE: Setting<bool> = Setting {
+    key: "basalt.volumes.ram.may.lose.acknowledged.writes",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether logs and store files, the only copy of acknowledged writes, may lie on a tier of class ram, which a power failure empties. \
+          Without it such a place is refused at start, and a storage policy that says so is passed over.",
+};
+/// Whether to start without a volume.
+pub const VOLUMES_MAY_BE_MISSING: Setting<bool> = Setting {
+    key: "basalt.volumes.may.be.missing",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether to start when a volume of basalt.volumes cannot be used. Regions with files on it do not open until it is back; without \
+          the setting the server does not start.",
+};
+
+/// The directory that `hbase.bucketcache.ioengine` names; `None` when it names none.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn cache_directory(text: &str) -> Result<Option<PathBuf>, String> {
+    let text = text.trim();
+    if text.is_empty() || text == "none" {
+        return Ok(None);
+    }
+    let place = match text.split_once(':') {
+        Some(("file" | "files" | "mmap" | "pmem", place)) => place,
+        _ => return Err(format!("hbase.bucketcache.ioengine = {text}: only file:/directory is there")),
+    };
+    let place = place.strip_prefix("//").filter(|rest| rest.starts_with('/')).unwrap_or(place);
+    if !place.starts_with('/') || place.contains(',') {
+        return Err(format!("hbase.bucketcache.ioengine = {text} must name one directory by its absolute path"));
+    }
+    Ok(Some(PathBuf::from(place)))
+}
+
+/// Where the second level of the block cache is.
+pub const BUCKET_CACHE_ENGINE: TextSetting = TextSetting {
+    key: "hbase.bucketcache.ioengine",
+    default: "none",
+    legal: Some("none, or file:/directory"),
+    is_legal: |text| cache_directory(text).is_ok(),
+    doc: "Second level of the block cache: file:/directory, a directory for this server alone, on a disk that is faster than the data's. (In HBase it is \
+          a file; files:, mmap: and pmem: are taken for file:, where one place is named. offheap is refused: the block cache has all memory that \
+          basalt.memory.size gives it.)",
+};
+/// Size of the second level of the block cache.
+pub const BUCKET_CACHE_SIZE: Setting<f64> = Setting {
+    key: "hbase.bucketcache.size",
+    default: 0.0,
+    min: 0.0,
+    max: 1e9,
+    unit: "MiB",
+    doc: "Size of the second level of the block cache. Needed with hbase.bucketcache.ioengine; for each GiB it takes about 4 MiB of the block cache's \
+          memory where blocks are of 32 KiB in their files.",
+};
+/// Whether the second level of the block cache lasts.
+pub const BUCKET_CACHE_PERSISTENT: TextSetting = TextSetting::any(
+    "hbase.bucketcache.persistent.path",
+    "none",
+    "A file that is made when the second level of the block cache begins; while it is there, what the cache holds is taken over at the next start, \
+     also after a crash. Without the setting each start begins with an empty one. (In HBase the file holds the cache's index.)",
+);
+
 /// Every row of the process, with those of the crates that it is made of.
 pub fn rows() -> Vec<&'static dyn SettingRow> {
     let own: &[&'static dyn SettingRow] = &[
@@ -105,6 +215,17 @@ pub fn rows() -> Vec<&'static dyn SettingRow> {
         &REGION_SERVER_HOSTNAME,
         &DISTRIBUTED,
         &QUORUM,
+        &VOLUMES,
+        &PLACE_WAL,
+        &PLACE_FLUSH,
+        &PLACE_MINOR,
+        &PLACE_MAJOR,
+        &PLACE_MOB,
+        &RAM_MAY_LOSE,
+        &VOLUMES_MAY_BE_MISSING,
+        &BUCKET_CACHE_ENGINE,
+        &BUCKET_CACHE_SIZE,
+        &BUCKET_CACHE_PERSISTENT,
     ];
     let mut rows: Vec<&'static dyn SettingRow> = own.to_vec();
     let parts = [
@@ -128,4 +249,21 @@ pub fn rows() -> Vec<&'static dyn SettingRow> {
     }
     rows.sort_by_key(|row| row.key());
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_is_a_directory() {
+        let of = |text: &str| cache_directory(text).map(|place| place.map(|place| place.display().to_string()));
+        assert_eq!(of(" "), Ok(None));
+        for text in ["file:/ssd/cache", "file:///ssd/cache", "files:/ssd/cache", "mmap:/ssd/cache", "pmem:/ssd/cache"] {
+            assert_eq!(of(text).expect("legal").as_deref(), Some("/ssd/cache"), "{text}");
+        }
+        for text in ["offheap", "file:cache", "files:/a,/b", "tape:/x"] {
+            assert!(of(text).is_err(), "{text}");
+        }
+    }
 }

@@ -194,6 +194,7 @@ async fn start(
     let server_name = ports.server_name.clone();
     let local = local_servers(&services, (&server_name, &ports.master_name), &clock, &ledger);
     let means = Means { clock: clock.clone(), ledger: ledger.clone() };
+    let second_level = crate::second_level::open(config)?;
     let parts = Parts {
         outside,
         root,
@@ -203,6 +204,7 @@ async fn start(
         config: config.clone(),
         read_config: ports.read_config(read_config, &ledger),
         ledger,
+        second_level,
         server_name: server_name.clone(),
         master_name: ports.master_name.clone(),
         info_port: ports.info_port(),

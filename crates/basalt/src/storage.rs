@@ -4,8 +4,9 @@
 
 use crate::settings;
 use anyhow::{Context, Result, anyhow, bail};
-use base::Config;
-use fs::{LocalVolume, Volume};
+use base::{Config, Rng, TextSetting};
+use fs::tiered::VolumeSpec;
+use fs::{FileKind, LocalVolume, Volume};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,9 +28,14 @@ pub struct Storage {
 /// A sentence saying why it cannot be used.
 pub fn open(config: &Config, config_directory: Option<&Path>) -> Result<Storage> {
     match place(config)? {
-        Place::Directory(root) => open_local(&root),
+        Place::Directory(root) => open_local(&root, config),
         #[cfg(feature = "hdfs")]
-        Place::Hdfs(location) => hdfs::open(&location, config, config_directory),
+        Place::Hdfs(location) => {
+            if config.text(settings::VOLUMES.key).is_some_and(|text| !matches!(text.trim(), "" | "none")) {
+                bail!("basalt.volumes is for a root directory on the local disk; HDFS has storage policies of its own");
+            }
+            hdfs::open(&location, config, config_directory)
+        }
         #[cfg(not(feature = "hdfs"))]
         Place::Hdfs => {
             let _ = config_directory;
@@ -90,7 +96,7 @@ fn place(config: &Config) -> Result<Place> {
     Ok(Place::Directory(std::path::absolute(path)?))
 }
 
-fn open_local(root: &Path) -> Result<Storage> {
+fn open_local(root: &Path, config: &Config) -> Result<Storage> {
     let name = root.display().to_string();
     if root.exists() {
         let volume = LocalVolume::open(root).with_context(|| format!("cannot read {name}"))?;
@@ -100,8 +106,60 @@ fn open_local(root: &Path) -> Result<Storage> {
     // Held until the process is gone: what still runs when this returns must not meet another server's writes.
     std::mem::forget(volume.lock().map_err(|error| lock_error(&name, error))?);
     inspect(&*volume, &name)?;
+    let root = volume.root().display().to_string();
+    let volume = with_other_volumes(volume, config, &name)?;
     let outside = LocalVolume::open(Path::new("/")).context("cannot read the root of the file system")?;
-    Ok(Storage { root: volume.root().display().to_string(), name, volume, outside: Arc::new(outside) })
+    Ok(Storage { root, name, volume, outside: Arc::new(outside) })
+}
+
+/// The root's volume with those of `basalt.volumes`; itself where there are none.
+fn with_other_volumes(home: Arc<LocalVolume>, config: &Config, name: &str) -> Result<Arc<dyn Volume>> {
+    let said = config.text(settings::VOLUMES.key).filter(|text| text.trim() != "none");
+    let specs = said.map(fs::tiered::parse_volumes).transpose().map_err(|what| anyhow!(what))?;
+    let places = [
+        (FileKind::Log, &settings::PLACE_WAL),
+        (FileKind::Flush, &settings::PLACE_FLUSH),
+        (FileKind::Minor, &settings::PLACE_MINOR),
+        (FileKind::Major, &settings::PLACE_MAJOR),
+        (FileKind::Large, &settings::PLACE_MOB),
+    ];
+    let tier_of = |setting: &TextSetting| config.text(setting.key).map(str::trim).filter(|tier| !tier.is_empty());
+    let kinds = places.iter().filter_map(|(kind, setting)| Some((kind.name(), tier_of(setting)?.to_owned())));
+    let memory_may_lose_acknowledged_writes = config.get(&settings::RAM_MAY_LOSE);
+    let rules = fs::tiered::Rules { kinds: kinds.collect(), memory_may_lose_acknowledged_writes };
+    let specs = specs.unwrap_or_default();
+    if specs.is_empty()
+        && let Some((kind, tier)) = rules.kinds.iter().next()
+    {
+        bail!("basalt.volumes.place.{kind} = {tier}, and basalt.volumes names no volumes");
+    }
+    let may_be_missing = config.get(&settings::VOLUMES_MAY_BE_MISSING);
+    let tell = Arc::new(|sentence: String| tracing::warn!("{sentence}"));
+    let opened = fs::tiered::open_local(home.clone(), &specs, rules, may_be_missing, &Rng::from_system(), tell)
+        .map_err(|error| anyhow!("cannot serve {name}: {}", error.source))?;
+    let Some((volume, survey, locks)) = opened else { return Ok(home) };
+    // As the root's own.
+    std::mem::forget(locks);
+    for status in volume.status() {
+        let VolumeSpec { tier, place, .. } = &status.spec;
+        tracing::info!("tier {} ({}): {place}, {} bytes of files", tier.name, tier.class, status.used_bytes);
+    }
+    if let Some(first) = survey.missing.first() {
+        tracing::error!(
+            "the bytes of {} files are not on their volumes, {first} among them; their regions will not open: `basalt volumes check` \
+             names all",
+            survey.missing.len()
+        );
+    }
+    if !survey.nameless.is_empty() {
+        let bytes: u64 = survey.nameless.iter().map(|(_, _, bytes)| bytes).sum();
+        tracing::info!(
+            "{} files of {bytes} bytes on other volumes have no name, as a crash leaves them: `basalt volumes check \
+             --remove-nameless` frees their room",
+            survey.nameless.len()
+        );
+    }
+    Ok(Arc::new(volume))
 }
 
 fn lock_error(root: &str, error: fs::Error) -> anyhow::Error {

@@ -22,5 +22,6 @@ mod shell;
 mod table_settings;
 mod table_tools;
 mod ticks;
+mod tiers;
 mod tools;
 mod wide_rows;

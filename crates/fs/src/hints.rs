@@ -3,7 +3,7 @@
 //!
 //! Callers ask the trait objects ([`Volume`], [`ReadAt`], [`Appender`]), which do the plain thing where there are no hints.
 
-use crate::{Appender, FilePath, ReadAt, Result, Volume};
+use crate::{Appender, FilePath, Placement, ReadAt, Result, Volume};
 
 /// Hints of a volume.
 pub trait VolumeHints: Volume {
@@ -12,6 +12,13 @@ pub trait VolumeHints: Volume {
     /// is to be given up.
     fn create_past_cache(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
         self.create(path)
+    }
+
+    /// Creates a file where one of its kind and policy belongs: with `past_cache` as [`VolumeHints::create_past_cache`], else as
+    /// [`Volume::create`]. A volume that is one place has no choice.
+    fn create_placed(&self, path: &FilePath, placement: &Placement, past_cache: bool) -> Result<Box<dyn Appender>> {
+        let _ = placement;
+        if past_cache { VolumeHints::create_past_cache(self, path) } else { self.create(path) }
     }
 
     /// Gives back room that was reserved for a file beyond its end by an appender that did not live to do it itself; nothing else
@@ -69,6 +76,11 @@ impl dyn Volume + '_ {
     /// [`VolumeHints::create_past_cache`], else [`Volume::create`].
     pub fn create_past_cache(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
         self.hints().map_or_else(|| self.create(path), |hints| hints.create_past_cache(path))
+    }
+
+    /// [`VolumeHints::create_placed`], else [`Volume::create`].
+    pub fn create_placed(&self, path: &FilePath, placement: &Placement, past_cache: bool) -> Result<Box<dyn Appender>> {
+        self.hints().map_or_else(|| self.create(path), |hints| hints.create_placed(path, placement, past_cache))
     }
 
     /// [`VolumeHints::release_reserved`].

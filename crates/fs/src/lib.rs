@@ -1,4 +1,4 @@
-//! Files, behind one trait: the local disk in the server, a faulty memory in tests.
+//! Files, behind one trait: the local disk in the server, several disks under one tree of names, a faulty memory in tests.
 //!
 //! Always true:
 //!  1. Paths are [`FilePath`]s: relative to the volume's root, `/`-separated, no `.` or `..`, never absolute.
@@ -16,6 +16,8 @@ pub mod hints;
 pub mod local;
 pub mod mem;
 mod path;
+mod placement;
+pub mod tiered;
 mod volume;
 
 pub use error::{Error, Result};
@@ -23,4 +25,6 @@ pub use hints::{AppendHints, Behind, ReadHints, VolumeHints};
 pub use local::{DirectoryLock, LocalVolume};
 pub use mem::{CrashPolicy, FaultKind, MemVolume};
 pub use path::FilePath;
+pub use placement::{FileKind, Placement};
+pub use tiered::TieredVolume;
 pub use volume::{Appender, Capabilities, DirEntry, ReadAt, Settled, TEMPORARY_PREFIX, Volume};

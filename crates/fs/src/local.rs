@@ -58,6 +58,19 @@ impl LocalVolume {
         Ok(LocalVolume { root, temporary_names: AtomicU64::new(0) })
     }
 
+    /// The volume at `root`, which must be there: a place where a disk is to be mounted is not made when the disk is missing.
+    ///
+    /// # Errors
+    /// `NotFound` when nothing is there, `NotADirectory` when that is no directory.
+    pub fn open_existing(root: &Path) -> Result<LocalVolume> {
+        let error = |source| Error::new(format!("open the volume {}:", root.display()), &FilePath::root(), source);
+        let root = fs::canonicalize(root).map_err(error)?;
+        if !fs::metadata(&root).map_err(error)?.is_dir() {
+            return Err(error(io::ErrorKind::NotADirectory.into()));
+        }
+        Ok(LocalVolume { root, temporary_names: AtomicU64::new(0) })
+    }
+
     /// Where the volume is.
     pub fn root(&self) -> &Path {
         &self.root

@@ -9,6 +9,7 @@
 //! once. What HBase does with three priorities (`LruBlockCache`) is done here with two queues and a memory of the
 //! recently refused.
 
+use crate::SecondLevel;
 use crate::block::BlockType;
 use crate::cache_counts::{BlockCounts, BloomCounts, LookupCounts};
 use crate::data_block::DataBlock;
@@ -108,6 +109,7 @@ pub struct BlockCache {
     refused: AtomicU64,
     blooms: BloomCounts,
     file_bytes: base::Adder,
+    second: Option<Arc<SecondLevel>>,
 }
 
 /// Counts of a [`BlockCache`] since it was made.
@@ -152,6 +154,11 @@ impl std::fmt::Debug for BlockCache {
 impl BlockCache {
     /// A cache of at most `capacity_bytes`.
     pub fn new(capacity_bytes: u64) -> Arc<BlockCache> {
+        BlockCache::over(capacity_bytes, None)
+    }
+
+    /// As [`BlockCache::new`], over a second level that is asked for blocks that are not here.
+    pub fn over(capacity_bytes: u64, second: Option<Arc<SecondLevel>>) -> Arc<BlockCache> {
         let shards = (capacity_bytes / MIN_SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two().min(MAX_SHARDS);
         Arc::new(BlockCache {
             shards: (0..shards).map(|_| Slot::default()).collect(),
@@ -164,6 +171,7 @@ impl BlockCache {
             refused: AtomicU64::new(0),
             blooms: BloomCounts::default(),
             file_bytes: base::Adder::default(),
+            second,
         })
     }
 
@@ -206,6 +214,11 @@ impl BlockCache {
     /// What Bloom filters of files that use this cache were asked, and what they answered.
     pub fn blooms(&self) -> &BloomCounts {
         &self.blooms
+    }
+
+    /// The level below this one, if there is one.
+    pub fn second(&self) -> Option<&Arc<SecondLevel>> {
+        self.second.as_ref()
     }
 
     /// A block of `bytes` was read from a file.

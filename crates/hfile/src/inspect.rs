@@ -128,7 +128,7 @@ impl Reader {
         self.source.file.read_exact_at(&mut bytes, offset)?;
         let header = Header::parse(&bytes).map_err(|damage| damaged(damage.0))?;
         let len = u32::try_from(header.total_len).map_err(|_| damaged("the block is too long".to_owned()))?;
-        let (block_type, payload) = self.source.read(BlockAt { offset, len }, None)?;
+        let (block_type, payload) = self.source.read(BlockAt { offset, len }, false, None)?;
         Ok(BlockHeader {
             offset,
             magic: block_type.magic(),

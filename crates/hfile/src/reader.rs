@@ -44,6 +44,8 @@ pub struct ReaderContext {
     pub half: Option<Half>,
     /// Sequence id given to all cells in place of their own (bulk-loaded files).
     pub override_seq_id: Option<SeqId>,
+    /// So long after its newest cell's timestamp (milliseconds) the file is cold: the cache's second level is not for it.
+    pub hot_age_ms: Option<i64>,
 }
 
 /// An open HFile. Shared between threads; holds trailer, file info, root index and Bloom headers in memory.
@@ -111,6 +113,10 @@ impl Reader {
         let Opened { len, trailer, compression, encoding, tail, root, mid_key, meta_index, .. } = opened;
         let Opened { info, bloom_type, bloom, delete_bloom, prefix_len, .. } = opened;
         let file_id = context.cache_file_id.or_else(|| context.cache.as_ref().map(|cache| cache.new_file_id()));
+        let has_second = context.cache.as_ref().is_some_and(|cache| cache.second().is_some());
+        let lasting_id = if has_second { lasting_id(path, len, &trailer, last_key.as_ref()) } else { 0 };
+        let newest_ms = time_range.map_or(0, |(_, newest)| newest);
+        let cold_from_ms = context.hot_age_ms.map_or(i64::MAX, |age| newest_ms.saturating_add(age));
         let source = Source {
             file,
             path: path.clone(),
@@ -121,6 +127,8 @@ impl Reader {
             blocks_end: trailer.load_on_open_offset,
             cache: context.cache,
             file_id: file_id.unwrap_or(0),
+            lasting_id,
+            cold_from_ms,
             in_memory: context.in_memory,
         };
         Ok(Arc::new(Reader {
@@ -382,7 +390,7 @@ impl Reader {
             return Ok(None);
         };
         let at = self.meta_index.block(i);
-        match self.source.read(at, None)? {
+        match self.source.read(at, false, None)? {
             (crate::block::BlockType::Meta, payload) => Ok(Some(payload)),
             (other, _) => Err(Error::corrupt(self.path(), at.offset, format!("a {other:?} block is not a meta block"))),
         }
@@ -475,6 +483,19 @@ impl Reader {
     pub fn evict(&self) -> usize {
         self.source.cache.as_ref().map_or(0, |cache| cache.evict_file(self.source.file_id))
     }
+}
+
+/// A number that no other file has, in whatever process and wherever it lies: of its name, which is made at random, and of what is in it, for
+/// a name that is not. Never 0.
+fn lasting_id(path: &FilePath, len: u64, trailer: &Trailer, last_key: Option<&Bytes>) -> u128 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let half = |salt: u64| {
+        let mut hasher = DefaultHasher::new();
+        (salt, path.name(), len, trailer.load_on_open_offset, trailer.entry_count).hash(&mut hasher);
+        last_key.hash(&mut hasher);
+        hasher.finish()
+    };
+    (u128::from(half(1)) << 64 | u128::from(half(2))).max(1)
 }
 
 fn time_range(info: &FileInfo) -> Option<(i64, i64)> {

@@ -35,6 +35,10 @@ pub(crate) struct Source {
     pub blocks_end: u64,
     pub cache: Option<Arc<BlockCache>>,
     pub file_id: u64,
+    /// The file's number among all files ever, for the second level of the cache; 0 where there is none.
+    pub lasting_id: u128,
+    /// From this time on (milliseconds) its blocks are not worth a place there.
+    pub cold_from_ms: i64,
     pub in_memory: bool,
 }
 
@@ -119,7 +123,7 @@ impl Source {
         }
         // What is passed through once needs no table for searches.
         let order = if ahead.is_some() && !fetch.keep { None } else { Some(self.order) };
-        let (block_type, payload) = self.read(at, ahead.map(|ahead| (ahead, fetch.keep)))?;
+        let (block_type, payload) = self.read(at, fetch.keep, ahead)?;
         self.check_type(at, block_type, wanted)?;
         let block =
             DataBlock::decode(payload, self.encoded, self.tail, order).map_err(|d| self.corrupt(at.offset, d))?;
@@ -137,7 +141,7 @@ impl Source {
             Some(_) => return Err(self.corrupt(at.offset, "the index names a block of another kind".into())),
             None => {}
         }
-        let (block_type, payload) = self.read(at, None)?;
+        let (block_type, payload) = self.read(at, fetch.keep, None)?;
         self.check_type(at, block_type, wanted)?;
         let block = IndexBlock::parse_non_root(&payload)
             .and_then(|index| index.with_flat_keys(self.order))
@@ -154,7 +158,7 @@ impl Source {
             Some(_) => return Err(self.corrupt(at.offset, "the Bloom filter names a block of another kind".into())),
             None => {}
         }
-        let (block_type, payload) = self.read(at, None)?;
+        let (block_type, payload) = self.read(at, fetch.keep, None)?;
         self.check_type(at, block_type, BlockType::BloomChunk)?;
         if payload.is_empty() {
             return Err(self.corrupt(at.offset, "a Bloom chunk has no bits".into()));
@@ -170,18 +174,35 @@ impl Source {
         Err(self.corrupt(at.offset, Damage(format!("a {found:?} block lies where a {wanted:?} block should"))))
     }
 
-    /// Reads and unpacks the block at `at`, whose place was said by an index. `ahead`: through what was read ahead, and whether the block is
-    /// to live longer than that.
-    pub fn read(&self, at: BlockAt, ahead: Option<(&mut ReadAhead, bool)>) -> Result<(BlockType, Bytes)> {
+    /// Reads and unpacks the block at `at`, whose place was said by an index. `keep`: it is to stay in the cache, and the second level may have
+    /// it. `ahead`: through what was read ahead.
+    pub fn read(&self, at: BlockAt, keep: bool, mut ahead: Option<&mut ReadAhead>) -> Result<(BlockType, Bytes)> {
         let len = at.len as usize;
         if len < block::HEADER_LEN || at.offset.checked_add(u64::from(at.len)).is_none_or(|end| end > self.blocks_end) {
             let what = format!("an index names a block of {len} bytes that is not within the file");
             return Err(self.corrupt(at.offset, Damage(what)));
         }
-        let raw = match ahead {
-            Some((ahead, keep)) => ahead.read(self, at, keep)?,
+        let second = self.cache.as_ref().and_then(|cache| cache.second()).filter(|_| keep && self.lasting_id != 0);
+        let key = (self.lasting_id, at.offset);
+        let is_cold = second.is_some_and(|second| second.is_cold(self.cold_from_ms));
+        if let Some(second) = second
+            && !ahead.as_ref().is_some_and(|ahead| ahead.holds(at))
+            && let Some(raw) = second.get(key, at.len, is_cold)
+        {
+            if let Some(ahead) = ahead {
+                ahead.passed(at);
+            }
+            block_reads::from_file(len);
+            return block::unpack(raw, self.compression).map_err(|d| self.corrupt(at.offset, d));
+        }
+        let goes_on = ahead.as_ref().is_some_and(|ahead| ahead.goes_on(at));
+        let raw = match ahead.as_mut() {
+            Some(ahead) => ahead.read(self, at, keep)?,
             None => self.read_exact(at)?,
         };
+        if let Some(second) = second.filter(|_| !goes_on && !is_cold) {
+            second.offer(key, &raw);
+        }
         block_reads::from_file(len);
         if let Some(cache) = &self.cache {
             cache.read_from_file(len as u64);
@@ -218,6 +239,16 @@ impl ReadAhead {
         at.offset >= self.start && at.offset.saturating_add(u64::from(at.len)) <= end
     }
 
+    /// Whether the block at `at` continues the sequence. Index and Bloom blocks lie between data blocks: a small gap does not end it.
+    fn goes_on(&self, at: BlockAt) -> bool {
+        at.offset >= self.expected && at.offset - self.expected <= self.hint_bytes
+    }
+
+    /// The block at `at` came from elsewhere; the next continues the sequence.
+    fn passed(&mut self, at: BlockAt) {
+        self.expected = at.offset + u64::from(at.len);
+    }
+
     /// Before the block that `blocks` begin with is asked for: how much to read for as many of them to be whole as may be. What is read of another is to be moved.
     pub fn expect(&mut self, blocks: impl Iterator<Item = BlockAt>) {
         let (mut start, mut end) = (None, 0);
@@ -246,9 +277,8 @@ impl ReadAhead {
 
     fn read(&mut self, source: &Source, at: BlockAt, keep: bool) -> Result<Bytes> {
         let len = at.len as usize;
-        // Index and Bloom blocks lie between data blocks: a small gap does not end a sequence.
-        let sequential = at.offset >= self.expected && at.offset - self.expected <= self.hint_bytes;
-        self.expected = at.offset + u64::from(at.len);
+        let sequential = self.goes_on(at);
+        self.passed(at);
         let skip = usize::try_from(at.offset.wrapping_sub(self.start)).unwrap_or(usize::MAX);
         if skip < self.buffer.len() && self.buffer.len() - skip >= len {
             return Ok(self.share(skip, len, keep));
@@ -364,6 +394,8 @@ mod tests {
             blocks_end: FILE_LEN,
             cache: None,
             file_id: 0,
+            lasting_id: 0,
+            cold_from_ms: i64::MAX,
             in_memory: false,
         }
     }

@@ -63,6 +63,8 @@ pub struct WriterOptions {
     pub cache_on_write: CacheOnWrite,
     /// Write the file past the operating system's memory ([`fs::VolumeHints::create_past_cache`]).
     pub past_cache: bool,
+    /// What the file is for, and what its owner wishes ([`fs::VolumeHints::create_placed`]).
+    pub placement: fs::Placement,
 }
 
 /// Which blocks are put into the cache as they are written.
@@ -109,6 +111,7 @@ impl Default for WriterOptions {
             create_time_ms: TimestampMs(0),
             cache_on_write: CacheOnWrite::Nothing,
             past_cache: false,
+            placement: fs::Placement::default(),
         }
     }
 }
@@ -215,7 +218,7 @@ impl Writer {
     /// # Errors
     /// `Io` of the volume.
     pub fn create(volume: &dyn Volume, path: &FilePath, options: WriterOptions) -> Result<Writer> {
-        let file = if options.past_cache { volume.create_past_cache(path)? } else { volume.create(path)? };
+        let file = volume.create_placed(path, &options.placement, options.past_cache)?;
         let mut out = BlockWriter::new(file, &options);
         let tail = Tail {
             tags: options.include_tags,

@@ -7,4 +7,5 @@ mod faults;
 mod golden_read;
 mod golden_write;
 mod on_disk;
+mod second_level;
 mod seek;

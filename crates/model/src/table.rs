@@ -225,6 +225,11 @@ impl FamilyDescriptor {
         self.flag("CACHE_DATA_ON_WRITE", false)
     }
 
+    /// The storage policy that it names, if it does.
+    pub fn storage_policy(&self) -> Option<&str> {
+        self.text("STORAGE_POLICY")
+    }
+
     /// Whether tags are compressed within encoded blocks.
     pub fn compress_tags(&self) -> bool {
         self.flag("COMPRESS_TAGS", true)

@@ -290,6 +290,7 @@ fn new_file(store: &Store, job: &CompactionJob, read_point: ReadPoint, now: i64)
         include_tags: readers().any(|reader| reader.has_tags()),
         cache: if cached { Caching::All } else { Caching::Wanted },
         past_cache: leaves_pages && job.size_bytes() >= PAST_CACHE_MIN_BYTES,
+        kind: if job.all_files { fs::FileKind::Major } else { fs::FileKind::Minor },
         mob: MobWork {
             newest_ms: readers().filter_map(|reader| reader.time_range()).map(|(_, max)| max).max().unwrap_or(0),
             rewrite: job.rewrites_mob,

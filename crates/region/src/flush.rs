@@ -322,6 +322,7 @@ impl<'r> Flusher<'r> {
             include_tags: segment.has_tags(),
             cache: Caching::AsFamily,
             past_cache: false,
+            kind: fs::FileKind::Flush,
             mob: MobWork {
                 newest_ms: segment.time_range().map_or(0, |range| range.max_ms),
                 rewrite: false,

@@ -27,6 +27,8 @@ pub(crate) struct NewFile {
     pub cache: Caching,
     /// Whether the file is written past the operating system's memory.
     pub past_cache: bool,
+    /// What it is for: where it lies may depend on that.
+    pub kind: fs::FileKind,
     /// What becomes of large values, in a MOB family.
     pub mob: MobWork,
     /// Cells up to this id lose it: every reader sees them.
@@ -338,6 +340,7 @@ impl<'r> FileWriter<'r> {
             create_time_ms: self.core.env.clock.now_ms(),
             cache_on_write,
             past_cache: new.past_cache,
+            placement: store.placement(new.kind),
             ..store.settings.load().new_files.clone()
         })
     }

@@ -363,6 +363,41 @@ pub const DEFAULT_COMPRESSION: Setting<Compression> = Setting {
           COMPRESSION_COMPACT of NONE too, and tables of the namespace hbase are always plain. NONE writes as HBase does: set it, and \
           run major_compact, before a directory goes to an HBase without Snappy.",
 };
+/// Where store files go whose family names no policy.
+pub const BLOCK_STORAGE_POLICY: TextSetting = TextSetting::any(
+    "hbase.hstore.block.storage.policy",
+    "NONE",
+    "Storage policy of the store files of families without a STORAGE_POLICY of their own: NONE (basalt.volumes.place.* say where), a name of \
+     HDFS's (HOT and WARM: the root directory's disk; ALL_SSD and ONE_SSD: the first tier of class ssd in basalt.volumes; COLD: the first \
+     of class hdd; LAZY_PERSIST: the first of class ram) or the name of a tier. Holds for files that are written from then on.",
+);
+/// Whether files are told hot from cold.
+pub const DATA_TIERING: Setting<bool> = Setting {
+    key: "hbase.regionserver.datatiering.enable",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether hbase.hstore.datatiering.type of a family counts.",
+};
+/// How files are told hot from cold.
+pub const DATA_TIERING_TYPE: TextSetting = TextSetting {
+    key: "hbase.hstore.datatiering.type",
+    default: "NONE",
+    legal: Some("NONE or TIME_RANGE (CUSTOM, by a Java class, is not there)"),
+    is_legal: |text| ["NONE", "TIME_RANGE"].contains(&text.trim().to_ascii_uppercase().as_str()),
+    doc: "TIME_RANGE: a file whose newest cell is older than hbase.hstore.datatiering.hot.age.millis is cold: its blocks are not admitted to the \
+          second level of the block cache, and those there leave first. Said by a family as a rule; holds for files that are opened from then on.",
+};
+/// Age at which a file is cold.
+pub const DATA_TIERING_HOT_AGE: Setting<u64> = Setting {
+    key: "hbase.hstore.datatiering.hot.age.millis",
+    default: 604_800_000,
+    min: 0,
+    max: i64::MAX as u64,
+    unit: "ms",
+    doc: "A file whose newest cell is older than this is cold, with hbase.hstore.datatiering.type TIME_RANGE.",
+};
 /// Bytes between two looks at whether a compaction should stop.
 pub const COMPACTION_CHECK_INTERVAL: Setting<u64> = Setting {
     key: "hbase.hstore.close.check.interval",
@@ -481,6 +516,10 @@ pub const ALL: &[&dyn SettingRow] = &[
     &CACHE_COMPACTED,
     &CACHE_COMPACTED_MAX,
     &DEFAULT_COMPRESSION,
+    &BLOCK_STORAGE_POLICY,
+    &DATA_TIERING,
+    &DATA_TIERING_TYPE,
+    &DATA_TIERING_HOT_AGE,
     &SKIP_ERRORS,
     &COMPACTION_CHECK_INTERVAL,
     &VALIDATE_READ_FULLY,

@@ -195,8 +195,14 @@ pub(crate) fn live_files<'a>(
 ) -> Result<Vec<(&'a Bytes, StoreFile)>> {
     let mut live = Vec::new();
     for (family, descriptor) in &table.families {
-        let opening =
-            Opening { volume: &*env.volume, cache: &env.cache, info, family, in_memory: descriptor.in_memory() };
+        let opening = Opening {
+            volume: &*env.volume,
+            cache: &env.cache,
+            info,
+            family,
+            in_memory: descriptor.in_memory(),
+            hot_age_ms: None,
+        };
         let dir = rootdir::family_dir(info, family);
         let tracker = tracker_of(env, info, table, descriptor)?;
         let mut files = Vec::new();

@@ -111,8 +111,15 @@ impl Store {
         let volume_error = |e| RegionError::volume(region, e);
         let family = &table.families[name];
         let dir = family_dir(info, name);
-        let opening =
-            Opening { volume: &*env.volume, cache: &env.cache, info, family: name, in_memory: family.in_memory() };
+        let settings = of_family(table_settings, family, info);
+        let opening = Opening {
+            volume: &*env.volume,
+            cache: &env.cache,
+            info,
+            family: name,
+            in_memory: family.in_memory(),
+            hot_age_ms: settings.hot_age_ms,
+        };
         let (tracker, names) =
             StoreTracker::open(env, region, &dir, tracker_of(env, info, table, family)?, directory_exists)?;
         if !names.is_empty() && !base::inject!("region.store.names-unsynced") {
@@ -134,7 +141,6 @@ impl Store {
             rootdir::archive_files(opening.volume, &dir, &dead).map_err(volume_error)?;
         }
         sort_files(&mut live);
-        let settings = of_family(table_settings, family, info);
         let order = if info.table.is_meta() { Order::Meta } else { Order::User };
         let memory = MemStore::expecting(order, &common_row_prefix(&live));
         let view = StoreView { memory, files: live.into(), whole_from: ReadPoint(0) };
@@ -163,6 +169,18 @@ impl Store {
 
     pub(crate) fn family(&self) -> &FamilyDescriptor {
         &self.table.families[&self.name]
+    }
+
+    /// Where a new file of this kind is to lie. Those of HBase's own tables lie with the names: nothing works without them.
+    pub(crate) fn placement(&self, kind: fs::FileKind) -> fs::Placement {
+        if self.table.name.is_system() {
+            return fs::Placement::default();
+        }
+        let placement = fs::Placement::of(kind);
+        match self.family().storage_policy() {
+            Some(policy) => placement.with_policy(Some(policy)),
+            None => fs::Placement { policy: self.settings.load().block_storage_policy.clone(), ..placement },
+        }
     }
 
     /// The present picture.
@@ -220,6 +238,7 @@ impl Store {
             info,
             family: &self.name,
             in_memory: self.family().in_memory(),
+            hot_age_ms: self.settings.load().hot_age_ms,
         }
     }
 }

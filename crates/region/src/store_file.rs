@@ -42,6 +42,8 @@ pub(crate) struct Opening<'a> {
     pub info: &'a RegionInfo,
     pub family: &'a [u8],
     pub in_memory: bool,
+    /// As [`ReaderContext::hot_age_ms`].
+    pub hot_age_ms: Option<i64>,
 }
 
 impl StoreFile {
@@ -58,6 +60,7 @@ impl StoreFile {
             in_memory: opening.in_memory,
             half: None,
             override_seq_id: None,
+            hot_age_ms: opening.hot_age_ms,
         };
         let damaged = |what: String| RegionError::Damaged { region: region.clone(), what };
         let path = || family_dir(opening.info, opening.family).join(name);

@@ -55,9 +55,26 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
         start(format!("compact-l-{i}"), Box::new(body));
     }
     start("chores".into(), Box::new(chores));
+    if server.env.cache.second().is_some() {
+        let bytes_per_second = config.get(&settings::SECOND_LEVEL_WRITE_RATE);
+        start("cache-writer".into(), Box::new(move |server| write_second_level(server, bytes_per_second)));
+    }
     start("mob-cleaner".into(), Box::new(clean_mob_files));
     start("memory".into(), Box::new(|server| region::prefault_chunks(|| server.stop.is_set())));
     threads
+}
+
+/// Writes the second level of the block cache, no faster than so many bytes in a second.
+fn write_second_level(server: &Arc<RegionServer>, bytes_per_second: u64) {
+    let Some(second) = server.env.cache.second() else { return };
+    loop {
+        let goes_on = second.wait_for_work();
+        let written = second.write_segment();
+        if !goes_on {
+            return;
+        }
+        server.stop.wait(Duration::from_secs_f64(written as f64 / bytes_per_second as f64));
+    }
 }
 
 fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
@@ -295,7 +312,9 @@ fn relieve_memory(server: &Arc<RegionServer>) {
     server.ledger.report(Holder::Memstores, memory.memstore_bytes() + memory.pinned_bytes());
     server.env.cache.sweep();
     let cache = server.env.cache.stats();
-    server.ledger.report(Holder::BlockCache, cache.used_bytes);
+    server.env.cache.second().inspect(|second| second.set_now(server.env.clock.now_ms()));
+    let second_bytes = server.env.cache.second().map_or(0, |second| second.memory_bytes());
+    server.ledger.report(Holder::BlockCache, cache.used_bytes + second_bytes);
     let held = memory.memstore_bytes();
     server.memory_watch.lock().look(&server.ledger, cache, held >= marks.low_bytes);
     server.apply_grants();

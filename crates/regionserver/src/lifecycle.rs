@@ -117,6 +117,7 @@ impl RegionServer {
     /// Serves nothing from now on, and leaves the regions as they are: others have them, or will when the log was split.
     pub fn abort(&self) {
         self.stop.set();
+        self.env.cache.second().inspect(|second| second.close());
         self.scheduler.stop();
         for region in self.regions() {
             self.online.remove(region.info().encoded_name());
@@ -147,6 +148,7 @@ impl RegionServer {
             mode
         };
         self.stop.set();
+        self.env.cache.second().inspect(|second| second.close());
         self.scheduler.stop();
         region::wake_prefaulters();
         self.maintenance.close();

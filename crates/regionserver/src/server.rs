@@ -226,7 +226,8 @@ impl RegionServer {
 
     /// Has block cache and spare memory keep to what the ledger grants now.
     pub(crate) fn apply_grants(&self) {
-        self.env.cache.set_capacity(self.ledger.granted_bytes(Holder::BlockCache));
+        let second_bytes = self.env.cache.second().map_or(0, |second| second.memory_bytes());
+        self.env.cache.set_capacity(self.ledger.granted_bytes(Holder::BlockCache).saturating_sub(second_bytes));
         // Flushed memory waits for the next memstores, within what memstores may have. Where there is little, others need it meanwhile.
         let kept = if self.memory_budget_bytes < FEW_BYTES { 0 } else { self.ledger.granted_bytes(Holder::Memstores) };
         region::set_chunk_pool_limit(usize::try_from(kept).unwrap_or(usize::MAX));

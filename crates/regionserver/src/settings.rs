@@ -341,6 +341,17 @@ pub const SLOW_METRIC_TIME_MS: Setting<u64> = Setting {
     doc: "Gets, puts, deletes, increments and appends that take longer are counted as slow (slowGetCount and its like).",
 };
 
+/// How fast the second level of the block cache is written.
+pub const SECOND_LEVEL_WRITE_RATE: Setting<u64> = Setting {
+    key: "basalt.bucketcache.write.bytes.per.second",
+    default: 64 << 20,
+    min: 64 << 10,
+    max: 64 << 30,
+    unit: "bytes",
+    doc: "The second level of the block cache (hbase.bucketcache.ioengine) is written no faster than this; blocks beyond it are passed over. Less \
+          wears flash less and warms the cache more slowly.",
+};
+
 /// Every row of this crate.
 pub const ALL: &[&dyn SettingRow] = &[
     &SCANNER_TIMEOUT_MS,
@@ -377,4 +388,5 @@ pub const ALL: &[&dyn SettingRow] = &[
     &REGION_CLASSES,
     &USER_REGION_CLASSES,
     &SUPERUSERS,
+    &SECOND_LEVEL_WRITE_RATE,
 ];

@@ -1,6 +1,7 @@
 //! Files and directories that a command line names.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use base::Config;
@@ -78,18 +79,20 @@ pub fn root_place(config: &Config) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// A root directory that is there, as a volume of its own.
+/// A root directory that is there, as a volume of its own, with the files that it has on other volumes.
 ///
 /// # Errors
 /// It is not there, or cannot be read.
-pub fn root(place: &Path) -> anyhow::Result<LocalVolume> {
+pub fn root(place: &Path) -> anyhow::Result<Arc<dyn Volume>> {
     if !place.is_dir() {
         bail!(
             "there is no directory {}: hbase.rootdir, or the option for it, must name HBase's root directory",
             place.display()
         );
     }
-    LocalVolume::open(place).with_context(|| format!("cannot read {}", place.display()))
+    let cannot = || format!("cannot read {}", place.display());
+    let home = LocalVolume::open(place).with_context(cannot)?;
+    fs::tiered::open_reading(home).with_context(cannot)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! HBase's tools as native programs. Load generators: PerformanceEvaluation ([`pe`]), LoadTestTool ([`ltt`]), YCSB ([`ycsb`]). Over files,
 //! without a server: HFiles ([`hfile_tool`]), logs ([`wal_tool`]), snapshots ([`snapshot_tool`]),
-//! root directories ([`hbck`]). Over a server: jobs ([`jobs`]) and what administrators look with ([`cluster`]).
+//! root directories ([`hbck`]), the disks of one ([`volumes`]). Over a server: jobs ([`jobs`]) and what administrators look with ([`cluster`]).
 //!
 //! Always true: a tool writes what HBase's tool of that name writes, byte for byte where the other one reads it, and
 //! takes the same words on its command line. A tool that only looks changes nothing. Must not know: how a server is made, what a region
@@ -19,5 +19,6 @@ pub mod pe;
 pub mod print;
 pub mod snapshot_tool;
 pub mod stats;
+pub mod volumes;
 pub mod wal_tool;
 pub mod ycsb;

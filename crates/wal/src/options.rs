@@ -2,7 +2,7 @@
 
 use crate::settings;
 use base::Config;
-use fs::{FilePath, Volume};
+use fs::{FileKind, FilePath, Placement, Volume};
 
 /// When an entry counts as done by default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,6 +29,8 @@ pub struct LogOptions {
     pub commit_delay_percent: u32,
     /// Whether entries carry checksums.
     pub checksums: bool,
+    /// Where files are to lie, on a volume that has a choice.
+    pub placement: Placement,
     /// Follows the server's name in file names: "" or ".meta" (`server.meta.<ms>.meta`).
     pub kind: &'static str,
     /// Where files go when all their edits are flushed.
@@ -54,10 +56,11 @@ impl LogOptions {
         options
     }
 
-    /// Those of the log of hbase:meta: always synced. What the master does rests on it: a procedure is forgotten, files are archived, when
+    /// Those of the log of hbase:meta: always synced, and with the names of files. What the master does rests on it: a procedure is forgotten, files are archived, when
     /// hbase:meta says so, and none of that comes back with a lost log.
     pub fn of_meta(config: &Config) -> LogOptions {
-        LogOptions { kind: ".meta", sync_mode: SyncMode::Synced, ..LogOptions::from_config(config) }
+        let placement = Placement::default();
+        LogOptions { kind: ".meta", sync_mode: SyncMode::Synced, placement, ..LogOptions::from_config(config) }
     }
 
     /// The options as the operator set them.
@@ -70,6 +73,7 @@ impl LogOptions {
             max_waiting_bytes: config.get(&settings::MAX_WAITING_BYTES),
             commit_delay_percent: config.get(&settings::COMMIT_DELAY_PERCENT),
             checksums: config.get(&settings::CHECKSUMS),
+            placement: Placement::of(FileKind::Log).with_policy(config.text(settings::STORAGE_POLICY.key)),
             kind: "",
             archive_dir: FilePath::new("oldWALs"),
             archive_suffix: "",

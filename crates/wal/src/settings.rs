@@ -1,6 +1,6 @@
 //! Settings of the log.
 
-use base::{Setting, SettingRow};
+use base::{Setting, SettingRow, TextSetting};
 
 /// Roll size is this many bytes times the multiplier.
 pub const BLOCK_SIZE: Setting<u64> = Setting {
@@ -75,6 +75,22 @@ pub const CHECKSUMS: Setting<bool> = Setting {
           value goes unseen.",
 };
 
+/// Where logs go.
+pub const STORAGE_POLICY: TextSetting = TextSetting::any(
+    "hbase.wal.storage.policy",
+    "NONE",
+    "Storage policy of logs: NONE (basalt.volumes.place.wal says where), a name of HDFS's or that of a tier, as for \
+     hbase.hstore.block.storage.policy. A tier in memory is passed over unless basalt.volumes.ram.may.lose.acknowledged.writes is true.",
+);
+
 /// Every row.
-pub const ALL: &[&dyn SettingRow] =
-    &[&BLOCK_SIZE, &ROLL_MULTIPLIER, &MAX_LOGS, &HSYNC, &MAX_WAITING_BYTES, &COMMIT_DELAY_PERCENT, &CHECKSUMS];
+pub const ALL: &[&dyn SettingRow] = &[
+    &BLOCK_SIZE,
+    &ROLL_MULTIPLIER,
+    &MAX_LOGS,
+    &HSYNC,
+    &MAX_WAITING_BYTES,
+    &COMMIT_DELAY_PERCENT,
+    &CHECKSUMS,
+    &STORAGE_POLICY,
+];

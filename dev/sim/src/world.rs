@@ -192,6 +192,7 @@ impl World {
             observer: Arc::new(Unobserved),
             on_region_server: Box::new(|_, _| ()),
             on_fatal: Arc::new(move |why| _ = told.lock().get_or_insert(why)),
+            second_level: None,
             on_stop_request: {
                 let stop_requests = stop_requests.clone();
                 Arc::new(move |_| _ = stop_requests.fetch_add(1, Ordering::Relaxed))

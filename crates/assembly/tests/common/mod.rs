@@ -67,6 +67,7 @@ pub fn parts(volume: &Arc<MemVolume>, start_code: u64) -> Parts<Pool, Threads> {
         observer: Arc::new(Unobserved),
         on_region_server: Box::new(|_, _| ()),
         on_fatal: Arc::new(|why| panic!("{why}")),
+        second_level: None,
         on_stop_request: Arc::new(|_| ()),
     }
 }

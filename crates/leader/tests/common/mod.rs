@@ -154,6 +154,7 @@ impl Place {
             runner: Pool,
             syncer: Threads::default(),
             on_fatal: Arc::new(|why| println!("a region server ends: {why}")),
+            second_level: None,
             on_stop_request: Arc::new(|_| ()),
         });
         let member = Arc::new(member.await.expect("starts"));

@@ -123,7 +123,7 @@ fn used_files(env: &RegionEnv, table: &TableDescriptor, family: &[u8]) -> Result
             tracing::warn!(%dir, "a region's directory is not understood: no MOB file of its table is archived");
             return Ok(None);
         };
-        let opening = Opening { volume, cache: &env.cache, info: &info, family, in_memory: false };
+        let opening = Opening { volume, cache: &env.cache, info: &info, family, in_memory: false, hot_age_ms: None };
         for (name, _) in list_store_files(volume, &rootdir::family_dir(&info, family)).map_err(wrap)? {
             let file = match StoreFile::open(opening, &name, None) {
                 Ok(file) => file,

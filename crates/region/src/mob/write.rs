@@ -56,6 +56,7 @@ impl MobSink {
                 include_mvcc: true,
                 include_tags: true,
                 cache_on_write: hfile::CacheOnWrite::Nothing,
+                placement: fs::Placement { kind: fs::FileKind::Large, ..options.placement.clone() },
                 ..options.clone()
             },
             temp_dir: temp_dir.clone(),

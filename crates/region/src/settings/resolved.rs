@@ -61,6 +61,9 @@ pub struct RegionSettings {
     pub cache_compacted: bool,
     pub cache_compacted_max_bytes: u64,
     pub default_compression: Compression,
+    pub block_storage_policy: Option<Arc<str>>,
+    /// After which files of the family are cold; `None` where none is.
+    pub hot_age_ms: Option<i64>,
     pub skip_errors: bool,
     pub compaction_check_interval_bytes: u64,
     pub validate_read_fully: bool,
@@ -155,6 +158,8 @@ impl RegionSettings {
             cache_compacted: config.get(&CACHE_COMPACTED),
             cache_compacted_max_bytes: config.get(&CACHE_COMPACTED_MAX),
             default_compression: config.get(&DEFAULT_COMPRESSION),
+            block_storage_policy: fs::Placement::default().with_policy(config.text(BLOCK_STORAGE_POLICY.key)).policy,
+            hot_age_ms: hot_age_ms(&config),
             skip_errors: config.get(&SKIP_ERRORS),
             compaction_check_interval_bytes: config.get(&COMPACTION_CHECK_INTERVAL),
             validate_read_fully: config.get(&VALIDATE_READ_FULLY),
@@ -197,6 +202,11 @@ impl RegionSettings {
             None => self.clone(),
         }
     }
+}
+
+fn hot_age_ms(config: &Config) -> Option<i64> {
+    let by_time = config.text(DATA_TIERING_TYPE.key).is_some_and(|text| text.trim().eq_ignore_ascii_case("TIME_RANGE"));
+    (config.get(&DATA_TIERING) && by_time).then(|| i64::try_from(config.get(&DATA_TIERING_HOT_AGE)).unwrap_or(i64::MAX))
 }
 
 impl Default for RegionSettings {

@@ -1,7 +1,7 @@
 //! The block cache and the Bloom filters under HBase's names. Follows: `MetricsRegionServerWrapperImpl`, `CacheStats`.
 
 use base::metrics::Sink;
-use hfile::{BlockCache, BlockCounts, CacheStats};
+use hfile::{BlockCache, BlockCounts, CacheStats, SecondLevelStats};
 
 /// Puts all of it into `sink`, whose bean is set.
 pub(super) fn collect(sink: &mut Sink, cache: &BlockCache) {
@@ -10,6 +10,7 @@ pub(super) fn collect(sink: &mut Sink, cache: &BlockCache) {
     lookups(sink, &stats);
     hits_by_kind(sink, &stats.hits_of);
     misses_by_kind(sink, &stats.misses_of);
+    second_level(sink, &cache.second().map(|second| second.stats()).unwrap_or_default());
     let blooms = cache.blooms();
     sink.counter("bloomFilterRequestsCount", blooms.asked())
         .counter("bloomFilterNegativeResultsCount", blooms.denied())
@@ -49,6 +50,18 @@ fn lookups(sink: &mut Sink, stats: &CacheStats) {
         .gauge("l1CacheMissCount", stats.misses)
         .real("l1CacheHitRatio", percent(stats.hits, stats.misses))
         .real("l1CacheMissRatio", percent(stats.misses, stats.hits));
+}
+
+/// All zero where there is no second level, as in HBase.
+fn second_level(sink: &mut Sink, stats: &SecondLevelStats) {
+    sink.gauge("l2CacheSize", stats.used_bytes)
+        .gauge("l2CacheFreeSize", stats.capacity_bytes.saturating_sub(stats.used_bytes))
+        .gauge("l2CacheCount", stats.blocks)
+        .counter("l2CacheEvictionCount", stats.evicted)
+        .gauge("l2CacheHitCount", stats.hits)
+        .gauge("l2CacheMissCount", stats.misses)
+        .real("l2CacheHitRatio", percent(stats.hits, stats.misses))
+        .real("l2CacheMissRatio", percent(stats.misses, stats.hits));
 }
 
 fn hits_by_kind(sink: &mut Sink, hits: &BlockCounts) {

@@ -53,7 +53,15 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
             bail!("clean: {} holds no hbase.version: it is no root directory of HBase's, and stays", root.display());
         }
         // Whoever serves it holds this.
-        LocalVolume::open(&root)?.lock().context("clean: a server has the root directory")?;
+        let volume = LocalVolume::open(&root)?;
+        volume.lock().context("clean: a server has the root directory")?;
+        if !fs::tiered::volumes_of(&volume)?.is_empty() {
+            bail!(
+                "clean: {} has files on other volumes (basalt volumes status shows them): basalt volumes gather brings them back, then clean \
+                 deletes all",
+                root.display()
+            );
+        }
     }
     if !parsed.has("yes") && !confirmed(nodes, files_too.then_some(&root))? {
         println!("Nothing was deleted");

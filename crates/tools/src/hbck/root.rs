@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context;
-use fs::{FilePath, LocalVolume, Volume};
+use fs::{FilePath, Volume};
 use hfile::{Reader, ReaderContext};
 use model::{RegionInfo, TableName};
 use rootdir::{FileName, descriptor, paths, region_dir, table_dir};
@@ -11,7 +11,7 @@ use rootdir::{FileName, descriptor, paths, region_dir, table_dir};
 use super::{Finding, Report, chain};
 
 /// Looks at the tables that are named, or at all.
-pub(super) fn check(volume: &LocalVolume, wanted: &[String], read: bool) -> anyhow::Result<Report> {
+pub(super) fn check(volume: &dyn Volume, wanted: &[String], read: bool) -> anyhow::Result<Report> {
     let mut report = Report::default();
     if !volume.exists(&FilePath::new("hbase.version"))? {
         report.findings.push(Finding::new(
@@ -43,7 +43,7 @@ pub(super) fn check(volume: &LocalVolume, wanted: &[String], read: bool) -> anyh
     Ok(report)
 }
 
-fn table(volume: &LocalVolume, name: &TableName, read: bool, report: &mut Report) -> anyhow::Result<()> {
+fn table(volume: &dyn Volume, name: &TableName, read: bool, report: &mut Report) -> anyhow::Result<()> {
     let dir = table_dir(name);
     let (mut regions, mut parents) = (Vec::new(), BTreeSet::new());
     for encoded in paths::region_names(volume, &dir)? {
@@ -70,7 +70,7 @@ fn table(volume: &LocalVolume, name: &TableName, read: bool, report: &mut Report
 }
 
 fn families(
-    volume: &LocalVolume,
+    volume: &dyn Volume,
     info: &RegionInfo,
     dir: &FilePath,
     read: bool,
@@ -118,7 +118,7 @@ fn families(
 }
 
 /// Opens a file, and reads all of it where asked to.
-fn whole(volume: &LocalVolume, path: &FilePath, read: bool) -> hfile::Result<()> {
+fn whole(volume: &dyn Volume, path: &FilePath, read: bool) -> hfile::Result<()> {
     let reader = Reader::open(volume, path, ReaderContext::default())?;
     if read {
         reader.read_through()?;

@@ -42,7 +42,7 @@ pub(super) struct Copied {
 ///
 /// # Errors
 /// The first that a file ended with.
-pub(super) fn copy_all(from: &LocalVolume, to: &LocalVolume, tasks: &[Task], manner: Manner) -> anyhow::Result<Copied> {
+pub(super) fn copy_all(from: &dyn Volume, to: &LocalVolume, tasks: &[Task], manner: Manner) -> anyhow::Result<Copied> {
     let next = AtomicUsize::new(0);
     let sum = Mutex::new(Copied::default());
     let threads = manner.threads.clamp(1, tasks.len().max(1));
@@ -73,7 +73,7 @@ pub(super) fn copy_all(from: &LocalVolume, to: &LocalVolume, tasks: &[Task], man
 
 /// Copies one file; false where it was there already.
 fn copy(
-    from: &LocalVolume,
+    from: &dyn Volume,
     to: &LocalVolume,
     task: &Task,
     bytes_per_second: Option<u64>,
@@ -124,7 +124,7 @@ fn copy(
 }
 
 /// CRC-32 of a file.
-fn sum(volume: &LocalVolume, path: &FilePath) -> anyhow::Result<u32> {
+fn sum(volume: &dyn Volume, path: &FilePath) -> anyhow::Result<u32> {
     let file = volume.open(path)?;
     let len = file.len()?;
     let mut crc = crc32fast::Hasher::new();

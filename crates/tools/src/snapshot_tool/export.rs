@@ -169,8 +169,9 @@ impl Export {
     fn run(&self, log: &Log) -> anyhow::Result<Copied> {
         snapshot::check_name(&self.target).map_err(|error| anyhow::anyhow!("--target {}: {error}", self.target))?;
         let from = files::root(&self.from)?;
-        let read = snapshot_files::read(&from, &self.name)?;
-        let found = snapshot_files::find(&from, &read.manifest)?;
+        let from = &*from;
+        let read = snapshot_files::read(from, &self.name)?;
+        let found = snapshot_files::find(from, &read.manifest)?;
         if self.verify_source {
             log.info("main", "Verify the source snapshot's integrity.");
             let wrong = found.iter().find(|one| one.place.is_none() || one.is_corrupted());
@@ -182,7 +183,7 @@ impl Export {
         let (completed, working) = (snapshot::completed_dir(&self.target), snapshot::working_dir(&self.target));
         self.make_room(&to, &completed, &working)?;
         // Before the files: a cleaner keeps what a snapshot names, one that is being copied, too.
-        self.copy_manifest(&from, &to, &working)?;
+        self.copy_manifest(from, &to, &working)?;
         let tasks: Vec<Task> = found
             .iter()
             .filter_map(|one| {
@@ -191,7 +192,7 @@ impl Export {
             })
             .collect();
         log.info("main", format!("Copy {} files from {} to {}", tasks.len(), self.from.display(), self.to.display()));
-        let copied = copy::copy_all(&from, &to, &tasks, self.manner)?;
+        let copied = copy::copy_all(from, &to, &tasks, self.manner)?;
         for task in &tasks {
             self.set_owner(&task.to)?;
         }
@@ -226,7 +227,7 @@ impl Export {
         Ok(())
     }
 
-    fn copy_manifest(&self, from: &LocalVolume, to: &LocalVolume, working: &FilePath) -> anyhow::Result<()> {
+    fn copy_manifest(&self, from: &dyn Volume, to: &LocalVolume, working: &FilePath) -> anyhow::Result<()> {
         let source = snapshot::completed_dir(&self.name);
         to.create_dir_all_durable(working)?;
         for entry in from.list(&source)?.iter().filter(|entry| !entry.is_dir) {

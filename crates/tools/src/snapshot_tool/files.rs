@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, bail};
-use fs::{FilePath, LocalVolume, Volume};
+use fs::{FilePath, Volume};
 use model::{RegionInfo, TableName};
 use proto::pb;
 use rootdir::link::LinkTarget;
@@ -57,7 +57,7 @@ impl Found<'_> {
 }
 
 /// Looks for every file of a snapshot, those of references included; each once.
-pub(super) fn find<'a>(volume: &LocalVolume, manifest: &'a Manifest) -> anyhow::Result<Vec<Found<'a>>> {
+pub(super) fn find<'a>(volume: &dyn Volume, manifest: &'a Manifest) -> anyhow::Result<Vec<Found<'a>>> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     for (region, family, file) in manifest.files() {

@@ -62,13 +62,13 @@ pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode>
     let mut out = BufWriter::new(std::io::stdout().lock());
     let json = parsed.has("json");
     if parsed.has("list-snapshots") {
-        list(&volume, json, &mut out)?;
+        list(&*volume, json, &mut out)?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
     let Some(name) = parsed.value("snapshot") else { bail!("snapshot info: --snapshot or --list-snapshots is needed") };
-    let read = snapshot_files::read(&volume, name)?;
-    let found = snapshot_files::find(&volume, &read.manifest)?;
+    let read = snapshot_files::read(&*volume, name)?;
+    let found = snapshot_files::find(&*volume, &read.manifest)?;
     let stats = Stats::of(&found);
     if json {
         writeln!(out, "{}", object(&read, &found, &stats))?;
@@ -89,7 +89,7 @@ pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode>
 
 const RULE: &str = "----------------------------------------";
 
-fn list(volume: &fs::LocalVolume, json: bool, out: &mut impl Write) -> anyhow::Result<()> {
+fn list(volume: &dyn fs::Volume, json: bool, out: &mut impl Write) -> anyhow::Result<()> {
     if !json {
         writeln!(out, "{:<20} | {:<20} | {:<20} | TABLE NAME", "SNAPSHOT", "CREATION TIME", "TTL IN SEC")?;
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use base::Config;
-use fs::LocalVolume;
+use fs::Volume;
 use hfile::{Reader, ReaderContext};
 use serde_json::json;
 
@@ -46,7 +46,7 @@ pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode>
     };
     let volume = files::root(&root)?;
     let (json, quick) = (parsed.has("json"), parsed.has("quick"));
-    let wrong = check(&volume, name, quick)?;
+    let wrong = check(&*volume, name, quick)?;
     for (file, why) in &wrong.files {
         match json {
             true => println!("{}", json!({"file": file, "error": why})),
@@ -73,7 +73,7 @@ pub(super) struct Wrong {
 }
 
 /// Looks at every file of a snapshot; unless `quick` every cell is read.
-pub(super) fn check(volume: &LocalVolume, name: &str, quick: bool) -> anyhow::Result<Wrong> {
+pub(super) fn check(volume: &dyn Volume, name: &str, quick: bool) -> anyhow::Result<Wrong> {
     let read = snapshot_files::read(volume, name)?;
     let found = snapshot_files::find(volume, &read.manifest)?;
     let bytes = found.iter().map(|one| one.len_bytes).sum();
@@ -85,7 +85,7 @@ fn shown(one: &Found<'_>) -> String {
     format!("{}/{}/{}/{}", one.region.table, one.region.encoded_name(), one.family, one.file.name)
 }
 
-fn fault(volume: &LocalVolume, one: &Found<'_>, quick: bool) -> Option<String> {
+fn fault(volume: &dyn Volume, one: &Found<'_>, quick: bool) -> Option<String> {
     let Some(place) = &one.place else {
         return Some("missing: it is neither in data nor in mobdir nor in archive".to_owned());
     };

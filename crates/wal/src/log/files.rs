@@ -64,7 +64,7 @@ impl Log {
     /// A new file with its header, durable by bytes and by name.
     pub(super) fn create_file(&self) -> Result<OpenFile> {
         let path = self.next_path()?;
-        let made = self.volume.create(&path).and_then(|mut appender| {
+        let made = self.volume.create_placed(&path, &self.options.placement, false).and_then(|mut appender| {
             appender.preallocate(self.options.roll_size_bytes.saturating_add(ROLL_SLACK_BYTES));
             appender.append(&header::encode(self.options.checksums))?;
             appender.sync()?;

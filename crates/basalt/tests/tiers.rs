@@ -1,0 +1,195 @@
+//! A server whose files are on several disks: where they lie, what is refused, one directory again; the second level of the block cache over a restart.
+#![allow(clippy::disallowed_methods, reason = "tests of a process work on real directories")]
+
+use crate::common::{Scratch, Server, start_refused};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn basalt(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_basalt"))
+        .env_remove("HBASE_CONF_DIR")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary runs")
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn shell(server: &Server, commands: &[&str]) -> String {
+    let port = format!("hbase.zookeeper.property.clientPort={}", server.zk_port);
+    let mut arguments = vec!["-D", &port, "shell"];
+    commands.iter().for_each(|command| arguments.extend(["-e", command]));
+    let output = basalt(&arguments);
+    assert!(output.status.success(), "{}", text(&output));
+    text(&output)
+}
+
+/// The root directory, a flash disk and a slow one.
+struct Disks {
+    _scratch: Scratch,
+    root: PathBuf,
+    flash: PathBuf,
+    cold: PathBuf,
+    defines: Vec<String>,
+}
+
+impl Disks {
+    fn new(name: &str) -> Disks {
+        let scratch = Scratch::new(name);
+        let [root, flash, cold] = ["root", "flash", "cold"].map(|disk| scratch.join(disk));
+        for disk in [&flash, &cold] {
+            std::fs::create_dir(disk).expect("a disk");
+        }
+        let volumes = format!("basalt.volumes=flash:ssd:{}, cold:hdd:{}", flash.display(), cold.display());
+        let places =
+            ["wal=flash", "flush=flash", "minor=flash", "major=cold"].map(|p| format!("basalt.volumes.place.{p}"));
+        let defines = [volumes].into_iter().chain(places).collect();
+        Disks { _scratch: scratch, root, flash, cold, defines }
+    }
+
+    fn defines(&self) -> Vec<&str> {
+        self.defines.iter().map(String::as_str).collect()
+    }
+
+    fn start(&self) -> Server {
+        Server::start(&self.root, &self.defines())
+    }
+
+    fn tool(&self, words: &[&str]) -> Output {
+        let root = format!("hbase.rootdir={}", self.root.display());
+        let mut arguments = vec!["-D", &root, "volumes"];
+        arguments.extend(words);
+        basalt(&arguments)
+    }
+}
+
+fn files_on(disk: &Path) -> usize {
+    std::fs::read_dir(disk.join("files")).map_or(0, Iterator::count)
+}
+
+/// Files of tables below the root that say that their bytes are elsewhere, and those that do not.
+fn placed_and_plain(dir: &Path) -> (usize, usize) {
+    let mut found = (0, 0);
+    for entry in std::fs::read_dir(dir).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            let below = placed_and_plain(&path);
+            found = (found.0 + below.0, found.1 + below.1);
+        } else if std::fs::read(&path)
+            .expect("a file")
+            .starts_with(b"Basalt: the bytes of this file are on another volume")
+        {
+            found.0 += 1;
+        } else {
+            found.1 += 1;
+        }
+    }
+    found
+}
+
+const ROWS: &[&str] = &["put 't', 'a', 'f:q', '1'", "put 't', 'b', 'f:q', '2'"];
+
+#[test]
+fn files_lie_where_they_were_put_survive_a_kill_and_become_one_directory_again() {
+    let disks = Disks::new("tiers");
+    let server = disks.start();
+    shell(&server, &["create 't', 'f', {NAME => 'h', STORAGE_POLICY => 'HOT'}"]);
+    shell(&server, ROWS);
+    assert_eq!((files_on(&disks.flash), files_on(&disks.cold)), (1, 0), "the log");
+    shell(&server, &["flush 't'", "put 't', 'c', 'f:q', '3'", "put 't', 'c', 'h:q', '4'", "flush 't'"]);
+    assert_eq!((files_on(&disks.flash), files_on(&disks.cold)), (3, 0), "the log and two flushed files");
+    let table = disks.root.join("data/default/t");
+    assert_eq!(placed_and_plain(&table).0, 2, "the family with the policy HOT lies in the root");
+    shell(&server, &["major_compact 't', 'f'"]);
+    // The archive has the compacted ones until they are cleaned.
+    let begun = std::time::Instant::now();
+    while files_on(&disks.cold) == 0 {
+        assert!(begun.elapsed().as_secs() < 60, "no major compaction");
+        std::thread::yield_now();
+    }
+    shell(&server, &["put 't', 'd', 'f:q', '5'"]);
+    server.kill();
+
+    // Not without the volumes, nor with one that is missing, nor with another's.
+    let (status, said) = start_refused(&disks.root, &[]);
+    assert!(!status.success() && said.contains("basalt.volumes does not name"), "{said}");
+    let away = disks.root.with_file_name("away");
+    std::fs::rename(&disks.cold, &away).expect("unmounted");
+    let (status, said) = start_refused(&disks.root, &disks.defines());
+    assert!(!status.success() && said.contains("is not there: mount it"), "{said}");
+    std::fs::create_dir(&disks.cold).expect("an empty mount point");
+    let (status, said) = start_refused(&disks.root, &disks.defines());
+    assert!(!status.success() && said.contains("is the volume mounted?"), "{said}");
+    std::fs::remove_dir_all(&disks.cold).expect("removed");
+    std::fs::rename(&away, &disks.cold).expect("mounted");
+
+    let scan = |server: &Server| {
+        let said = shell(server, &["scan 't'"]);
+        for (row, value) in [("a", "1"), ("b", "2"), ("c", "3"), ("c", "4"), ("d", "5")] {
+            assert!(
+                said.lines().any(|l| l.contains(&format!(" {row} ")) && l.contains(&format!("value={value}"))),
+                "{said}"
+            );
+        }
+    };
+    let server = disks.start();
+    scan(&server);
+    let said = text(&disks.tool(&["status"]));
+    assert!(said.contains("tier flash (ssd)") && said.contains("tier cold (hdd)"), "{said}");
+    let refused = disks.tool(&["gather"]);
+    assert!(!refused.status.success() && text(&refused).contains("in use by the process"), "{}", text(&refused));
+    assert!(server.terminate().success());
+
+    let checked = disks.tool(&["check", "--remove-nameless"]);
+    assert!(checked.status.success() && text(&checked).contains(" 0 of them missing"), "{}", text(&checked));
+    let gathered = disks.tool(&["gather"]);
+    assert!(gathered.status.success(), "{}", text(&gathered));
+    assert_eq!((files_on(&disks.flash), files_on(&disks.cold), placed_and_plain(&disks.root).0), (0, 0, 0));
+    assert!(
+        !disks.root.join(".basalt.volumes").exists() && text(&disks.tool(&["status"])).contains("no files on other")
+    );
+    let server = Server::start(&disks.root, &[]);
+    scan(&server);
+    assert!(server.terminate().success());
+}
+
+#[test]
+fn memory_holds_no_only_copy_unless_it_may() {
+    let disks = Disks::new("tiers-memory");
+    let memory = format!("basalt.volumes=fast:ram:{}", disks.flash.display());
+    let wal = "basalt.volumes.place.wal=fast";
+    let (status, said) = start_refused(&disks.root, &[&memory, wal]);
+    assert!(!status.success() && said.contains("the only copy of acknowledged writes"), "{said}");
+    let (status, said) = start_refused(&disks.root, &["basalt.volumes=fast:tape:/x"]);
+    assert!(!status.success() && said.contains("basalt.volumes"), "{said}");
+    let (status, said) = start_refused(&disks.root, &[wal]);
+    assert!(!status.success() && said.contains("names no volumes"), "{said}");
+    let may = "basalt.volumes.ram.may.lose.acknowledged.writes=true";
+    let server = Server::start(&disks.root, &[&memory, wal, may]);
+    assert_eq!(files_on(&disks.flash), 1);
+    assert!(server.terminate().success());
+}
+
+#[test]
+fn a_region_whose_disk_is_gone_does_not_open_and_the_others_do() {
+    let disks = Disks::new("tiers-missing");
+    let mut defines = disks.defines();
+    defines.retain(|define| !define.contains("place.wal"));
+    let server = Server::start(&disks.root, &defines);
+    shell(&server, &["create 't', 'f'", "create 'u', {NAME => 'f', STORAGE_POLICY => 'HOT'}"]);
+    shell(&server, &["put 't', 'a', 'f:q', '1'", "put 'u', 'a', 'f:q', '1'", "flush 't'", "flush 'u'"]);
+    assert!(server.terminate().success());
+    let away = disks.root.with_file_name("away");
+    std::fs::rename(&disks.flash, &away).expect("unmounted");
+    defines.push("basalt.volumes.may.be.missing=true");
+    let server = Server::start(&disks.root, &defines);
+    assert!(shell(&server, &["get 'u', 'a'"]).contains("value=1"));
+    server.kill();
+    std::fs::rename(&away, &disks.flash).expect("mounted");
+    let server = Server::start(&disks.root, &defines);
+    assert!(shell(&server, &["get 't', 'a'"]).contains("value=1"), "it is back");
+    assert!(server.terminate().success());
+}

@@ -1,0 +1,314 @@
+//! Several disks under one tree of names.
+//!
+//! The names are the home volume's, the root directory's own disk: a file that was put elsewhere has in its place there a record of
+//! a few hundred bytes that says on which volume its bytes are, under which name. What the storage crates do with names, the order in which they
+//! make them durable, what a crash can leave of them: all of it stays as on one disk, since the records move, appear and go as files do.
+//!
+//! Always true:
+//!  1. When a record's name is on the disk, so is the name of the file that it tells of: a record that leads nowhere is a loss, said as one,
+//!     and never taken for a file that is not there, or is empty.
+//!  2. The bytes of a file are removed when its record is durably gone, and no other record tells of them (a crash may leave a renamed file
+//!     both its names).
+//!  3. Each volume says whose it is, the root lists its volumes; a volume of another root, or another volume in the place of one, is refused.
+//!
+//! Decision 26 has the reasons.
+
+mod attach;
+mod gather;
+mod local;
+mod record;
+mod rules;
+mod spec;
+mod volume;
+
+pub use attach::{Attached, Survey};
+pub use gather::Gathered;
+pub use local::{look, open_gathering, open_local, open_reading, volumes_of};
+pub use rules::Rules;
+pub use spec::{Class, TierSpec, VolumeSpec, parse_volumes};
+
+use crate::{Appender, DirEntry, Error, FilePath, Result, Volume};
+use parking_lot::Mutex;
+use record::{RECORD_LEN, Record};
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use volume::PlacedAppender;
+
+/// The list of volumes, in the root.
+const LIST_NAME: &str = ".basalt.volumes";
+/// Whose a volume is, on the volume.
+const IDENTITY_NAME: &str = ".basalt.volume";
+/// Where a volume has its files.
+const OBJECTS: &str = "files";
+/// A volume with less room than this gets no more files.
+const ROOM_KEPT_BYTES: u64 = 64 << 20;
+
+/// Told of what goes on, in a sentence.
+pub type Tell = Arc<dyn Fn(String) + Send + Sync>;
+
+/// A volume beside the home.
+struct Other {
+    id: u64,
+    spec: VolumeSpec,
+    /// `None` when it is missing and the operator said to go on.
+    volume: Option<Arc<dyn Volume>>,
+    used_bytes: Arc<AtomicU64>,
+    /// Files that were to be put here and were not since the last that was.
+    passed_over: AtomicBool,
+}
+
+/// What a tier has and did.
+#[derive(Clone, Debug)]
+pub struct VolumeStatus {
+    /// As it was said.
+    pub spec: VolumeSpec,
+    /// Whether it is there.
+    pub is_there: bool,
+    /// Bytes of the root's files on it.
+    pub used_bytes: u64,
+    /// Bytes that the file system has left; `None` when there is no telling.
+    pub free_bytes: Option<u64>,
+}
+
+/// Several volumes under one tree of names. See the module.
+pub struct TieredVolume {
+    home: Arc<dyn Volume>,
+    tiers: Vec<TierSpec>,
+    others: Vec<Other>,
+    rules: Rules,
+    /// Files that more than one record tells of, and how many do: crashes leave such.
+    shared: Mutex<HashMap<Record, u32>>,
+    /// No other process, and none before, made names with it.
+    unique: u64,
+    next_object: AtomicU64,
+    told: Mutex<HashSet<String>>,
+    tell: Tell,
+}
+
+/// Where a file could not be created.
+enum Failed {
+    /// On the other volume: elsewhere it may go well.
+    There(Error),
+    /// Beside the names: it goes well nowhere.
+    Home(Error),
+}
+
+/// What lies at a path of the home.
+enum At {
+    Plain,
+    Placed(Record),
+}
+
+fn object_path(object: &str) -> FilePath {
+    FilePath::new(OBJECTS).join(object)
+}
+
+impl TieredVolume {
+    /// What each volume has.
+    pub fn status(&self) -> Vec<VolumeStatus> {
+        let free = |volume: &Arc<dyn Volume>| volume.free_bytes().ok().flatten();
+        let status = |other: &Other| VolumeStatus {
+            spec: other.spec.clone(),
+            is_there: other.volume.is_some(),
+            used_bytes: other.used_bytes.load(Ordering::Relaxed),
+            free_bytes: other.volume.as_ref().and_then(free),
+        };
+        self.others.iter().map(status).collect()
+    }
+
+    /// What is at a path that has `len` bytes on the home volume.
+    fn look(&self, path: &FilePath, len: u64) -> Result<At> {
+        if len != RECORD_LEN {
+            return Ok(At::Plain);
+        }
+        Ok(Record::decode(&self.home.read(path)?).map_or(At::Plain, At::Placed))
+    }
+
+    /// What is at a path; `None` when no file is.
+    fn find(&self, path: &FilePath) -> Result<Option<At>> {
+        match self.home.stat(path)? {
+            Some(entry) if !entry.is_dir => self.look(path, entry.len).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The volume that a record tells of.
+    fn volume_of(&self, operation: &str, path: &FilePath, record: &Record) -> Result<(&Other, &Arc<dyn Volume>)> {
+        let error = |what: String| Error::new(operation, path, io::Error::other(what));
+        let Some(other) = self.others.iter().find(|other| other.id == record.volume) else {
+            return Err(error(format!(
+                "its bytes are on a volume ({:016x}) that this root directory does not list; nothing was changed",
+                record.volume
+            )));
+        };
+        match &other.volume {
+            Some(volume) => Ok((other, volume)),
+            None => Err(error(format!(
+                "its bytes are on the volume {} (tier {}), which is missing; mount it and start again",
+                other.spec.place, other.spec.tier.name
+            ))),
+        }
+    }
+
+    /// An error of the volume's file as one of the name that it has in the tree. A file that is missing there is none that does not exist.
+    fn say(other: &Other, path: &FilePath, record: &Record, error: Error) -> Error {
+        let Error { operation, offset, source, .. } = error;
+        let place = format!("{}/{}", other.spec.place, object_path(&record.object));
+        let source = match source.kind() {
+            io::ErrorKind::NotFound => io::Error::other(format!(
+                "its bytes are lost: {place} (tier {}) is not there; the volume was emptied or is not the one that it was. To give the \
+                 file up, remove its record from the root directory",
+                other.spec.tier.name
+            )),
+            kind => io::Error::new(kind, format!("{source} ({place}, tier {})", other.spec.tier.name)),
+        };
+        Error { operation, path: path.clone(), offset, source }
+    }
+
+    /// Calls the volume that has the file's bytes.
+    fn on<T>(
+        &self,
+        operation: &str,
+        path: &FilePath,
+        record: &Record,
+        call: impl FnOnce(&dyn Volume, &FilePath) -> Result<T>,
+    ) -> Result<T> {
+        let (other, volume) = self.volume_of(operation, path, record)?;
+        call(&**volume, &object_path(&record.object)).map_err(|error| Self::say(other, path, record, error))
+    }
+
+    /// The entry as the tree has it: with the length of the bytes, wherever they are.
+    fn entry(&self, path: &FilePath, entry: DirEntry) -> Result<DirEntry> {
+        if entry.is_dir {
+            return Ok(entry);
+        }
+        match self.look(path, entry.len)? {
+            At::Plain => Ok(entry),
+            At::Placed(record) => {
+                let len = self.on("stat", path, &record, |volume, object| volume.open(object)?.len())?;
+                Ok(DirEntry { len, ..entry })
+            }
+        }
+    }
+
+    /// Records below a directory of the home volume. What goes meanwhile is passed over.
+    fn records_below(&self, dir: &FilePath) -> Result<Vec<Record>> {
+        let mut found = Vec::new();
+        attach::each_record(&*self.home, dir, &mut |_, record| found.push(record))?;
+        Ok(found)
+    }
+
+    /// The record is durably gone: its bytes go too, unless another tells of them. What fails leaves bytes that no name has, which
+    /// `basalt volumes check` finds.
+    fn discard(&self, record: &Record) {
+        let mut shared = self.shared.lock();
+        if let Some(count) = shared.get_mut(record) {
+            *count -= 1;
+            if *count <= 1 {
+                shared.remove(record);
+            }
+            return;
+        }
+        drop(shared);
+        let Some(other) = self.others.iter().find(|other| other.id == record.volume) else { return };
+        let Some(volume) = &other.volume else { return };
+        let object = object_path(&record.object);
+        let len = volume.stat(&object).ok().flatten().map_or(0, |entry| entry.len);
+        match volume.remove_file(&object) {
+            Ok(()) => {
+                let less = |used: u64| Some(used.saturating_sub(len));
+                let _ = other.used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            }
+            Err(error) if error.is_not_found() => {}
+            Err(error) => {
+                let place = &other.spec.place;
+                self.tell_once(format!(
+                    "{place}: a file without a name stays there, `basalt volumes check` finds it: {error}"
+                ));
+            }
+        }
+    }
+
+    /// A record was renamed. Its old name must not come back when the bytes are gone, though nobody who has the new one cares for it. Where
+    /// this fails, who wants the new name durable hears of it by a sync of his own.
+    fn forget_name(&self, from: &FilePath, to: &FilePath) {
+        if from.parent() != to.parent() && self.home.sync_dir(&to.parent()).is_ok() {
+            let _ = self.home.sync_dir(&from.parent());
+        }
+    }
+
+    fn tell_once(&self, sentence: String) {
+        if self.told.lock().insert(sentence.clone()) {
+            (self.tell)(sentence);
+        }
+    }
+
+    /// Volumes of the tier that can take a file, the one with the most room first.
+    fn candidates(&self, tier: &TierSpec) -> Vec<(&Other, &Arc<dyn Volume>)> {
+        let mut found: Vec<(u64, &Other, &Arc<dyn Volume>)> = Vec::new();
+        for other in self.others.iter().filter(|other| other.spec.tier == *tier) {
+            let Some(volume) = &other.volume else { continue };
+            let used = other.used_bytes.load(Ordering::Relaxed);
+            let to_limit = other.spec.limit_bytes.map_or(u64::MAX, |limit| limit.saturating_sub(used));
+            let free = match volume.free_bytes() {
+                Ok(free) => free.map_or(u64::MAX, |free| free.saturating_sub(ROOM_KEPT_BYTES)),
+                Err(_) => 0,
+            };
+            let room = to_limit.min(free);
+            if room > 0 {
+                found.push((room, other, volume));
+            } else {
+                let (place, name) = (&other.spec.place, &tier.name);
+                self.pass_over(other, format!("the volume {place} (tier {name}) is full: new files go elsewhere"));
+            }
+        }
+        found.sort_by_key(|(room, ..)| std::cmp::Reverse(*room));
+        found.into_iter().map(|(_, other, volume)| (other, volume)).collect()
+    }
+
+    fn pass_over(&self, other: &Other, sentence: String) {
+        if !other.passed_over.swap(true, Ordering::Relaxed) {
+            (self.tell)(sentence);
+        }
+    }
+
+    /// Creates the file on `other`, then its record at `path`.
+    fn create_on(
+        &self,
+        other: &Other,
+        volume: &Arc<dyn Volume>,
+        path: &FilePath,
+        past_cache: bool,
+    ) -> std::result::Result<Box<dyn Appender>, Failed> {
+        let number = self.next_object.fetch_add(1, Ordering::Relaxed);
+        let record = Record { volume: other.id, object: format!("{:016x}-{number:x}", self.unique) };
+        let object = object_path(&record.object);
+        let made = if past_cache { volume.create_past_cache(&object) } else { volume.create(&object) };
+        let appender = made
+            .and_then(|appender| volume.sync_dir(&object.parent()).map(|()| appender))
+            .map_err(|error| Failed::There(Self::say(other, path, &record, error)));
+        let recorded = appender.and_then(|appender| {
+            let mut file = self.home.create(path).map_err(Failed::Home)?;
+            let written = file.append(&record.encode()).and_then(|()| file.finish());
+            if let Err(error) = written {
+                let _ = self.home.remove_file(path);
+                return Err(Failed::Home(error));
+            }
+            Ok(appender)
+        });
+        match recorded {
+            Ok(inner) => {
+                other.passed_over.store(false, Ordering::Relaxed);
+                let place = format!("{}/{object}, tier {}", other.spec.place, other.spec.tier.name);
+                let used_bytes = other.used_bytes.clone();
+                Ok(Box::new(PlacedAppender { inner, path: path.clone(), place, used_bytes, counted: 0 }))
+            }
+            Err(error) => {
+                let _ = volume.remove_file(&object);
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The same over directories of this machine.
+
+use super::attach::read_list;
+use super::{Attached, LIST_NAME, Rules, Survey, Tell, TieredVolume, VolumeSpec};
+use crate::{DirectoryLock, Error, FilePath, LocalVolume, Result, Volume};
+use base::Rng;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+fn refuse(what: String) -> Error {
+    Error::new("use the volumes of", &FilePath::root(), io::Error::new(io::ErrorKind::InvalidInput, what))
+}
+
+/// A volume's directory, for this process alone.
+fn claim(spec: &VolumeSpec) -> std::result::Result<(LocalVolume, DirectoryLock), String> {
+    let (place, tier) = (&spec.place, &spec.tier.name);
+    let volume = LocalVolume::open_existing(Path::new(place)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("the volume {place} (tier {tier}) is not there: mount it, make the directory, or take it out of basalt.volumes")
+        }
+        _ => format!("the volume {place} (tier {tier}) cannot be used: {}", error.source),
+    })?;
+    match volume.lock() {
+        Ok(lock) => Ok((volume, lock)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error.source.to_string()),
+        Err(error) => Err(format!("the volume {place} (tier {tier}) cannot be written to: {}", error.source)),
+    }
+}
+
+/// Puts the volumes that `specs` say under the names of `home`, for this process alone; the locks are to be kept as long as the volume.
+/// With `may_be_missing` what cannot be used is told of and missed when a file of it is wanted. Without specs, `None` for a root that
+/// never had other volumes.
+///
+/// # Errors
+/// A sentence, as the source of the error.
+pub fn open_local(
+    home: Arc<LocalVolume>,
+    specs: &[VolumeSpec],
+    rules: Rules,
+    may_be_missing: bool,
+    rng: &Rng,
+    tell: Tell,
+) -> Result<Option<(TieredVolume, Survey, Vec<DirectoryLock>)>> {
+    if specs.is_empty() && !home.exists(&FilePath::new(LIST_NAME))? {
+        return Ok(None);
+    }
+    let (mut volumes, mut locks) = (Vec::new(), Vec::new());
+    for spec in specs {
+        if Path::new(&spec.place).starts_with(home.root()) || home.root().starts_with(&spec.place) {
+            let root = home.root().display();
+            return Err(refuse(format!("the volume {} and the root directory {root} lie in one another", spec.place)));
+        }
+        let volume: Option<Arc<dyn Volume>> = match claim(spec) {
+            Ok((volume, lock)) => {
+                locks.push(lock);
+                Some(Arc::new(volume))
+            }
+            Err(why) if may_be_missing => {
+                tell(format!("{why}; its files are missing until the next start"));
+                None
+            }
+            Err(why) => return Err(refuse(why)),
+        };
+        volumes.push(Attached { spec: spec.clone(), volume });
+    }
+    let (volume, survey) = TieredVolume::attach(home, volumes, rules, rng, tell)?;
+    Ok(Some((volume, survey, locks)))
+}
+
+/// All volumes that the root lists, for this process alone: to bring their files back. `None` for a root that has none.
+///
+/// # Errors
+/// As [`open_local`].
+pub fn open_gathering(
+    home: Arc<LocalVolume>,
+    rng: &Rng,
+    tell: Tell,
+) -> Result<Option<(TieredVolume, Survey, Vec<DirectoryLock>)>> {
+    let Some(list) = read_list(&*home)? else { return Ok(None) };
+    let mut specs = Vec::new();
+    for listed in &list.volumes {
+        let text = format!("{}:{}:{}", listed.tier, listed.class, listed.place);
+        specs.push(text.parse::<VolumeSpec>().map_err(refuse)?);
+    }
+    open_local(home, &specs, Rules::default(), false, rng, tell)
+}
+
+/// The root as its volumes have it, for who only reads and has nothing to himself: a tool, while a server may run.
+///
+/// # Errors
+/// What the root's volume says.
+pub fn open_reading(home: LocalVolume) -> Result<Arc<dyn Volume>> {
+    let home = Arc::new(home);
+    match look(home.clone())? {
+        Some(tiered) => Ok(Arc::new(tiered)),
+        None => Ok(home),
+    }
+}
+
+/// As [`open_reading`], for who wants to know of the volumes; `None` for a root that has none.
+///
+/// # Errors
+/// What the root's volume says.
+pub fn look(home: Arc<LocalVolume>) -> Result<Option<TieredVolume>> {
+    if !home.exists(&FilePath::new(LIST_NAME))? {
+        return Ok(None);
+    }
+    let open = |place: &str| {
+        LocalVolume::open_existing(Path::new(place)).ok().map(|volume| Arc::new(volume) as Arc<dyn Volume>)
+    };
+    TieredVolume::attach_reading(home, &open).map(Some)
+}
+
+/// The directories of the other volumes that a root lists.
+///
+/// # Errors
+/// What the root's volume says; the list is damaged.
+pub fn volumes_of(home: &LocalVolume) -> Result<Vec<String>> {
+    let list = read_list(home)?;
+    Ok(list.map(|list| list.volumes.into_iter().map(|listed| listed.place).collect()).unwrap_or_default())
+}

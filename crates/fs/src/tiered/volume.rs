@@ -1,0 +1,269 @@
+//! The contract, over all volumes at once.
+
+use super::rules::Choice;
+use super::{At, Failed, RECORD_LEN, Record, TieredVolume, object_path};
+use crate::{
+    AppendHints, Appender, Capabilities, DirEntry, Error, FileKind, FilePath, Placement, ReadAt, ReadHints, Result,
+    Settled, Volume, VolumeHints,
+};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+impl Volume for TieredVolume {
+    fn open(&self, path: &FilePath) -> Result<Arc<dyn ReadAt>> {
+        let file = self.home.open(path)?;
+        if file.len()? != RECORD_LEN {
+            return Ok(file);
+        }
+        let mut bytes = vec![0; RECORD_LEN as usize];
+        file.read_exact_at(&mut bytes, 0)?;
+        let Some(record) = Record::decode(&bytes) else { return Ok(file) };
+        let inner = self.on("open", path, &record, |volume, object| volume.open(object))?;
+        let (other, _) = self.volume_of("open", path, &record)?;
+        let place = format!("{}/{}, tier {}", other.spec.place, object_path(&record.object), other.spec.tier.name);
+        Ok(Arc::new(PlacedFile { inner, path: path.clone(), place }))
+    }
+
+    fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
+        self.home.create(path)
+    }
+
+    fn rename(&self, from: &FilePath, to: &FilePath) -> Result<()> {
+        let replaced = if from == to { None } else { self.find(to)? };
+        let is_placed = matches!(self.find(from)?, Some(At::Placed(_)));
+        self.home.rename(from, to)?;
+        if is_placed {
+            self.forget_name(from, to);
+        }
+        if let Some(At::Placed(record)) = replaced {
+            self.home.sync_dir(&to.parent())?;
+            self.discard(&record);
+        }
+        Ok(())
+    }
+
+    fn rename_new(&self, from: &FilePath, to: &FilePath) -> Result<()> {
+        let is_placed = matches!(self.find(from)?, Some(At::Placed(_)));
+        self.home.rename_new(from, to)?;
+        if is_placed {
+            self.forget_name(from, to);
+        }
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &FilePath) -> Result<()> {
+        let Some(At::Placed(record)) = self.find(path)? else { return self.home.remove_file(path) };
+        self.volume_of("remove", path, &record)?;
+        self.home.remove_file(path)?;
+        self.home.sync_dir(&path.parent())?;
+        self.discard(&record);
+        Ok(())
+    }
+
+    fn remove_dir_all(&self, path: &FilePath) -> Result<()> {
+        let records = self.records_below(path)?;
+        for record in &records {
+            self.volume_of("remove", path, record)?;
+        }
+        self.home.remove_dir_all(path)?;
+        if records.is_empty() {
+            return Ok(());
+        }
+        self.home.sync_dir(&path.parent())?;
+        records.iter().for_each(|record| self.discard(record));
+        Ok(())
+    }
+
+    fn create_dir_all(&self, path: &FilePath) -> Result<()> {
+        self.home.create_dir_all(path)
+    }
+
+    fn list(&self, path: &FilePath) -> Result<Vec<DirEntry>> {
+        let mut entries = Vec::new();
+        for entry in self.home.list(path)? {
+            let at = path.join(&entry.name);
+            match self.entry(&at, entry) {
+                Ok(entry) => entries.push(entry),
+                // Removed since the directory was read.
+                Err(_) if !self.home.exists(&at)? => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(entries)
+    }
+
+    fn stat(&self, path: &FilePath) -> Result<Option<DirEntry>> {
+        self.home.stat(path)?.map(|entry| self.entry(path, entry)).transpose()
+    }
+
+    fn exists(&self, path: &FilePath) -> Result<bool> {
+        self.home.exists(path)
+    }
+
+    fn sync_dir(&self, path: &FilePath) -> Result<()> {
+        self.home.sync_dir(path)
+    }
+
+    fn sync_file(&self, path: &FilePath) -> Result<()> {
+        if let Some(At::Placed(record)) = self.find(path)? {
+            self.on("sync", path, &record, |volume, object| volume.sync_file(object))?;
+        }
+        self.home.sync_file(path)
+    }
+
+    fn settle(&self, path: &FilePath) -> Result<Settled> {
+        match self.find(path)? {
+            Some(At::Placed(record)) => self.on("settle", path, &record, |volume, object| volume.settle(object)),
+            _ => self.home.settle(path),
+        }
+    }
+
+    fn read(&self, path: &FilePath) -> Result<Vec<u8>> {
+        let bytes = self.home.read(path)?;
+        match Record::decode(&bytes) {
+            None => Ok(bytes),
+            Some(record) => self.on("read", path, &record, |volume, object| volume.read(object)),
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.home.capabilities()
+    }
+
+    fn hints(&self) -> Option<&dyn VolumeHints> {
+        Some(self)
+    }
+
+    fn temporary_name(&self, name: &str) -> String {
+        self.home.temporary_name(name)
+    }
+}
+
+impl VolumeHints for TieredVolume {
+    fn create_past_cache(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
+        self.home.create_past_cache(path)
+    }
+
+    fn create_placed(&self, path: &FilePath, placement: &Placement, past_cache: bool) -> Result<Box<dyn Appender>> {
+        let at_home = || if past_cache { self.home.create_past_cache(path) } else { self.home.create(path) };
+        let tier = match self.rules.tier(&self.tiers, placement) {
+            Choice::Home => return at_home(),
+            Choice::Refused(why) => {
+                self.tell_once(why);
+                return at_home();
+            }
+            Choice::Tier(tier) => &self.tiers[tier],
+        };
+        // As at home, and before anything is made elsewhere.
+        if self.home.exists(path)? {
+            return Err(Error::new("create", path, io::ErrorKind::AlreadyExists.into()));
+        }
+        for (other, volume) in self.candidates(tier) {
+            match self.create_on(other, volume, path, past_cache) {
+                Ok(appender) => return Ok(appender),
+                Err(Failed::Home(error)) => return Err(error),
+                Err(Failed::There(error)) => {
+                    self.pass_over(other, format!("new files go elsewhere than to the tier {}: {error}", tier.name));
+                }
+            }
+        }
+        if placement.kind == FileKind::Log || !self.others.iter().any(|other| other.spec.tier == *tier) {
+            self.tell_once(format!(
+                "no volume of the tier {} can take a file: it goes to the root directory's disk",
+                tier.name
+            ));
+        }
+        at_home()
+    }
+
+    fn release_reserved(&self, path: &FilePath) -> Result<()> {
+        match self.find(path)? {
+            Some(At::Placed(record)) => self
+                .on("give back the room reserved for", path, &record, |volume, object| volume.release_reserved(object)),
+            _ => self.home.release_reserved(path),
+        }
+    }
+
+    fn free_bytes(&self) -> Result<Option<u64>> {
+        self.home.free_bytes()
+    }
+}
+
+fn say(path: &FilePath, place: &str, error: Error) -> Error {
+    let Error { operation, offset, source, .. } = error;
+    let source = io::Error::new(source.kind(), format!("{source} ({place})"));
+    Error { operation, path: path.clone(), offset, source }
+}
+
+/// A file on another volume, under its name in the tree.
+struct PlacedFile {
+    inner: Arc<dyn ReadAt>,
+    path: FilePath,
+    place: String,
+}
+
+impl ReadAt for PlacedFile {
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        self.inner.read_exact_at(buf, offset).map_err(|error| say(&self.path, &self.place, error))
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.inner.len().map_err(|error| say(&self.path, &self.place, error))
+    }
+
+    fn hints(&self) -> Option<&dyn ReadHints> {
+        self.inner.hints()
+    }
+}
+
+/// A file that is being written on another volume.
+pub(super) struct PlacedAppender {
+    pub inner: Box<dyn Appender>,
+    pub path: FilePath,
+    pub place: String,
+    /// Of its volume.
+    pub used_bytes: Arc<AtomicU64>,
+    /// So much of it is this file's.
+    pub counted: u64,
+}
+
+impl PlacedAppender {
+    fn say<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        outcome.map_err(|error| say(&self.path, &self.place, error))
+    }
+}
+
+impl Appender for PlacedAppender {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let outcome = self.inner.append(bytes);
+        self.say(outcome)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let outcome = self.inner.flush();
+        self.say(outcome)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        let outcome = self.inner.sync();
+        let position = self.inner.position();
+        self.used_bytes.fetch_add(position.saturating_sub(self.counted), Ordering::Relaxed);
+        self.counted = position;
+        self.say(outcome)
+    }
+
+    fn position(&self) -> u64 {
+        self.inner.position()
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        let PlacedAppender { inner, path, place, used_bytes, counted } = *self;
+        used_bytes.fetch_add(inner.position().saturating_sub(counted), Ordering::Relaxed);
+        inner.finish().map_err(|error| say(&path, &place, error))
+    }
+
+    fn hints(&mut self) -> Option<&mut dyn AppendHints> {
+        self.inner.hints()
+    }
+}

@@ -1,0 +1,465 @@
+//! Several volumes under one tree of names: the contract, what a crash leaves, what is refused.
+
+mod shared;
+
+use basalt_fs::tiered::{Attached, Rules, TieredVolume, VolumeSpec};
+use basalt_fs::{
+    Appender, Capabilities, CrashPolicy, DirEntry, FaultKind, FileKind, FilePath, MemVolume, Placement, ReadAt, Result,
+    Settled, TEMPORARY_PREFIX, Volume, VolumeHints,
+};
+use base::Rng;
+use shared::{contract, path};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+const FLASH: &str = "flash:ssd:/mnt/flash";
+const COLD: [&str; 2] = ["cold:hdd:/data/1", "cold:hdd:/data/2"];
+
+fn attached(spec: &str, volume: Option<&MemVolume>) -> Attached {
+    let volume = volume.map(|volume| Arc::new(volume.clone()) as Arc<dyn Volume>);
+    Attached { spec: spec.parse::<VolumeSpec>().expect("legal"), volume }
+}
+
+fn rules() -> Rules {
+    let kinds = [("wal", "flash"), ("flush", "flash"), ("minor", "flash"), ("major", "cold"), ("mob", "cold")];
+    Rules { kinds: kinds.map(|(kind, tier)| (kind, tier.to_owned())).into(), ..Rules::default() }
+}
+
+/// The disks of one machine.
+#[derive(Clone)]
+struct Machine {
+    home: MemVolume,
+    flash: MemVolume,
+    cold: [MemVolume; 2],
+    seed: u64,
+}
+
+impl Machine {
+    fn new() -> Machine {
+        let new = MemVolume::new;
+        Machine { home: new(), flash: new(), cold: [new(), new()], seed: 1 }
+    }
+
+    fn disks(&self) -> [&MemVolume; 4] {
+        [&self.home, &self.flash, &self.cold[0], &self.cold[1]]
+    }
+
+    fn volumes(&self) -> Vec<Attached> {
+        vec![
+            attached(FLASH, Some(&self.flash)),
+            attached(COLD[0], Some(&self.cold[0])),
+            attached(COLD[1], Some(&self.cold[1])),
+        ]
+    }
+
+    fn open_with(&self, volumes: Vec<Attached>) -> Result<(TieredVolume, basalt_fs::tiered::Survey)> {
+        let rng = Rng::seeded(self.seed);
+        TieredVolume::attach(Arc::new(self.home.clone()), volumes, rules(), &rng, Arc::new(|_| {}))
+    }
+
+    fn open(&self) -> TieredVolume {
+        self.open_with(self.volumes()).expect("attached").0
+    }
+
+    /// All of it as a power failure leaves it; the next process has other random numbers.
+    fn crash(&self, rng: &Rng, policy: CrashPolicy) -> Machine {
+        let [home, flash, one, two] = self.disks().map(|disk| disk.crash(rng, policy));
+        Machine { home, flash, cold: [one, two], seed: self.seed + 1 }
+    }
+
+    /// Stops after so many calls of any disk.
+    fn stop_after(&self, calls: u64) {
+        let (left, disks) = (Arc::new(AtomicU64::new(calls)), self.disks().map(MemVolume::clone));
+        for disk in self.disks() {
+            let (left, disks) = (left.clone(), disks.clone());
+            disk.watch(Some(Arc::new(move |_, _| {
+                let last = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+                if last.is_err() {
+                    disks.iter().filter(|disk| !disk.is_stopped()).for_each(|disk| disk.stop_after(0));
+                }
+            })));
+        }
+    }
+
+    fn go_on(&self) {
+        for disk in self.disks() {
+            disk.watch(None);
+            disk.clear_faults();
+        }
+    }
+}
+
+/// Puts every file that it creates on another volume.
+struct AllPlaced(TieredVolume);
+
+impl Volume for AllPlaced {
+    fn open(&self, path: &FilePath) -> Result<Arc<dyn ReadAt>> {
+        self.0.open(path)
+    }
+    fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
+        self.0.create_placed(path, &Placement::of(FileKind::Flush), false)
+    }
+    fn rename(&self, from: &FilePath, to: &FilePath) -> Result<()> {
+        self.0.rename(from, to)
+    }
+    fn rename_new(&self, from: &FilePath, to: &FilePath) -> Result<()> {
+        self.0.rename_new(from, to)
+    }
+    fn remove_file(&self, path: &FilePath) -> Result<()> {
+        self.0.remove_file(path)
+    }
+    fn remove_dir_all(&self, path: &FilePath) -> Result<()> {
+        self.0.remove_dir_all(path)
+    }
+    fn create_dir_all(&self, path: &FilePath) -> Result<()> {
+        self.0.create_dir_all(path)
+    }
+    fn list(&self, path: &FilePath) -> Result<Vec<DirEntry>> {
+        Ok(self.0.list(path)?.into_iter().filter(|entry| entry.name != ".basalt.volumes").collect())
+    }
+    fn stat(&self, path: &FilePath) -> Result<Option<DirEntry>> {
+        self.0.stat(path)
+    }
+    fn sync_dir(&self, path: &FilePath) -> Result<()> {
+        self.0.sync_dir(path)
+    }
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+    fn settle(&self, path: &FilePath) -> Result<Settled> {
+        self.0.settle(path)
+    }
+    fn temporary_name(&self, name: &str) -> String {
+        self.0.temporary_name(name)
+    }
+}
+
+#[test]
+fn a_tree_over_several_volumes_keeps_the_contract() {
+    let machine = Machine::new();
+    contract(&AllPlaced(machine.open()));
+    assert_eq!(machine.flash.all_files(), [path(".basalt.volume")], "what was removed is gone there, too");
+    let machine = Machine::new();
+    let volume = AllPlaced(machine.open());
+    volume.put(&path("f"), b"x");
+    assert_eq!(machine.flash.all_files().len(), 2);
+}
+
+trait Put {
+    fn put(&self, path: &FilePath, bytes: &[u8]);
+}
+
+impl Put for AllPlaced {
+    fn put(&self, path: &FilePath, bytes: &[u8]) {
+        let mut file = self.create(path).expect("create");
+        file.append(bytes).expect("append");
+        file.finish().expect("finish");
+        self.sync_dir(&path.parent()).expect("sync");
+    }
+}
+
+fn write(volume: &TieredVolume, at: &str, kind: FileKind, bytes: &[u8]) -> Result<()> {
+    let mut file = volume.create_placed(&path(at), &Placement::of(kind), kind == FileKind::Major)?;
+    file.append(bytes)?;
+    file.finish()
+}
+
+/// What must be there: each file under one of the names that it may have.
+#[derive(Default)]
+struct Promises(Mutex<Vec<(Vec<&'static str>, Vec<u8>)>>);
+
+impl Promises {
+    fn put(&self, names: &[&'static str], bytes: &[u8]) {
+        let mut all = self.0.lock().expect("no panic");
+        all.retain(|(others, _)| !others.iter().any(|other| names.contains(other)));
+        all.push((names.to_vec(), bytes.to_vec()));
+    }
+
+    fn forget(&self, name: &str) {
+        self.0.lock().expect("no panic").retain(|(names, _)| !names.contains(&name));
+    }
+
+    fn check(&self, volume: &dyn Volume, when: &str) {
+        for (names, bytes) in &*self.0.lock().expect("no panic") {
+            let found: Vec<String> = names
+                .iter()
+                .filter(|name| volume.exists(&path(name)).expect("stat"))
+                .map(|name| {
+                    let read = volume.read(&path(name)).unwrap_or_else(|e| panic!("{when}: {e}"));
+                    // A log may have more than was promised.
+                    assert!(read.starts_with(bytes), "{when}: {name} has {} bytes", read.len());
+                    (*name).to_owned()
+                })
+                .collect();
+            assert!(!found.is_empty(), "{when}: {names:?} is lost");
+        }
+    }
+}
+
+/// The life of a log, a flushed file, a compaction, the archive: in the order in which the storage crates make things durable.
+fn life(volume: &TieredVolume, promises: &Promises) -> Result<()> {
+    for dir in ["wals", "data/f", "archive", "data/.tmp"] {
+        volume.create_dir_all_durable(&path(dir))?;
+    }
+    let mut log = volume.create_placed(&path("wals/log"), &Placement::of(FileKind::Log), false)?;
+    log.append(b"header")?;
+    log.sync()?;
+    volume.sync_dir(&path("wals"))?;
+    promises.put(&["wals/log"], b"header");
+    log.append(&[1; 700])?;
+    log.sync()?;
+    promises.put(&["wals/log"], &[b"header".to_vec(), vec![1; 700]].concat());
+
+    for (name, temporary, bytes) in
+        [("data/f/a", "data/.tmp/a", vec![2; 900]), ("data/f/b", "data/.tmp/b", vec![3; 600])]
+    {
+        write(volume, temporary, FileKind::Flush, &bytes)?;
+        volume.rename_new(&path(temporary), &path(name))?;
+        volume.sync_dir(&path("data/f"))?;
+        promises.put(&[name], &bytes);
+    }
+    // The compaction's output, in the place of both.
+    write(volume, "data/.tmp/c", FileKind::Major, &[4; 1500])?;
+    volume.rename_new(&path("data/.tmp/c"), &path("data/f/c"))?;
+    volume.sync_dir(&path("data/f"))?;
+    promises.put(&["data/f/c"], &[4; 1500]);
+    promises.put(&["data/f/a", "archive/a"], &[2; 900]);
+    promises.put(&["data/f/b", "archive/b"], &[3; 600]);
+    for (from, to) in [("data/f/a", "archive/a"), ("data/f/b", "archive/b")] {
+        volume.rename_new(&path(from), &path(to))?;
+    }
+    volume.sync_dir(&path("archive"))?;
+    volume.sync_dir(&path("data/f"))?;
+    promises.put(&["archive/a"], &[2; 900]);
+    promises.put(&["archive/b"], &[3; 600]);
+    promises.forget("archive/a");
+    volume.remove_file(&path("archive/a"))?;
+    // A list of files that takes the place of the one before.
+    write(volume, "data/.tmp/d", FileKind::Minor, &[5; 800])?;
+    promises.put(&["data/f/c"], &[]);
+    volume.rename(&path("data/.tmp/d"), &path("data/f/c"))?;
+    volume.sync_dir(&path("data/f"))?;
+    promises.put(&["data/f/c"], &[5; 800]);
+    volume.rename_new(&path("wals/log"), &path("archive/log"))?;
+    promises.put(&["wals/log", "archive/log"], b"header");
+    volume.sync_dir(&path("archive"))?;
+    volume.sync_dir(&path("wals"))?;
+    write(volume, "data/.tmp/e", FileKind::Minor, &[6; 20])?;
+    volume.remove_dir_all(&path("data/.tmp"))
+}
+
+/// Every call of any of four disks is once the last before the power fails, and every state that may be left is recovered from.
+#[test]
+fn whatever_a_crash_leaves_no_promised_file_is_lost_and_one_directory_can_be_made_of_it() {
+    let whole = Machine::new();
+    let count = Arc::new(AtomicU64::new(0));
+    for disk in whole.disks() {
+        let count = count.clone();
+        disk.watch(Some(Arc::new(move |_, _| _ = count.fetch_add(1, Ordering::Relaxed))));
+    }
+    life(&whole.open(), &Promises::default()).expect("no fault");
+    let calls = count.load(Ordering::Relaxed);
+    assert!(calls > 100, "{calls}");
+    let mut states = 0;
+    for stop in 0..=calls {
+        let machine = Machine::new();
+        machine.stop_after(stop);
+        let promises = Promises::default();
+        let outcome = machine.open_with(machine.volumes()).and_then(|(volume, _)| life(&volume, &promises));
+        // What goes wrong with bytes that no name has any more nobody hears of.
+        assert!(outcome.is_ok() || stop < calls, "after {stop} calls");
+        assert!(outcome.is_err() || stop + 5 > calls, "after {stop} calls");
+        machine.go_on();
+        let policies = [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn, CrashPolicy::TornWithHoles];
+        for (policy, seed) in policies.into_iter().flat_map(|policy| (0..4).map(move |seed| (policy, seed))) {
+            if seed > 0 && matches!(policy, CrashPolicy::LoseUnsynced | CrashPolicy::KeepAll) {
+                continue;
+            }
+            states += 1;
+            let when = format!("{policy:?} after {stop} of {calls} calls, seed {seed}");
+            let after = machine.crash(&Rng::seeded(seed * 1000 + stop), policy);
+            let (volume, survey) = after.open_with(after.volumes()).unwrap_or_else(|e| panic!("{when}: {e}"));
+            assert_eq!(survey.missing, [], "{when}");
+            promises.check(&volume, &when);
+            // What the next opening of a region does.
+            volume.remove_dir_all(&path("data/.tmp")).unwrap_or_else(|e| panic!("{when}: {e}"));
+            promises.check(&volume, &format!("{when}, swept"));
+            volume.remove_nameless(&volume.survey().expect("survey")).expect("removed");
+            promises.check(&volume, &format!("{when}, tidied"));
+            drop(volume);
+            let volume = after.open();
+            volume.gather(&mut |_, _| {}).unwrap_or_else(|e| panic!("{when}: {e}"));
+            promises.check(&after.home, &format!("{when}, gathered"));
+            let left: Vec<FilePath> = after.disks()[1..]
+                .iter()
+                .flat_map(|disk| disk.all_files())
+                .filter(|file| !file.name().starts_with(TEMPORARY_PREFIX))
+                .collect();
+            assert_eq!(left, [], "{when}");
+        }
+    }
+    assert!(states > 1000, "{states}");
+}
+
+/// A gathering that is broken off at any call is begun again, and loses nothing.
+#[test]
+fn gathering_may_be_broken_off_anywhere() {
+    let made = Machine::new();
+    let volume = AllPlaced(made.open());
+    let files = [("a", vec![1; 700]), ("d/b", vec![2; 100]), ("d/c", vec![3; 1])];
+    volume.create_dir_all_durable(&path("d")).expect("dir");
+    files.iter().for_each(|(name, bytes)| volume.put(&path(name), bytes));
+    drop(volume);
+    for stop in 0.. {
+        let machine = made.crash(&Rng::seeded(0), CrashPolicy::KeepAll);
+        machine.stop_after(stop);
+        let outcome = machine.open_with(machine.volumes()).and_then(|(volume, _)| volume.gather(&mut |_, _| {}));
+        machine.go_on();
+        for policy in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepAll, CrashPolicy::Torn] {
+            let after = machine.crash(&Rng::seeded(stop), policy);
+            after.open().gather(&mut |_, _| {}).unwrap_or_else(|e| panic!("{policy:?} after {stop}: {e}"));
+            for (name, bytes) in &files {
+                assert_eq!(&after.home.read(&path(name)).expect("there"), bytes, "{policy:?} after {stop}: {name}");
+            }
+        }
+        if outcome.is_ok() {
+            assert!(stop > 50, "{stop}");
+            return;
+        }
+    }
+}
+
+#[test]
+fn files_lie_where_their_kind_and_policy_say_and_names_are_one_tree() {
+    let machine = Machine::new();
+    let volume = machine.open();
+    let place = |name: &str, placement: Placement| {
+        let mut file = volume.create_placed(&path(name), &placement, false).expect("created");
+        file.append(name.as_bytes()).expect("append");
+        file.finish().expect("finish");
+    };
+    place("flushed", Placement::of(FileKind::Flush));
+    place("major", Placement::of(FileKind::Major));
+    place("hot", Placement::of(FileKind::Flush).with_policy(Some("HOT")));
+    place("other", Placement::default());
+    let objects = |disk: &MemVolume| disk.all_files().iter().filter(|file| file.as_str().starts_with("files/")).count();
+    assert_eq!(machine.disks().map(objects), [0, 1, 1, 0]);
+    assert_eq!(machine.home.read(&path("hot")).expect("plain"), b"hot");
+    for name in ["flushed", "major", "hot", "other"] {
+        assert_eq!(volume.read(&path(name)).expect("read"), name.as_bytes());
+        assert_eq!(volume.stat(&path(name)).expect("stat").expect("there").len, name.len() as u64);
+    }
+    // The emptier disk of the tier is taken.
+    machine.cold[0].set_capacity(Some(200 << 20));
+    place("second", Placement::of(FileKind::Major));
+    assert_eq!(machine.disks().map(objects), [0, 1, 1, 1]);
+    assert_eq!(volume.status().iter().map(|status| status.used_bytes).collect::<Vec<_>>(), [7, 5, 6]);
+}
+
+#[test]
+fn a_full_failing_or_limited_volume_is_passed_over() {
+    let machine = Machine::new();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = {
+        let told = told.clone();
+        Arc::new(move |sentence: String| told.lock().expect("no panic").push(sentence))
+    };
+    let mut volumes = machine.volumes();
+    volumes[0] = attached("flash:ssd:/mnt/flash:1k", Some(&machine.flash));
+    let (volume, _) = TieredVolume::attach(Arc::new(machine.home.clone()), volumes, rules(), &Rng::seeded(1), tell)
+        .expect("attached");
+    write(&volume, "a", FileKind::Flush, &[1; 2000]).expect("within the limit when it was begun");
+    write(&volume, "b", FileKind::Flush, &[1; 2000]).expect("elsewhere");
+    assert_eq!(machine.home.stat(&path("b")).expect("stat").expect("plain").len, 2000);
+    assert!(told.lock().expect("no panic").iter().any(|line| line.contains("/mnt/flash") && line.contains("full")));
+    for disk in &machine.cold {
+        disk.fail_op(2, FaultKind::Io);
+    }
+    write(&volume, "c", FileKind::Major, &[1; 2000]).expect("elsewhere");
+    assert_eq!(machine.home.stat(&path("c")).expect("stat").expect("plain").len, 2000);
+    assert_eq!(told.lock().expect("no panic").iter().filter(|line| line.contains("go elsewhere")).count(), 3);
+    machine.home.fail_op(3, FaultKind::Full);
+    let error = write(&volume, "d", FileKind::Major, &[1; 20]).expect_err("the names' own disk is full");
+    assert!(error.is_full(), "{error}");
+    assert_eq!(volume.survey().expect("survey").nameless, []);
+}
+
+#[test]
+fn a_volume_that_is_missing_swapped_or_emptied_is_said_and_nothing_is_changed() {
+    let machine = Machine::new();
+    let volume = AllPlaced(machine.open());
+    volume.put(&path("a"), &[1; 700]);
+    drop(volume);
+    let refused = |volumes: Vec<Attached>| machine.open_with(volumes).map(|_| ()).expect_err("refused").to_string();
+    let with_flash = |flash: Option<&MemVolume>| {
+        let mut volumes = machine.volumes();
+        volumes[0] = attached(FLASH, flash);
+        volumes
+    };
+    // Not named any more.
+    let error = refused(machine.volumes().split_off(1));
+    // The rules are looked at first.
+    assert!(error.contains("names no tier"), "{error}");
+    let no_rules = |volumes| {
+        let rng = Rng::seeded(5);
+        TieredVolume::attach(Arc::new(machine.home.clone()), volumes, Rules::default(), &rng, Arc::new(|_| {}))
+    };
+    let error = no_rules(machine.volumes().split_off(1)).map(|_| ()).expect_err("refused").to_string();
+    assert!(error.contains("1 files of this root directory are on /mnt/flash (tier flash)"), "{error}");
+    // An empty directory where the disk should be mounted.
+    let error = refused(with_flash(Some(&MemVolume::new())));
+    assert!(error.contains("is the volume mounted?"), "{error}");
+    // A disk of another root.
+    let other = Machine { seed: 77, ..Machine::new() };
+    drop(other.open());
+    let error = refused(with_flash(Some(&other.flash)));
+    assert!(error.contains("another root directory"), "{error}");
+    assert_eq!(other.flash.all_files(), [path(".basalt.volume")]);
+    // Two disks of one root in each other's place are both known.
+    let swapped = vec![
+        attached(FLASH, Some(&machine.cold[0])),
+        attached(COLD[0], Some(&machine.flash)),
+        attached(COLD[1], Some(&machine.cold[1])),
+    ];
+    let (volume, survey) = machine.open_with(swapped).expect("known by what they say");
+    assert_eq!((volume.read(&path("a")).expect("found"), survey.missing.len()), (vec![1; 700], 0));
+    drop(volume);
+    // Missing, and the operator goes on: its files are missed, and are not taken for absent.
+    let (volume, survey) = machine.open_with(with_flash(None)).expect("goes on");
+    assert_eq!(survey.missing, [path("a")]);
+    assert!(volume.exists(&path("a")).expect("its name is there"));
+    for error in [
+        volume.read(&path("a")).expect_err("missing"),
+        volume.open(&path("a")).map(|_| ()).expect_err("missing"),
+        volume.remove_file(&path("a")).expect_err("kept"),
+        volume.list(&FilePath::root()).expect_err("no length"),
+    ] {
+        assert!(!error.is_not_found() && error.to_string().contains("/mnt/flash"), "{error}");
+    }
+    drop(volume);
+    // The list is lost: the volumes know whose they are.
+    machine.home.remove_file(&path(".basalt.volumes")).expect("removed");
+    assert_eq!(machine.open().read(&path("a")).expect("found"), vec![1; 700]);
+    // The bytes are gone.
+    let object = machine.flash.all_files().into_iter().find(|file| file.as_str().starts_with("files/")).expect("one");
+    machine.flash.remove_file(&object).expect("removed");
+    let (volume, survey) = machine.open_with(machine.volumes()).expect("attached");
+    assert_eq!(survey.missing, [path("a")]);
+    let error = volume.open(&path("a")).map(|_| ()).expect_err("lost");
+    assert!(!error.is_not_found() && error.to_string().contains("its bytes are lost"), "{error}");
+    let error = volume.gather(&mut |_, _| {}).expect_err("nothing to bring");
+    assert!(error.to_string().contains("its bytes are lost"), "{error}");
+    volume.remove_file(&path("a")).expect("it may be given up");
+}
+
+#[test]
+fn what_is_read_of_another_volume_is_named_by_both_its_places() {
+    let machine = Machine::new();
+    let volume = machine.open();
+    write(&volume, "f", FileKind::Flush, &[1; 100]).expect("written");
+    let file = volume.open(&path("f")).expect("open");
+    let error = file.read_exact_at(&mut [0; 10], 95).expect_err("past the end");
+    let text = error.to_string();
+    assert!(error.path == path("f") && text.contains("/mnt/flash/files/") && text.contains("at offset 95"), "{text}");
+    assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
+}
