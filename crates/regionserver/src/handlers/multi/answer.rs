@@ -11,8 +11,8 @@ use cell::CellBuffer;
 use prost::Message;
 use prost::encoding::{encode_varint, encoded_len_varint};
 use proto::pb;
-use rpc::{Making, Reply};
 use rpc::exception::Exception;
+use rpc::{Making, Reply};
 
 /// The answer as it grows. `cells` holds the cells of results in the order in which the results appear.
 pub(super) struct Answering {
