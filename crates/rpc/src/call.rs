@@ -254,7 +254,7 @@ impl Cancellation {
 
     /// A large reply to the call is begun.
     pub fn making(&self) -> Making {
-        Making { inbox: self.0.clone(), bytes: AtomicU64::new(0) }
+        Making::of(self.0.clone())
     }
 }
 
@@ -266,6 +266,11 @@ pub struct Making {
 }
 
 impl Making {
+    /// One that has nothing yet.
+    pub(crate) fn of(inbox: Arc<Inbox>) -> Making {
+        Making { inbox, bytes: AtomicU64::new(0) }
+    }
+
     /// The reply has `bytes` by now. Whether it should grow on: false when replies hold as much memory as they may have, or this one and others of
     /// its connection as much as that may have.
     pub fn has(&self, bytes: u64) -> bool {
@@ -275,7 +280,7 @@ impl Making {
 
     /// Another reply to the same call, which has nothing yet.
     pub fn another(&self) -> Making {
-        Making { inbox: self.inbox.clone(), bytes: AtomicU64::new(0) }
+        Making::of(self.inbox.clone())
     }
 }
 

@@ -446,3 +446,33 @@ impl Drop for Responder {
 
 #[cfg(all(test, shuttle))]
 mod schedules;
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn replies_in_the_making_have_no_more_together_than_their_connection() {
+        let ledger = super::super::capped_ledger(64 * MIB);
+        let inbox = Inbox::new(Arc::default(), None, ledger.clone(), 16 << 20);
+        let making = || crate::call::Making::of(inbox.clone());
+        // A reply by itself may be as large as replies may be.
+        let alone = making();
+        assert!(alone.has(40 * MIB));
+        assert!(!alone.has(64 * MIB), "no more is granted to all replies");
+        assert_eq!(ledger.held_bytes(Holder::Replies), 64 * MIB);
+        drop(alone);
+        assert_eq!(ledger.held_bytes(Holder::Replies), 0);
+        let several: Vec<_> = (0..8).map(|_| making()).collect();
+        assert!(several.iter().all(|reply| reply.has(MIB)), "a half of what the connection may have");
+        assert!(!inbox.is_backlogged());
+        assert!(several[..7].iter().all(|reply| reply.has(2 * MIB)));
+        assert!(!several[7].has(2 * MIB), "together they have it all: each is to end with what it has");
+        assert!(inbox.is_backlogged(), "and no other is begun");
+        drop(several);
+        assert!(!inbox.is_backlogged());
+        assert_eq!(ledger.held_bytes(Holder::Replies), 0);
+    }
+}
