@@ -2,7 +2,7 @@
 
 use crate::status::StatusService;
 use model::ServerName;
-use proto::methods::Service;
+use proto::methods::{Method, Service};
 use rpc::service::RegionServerStatusService;
 use rpc::{Call, Exception, Handler, Outcome};
 use std::sync::{Arc, OnceLock};
@@ -51,6 +51,10 @@ impl Handler for LeaderPort {
             Outcome::from(Exception::server_not_running_yet(format!("Server {name} is not running yet")))
         };
         match call.service {
+            // What quotas of space are counted by.
+            Service::RegionServerStatus if call.method.method == Method::RegionServerStatusReportRegionSpaceUse => {
+                self.master.get().map_or_else(not_yet, |master| master.call(call))
+            }
             Service::RegionServerStatus => match self.status.get() {
                 Some(status) => RegionServerStatusService::dispatch(&**status, call),
                 None => not_yet(),

@@ -33,7 +33,6 @@ impl RegionServerStatusService for StatusService {
         get_last_flushed_sequence_id(GetLastFlushedSequenceIdRequest)
             -> GetLastFlushedSequenceIdResponse = last_flushed;
         get_live_region_servers(GetLiveRegionServersRequest) -> GetLiveRegionServersResponse = live_servers;
-        report_region_space_use(RegionSpaceUseReportRequest) -> RegionSpaceUseReportResponse = no_space_quotas;
         report_file_archival(FileArchiveNotificationRequest) -> FileArchiveNotificationResponse = no_archival_sizes;
     }
 }
@@ -149,15 +148,6 @@ fn live_servers(
     let total = u32::try_from(names.len()).unwrap_or(u32::MAX);
     let server = names.iter().take(request.count as usize).map(to_proto::server_name).collect();
     Ok(pb::GetLiveRegionServersResponse { server, total }.into())
-}
-
-/// Quotas of space are not kept here: there is nothing to note.
-fn no_space_quotas(
-    _: &StatusService,
-    _: &Call,
-    _: pb::RegionSpaceUseReportRequest,
-) -> Answer<pb::RegionSpaceUseReportResponse> {
-    Ok(pb::RegionSpaceUseReportResponse {}.into())
 }
 
 fn no_archival_sizes(

@@ -199,11 +199,11 @@ async fn lose_the_master(cluster: &mut Cluster, active: Piece, backup: &Piece) {
     let mut slowest = Duration::ZERO;
     until("the backup is active", async || {
         slowest = slowest.max(cluster.put(10).await);
-        backup.said().contains("is the active master")
+        backup.said().contains(" is ready.")
     })
     .await;
     cluster.lab.note(&format!(
-        "kill -9 of the active master: another after {:.2?}, slowest put {slowest:.2?}",
+        "kill -9 of the active master: another is ready after {:.2?}, slowest put {slowest:.2?}",
         began.elapsed()
     ));
     cluster.ddl("other").await;
