@@ -9,6 +9,7 @@ use prost::Message as _;
 use proto::methods::Method;
 use proto::pb;
 use rpc::client::{ClientError, ClientReply};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const ROWS: u32 = 100;
@@ -225,4 +226,51 @@ async fn a_family_has_a_time_range_of_its_own_and_timeline_reads_are_not_stale()
         assert_eq!(reply.cells.len(), seen, "a Get of {of_all:?} but {of_f:?} in f");
         assert!(!response.result.is_some_and(|result| result.stale()));
     }
+}
+
+/// Every row of a table by one scan, as its keys, and how many calls that took.
+async fn all_rows(tester: &Tester, region: &[u8]) -> (Vec<Vec<u8>>, u64) {
+    let mut request = open(region, pb::Scan::default(), i32::MAX as u32);
+    let (mut rows, mut calls) = (Vec::new(), 0);
+    loop {
+        let (response, reply) = call(tester, &request).await.expect("a scan call");
+        assert!(!response.heartbeat_message() || reply.cells.is_empty(), "rows are no heartbeat");
+        rows.extend(reply.cells.iter().map(|cell| cell.row().to_vec()));
+        calls += 1;
+        if !(response.more_results() && response.more_results_in_region()) {
+            return (rows, calls);
+        }
+        request = next(response.scanner_id(), calls - 1, i32::MAX as u32);
+    }
+}
+
+/// Found with a large budget: 160 scans of one client were in the making at once, 75 MB each, and nobody counted them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scans_of_one_connection_share_what_its_replies_may_hold_and_miss_no_row() {
+    const LARGE_ROWS: u32 = 2000;
+    let scratch = Scratch::new("replies_in_the_making");
+    // One reply may have all 20 MB, those of one connection together 1 MB before each ends with what it has.
+    let settings = ["basalt.memory.size=4294967296", "basalt.ipc.connection.max.unsent=1048576"];
+    let server = Server::start(&scratch.join("data"), &settings);
+    let tester = Arc::new(Tester::connect(&server).await);
+    tester.create_table("t", &[]).await;
+    let region = tester.regions("t").await[0].clone();
+    for n in 0..LARGE_ROWS {
+        put_row(&tester, &region, &format!("r{n:05}"), &[b'v'; 10_000], 1).await;
+    }
+    let expected: Vec<Vec<u8>> = (0..LARGE_ROWS).map(|n| format!("r{n:05}").into_bytes()).collect();
+    let (rows, alone) = all_rows(&tester, &region).await;
+    assert!(rows == expected && alone <= 2, "by itself it has all at once: {} rows, {alone} calls", rows.len());
+    let mut scans = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let (tester, region) = (tester.clone(), region.clone());
+        scans.spawn(async move { all_rows(&tester, &region).await });
+    }
+    let mut most = 0;
+    while let Some(done) = scans.join_next().await {
+        let (rows, calls) = done.expect("no panic");
+        assert!(rows == expected, "each row once, in order: {} rows", rows.len());
+        most = calls.max(most);
+    }
+    assert!(most > alone, "beside others a scan comes more often: {most} calls");
 }

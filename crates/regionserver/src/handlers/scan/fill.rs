@@ -9,7 +9,7 @@ use cell::CellBuffer;
 use hfile::BlockReads;
 use proto::pb;
 use region::{Limits, Reason, RegionError};
-use rpc::Call;
+use rpc::{Call, Making};
 use std::sync::atomic::Ordering;
 
 /// Least time that a scan gets before it must send a heartbeat (`hbase.region.server.rpc.minimum.scan.time.limit.delta`).
@@ -98,21 +98,9 @@ fn fill(
         response.more_results = Some(true);
         return Ok((pieces, Counted::default()));
     }
-    let allow_partials = request.client_handles_partials();
-    let allow_heartbeats = request.client_handles_heartbeats() && allow_partials;
     let limit_of_rows = request.limit_of_rows.filter(|limit| *limit > 0).map(u64::from);
-    let server_max = server.most_reply_bytes();
-    let mut limits = Limits {
-        batch_cells: open.batch.unwrap_or(0),
-        size_bytes: open.max_result_size.map_or(server_max, |wanted| wanted.min(server_max)),
-        partial_rows: allow_partials,
-        deadline_us: allow_heartbeats.then(|| time_limit(server, call)),
-        pause,
-        ..Limits::default()
-    };
-    // One that closes its scanner would not come for the rest: it gets as much as where memory is least.
-    let least_bytes = if request.close_scanner() { LEAST_REPLY_BYTES } else { LEAST_PART_BYTES };
-    let making = pause.map(|_| call.cancellation().making());
+    let mut limits = limits_of(server, call, request, open, pause);
+    let growth = pause.map(|_| Growth::of(call, request));
     let mut state = open.state.lock();
     let mut complete_rows = 0u64;
     let mut more;
@@ -128,7 +116,7 @@ fn fill(
             // Whether this row goes on is looked at alone.
             most = 1;
         }
-        if making.is_some() {
+        if growth.is_some() {
             most = most.min(ROWS_IN_A_ROW);
         }
         let progress = state.scanner.next_rows(&mut limits, out, most, &mut starts)?;
@@ -165,9 +153,8 @@ fn fill(
             last.partial = false;
             last_row = None;
         }
-        let is_held_back = limits.used_bytes >= least_bytes
-            && pieces.last().is_some_and(|piece| !piece.partial)
-            && making.as_ref().is_some_and(|making| !making.has(limits.used_bytes));
+        let is_held_back = pieces.last().is_some_and(|piece| !piece.partial)
+            && growth.as_ref().is_some_and(|growth| !growth.may_go_on(limits.used_bytes));
         let size_reached = limits.used_bytes >= limits.size_bytes || is_held_back;
         let time_reached = progress.reason == Reason::Time;
         if more && (size_reached || time_reached || pieces.len() >= max_results) {
@@ -194,6 +181,46 @@ fn fill(
     let told = std::mem::replace(&mut state.told, counted);
     let counted = Counted { rows_scanned: counted.0 - told.0, rows_filtered: counted.1 - told.1 };
     Ok((pieces, counted))
+}
+
+/// Where the call ends at the latest.
+fn limits_of<'a>(
+    server: &RegionServer,
+    call: &Call,
+    request: &pb::ScanRequest,
+    open: &OpenScanner,
+    pause: Option<&'a dyn PausePoint>,
+) -> Limits<'a> {
+    let allow_partials = request.client_handles_partials();
+    let allow_heartbeats = request.client_handles_heartbeats() && allow_partials;
+    let server_max = server.most_reply_bytes();
+    Limits {
+        batch_cells: open.batch.unwrap_or(0),
+        size_bytes: open.max_result_size.map_or(server_max, |wanted| wanted.min(server_max)),
+        partial_rows: allow_partials,
+        deadline_us: allow_heartbeats.then(|| time_limit(server, call)),
+        pause,
+        ..Limits::default()
+    }
+}
+
+/// Memory of a reply that may become large: it is counted as the reply grows.
+struct Growth {
+    making: Making,
+    least_bytes: u64,
+}
+
+impl Growth {
+    fn of(call: &Call, request: &pb::ScanRequest) -> Growth {
+        // One that closes its scanner would not come for the rest: it gets as much as where memory is least.
+        let least_bytes = if request.close_scanner() { LEAST_REPLY_BYTES } else { LEAST_PART_BYTES };
+        Growth { making: call.cancellation().making(), least_bytes }
+    }
+
+    /// Whether a reply of so many bytes should get more rows; else its client is to come again for them.
+    fn may_go_on(&self, bytes: u64) -> bool {
+        self.making.has(bytes) || bytes < self.least_bytes
+    }
 }
 
 /// When a scan that can send heartbeats must answer: half of what lease and client allow.
