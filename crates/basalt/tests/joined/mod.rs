@@ -3,76 +3,18 @@
 #![cfg(all(feature = "hdfs", feature = "zookeeper"))]
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real processes")]
 
+pub mod cluster;
 pub mod lab;
 
 use bytes::Bytes;
-use client::{Connection, Put, ScanOptions};
+use cluster::Cluster;
 use lab::{Lab, Piece, regions, server, servers, until};
-use model::{FamilyDescriptor, Get, RegionInfo, Scan, ServerName, TableDescriptor, TableName};
-use std::ops::Range;
-
-/// The cluster in one test's hands.
-struct Cluster {
-    lab: Lab,
-    _master: Piece,
-    connection: Connection,
-    table: TableName,
-    /// Rows that were acknowledged.
-    rows: u32,
-}
-
-fn row(n: u32) -> String {
-    // Over all regions.
-    format!("{}{n:05}", char::from(b'a' + (n % 8) as u8))
-}
+use model::{FamilyDescriptor, ServerName, TableDescriptor, TableName};
 
 impl Cluster {
-    async fn put(&mut self, count: u32) {
-        let table = self.connection.table(&self.table);
-        let range: Range<u32> = self.rows..self.rows + count;
-        for n in range {
-            let put = Put::new(row(n)).add("f", "q", format!("value{n}"));
-            table.put(&put.build()).await.unwrap_or_else(|error| panic!("row {n}: {error}"));
-        }
-        self.rows += count;
-    }
-
-    /// Every acknowledged row is there, by a scan and by gets.
-    async fn expect_rows(&self) {
-        let table = self.connection.table(&self.table);
-        let mut scanner = table.scan(Scan::default(), ScanOptions::default());
-        let mut found = 0;
-        while scanner.next().await.expect("a row or the end").is_some() {
-            found += 1;
-        }
-        assert_eq!(found, self.rows, "rows by a scan");
-        for n in (0..self.rows).step_by(7) {
-            let got = table.get(&Get::new(row(n))).await.expect("an answer");
-            assert_eq!(got.value(b"f", b"q"), Some(format!("value{n}").as_bytes()), "{}", row(n));
-        }
-    }
-
-    async fn regions_of(&self, server: &ServerName) -> Vec<RegionInfo> {
-        let all = regions(&self.connection, &self.table).await;
-        all.into_iter().filter(|at| at.server == *server).map(|at| at.region).collect()
-    }
-
-    async fn move_to(&self, region: &RegionInfo, to: &ServerName) {
-        let name = Bytes::copy_from_slice(region.encoded_name().as_bytes());
-        self.connection.admin().move_region(&name, Some(to)).await.expect("the master moves it");
-        until(&format!("{} is on {to}", region.name_string()), async || {
-            self.regions_of(to).await.iter().any(|there| there.encoded_name() == region.encoded_name())
-        })
-        .await;
-    }
-
     /// All regions of the table are on that server.
     async fn all_on(&self, to: &ServerName, count: usize) {
         until(&format!("all regions are on {to}"), async || self.regions_of(to).await.len() == count).await;
-    }
-
-    async fn meta_is_on(&self, to: &ServerName) -> bool {
-        regions(&self.connection, &TableName::meta()).await.iter().any(|at| at.server == *to)
     }
 }
 
@@ -92,31 +34,15 @@ async fn a_region_server_serves_below_apaches_master() {
     let java = server(&connection, |name| !is_basalt(name)).await.expect("the other is");
 
     let table = TableName::parse("t").expect("a name");
-    let mut cluster = Cluster { lab, _master: master, connection, table, rows: 0 };
+    let mut cluster = Cluster { lab, connection, table, rows: 0 };
     create_table(&mut cluster, [&java, &basalt]).await;
     move_split_and_tidy(&mut cluster, [&java, &basalt]).await;
     let basalt_piece = lose_basalt(&mut cluster, basalt_piece, &java).await;
-    let back = cluster_server(&cluster, &basalt_piece).await;
+    let back = cluster.name_of(&basalt_piece).await;
     let java_piece = lose_java(&mut cluster, java_piece, &java, &back).await;
     let java = other_server(&cluster, &back).await;
     stop_in_order(&mut cluster, basalt_piece, &java).await;
-    drop(java_piece);
-}
-
-/// The server that this process is in the cluster.
-async fn cluster_server(cluster: &Cluster, piece: &Piece) -> ServerName {
-    let found = std::sync::Mutex::new(None);
-    until("the server is in the cluster", async || {
-        let said = piece.said();
-        // Its log has its earlier lives, too.
-        let last = said.rsplit("  serving    ").next().and_then(|rest| rest.lines().next()).unwrap_or_default();
-        let name = server(&cluster.connection, |name| name.to_string() == last).await;
-        let is_there = name.is_some();
-        *found.lock().expect("whole") = name;
-        is_there
-    })
-    .await;
-    found.into_inner().expect("whole").expect("found")
+    drop((java_piece, master));
 }
 
 async fn other_server(cluster: &Cluster, than: &ServerName) -> ServerName {
@@ -176,7 +102,7 @@ async fn lose_basalt(cluster: &mut Cluster, piece: Piece, java: &ServerName) -> 
     cluster.expect_rows().await;
     cluster.lab.note("Java has every region and every row");
     let piece = cluster.lab.basalt_server();
-    cluster_server(cluster, &piece).await;
+    cluster.name_of(&piece).await;
     cluster.lab.note("Basalt is back");
     piece
 }

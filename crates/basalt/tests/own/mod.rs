@@ -3,56 +3,13 @@
 #![cfg(all(feature = "hdfs", feature = "zookeeper"))]
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real processes")]
 
+use crate::joined::cluster::{Cluster, row};
 use crate::joined::lab::{LIMIT, Lab, Piece, regions, server, servers, until};
 use bytes::Bytes;
-use client::{Connection, Put, ScanOptions};
-use model::{FamilyDescriptor, Get, RegionInfo, Scan, ServerName, TableDescriptor, TableName};
+use model::{FamilyDescriptor, Get, ServerName, TableDescriptor, TableName};
 use std::time::{Duration, Instant};
 
-/// The cluster in one test's hands.
-struct Cluster {
-    lab: Lab,
-    connection: Connection,
-    table: TableName,
-    /// Rows that were acknowledged.
-    rows: u32,
-}
-
-fn row(n: u32) -> String {
-    // Over all regions.
-    format!("{}{n:05}", char::from(b'a' + (n % 8) as u8))
-}
-
 impl Cluster {
-    /// Answers how long the slowest took.
-    async fn put(&mut self, count: u32) -> Duration {
-        let table = self.connection.table(&self.table);
-        let mut slowest = Duration::ZERO;
-        for n in self.rows..self.rows + count {
-            let put = Put::new(row(n)).add("f", "q", format!("value{n}"));
-            let began = Instant::now();
-            table.put(&put.build()).await.unwrap_or_else(|error| panic!("row {n}: {error}"));
-            slowest = slowest.max(began.elapsed());
-        }
-        self.rows += count;
-        slowest
-    }
-
-    /// Every acknowledged row is there, by a scan and by gets.
-    async fn expect_rows(&self) {
-        let table = self.connection.table(&self.table);
-        let mut scanner = table.scan(Scan::default(), ScanOptions::default());
-        let mut found = 0;
-        while scanner.next().await.expect("a row or the end").is_some() {
-            found += 1;
-        }
-        assert_eq!(found, self.rows, "rows by a scan");
-        for n in (0..self.rows).step_by(7) {
-            let got = table.get(&Get::new(row(n))).await.expect("an answer");
-            assert_eq!(got.value(b"f", b"q"), Some(format!("value{n}").as_bytes()), "{}", row(n));
-        }
-    }
-
     /// A row of each region is read: all are served.
     async fn all_served(&self) -> bool {
         let table = self.connection.table(&self.table);
@@ -62,37 +19,6 @@ impl Cluster {
             }
         }
         true
-    }
-
-    async fn regions_of(&self, server: &ServerName) -> Vec<RegionInfo> {
-        let all = regions(&self.connection, &self.table).await;
-        all.into_iter().filter(|at| at.server == *server).map(|at| at.region).collect()
-    }
-
-    async fn move_to(&self, region: &RegionInfo, to: &ServerName) {
-        let name = Bytes::copy_from_slice(region.encoded_name().as_bytes());
-        self.connection.admin().move_region(&name, Some(to)).await.expect("the master moves it");
-        until(&format!("{} is on {to}", region.name_string()), async || {
-            self.regions_of(to).await.iter().any(|there| there.encoded_name() == region.encoded_name())
-        })
-        .await;
-    }
-
-    async fn meta_is_on(&self, to: &ServerName) -> bool {
-        regions(&self.connection, &TableName::meta()).await.iter().any(|at| at.server == *to)
-    }
-
-    /// The name of the server that the process is; its log has its earlier lives, too.
-    async fn name_of(&self, piece: &Piece) -> ServerName {
-        let mut found = None;
-        until("the server is in the cluster", async || {
-            let said = piece.said();
-            let last = said.rsplit("  serving    ").next().and_then(|rest| rest.lines().next()).unwrap_or_default();
-            found = server(&self.connection, |name| name.to_string() == last).await;
-            found.is_some()
-        })
-        .await;
-        found.expect("found")
     }
 
     /// Makes a table and takes it away; answers how long that took.
