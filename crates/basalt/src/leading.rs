@@ -75,9 +75,7 @@ impl Process {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let rng = Arc::new(Rng::from_system());
         let ledger = regionserver::ledger(config, budget_bytes, config.get(&rpc::settings::MAX_CALL_QUEUE_SIZE));
-        let Some(connect) = quorum::connect_string(config) else {
-            bail!("a master leads a cluster: set hbase.cluster.distributed = true and hbase.zookeeper.quorum");
-        };
+        let connect = connect_string(config)?;
         let address = own_listen_address(config)?;
         let port = Arc::new(LeaderPort::default());
         let limits = rpc_limits(config, &ledger, raise_descriptor_limit() / 8 * MASTER_EIGHTHS);
@@ -117,7 +115,7 @@ impl Process {
             tokio::task::spawn_blocking(move || storage::open_shared(&config, directory.as_deref())).await??
         };
         let name = storage.name.clone();
-        println!("Basalt {} waits to be the active master.", env!("CARGO_PKG_VERSION"));
+        println!("Basalt {} is a backup master until it becomes the active one.", env!("CARGO_PKG_VERSION"));
         let mut leading = Box::pin(Leader::start(self.leader_parts(config, storage, &ends)));
         let mut leader = None;
         let end = loop {
@@ -235,10 +233,14 @@ fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     runtime.block_on(async { tokio::time::timeout(STOP_GRACE, work).await }).context("no answer")?
 }
 
+fn connect_string(config: &Config) -> Result<String> {
+    quorum::connect_string(config).context(
+        "basalt master needs a ZooKeeper ensemble: set hbase.cluster.distributed = true and hbase.zookeeper.quorum",
+    )
+}
+
 async fn cluster_nodes(config: &Config) -> Result<(Arc<Ensemble>, String)> {
-    let Some(connect) = quorum::connect_string(config) else {
-        bail!("a master leads a cluster: set hbase.cluster.distributed = true and hbase.zookeeper.quorum");
-    };
+    let connect = connect_string(config)?;
     let parent = coordination::settings::znode_parent(config).to_owned();
     Ok((quorum::connect(config, connect).await?, parent))
 }
@@ -260,7 +262,7 @@ pub fn stop(config: &Config) -> Result<()> {
         client.call(proto::methods::Method::MasterShutdown.info(), &proto::pb::ShutdownRequest {}, None).await?;
         Ok(active)
     })?;
-    println!("The master {active} shuts the cluster down.");
+    println!("Asked the active master {active} to shut the cluster down.");
     Ok(())
 }
 
@@ -277,7 +279,7 @@ pub fn clear(config: &Config) -> Result<()> {
     let own = own.unwrap_or_else(|| advertised_host(address.ip()));
     let said = block_on(async {
         if tokio::net::TcpStream::connect(address).await.is_ok() {
-            bail!("something listens on {address}: the master of this machine lives");
+            bail!("a master runs on this machine ({address} is in use): stop it first");
         }
         let (ensemble, parent) = cluster_nodes(config).await?;
         let path = format!("{parent}/master");
@@ -286,7 +288,7 @@ pub fn clear(config: &Config) -> Result<()> {
             bail!("the node {path} is not HBase's: look at zookeeper.znode.parent");
         };
         if active.address() != format!("{own}:{}", address.port()) {
-            bail!("{active} is the active master, and this machine's is {own}:{}", address.port());
+            bail!("the active master is {active}, not this machine's {own}:{}: nothing was removed", address.port());
         }
         ensemble.remove(&path).await?;
         Ok(format!("The node of {active} is removed."))

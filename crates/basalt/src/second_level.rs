@@ -19,7 +19,9 @@ pub fn open(config: &Config) -> Result<Option<Arc<SecondLevel>>> {
     let name = place.display();
     let megabytes = config.get(&settings::BUCKET_CACHE_SIZE);
     if megabytes < 1.0 {
-        bail!("hbase.bucketcache.ioengine names {name}, and hbase.bucketcache.size says no size in MiB");
+        bail!(
+            "hbase.bucketcache.ioengine is {name}, but hbase.bucketcache.size is not set: set it to the size of the cache in MiB"
+        );
     }
     if place.is_file() {
         tracing::warn!(

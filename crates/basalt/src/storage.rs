@@ -131,7 +131,9 @@ fn with_other_volumes(home: Arc<LocalVolume>, config: &Config, name: &str) -> Re
     if specs.is_empty()
         && let Some((kind, tier)) = rules.kinds.iter().next()
     {
-        bail!("basalt.volumes.place.{kind} = {tier}, and basalt.volumes names no volumes");
+        bail!(
+            "basalt.volumes.place.{kind} = {tier}, but basalt.volumes is not set: list the volumes of that tier in it"
+        );
     }
     let may_be_missing = config.get(&settings::VOLUMES_MAY_BE_MISSING);
     let tell = Arc::new(|sentence: String| tracing::warn!("{sentence}"));

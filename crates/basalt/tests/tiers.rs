@@ -166,7 +166,7 @@ fn memory_holds_no_only_copy_unless_it_may() {
     let (status, said) = start_refused(&disks.root, &["basalt.volumes=fast:tape:/x"]);
     assert!(!status.success() && said.contains("basalt.volumes"), "{said}");
     let (status, said) = start_refused(&disks.root, &[wal]);
-    assert!(!status.success() && said.contains("names no volumes"), "{said}");
+    assert!(!status.success() && said.contains("basalt.volumes is not set"), "{said}");
     let may = "basalt.volumes.ram.may.lose.acknowledged.writes=true";
     let server = Server::start(&disks.root, &[&memory, wal, may]);
     assert_eq!(files_on(&disks.flash), 1);

@@ -15,7 +15,9 @@ pub enum ElectionError {
     #[error("the node {0} is not HBase's: look at zookeeper.znode.parent")]
     NotHBase(String),
     /// Another process has the name.
-    #[error("the node {0} is another process's: two masters with one name?")]
+    #[error(
+        "the node {0} is another process's: do two masters have the same host name and port? Change hbase.master.port of one"
+    )]
     Taken(String),
 }
 
@@ -45,7 +47,7 @@ pub async fn become_active(
             if let Claim::Taken(_) = coordinator.claim(&own, &value).await? {
                 return Err(ElectionError::Taken(own));
             }
-            tracing::info!("{active} is the active master; {master} waits as a backup");
+            tracing::info!("{active} is the active master; {master} waits as a backup master");
             backup = Some(own);
         }
         coordinator.value_other_than(&path, Some(found)).await?;
