@@ -94,6 +94,7 @@ impl Place {
             let result: pb::GetProcedureResultResponse =
                 self.admin(Method::MasterGetProcedureResult, &request).await.expect("it is known");
             if result.state() != pb::get_procedure_result_response::State::Running {
+                assert_eq!(result.state(), pb::get_procedure_result_response::State::Finished, "procedure {proc_id}");
                 assert_eq!(result.exception, None);
                 return;
             }

@@ -10,6 +10,7 @@ use proto::pb::SpaceViolationPolicy as Policy;
 use proto::pb::mutation_proto::{ColumnValue, DeleteType, MutationType, column_value::QualifierValue};
 use rpc::CallResult;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const LIMITING: &str = "org.apache.hadoop.hbase.quotas.SpaceLimitingException";
 
@@ -125,7 +126,10 @@ impl Place {
 
     async fn take_snapshot(&self, table: &str, name: &str) {
         let snapshot = pb::SnapshotDescription { name: name.into(), table: Some(table.into()), ..Default::default() };
-        let request = pb::SnapshotRequest { snapshot, ..Default::default() };
+        // Without a nonce the answer has no procedure to wait for.
+        static NONCES: AtomicU64 = AtomicU64::new(1);
+        let nonce = NONCES.fetch_add(1, Ordering::Relaxed);
+        let request = pb::SnapshotRequest { snapshot, nonce_group: Some(1), nonce: Some(nonce) };
         let response: pb::SnapshotResponse = self.admin(Method::MasterSnapshot, &request).await.expect("taken");
         self.finish(response.proc_id().try_into().expect("a procedure")).await;
     }

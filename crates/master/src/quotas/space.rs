@@ -28,6 +28,8 @@ pub(crate) struct Space {
     observer: Mutex<Observer>,
     /// Held by a round of the observer.
     observing: tokio::sync::Mutex<()>,
+    /// Held while snapshots are measured: of two at once, the one that looked first could write last.
+    measuring: tokio::sync::Mutex<()>,
 }
 
 /// Who bounds what.
@@ -322,6 +324,7 @@ pub(crate) async fn measure_snapshots(master: &Arc<Master>) -> Result<()> {
     if !master.quotas.is_enabled() {
         return Ok(());
     }
+    let _one_at_a_time = master.quotas.space.measuring.lock().await;
     let (bounds, known) = (Bounds::read(master).await?, Known::read(master, &[]).await?);
     if bounds.is_empty() && known.table_snapshots.is_empty() && known.namespace_snapshots.is_empty() {
         return Ok(());
