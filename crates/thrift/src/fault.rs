@@ -34,10 +34,10 @@ impl Fault {
         Fault::Io { class: Some("java.io.IOException".to_owned()), message: message.into(), can_retry: true }
     }
 
-    /// As methods throw it that declare `IllegalArgument`.
+    /// As methods of Thrift 1 throw it that declare `IllegalArgument`: with Java's class.
     pub fn declared(self) -> Fault {
         match self {
-            Fault::Argument(why) => Fault::Illegal(why),
+            Fault::Argument(why) => Fault::Illegal(format!("java.lang.IllegalArgumentException: {why}")),
             other => other,
         }
     }
@@ -74,10 +74,12 @@ impl From<Error> for Fault {
         let class = Some(error.class().unwrap_or("java.io.IOException").to_owned());
         let message = match &error {
             Error::Remote(remote) => {
+                // Java's client makes the exception's message of the server's stack trace, which begins with the class.
                 let line = remote.first_line();
-                line.strip_prefix(&remote.class).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(line).to_owned()
+                if line.starts_with(&remote.class) { line.to_owned() } else { format!("{}: {line}", remote.class) }
             }
-            Error::TableNotFound(table) | Error::TableDisabled(table) => table.to_string(),
+            Error::TableNotFound(table) => table.to_string(),
+            Error::TableDisabled(table) => format!("{table} is disabled."),
             Error::Procedure { why, class, .. } => {
                 why.strip_prefix(class.as_str()).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(why).to_owned()
             }

@@ -8,6 +8,7 @@ mod coalescing;
 #[path = "../../assembly/tests/common/mod.rs"]
 #[allow(dead_code, reason = "not every test uses every helper")]
 mod common;
+mod golden;
 mod http;
 mod protocols;
 mod socket;

@@ -147,8 +147,13 @@ impl Admin {
     /// `TableNotFoundException`, or the master cannot be reached.
     pub async fn table_state(&self, name: &TableName) -> Result<pb::table_state::State> {
         let request = pb::GetTableStateRequest { table_name: convert::to_proto::table_name(name) };
-        let reply: pb::GetTableStateResponse = self.master(Method::MasterGetTableState, &request).await?;
-        Ok(reply.table_state.state())
+        match self.master::<pb::GetTableStateResponse>(Method::MasterGetTableState, &request).await {
+            Ok(reply) => Ok(reply.table_state.state()),
+            Err(Error::Remote(remote)) if remote.class.ends_with(".TableNotFoundException") => {
+                Err(Error::TableNotFound(name.clone()))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether a table is enabled.
@@ -172,8 +177,10 @@ impl Admin {
     /// # Errors
     /// As [`Admin::table_state`].
     pub async fn is_available(&self, name: &TableName) -> Result<bool> {
-        if !self.is_enabled(name).await? {
-            return Ok(false);
+        match self.is_enabled(name).await {
+            Ok(true) => {}
+            Ok(false) | Err(Error::TableNotFound(_)) => return Ok(false),
+            Err(error) => return Err(error),
         }
         // hbase:meta read to its end has every region; one without a server is left out, which shows as a hole.
         let keys = self.connection.table(name).start_end_keys().await?;

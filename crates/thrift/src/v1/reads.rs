@@ -45,7 +45,7 @@ impl Handler {
     ) -> Outcome<Vec<TCell>> {
         let mut get = Asked { columns: Some(vec![column]), timestamp, attributes }.get(row)?;
         let positive = u32::try_from(versions).ok().filter(|versions| *versions > 0);
-        get.max_versions = positive.ok_or_else(|| Fault::io("maxVersions must be positive"))?;
+        get.max_versions = positive.ok_or_else(|| Fault::io("versions must be positive"))?;
         Ok(cells(&self.table(table)?.get(&get).await?))
     }
 

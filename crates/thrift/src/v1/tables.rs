@@ -10,12 +10,14 @@ use std::collections::BTreeMap;
 
 /// Follows: `ThriftUtilities#colDescFromThrift`.
 fn family(from: &ColumnDescriptor) -> Outcome<FamilyDescriptor> {
-    let compression = Compression::parse(&from.compression.to_uppercase());
-    let compression = compression
-        .ok_or_else(|| Fault::Argument(format!("Unsupported compression algorithm name: {}", from.compression)))?;
-    let bloom = BloomType::parse(&from.bloom_filter_type);
-    let bloom =
-        bloom.ok_or_else(|| Fault::Argument(format!("No enum constant BloomType.{}", from.bloom_filter_type)))?;
+    let unsupported =
+        || Fault::Argument(format!("Unsupported compression algorithm name: {}", from.compression.to_lowercase()));
+    let compression = Compression::parse(&from.compression.to_uppercase()).ok_or_else(unsupported)?;
+    let no_bloom = || {
+        let class = "org.apache.hadoop.hbase.regionserver.BloomType";
+        Fault::Argument(format!("No enum constant {class}.{}", from.bloom_filter_type))
+    };
+    let bloom = BloomType::parse(&from.bloom_filter_type).ok_or_else(no_bloom)?;
     if from.name.is_empty() {
         return Err(Fault::Illegal("column name is empty".to_owned()));
     }

@@ -71,7 +71,7 @@ pub(crate) fn time_range(min: i64, max: i64) -> Outcome<TimeRange> {
 /// Follows: `Mutation#checkRow`.
 pub(crate) fn check_row(row: &Bytes) -> Outcome<()> {
     match row.len() {
-        0 => Err(Fault::Argument("Row length 0 is too small".to_owned())),
+        0 => Err(Fault::Argument("Row length is 0".to_owned())),
         length if length > cell::MAX_ROW_LENGTH => {
             Err(Fault::Argument(format!("Row length {length} is > {}", cell::MAX_ROW_LENGTH)))
         }
@@ -81,7 +81,7 @@ pub(crate) fn check_row(row: &Bytes) -> Outcome<()> {
 
 pub(super) fn max_versions(asked: i32) -> Outcome<u32> {
     let positive = u32::try_from(asked).ok().filter(|versions| *versions > 0);
-    positive.ok_or_else(|| Fault::io("maxVersions must be positive"))
+    positive.ok_or_else(|| Fault::io("versions must be positive"))
 }
 
 /// Follows: `ThriftUtilities#getFromThrift`.

@@ -1,7 +1,7 @@
 //! Descriptors. Follows: `ThriftUtilities`' `columnFamilyDescriptorFromThrift`, `tableDescriptorFromThrift` and their reverses.
 
 use super::types::*;
-use crate::fault::{Fault, Outcome};
+use crate::fault::Outcome;
 use bytes::Bytes;
 use model::{
     BloomType, Compression, DataBlockEncoding, Durability, FamilyDescriptor, KeepDeletedCells, TableDescriptor,
@@ -54,9 +54,6 @@ pub(super) fn table(from: &TTableDescriptor, name: TableName) -> Outcome<TableDe
     if let Some(durability) = from.durability {
         table.attributes.insert(Bytes::from_static(b"DURABILITY"), Bytes::from(format!("{durability:?}")));
     }
-    if table.families.is_empty() {
-        return Err(Fault::Argument(format!("Table {} should have at least one column family", table.name)));
-    }
     Ok(table)
 }
 
@@ -71,7 +68,7 @@ fn wire_family(from: &FamilyDescriptor) -> TColumnFamilyDescriptor {
     TColumnFamilyDescriptor {
         name: from.name.clone(),
         attributes: Some(from.attributes.iter().map(|(key, value)| (key.clone(), value.clone())).collect()),
-        configuration: Some(from.configuration.clone()),
+        configuration: (!from.configuration.is_empty()).then(|| from.configuration.clone()),
         block_size: Some(from.block_size_bytes() as i32),
         bloomn_filter_type: Some(match from.bloom_type() {
             BloomType::None => TBloomFilterType::NONE,
@@ -126,6 +123,7 @@ pub(super) fn wire_table(from: &TableDescriptor, table_name: TTableName) -> TTab
         columns: Some(from.families.values().map(wire_family).collect()),
         attributes: Some(from.attributes.iter().map(|(key, value)| (key.clone(), value.clone())).collect()),
         durability: Some(match from.durability() {
+            _ if !from.attributes.contains_key(&b"DURABILITY"[..]) => TDurability::USE_DEFAULT,
             Durability::UseDefault => TDurability::USE_DEFAULT,
             Durability::SkipWal => TDurability::SKIP_WAL,
             Durability::AsyncWal => TDurability::ASYNC_WAL,

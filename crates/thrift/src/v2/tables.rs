@@ -6,6 +6,7 @@ use crate::fault::{Fault, Outcome};
 use bytes::Bytes;
 use client::Error;
 use model::TableName;
+use std::collections::BTreeMap;
 
 fn name(from: &TTableName) -> Outcome<TableName> {
     let qualifier = String::from_utf8_lossy(&from.qualifier);
@@ -26,6 +27,10 @@ fn wire_tables(tables: &[model::TableDescriptor]) -> Vec<TTableDescriptor> {
     tables.iter().map(|table| schema::wire_table(table, wire_name(&table.name))).collect()
 }
 
+fn wire_namespace(name: String, configuration: BTreeMap<String, String>) -> TNamespaceDescriptor {
+    TNamespaceDescriptor { name, configuration: (!configuration.is_empty()).then_some(configuration) }
+}
+
 impl Handler {
     pub(super) async fn get_table_descriptor(&self, table: TTableName) -> Outcome<TTableDescriptor> {
         let name = name(&table)?;
@@ -36,6 +41,10 @@ impl Handler {
 
     pub(super) async fn get_table_descriptors(&self, tables: Vec<TTableName>) -> Outcome<Vec<TTableDescriptor>> {
         let names: Vec<TableName> = tables.iter().map(name).collect::<Outcome<_>>()?;
+        // Java's master takes no names for all of them.
+        if names.is_empty() {
+            return self.get_table_descriptors_by_pattern(None, false).await;
+        }
         Ok(wire_tables(&self.admin().describe_all(&names).await?))
     }
 
@@ -157,13 +166,13 @@ impl Handler {
     }
 
     pub(super) async fn get_namespace_descriptor(&self, name: String) -> Outcome<TNamespaceDescriptor> {
-        let configuration = Some(self.admin().describe_namespace(&name).await?);
-        Ok(TNamespaceDescriptor { name, configuration })
+        let configuration = self.admin().describe_namespace(&name).await?;
+        Ok(wire_namespace(name, configuration))
     }
 
     pub(super) async fn list_namespace_descriptors(&self) -> Outcome<Vec<TNamespaceDescriptor>> {
         let all = self.admin().namespaces().await?;
-        let wire = |(name, configuration)| TNamespaceDescriptor { name, configuration: Some(configuration) };
+        let wire = |(name, configuration)| wire_namespace(name, configuration);
         Ok(all.into_iter().map(wire).collect())
     }
 

@@ -86,7 +86,7 @@ pub(super) fn row_mutations(from: TRowMutations) -> Outcome<Vec<Mutation>> {
         all.extend(delete_single.map(delete).transpose()?);
     }
     if all.iter().any(|mutation| mutation.row != from.row) {
-        return Err(Fault::io("The row in the recently added Put/Delete doesn't match the original one"));
+        return Err(Fault::io("The row in the recently added Mutation doesn't match the original one"));
     }
     Ok(all)
 }
