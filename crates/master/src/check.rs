@@ -3,9 +3,10 @@
 use crate::{MasterError, Result, settings};
 use base::Config;
 use bytes::Bytes;
+use model::store_engine::ENGINE_KEY;
 use model::{
     BloomType, Compression, DataBlockEncoding, Endpoint, FamilyDescriptor, KeepDeletedCells, SplitPolicyKind,
-    TableDescriptor, TableName,
+    StoreEngine, TableDescriptor, TableName,
 };
 use rootdir::tracker::Site;
 use std::collections::BTreeMap;
@@ -172,6 +173,8 @@ fn checked(limits: &Limits, table: &TableDescriptor) -> Result<()> {
         return Err(refuse("Meta table can't be set as read only."));
     }
     check_split_policy(table)?;
+    check_engine(table.overrides())?;
+    table.families.values().try_for_each(|family| check_engine(family.overrides()))?;
     check_coprocessors(table)?;
     table.families.values().try_for_each(check_family)
 }
@@ -183,6 +186,16 @@ fn check_split_policy(table: &TableDescriptor) -> Result<()> {
         Some(class) => {
             Err(refuse(format!("Unable to load configured region split policy '{class}' for table '{}'", table.name)))
         }
+        None => Ok(()),
+    }
+}
+
+/// In HBase a region with an engine that cannot be loaded does not open; here the table is refused at once, also with one of HBase's that is
+/// not there yet, for another would keep the store's files in another way.
+fn check_engine<'a>(overrides: impl Iterator<Item = (&'a str, &'a str)>) -> Result<()> {
+    let said = overrides.filter(|(key, _)| *key == ENGINE_KEY).last();
+    match said.filter(|(_, class)| StoreEngine::parse(class).is_none()) {
+        Some((_, class)) => Err(refuse(format!("Unable to load configured store engine '{class}'"))),
         None => Ok(()),
     }
 }
@@ -258,6 +271,13 @@ mod tests {
         let table = TableDescriptor::new(name, [FamilyDescriptor::new("f")]);
         let limits = Limits::from_config(&Config::default());
         check_table(&limits, &table).expect("legal");
+        let mut tiered = table.clone();
+        tiered.configuration.insert(ENGINE_KEY.into(), "DateTieredStoreEngine".into());
+        check_table(&limits, &tiered).expect("legal");
+        let stripes = "org.apache.hadoop.hbase.regionserver.StripeStoreEngine";
+        tiered.families.values_mut().for_each(|family| _ = family.attributes.insert(ENGINE_KEY.into(), stripes.into()));
+        let error = check_table(&limits, &tiered).expect_err("not there yet").to_string();
+        assert!(error.contains("Unable to load configured store engine") && error.contains(stripes), "{error}");
         let with = |attributes: &[(&'static str, &'static str)], configuration: &[(&str, &str)]| {
             let mut table = table.clone();
             table.attributes.extend(attributes.iter().map(|(key, value)| (Bytes::from(*key), Bytes::from(*value))));

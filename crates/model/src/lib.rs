@@ -13,6 +13,7 @@ pub mod region_info;
 pub mod server_name;
 pub mod split_policy;
 pub mod status;
+pub mod store_engine;
 pub mod table;
 
 pub use coprocessor::{Coprocessor, Endpoint};
@@ -22,4 +23,5 @@ pub use read::{Get, MobRead, Scan, TimeRange};
 pub use region_info::RegionInfo;
 pub use server_name::ServerName;
 pub use split_policy::SplitPolicyKind;
+pub use store_engine::StoreEngine;
 pub use table::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor, KeepDeletedCells, TableDescriptor};

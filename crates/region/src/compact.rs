@@ -1,4 +1,4 @@
-//! Compaction: several store files become one.
+//! Compaction: several store files become one, or one for each window of time.
 //!
 //! The server asks which files ([`Region::select_compaction`]) and then has them rewritten ([`Region::compact`]). The new
 //! file names the ones it replaces, so that a crash between its publication and their archiving leaves no doubt.
@@ -6,10 +6,12 @@
 //! ([`Region::archive_compacted_files`]). Follows: `HStore#compact`, `Compactor`.
 
 mod archive;
+mod date_tiers;
 mod policy;
 mod select;
 
 pub(crate) use archive::{Retired, RetiredFiles};
+pub(crate) use date_tiers::OutputWindow;
 pub use select::CompactionJob;
 
 use crate::core::RegionCore;
@@ -26,6 +28,7 @@ use crate::store_file::StoreFile;
 use base::size::MIB;
 use base::{ReadPoint, SeqId};
 use hfile::{Residency, ScanOptions, StoreMetadata};
+use model::StoreEngine;
 use proto::pb;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -70,7 +73,7 @@ pub struct CompactionOutcome {
     pub input_files: usize,
     /// Bytes of those.
     pub input_bytes: u64,
-    /// Bytes of the new file.
+    /// Bytes of the new files.
     pub output_bytes: u64,
 }
 
@@ -95,6 +98,12 @@ impl<'r> Compactor<'r> {
         let view = store.peek();
         let has_references = view.files.iter().any(|file| file.is_reference());
         let settings = store.settings.load();
+        if store.engine(&settings) == StoreEngine::DateTiered {
+            let now = self.core.env.clock.now_ms().0;
+            return policy::wants_minor_in_tiers(&view.files, &work.compacting, &settings, now)
+                || (work.owes_major && !view.files.is_empty())
+                || (work.compacting.is_empty() && has_references);
+        }
         if settings.compaction_policy == CompactionPolicy::Fifo && !has_references {
             return self.has_expired_files(store, &view, &work);
         }
@@ -123,7 +132,7 @@ impl<'r> Compactor<'r> {
         Ok(())
     }
 
-    /// Rewrites the job's files as one and publishes it.
+    /// Rewrites the job's files, as one or by windows of time, and publishes what they come to.
     ///
     /// # Errors
     /// A file that cannot be read, a full or failing disk: nothing has changed then.
@@ -174,7 +183,14 @@ impl<'r> Compactor<'r> {
         };
         let cells: u64 = job.files.iter().map(|file| file.reader.entry_count()).sum();
         self.core.counters.compacting_cells.fetch_add(cells, Ordering::Relaxed);
-        let pending = match FileWriter::new(self.core).write(store, scanner, new, &metadata, &mut proceed) {
+        let pending = match FileWriter::new(self.core).write_windows(
+            store,
+            scanner,
+            new,
+            &job.windows,
+            &metadata,
+            &mut proceed,
+        ) {
             Err(_) if stopped => return Ok(CompactionOutcome::default()),
             other => other?,
         };
@@ -184,17 +200,17 @@ impl<'r> Compactor<'r> {
         if !self.core.serving.is_open() {
             return Ok(CompactionOutcome::default());
         }
-        let output = FileWriter::new(self.core).commit(store, &pending, &job.files)?;
-        self.replace_files(store, &job.files, Some(&output), read_point)?;
+        let output = FileWriter::new(self.core).commit_all(store, &pending, &job.files)?;
+        self.replace_files(store, &job.files, &output, read_point)?;
         if job.all_files {
             store.last_major_compaction_ms.store(now, Ordering::Relaxed);
         }
-        self.count_cells(job, cells, pending.cells().1);
+        self.count_cells(job, cells, pending.iter().map(|file| file.cells().1).sum());
         Ok(CompactionOutcome {
             completed: true,
             input_files: job.files.len(),
             input_bytes: job.size_bytes(),
-            output_bytes: pending.len_bytes(),
+            output_bytes: pending.iter().map(|file| file.len_bytes()).sum(),
         })
     }
 
@@ -234,7 +250,7 @@ impl<'r> Compactor<'r> {
         &self,
         store: &Store,
         inputs: &[Arc<StoreFile>],
-        output: Option<&Arc<StoreFile>>,
+        output: &[Arc<StoreFile>],
         read_point: ReadPoint,
     ) -> Result<()> {
         store.change(|view: &mut StoreView| {
@@ -253,13 +269,13 @@ impl<'r> Compactor<'r> {
         RetiredFiles::new(self.core).retire(store, inputs, self.compaction_marker(store, inputs, output))
     }
 
-    fn compaction_marker(&self, store: &Store, inputs: &[Arc<StoreFile>], output: Option<&Arc<StoreFile>>) -> Marker {
+    fn compaction_marker(&self, store: &Store, inputs: &[Arc<StoreFile>], output: &[Arc<StoreFile>]) -> Marker {
         Marker::Compaction(pb::CompactionDescriptor {
             table_name: self.core.info.table.as_str().as_bytes().to_vec().into(),
             encoded_region_name: self.core.name().as_bytes().to_vec().into(),
             family_name: store.name.clone(),
             compaction_input: inputs.iter().map(|file| file.name.clone()).collect(),
-            compaction_output: output.into_iter().map(|file| file.name.clone()).collect(),
+            compaction_output: output.iter().map(|file| file.name.clone()).collect(),
             store_home_dir: rootdir::family_name(&store.name),
             region_name: Some(self.core.info.name().clone()),
         })

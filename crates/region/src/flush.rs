@@ -334,7 +334,7 @@ impl<'r> Flusher<'r> {
         let metadata = StoreMetadata { max_seq_id: Some(claimed), ..StoreMetadata::default() };
         let pending = FileWriter::new(self.core).write(store, scanner, new, &metadata, &mut |_| Ok(()))?;
         // Also one without a cell, when all have lived their time: what the log has up to here must not be brought back, should the clock go back.
-        let file = FileWriter::new(self.core).commit(store, &pending, &[])?;
+        let file = FileWriter::new(self.core).commit(store, &pending)?;
         store.change(|view| {
             let mut files = view.files.to_vec();
             files.push(file.clone());

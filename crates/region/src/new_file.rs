@@ -1,6 +1,7 @@
 //! Writes a new store file: into the opening's own directory below `.tmp`, synced, moved into the family's directory, that synced too. Only
 //! then does anybody hear of it; a crash before leaves at most a file that nobody knows.
 
+use crate::compact::OutputWindow;
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
 use crate::mob::write::{MobSink, MobWork};
@@ -74,29 +75,35 @@ struct Draft<'r> {
     forget_seq_ids_to: SeqId,
 }
 
-impl Draft<'_> {
-    fn take_all(&mut self, mut scanner: StoreScanner, proceed: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
-        let mut reported = 0;
-        while scanner.peek().is_some() {
-            scanner.take_plain_rows(|cell, is_wanted| self.take(cell, is_wanted))?;
-            scanner.start_row();
-            loop {
-                let mut budget = u64::MAX;
-                match scanner.step(None, &mut budget)? {
-                    Step::Cell => self.take(scanner.cell(), scanner.is_wanted())?,
-                    Step::Pause => {}
-                    Step::RowEnd | Step::End => break,
-                }
-            }
-            let written = self.writer.written_bytes() + self.mob.as_ref().map_or(0, MobSink::written_bytes);
-            if written - reported >= REPORTED_BYTES {
-                proceed(written - reported)?;
-                reported = written;
+/// Takes cells in order.
+trait Sink {
+    fn take(&mut self, cell: CellRef<'_>, is_wanted: bool) -> Result<()>;
+    fn written_bytes(&self) -> u64;
+}
+
+fn drain(sink: &mut impl Sink, mut scanner: StoreScanner, proceed: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+    let mut reported = 0;
+    while scanner.peek().is_some() {
+        scanner.take_plain_rows(|cell, is_wanted| sink.take(cell, is_wanted))?;
+        scanner.start_row();
+        loop {
+            let mut budget = u64::MAX;
+            match scanner.step(None, &mut budget)? {
+                Step::Cell => sink.take(scanner.cell(), scanner.is_wanted())?,
+                Step::Pause => {}
+                Step::RowEnd | Step::End => break,
             }
         }
-        Ok(())
+        let written = sink.written_bytes();
+        if written - reported >= REPORTED_BYTES {
+            proceed(written - reported)?;
+            reported = written;
+        }
     }
+    Ok(())
+}
 
+impl Sink for Draft<'_> {
     #[inline]
     fn take(&mut self, cell: CellRef<'_>, is_wanted: bool) -> Result<()> {
         let cell = if cell.seq_id() <= self.forget_seq_ids_to { cell.with_seq_id(SeqId(0)) } else { cell };
@@ -106,6 +113,69 @@ impl Draft<'_> {
         }
     }
 
+    fn written_bytes(&self) -> u64 {
+        self.writer.written_bytes() + self.mob.as_ref().map_or(0, MobSink::written_bytes)
+    }
+}
+
+/// One draft for each window of time that a cell was of. Follows: `DateTieredMultiFileWriter`.
+struct Windows<'r, 'w> {
+    files: FileWriter<'r>,
+    store: &'w Store,
+    new: NewFile,
+    windows: &'w [OutputWindow],
+    drafts: Vec<Option<Draft<'r>>>,
+}
+
+impl<'r> Windows<'r, '_> {
+    fn draft(&mut self, at: usize) -> Result<&mut Draft<'r>> {
+        if self.drafts[at].is_none() {
+            let policy = self.windows[at].policy.as_deref();
+            self.drafts[at] = Some(self.files.begin(self.store, self.new, policy)?);
+        }
+        Ok(self.drafts[at].as_mut().expect("made above"))
+    }
+
+    /// The files, oldest window first; an empty one where no cell was left. The last of them alone says what all of them replace: those
+    /// before it, without it, add nothing to what they were made of.
+    fn finish(mut self, metadata: &StoreMetadata) -> Result<Vec<Pending>> {
+        if self.drafts.iter().all(Option::is_none) {
+            self.draft(0)?;
+        }
+        let before_last = StoreMetadata { compacted_files: Vec::new(), ..metadata.clone() };
+        let mut done = Vec::new();
+        let drafts: Vec<Draft<'_>> = self.drafts.into_iter().flatten().collect();
+        let mut rest = drafts.into_iter();
+        while let Some(draft) = rest.next() {
+            match draft.finish(if rest.len() == 0 { metadata } else { &before_last }) {
+                Ok(pending) => done.push(pending),
+                Err(error) => {
+                    rest.for_each(Draft::discard);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    fn discard(self) {
+        self.drafts.into_iter().flatten().for_each(Draft::discard);
+    }
+}
+
+impl Sink for Windows<'_, '_> {
+    fn take(&mut self, cell: CellRef<'_>, is_wanted: bool) -> Result<()> {
+        let time = cell.timestamp();
+        let after = self.windows.partition_point(|window| window.start_ms <= time);
+        self.draft(after.saturating_sub(1))?.take(cell, is_wanted)
+    }
+
+    fn written_bytes(&self) -> u64 {
+        self.drafts.iter().flatten().map(Sink::written_bytes).sum()
+    }
+}
+
+impl Draft<'_> {
     fn finish(mut self, metadata: &StoreMetadata) -> Result<Pending> {
         if let Some(mob) = self.mob.take()
             && let Err(error) = mob.finish(metadata, &mut self.writer)
@@ -155,8 +225,8 @@ impl<'r> FileWriter<'r> {
         metadata: &StoreMetadata,
         proceed: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<Pending> {
-        let mut draft = self.begin(store, new)?;
-        match draft.take_all(scanner, proceed) {
+        let mut draft = self.begin(store, new, None)?;
+        match drain(&mut draft, scanner, proceed) {
             Ok(()) => draft.finish(metadata),
             Err(error) => {
                 draft.discard();
@@ -165,7 +235,32 @@ impl<'r> FileWriter<'r> {
         }
     }
 
-    fn begin(&self, store: &Store, new: NewFile) -> Result<Draft<'r>> {
+    /// As [`FileWriter::write`], with a file for each window that has a cell; one file without windows.
+    pub(crate) fn write_windows(
+        &self,
+        store: &Store,
+        scanner: StoreScanner,
+        new: NewFile,
+        windows: &[OutputWindow],
+        metadata: &StoreMetadata,
+        proceed: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<Vec<Pending>> {
+        if windows.is_empty() {
+            return Ok(vec![self.write(store, scanner, new, metadata, proceed)?]);
+        }
+        let drafts = windows.iter().map(|_| None).collect();
+        let mut out = Windows { files: *self, store, new, windows, drafts };
+        match drain(&mut out, scanner, proceed) {
+            Ok(()) => out.finish(metadata),
+            Err(error) => {
+                out.discard();
+                Err(error)
+            }
+        }
+    }
+
+    /// `policy`: where the file is to lie, if its window says so.
+    fn begin(&self, store: &Store, new: NewFile, policy: Option<&str>) -> Result<Draft<'r>> {
         let core = self.core;
         let temp_dir = self.temp_dir_of(store).map_err(|e| RegionError::volume(core.name(), e))?;
         let name = core.env.rng.uuid_hex();
@@ -175,7 +270,10 @@ impl<'r> FileWriter<'r> {
             Some(_) => NewFile { include_tags: true, forget_seq_ids_to: SeqId(0), ..new },
             None => new,
         };
-        let options = self.writer_options(store, new)?;
+        let mut options = self.writer_options(store, new)?;
+        if policy.is_some() && !store.table.name.is_system() {
+            options.placement = options.placement.with_policy(policy);
+        }
         let mob = store.mob.as_ref().map(|mob| MobSink::new(mob, new.mob, &options, &temp_dir));
         let writer =
             Writer::create(&*core.env.volume, &temp, options).map_err(|e| RegionError::file(core.name(), e))?;
@@ -225,14 +323,43 @@ impl<'r> FileWriter<'r> {
         RegionError::Damaged { region: self.core.name().clone(), what }
     }
 
-    /// Moves a written file into its place, durably, opens it and has the store's tracker name it in place of `replaced`.
-    pub(crate) fn commit(
+    /// Moves a written file into its place, durably, opens it and has the store's tracker name it.
+    pub(crate) fn commit(&self, store: &Store, pending: &Pending) -> Result<Arc<StoreFile>> {
+        let mut files = self.commit_all(store, std::slice::from_ref(pending), &[])?;
+        Ok(files.swap_remove(0))
+    }
+
+    /// Moves written files into their place, one after the other, each durably; opens them and has the store's tracker name them in place of
+    /// `replaced`.
+    pub(crate) fn commit_all(
         &self,
         store: &Store,
-        pending: &Pending,
+        pending: &[Pending],
         replaced: &[Arc<StoreFile>],
-    ) -> Result<Arc<StoreFile>> {
-        self.read_back(store, pending)?;
+    ) -> Result<Vec<Arc<StoreFile>>> {
+        pending.iter().try_for_each(|one| self.read_back(store, one))?;
+        let mut files = Vec::with_capacity(pending.len());
+        for (at, one) in pending.iter().enumerate() {
+            if let Err(error) = self.move_in(store, one) {
+                return self.take_back(store, &pending[..at], error);
+            }
+            match self.open_committed(store, one) {
+                Ok(file) => files.push(Arc::new(file)),
+                Err(error) => return self.take_back(store, &pending[..=at], error),
+            }
+        }
+        let replaced = replaced.iter().map(|file| file.name.as_str());
+        match store.tracker.replace(&self.core.env, replaced, &files) {
+            Ok(()) => Ok(files),
+            Err(failed) if failed.is_undone => {
+                self.take_back(store, pending, RegionError::volume(self.core.name(), failed.error))
+            }
+            // The next opening may find either list: the files of both must be there.
+            Err(failed) => Err(self.core.sequencer.rollback_failed("the list of store files", failed.error)),
+        }
+    }
+
+    fn move_in(&self, store: &Store, pending: &Pending) -> Result<()> {
         let volume = &*self.core.env.volume;
         let volume_error = |e| RegionError::volume(self.core.name(), e);
         let target = store.dir.join(&pending.name);
@@ -244,33 +371,20 @@ impl<'r> FileWriter<'r> {
                     let _ = volume.remove_dir_all(&store.dir);
                     return Err(volume_error(error));
                 }
-                volume.rename_new(&pending.temp, &target).map_err(volume_error)?;
+                volume.rename_new(&pending.temp, &target).map_err(volume_error)
             }
-            other => other.map_err(volume_error)?,
+            other => other.map_err(volume_error),
         }
-        let error = match self.open_committed(store, pending).map(Arc::new) {
-            Err(error) => error,
-            Ok(file) => {
-                let replaced = replaced.iter().map(|file| file.name.as_str());
-                match store.tracker.replace(&self.core.env, replaced, std::slice::from_ref(&file)) {
-                    Ok(()) => return Ok(file),
-                    Err(failed) if failed.is_undone => volume_error(failed.error),
-                    // The next opening may find either list: the files of both must be there.
-                    Err(failed) => {
-                        return Err(self.core.sequencer.rollback_failed("the list of store files", failed.error));
-                    }
-                }
-            }
-        };
-        self.take_back(store, &target, error)
     }
 
-    /// A file that nobody has heard of goes again.
-    fn take_back(&self, store: &Store, target: &FilePath, error: RegionError) -> Result<Arc<StoreFile>> {
+    /// Files that nobody has heard of go again, the last first: it is the one that says what they replace.
+    fn take_back<T>(&self, store: &Store, pending: &[Pending], error: RegionError) -> Result<T> {
         let volume = &*self.core.env.volume;
-        // The work will be done again: this file must not come to light at the next opening, when what it
-        // holds may have been deleted since.
-        match volume.remove_file(target).and_then(|()| volume.sync_dir(&store.dir)) {
+        // The work will be done again: these files must not come to light at the next opening, when what they
+        // hold may have been deleted since.
+        let remove =
+            |one: &Pending| volume.remove_file(&store.dir.join(&one.name)).and_then(|()| volume.sync_dir(&store.dir));
+        match pending.iter().rev().try_for_each(remove) {
             Ok(()) => Err(error),
             Err(stays) => Err(self.core.sequencer.rollback_failed("a new store file", stays)),
         }

@@ -3,6 +3,7 @@
 mod compaction;
 mod resolved;
 mod split;
+mod tiers;
 
 use base::size::{GIB, KIB, MIB};
 use base::{Setting, SettingRow, TextSetting};
@@ -15,6 +16,7 @@ pub use split::{
     BUSY_BLOCKED_REQUESTS, BUSY_MIN_AGE, BUSY_WINDOW, MAX_FILE_SIZE_JITTER, SPLIT_BY_WHOLE_REGION, SPLIT_INITIAL_SIZE,
     SPLIT_POLICY, SPLIT_RESTRICTION_DELIMITER, SPLIT_RESTRICTION_LENGTH, SPLIT_RESTRICTION_TYPE, SplitRestriction,
 };
+pub use tiers::*;
 
 /// Memstore bytes at which a region is flushed.
 pub const FLUSH_SIZE: Setting<u64> = Setting {
@@ -485,6 +487,21 @@ pub const ALL: &[&dyn SettingRow] = &[
     &OFFPEAK_START_HOUR,
     &OFFPEAK_END_HOUR,
     &COMPACTION_POLICY,
+    &ENGINE,
+    &TIER_BASE_WINDOW,
+    &TIER_WINDOWS,
+    &TIER_MAX_AGE,
+    &TIER_MAX_FILE_AGE,
+    &TIER_INCOMING_MIN,
+    &TIER_POLICY,
+    &TIER_SINGLE_OUTPUT,
+    &TIER_FACTORY,
+    &TIER_STORAGE_POLICIES,
+    &TIER_HOT_AGE,
+    &TIER_HOT_POLICY,
+    &TIER_WARM_AGE,
+    &TIER_WARM_POLICY,
+    &TIER_COLD_POLICY,
     &MAJOR_COMPACTION_INTERVAL,
     &MAJOR_COMPACTION_JITTER,
     &TIME_TO_PURGE_DELETES,

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use cell::Order;
 use fs::FilePath;
 use memstore::MemStore;
-use model::{FamilyDescriptor, RegionInfo, TableDescriptor};
+use model::{FamilyDescriptor, RegionInfo, StoreEngine, TableDescriptor};
 use parking_lot::Mutex;
 use rootdir::family_dir;
 use std::cmp::Ordering;
@@ -169,6 +169,11 @@ impl Store {
 
     pub(crate) fn family(&self) -> &FamilyDescriptor {
         &self.table.families[&self.name]
+    }
+
+    /// How its files are kept. A family with MOB files has HBase's `MobStoreEngine` whatever is said.
+    pub(crate) fn engine(&self, settings: &RegionSettings) -> StoreEngine {
+        if self.mob.is_some() { StoreEngine::Default } else { settings.engine }
     }
 
     /// Where a new file of this kind is to lie. Those of HBase's own tables lie with the names: nothing works without them.

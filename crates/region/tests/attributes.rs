@@ -3,6 +3,7 @@
 use crate::common::*;
 use basalt_region::{CloseMode, CompactionKind, FlushReason, Region};
 use base::Config;
+use cell::CellType;
 use fs::{FilePath, MemVolume};
 use model::{RegionInfo, Scan, TableDescriptor};
 use rootdir::archive::truncate_region;
@@ -97,6 +98,79 @@ fn the_fifo_policy_only_drops_what_has_expired() {
     assert!(region.needs_compaction());
     assert!(region.select_compaction(None, CompactionKind::Minor).expect("open").is_none());
     assert_eq!((files(&region), region.needs_compaction()), (2, false), "three are past their time");
+}
+
+/// A base window of an hour, two to a tier.
+fn tiered() -> model::FamilyDescriptor {
+    let class = "org.apache.hadoop.hbase.regionserver.DateTieredStoreEngine";
+    let tier = |key: &str| format!("hbase.hstore.compaction.date.tiered.{key}");
+    let mut family = family("f").with("hbase.hstore.engine.class", class).with("VERSIONS", "9");
+    for (key, value) in [("base.window.millis", "3600000"), ("windows.per.tier", "2"), ("incoming.window.min", "2")] {
+        family.configuration.insert(tier(key), value.to_owned());
+    }
+    family
+}
+
+/// Of each file the timestamps of its earliest and latest cell, in hours before now.
+fn hours(server: &Server, region: &Region) -> Vec<(i64, i64)> {
+    let range = |path: &String| {
+        let path = FilePath::new(path);
+        let file = hfile::Reader::open(&*server.env.volume, &path, hfile::ReaderContext::default()).expect("a file");
+        let (earliest, latest) = file.time_range().expect("cells");
+        ((NOW - earliest) / 3_600_000, (NOW - latest) / 3_600_000)
+    };
+    let mut hours: Vec<_> = region.store_file_paths(b"f").expect("a family").iter().map(range).collect();
+    hours.sort_unstable();
+    hours
+}
+
+#[test]
+fn a_tiered_store_has_a_file_for_every_window_of_time() {
+    let server = server(&[]);
+    let region = server.table([tiered()]);
+    // It is 472,222.2 hours since 1970: windows begin at hour 472,222, 220, 216, 208, 192, ...
+    for row in ["a", "b", "c"] {
+        for age in [0, 1, 2, 3, 4, 5, 7, 9, 30] {
+            write(&region, &[put(row, "f", "q", NOW - age * 3_600_000, &format!("{row}{age}"))]);
+        }
+        flush(&region);
+    }
+    write(&region, &[delete("b", "f", "q", NOW - 3 * 3_600_000, CellType::Delete)]);
+    flush(&region);
+    let before = scan(&region, &Scan { max_versions: 9, ..Scan::default() }, NOW);
+    assert_eq!((files(&region), before.concat().len()), (4, 26));
+    major_compact(&region);
+    assert_eq!(hours(&server, &region), [(0, 0), (2, 1), (5, 3), (9, 7), (30, 30)]);
+    assert_eq!(scan(&region, &Scan { max_versions: 9, ..Scan::default() }, NOW), before);
+    assert!(region.select_compaction(None, CompactionKind::Minor).expect("open").is_none(), "one file in each");
+    // Flushes are as ever, and two make the newest window's three files worth a compaction.
+    for at in 1..=2 {
+        write(&region, &[put("d", "f", "q", NOW + at, "v")]);
+        flush(&region);
+    }
+    assert!(region.needs_compaction());
+    let job = region.select_compaction(None, CompactionKind::Minor).expect("open").expect("three files");
+    assert_eq!((job.file_count(), job.is_major()), (3, false));
+    assert!(region.compact(job, &basalt_region::Unthrottled).expect("compacted").completed);
+    assert_eq!(hours(&server, &region).len(), 5);
+    let all = scan(&region, &Scan { max_versions: 9, ..Scan::default() }, NOW);
+    region.archive_compacted_files().expect("archived");
+    let (info, table) = (region.info().clone(), region.table().clone());
+    region.close(CloseMode::Flush).expect("closed");
+    let region = server.open(&info, &table).expect("opened");
+    assert_eq!(scan(&region, &Scan { max_versions: 9, ..Scan::default() }, NOW), all);
+    assert_eq!((files(&region), all.concat().len()), (5, 28));
+}
+
+#[test]
+fn a_tiered_store_of_which_no_cell_is_left_keeps_one_empty_file() {
+    let server = server(&[]);
+    let region = server.table([tiered().with("TTL", "10")]);
+    write(&region, &[put("r", "f", "q", NOW, "v"), put("s", "f", "q", NOW - 7_200_000, "v")]);
+    flush(&region);
+    server.clock.advance_ms(20_000);
+    major_compact(&region);
+    assert_eq!((files(&region), scan(&region, &Scan::default(), 0).len()), (1, 0));
 }
 
 #[test]

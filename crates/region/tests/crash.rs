@@ -47,10 +47,24 @@ fn config() -> Config {
     config
 }
 
-fn table() -> Arc<TableDescriptor> {
+/// Every other one keeps its files by windows of a few milliseconds, so that a compaction makes several.
+fn table(seed: u64) -> Arc<TableDescriptor> {
     // What the directory holds are the files of the one, what a list says those of the other.
     let listed = family("g").with(rootdir::tracker::IMPL_KEY, "FILE");
-    Arc::new(TableDescriptor::new(table_name(), [family("f").with("BLOCKSIZE", "300"), listed]))
+    let mut table = TableDescriptor::new(table_name(), [family("f").with("BLOCKSIZE", "300"), listed]);
+    if seed % 2 == 1 {
+        let tiered = |key: &str| format!("hbase.hstore.compaction.date.tiered.{key}");
+        table.configuration.insert("hbase.hstore.engine.class".into(), "DateTieredStoreEngine".into());
+        for (key, value) in [
+            ("base.window.millis", "2"),
+            ("windows.per.tier", "2"),
+            ("incoming.window.min", "2"),
+            ("single.output.for.minor.compaction", "false"),
+        ] {
+            table.configuration.insert(tiered(key), value.into());
+        }
+    }
+    Arc::new(table)
 }
 
 #[derive(Debug)]
@@ -77,7 +91,7 @@ impl From<String> for Stopped {
 impl Life {
     fn begin(volume: MemVolume, seed: u64) -> Result<Life, Stopped> {
         let server = Server::try_on(volume, START, &config(), seed)?;
-        let (table, info) = (table(), whole_table());
+        let (table, info) = (table(seed), whole_table());
         let region = server.open(&info, &table)?;
         Ok(Life { server, table, info, region, rng: Rng::seeded(seed), promises: Promises::default() })
     }
@@ -194,15 +208,15 @@ fn state_of(region: &Arc<Region>) -> State {
     state
 }
 
-fn recover(volume: MemVolume, promises: &Promises, what: &str) {
-    recover_by(volume.snapshot(), promises, &format!("{what}, logs taken over"), true);
-    recover_by(volume, promises, what, false);
+fn recover(volume: MemVolume, seed: u64, promises: &Promises, what: &str) {
+    recover_by(volume.snapshot(), seed, promises, &format!("{what}, logs taken over"), true);
+    recover_by(volume, seed, promises, what, false);
 }
 
-fn recover_by(volume: MemVolume, promises: &Promises, what: &str, inherits: bool) {
+fn recover_by(volume: MemVolume, seed: u64, promises: &Promises, what: &str, inherits: bool) {
     let server = Server::after(volume, START + 1_000_000, &config(), 77, inherits)
         .unwrap_or_else(|error| panic!("{what}: the log cannot be read: {error}"));
-    let (table, info) = (table(), whole_table());
+    let (table, info) = (table(seed), whole_table());
     let region = server.open(&info, &table).unwrap_or_else(|error| panic!("{what}: the region does not open: {error}"));
     let seen = state_of(&region);
     if seen != promises.acked {
@@ -247,7 +261,7 @@ fn a_power_failure_at_any_call_loses_nothing_acknowledged() {
             }
             let policy = POLICIES[(stop % 4) as usize];
             let what = format!("BASALT_TEST_SEED={seed}, stopped after call {stop} of {calls}, {policy:?}");
-            recover(volume.crash(&Rng::seeded(seed * 1000 + stop), policy), &promises, &what);
+            recover(volume.crash(&Rng::seeded(seed * 1000 + stop), policy), seed, &promises, &what);
         }
     }
 }
@@ -276,7 +290,7 @@ fn a_disk_that_fails_once_loses_nothing() {
             }
             let promises = life.promises.clone();
             drop(life);
-            recover(volume.crash(&Rng::seeded(nth), CrashPolicy::LoseUnsynced), &promises, &what);
+            recover(volume.crash(&Rng::seeded(nth), CrashPolicy::LoseUnsynced), seed, &promises, &what);
         }
     }
 }
@@ -304,7 +318,7 @@ fn a_split_stopped_anywhere_can_be_repeated() {
     let parent_last = life.promises.last_seq_id.expect("writes were made");
     let parent = whole_table();
     let [bottom, top] = daughters(&parent, b"row06");
-    let table = table();
+    let table = table(seed);
     for stop in 0..200 {
         let volume = base.snapshot();
         let server = Server::try_on(volume.clone(), START + 50, &config(), seed).expect("no faults yet");

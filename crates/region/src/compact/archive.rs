@@ -9,6 +9,7 @@ use crate::error::{RegionError, Remedy, Result};
 use crate::marker;
 use crate::store::Store;
 use crate::store_file::StoreFile;
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use wal::marker::Marker;
 use wal::{Level, Ticket};
@@ -110,8 +111,16 @@ impl<'r> RetiredFiles<'r> {
                 let is_free = held_too || (Arc::strong_count(file) == 1 && Arc::strong_count(&file.reader) == 1);
                 is_free && retired.fence.is_synced()
             };
-            let ready: Vec<Arc<StoreFile>> =
-                store.work.lock().retired.iter().filter(is_ready).map(|retired| retired.file.clone()).collect();
+            let ready: Vec<Arc<StoreFile>> = {
+                let work = store.work.lock();
+                let (ready, waiting): (Vec<&Retired>, Vec<&Retired>) = work.retired.iter().partition(is_ready);
+                let waiting: BTreeSet<&str> = waiting.iter().map(|retired| retired.file.name.as_str()).collect();
+                // What a file has replaced goes before it: nothing else may say that it was replaced.
+                let may_go = |file: &StoreFile| {
+                    waiting.is_empty() || !file.replaces().iter().any(|name| waiting.contains(name.as_str()))
+                };
+                ready.iter().filter(|retired| may_go(&retired.file)).map(|retired| retired.file.clone()).collect()
+            };
             if ready.is_empty() {
                 continue;
             }

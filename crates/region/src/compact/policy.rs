@@ -1,5 +1,6 @@
 //! Which files to compact. Follows: `SortedCompactionPolicy`, `RatioBasedCompactionPolicy`, `ExploringCompactionPolicy`.
 
+use super::date_tiers::{self, OutputWindow, TierFile};
 use crate::RegionSettings;
 use crate::settings::CompactionPolicy;
 use crate::store_file::StoreFile;
@@ -10,6 +11,99 @@ use std::sync::Arc;
 pub(super) struct Choice {
     pub files: Vec<Arc<StoreFile>>,
     pub is_major: bool,
+    /// By which times the output is divided; none: it is one file.
+    pub windows: Vec<OutputWindow>,
+}
+
+/// What may be chosen from. Follows: `SortedCompactionPolicy#selectCompaction`.
+struct Candidates<'f> {
+    files: &'f [Arc<StoreFile>],
+    /// Whether these are all of the store.
+    all: bool,
+    stuck: bool,
+}
+
+impl<'f> Candidates<'f> {
+    fn of(
+        files: &'f [Arc<StoreFile>],
+        compacting: &BTreeSet<String>,
+        settings: &RegionSettings,
+        force_major: bool,
+    ) -> Candidates<'f> {
+        let busy = files.iter().filter(|file| compacting.contains(&file.name)).count();
+        let stuck = files.len() - busy + usize::from(busy > 0) >= settings.blocking_store_files;
+        let mut candidates = idle(files, compacting);
+        if !(force_major && candidates.len() == files.len()) {
+            let too_large =
+                |file: &Arc<StoreFile>| !file.is_reference() && file.len_bytes() > settings.compaction_max_size_bytes;
+            let skip = candidates.iter().take_while(|file| too_large(file)).count();
+            candidates = &candidates[skip..];
+        }
+        Candidates { files: candidates, all: candidates.len() == files.len(), stuck }
+    }
+
+    fn has_references(&self) -> bool {
+        self.files.iter().any(|file| file.is_reference())
+    }
+}
+
+/// Only files newer than any in a running job: selections stay contiguous.
+fn idle<'f>(files: &'f [Arc<StoreFile>], compacting: &BTreeSet<String>) -> &'f [Arc<StoreFile>] {
+    let first = files.iter().rposition(|file| compacting.contains(&file.name)).map_or(0, |at| at + 1);
+    &files[first..]
+}
+
+/// Files of one age by their newest cell: compactions by windows make several of the same age. Follows:
+/// `StoreFileComparators#SEQ_ID_MAX_TIMESTAMP`.
+fn by_age_and_time(files: &[Arc<StoreFile>]) -> Vec<Arc<StoreFile>> {
+    let mut files = files.to_vec();
+    files.sort_by_key(|file| (file.max_seq_id, file.reader.time_range().map_or(i64::MAX, |(_, newest)| newest)));
+    files
+}
+
+/// Whether a store in tiers has enough files in some window. Follows: `DateTieredCompactionPolicy#needsCompaction`.
+pub(super) fn wants_minor_in_tiers(
+    files: &[Arc<StoreFile>],
+    compacting: &BTreeSet<String>,
+    settings: &RegionSettings,
+    now: i64,
+) -> bool {
+    let files = by_age_and_time(files);
+    let idle: Vec<TierFile> = idle(&files, compacting).iter().map(|file| TierFile::of(file)).collect();
+    date_tiers::minor(&idle, settings, now, true).is_some()
+}
+
+/// As [`choose`], of a store that keeps its files by windows of time. Follows: `DateTieredCompactionPolicy`.
+pub(super) fn choose_in_tiers(
+    files: &[Arc<StoreFile>],
+    compacting: &BTreeSet<String>,
+    settings: &RegionSettings,
+    ttl_ms: Option<i64>,
+    force_major: bool,
+    now: i64,
+) -> Choice {
+    let sorted = by_age_and_time(files);
+    let candidates = Candidates::of(&sorted, compacting, settings, force_major);
+    let facts: Vec<TierFile> = candidates.files.iter().map(|file| TierFile::of(file)).collect();
+    let is_due = || {
+        candidates.files.len() < settings.compaction_max_files
+            && is_interval_over(candidates.files, settings, now)
+            && date_tiers::wants_major(&facts, settings, ttl_ms, now)
+    };
+    let is_major = (force_major && candidates.all) || is_due();
+    let (mut chosen, windows) = if is_major || candidates.has_references() {
+        (candidates.files.to_vec(), date_tiers::major_windows(&facts, settings, now))
+    } else {
+        match date_tiers::minor(&facts, settings, now, candidates.stuck) {
+            Some((run, windows)) => (candidates.files[run].to_vec(), windows),
+            None => (Vec::new(), Vec::new()),
+        }
+    };
+    if !(is_major && force_major) {
+        chosen.truncate(settings.compaction_max_files);
+    }
+    let is_major = is_major && chosen.len() == files.len();
+    Choice { files: chosen, is_major, windows }
 }
 
 /// `files` oldest first; `compacting` are the names of those in running jobs.
@@ -22,34 +116,22 @@ pub(super) fn choose(
     now: i64,
 ) -> Choice {
     if settings.compaction_policy == CompactionPolicy::Fifo && !files.iter().any(|file| file.is_reference()) {
-        return Choice { files: Vec::new(), is_major: false };
+        return Choice { files: Vec::new(), is_major: false, windows: Vec::new() };
     }
-    let busy = files.iter().filter(|file| compacting.contains(&file.name)).count();
-    let stuck = files.len() - busy + usize::from(busy > 0) >= settings.blocking_store_files;
-    // Only files newer than any in a running job: selections stay contiguous.
-    let first = files.iter().rposition(|file| compacting.contains(&file.name)).map_or(0, |at| at + 1);
-    let mut candidates = &files[first..];
-    let mut all = candidates.len() == files.len();
-    if !(force_major && all) {
-        let too_large =
-            |file: &Arc<StoreFile>| !file.is_reference() && file.len_bytes() > settings.compaction_max_size_bytes;
-        let skip = candidates.iter().take_while(|file| too_large(file)).count();
-        candidates = &candidates[skip..];
-        all = candidates.len() == files.len();
-    }
+    let found = Candidates::of(files, compacting, settings, force_major);
+    let (candidates, all, stuck) = (found.files, found.all, found.stuck);
     let is_due = is_major_due(candidates, settings, ttl_ms, now) && candidates.len() < settings.compaction_max_files;
     let is_major = (force_major && all) || is_due;
-    let has_references = candidates.iter().any(|file| file.is_reference());
-    let mut chosen: Vec<Arc<StoreFile>> = if is_major || has_references {
+    let mut chosen: Vec<Arc<StoreFile>> = if is_major || found.has_references() {
         candidates.to_vec()
     } else {
         let eligible: Vec<Arc<StoreFile>> =
             candidates.iter().filter(|file| !file.reader.exclude_from_minor()).cloned().collect();
         let sizes: Vec<u64> = eligible.iter().map(|file| file.len_bytes()).collect();
-        let ratio = ratio_at(settings, now);
+        let (min, ratio) = (settings.compaction_min_files, ratio_at(settings, now));
         let run = match settings.compaction_policy {
-            CompactionPolicy::Exploring => explore_sizes(&sizes, settings, ratio, stuck),
-            CompactionPolicy::RatioBased => within_ratio(&sizes, settings, ratio, stuck),
+            CompactionPolicy::Exploring => explore_sizes(&sizes, settings, min, ratio, stuck),
+            CompactionPolicy::RatioBased => within_ratio(&sizes, settings, min, ratio, stuck),
             CompactionPolicy::Fifo => None,
         };
         run.map_or_else(Vec::new, |(start, end)| eligible[start..end].to_vec())
@@ -58,11 +140,26 @@ pub(super) fn choose(
         chosen.truncate(settings.compaction_max_files);
     }
     let is_major = is_major && chosen.len() == files.len();
-    Choice { files: chosen, is_major }
+    Choice { files: chosen, is_major, windows: Vec::new() }
 }
 
 /// Whether the oldest file is older than the interval. Follows: `RatioBasedCompactionPolicy#shouldPerformMajorCompaction`.
 fn is_major_due(files: &[Arc<StoreFile>], settings: &RegionSettings, ttl_ms: Option<i64>, now: i64) -> bool {
+    if !is_interval_over(files, settings, now) {
+        return false;
+    }
+    match files {
+        // A single major-compacted file is rewritten only for what has expired inside.
+        [file] if file.reader.is_major_compacted() => {
+            let age = file.reader.time_range().map_or(i64::MIN, |(min, _)| now.saturating_sub(min));
+            ttl_ms.is_some_and(|ttl| age > ttl)
+        }
+        _ => true,
+    }
+}
+
+/// Whether the oldest file was made longer ago than the interval, which is not the same for all stores.
+fn is_interval_over(files: &[Arc<StoreFile>], settings: &RegionSettings, now: i64) -> bool {
     let interval = settings.major_compaction_interval_ms;
     if files.is_empty() || interval == 0 {
         return false;
@@ -76,28 +173,24 @@ fn is_major_due(files: &[Arc<StoreFile>], settings: &RegionSettings, ttl_ms: Opt
     let fraction = (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
     let jitter = interval as f64 * settings.major_compaction_jitter;
     let interval = interval as f64 + jitter - 2.0 * jitter * fraction;
-    if (now - oldest) as f64 <= interval {
-        return false;
-    }
-    match files {
-        // A single major-compacted file is rewritten only for what has expired inside.
-        [file] if file.reader.is_major_compacted() => {
-            let age = file.reader.time_range().map_or(i64::MIN, |(min, _)| now.saturating_sub(min));
-            ttl_ms.is_some_and(|ttl| age > ttl)
-        }
-        _ => true,
-    }
+    (now - oldest) as f64 > interval
 }
 
 /// How much larger than the others a file may be now.
-fn ratio_at(settings: &RegionSettings, now: i64) -> f64 {
+pub(super) fn ratio_at(settings: &RegionSettings, now: i64) -> f64 {
     if settings.offpeak_hours.contains(now) { settings.compaction_ratio_offpeak } else { settings.compaction_ratio }
 }
 
 /// From the oldest file on that is small or within the ratio of the newer ones, of which so many count as one compaction takes. Follows:
 /// `RatioBasedCompactionPolicy#applyCompactionPolicy`.
-fn within_ratio(sizes: &[u64], settings: &RegionSettings, ratio: f64, stuck: bool) -> Option<(usize, usize)> {
-    let (min, max) = (settings.compaction_min_files, settings.compaction_max_files);
+pub(super) fn within_ratio(
+    sizes: &[u64],
+    settings: &RegionSettings,
+    min: usize,
+    ratio: f64,
+    stuck: bool,
+) -> Option<(usize, usize)> {
+    let max = settings.compaction_max_files;
     let is_too_large = |start: usize| {
         let newer: u64 = sizes[start + 1..].iter().take(max.saturating_sub(1)).sum();
         sizes[start] > settings.compaction_min_size_bytes.max((newer as f64 * ratio) as u64)
@@ -114,8 +207,14 @@ fn within_ratio(sizes: &[u64], settings: &RegionSettings, ratio: f64, stuck: boo
 }
 
 /// The contiguous run that gets rid of the most files for the least bytes, all within the ratio.
-fn explore_sizes(sizes: &[u64], settings: &RegionSettings, ratio: f64, stuck: bool) -> Option<(usize, usize)> {
-    let (min, max) = (settings.compaction_min_files, settings.compaction_max_files);
+pub(super) fn explore_sizes(
+    sizes: &[u64],
+    settings: &RegionSettings,
+    min: usize,
+    ratio: f64,
+    stuck: bool,
+) -> Option<(usize, usize)> {
+    let max = settings.compaction_max_files;
     let mut best: Option<(usize, usize, u64)> = None;
     let mut smallest: Option<(usize, usize, u64)> = None;
     for start in 0..sizes.len() {
@@ -162,18 +261,18 @@ mod tests {
     #[test]
     fn selections_follow_the_exploring_policy() {
         // From HBase's own expectations: all small files go together; a file far larger than the rest stays out.
-        assert_eq!(explore_sizes(&[10, 10, 10], &settings(100), 1.2, false), Some((0, 3)));
-        assert_eq!(explore_sizes(&[10, 10], &settings(100), 1.2, false), None);
-        assert_eq!(explore_sizes(&[100_000, 50, 23, 12, 12], &settings(10), 1.2, false), Some((1, 5)));
-        assert_eq!(explore_sizes(&[1000, 100, 10], &settings(10), 1.2, false), None);
-        assert_eq!(explore_sizes(&[1000, 100, 10], &settings(10), 1.2, true), Some((0, 3)));
+        assert_eq!(explore_sizes(&[10, 10, 10], &settings(100), 3, 1.2, false), Some((0, 3)));
+        assert_eq!(explore_sizes(&[10, 10], &settings(100), 3, 1.2, false), None);
+        assert_eq!(explore_sizes(&[100_000, 50, 23, 12, 12], &settings(10), 3, 1.2, false), Some((1, 5)));
+        assert_eq!(explore_sizes(&[1000, 100, 10], &settings(10), 3, 1.2, false), None);
+        assert_eq!(explore_sizes(&[1000, 100, 10], &settings(10), 3, 1.2, true), Some((0, 3)));
         let many = vec![5; 30];
-        assert_eq!(explore_sizes(&many, &settings(1), 1.2, false), Some((0, 10)));
+        assert_eq!(explore_sizes(&many, &settings(1), 3, 1.2, false), Some((0, 10)));
     }
 
     #[test]
     fn the_ratio_based_policy_takes_all_from_the_first_that_fits() {
-        let choose = |sizes: &[u64], ratio, stuck| within_ratio(sizes, &settings(10), ratio, stuck);
+        let choose = |sizes: &[u64], ratio, stuck| within_ratio(sizes, &settings(10), 3, ratio, stuck);
         assert_eq!(choose(&[10, 10, 10], 1.2, false), Some((0, 3)), "small ones always");
         assert_eq!(choose(&[100_000, 50, 23, 12, 12], 1.0, false), Some((2, 5)), "50 is more than 23 + 12 + 12");
         assert_eq!(choose(&[100_000, 50, 23, 12, 12], 5.0, false), Some((1, 5)), "off peak it is not");

@@ -1,13 +1,14 @@
 //! Choosing what to compact: a job owns its files until it is done or dropped.
 
 use super::policy::{self, Choice};
-use super::{CompactionKind, Compactor};
+use super::{CompactionKind, Compactor, OutputWindow};
 use crate::error::{RegionError, Result};
 use crate::region::Region;
 use crate::store::{FileWork, Store, StoreView};
 use crate::store_file::StoreFile;
 use base::ReadPoint;
 use bytes::Bytes;
+use model::StoreEngine;
 use std::sync::Arc;
 
 /// Files chosen to be compacted; they are in no other job. Dropping it gives them back.
@@ -21,6 +22,8 @@ pub struct CompactionJob {
     pub(super) is_major: bool,
     /// Values in MOB files are written anew, as HBase does when somebody asks for a major compaction.
     pub(super) rewrites_mob: bool,
+    /// By which times what comes out is divided, ascending; none: one file.
+    pub(super) windows: Vec<OutputWindow>,
 }
 
 impl CompactionJob {
@@ -90,8 +93,13 @@ impl CompactionJob {
         let view = store.view();
         let wants_major = kind == CompactionKind::Major || work.force_major;
         let now = core.env.clock.now_ms().0;
-        let Choice { files, is_major } =
-            policy::choose(&view.files, &work.compacting, &store.settings.load(), store.rules.ttl_ms, wants_major, now);
+        let settings = store.settings.load();
+        let choose = match store.engine(&settings) {
+            StoreEngine::Default => policy::choose,
+            StoreEngine::DateTiered => policy::choose_in_tiers,
+        };
+        let Choice { files, is_major, windows } =
+            choose(&view.files, &work.compacting, &settings, store.rules.ttl_ms, wants_major, now);
         if files.is_empty() {
             return Ok(None);
         }
@@ -103,7 +111,7 @@ impl CompactionJob {
         drop(work);
         let is_major = is_major && all_files;
         let rewrites_mob = is_major && wants_major;
-        Ok(Some(CompactionJob { region: region.clone(), store: at, files, all_files, is_major, rewrites_mob }))
+        Ok(Some(CompactionJob { region: region.clone(), store: at, files, all_files, is_major, rewrites_mob, windows }))
     }
 }
 
@@ -135,7 +143,7 @@ impl Compactor<'_> {
             // The next opening may look for the files that go.
             false => self.core.sequencer.rollback_failed("the list of store files", failed.error),
         })?;
-        self.replace_files(store, &expired, None, ReadPoint(0))?;
+        self.replace_files(store, &expired, &[], ReadPoint(0))?;
         // They are archived with the next compaction, or by whoever does so now and then.
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::split::BusyLimits;
 use arc_swap::ArcSwap;
 use base::Config;
 use hfile::WriterOptions;
-use model::SplitPolicyKind;
+use model::{SplitPolicyKind, StoreEngine};
 use rootdir::tracker::Site;
 use std::sync::Arc;
 
@@ -32,6 +32,9 @@ pub struct RegionSettings {
     pub compaction_ratio_offpeak: f64,
     pub offpeak_hours: OffPeakHours,
     pub compaction_policy: CompactionPolicy,
+    pub engine: StoreEngine,
+    /// Of [`StoreEngine::DateTiered`].
+    pub tiers: Tiers,
     pub major_compaction_interval_ms: u64,
     pub major_compaction_jitter: f64,
     pub time_to_purge_deletes_ms: i64,
@@ -131,6 +134,8 @@ impl RegionSettings {
             compaction_ratio_offpeak: config.get(&COMPACTION_RATIO_OFFPEAK),
             offpeak_hours: OffPeakHours::new(config.get(&OFFPEAK_START_HOUR), config.get(&OFFPEAK_END_HOUR)),
             compaction_policy: config.get(&COMPACTION_POLICY),
+            engine: tiers::engine(&config),
+            tiers: Tiers::from_config(&config),
             major_compaction_interval_ms: config.get(&MAJOR_COMPACTION_INTERVAL),
             major_compaction_jitter: config.get(&MAJOR_COMPACTION_JITTER),
             time_to_purge_deletes_ms: config.get(&TIME_TO_PURGE_DELETES) as i64,
