@@ -103,3 +103,29 @@ async fn stores_of_open_regions_follow_the_configuration() {
     assert!(region.needs_compaction() || region.stats().compactions > 0 || region.stats().total_compacting_cells > 0);
     place.stop().await;
 }
+
+/// What `compaction_switch` answers of how it was is how the configuration has it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compactions_are_off_where_the_configuration_says_so() {
+    for on in [false, true] {
+        let place = Place::start_with(|parts| {
+            parts.config.set("hbase.regionserver.compaction.enabled", on.to_string());
+        })
+        .await;
+        let info = table(&place).await;
+        let (admin, t) = (place.connection.admin(), place.connection.table(&info.table));
+        for value in ["one", "two", "three", "four"] {
+            t.put(&Put::new("a").add("f", "q", value).build()).await.expect("written");
+            admin.flush(&info.table).await.expect("flushed");
+        }
+        let region = place.node.server().region(info.encoded_name()).expect("online");
+        if !on {
+            place.node.server().step_chores();
+            assert!(region.needs_compaction() && region.stats().compactions == 0, "four files are left as they are");
+        }
+        let request = pb::CompactionSwitchRequest { enabled: true };
+        let was = place.call::<pb::CompactionSwitchResponse>(Method::AdminCompactionSwitch, &request).await;
+        assert_eq!(was.expect("switched").prev_state, on);
+        place.stop().await;
+    }
+}

@@ -3,7 +3,7 @@
 //! Always true: it changes nothing, but for a file that it writes into the data's directory to time the disk, and removes.
 
 use crate::ports::listen_address;
-use crate::{memory, settings};
+use crate::{memory, settings, unheeded};
 use anyhow::Result;
 use base::Config;
 use std::io::Write;
@@ -45,17 +45,21 @@ fn bad(what: &'static str, said: impl Into<String>) -> Finding {
 /// # Errors
 /// A setting has no legal value.
 pub fn run(config: &Config) -> Result<bool> {
-    let unknown = config.check(&settings::rows())?;
+    let unread = unheeded::of(config, &settings::rows())?;
     let mut findings = vec![descriptors(), address_space(), budget(config)];
     findings.extend(disk(config));
     findings.extend(ports(config));
     findings.push(clock());
     findings.push(names());
     findings.push(huge_pages());
-    if unknown.is_empty() {
+    if unread.unknown.is_empty() {
         findings.push(good("settings", "every key is known"));
     } else {
-        findings.push(poor("settings", format!("nothing reads {}: are they spelled right?", unknown.join(", "))));
+        let unknown = unread.unknown.join(", ");
+        findings.push(poor("settings", format!("nothing reads {unknown}: are they spelled right?")));
+    }
+    for (key, reason) in &unread.unheeded {
+        findings.push(poor("settings", format!("{key} has no effect: {reason}")));
     }
     for finding in &findings {
         let mark = match finding.grade {

@@ -31,5 +31,9 @@ pub fn explain(key: &str, config: &Config) -> Result<()> {
         println!("  legal    {legal}\n\n{doc}");
         return Ok(());
     }
+    if let Some(reason) = crate::unheeded::reason(key) {
+        println!("{key}\n  now      {}\n\nIt has no effect: {reason}.", given.unwrap_or("not given"));
+        return Ok(());
+    }
     bail!("nothing in Basalt reads {key}; `basalt config list` shows what is read")
 }

@@ -6,7 +6,7 @@ use crate::host::Mirror;
 use crate::ports::{MASTER_EIGHTHS, advertised_host, listen_address, port_error, raise_descriptor_limit, rpc_limits};
 use crate::standalone::{signals, write_whole};
 use crate::storage::{self, Storage};
-use crate::{memory, quorum, settings};
+use crate::{memory, quorum, settings, unheeded};
 use anyhow::{Context, Result, bail};
 use base::{Clock, Config, Rng, SystemClock};
 use coordination::{Coordinator, HBaseZnodes};
@@ -43,7 +43,7 @@ enum End {
 /// A sentence saying why it could not start, or that it had to end.
 pub fn run(config: &Config, config_directory: Option<&Path>, ready_file: Option<&Path>) -> Result<()> {
     crate::logging::to_stderr();
-    config.check(&settings::rows())?;
+    unheeded::of(config, &settings::rows())?.warn();
     let budget_bytes = match config.get(&settings::MEMORY_SIZE) {
         0 => memory::default_budget_bytes(),
         bytes => bytes,

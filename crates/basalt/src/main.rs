@@ -29,6 +29,7 @@ mod standalone;
 mod status;
 mod storage;
 mod threads;
+mod unheeded;
 
 use clap::Parser;
 use cli::{Arguments, Command, ConfigCommand};

@@ -7,7 +7,7 @@ use crate::host::{BlockingPool, LogThreads};
 use crate::region_port::RegionPort;
 use crate::standalone::{End, signals, write_whole};
 use crate::storage::{self, Storage};
-use crate::{memory, quorum, settings};
+use crate::{memory, quorum, settings, unheeded};
 use anyhow::{Context, Result, bail};
 use assembly::{Member, MemberParts};
 use base::{Clock, Config, Ledger, Rng, SystemClock};
@@ -38,7 +38,7 @@ pub fn run(
     ready_file: Option<&Path>,
 ) -> Result<()> {
     crate::logging::to_stderr();
-    config.check(&settings::rows())?;
+    unheeded::of(&config, &settings::rows())?.warn();
     refuse_what_is_unsafe(&config)?;
     let budget_bytes = match config.get(&settings::MEMORY_SIZE) {
         0 => memory::default_budget_bytes(),

@@ -175,11 +175,29 @@ pub fn rpc_limits(config: &Config, ledger: &Arc<Ledger>, descriptors: u64) -> rp
 }
 
 fn bind_info_server(config: &Config, clock: &Arc<dyn Clock>, pages: &Arc<Pages>) -> Result<Option<web::Server>> {
-    let Ok(port) = u16::try_from(config.get(&web::settings::INFO_PORT)) else { return Ok(None) };
-    let address = listen_address(config, web::settings::INFO_BIND_ADDRESS.key, port)?;
+    let also = u16::try_from(config.get(&web::settings::REGION_SERVER_INFO_PORT)).ok();
+    let first = u16::try_from(config.get(&web::settings::INFO_PORT)).ok();
+    let of_master = (web::settings::INFO_PORT.key, web::settings::INFO_BIND_ADDRESS.key);
+    let of_region_server =
+        (web::settings::REGION_SERVER_INFO_PORT.key, web::settings::REGION_SERVER_INFO_BIND_ADDRESS.key);
+    let ((key, address_key), port, also) = match (first, also) {
+        (Some(port), also) => (of_master, port, also),
+        (None, Some(port)) => (of_region_server, port, None),
+        (None, None) => return Ok(None),
+    };
+    let address = listen_address(config, address_key, port)?;
     let source: Arc<dyn web::StatusSource> = pages.clone();
-    let server = web::Server::bind(address, source, clock.clone())
-        .map_err(|error| port_error("the status pages", "hbase.master.info.port", address, &error))?;
+    let metrics = web::settings::MetricsPages::from_config(config);
+    let mut server = web::Server::bind_with(address, source, clock.clone(), metrics)
+        .map_err(|error| port_error("the status pages", key, address, &error))?;
+    if let Some(port) = also {
+        let (key, address_key) = of_region_server;
+        let address = listen_address(config, address_key, port)?;
+        let bound = server
+            .listen_also(address)
+            .map_err(|error| port_error("the region server's status pages", key, address, &error))?;
+        tracing::info!("the region server's status pages are at {bound}");
+    }
     Ok(Some(server))
 }
 

@@ -9,7 +9,7 @@ use crate::gateways::{Gateways, Means};
 use crate::host::{BlockingPool, LogThreads, Mirror, on_every_core};
 use crate::ports::Ports;
 use crate::storage::{self, Storage};
-use crate::{memory, settings};
+use crate::{memory, settings, unheeded};
 use anyhow::{Context, Result, bail};
 use assembly::{Node, Parts, local_servers};
 use base::{Clock, Config, Rng, SystemClock};
@@ -64,10 +64,7 @@ pub fn run(
     keeps: Keeps,
 ) -> Result<()> {
     crate::logging::to_stderr();
-    let unknown_keys = config.check(&settings::rows())?;
-    if !unknown_keys.is_empty() {
-        tracing::info!("unrecognized configuration keys (ignored): {}", unknown_keys.join(", "));
-    }
+    unheeded::of(&config, &settings::rows())?.warn();
     if config.text(settings::DISTRIBUTED.key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
         && config.is_set(settings::ROOT_DIRECTORY.key)
     {

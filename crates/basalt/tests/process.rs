@@ -216,6 +216,34 @@ fn an_unwritable_place_and_a_bad_setting_are_named() {
     assert_eq!(status.code(), Some(1));
     assert_one_sentence(&said, "hbase.regionserver.handler.count");
     assert!(!scratch.join("data").exists(), "nothing was made");
+    let (_, said) = start_refused(&scratch.join("data"), &["hfile.format.version=2"]);
+    assert_one_sentence(&said, "hfile.format.version");
+}
+
+#[test]
+fn the_region_servers_pages_have_a_port_of_their_own_where_one_is_given() {
+    let scratch = Scratch::new("info-ports");
+    let port = free_port();
+    let defines = [format!("hbase.regionserver.info.port={port}"), "hbase.http.metrics.servlets=prometheus".to_owned()];
+    let defines: Vec<&str> = defines.iter().map(String::as_str).collect();
+    let server = Server::start(&scratch.join("data"), &defines);
+    for port in [port, server.info_port.expect("pages")] {
+        assert!(page(port, "/rs-status").starts_with("HTTP/1.1 200"), "{port}");
+        assert!(page(port, "/prometheus").starts_with("HTTP/1.1 200"), "{port}");
+        assert!(page(port, "/jmx").starts_with("HTTP/1.1 404"), "{port}");
+    }
+    let defines =
+        ["hbase.master.info.port=-1", "hbase.regionserver.info.port=0", "hbase.regionserver.info.bindAddress=::1"];
+    let second = Server::start(&scratch.join("second"), &defines);
+    let port = second.info_port.expect("the region server's pages alone");
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "it is not where basalt.bind says");
+    std::net::TcpStream::connect(("::1", port)).expect("it is where its own address says");
+}
+
+/// A port that nobody has now.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    listener.local_addr().expect("bound").port()
 }
 
 /// The body of a status page.

@@ -5,6 +5,9 @@
 #[allow(dead_code, reason = "the binary's rows, of which only the lists are wanted here")]
 #[path = "../src/settings.rs"]
 mod settings;
+#[allow(dead_code, reason = "the binary's table, of which only the lists are wanted here")]
+#[path = "../src/unheeded.rs"]
+mod unheeded;
 
 use base::setting::SettingText;
 use std::fmt::Write;
@@ -16,8 +19,8 @@ const HEAD: &str = "\
 
 Every key that Basalt reads. Keys are HBase's where HBase has one; those that begin with `basalt.` are its own. They come from
 `hbase-site.xml` in the directory given by `--config DIR` (or `HBASE_CONF_DIR`), and from `-D key=value`, which wins. A value that
-is not legal ends the start with a sentence that names it; a key that nothing reads is listed in the log at start and otherwise
-ignored. `basalt config list` and `basalt config explain KEY` say the same as this page.
+is not legal ends the start with a sentence that names it; one of HBase's keys that has no effect is named in the log at start, with
+the reason (the last table here), and so is a key that nobody knows. `basalt config list` and `basalt config explain KEY` say the same as this page.
 
 Keys of regions and stores may also be set for a table or a family, in its CONFIGURATION or among its attributes. A family wins over its
 table, and the table over the server.
@@ -71,7 +74,46 @@ fn page() -> String {
     for row in texts {
         writeln!(out, "| `{}` | `{}` | {} |", row.key, row.default, cell(row.doc)).expect("a string");
     }
+    out.push_str("\n## Keys of HBase's that have no effect\n\n| why | keys |\n|---|---|\n");
+    for (reason, keys) in unheeded::UNHEEDED {
+        let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+        writeln!(out, "| {} | {} |", cell(reason), keys.join(", ")).expect("a string");
+    }
     out
+}
+
+/// No key of hbase-default.xml is ignored in silence.
+#[test]
+fn every_key_of_hbase_is_read_or_has_a_reason() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/inventory/config_keys.csv");
+    let inventory = std::fs::read_to_string(path).expect("the inventory");
+    let rows = settings::rows();
+    let is_read = |key: &str| rows.iter().chain(client::settings::ALL).any(|row| row.key() == key);
+    // What starts and clients read by their own constants.
+    let others = [client::settings::REGISTRY_KEY, client::settings::CODEC_KEY, client::settings::BOOTSTRAP_KEY];
+    let silent: Vec<&str> = inventory
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split(',').next())
+        .filter(|key| !is_read(key) && !others.contains(key) && unheeded::reason(key).is_none())
+        .collect();
+    assert!(silent.is_empty(), "neither read nor in unheeded.rs: {silent:?}");
+    let both: Vec<&&str> = unheeded::UNHEEDED.iter().flat_map(|(_, keys)| *keys).filter(|key| is_read(key)).collect();
+    assert!(both.is_empty(), "in unheeded.rs and read: {both:?}");
+}
+
+#[test]
+fn what_has_no_effect_is_told_from_what_nobody_knows() {
+    let mut config = base::Config::default();
+    for key in ["hbase.regionserver.checksum.verify", "hbase.client.retries.number", "hbase.regionserver.handler.cuont"]
+    {
+        config.set(key, "1");
+    }
+    let unread = unheeded::of(&config, &settings::rows()).expect("legal");
+    assert_eq!(unread.unheeded.len(), 1);
+    assert_eq!(unread.unheeded[0].0, "hbase.regionserver.checksum.verify");
+    assert!(unread.unheeded[0].1.contains("always verified"));
+    assert_eq!(unread.unknown, ["hbase.regionserver.handler.cuont"]);
 }
 
 #[test]

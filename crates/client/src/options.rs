@@ -38,6 +38,11 @@ pub struct Options {
     pub registry: Registry,
     /// Who calls.
     pub user: String,
+    /// What a snapshot is called that restoring takes of the table as it is, with `{snapshot.name}`, `{table.name}` and
+    /// `{restore.timestamp}` in it.
+    pub fail_safe_snapshot_name: String,
+    /// Whether restoring takes one where nobody says.
+    pub takes_fail_safe_snapshot: bool,
     /// Sockets to one server; calls are spread over them.
     pub connections_per_server: usize,
     /// How long a connection may take to be made.
@@ -90,6 +95,8 @@ impl Options {
             user: std::env::var("HADOOP_USER_NAME")
                 .or_else(|_| std::env::var("USER"))
                 .unwrap_or_else(|_| "basalt".into()),
+            fail_safe_snapshot_name: settings::FAIL_SAFE_NAME.default.to_owned(),
+            takes_fail_safe_snapshot: settings::TAKE_FAIL_SAFE.default,
             connections_per_server: settings::CONNECTIONS_PER_SERVER.default as usize,
             connect_timeout: ms(settings::CONNECT_TIMEOUT_MS.default),
             pause: ms(settings::PAUSE_MS.default),
@@ -177,7 +184,10 @@ impl Options {
             Some(older) if !config.is_set(settings::PAUSE_OVERLOADED_MS.key) => Duration::from_millis(older),
             _ => ms(&settings::PAUSE_OVERLOADED_MS),
         };
+        let fail_safe_name = config.text(settings::FAIL_SAFE_NAME.key).unwrap_or(settings::FAIL_SAFE_NAME.default);
         Options {
+            fail_safe_snapshot_name: fail_safe_name.to_owned(),
+            takes_fail_safe_snapshot: config.get(&settings::TAKE_FAIL_SAFE),
             connections_per_server: config.get(&settings::CONNECTIONS_PER_SERVER) as usize,
             connect_timeout: ms(&settings::CONNECT_TIMEOUT_MS),
             pause,

@@ -1,6 +1,6 @@
 //! Settings of clients, under HBase's keys.
 
-use base::{Setting, SettingRow};
+use base::{Setting, SettingRow, TextSetting};
 
 /// How often an operation is tried.
 pub const RETRIES: Setting<u32> = Setting {
@@ -182,6 +182,23 @@ pub const PRIMARY_SCAN_TIMEOUT_US: Setting<u64> = Setting {
     doc: "How long the first call of a scan with TIMELINE consistency waits for the primary region before it asks the replicas, too.",
 };
 
+/// Whether restoring a snapshot saves the table first.
+pub const TAKE_FAIL_SAFE: Setting<bool> = Setting {
+    key: "hbase.snapshot.restore.take.failsafe.snapshot",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether the shell's restore_snapshot takes a snapshot of the table as it is first, and goes back to it when restoring fails. It is           deleted then.",
+};
+
+/// What that snapshot is called.
+pub const FAIL_SAFE_NAME: TextSetting = TextSetting::any(
+    "hbase.snapshot.restore.failsafe.name",
+    "hbase-failsafe-{snapshot.name}-{restore.timestamp}",
+    "Name of that snapshot; {snapshot.name}, {table.name} and {restore.timestamp} stand for what they say.",
+);
+
 /// Every row.
 pub const ALL: &[&dyn SettingRow] = &[
     &RETRIES,
@@ -202,6 +219,8 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MAX_CELL_BYTES,
     &PRIMARY_GET_TIMEOUT_US,
     &PRIMARY_SCAN_TIMEOUT_US,
+    &TAKE_FAIL_SAFE,
+    &FAIL_SAFE_NAME,
 ];
 
 /// How long a call of a scan may take with all its tries. Servers read the same key for the time that a scanner may rest.

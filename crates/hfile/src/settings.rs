@@ -72,6 +72,16 @@ pub const HASH_TYPE: TextSetting = TextSetting {
     doc: "Hash of the Bloom filters of new store files: jenkins, murmur or murmur3.",
 };
 
+/// Version of the files' format.
+pub const FORMAT_VERSION: Setting<u32> = Setting {
+    key: "hfile.format.version",
+    default: 3,
+    min: 3,
+    max: 3,
+    unit: "",
+    doc: "Version of the format of new store files. As in HBase 2 there is one to choose from; files of version 2 are read.",
+};
+
 /// Every row.
 pub const ALL: &[&dyn SettingRow] = &[
     &INDEX_BLOCK_MAX_SIZE,
@@ -81,6 +91,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &BYTES_PER_CHECKSUM,
     &CHECKSUM_ALGORITHM,
     &HASH_TYPE,
+    &FORMAT_VERSION,
 ];
 
 impl WriterOptions {

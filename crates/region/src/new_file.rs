@@ -436,7 +436,9 @@ impl<'r> FileWriter<'r> {
         };
         let cache = || self.core.env.cache.clone();
         let cache_on_write = match new.cache {
-            Caching::AsFamily if !family.cache_data_on_write() => CacheOnWrite::Nothing,
+            Caching::AsFamily if !family.cache_data_on_write() && !store.settings.load().cache_on_write => {
+                CacheOnWrite::Nothing
+            }
             Caching::AsFamily | Caching::All => CacheOnWrite::All(cache()),
             Caching::Wanted => CacheOnWrite::Wanted(cache()),
         };

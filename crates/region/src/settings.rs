@@ -326,6 +326,15 @@ pub const MINOR_DROPS_PAGES: Setting<bool> = Setting {
     unit: "",
     doc: "As hbase.regionserver.majorcompaction.pagecache.drop, for compactions of some of a store's files.",
 };
+/// Whether what a flush writes goes into the block cache.
+pub const CACHE_ON_WRITE: Setting<bool> = Setting {
+    key: "hbase.rs.cacheblocksonwrite",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "All blocks that a flush writes go into the block cache, as those of a family with CACHE_DATA_ON_WRITE do.",
+};
 /// Whether what a compaction writes goes into the block cache.
 pub const CACHE_COMPACTED: Setting<bool> = Setting {
     key: "hbase.rs.cachecompactedblocksonwrite",
@@ -530,6 +539,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &KEEP_SEQ_ID_DAYS,
     &MAJOR_DROPS_PAGES,
     &MINOR_DROPS_PAGES,
+    &CACHE_ON_WRITE,
     &CACHE_COMPACTED,
     &CACHE_COMPACTED_MAX,
     &DEFAULT_COMPRESSION,

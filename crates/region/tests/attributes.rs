@@ -71,6 +71,21 @@ fn a_flush_waits_for_a_compaction_where_there_are_too_many_files() {
 }
 
 #[test]
+fn what_a_flush_writes_is_cached_as_the_server_or_the_family_says() {
+    let cached = |settings: &[(&str, &str)], on_write: &str| {
+        let server = server(settings);
+        let region = server.table([family("f").with("CACHE_DATA_ON_WRITE", on_write)]);
+        write(&region, &[put("r", "f", "q", 1, "v")]);
+        flush(&region);
+        server.env.cache.stats().data_blocks
+    };
+    let key = "hbase.rs.cacheblocksonwrite";
+    let nothing = cached(&[], "false");
+    assert!(cached(&[(key, "true")], "false") > nothing);
+    assert_eq!(cached(&[(key, "true")], "false"), cached(&[(key, "false")], "true"));
+}
+
+#[test]
 fn a_table_without_compactions_is_not_compacted() {
     let server = server(&[]);
     let region = open_with(&server, &[("COMPACTION_ENABLED", "false")]);

@@ -13,13 +13,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often the chores look around.
-const CHORE_PERIOD: Duration = Duration::from_millis(250);
+pub(crate) const CHORE_PERIOD_MS: u64 = 250;
 
 /// How long a flusher rests after a flush that failed.
 const FAILED_FLUSH_PAUSE: Duration = Duration::from_secs(1);
-
-/// How often every region is looked at for old edits, compactions that are due, and compacted files to archive.
-const SURVEY_EVERY_CHORES: u64 = 40;
 
 /// How soon a message that stays true is repeated.
 pub(crate) const REPEAT_MESSAGE_US: u64 = 60_000_000;
@@ -223,9 +220,9 @@ fn chores(server: &Arc<RegionServer>) {
     let mut round = 0u64;
     let rolled_us = server.env.clock.monotonic_us();
     let mut logs = LogWatch { rolled_us, is_read_only: false, failed_rolls: LogThrottle::every_us(REPEAT_MESSAGE_US) };
-    while !server.stop.wait(CHORE_PERIOD) {
+    while !server.stop.wait(Duration::from_millis(CHORE_PERIOD_MS)) {
         round += 1;
-        run_chores(server, &mut logs, round.is_multiple_of(SURVEY_EVERY_CHORES));
+        run_chores(server, &mut logs, round.is_multiple_of(server.settings().survey_every_chores));
     }
 }
 

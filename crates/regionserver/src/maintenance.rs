@@ -35,13 +35,13 @@ pub(crate) struct Maintenance {
 
 impl Maintenance {
     /// Nothing is queued yet; splits are asked for with `split_requests`.
-    pub fn new(split_requests: SplitRequests) -> Maintenance {
+    pub fn new(split_requests: SplitRequests, compactions_enabled: bool) -> Maintenance {
         Maintenance {
             flushes: WorkQueue::default(),
             flushes_ended: FlushesEnded::default(),
             small_compactions: WorkQueue::default(),
             large_compactions: WorkQueue::default(),
-            compactions_enabled: AtomicBool::new(true),
+            compactions_enabled: AtomicBool::new(compactions_enabled),
             split_requests,
             requested_splits: AtomicU64::new(0),
             full_flushes: LogThrottle::every_us(crate::background::REPEAT_MESSAGE_US),

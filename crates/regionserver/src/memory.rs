@@ -77,6 +77,13 @@ impl Division {
             &settings::BLOCK_CACHE_MIN_FRACTION,
             &settings::BLOCK_CACHE_MAX_FRACTION,
         );
+        let block_cache = match config.text(settings::BLOCK_CACHE_BYTES.key).and_then(settings::bytes_of) {
+            Some(bytes) => {
+                let fraction = (bytes as f64 / budget_bytes.max(1) as f64).min(1.0);
+                (fraction, fraction, fraction)
+            }
+            None => block_cache,
+        };
         // What is left of it is for memstores and cache. A budget of less than some 40 MiB is exceeded rather than not used.
         let floors: u64 = passing.iter().map(|(_, share)| share.floor_bytes).sum();
         let left_bytes = budget_bytes.saturating_sub(floors).max(budget_bytes / 2) as f64;
@@ -170,6 +177,8 @@ mod tests {
             }
         }
         assert_eq!(granted_mib(&shares(&[], 1024 * MIB)), (409, 422), "the cache has what is left");
+        let in_bytes = [(memstores, "0.3"), (cache, "0.4"), ("hfile.block.cache.memory.size", "100m")];
+        assert_eq!(granted_mib(&shares(&in_bytes, 1024 * MIB)), (307, 100), "bytes go before a share");
         let fixed = shares(&[(memstores, "0.3"), (cache, "0.4")], 1024 * MIB);
         (0..1000).for_each(|_| fixed.rebalance(Demand { memstores: true, block_cache: false }, 100 * MIB));
         assert_eq!(granted_mib(&fixed), (307, 409), "a size without a range does not move");

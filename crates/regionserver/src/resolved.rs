@@ -1,6 +1,6 @@
 //! The settings that calls and chores look at, as values: resolved once, and swapped as a whole when the configuration is updated.
 
-use crate::{bulk_load, settings};
+use crate::{background, bulk_load, settings};
 use base::{Config, TextSetting};
 use fs::FilePath;
 use std::time::Duration;
@@ -33,6 +33,8 @@ pub(crate) struct RegionServerSettings {
     pub mob_min_age_ms: i64,
     /// Where files of bulk loads may be outside the root directory; `None`: anywhere.
     pub bulk_load_dirs: Option<Vec<FilePath>>,
+    /// Every so many rounds of the chores every region is looked at.
+    pub survey_every_chores: u64,
     /// Classes of coprocessors of every region.
     pub region_classes: Vec<String>,
     /// Classes of coprocessors of every region of the users' tables.
@@ -54,6 +56,7 @@ impl RegionServerSettings {
             mob_cleaner_period: Duration::from_secs(config.get(&settings::MOB_CLEANER_PERIOD)),
             mob_min_age_ms: i64::try_from(config.get(&settings::MOB_MIN_AGE_TO_ARCHIVE_MS)).unwrap_or(i64::MAX),
             bulk_load_dirs: config.text(settings::BULK_LOAD_DIRS.key).and_then(bulk_load::dirs),
+            survey_every_chores: (config.get(&settings::WAKE_FREQUENCY_MS) / background::CHORE_PERIOD_MS).max(1),
             region_classes: classes(config, &settings::REGION_CLASSES),
             user_region_classes: classes(config, &settings::USER_REGION_CLASSES),
         }
@@ -70,6 +73,17 @@ fn classes(config: &Config, setting: &TextSetting) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn regions_are_looked_at_as_often_as_threads_wake() {
+        let every = |ms: &str| {
+            let mut config = Config::default();
+            config.set(settings::WAKE_FREQUENCY_MS.key, ms);
+            RegionServerSettings::from_config(&config).survey_every_chores
+        };
+        assert_eq!(RegionServerSettings::from_config(&Config::default()).survey_every_chores, 40);
+        assert_eq!((every("1000"), every("1"), every("60000")), (4, 1, 240));
+    }
 
     #[test]
     fn classes_have_no_priorities_and_no_blanks() {

@@ -201,7 +201,7 @@ impl RegionServer {
             slow_log: SlowLog::new(&config, clock),
             scheduler,
             ledger,
-            maintenance: Maintenance::new(split_requests),
+            maintenance: Maintenance::new(split_requests, config.get(&settings::COMPACTIONS_ENABLED)),
             counts: RequestCounts::default(),
             operations: Operations::new(config.get(&settings::SLOW_METRIC_TIME_MS) * 1000),
             started_ms,

@@ -352,6 +352,49 @@ pub const SECOND_LEVEL_WRITE_RATE: Setting<u64> = Setting {
           wears flash less and warms the cache more slowly.",
 };
 
+/// How often every region is looked at.
+pub const WAKE_FREQUENCY_MS: Setting<u64> = Setting {
+    key: "hbase.server.thread.wakefrequency",
+    default: 10_000,
+    min: 1,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How often every region is looked at for edits that are old, compactions that are due, and compacted files to archive. Less than 250 \
+          counts as 250.",
+};
+
+/// Whether compactions are made that nobody asks for.
+pub const COMPACTIONS_ENABLED: Setting<bool> = Setting {
+    key: "hbase.regionserver.compaction.enabled",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether the server compacts by itself, until the shell's compaction_switch says otherwise.",
+};
+
+/// Size of the block cache.
+pub const BLOCK_CACHE_BYTES: TextSetting = TextSetting {
+    key: "hfile.block.cache.memory.size",
+    default: "none",
+    legal: Some("none, or a number of bytes with k, m, g or t behind it or not"),
+    is_legal: |text| text.trim() == "none" || bytes_of(text).is_some(),
+    doc: "Bytes that the block cache has at least, in place of the share that hfile.block.cache.size says; never more than the memory budget.",
+};
+
+/// `512m` in bytes; `None` where it is no size. Follows: `StorageSize#getStorageSize` with its letters alone.
+pub(crate) fn bytes_of(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let text = text.strip_suffix('b').unwrap_or(&text);
+    let units = ['k', 'm', 'g', 't'];
+    let unit = text.chars().next_back().and_then(|last| units.iter().position(|unit| *unit == last));
+    let (digits, power) = match unit {
+        Some(at) => (&text[..text.len() - 1], at as u32 + 1),
+        None => (text, 0),
+    };
+    digits.trim().parse::<u64>().ok()?.checked_mul(1024u64.pow(power)).filter(|bytes| *bytes > 0)
+}
+
 /// Every row of this crate.
 pub const ALL: &[&dyn SettingRow] = &[
     &SCANNER_TIMEOUT_MS,
@@ -389,4 +432,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &USER_REGION_CLASSES,
     &SUPERUSERS,
     &SECOND_LEVEL_WRITE_RATE,
+    &WAKE_FREQUENCY_MS,
+    &COMPACTIONS_ENABLED,
+    &BLOCK_CACHE_BYTES,
 ];

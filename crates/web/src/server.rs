@@ -1,6 +1,6 @@
 //! The port: accepting, limits, and the end.
 
-use crate::settings;
+use crate::settings::{self, MetricsPages};
 use crate::site::Site;
 use crate::status::StatusSource;
 use base::Clock;
@@ -38,6 +38,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The status pages on a port that is bound, and not served before [`Server::run`].
 pub struct Server {
     listener: std::net::TcpListener,
+    also: Option<std::net::TcpListener>,
     address: SocketAddr,
     site: Arc<Site>,
     head_timeout: Duration,
@@ -50,16 +51,42 @@ impl Server {
     /// # Errors
     /// When the address cannot be bound; [`settings::INFO_PORT`] says which port it was.
     pub fn bind(address: SocketAddr, source: Arc<dyn StatusSource>, clock: Arc<dyn Clock>) -> io::Result<Server> {
+        Server::bind_with(address, source, clock, MetricsPages::default())
+    }
+
+    /// As [`Server::bind`], with these forms of metrics alone.
+    ///
+    /// # Errors
+    /// As [`Server::bind`].
+    pub fn bind_with(
+        address: SocketAddr,
+        source: Arc<dyn StatusSource>,
+        clock: Arc<dyn Clock>,
+        metrics: MetricsPages,
+    ) -> io::Result<Server> {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         Ok(Server {
             listener,
             address,
-            site: Arc::new(Site::new(source, clock)),
+            also: None,
+            site: Arc::new(Site::new(source, clock, metrics)),
             head_timeout: HEAD_TIMEOUT,
             connection_timeout: CONNECTION_TIMEOUT,
         })
+    }
+
+    /// Listens at a second address, too, and says where.
+    ///
+    /// # Errors
+    /// As [`Server::bind`].
+    pub fn listen_also(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
+        let listener = std::net::TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        self.also = Some(listener);
+        Ok(address)
     }
 
     /// Where it listens.
@@ -81,6 +108,7 @@ impl Server {
     /// When the runtime cannot take the listener. Trouble with one connection ends that connection.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
+        let also = self.also.map(tokio::net::TcpListener::from_std).transpose()?;
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
         let every = Duration::from_millis(crate::rates::SAMPLE_EVERY_MS);
@@ -94,7 +122,7 @@ impl Server {
                 _ = sampling.tick() => self.site.sample(),
                 // Finished ones are taken out as they end.
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                accepted = listener.accept() => match accepted {
+                accepted = accept(&listener, also.as_ref()) => match accepted {
                     Ok((stream, _)) => {
                         let Ok(permit) = permits.clone().try_acquire_owned() else { continue };
                         let site = self.site.clone();
@@ -111,11 +139,25 @@ impl Server {
                 },
             }
         }
-        drop(listener);
+        drop((listener, also));
         let ended = async { while connections.join_next().await.is_some() {} };
         // What is still open after that goes with the set.
         let _ = tokio::time::timeout(DRAIN, ended).await;
         Ok(())
+    }
+}
+
+/// The next connection at either address.
+async fn accept(
+    listener: &tokio::net::TcpListener,
+    also: Option<&tokio::net::TcpListener>,
+) -> io::Result<(TcpStream, SocketAddr)> {
+    match also {
+        None => listener.accept().await,
+        Some(also) => tokio::select! {
+            accepted = listener.accept() => accepted,
+            accepted = also.accept() => accepted,
+        },
     }
 }
 

@@ -5,6 +5,7 @@ mod details;
 use crate::page::{self, Order, PageRequest, RegionList};
 use crate::query::Query;
 use crate::rates::Samples;
+use crate::settings::MetricsPages;
 use crate::status::{Status, StatusSource};
 use crate::{beans, conf, jmx, prometheus};
 use base::Clock;
@@ -25,6 +26,7 @@ pub struct Site {
     clock: Arc<dyn Clock>,
     samples: Mutex<Samples>,
     drawing: Semaphore,
+    metrics: MetricsPages,
 }
 
 /// What an address leads to.
@@ -105,8 +107,8 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 impl Site {
     /// Pages of `source`; rates are counted from now.
-    pub fn new(source: Arc<dyn StatusSource>, clock: Arc<dyn Clock>) -> Site {
-        let site = Site { source, clock, samples: Mutex::default(), drawing: Semaphore::new(MAX_DRAWING) };
+    pub fn new(source: Arc<dyn StatusSource>, clock: Arc<dyn Clock>, metrics: MetricsPages) -> Site {
+        let site = Site { source, clock, samples: Mutex::default(), drawing: Semaphore::new(MAX_DRAWING), metrics };
         site.sample();
         site
     }
@@ -119,7 +121,13 @@ impl Site {
 
     /// Answers a request; `form` is the body of a POST.
     pub async fn answer(self: &Arc<Self>, method: &Method, uri: &Uri, form: Option<&str>) -> Answer {
-        let place = place(uri.path());
+        let shown = match uri.path() {
+            "/jmx" => self.metrics.jmx,
+            "/metrics" => self.metrics.metrics,
+            "/prometheus" => self.metrics.prometheus,
+            _ => true,
+        };
+        let place = if shown { place(uri.path()) } else { Place::Nowhere };
         if *method == Method::POST && place == Place::Details(Detail::LogLevel) {
             return self.draw(place, Query::parse(form.unwrap_or_default()), true).await;
         }

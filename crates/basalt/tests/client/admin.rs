@@ -206,7 +206,11 @@ async fn snapshots_are_taken_listed_cloned_restored_and_deleted() {
     assert_eq!((rows(&clone).await, rows(&tracked).await), (vec!["a".to_owned()], vec!["a".to_owned()]));
     admin.disable_table(&t).await.expect("disabled");
     let options = RestoreOptions { fail_safe: true, ..RestoreOptions::default() };
-    admin.restore_snapshot("admin_s1", options).await.expect("restored");
+    admin.restore_snapshot("admin_s1", options.clone()).await.expect("restored");
+    let clashing =
+        client::Options { fail_safe_snapshot_name: "{snapshot.name}".to_owned(), ..connection.options().clone() };
+    let restored = Connection::open(clashing).admin().restore_snapshot("admin_s1", options).await;
+    refused(restored, "SnapshotExistsException");
     admin.enable_table(&t).await.expect("enabled");
     assert_eq!(rows(&t).await, ["a"]);
     refused(admin.restore_snapshot("admin_no", RestoreOptions::default()).await, "RestoreSnapshotException");

@@ -174,7 +174,12 @@ impl Admin {
             return self.restore_or_clone(snapshot, &table, options.restore_acl, None).await;
         }
         let now = SystemClock::new().now_ms();
-        let safe = format!("hbase-failsafe-{snapshot}-{}", now.0);
+        // Follows: `RawAsyncHBaseAdmin#restoreSnapshot`: a table's name has a ':' where no snapshot's may.
+        let pattern = &self.connection.options().fail_safe_snapshot_name;
+        let safe = pattern
+            .replace("{snapshot.name}", snapshot)
+            .replace("{table.name}", &table.to_string().replace(':', "."))
+            .replace("{restore.timestamp}", &now.0.to_string());
         self.snapshot(&safe, &table).await?;
         let restored = self.restore_or_clone(snapshot, &table, options.restore_acl, None).await;
         if let Err(failed) = restored {

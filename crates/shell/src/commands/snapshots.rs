@@ -144,7 +144,8 @@ fn clone_snapshot(shell: &mut Shell, arguments: &Arguments) -> Result {
 fn restore_snapshot(shell: &mut Shell, arguments: &Arguments) -> Result {
     let name = arguments.text(0);
     let restore_acl = arguments.hash(1)?.take_truth("RESTORE_ACL").unwrap_or(false);
-    let options = RestoreOptions { fail_safe: false, restore_acl };
+    let fail_safe = shell.session.connection().options().takes_fail_safe_snapshot;
+    let options = RestoreOptions { fail_safe, restore_acl };
     shell.session.wait(async { shell.session.admin().restore_snapshot(&name, options).await })?;
     Ok(Value::Nil)
 }

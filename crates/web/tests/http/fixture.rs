@@ -2,6 +2,7 @@
 
 use basalt_web::Details;
 use basalt_web::details::{Lock, Procedure, Quota, Reports, Running as Work, SlowCall, Snapshot, StoreFile, Thread};
+use basalt_web::settings::MetricsPages;
 use basalt_web::status::*;
 use base::metrics::{IPC, MASTER, REGION_SERVER, Registry, Sample, Unit, WAL};
 use base::{Clock, ManualClock};
@@ -225,6 +226,7 @@ fn key(i: usize) -> Bytes {
 /// A server that runs until it is dropped.
 pub struct Running {
     pub address: SocketAddr,
+    pub second: SocketAddr,
     pub fake: Arc<Fake>,
     pub clock: Arc<ManualClock>,
     stop: Option<oneshot::Sender<()>>,
@@ -236,7 +238,15 @@ impl Running {
         Running::with_timeouts(regions, evil, Duration::from_secs(10), Duration::from_secs(60))
     }
 
+    pub fn with_metrics(metrics: MetricsPages) -> Running {
+        Running::with(1, false, metrics, (Duration::from_secs(10), Duration::from_secs(60)))
+    }
+
     pub fn with_timeouts(regions: usize, evil: bool, head: Duration, connection: Duration) -> Running {
+        Running::with(regions, evil, MetricsPages::default(), (head, connection))
+    }
+
+    fn with(regions: usize, evil: bool, metrics: MetricsPages, (head, connection): (Duration, Duration)) -> Running {
         let registry = registry(regions);
         let fake = Arc::new(Fake {
             requests: AtomicU64::new(0),
@@ -248,13 +258,15 @@ impl Running {
         });
         let clock = Arc::new(ManualClock::new(STARTED_MS + 60_000));
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = basalt_web::Server::bind(any, fake.clone(), clock.clone() as Arc<dyn Clock>).expect("bind");
+        let source = fake.clone() as Arc<dyn basalt_web::StatusSource>;
+        let mut server = basalt_web::Server::bind_with(any, source, clock.clone(), metrics).expect("bind");
         let address = server.local_addr();
+        let second = server.listen_also(any).expect("bind");
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(server.with_timeouts(head, connection).run(async {
             let _ = stopped.await;
         }));
-        Running { address, fake, clock, stop: Some(stop), task }
+        Running { address, second, fake, clock, stop: Some(stop), task }
     }
 
     pub async fn stop(mut self) {
@@ -264,7 +276,11 @@ impl Running {
 
     /// Sends bytes and reads all that comes.
     pub async fn raw(&self, request: &[u8]) -> String {
-        let mut stream = TcpStream::connect(self.address).await.expect("connect");
+        Running::raw_at(self.address, request).await
+    }
+
+    async fn raw_at(address: SocketAddr, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(address).await.expect("connect");
         stream.write_all(request).await.expect("write");
         let mut answer = Vec::new();
         // a connection that is reset has said what it had to
@@ -273,7 +289,12 @@ impl Running {
     }
 
     pub async fn get(&self, path: &str) -> Response {
-        Response::parse(&self.raw(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await)
+        self.get_at(self.address, path).await
+    }
+
+    pub async fn get_at(&self, address: SocketAddr, path: &str) -> Response {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+        Response::parse(&Running::raw_at(address, request.as_bytes()).await)
     }
 }
 

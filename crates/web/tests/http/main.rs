@@ -120,6 +120,30 @@ async fn jmx_has_the_shape_that_monitors_expect() {
 }
 
 #[tokio::test]
+async fn forms_of_metrics_are_there_as_the_setting_says() {
+    use basalt_web::settings::{METRICS_SERVLETS, MetricsPages};
+    for (set, there) in [
+        (None, [true; 3]),
+        (Some("prometheus"), [false, false, true]),
+        (Some(" metrics , jmx"), [true, true, false]),
+        (Some(""), [false; 3]),
+    ] {
+        let mut config = base::Config::default();
+        set.into_iter().for_each(|text| config.set(METRICS_SERVLETS.key, text));
+        config.check(basalt_web::settings::ALL).expect("legal");
+        let server = Running::with_metrics(MetricsPages::from_config(&config));
+        for (path, there) in ["/jmx", "/metrics", "/prometheus"].into_iter().zip(there) {
+            let answer = server.get(path).await;
+            assert_eq!(answer.code, if there { 200 } else { 404 }, "{set:?} {path}");
+            assert_eq!(server.get_at(server.second, path).await.code, answer.code, "{set:?} {path}");
+        }
+        assert_eq!(server.get("/master-status").await.code, 200);
+        server.stop().await;
+    }
+    assert_eq!(MetricsPages::parse("jmx,graphite"), None);
+}
+
+#[tokio::test]
 async fn jmx_answers_what_is_asked() {
     let server = Running::start(1, false);
     let name = "Hadoop:service=HBase,name=RegionServer,sub=Server";

@@ -119,6 +119,8 @@ fn reads(reader: &super::Source, declared: &super::Source, name: &str) -> bool {
 /// Keys of hbase-default.xml.
 pub fn config_keys(tree: &Tree) -> anyhow::Result<Surface> {
     let read = keys_read(tree);
+    let unheeded = tree.sources.iter().find(|source| source.path.ends_with("crates/basalt/src/unheeded.rs"));
+    let unheeded: BTreeSet<&str> = unheeded.into_iter().flat_map(super::Source::literals).collect();
     let table = tree.table("config_keys")?;
     let mut known = BTreeSet::new();
     let items: Vec<Item> = table
@@ -126,7 +128,11 @@ pub fn config_keys(tree: &Tree) -> anyhow::Result<Surface> {
         .map(|row| {
             let name = row.get("name");
             known.insert(name.to_owned());
-            let standing = if read.contains(name) { Standing::There } else { Standing::Missing };
+            let standing = match () {
+                () if read.contains(name) => Standing::There,
+                () if unheeded.contains(name) => Standing::Part,
+                () => Standing::Missing,
+            };
             Item::new(row, "", name, standing)
         })
         .collect();
@@ -135,8 +141,8 @@ pub fn config_keys(tree: &Tree) -> anyhow::Result<Surface> {
     Ok(Surface {
         title: "Configuration keys",
         rule: format!(
-            "Of the keys in `hbase-default.xml`: there when a setting of that key is read by the code. Many of the others belong to \
-             clients, to Hadoop, or to what is not there yet. {more} keys are read besides that HBase has only in its \
+            "Of the keys in `hbase-default.xml`: there when a setting of that key is read by the code, *in part* when it has no \
+             effect and a start with it says why. Many of these belong to clients, to Hadoop, or to what is not there yet. {more} keys are read besides that HBase has only in its \
              code, and {own} of Basalt's own. All of them: [operations/settings.md](operations/settings.md)."
         ),
         items,
