@@ -5,7 +5,7 @@ use basalt_web::details::{Lock, Procedure, Quota, Reports, Running as Work, Slow
 use basalt_web::settings::MetricsPages;
 use basalt_web::status::*;
 use base::metrics::{IPC, MASTER, REGION_SERVER, Registry, Sample, Unit, WAL};
-use base::{Clock, ManualClock};
+use base::ManualClock;
 use bytes::Bytes;
 use model::status::RegionLoad;
 use model::{RegionInfo, ServerName, TableName};
