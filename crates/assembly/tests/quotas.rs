@@ -435,3 +435,79 @@ async fn slow_calls_are_found_by_whoever_asks_the_region_server() {
     assert_eq!(large().await, []);
     place.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_calls_go_to_their_table_which_the_master_makes() {
+    let settings = [
+        ("hbase.regionserver.slowlog.buffer.enabled", "true"),
+        ("hbase.regionserver.slowlog.systable.enabled", "true"),
+        ("hbase.slowlog.systable.chore.duration", "10"),
+        ("hbase.ipc.warn.response.size", "0"),
+    ];
+    let place = Place::start(&Arc::new(MemVolume::new()), 1, &settings).await;
+    let table = TableName::slowlog_table();
+    let descriptor = place.node.master().cluster().descriptor(&table).expect("the master made it");
+    let family = &descriptor.families[&b"info"[..]];
+    let of_family = |key: &str| family.attributes.get(key.as_bytes()).map(|value| String::from_utf8_lossy(value));
+    assert_eq!(of_family("VERSIONS").as_deref(), Some("1"));
+    assert_eq!(of_family("BLOCKCACHE").as_deref(), Some("false"));
+    let region = place.create_table("t").await;
+    place.put("bob", &region).await.expect("written");
+    let own = place.regions(&table).remove(0);
+    let found = loop {
+        let cells = place.node.server().scan(own.encoded_name(), &Scan::default()).expect("it is open");
+        if cells.iter_from(0).next().is_some() {
+            break cells;
+        }
+        tokio::task::yield_now().await;
+    };
+    let columns: std::collections::BTreeMap<String, String> = found
+        .iter_from(0)
+        .map(|cell| [cell.qualifier(), cell.value()].map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+        .map(|[qualifier, value]| (qualifier, value))
+        .collect();
+    assert_eq!(columns.len(), 14, "{columns:?}");
+    for (column, value) in [("method_name", "Mutate"), ("username", "bob"), ("type", "LARGE_LOG")] {
+        assert_eq!(columns[column], value);
+    }
+    assert!(columns["region_name"].starts_with("t,,"), "{columns:?}");
+    assert_eq!(found.iter_from(0).next().expect("one").row().len(), 8);
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_balancer_says_why_it_has_nothing_to_do() {
+    let settings = [("hbase.master.balancer.rejection.buffer.enabled", "true")];
+    let place = Place::start(&Arc::new(MemVolume::new()), 1, &settings).await;
+    const MESSAGES: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$";
+    let rejections = async |limit| -> Vec<String> {
+        let request = pb::LogRequest {
+            log_class_name: format!("{MESSAGES}BalancerRejectionsRequest"),
+            log_message: pb::BalancerRejectionsRequest { limit: Some(limit) }.encode_to_vec().into(),
+        };
+        let entry: pb::LogEntry = place.admin(Method::MasterGetLogEntries, &request).await.expect("an answer");
+        assert_eq!(entry.log_class_name, format!("{MESSAGES}BalancerRejectionsResponse"));
+        let found = pb::BalancerRejectionsResponse::decode(entry.log_message).expect("rejections");
+        found.balancer_rejection.into_iter().map(|rejection| rejection.reason).collect()
+    };
+    let balance = async |dry_run| -> bool {
+        let request = pb::BalanceRequest { dry_run: Some(dry_run), ignore_rit: None };
+        let response: pb::BalanceResponse = place.admin(Method::MasterBalance, &request).await.expect("an answer");
+        assert_eq!((response.moves_calculated, response.moves_executed), (Some(0), Some(0)));
+        response.balancer_ran
+    };
+    assert_eq!(rejections(250).await, [""; 0]);
+    assert!(balance(false).await);
+    let reason = "The number of RegionServers 1 < MIN_SERVER_BALANCE(2)";
+    assert_eq!(rejections(250).await, [reason]);
+    let off = pb::SetBalancerRunningRequest { on: false, synchronous: None };
+    let was: pb::SetBalancerRunningResponse =
+        place.admin(Method::MasterSetBalancerRunning, &off).await.expect("switched off");
+    assert_eq!(was.prev_balance_value, Some(true));
+    assert!(!balance(false).await);
+    assert_eq!(rejections(250).await.len(), 1, "it did not run");
+    assert!(balance(true).await, "a dry run only looks");
+    assert_eq!(rejections(250).await.len(), 2);
+    assert_eq!(rejections(1).await.len(), 1);
+    place.stop().await;
+}

@@ -4,9 +4,10 @@ use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::master::Master;
 use crate::procedure::region_locks;
 use crate::resolved::MasterSettings;
-use crate::{Result, cleaner, hbck, janitor, normalizer, quotas, snapshots};
+use crate::{Result, balancer, cleaner, hbck, janitor, normalizer, quotas, snapshots};
 use base::TimestampMs;
 use model::RegionInfo;
+use proto::pb;
 use quota::space::ChoreTimes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,6 +76,13 @@ pub(crate) fn start(master: &Arc<Master>) {
             {
                 tracing::warn!(%error, "hbase:quota could not be read anew; the limits stay as they were");
             }
+        },
+    );
+    chore(
+        master,
+        |settings| settings.balancer_period,
+        |master| async move {
+            balancer::run(&master, pb::BalanceRequest::default());
         },
     );
     chore(master, |settings| settings.normalizer.period, |master| async move { normalizer::request_all(&master) });

@@ -22,6 +22,7 @@
 
 mod admin;
 mod assignment;
+mod balancer;
 mod catalog;
 mod check;
 mod chores;
@@ -51,6 +52,7 @@ mod resolved;
 mod servers;
 mod service;
 pub mod settings;
+mod slow_log;
 mod snapshots;
 mod start;
 mod switches;

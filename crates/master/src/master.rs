@@ -1,6 +1,7 @@
 //! The master: what it is made of.
 
 use crate::assignment::Assignment;
+use crate::balancer::Balancer;
 use crate::catalog::Catalog;
 use crate::cleaner::Cleaner;
 use crate::client_locks::ClientLocks;
@@ -71,6 +72,9 @@ pub struct Master {
     pub(crate) switches: Switches,
     pub(crate) quotas: Quotas,
     pub(crate) normalizer: Arc<Normalizer>,
+    pub(crate) balancer: Balancer,
+    /// Whether there is to be a table hbase:slowlog.
+    pub(crate) keeps_slow_log: bool,
     /// Held by a run of the catalog janitor.
     pub(crate) janitor: tokio::sync::Mutex<()>,
     /// What the catalog janitor found last; `None` before its first run.

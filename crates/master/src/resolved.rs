@@ -38,6 +38,12 @@ pub(crate) struct MasterSettings {
     pub retry_failed_open: Duration,
     /// Pause before hbase:quota is read again.
     pub quota_refresh: Duration,
+    /// Pause of the balancer.
+    pub balancer_period: Duration,
+    /// Whether it looks at each table alone.
+    pub balance_by_table: bool,
+    /// Whether it is kept why it did nothing.
+    pub keep_rejections: bool,
     /// How regions are evened out.
     pub normalizer: NormalizerSettings,
     /// What is held of quotas of space, and when.
@@ -115,6 +121,9 @@ impl MasterSettings {
             snapshot_cleaner_interval: interval(&settings::SNAPSHOT_CLEANER_INTERVAL_MS),
             retry_failed_open: interval(&settings::RETRY_FAILED_OPEN_MS),
             quota_refresh: interval(&quota::settings::REFRESH_PERIOD_MS),
+            balancer_period: interval(&settings::BALANCER_PERIOD_MS),
+            balance_by_table: config.get(&settings::BALANCE_BY_TABLE),
+            keep_rejections: config.get(&settings::BALANCER_REJECTION_BUFFER),
             normalizer: NormalizerSettings::from_config(config),
             space_quotas: SpaceQuotaSettings::from_config(config),
         }

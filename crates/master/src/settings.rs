@@ -281,6 +281,47 @@ pub const SNAPSHOT_CLEANER_INTERVAL_MS: Setting<u64> = Setting {
     doc: "How often snapshots whose TTL is over are deleted.",
 };
 
+/// Pause of the balancer.
+pub const BALANCER_PERIOD_MS: Setting<u64> = Setting {
+    key: "hbase.balancer.period",
+    default: 300_000,
+    min: 10,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How often the balancer looks whether regions are to be moved. It moves none yet: with one server there is nowhere to, which it \
+          says (hbase.master.balancer.rejection.buffer.enabled).",
+};
+
+/// Whether the balancer looks at each table alone.
+pub const BALANCE_BY_TABLE: Setting<bool> = Setting {
+    key: "hbase.master.loadbalance.bytable",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether the balancer looks at each table alone, or at all of them at once.",
+};
+
+/// Whether it is kept why the balancer did nothing.
+pub const BALANCER_REJECTION_BUFFER: Setting<bool> = Setting {
+    key: "hbase.master.balancer.rejection.buffer.enabled",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether it is kept, for clients that ask (get_balancer_rejections), why the balancer had nothing to do.",
+};
+
+/// How many of these are kept.
+pub const BALANCER_REJECTIONS: Setting<u32> = Setting {
+    key: "hbase.master.balancer.rejection.queue.size",
+    default: 250,
+    min: 1,
+    max: 1_000_000,
+    unit: "count",
+    doc: "How many rejections of the balancer are kept, the newest.",
+};
+
 /// Whether descriptors are checked for values that hardly anybody wants.
 pub const SANITY_CHECKS: Setting<bool> = Setting {
     key: "hbase.table.sanity.checks",
@@ -341,6 +382,10 @@ pub const ALL: &[&dyn SettingRow] = &[
     &SNAPSHOT_TIMEOUT_MS,
     &SNAPSHOT_TTL_SECONDS,
     &SNAPSHOT_CLEANER_INTERVAL_MS,
+    &BALANCER_PERIOD_MS,
+    &BALANCE_BY_TABLE,
+    &BALANCER_REJECTION_BUFFER,
+    &BALANCER_REJECTIONS,
     &SANITY_CHECKS,
     &MAX_FILESIZE_LIMIT,
     &FLUSH_SIZE_LIMIT,

@@ -2,6 +2,7 @@
 //! `HMaster#finishActiveMasterInitialization`.
 
 use crate::assignment::Assignment;
+use crate::balancer::Balancer;
 use crate::catalog::{Catalog, newest_hidden_stamp};
 use crate::chores;
 use crate::cleaner::Cleaner;
@@ -24,6 +25,7 @@ use crate::procedure::{Caller, KINDS, ProcedureStoreError, Procedures, Record, U
 use crate::quotas::{self, Quotas};
 use crate::resolved::MasterSettings;
 use crate::servers::Servers;
+use crate::slow_log;
 use crate::switches::{Switches, SwitchesError};
 use crate::tables::Tables;
 use crate::{MasterError, Result, meta, settings, takeover};
@@ -199,6 +201,8 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         switches,
         quotas: Quotas::new(&env.config),
         normalizer: Arc::default(),
+        balancer: Balancer::new(&env.config),
+        keeps_slow_log: env.config.get(&rpc::settings::SLOW_LOG_TABLE),
         janitor: tokio::sync::Mutex::new(()),
         catalog_report: parking_lot::Mutex::default(),
         hbck: HbckChore::default(),
@@ -240,6 +244,7 @@ async fn bring_up(
     master.procedures.resume(master, first.into_iter().map(|unfinished| (None, unfinished)).collect()).await;
     while !takeover::is_done(master, assign_all(master).await).await.map_err(catalog_error("the tables"))? {}
     quotas::bring_up(master).await.map_err(catalog_error("hbase:quota"))?;
+    slow_log::bring_up(master).await.map_err(catalog_error("hbase:slowlog"))?;
     // Before a client can ask for the same regions, whom it would otherwise be too late to refuse.
     let lock = |unfinished: &Unfinished| master.procedures.locks.try_lock(unfinished.record.procedure.locks());
     let later: Vec<(Option<LockSet>, Unfinished)> =

@@ -298,6 +298,14 @@ impl TableDescriptor {
         TableDescriptor::new(TableName::namespace_table(), [family])
     }
 
+    /// hbase:slowlog as HBase 2.6 has it.
+    pub fn slowlog_table() -> TableDescriptor {
+        let family = FamilyDescriptor::new("info").with("VERSIONS", "1").with("BLOCKCACHE", "false");
+        let mut table = TableDescriptor::new(TableName::slowlog_table(), [family.with("REPLICATION_SCOPE", "0")]);
+        table.attributes.insert(Bytes::from("REGION_REPLICATION"), Bytes::from("1"));
+        table
+    }
+
     /// What it says of configuration keys; of one that is named twice, the later counts. HBase has one map for a
     /// table's attributes and CONFIGURATION, into which the latter go last. Follows: `ProtobufUtil#toTableDescriptor`.
     pub fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {

@@ -4,7 +4,7 @@ use crate::idle_scanners;
 use crate::maintenance::CompactionRequest;
 use crate::operations::Compacted;
 use crate::server::RegionServer;
-use crate::settings;
+use crate::{settings, slow_log};
 use base::{Config, Holder, LogThrottle};
 use parking_lot::Mutex;
 use region::{CompactionKind, FlushRequest, Region, Throttle};
@@ -57,6 +57,14 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
         start("cache-writer".into(), Box::new(move |server| write_second_level(server, bytes_per_second)));
     }
     start("mob-cleaner".into(), Box::new(clean_mob_files));
+    if let Some(period) = slow_log::table_period(config) {
+        let body = move |server: &Arc<RegionServer>| {
+            while !server.stop.wait(period) {
+                slow_log::write_table(server);
+            }
+        };
+        start("slow-log-table".into(), Box::new(body));
+    }
     start("memory".into(), Box::new(|server| region::prefault_chunks(|| server.stop.is_set())));
     threads
 }

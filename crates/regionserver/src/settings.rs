@@ -299,6 +299,36 @@ pub const SLOW_LOG_SCAN_PAYLOAD: Setting<bool> = Setting {
     doc: "Whether the slow log keeps the whole scan of a slow call to one.",
 };
 
+/// How many slow calls wait for the table.
+pub const SLOW_LOG_TABLE_QUEUE_LEN: Setting<u32> = Setting {
+    key: "hbase.regionserver.slowlog.systable.queue.size",
+    default: 1000,
+    min: 1,
+    max: 1_000_000,
+    unit: "count",
+    doc: "How many slow and large calls wait at most to be written to hbase:slowlog, the newest.",
+};
+
+/// How often they are written.
+pub const SLOW_LOG_TABLE_PERIOD_MS: Setting<u64> = Setting {
+    key: "hbase.slowlog.systable.chore.duration",
+    default: 600_000,
+    min: 10,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How often slow and large calls are written to hbase:slowlog. The older key; the shorter of the two counts.",
+};
+
+/// The newer key of the same.
+pub const NAMED_QUEUE_PERIOD_MS: Setting<u64> = Setting {
+    key: "hbase.regionserver.named.queue.chore.duration",
+    default: 600_000,
+    min: 10,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How often slow and large calls are written to hbase:slowlog. The newer key; the shorter of the two counts.",
+};
+
 /// Regions from which on none is split.
 pub const REGION_SPLIT_LIMIT: Setting<u32> = Setting {
     key: "hbase.regionserver.regionSplitLimit",
@@ -425,6 +455,9 @@ pub const ALL: &[&dyn SettingRow] = &[
     &SLOW_LOG_BUFFER,
     &SLOW_LOG_RING_LEN,
     &SLOW_LOG_SCAN_PAYLOAD,
+    &SLOW_LOG_TABLE_QUEUE_LEN,
+    &SLOW_LOG_TABLE_PERIOD_MS,
+    &NAMED_QUEUE_PERIOD_MS,
     &SLOW_METRIC_TIME_MS,
     &REGION_SPLIT_LIMIT,
     &BULK_LOAD_DIRS,

@@ -99,6 +99,17 @@ pub const MAX_DECOMPRESSED_SIZE: Setting<u64> = Setting {
     doc: "Largest cell block after decompression; a larger one fails its call.",
 };
 
+/// Whether slow calls go to a table. Both the master, which makes it, and region servers, which write it, look at it.
+pub const SLOW_LOG_TABLE: Setting<bool> = Setting {
+    key: "hbase.regionserver.slowlog.systable.enabled",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether there is a table hbase:slowlog to which slow and large calls are written now and then, if \
+          hbase.regionserver.slowlog.buffer.enabled is on, too. The server that serves the table writes its own.",
+};
+
 /// Every row of this crate.
 pub const ALL: &[&dyn SettingRow] = &[
     &MAX_REQUEST_SIZE,
@@ -110,6 +121,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &STALL_TIMEOUT,
     &IDLE_TIMEOUT,
     &MAX_DECOMPRESSED_SIZE,
+    &SLOW_LOG_TABLE,
 ];
 
 #[cfg(test)]

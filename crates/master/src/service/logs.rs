@@ -8,16 +8,19 @@ use rpc::service::Answer;
 
 const MASTER_MESSAGES: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$";
 
-/// No decision or rejection: all regions are on one server, and the balancer has none to make.
-pub(super) fn entries(_: &MasterHandler, _: &Call, request: pb::LogRequest) -> Answer<pb::LogEntry> {
-    let (name, none) = match request.log_class_name.strip_prefix(MASTER_MESSAGES) {
+/// There are no decisions: no region was ever moved for balance. Why not is what the rejections say.
+pub(super) fn entries(handler: &MasterHandler, _: &Call, request: pb::LogRequest) -> Answer<pb::LogEntry> {
+    let invalid = || MasterError::new(ErrorKind::Io, "Invalid request params");
+    let (name, found) = match request.log_class_name.strip_prefix(MASTER_MESSAGES) {
         Some("BalancerDecisionsRequest") => {
             ("BalancerDecisionsResponse", pb::BalancerDecisionsResponse::default().encode_to_vec())
         }
         Some("BalancerRejectionsRequest") => {
-            ("BalancerRejectionsResponse", pb::BalancerRejectionsResponse::default().encode_to_vec())
+            let asked = pb::BalancerRejectionsRequest::decode(request.log_message).map_err(|_| invalid())?;
+            let balancer_rejection = handler.master.balancer.rejections(asked.limit);
+            ("BalancerRejectionsResponse", pb::BalancerRejectionsResponse { balancer_rejection }.encode_to_vec())
         }
-        _ => return Err(MasterError::new(ErrorKind::Io, "Invalid request params").into()),
+        _ => return Err(invalid().into()),
     };
-    Ok(pb::LogEntry { log_class_name: format!("{MASTER_MESSAGES}{name}"), log_message: none.into() }.into())
+    Ok(pb::LogEntry { log_class_name: format!("{MASTER_MESSAGES}{name}"), log_message: found.into() }.into())
 }

@@ -5,7 +5,7 @@ use crate::cluster::{RegionState, TableState};
 use crate::master::Master;
 use crate::procedure::Caller;
 use crate::procedure::region::transit::{self, Transition};
-use crate::{ErrorKind, MasterError, Result, normalizer};
+use crate::{ErrorKind, MasterError, Result, balancer, normalizer};
 use bytes::Bytes;
 use convert::from_proto;
 use model::status::RegionLoad;
@@ -194,13 +194,8 @@ pub(super) fn last_major_compaction(
     Ok(oldest_major_compaction(handler, |load| load.encoded_name == *info.encoded_name()).into())
 }
 
-pub(super) fn balance(handler: &Handler, _: &Call, _: pb::BalanceRequest) -> Answer<pb::BalanceResponse> {
-    let response = pb::BalanceResponse {
-        balancer_ran: handler.master.switches.balancer(),
-        moves_calculated: Some(0),
-        moves_executed: Some(0),
-    };
-    Ok(response.into())
+pub(super) fn balance(handler: &Handler, _: &Call, request: pb::BalanceRequest) -> Answer<pb::BalanceResponse> {
+    Ok(balancer::run(&handler.master, request).into())
 }
 
 /// Has tables looked at soon whose regions are to be evened out: all, or those that the request picks.

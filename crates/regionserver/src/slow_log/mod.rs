@@ -7,6 +7,9 @@
 //! `RpcServer#logResponse`, `SlowLogQueueService`, `LogHandlerUtils`.
 
 mod describe;
+mod table;
+
+pub(crate) use table::{period as table_period, write_table};
 
 use base::{Clock, Config};
 use parking_lot::Mutex;
@@ -34,6 +37,9 @@ pub(crate) struct SlowLog {
     ring: Option<Mutex<VecDeque<pb::SlowLogPayload>>>,
     ring_len: usize,
     keeps_scans: bool,
+    /// What is to be written to hbase:slowlog, the oldest first; `None` where there is no such table.
+    for_table: Option<Mutex<VecDeque<pb::SlowLogPayload>>>,
+    for_table_len: usize,
 }
 
 /// From when on a call is slow or large; -1: never.
@@ -80,6 +86,8 @@ impl SlowLog {
             ring: config.get(&settings::SLOW_LOG_BUFFER).then(Mutex::default),
             ring_len: config.get(&settings::SLOW_LOG_RING_LEN) as usize,
             keeps_scans: config.get(&settings::SLOW_LOG_SCAN_PAYLOAD),
+            for_table: table::is_wanted(config).then(Mutex::default),
+            for_table_len: config.get(&settings::SLOW_LOG_TABLE_QUEUE_LEN) as usize,
         })
     }
 
@@ -104,13 +112,21 @@ impl SlowLog {
     }
 
     fn keep(&self, entry: pb::SlowLogPayload) {
-        if let Some(ring) = &self.ring {
-            let mut ring = ring.lock();
-            while ring.len() >= self.ring_len {
-                ring.pop_front();
-            }
-            ring.push_back(entry);
+        // Calls to the table itself would make more of themselves.
+        if let Some(queue) = self.for_table.as_ref().filter(|_| !entry.region_name().starts_with("hbase:slowlog")) {
+            push_newest(queue, self.for_table_len, entry.clone());
         }
+        if let Some(ring) = &self.ring {
+            push_newest(ring, self.ring_len, entry);
+        }
+    }
+
+    /// So many of the oldest that are to be written to the table, which forgets them.
+    fn take_for_table(&self, most: usize) -> Vec<pb::SlowLogPayload> {
+        let Some(queue) = &self.for_table else { return Vec::new() };
+        let mut queue = queue.lock();
+        let count = queue.len().min(most);
+        queue.drain(..count).collect()
     }
 
     fn entry(&self, call: &AnsweredCall, of_type: Type, processing_ms: i64, response_bytes: i64) -> pb::SlowLogPayload {
@@ -167,6 +183,15 @@ impl CallObserver for SlowLog {
         log(call, &entry);
         self.keep(entry);
     }
+}
+
+/// Only the newest are kept.
+fn push_newest(queue: &Mutex<VecDeque<pb::SlowLogPayload>>, most: usize, entry: pb::SlowLogPayload) {
+    let mut queue = queue.lock();
+    while queue.len() >= most {
+        queue.pop_front();
+    }
+    queue.push_back(entry);
 }
 
 fn as_ms(us: u64) -> i64 {
@@ -352,6 +377,25 @@ mod tests {
         clock.advance_ms(5);
         log.answered(&call("a"), 0, &reply(1));
         assert!(log.entries(&asked(LogType::SlowLog)).is_empty() && !log.clear());
+    }
+
+    #[test]
+    fn calls_wait_for_the_table_up_to_the_newest_and_not_those_to_the_table_itself() {
+        let slow = ("hbase.ipc.warn.response.time", "0");
+        let (table, few) =
+            ("hbase.regionserver.slowlog.systable.enabled", "hbase.regionserver.slowlog.systable.queue.size");
+        let (log, clock) = slow_log(&[KEPT, slow, (table, "true"), (few, "2")]);
+        clock.advance_ms(5);
+        ["a", "b", "c"].iter().for_each(|user| log.answered(&call(user), 0, &reply(1)));
+        let own = pb::SlowLogPayload { region_name: Some("hbase:slowlog,,1.abc.".into()), ..Default::default() };
+        log.keep(own);
+        assert_eq!(log.entries(&asked(LogType::SlowLog)).len(), 4, "the ring has all");
+        let taken = || -> Vec<String> { log.take_for_table(1).into_iter().map(|entry| entry.user_name).collect() };
+        assert_eq!((taken(), taken(), taken()), (vec!["b".to_owned()], vec!["c".to_owned()], vec![]));
+        let (log, clock) = slow_log(&[slow, (table, "true")]);
+        clock.advance_ms(5);
+        log.answered(&call("a"), 0, &reply(1));
+        assert!(log.take_for_table(1).is_empty(), "as in HBase, the table has what the ring has");
     }
 
     #[test]

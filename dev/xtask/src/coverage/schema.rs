@@ -38,7 +38,7 @@ fn accessor_in_use(tree: &Tree, key: &str, table: bool) -> bool {
     let border = model.text.find("impl TableDescriptor").unwrap_or(model.text.len());
     model.functions().into_iter().any(|function| {
         let after_border = function.body.as_ptr() as usize - model.text.as_ptr() as usize > border;
-        let maker = matches!(function.name, "new" | "meta" | "namespace_table" | "with");
+        let maker = matches!(function.name, "new" | "meta" | "namespace_table" | "slowlog_table" | "with");
         after_border == table
             && !maker
             && literals_of(function.body).contains(&key)
