@@ -42,12 +42,9 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
     (
         "regions are not balanced over servers yet",
         &[
-            "hbase.balancer.period",
             "hbase.regions.slop",
             "hbase.master.balancer.decision.buffer.enabled",
-            "hbase.master.balancer.rejection.buffer.enabled",
             "hbase.master.balancer.maxRitPercent",
-            "hbase.master.loadbalance.bytable",
             "hbase.master.loadbalancer.class",
             "hbase.locality.inputstream.derive.enabled",
             "hbase.locality.inputstream.derive.cache.period",
@@ -155,7 +152,6 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
         "a log file that cannot be closed is never written again, and the next one is",
         &["hbase.regionserver.logroll.errors.tolerated"],
     ),
-    ("slow calls are kept in memory alone", &["hbase.regionserver.slowlog.systable.enabled"]),
     ("snapshots are made below hbase.rootdir", &["hbase.snapshot.working.dir"]),
     (
         "blocks of indexes and Bloom filters are cached when they are first read",

@@ -171,11 +171,11 @@ async fn answers_are_those_of_apache_hbase(version: Version, answers: &str) {
         client.send(&call).await;
         let ours = Brought::read(&client.receive().await);
         count += 1;
-        if method.starts_with("scannerOpen") || method == "openScanner" {
-            if let (Some(number), Some(_)) = (ours.scanner(), theirs.scanner()) {
-                scanner = number;
-                continue;
-            }
+        if (method.starts_with("scannerOpen") || method == "openScanner")
+            && let (Some(number), Some(_)) = (ours.scanner(), theirs.scanner())
+        {
+            scanner = number;
+            continue;
         }
         if !ours.is_like(&theirs) && !is_ours(method, &theirs, &ours) {
             let call = Bytes::from(call);
