@@ -124,9 +124,14 @@ fn compact_rs(shell: &mut Shell, arguments: &Arguments) -> Result {
 fn compaction_state(shell: &mut Shell, arguments: &Arguments) -> Result {
     let name = arguments.table(0)?;
     let state: CompactionState = shell.session.wait(async { shell.session.admin().compaction_state(&name).await })?;
-    let state = format!("{state:?}").to_uppercase();
-    shell.session.output.row(&[&state])?;
-    Ok(Value::text(state))
+    let word = word(state);
+    shell.session.output.row(&[word])?;
+    Ok(Value::text(word))
+}
+
+/// Java's name of the state.
+fn word(state: CompactionState) -> &'static str {
+    state.as_str_name()
 }
 
 fn clear_block_cache(shell: &mut Shell, arguments: &Arguments) -> Result {
@@ -228,4 +233,15 @@ fn update_all_config(shell: &mut Shell, _: &Arguments) -> Result {
 fn update_config(shell: &mut Shell, arguments: &Arguments) -> Result {
     let server = server(shell, &arguments.text(0))?;
     shell.session.wait(async { shell.session.admin().update_configuration(&server).await }).map(|()| Value::Nil)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_of_two_compactions_at_once_has_its_underscores() {
+        let words = [CompactionState::None, CompactionState::Minor, CompactionState::MajorAndMinor].map(word);
+        assert_eq!(words, ["NONE", "MINOR", "MAJOR_AND_MINOR"]);
+    }
 }
