@@ -259,7 +259,7 @@ impl Unread {
             tracing::warn!("{key} has no effect: {reason}");
         }
         if !self.unknown.is_empty() {
-            tracing::warn!("nothing reads {}: are they spelled right?", self.unknown.join(", "));
+            tracing::warn!("nothing reads {}: look at the spelling", self.unknown.join(", "));
         }
     }
 }
