@@ -56,7 +56,7 @@ pub fn run(config: &Config) -> Result<bool> {
         findings.push(good("settings", "every key is known"));
     } else {
         let unknown = unread.unknown.join(", ");
-        findings.push(poor("settings", format!("nothing reads {unknown}: look at the spelling")));
+        findings.push(poor("settings", format!("nothing reads {unknown}; check the spelling")));
     }
     for (key, reason) in &unread.unheeded {
         findings.push(poor("settings", format!("{key} has no effect: {reason}")));

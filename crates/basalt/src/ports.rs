@@ -196,7 +196,7 @@ fn bind_info_server(config: &Config, clock: &Arc<dyn Clock>, pages: &Arc<Pages>)
         let bound = server
             .listen_also(address)
             .map_err(|error| port_error("the region server's status pages", key, address, &error))?;
-        tracing::info!("the region server's status pages are at {bound}");
+        tracing::info!("the region server's status pages listen on {bound}");
     }
     Ok(Some(server))
 }

@@ -21,7 +21,7 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
         &["hbase.column.max.version", "hbase.coordinated.state.manager.class", "hbase.table.lock.enable"],
     ),
     (
-        "it stands for itself alone, in values that say ${hbase.tmp.dir}; data is in hbase.rootdir",
+        "only values that refer to it, as ${hbase.tmp.dir}, use it; data is in hbase.rootdir",
         &["hbase.tmp.dir", "hbase.local.dir"],
     ),
     (
@@ -123,7 +123,7 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "leases of files on HDFS are recovered as the client of HDFS does it",
+        "the lease of a log on HDFS is recovered until the NameNode says that the file is closed",
         &["hbase.lease.recovery.dfs.timeout", "hbase.lease.recovery.timeout"],
     ),
     (
@@ -146,7 +146,10 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
             "hbase.unsafe.regionserver.hostname.disable.master.reversedns",
         ],
     ),
-    ("a thread that dies takes the process with it", &["hbase.regionserver.handler.abort.on.error.percent"]),
+    (
+        "a call that panics is answered with an exception, and its thread goes on",
+        &["hbase.regionserver.handler.abort.on.error.percent"],
+    ),
     ("a port that is taken ends the start", &["hbase.regionserver.info.port.auto"]),
     (
         "a log file that cannot be closed is never written again, and the next one is",
@@ -191,7 +194,8 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
             "hbase.thrift.minWorkerThreads",
         ],
     ),
-    ("the pages show keys of rows, and need two threads", &["hbase.display.keys", "hbase.http.max.threads"]),
+    ("the pages always show the start and end keys of regions", &["hbase.display.keys"]),
+    ("two pages are made at a time, however many ask", &["hbase.http.max.threads"]),
     ("a master that waits has no pages", &["hbase.master.infoserver.redirect"]),
     ("the size of old logs is counted when it is asked for", &["hbase.master.oldwals.dir.updater.period"]),
     (
@@ -259,7 +263,7 @@ impl Unread {
             tracing::warn!("{key} has no effect: {reason}");
         }
         if !self.unknown.is_empty() {
-            tracing::warn!("nothing reads {}: look at the spelling", self.unknown.join(", "));
+            tracing::warn!("nothing reads {}; check the spelling", self.unknown.join(", "));
         }
     }
 }

@@ -20,7 +20,8 @@ const HEAD: &str = "\
 Every key that Basalt reads. Keys are HBase's where HBase has one; those that begin with `basalt.` are its own. They come from
 `hbase-site.xml` in the directory given by `--config DIR` (or `HBASE_CONF_DIR`), and from `-D key=value`, which wins. A value that
 is not legal ends the start with a sentence that names it; one of HBase's keys that has no effect is named in the log at start, with
-the reason (the last table here), and so is a key that nobody knows. `basalt config list` and `basalt config explain KEY` say the same as this page.
+the reason (the last table here), and so is a key that nobody knows. `basalt config list` and `basalt config explain KEY` say the same
+as this page.
 
 Keys of regions and stores may also be set for a table or a family, in its CONFIGURATION or among its attributes. A family wins over its
 table, and the table over the server.

@@ -189,7 +189,8 @@ pub const TAKE_FAIL_SAFE: Setting<bool> = Setting {
     min: false,
     max: true,
     unit: "",
-    doc: "Whether the shell's restore_snapshot takes a snapshot of the table as it is first, and goes back to it when restoring fails. It is           deleted then.",
+    doc: "Whether the shell's restore_snapshot takes a snapshot of the table as it is first, and goes back to it when restoring fails. It is \
+          deleted in the end.",
 };
 
 /// What that snapshot is called.

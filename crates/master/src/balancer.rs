@@ -71,7 +71,9 @@ pub(crate) fn run(master: &Master, request: pb::BalanceRequest) -> pb::BalanceRe
         }
     }
     if in_transition > 0 && (!request.ignore_rit() || of_meta > 0) {
-        tracing::info!("the balancer does not run: {in_transition} regions are in transition");
+        tracing::info!(
+            "not running the balancer because {in_transition} regions are in transition; the next period tries again"
+        );
         return response;
     }
     response.balancer_ran = true;

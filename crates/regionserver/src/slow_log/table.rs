@@ -34,13 +34,18 @@ pub(crate) fn write_table(server: &RegionServer) {
         if calls.is_empty() {
             return;
         }
-        if let Err(why) = write(server, &calls) {
-            tracing::warn!("{} slow or large calls were not written to hbase:slowlog: {why}", calls.len());
+        let mut written = 0;
+        if let Err(why) = write(server, &calls, &mut written) {
+            let lost = calls.len() - written;
+            tracing::warn!(
+                "could not write {lost} slow or large calls to hbase:slowlog, the ring buffer alone has them: {why}"
+            );
         }
     }
 }
 
-fn write(server: &RegionServer, calls: &[pb::SlowLogPayload]) -> Result<(), String> {
+/// Writes `calls` one after the other and counts them; what follows one that fails is left.
+fn write(server: &RegionServer, calls: &[pb::SlowLogPayload], count: &mut usize) -> Result<(), String> {
     let table = TableName::slowlog_table();
     let mut regions = server.regions();
     regions.retain(|region| region.info().table == table);
@@ -51,6 +56,7 @@ fn write(server: &RegionServer, calls: &[pb::SlowLogPayload]) -> Result<(), Stri
         let written = region.mutate_rows(&[mutation(row, call)], None);
         let committed = written.and_then(|written| written.commit.wait());
         committed.map_err(|error| server.escalate_fatal(error).to_string())?;
+        *count += 1;
         server.maintenance.consider_flush(region);
     }
     Ok(())
