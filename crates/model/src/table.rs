@@ -325,13 +325,22 @@ impl TableDescriptor {
         self.text(key).and_then(|t| t.trim().parse::<i64>().ok()).and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0)
     }
 
-    /// Durability of mutations that leave it to the table.
-    pub fn durability(&self) -> Durability {
+    /// What the table says of durability; `UseDefault` where it says nothing.
+    pub fn declared_durability(&self) -> Durability {
         match self.text("DURABILITY") {
             Some("SKIP_WAL") => Durability::SkipWal,
             Some("ASYNC_WAL") => Durability::AsyncWal,
+            Some("SYNC_WAL") => Durability::SyncWal,
             Some("FSYNC_WAL") => Durability::FsyncWal,
-            _ => Durability::SyncWal,
+            _ => Durability::UseDefault,
+        }
+    }
+
+    /// Durability of mutations that leave it to the table.
+    pub fn durability(&self) -> Durability {
+        match self.declared_durability() {
+            Durability::UseDefault => Durability::SyncWal,
+            said => said,
         }
     }
 

@@ -122,8 +122,7 @@ pub(super) fn wire_table(from: &TableDescriptor, table_name: TTableName) -> TTab
         table_name,
         columns: Some(from.families.values().map(wire_family).collect()),
         attributes: Some(from.attributes.iter().map(|(key, value)| (key.clone(), value.clone())).collect()),
-        durability: Some(match from.durability() {
-            _ if !from.attributes.contains_key(&b"DURABILITY"[..]) => TDurability::USE_DEFAULT,
+        durability: Some(match from.declared_durability() {
             Durability::UseDefault => TDurability::USE_DEFAULT,
             Durability::SkipWal => TDurability::SKIP_WAL,
             Durability::AsyncWal => TDurability::ASYNC_WAL,

@@ -85,8 +85,11 @@ pub(super) fn row_mutations(from: TRowMutations) -> Outcome<Vec<Mutation>> {
         all.extend(a_put.map(put).transpose()?);
         all.extend(delete_single.map(delete).transpose()?);
     }
-    if all.iter().any(|mutation| mutation.row != from.row) {
-        return Err(Fault::io("The row in the recently added Mutation doesn't match the original one"));
+    if let Some(other) = all.iter().find(|mutation| mutation.row != from.row) {
+        let [other, row] = [&other.row, &from.row].map(|row| cell::print::to_string_binary(row));
+        return Err(Fault::io(format!(
+            "The row in the recently added Mutation <{other}> doesn't match the original one <{row}>"
+        )));
     }
     Ok(all)
 }
