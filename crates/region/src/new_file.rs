@@ -151,6 +151,9 @@ impl<'r> Windows<'r, '_> {
                 Ok(pending) => done.push(pending),
                 Err(error) => {
                     rest.for_each(Draft::discard);
+                    let volume = &self.files.core.env.volume;
+                    // As in Draft::discard: what stays behind is swept when the region opens.
+                    done.iter().for_each(|file: &Pending| _ = volume.remove_file(&file.temp));
                     return Err(error);
                 }
             }

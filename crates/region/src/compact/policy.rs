@@ -15,6 +15,24 @@ pub(super) struct Choice {
     pub windows: Vec<OutputWindow>,
 }
 
+impl Choice {
+    /// No more files than one compaction takes, unless somebody asked for a major one. It is one only if these are all `store_files`.
+    fn of(
+        mut files: Vec<Arc<StoreFile>>,
+        windows: Vec<OutputWindow>,
+        is_major: bool,
+        force_major: bool,
+        store_files: usize,
+        settings: &RegionSettings,
+    ) -> Choice {
+        if !(is_major && force_major) {
+            files.truncate(settings.compaction_max_files);
+        }
+        let is_major = is_major && files.len() == store_files;
+        Choice { files, is_major, windows }
+    }
+}
+
 /// What may be chosen from. Follows: `SortedCompactionPolicy#selectCompaction`.
 struct Candidates<'f> {
     files: &'f [Arc<StoreFile>],
@@ -91,7 +109,7 @@ pub(super) fn choose_in_tiers(
             && date_tiers::wants_major(&facts, settings, ttl_ms, now)
     };
     let is_major = (force_major && candidates.all) || is_due();
-    let (mut chosen, windows) = if is_major || candidates.has_references() {
+    let (chosen, windows) = if is_major || candidates.has_references() {
         (candidates.files.to_vec(), date_tiers::major_windows(&facts, settings, now))
     } else {
         match date_tiers::minor(&facts, settings, now, candidates.stuck) {
@@ -99,11 +117,7 @@ pub(super) fn choose_in_tiers(
             None => (Vec::new(), Vec::new()),
         }
     };
-    if !(is_major && force_major) {
-        chosen.truncate(settings.compaction_max_files);
-    }
-    let is_major = is_major && chosen.len() == files.len();
-    Choice { files: chosen, is_major, windows }
+    Choice::of(chosen, windows, is_major, force_major, files.len(), settings)
 }
 
 /// `files` oldest first; `compacting` are the names of those in running jobs.
@@ -122,7 +136,7 @@ pub(super) fn choose(
     let (candidates, all, stuck) = (found.files, found.all, found.stuck);
     let is_due = is_major_due(candidates, settings, ttl_ms, now) && candidates.len() < settings.compaction_max_files;
     let is_major = (force_major && all) || is_due;
-    let mut chosen: Vec<Arc<StoreFile>> = if is_major || found.has_references() {
+    let chosen: Vec<Arc<StoreFile>> = if is_major || found.has_references() {
         candidates.to_vec()
     } else {
         let eligible: Vec<Arc<StoreFile>> =
@@ -136,11 +150,7 @@ pub(super) fn choose(
         };
         run.map_or_else(Vec::new, |(start, end)| eligible[start..end].to_vec())
     };
-    if !(is_major && force_major) {
-        chosen.truncate(settings.compaction_max_files);
-    }
-    let is_major = is_major && chosen.len() == files.len();
-    Choice { files: chosen, is_major, windows: Vec::new() }
+    Choice::of(chosen, Vec::new(), is_major, force_major, files.len(), settings)
 }
 
 /// Whether the oldest file is older than the interval. Follows: `RatioBasedCompactionPolicy#shouldPerformMajorCompaction`.
