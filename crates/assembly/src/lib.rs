@@ -15,6 +15,7 @@ mod node;
 mod recovery;
 mod server;
 mod services;
+pub mod znodes;
 
 pub use host::{LocalHost, Runner};
 pub use member::{Member, MemberParts};

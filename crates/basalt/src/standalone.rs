@@ -177,7 +177,8 @@ async fn start(
     let workers = tokio::runtime::Handle::current().metrics().num_workers();
     tokio::spawn(memory::give_back_what_is_free(ledger.clone(), workers, stopping.clone()));
     let parent = coordination::settings::znode_parent(config).to_owned();
-    let coordination = Coordination::start(config, &mut ports, stopping.clone()).await?;
+    let mut coordination = Coordination::start(config, &mut ports, &volume, stopping.clone()).await?;
+    let kept_on = volume.clone();
     let znodes = Arc::new(HBaseZnodes::new(coordination.store(), &parent, ports.master_name.port, rng.clone()));
     let wait_for_stop =
         |mut stopping: watch::Receiver<bool>| async move { drop(stopping.wait_for(|stop| *stop).await) };
@@ -221,6 +222,7 @@ async fn start(
         on_stop_request: Arc::new(end(End::Asked)),
     };
     let node = Node::start(parts).await.with_context(|| format!("cannot start on {name}"))?;
+    coordination.keep_on(kept_on, stopping.clone());
     ports.services.set_master(node.master().handler());
     publish(&znodes, node.cluster_id(), &ports)?;
     ports.show_pages_of(&node);

@@ -11,6 +11,7 @@ mod hdfs;
 mod joined;
 mod load;
 mod metrics;
+mod online;
 mod own;
 mod pages;
 mod process;

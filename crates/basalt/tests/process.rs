@@ -34,11 +34,11 @@ fn assert_one_sentence(said: &str, must_contain: &str) {
     assert!(!said.contains("panicked"), "{said}");
 }
 
-fn write_site(dir: &Path, max_rows: &str) {
+fn write_site(dir: &Path, max_rows: &str, rejects: &str) {
     let property = |key: &str, value: &str| format!("<property><name>{key}</name><value>{value}</value></property>");
     let properties = [
         property("hbase.rpc.rows.warning.threshold", max_rows),
-        property("hbase.rpc.rows.size.threshold.reject", "true"),
+        property("hbase.rpc.rows.size.threshold.reject", rejects),
     ];
     let site = format!("<configuration>{}</configuration>", properties.concat());
     std::fs::write(dir.join("hbase-site.xml"), site).expect("written");
@@ -47,7 +47,7 @@ fn write_site(dir: &Path, max_rows: &str) {
 #[tokio::test]
 async fn an_update_of_the_configuration_counts_at_once_and_one_that_cannot_be_used_changes_nothing() {
     let scratch = Scratch::new("update-configuration");
-    write_site(&scratch.0, "5");
+    write_site(&scratch.0, "5", "true");
     let mut command = crate::common::command(&scratch.join("data"), &[]);
     command.arg("--config").arg(&scratch.0);
     let server = Server::run(command);
@@ -66,17 +66,21 @@ async fn an_update_of_the_configuration_counts_at_once_and_one_that_cannot_be_us
     let multi = || tester.region_call(Method::ClientMulti, &batch, None);
 
     multi().await.expect("five rows are allowed");
-    write_site(&scratch.0, "1");
+    write_site(&scratch.0, "1", "true");
     multi().await.expect("nobody has said that the file is another");
     admin.call(Method::AdminUpdateConfiguration.info(), &update, None).await.expect("updated");
     let refused = multi().await.expect_err("one row is allowed").to_string();
     assert!(refused.contains("Rejecting large batch operation"), "{refused}");
 
-    write_site(&scratch.0, "none");
+    write_site(&scratch.0, "none", "true");
     let refused = admin.call(Method::AdminUpdateConfiguration.info(), &update, None).await;
     let refused = refused.expect_err("none is no number").to_string();
     assert!(refused.contains("hbase.rpc.rows.warning.threshold"), "{refused}");
     multi().await.expect_err("one row is allowed, as before");
+
+    write_site(&scratch.0, "1", "false");
+    admin.call(Method::AdminUpdateConfiguration.info(), &update, None).await.expect("updated");
+    multi().await.expect("too many rows are only logged");
 }
 
 #[tokio::test]
@@ -282,4 +286,104 @@ async fn metrics_are_measured_and_not_constants() {
     assert!(value("wal_sync_time_max") > 0.0, "in milliseconds with their fractions");
     assert!((value("server_num_region_servers") - 1.0).abs() < f64::EPSILON);
     assert!(page(port, "/master-status").contains("connections"));
+}
+
+/// Runs `basalt zkcli` against the server: what it says, or why it failed.
+fn zkcli(server: &Server, words: &[&str]) -> Result<String, String> {
+    let address = format!("127.0.0.1:{}", server.zk_port);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_basalt"))
+        .env_remove("HBASE_CONF_DIR")
+        .args(["zkcli", "-server", &address])
+        .args(words)
+        .output()
+        .expect("the binary runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+#[test]
+fn f33_znodes_of_users_outlive_a_kill_and_a_damaged_file_of_them_ends_the_start() {
+    let scratch = Scratch::new("kept-znodes");
+    let root = scratch.join("data");
+    let server = Server::start(&root, &[]);
+    assert_eq!(zkcli(&server, &["create", "/app", "v1"]).as_deref(), Ok("Created /app"));
+    assert_eq!(zkcli(&server, &["set", "/app", "v2"]).as_deref(), Ok(""));
+    assert_eq!(zkcli(&server, &["create", "-s", "/app/n-", "x"]).as_deref(), Ok("Created /app/n-0000000000"));
+    assert_eq!(zkcli(&server, &["create", "-e", "/app/fleeting", "x"]).as_deref(), Ok("Created /app/fleeting"));
+    let draining = "/hbase/draining/elsewhere,16020,1";
+    assert_eq!(zkcli(&server, &["create", draining, ""]), Ok(format!("Created {draining}")));
+    let before = zkcli(&server, &["stat", "/app"]).expect("there");
+    server.kill();
+
+    let server = Server::start(&root, &[]);
+    assert_eq!(zkcli(&server, &["get", "/app"]).as_deref(), Ok("v2"));
+    assert_eq!(zkcli(&server, &["stat", "/app"]), Ok(before), "times, versions and ids are as they were");
+    assert_eq!(zkcli(&server, &["ls", "/app"]).as_deref(), Ok("[n-0000000000]"));
+    assert_eq!(zkcli(&server, &["ls", "/hbase/draining"]).as_deref(), Ok("[elsewhere,16020,1]"));
+    assert_eq!(zkcli(&server, &["create", "-s", "/app/n-", "x"]).as_deref(), Ok("Created /app/n-0000000002"));
+    assert_eq!(zkcli(&server, &["deleteall", "/app"]).as_deref(), Ok(""));
+    assert_eq!(server.terminate().code(), Some(0));
+
+    let server = Server::start(&root, &[]);
+    assert!(zkcli(&server, &["get", "/app"]).is_err(), "what was deleted stays deleted");
+    assert_eq!(zkcli(&server, &["ls", "/hbase/draining"]).as_deref(), Ok("[elsewhere,16020,1]"));
+    server.kill();
+    let file = root.join("MasterData/basalt/znodes");
+    let mut bytes = std::fs::read(&file).expect("they are kept there");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&file, bytes).expect("written");
+    let (status, said) = start_refused(&root, &[]);
+    assert!(!status.success());
+    assert_one_sentence(&said, "MasterData/basalt/znodes does not hold the kept znodes, at byte ");
+    std::fs::remove_file(&file).expect("as the sentence says");
+    let server = Server::start(&root, &[]);
+    assert_eq!(zkcli(&server, &["ls", "/hbase/draining"]).as_deref(), Ok("[]"));
+}
+
+/// Threads of the server by what their names begin with.
+#[cfg(target_os = "linux")]
+fn threads(server: &Server, prefix: &str) -> usize {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.child.id())).expect("the process is there");
+    // One that ends meanwhile has no name any more.
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.starts_with(prefix)).count()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_update_of_the_configuration_starts_and_ends_threads() {
+    let scratch = Scratch::new("update-threads");
+    let write = |counts: [&str; 3]| {
+        let keys = [
+            "hbase.regionserver.thread.compaction.small",
+            "hbase.regionserver.thread.compaction.large",
+            "hbase.hstore.flusher.count",
+        ];
+        let property = |(key, value)| format!("<property><name>{key}</name><value>{value}</value></property>");
+        let properties: String = keys.into_iter().zip(counts).map(property).collect();
+        let site = format!("<configuration>{properties}</configuration>");
+        std::fs::write(scratch.join("hbase-site.xml"), site).expect("written");
+    };
+    write(["1", "1", "2"]);
+    let mut command = crate::common::command(&scratch.join("data"), &[]);
+    command.arg("--config").arg(&scratch.0);
+    let server = Server::run(command);
+    let admin = Client::connect(server.region_address(), "AdminService", ClientOptions::default()).await;
+    let admin = admin.expect("the region server takes connections");
+    for counts in [[1, 1, 2], [4, 2, 5], [2, 1, 1]] {
+        write(counts.map(|count| ["0", "1", "2", "3", "4", "5"][count]));
+        let update = pb::UpdateConfigurationRequest::default();
+        admin.call(Method::AdminUpdateConfiguration.info(), &update, None).await.expect("updated");
+        // A thread gets its name as it begins, and is gone a moment after it was told to.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        loop {
+            let now = ["compact-s-", "compact-l-", "flusher-"].map(|prefix| threads(&server, prefix));
+            if now == counts {
+                break;
+            }
+            assert!(std::time::Instant::now() < deadline, "{now:?} threads, not {counts:?}");
+            std::thread::yield_now();
+        }
+    }
 }

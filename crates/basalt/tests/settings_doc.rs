@@ -4,7 +4,7 @@
 
 #[allow(dead_code, reason = "the binary's rows, of which only the lists are wanted here")]
 #[path = "../src/settings.rs"]
-mod settings;
+pub mod settings;
 #[allow(dead_code, reason = "the binary's table, of which only the lists are wanted here")]
 #[path = "../src/unheeded.rs"]
 mod unheeded;

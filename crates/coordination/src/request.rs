@@ -51,7 +51,12 @@ pub(crate) fn handle(state: &mut State, caller: &Caller, frame: Bytes, out: &mut
     let mut request = JuteReader::new(frame);
     let (xid, op) = (request.int()?, request.int()?);
     let mut body = BytesMut::new();
+    state.depends_on = 0;
     let done = run(state, caller, op, &mut request, &mut body)?;
+    if done == Err(TreeError::SystemError) {
+        // It tells of no node.
+        state.depends_on = 0;
+    }
     let code = done.err().map_or(0, TreeError::code);
     let body = if code == 0 { &body[..] } else { &[] };
     out.reserve(REPLY_HEADER_BYTES + body.len());
@@ -77,6 +82,7 @@ fn run(
         op::PING => Ok(()),
         op::EXISTS => {
             let (path, watch) = (request.string()?, request.boolean()?);
+            state.depend_on(&path);
             let stat = state.tree.stat(&path);
             if watch && matches!(stat, Ok(_) | Err(TreeError::NoNode)) {
                 state.watch(caller.connection, WatchKind::Data, &path);
@@ -85,6 +91,7 @@ fn run(
         }
         op::GET_DATA => {
             let (path, watch) = (request.string()?, request.boolean()?);
+            state.depend_on(&path);
             state.tree.data(&path).map(|(data, stat)| {
                 body.reserve(4 + data.len() + STAT_BYTES);
                 body.put_buffer(&data);
@@ -96,6 +103,7 @@ fn run(
         }
         op::GET_CHILDREN | op::GET_CHILDREN2 => {
             let (path, watch) = (request.string()?, request.boolean()?);
+            state.depend_on(&path);
             let found = state.tree.children(&path).map(|(names, stat)| {
                 body.put_u32(u32::try_from(names.len()).unwrap_or(u32::MAX));
                 names.for_each(|name| body.put_string(name));
@@ -115,16 +123,21 @@ fn run(
         op::CREATE | op::CREATE2 => create(state, caller, op, request, body)?,
         op::DELETE => {
             let (path, version) = (request.string()?, request.int()?);
-            state.delete(&path, version)
+            let done = state.delete_for_user(&path, version);
+            state.depend_on_change(&path);
+            done
         }
         op::SET_DATA => {
             let (path, data, version) = (request.string()?, request.buffer()?, request.int()?);
             // A copy, so that the node does not keep the whole read buffer alive.
             let data = Bytes::copy_from_slice(&data);
-            state.set_data(&path, data, version, caller.now_ms).map(|stat| stat.write(body))
+            let done = state.set_data_for_user(&path, data, version, caller.now_ms).map(|stat| stat.write(body));
+            state.depend_on_change(&path);
+            done
         }
         op::GET_ACL => {
             let path = request.string()?;
+            state.depend_on(&path);
             state.tree.stat(&path).map(|stat| {
                 body.put_u32(1);
                 body.put_i32(PERMISSION_ALL);
@@ -134,8 +147,10 @@ fn run(
             })
         }
         op::SET_ACL => {
-            let (path, acl, _version) = (request.string()?, read_acl(request)?, request.int()?);
-            acl.and_then(|()| state.tree.stat(&path)).map(|stat: Stat| stat.write(body))
+            let (path, acl, version) = (request.string()?, read_acl(request)?, request.int()?);
+            let done = acl.and_then(|()| state.set_acl(&path, version)).map(|stat: Stat| stat.write(body));
+            state.depend_on_change(&path);
+            done
         }
         op::SET_WATCHES | op::SET_WATCHES2 => set_watches(state, caller, op, request)?,
         op::AUTH => {
@@ -178,7 +193,9 @@ fn create(
     let ephemeral_owner = if flags & FLAG_EPHEMERAL == 0 { 0 } else { caller.session };
     let mode = CreateMode { ephemeral_owner, sequential: flags & FLAG_SEQUENTIAL != 0 };
     let data = Bytes::copy_from_slice(&data);
-    Ok(acl.and_then(|()| state.create(&path, data, mode, caller.now_ms)).map(|(path, stat)| {
+    let made = acl.and_then(|()| state.create_for_user(&path, data, mode, caller.now_ms));
+    state.depend_on_change(made.as_ref().map_or(&path, |(made, _)| made));
+    Ok(made.map(|(path, stat)| {
         body.put_string(&path);
         if op == op::CREATE2 {
             stat.write(body);
@@ -198,6 +215,9 @@ fn set_watches(state: &mut State, caller: &Caller, op: i32, request: &mut JuteRe
         if !persistent.is_empty() || !recursive.is_empty() {
             return Ok(Err(TreeError::Unimplemented));
         }
+    }
+    for path in data.iter().chain(&exists).chain(&children) {
+        state.depend_on(path);
     }
     for path in data {
         match state.tree.stat(&path) {

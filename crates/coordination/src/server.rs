@@ -2,7 +2,7 @@
 
 use crate::jute::{JutePut, JuteReader, Malformed};
 use crate::request::{Caller, Flow, handle};
-use crate::state::{Shared, TreeHandle};
+use crate::state::{Event, Shared, TreeHandle};
 use crate::{MAX_FRAME_BYTES, settings, words};
 use base::{Clock, Config, Rng};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -20,6 +20,8 @@ use tokio::time::timeout;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A peer must take a reply within this time.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// What is to be kept must be durable within this time; the client is then in doubt, as with any ensemble that it loses.
+const KEEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Replies are written when this many bytes of them wait.
 const WRITE_AT_BYTES: usize = 256 << 10;
 
@@ -142,6 +144,8 @@ pub(crate) enum End {
     TooSlow,
     #[error("the session is unknown or over")]
     NoSession,
+    #[error("what it asked to be kept could not be written for too long")]
+    NotKept,
     #[error("too many sessions")]
     TooManySessions,
 }
@@ -150,11 +154,13 @@ pub(crate) struct Connection<S> {
     stream: S,
     id: u64,
     session: i64,
-    events: mpsc::Receiver<Bytes>,
+    events: mpsc::Receiver<Event>,
     shared: Arc<Shared>,
     tick_ms: u32,
     inbox: BytesMut,
     outbox: BytesMut,
+    /// Up to this transaction what is kept must be durable before the outbox leaves.
+    depends_on: i64,
 }
 
 impl<S> Drop for Connection<S> {
@@ -170,7 +176,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     pub(crate) fn new(stream: S, peer: SocketAddr, shared: &Arc<Shared>, tick_ms: u32) -> Connection<S> {
         let (id, events) = shared.lock().connect(peer);
         let (inbox, outbox) = (BytesMut::new(), BytesMut::new());
-        Connection { stream, id, session: 0, events, shared: Arc::clone(shared), tick_ms, inbox, outbox }
+        Connection { stream, id, session: 0, events, shared: Arc::clone(shared), tick_ms, inbox, outbox, depends_on: 0 }
     }
 
     /// Until either side ends it.
@@ -191,7 +197,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.inbox.reserve(READ_BYTES);
             tokio::select! {
                 event = self.events.recv() => match event {
-                    Some(event) => self.outbox.extend_from_slice(&event),
+                    Some(event) => self.put_event(&event),
                     // Cut off: the session is over, or goes on over another connection.
                     None => return Ok(()),
                 },
@@ -291,17 +297,46 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         state.received += 1;
         let flow = handle(&mut state, &caller, frame, &mut reply)?;
         state.sent += 1;
+        self.depends_on = self.depends_on.max(state.depends_on);
+        let mut events = 0;
         while let Ok(event) = self.events.try_recv() {
-            state.sent += 1;
-            self.outbox.extend_from_slice(&event);
+            events += 1;
+            self.outbox.extend_from_slice(&event.0);
+            self.depends_on = self.depends_on.max(event.1);
         }
+        state.sent += events;
         drop(state);
         self.outbox.unsplit(reply);
         Ok(flow)
     }
 
+    fn put_event(&mut self, (frame, depends_on): &Event) {
+        self.outbox.extend_from_slice(frame);
+        self.depends_on = self.depends_on.max(*depends_on);
+    }
+
+    /// Waits until what the outbox tells of is durable. Its session is heard of meanwhile: the client waits for this end.
+    async fn durable(&mut self) -> Result<(), End> {
+        let mut durable = self.shared.durable.subscribe();
+        let mut waited = Duration::ZERO;
+        let turn = Duration::from_millis(u64::from(self.tick_ms).max(1)).min(KEEP_TIMEOUT);
+        while timeout(turn, durable.wait_for(|durable| *durable >= self.depends_on)).await.is_err() {
+            waited += turn;
+            if waited >= KEEP_TIMEOUT {
+                return Err(End::NotKept);
+            }
+            let now_us = self.shared.clock.monotonic_us();
+            self.shared.lock().sessions.touch(self.session, now_us);
+        }
+        self.depends_on = 0;
+        Ok(())
+    }
+
     async fn write_out(&mut self) -> Result<(), End> {
         if !self.outbox.is_empty() {
+            if self.depends_on > 0 {
+                self.durable().await?;
+            }
             let written = timeout(WRITE_TIMEOUT, self.stream.write_all(&self.outbox)).await;
             written.map_err(|_| End::TooSlow)??;
             self.outbox.clear();

@@ -42,10 +42,13 @@ type WatchKey = (WatchKind, Box<str>);
 #[derive(Debug)]
 struct Connection {
     peer: SocketAddr,
-    events: mpsc::Sender<Bytes>,
+    events: mpsc::Sender<Event>,
     watches: HashSet<WatchKey>,
     watch_bytes: usize,
 }
+
+/// A watch event's frame, and up to which transaction what is kept must be durable before it leaves.
+pub(crate) type Event = (Bytes, i64);
 
 fn watch_cost(path: &str) -> usize {
     WATCH_OVERHEAD_BYTES + 2 * path.len()
@@ -64,6 +67,18 @@ pub(crate) struct State {
     pub sent: u64,
     /// The last transaction, for who waits for the next in this process.
     changes: watch::Sender<i64>,
+    /// Up to which transaction what is kept must be durable before the answer that is being made leaves.
+    pub depends_on: i64,
+    /// What is kept over restarts; `None`: nothing is.
+    pub keeping: Option<Keeping>,
+}
+
+/// How users' nodes are kept.
+pub(crate) struct Keeping {
+    /// Transactions up to this one are below what the next life begins with.
+    pub zxid_limit: i64,
+    /// The last attempt failed.
+    pub is_failing: bool,
 }
 
 /// The state behind its mutex, with the clock and the random numbers that it takes.
@@ -73,6 +88,8 @@ pub(crate) struct Shared {
     pub rng: Arc<Rng>,
     /// The last of the sessions that this process itself has: below those of clients, which begin with the time.
     last_own_session: AtomicI64,
+    /// Up to this transaction what is kept is durable.
+    pub durable: watch::Sender<i64>,
 }
 
 /// The session that a process's own ephemeral nodes belong to.
@@ -93,8 +110,11 @@ impl Shared {
             received: 0,
             sent: 0,
             changes: watch::Sender::new(0),
+            depends_on: 0,
+            keeping: None,
         };
-        Shared { state: Mutex::new(state), clock, rng, last_own_session: AtomicI64::new(OWN_SESSION) }
+        let last_own_session = AtomicI64::new(OWN_SESSION);
+        Shared { state: Mutex::new(state), clock, rng, last_own_session, durable: watch::Sender::new(i64::MAX) }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -128,6 +148,11 @@ impl State {
         self.zxid
     }
 
+    /// Ids go on above this one.
+    pub fn begin_above(&mut self, zxid: i64) {
+        self.zxid = self.zxid.max(zxid);
+    }
+
     pub fn connection_count(&self) -> usize {
         self.connections.len()
     }
@@ -145,7 +170,7 @@ impl State {
     }
 
     /// A connection begins; its events come out of the receiver, which ends when the connection is cut off.
-    pub fn connect(&mut self, peer: SocketAddr) -> (u64, mpsc::Receiver<Bytes>) {
+    pub fn connect(&mut self, peer: SocketAddr) -> (u64, mpsc::Receiver<Event>) {
         let (events, receiver) = mpsc::channel(MAX_WAITING_EVENTS);
         self.next_connection += 1;
         self.connections
@@ -183,6 +208,7 @@ impl State {
     /// A transaction that only moves the id on, as opening a session does.
     pub fn note_transaction(&mut self) {
         self.next_zxid();
+        self.changes.send_replace(self.zxid);
     }
 
     pub fn create(
@@ -209,6 +235,75 @@ impl State {
         let stat = self.tree.set_data(path, data, version, self.zxid + 1, now_ms)?;
         self.next_zxid();
         self.fire(&Change::Data(path.to_owned()));
+        Ok(stat)
+    }
+
+    /// Whether a user's change that is kept can be taken now.
+    fn may_keep(&self, path: &str, data_bytes: usize) -> Result<(), TreeError> {
+        let Some(keeping) = &self.keeping else { return Ok(()) };
+        if keeping.is_failing {
+            return Err(TreeError::SystemError);
+        }
+        if !self.tree.keeps_room_for(path, data_bytes) {
+            tracing::warn!(path, "users' znodes are over {} MiB: refused", crate::tree::MAX_KEPT_BYTES >> 20);
+            return Err(TreeError::SystemError);
+        }
+        Ok(())
+    }
+
+    /// As [`State::create`], for a user: what is persistent is kept over restarts.
+    pub fn create_for_user(
+        &mut self,
+        path: &str,
+        data: Bytes,
+        mode: CreateMode,
+        now_ms: i64,
+    ) -> Result<(String, Stat), TreeError> {
+        if mode.ephemeral_owner == 0 || mode.sequential || self.tree.is_kept(parent_of(path)) {
+            let kept_bytes = if mode.ephemeral_owner == 0 { data.len() } else { 0 };
+            self.may_keep(path, kept_bytes)?;
+        }
+        let made = self.tree.create(path, data, mode, self.zxid + 1, now_ms)?;
+        self.next_zxid();
+        if self.keeping.is_some() {
+            self.tree.keep_created(&made.0, mode, self.zxid);
+        }
+        self.fire(&Change::Created(made.0.clone()));
+        Ok(made)
+    }
+
+    /// As [`State::set_data`], for a user.
+    pub fn set_data_for_user(&mut self, path: &str, data: Bytes, version: i32, now_ms: i64) -> Result<Stat, TreeError> {
+        if self.tree.is_kept(path) {
+            self.may_keep(path, data.len())?;
+        }
+        self.set_data(path, data, version, now_ms)
+    }
+
+    /// As [`State::delete`], for a user.
+    pub fn delete_for_user(&mut self, path: &str, version: i32) -> Result<(), TreeError> {
+        // What frees room needs none, but it must be kept, too.
+        if self.tree.is_kept(path) && self.keeping.as_ref().is_some_and(|keeping| keeping.is_failing) {
+            return Err(TreeError::SystemError);
+        }
+        self.delete(path, version)
+    }
+
+    /// The answer that is being made tells of this node.
+    pub fn depend_on(&mut self, path: &str) {
+        self.depends_on = self.depends_on.max(self.tree.depends_on(path));
+    }
+
+    /// It tells of a change of this node, or why there was none.
+    pub fn depend_on_change(&mut self, path: &str) {
+        self.depend_on(path);
+        self.depend_on(parent_of(path));
+    }
+
+    pub fn set_acl(&mut self, path: &str, version: i32) -> Result<Stat, TreeError> {
+        let stat = self.tree.set_acl(path, version, self.zxid + 1)?;
+        self.next_zxid();
+        self.changes.send_replace(self.zxid);
         Ok(stat)
     }
 
@@ -268,7 +363,7 @@ impl State {
     /// Puts an event into a connection's queue; one whose queue is full is cut off.
     pub fn send_event(&mut self, connection: u64, event: EventType, path: &str) {
         let Some(own) = self.connections.get(&connection) else { return };
-        if own.events.try_send(event_frame(event, path)).is_err() {
+        if own.events.try_send((event_frame(event, path), self.tree.depends_on(path))).is_err() {
             tracing::warn!(peer = %own.peer, "a coordination client does not read its watch events: closed");
             self.disconnect(connection);
         }
@@ -302,6 +397,11 @@ pub struct TreeHandle {
 impl TreeHandle {
     pub(crate) fn new(shared: Arc<Shared>) -> TreeHandle {
         TreeHandle { shared, session: OWN_SESSION }
+    }
+
+    /// A tree that nobody connects to.
+    pub fn unserved(clock: Arc<dyn Clock>, rng: Arc<Rng>) -> TreeHandle {
+        TreeHandle::new(Arc::new(Shared::new(clock, rng)))
     }
 
     /// The tree as another process uses it: with a session of its own.
@@ -338,7 +438,12 @@ impl TreeHandle {
         let mode = CreateMode { ephemeral_owner, sequential: false };
         match state.create(path, data.clone(), mode, now_ms) {
             Ok(_) => Ok(()),
-            Err(TreeError::NodeExists) => state.set_data(path, data, -1, now_ms).map(|_| ()),
+            Err(TreeError::NodeExists) => {
+                state.set_data(path, data, -1, now_ms)?;
+                let zxid = state.zxid();
+                state.tree.derive(path, zxid);
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }

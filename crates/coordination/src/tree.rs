@@ -8,6 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Names and data that the tree holds at most; a write beyond is refused.
 pub const MAX_TREE_BYTES: usize = 64 << 20;
+/// Of them so many may be kept over restarts: each group of changes writes them all.
+pub const MAX_KEPT_BYTES: usize = 8 << 20;
+/// What a kept node costs in its file besides its path and its data.
+const KEPT_NODE_BYTES: usize = 96;
 /// Longest path.
 const MAX_PATH_BYTES: usize = 4096;
 
@@ -15,7 +19,9 @@ const MAX_PATH_BYTES: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
     /// The tree is full.
-    #[error("znode tree is full (64 MiB); delete znodes that are not needed")]
+    #[error(
+        "znode tree is full (64 MiB, 8 MiB of them kept over restarts), or its file cannot be written; delete znodes that are not needed"
+    )]
     SystemError = -1,
     /// This endpoint does not do that.
     #[error("unimplemented")]
@@ -121,6 +127,36 @@ struct Node {
     /// Children ever made; also the number of the next sequential child.
     children_made: i32,
     children: BTreeSet<Box<str>>,
+    keeping: Keeping,
+    /// The last transaction that a restart must find, of this node and the names of its children.
+    kept_zxid: i64,
+}
+
+/// What of a node outlives the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Keeping {
+    /// Nothing: it is made anew from the server's state, or goes with a session.
+    #[default]
+    Nothing,
+    /// The number of its next sequential child: it is made from the server's state, and users have nodes below it.
+    Counter,
+    /// All of it: a user's.
+    Everything,
+}
+
+/// A node as it outlives the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptNode {
+    /// Where.
+    pub path: Box<str>,
+    /// It is here for its running number, and for who is below it; its data is made from the server's state.
+    pub is_derived: bool,
+    /// Its data; empty of a derived one.
+    pub data: Bytes,
+    /// What is known of it. Lengths, counts and `cversion` follow from the rest.
+    pub stat: Stat,
+    /// Children ever made.
+    pub children_made: i32,
 }
 
 impl Node {
@@ -152,6 +188,8 @@ pub enum Change {
 pub struct Tree {
     nodes: BTreeMap<Box<str>, Node>,
     bytes: usize,
+    kept_bytes: usize,
+    kept_change: i64,
 }
 
 impl Default for Tree {
@@ -167,6 +205,11 @@ fn split(path: &str) -> (&str, &str) {
         Some((parent, name)) => (parent, name),
         None => ("/", path),
     }
+}
+
+fn kept_cost(path: &str, node: &Node) -> usize {
+    let data = if node.keeping == Keeping::Everything { node.data.len() } else { 0 };
+    KEPT_NODE_BYTES + path.len() + data
 }
 
 /// The directory above `path`.
@@ -187,7 +230,7 @@ pub fn check_path(path: &str) -> Result<(), TreeError> {
 impl Tree {
     /// A tree with the nodes that every ZooKeeper has.
     pub fn new() -> Tree {
-        let mut tree = Tree { nodes: BTreeMap::new(), bytes: 0 };
+        let mut tree = Tree { nodes: BTreeMap::new(), bytes: 0, kept_bytes: 0, kept_change: 0 };
         tree.nodes.insert(Box::from("/"), Node::default());
         let made = tree.create("/zookeeper", Bytes::new(), CreateMode::PERSISTENT, 0, 0);
         debug_assert!(made.is_ok());
@@ -275,7 +318,7 @@ impl Tree {
             ephemeral_owner: mode.ephemeral_owner,
             ..Stat::default()
         };
-        let node = Node { data, stat, children_made: 0, children: BTreeSet::new() };
+        let node = Node { data, stat, ..Node::default() };
         let stat = node.stat();
         let (parent_path, name) = split(&path);
         let parent = self.nodes.get_mut(parent_path).expect("looked up above");
@@ -303,12 +346,19 @@ impl Tree {
         if !node.children.is_empty() {
             return Err(TreeError::NotEmpty);
         }
-        self.bytes -= 2 * path.len() + node.data.len() + size_of::<Node>();
+        let (kept, kept_bytes) = (node.keeping != Keeping::Nothing, kept_cost(path, node));
+        let bytes = 2 * path.len() + node.data.len() + size_of::<Node>();
+        self.bytes -= bytes;
         self.nodes.remove(path);
         let (parent_path, name) = split(path);
         let parent = self.nodes.get_mut(parent_path).expect("every node has its parent");
         parent.children.remove(name);
         parent.stat.pzxid = zxid;
+        if kept {
+            parent.kept_zxid = zxid;
+            self.kept_bytes -= kept_bytes;
+            self.kept_change = zxid;
+        }
         Ok(())
     }
 
@@ -334,6 +384,11 @@ impl Tree {
         if bytes > MAX_TREE_BYTES {
             return Err(TreeError::SystemError);
         }
+        if node.keeping == Keeping::Everything {
+            self.kept_bytes = self.kept_bytes - node.data.len() + data.len();
+            self.kept_change = zxid;
+            node.kept_zxid = zxid;
+        }
         node.data = data;
         node.stat.version = node.stat.version.wrapping_add(1);
         node.stat.mzxid = zxid;
@@ -341,6 +396,137 @@ impl Tree {
         let stat = node.stat();
         self.bytes = bytes;
         Ok(stat)
+    }
+
+    /// Counts a change of the ACL, which is always the same. `version` -1 means any.
+    ///
+    /// # Errors
+    /// [`TreeError::NoNode`], [`TreeError::BadVersion`], [`TreeError::BadArguments`].
+    pub fn set_acl(&mut self, path: &str, version: i32, zxid: i64) -> Result<Stat, TreeError> {
+        check_path(path)?;
+        let node = self.nodes.get_mut(path).ok_or(TreeError::NoNode)?;
+        if version != -1 && version != node.stat.aversion {
+            return Err(TreeError::BadVersion);
+        }
+        node.stat.aversion = node.stat.aversion.wrapping_add(1);
+        if node.keeping == Keeping::Everything {
+            self.kept_change = zxid;
+            node.kept_zxid = zxid;
+        }
+        Ok(node.stat())
+    }
+
+    /// A user made this node: it is kept, unless it is ephemeral, and so is the running number above it where it must not be given twice.
+    pub fn keep_created(&mut self, path: &str, mode: CreateMode, zxid: i64) {
+        let is_persistent = mode.ephemeral_owner == 0;
+        let (parent_path, _) = split(path);
+        let Some(parent) = self.nodes.get_mut(parent_path) else { return };
+        if !is_persistent && !mode.sequential && parent.keeping == Keeping::Nothing {
+            return;
+        }
+        if parent.keeping == Keeping::Nothing {
+            parent.keeping = Keeping::Counter;
+            self.kept_bytes += kept_cost(parent_path, parent);
+        }
+        parent.kept_zxid = zxid;
+        self.kept_change = zxid;
+        let node = self.nodes.get_mut(path).filter(|_| is_persistent);
+        if let Some(node) = node {
+            node.keeping = Keeping::Everything;
+            node.kept_zxid = zxid;
+            self.kept_bytes += kept_cost(path, node);
+        }
+    }
+
+    /// The server made this node from its state: its data is not kept, even where a user had made the node before.
+    pub fn derive(&mut self, path: &str, zxid: i64) {
+        let Some(node) = self.nodes.get_mut(path).filter(|node| node.keeping == Keeping::Everything) else { return };
+        self.kept_bytes -= kept_cost(path, node);
+        node.keeping = Keeping::Counter;
+        node.kept_zxid = zxid;
+        self.kept_bytes += kept_cost(path, node);
+        self.kept_change = zxid;
+    }
+
+    /// Whether something of the node outlives the process.
+    pub fn is_kept(&self, path: &str) -> bool {
+        self.nodes.get(path).is_some_and(|node| node.keeping != Keeping::Nothing)
+    }
+
+    /// Whether a user's node of this path and so many bytes would still be kept.
+    pub fn keeps_room_for(&self, path: &str, data_bytes: usize) -> bool {
+        // Its parent may be kept with it.
+        self.kept_bytes + 2 * (path.len() + KEPT_NODE_BYTES) + data_bytes <= MAX_KEPT_BYTES
+    }
+
+    /// The last transaction that a restart must find.
+    pub fn kept_change(&self) -> i64 {
+        self.kept_change
+    }
+
+    /// Up to which transaction what is kept must be durable for an answer about this node to be true after a crash.
+    pub fn depends_on(&self, path: &str) -> i64 {
+        // Of a node that is not there it is not known what took it away.
+        self.nodes.get(path).map_or(self.kept_change, |node| node.kept_zxid)
+    }
+
+    /// What outlives the process, parents first.
+    pub fn kept_nodes(&self) -> Vec<KeptNode> {
+        let mut paths = BTreeSet::new();
+        for (path, _) in self.nodes.iter().filter(|(_, node)| node.keeping != Keeping::Nothing) {
+            let mut path: &str = path;
+            while paths.insert(path) && path != "/" {
+                path = parent_of(path);
+            }
+        }
+        let kept = |path: &str| {
+            let node = self.nodes.get(path)?;
+            let is_derived = node.keeping != Keeping::Everything;
+            let data = if is_derived { Bytes::new() } else { node.data.clone() };
+            let path = Box::from(path);
+            Some(KeptNode { path, is_derived, data, stat: node.stat, children_made: node.children_made })
+        };
+        paths.into_iter().filter_map(kept).collect()
+    }
+
+    /// Puts a node of an earlier life back, parents before their children.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn restore(&mut self, kept: &KeptNode) -> Result<(), &'static str> {
+        let path = &*kept.path;
+        check_path(path).map_err(|_| "its path is none")?;
+        let node = Node {
+            data: kept.data.clone(),
+            stat: Stat { ephemeral_owner: 0, ..kept.stat },
+            children_made: kept.children_made,
+            children: BTreeSet::new(),
+            keeping: if kept.is_derived { Keeping::Counter } else { Keeping::Everything },
+            kept_zxid: 0,
+        };
+        self.kept_bytes += kept_cost(path, &node);
+        if let Some(there) = self.nodes.get_mut(path) {
+            // Only those that every tree has are there before.
+            if !kept.is_derived || there.keeping != Keeping::Nothing {
+                return Err("its path is there twice");
+            }
+            let (data, children) = (std::mem::take(&mut there.data), std::mem::take(&mut there.children));
+            *there = Node { data, children, ..node };
+            return Ok(());
+        }
+        let cost = 2 * path.len() + node.data.len() + size_of::<Node>();
+        if self.bytes + cost > MAX_TREE_BYTES {
+            return Err("with it the tree is full");
+        }
+        let (parent_path, name) = split(path);
+        let parent = self.nodes.get_mut(parent_path).ok_or("its parent is not before it")?;
+        if parent.keeping == Keeping::Nothing {
+            return Err("its parent is not before it");
+        }
+        parent.children.insert(Box::from(name));
+        self.bytes += cost;
+        self.nodes.insert(Box::from(path), node);
+        Ok(())
     }
 
     /// Paths of the nodes that die with a session.

@@ -3,3 +3,4 @@
 mod common;
 mod endpoint;
 mod golden;
+mod keeping;

@@ -20,6 +20,7 @@ mod inherit;
 mod mob;
 mod model;
 mod moving;
+mod online;
 mod point;
 mod regions;
 mod same_files;

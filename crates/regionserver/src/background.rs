@@ -1,7 +1,7 @@
 //! Background work: threads that flush, compact, and once a second look after leases, the log and memory.
 
 use crate::idle_scanners;
-use crate::maintenance::CompactionRequest;
+use crate::maintenance::{CompactionRequest, Maintenance};
 use crate::operations::Compacted;
 use crate::server::RegionServer;
 use crate::{settings, slow_log};
@@ -24,33 +24,52 @@ pub(crate) const REPEAT_MESSAGE_US: u64 = 60_000_000;
 /// What a thread does.
 type Body = Box<dyn FnOnce(&Arc<RegionServer>) + Send>;
 
-/// Starts the threads of a server.
 #[allow(clippy::disallowed_methods, reason = "the threads of a server begin here")]
-pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHandle<()>> {
+fn start(server: &Arc<RegionServer>, name: String, body: Body) -> std::io::Result<JoinHandle<()>> {
+    let server = server.clone();
+    std::thread::Builder::new().name(name).spawn(move || body(&server))
+}
+
+/// Starts the threads that flush and compact, as many as there are to be and are not; those that are too many end by themselves. Follows:
+/// `CompactSplit#onConfigurationChange`, `MemStoreFlusher#onConfigurationChange`.
+pub(crate) fn staff(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHandle<()>> {
     let mut threads = Vec::new();
-    let mut start = |name: String, body: Body| {
-        let server = server.clone();
-        let thread = std::thread::Builder::new().name(name).spawn(move || body(&server));
-        threads.push(thread.expect("the system lets a process have a dozen threads"));
+    let mut of_queue = |name: &str, missing: usize, body: fn(&Arc<RegionServer>), unstaff: &dyn Fn()| {
+        for number in 0..missing {
+            match start(server, format!("{name}-{number}"), Box::new(body)) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    tracing::warn!("a thread {name} cannot be started, there is one less: {error}");
+                    unstaff();
+                }
+            }
+        }
     };
-    for i in 0..config.get(&settings::FLUSHER_COUNT) {
-        start(
-            format!("flusher-{i}"),
-            Box::new(|server| server.maintenance.flushes.run(|name, reason| flush(server, name, reason))),
-        );
-    }
-    for i in 0..config.get(&settings::SMALL_COMPACTION_THREADS) {
-        let body = |server: &Arc<RegionServer>| {
-            server.maintenance.small_compactions.run(|name, asked| compact(server, name, asked))
-        };
-        start(format!("compact-s-{i}"), Box::new(body));
-    }
-    for i in 0..config.get(&settings::LARGE_COMPACTION_THREADS) {
-        let body = |server: &Arc<RegionServer>| {
-            server.maintenance.large_compactions.run(|name, asked| compact(server, name, asked))
-        };
-        start(format!("compact-l-{i}"), Box::new(body));
-    }
+    let Maintenance { flushes, small_compactions, large_compactions, .. } = &server.maintenance;
+    let missing = flushes.staff(config.get(&settings::FLUSHER_COUNT) as usize);
+    let body = |server: &Arc<RegionServer>| {
+        server.maintenance.flushes.run(|name, reason| flush(server, name, reason));
+    };
+    of_queue("flusher", missing, body, &|| flushes.unstaff());
+    let missing = small_compactions.staff(config.get(&settings::SMALL_COMPACTION_THREADS) as usize);
+    let body = |server: &Arc<RegionServer>| {
+        server.maintenance.small_compactions.run(|name, asked| compact(server, name, asked));
+    };
+    of_queue("compact-s", missing, body, &|| small_compactions.unstaff());
+    let missing = large_compactions.staff(config.get(&settings::LARGE_COMPACTION_THREADS) as usize);
+    let body = |server: &Arc<RegionServer>| {
+        server.maintenance.large_compactions.run(|name, asked| compact(server, name, asked));
+    };
+    of_queue("compact-l", missing, body, &|| large_compactions.unstaff());
+    threads
+}
+
+/// Starts the threads of a server.
+pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHandle<()>> {
+    let mut threads = staff(server, config);
+    let mut start = |name: String, body: Body| {
+        threads.push(start(server, name, body).expect("the system lets a process have a dozen threads"));
+    };
     start("chores".into(), Box::new(chores));
     if server.env.cache.second().is_some() {
         let bytes_per_second = config.get(&settings::SECOND_LEVEL_WRITE_RATE);

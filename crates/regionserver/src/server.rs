@@ -257,7 +257,7 @@ impl RegionServer {
     ///
     /// # Errors
     /// The configuration cannot be used: everything stays as it was.
-    pub(crate) fn update_configuration(&self) -> Result<(), String> {
+    pub(crate) fn update_configuration(self: &Arc<Self>) -> Result<(), String> {
         let config = (self.read_config)()?;
         self.settings.store(Arc::new(RegionServerSettings::from_config(&config)));
         let of_regions = RegionSettings::from_config(&config).within_budget(self.memory_budget_bytes);
@@ -266,6 +266,12 @@ impl RegionServer {
         self.regions().iter().for_each(|region| region.update_settings());
         self.quotas.update_configuration(&config);
         self.slow_log.update_configuration(&config);
+        self.scheduler.update_configuration(&config);
+        if !self.stepped {
+            let mut threads = self.threads.lock();
+            threads.retain(|thread| !thread.is_finished());
+            threads.extend(crate::background::staff(self, &config));
+        }
         tracing::info!("the configuration was read anew");
         Ok(())
     }

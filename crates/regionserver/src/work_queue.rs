@@ -12,6 +12,10 @@ struct State<J> {
     queued: FxHashSet<Arc<str>>,
     working: FxHashSet<Arc<str>>,
     closed: bool,
+    /// Threads that [`WorkQueue::staff`] has had started and that have not left.
+    workers: usize,
+    /// So many there are to be.
+    wanted: usize,
 }
 
 /// A queue of jobs, one per region.
@@ -27,6 +31,8 @@ impl<J> Default for WorkQueue<J> {
             queued: FxHashSet::default(),
             working: FxHashSet::default(),
             closed: false,
+            workers: 0,
+            wanted: 0,
         };
         WorkQueue { state: Mutex::new(state), changed: Condvar::new() }
     }
@@ -78,6 +84,27 @@ impl<J> WorkQueue<J> {
         self.changed.notify_all();
     }
 
+    /// Has so many threads work from now on: answers how many the caller starts for that. Those that are too many leave
+    /// [`WorkQueue::run`] when their job is done.
+    pub fn staff(&self, wanted: usize) -> usize {
+        let mut state = self.state.lock();
+        if state.closed {
+            return 0;
+        }
+        let missing = wanted.saturating_sub(state.workers);
+        state.workers += missing;
+        state.wanted = wanted;
+        drop(state);
+        self.changed.notify_all();
+        missing
+    }
+
+    /// A thread that [`WorkQueue::staff`] asked for could not be started.
+    pub fn unstaff(&self) {
+        let mut state = self.state.lock();
+        state.workers = state.workers.saturating_sub(1);
+    }
+
     /// Takes a job and works on it here and now; false when none waits. For a server without threads.
     pub fn run_one(&self, work: impl FnOnce(&Arc<str>, J)) -> bool {
         let Some((region, job)) = self.state.lock().queue.pop_front() else { return false };
@@ -86,13 +113,17 @@ impl<J> WorkQueue<J> {
         true
     }
 
-    /// Works until the queue is closed. To be called by as many threads as jobs may run at once.
+    /// Works until the queue is closed, or this thread is one too many. To be called by as many threads as jobs may run at once.
     pub fn run(&self, mut work: impl FnMut(&Arc<str>, J)) {
         loop {
             let (region, job) = {
                 let mut state = self.state.lock();
                 loop {
                     if state.closed {
+                        return;
+                    }
+                    if state.workers > state.wanted {
+                        state.workers -= 1;
                         return;
                     }
                     // The first job whose region nobody works on.
@@ -141,5 +172,56 @@ mod tests {
         });
         assert_eq!(done.load(Ordering::SeqCst), 51);
         assert_eq!(most_at_once.load(Ordering::SeqCst), 1, "one region, one worker");
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "threads of a test")]
+    fn more_threads_work_and_fewer_while_it_runs() {
+        let queue = Arc::new(WorkQueue::<u32>::default());
+        let (begun, begins) = std::sync::mpsc::channel();
+        let gate = Arc::new((Mutex::new(0u32), Condvar::new()));
+        let open = |jobs: u32| {
+            *gate.0.lock() += jobs;
+            gate.1.notify_all();
+        };
+        let start = |wanted: usize| -> Vec<_> {
+            let threads = (0..queue.staff(wanted)).map(|_| {
+                let (queue, begun, gate) = (queue.clone(), begun.clone(), gate.clone());
+                std::thread::spawn(move || {
+                    queue.run(|_, job| {
+                        begun.send(job).expect("somebody listens");
+                        let mut free = gate.0.lock();
+                        while *free == 0 {
+                            gate.1.wait(&mut free);
+                        }
+                        *free -= 1;
+                    });
+                })
+            });
+            threads.collect()
+        };
+        let push = |job: u32| assert!(queue.push(&Arc::from(format!("r{job}")), job));
+        let limit = std::time::Duration::from_secs(20);
+        let first = start(1);
+        (0..4).for_each(push);
+        assert_eq!((first.len(), begins.recv_timeout(limit)), (1, Ok(0)));
+        assert_eq!(queue.working().len(), 1, "one thread, one job");
+        let more = start(3);
+        let mut at_once = [(); 2].map(|()| begins.recv_timeout(limit).expect("one begins"));
+        at_once.sort_unstable();
+        assert_eq!((more.len(), at_once), (2, [1, 2]), "two more work while the first does");
+        // Of three that are busy two leave when their jobs are done, and take no other.
+        assert!(start(1).is_empty());
+        (4..9).for_each(push);
+        open(3);
+        assert_eq!(begins.recv_timeout(limit), Ok(3));
+        open(1);
+        assert_eq!(begins.recv_timeout(limit), Ok(4));
+        assert_eq!(queue.working().len(), 1, "one thread again");
+        let ended = first.into_iter().chain(more);
+        open(5);
+        (5..9).for_each(|job| assert_eq!(begins.recv_timeout(limit), Ok(job)));
+        queue.close();
+        ended.for_each(|thread| thread.join().expect("it ends"));
     }
 }

@@ -4,7 +4,7 @@ use crate::Shared;
 use crate::job::{Dropped, Job, JobInfo};
 use crate::queue::{Next, Queue};
 use base::sync::{Condvar, Mutex};
-use base::{Interrupted, PausePoint};
+use base::{Config, Interrupted, PausePoint};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -99,6 +99,11 @@ impl Lane {
             refused: AtomicU64::new(0),
             longest_wait_us: AtomicU64::new(0),
         })
+    }
+
+    /// The queue's limits are others from now on.
+    pub(crate) fn update(&self, max_queued: impl Fn(usize) -> usize, config: &Config) {
+        self.state.lock().queue.update(max_queued(self.limits.handlers), config);
     }
 
     pub(crate) fn stats(&self) -> LaneStats {

@@ -61,6 +61,14 @@ struct Shared {
     is_stopping: AtomicBool,
 }
 
+/// Jobs that may wait in a lane of so many handlers.
+fn max_queued(config: &Config, handlers: usize) -> usize {
+    match config.get(&settings::MAX_CALL_QUEUE_LENGTH) {
+        0 => (handlers * settings::QUEUED_CALLS_PER_HANDLER).max(settings::LEAST_QUEUED_CALLS),
+        given => given as usize,
+    }
+}
+
 /// The lanes of one server.
 pub struct Scheduler {
     shared: Arc<Shared>,
@@ -93,10 +101,6 @@ impl Scheduler {
         let handlers = config.get(&settings::HANDLER_COUNT) as usize;
         let meta_handlers = config.get(&settings::META_HANDLER_COUNT) as usize;
         let kind = config.get(&settings::CALL_QUEUE_TYPE);
-        let max_queued = |handlers: usize| match config.get(&settings::MAX_CALL_QUEUE_LENGTH) {
-            0 => (handlers * settings::QUEUED_CALLS_PER_HANDLER).max(settings::LEAST_QUEUED_CALLS),
-            given => given as usize,
-        };
         let lanes = LaneName::ALL.map(|name| {
             let (handlers, kind, niceness) = match name {
                 LaneName::Meta => (meta_handlers, QueueKind::Fair, 0),
@@ -110,12 +114,18 @@ impl Scheduler {
                     Some(_) => 0,
                     None => handlers * settings::LONG_CALLS_PER_HANDLER + handlers,
                 },
-                max_queued: max_queued(handlers),
+                max_queued: max_queued(config, handlers),
                 niceness,
             };
             Lane::new(name.name(), shared.clone(), queue::Queue::new(kind, limits.max_queued, config), limits)
         });
         Arc::new(Scheduler { shared, lanes, stepped })
+    }
+
+    /// How many calls may wait, and when too many have waited for too long, is as `config` says from now on; what waits stays. Follows:
+    /// `SimpleRpcScheduler#onConfigurationChange`.
+    pub fn update_configuration(&self, config: &Config) {
+        self.lanes.iter().for_each(|lane| lane.update(|handlers| max_queued(config, handlers), config));
     }
 
     /// Whether there are no threads.

@@ -123,6 +123,14 @@ impl Queue {
         }
     }
 
+    /// Takes so many jobs from now on, and drops late ones as `config` says. What waits stays.
+    pub(crate) fn update(&mut self, max_len: usize, config: &Config) {
+        self.max_len = max_len;
+        self.codel.target_us = config.get(&settings::CODEL_TARGET_DELAY_MS) * 1000;
+        self.codel.interval_us = config.get(&settings::CODEL_INTERVAL_MS) * 1000;
+        self.codel.lifo_threshold = config.get(&settings::CODEL_LIFO_THRESHOLD);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.jobs.len()
     }

@@ -230,6 +230,41 @@ mod order {
         let late = taken(QueueKind::Codel, 100, &jobs, 5_000);
         assert!(late.iter().skip(1).all(|(_, ran)| !*ran), "{late:?}");
     }
+
+    #[test]
+    fn codel_drops_and_turns_round_as_the_configuration_says_now() {
+        let update = |queue: &mut Queue, key: &str, value: &str| {
+            let mut config = Config::default();
+            config.set(format!("hbase.ipc.server.callqueue.codel.{key}"), value);
+            queue.update(10, &config);
+        };
+        let fill = |queue: &mut Queue| {
+            (0..9).for_each(|n| assert!(queue.push(JobInfo::of_client(n), Box::new(|_| ()), 0).is_ok()));
+        };
+        let client = |next: Next| match next {
+            Next::Run { info, .. } => Some(info.client),
+            Next::Drop(..) => None,
+            Next::Nothing => panic!("something waits"),
+        };
+        let mut queue = Queue::new(QueueKind::Codel, 10, &Config::default());
+        fill(&mut queue);
+        // More than eight tenths: the newest is first, until that is not many any more.
+        assert_eq!(client(queue.take(1, |_| true)), Some(8));
+        assert!(queue.push(JobInfo::of_client(8), Box::new(|_| ()), 0).is_ok());
+        update(&mut queue, "lifo.threshold", "0.95");
+        assert_eq!(client(queue.take(2, |_| true)), Some(0));
+        // The first of an interval is never dropped; behind an interval in which all waited for long the others are, until the target is longer.
+        assert_eq!(client(queue.take(5_000_000, |_| true)), Some(1));
+        assert_eq!(client(queue.take(5_100_001, |_| true)), Some(2));
+        assert_eq!(client(queue.take(5_100_002, |_| true)), None);
+        update(&mut queue, "target.delay", "10000");
+        assert_eq!(client(queue.take(5_100_003, |_| true)), Some(4));
+        // Intervals of a millisecond, and the target is the default again.
+        update(&mut queue, "interval", "1");
+        assert_eq!(client(queue.take(5_200_002, |_| true)), Some(5));
+        assert_eq!(client(queue.take(5_200_003, |_| true)), None);
+        assert_eq!(client(queue.take(5_201_003, |_| true)), Some(7), "the next interval has begun");
+    }
 }
 
 #[test]
@@ -261,4 +296,44 @@ fn whoever_fills_the_queue_makes_room_for_others() {
     let mut run: Vec<_> = (0..4).map(|_| ends.recv_timeout(Duration::from_secs(20)).expect("it runs")).collect();
     run.sort_unstable();
     assert_eq!(run, [(0, true), (1, true), (2, true), (4, true)]);
+}
+
+#[test]
+fn a_lane_takes_more_and_fewer_calls_when_the_configuration_is_another() {
+    let length = "hbase.ipc.server.max.callqueue.length";
+    let scheduler = scheduler(&[("hbase.regionserver.handler.count", "1"), (length, "3")]);
+    let (gate, refused) = (Arc::new(Gate::default()), Arc::new(AtomicUsize::new(0)));
+    let (begun, begins) = mpsc::channel();
+    let mut client = 0;
+    let mut submit = |count: usize| {
+        for _ in 0..count {
+            let (gate, refused, begun) = (gate.clone(), refused.clone(), begun.clone());
+            let job: Job = Box::new(move |run| match run {
+                Ok(_) => {
+                    begun.send(()).expect("somebody listens");
+                    gate.pass();
+                }
+                Err(Dropped::QueueFull { .. }) => _ = refused.fetch_add(1, Ordering::SeqCst),
+                Err(other) => panic!("{other}"),
+            });
+            client += 1;
+            scheduler.submit(LaneName::Read, JobInfo::of_client(client), job);
+        }
+        refused.swap(0, Ordering::SeqCst)
+    };
+    let update = |value: &str| {
+        let mut config = Config::default();
+        config.set("hbase.regionserver.handler.count", "1");
+        config.set(length, value);
+        scheduler.update_configuration(&config);
+    };
+    submit(1);
+    begins.recv_timeout(Duration::from_secs(20)).expect("the first one runs at once");
+    assert_eq!(submit(4), 1, "three wait");
+    update("5");
+    assert_eq!(submit(3), 1, "two more wait");
+    update("2");
+    assert_eq!(submit(2), 2, "there is no room, and what waits stays");
+    gate.open();
+    (0..5).for_each(|_| begins.recv_timeout(Duration::from_secs(20)).expect("those that waited run"));
 }

@@ -36,11 +36,13 @@ pub fn all(say: &mut dyn FnMut(String)) -> Result<u64, Violation> {
         say(format!("{:<16} {:>6} {:>7}", list.to_string(), visited.stops, visited.states));
         states += visited.states;
     }
-    Ok(states)
+    let visited = crate::znodes::visit(6)?;
+    say(format!("{:<16} {:>6} {:>7}", "Znodes", visited.stops, visited.states));
+    Ok(states + visited.states)
 }
 
 /// The states that one stop leaves: all lost, all kept, and so many torn ones.
-fn policies(torn: u64) -> impl Iterator<Item = (CrashPolicy, u64)> {
+pub(crate) fn policies(torn: u64) -> impl Iterator<Item = (CrashPolicy, u64)> {
     (0..2 + torn).map(|at| match at {
         0 => (POLICIES[0], 0),
         1 => (POLICIES[1], 0),

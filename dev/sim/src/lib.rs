@@ -28,6 +28,7 @@ pub mod steps;
 pub mod trace;
 pub mod work;
 pub mod world;
+pub mod znodes;
 
 /// What was promised and is not so; the text says what was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 
 use basalt_sim::enumerate::{Visited, visit};
 use basalt_sim::steps::List;
+use basalt_sim::znodes;
 
 /// `BASALT_TEST_THOROUGH` visits every stop of the long lists too.
 fn all_of(lists: &[List]) {
@@ -56,4 +57,11 @@ fn f03_every_crash_state_of_ddl() {
 #[test]
 fn f13_every_crash_state_of_recovery() {
     all_of(&[List::Recovery, List::RecoveryByFiles, List::FirstStart, List::CleanStop]);
+}
+
+#[test]
+fn f03_every_crash_state_of_kept_znodes() {
+    let Visited { stops, states } = znodes::visit(4).unwrap_or_else(|violation| panic!("{violation}"));
+    println!("Znodes: {stops} stops, {states} states");
+    assert!(stops >= 40, "it ends after {stops} stops: it has nothing to do");
 }

@@ -89,6 +89,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         &[
             "base",
             "cell",
+            "coordination",
             "fs",
             "rootdir",
             "hfile",
@@ -151,6 +152,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "rpc",
             "proto",
             "convert",
+            "coordination",
             "regionserver",
             "master",
             "assembly",

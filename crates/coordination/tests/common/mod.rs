@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use basalt_coordination::jute::{JutePut, JuteReader};
-use basalt_coordination::{Endpoint, EndpointOptions, TreeHandle};
+use basalt_coordination::{Endpoint, EndpointOptions, Kept, TreeHandle};
 use base::{ManualClock, Rng};
 use bytes::{BufMut, Bytes, BytesMut};
 use std::net::SocketAddr;
@@ -22,11 +22,19 @@ pub struct Server {
 
 /// A live endpoint on a free port; it stops when dropped.
 pub async fn start(options: EndpointOptions) -> Server {
+    start_on(options, None).await
+}
+
+/// The same, with the nodes of an earlier life.
+pub async fn start_on(options: EndpointOptions, kept: Option<&Kept>) -> Server {
     let clock = Arc::new(ManualClock::new(1_795_220_000_000));
     let rng = Arc::new(Rng::seeded(1));
     let any = "127.0.0.1:0".parse().expect("an address");
     let endpoint = Endpoint::bind(any, options, clock.clone(), rng.clone()).await.expect("a free port");
     let (address, tree) = (endpoint.local_addr().expect("bound"), endpoint.tree());
+    if let Some(kept) = kept {
+        tree.restore(kept).expect("a tree");
+    }
     let (stop, stopped) = oneshot::channel::<()>();
     tokio::spawn(endpoint.run(async {
         let _dropped = stopped.await;

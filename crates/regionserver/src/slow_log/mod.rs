@@ -18,7 +18,7 @@ use proto::pb::slow_log_payload::Type;
 use rpc::{AnsweredCall, CallObserver, CallResult};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use crate::settings;
 
@@ -40,6 +40,8 @@ pub(crate) struct SlowLog {
     /// What is to be written to hbase:slowlog, the oldest first; `None` where there is no such table.
     for_table: Option<Mutex<VecDeque<pb::SlowLogPayload>>>,
     for_table_len: usize,
+    /// Whether slow calls are kept now.
+    records: AtomicBool,
 }
 
 /// From when on a call is slow or large; -1: never.
@@ -88,12 +90,15 @@ impl SlowLog {
             keeps_scans: config.get(&settings::SLOW_LOG_SCAN_PAYLOAD),
             for_table: table::is_wanted(config).then(Mutex::default),
             for_table_len: config.get(&settings::SLOW_LOG_TABLE_QUEUE_LEN) as usize,
+            records: AtomicBool::new(config.get(&settings::SLOW_LOG_BUFFER)),
         })
     }
 
-    /// The configuration was read anew: what is slow and what is large changes, as in HBase; the ring does not.
+    /// The configuration was read anew: what is slow and what is large changes, and whether such calls are kept; as in HBase a ring that was not
+    /// there at the start is not made.
     pub fn update_configuration(&self, config: &Config) {
         self.limits.set(config);
+        self.records.store(config.get(&settings::SLOW_LOG_BUFFER), Ordering::Relaxed);
     }
 
     /// The newest calls that `request` asks for, newest first.
@@ -112,6 +117,9 @@ impl SlowLog {
     }
 
     fn keep(&self, entry: pb::SlowLogPayload) {
+        if !self.records.load(Ordering::Relaxed) {
+            return;
+        }
         // Calls to the table itself would make more of themselves.
         if let Some(queue) = self.for_table.as_ref().filter(|_| !entry.region_name().starts_with("hbase:slowlog")) {
             push_newest(queue, self.for_table_len, entry.clone());
@@ -406,6 +414,7 @@ mod tests {
         assert_eq!(log.entries(&asked(LogType::SlowLog)), [], "-1 is never");
         let mut config = Config::default();
         config.set("hbase.ipc.warn.response.time.scan", "5");
+        config.set(KEPT.0, KEPT.1);
         log.update_configuration(&config);
         log.answered(&call("slow"), 0, &reply(1));
         let mut scan = call("scan");
@@ -414,6 +423,38 @@ mod tests {
         log.answered(&call("quick"), 59_990_000, &reply(1));
         let users: Vec<_> = log.entries(&asked(LogType::SlowLog)).into_iter().map(|entry| entry.user_name).collect();
         assert_eq!(users, ["scan", "slow"]);
+    }
+
+    #[test]
+    fn what_is_large_follows_the_configuration_and_scans_may_have_their_own() {
+        let (log, _) = slow_log(&[KEPT, ("hbase.ipc.warn.response.size", "-1")]);
+        let mut scan = call("scan");
+        (scan.method, scan.param) = (Method::ClientScan.info(), Bytes::new());
+        let mut config = Config::default();
+        config.set(KEPT.0, KEPT.1);
+        for (key, value) in [("hbase.ipc.warn.response.size", "100"), ("hbase.ipc.warn.response.size.scan", "1000")] {
+            config.set(key, value);
+            log.update_configuration(&config);
+            log.answered(&call("get"), 0, &reply(500));
+            log.answered(&scan, 0, &reply(500));
+        }
+        let users: Vec<_> = log.entries(&asked(LogType::LargeLog)).into_iter().map(|entry| entry.user_name).collect();
+        assert_eq!(users, ["get", "scan", "get"]);
+    }
+
+    #[test]
+    fn calls_are_kept_while_the_configuration_says_so() {
+        let (log, clock) = slow_log(&[KEPT, ("hbase.ipc.warn.response.time", "5")]);
+        clock.advance_ms(60_000);
+        for (keeps, user) in [("true", "first"), ("false", "second"), ("true", "third")] {
+            let mut config = Config::default();
+            config.set("hbase.ipc.warn.response.time", "5");
+            config.set(settings::SLOW_LOG_BUFFER.key, keeps);
+            log.update_configuration(&config);
+            log.answered(&call(user), 0, &reply(1));
+        }
+        let users: Vec<_> = log.entries(&asked(LogType::SlowLog)).into_iter().map(|entry| entry.user_name).collect();
+        assert_eq!(users, ["third", "first"]);
     }
 
     #[test]

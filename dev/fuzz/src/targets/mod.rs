@@ -32,6 +32,7 @@ pub const ALL: &[Target] = &[
     small::MARKERS,
     small::PROCEDURE,
     small::META_ROWS,
+    small::ZNODES,
     thrift::THRIFT,
 ];
 

@@ -5,11 +5,13 @@ use crate::{Target, golden};
 use base::{SeqId, SettingRow};
 use cell::{CellBuffer, CellSpec, CellType};
 use convert::{from_proto, to_proto};
+use coordination::{CreateMode, TreeHandle};
 use fs::FilePath;
 use model::{RegionInfo, TableName};
 use proto::{Message, magic, pb};
 use rootdir::FileName;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The binary has no library; what reads its settings file is taken in by its source.
 #[path = "../../../../crates/basalt/src/config.rs"]
@@ -42,6 +44,15 @@ pub(super) const REGION_INFO: Target = Target {
     words: &["PBUF", "default", "hbase", "meta", ",,1."],
     seeds: region_seeds,
     run: region_info,
+};
+
+pub(super) const ZNODES: Target = Target {
+    name: "znodes",
+    about: "the file of users' znodes, with the checksums made right where the input says so",
+    max_len: 1024,
+    words: &["BSLTZNOD", "/", "/app"],
+    seeds: znodes_seeds,
+    run: znodes,
 };
 
 pub(super) const SITE_XML: Target = Target {
@@ -455,4 +466,50 @@ fn meta_seeds() -> Vec<Vec<u8>> {
         put_part(seed, &value);
     }
     rows.into_iter().map(|(_, seed)| seed).step_by(3).collect()
+}
+
+/// The header's count is behind magic, version and limit; its checksum behind that.
+const ZNODES_HEADER: usize = 24;
+
+fn znodes(mut data: &[u8]) {
+    let mends = take_byte(&mut data).is_multiple_of(2);
+    let mut bytes = data.to_vec();
+    if mends {
+        mend_znodes(&mut bytes);
+    }
+    let Ok(kept) = coordination::Kept::decode(&bytes.into()) else { return };
+    let tree = TreeHandle::unserved(Arc::new(base::ManualClock::new(1)), Arc::new(base::Rng::seeded(1)));
+    tree.restore(&kept).expect("what was decoded is a tree");
+    assert!(tree.last_zxid() >= kept.zxid_limit);
+    let again = coordination::Kept::decode(&kept.encode()).expect("what was written");
+    assert_eq!(again, kept);
+}
+
+/// Makes every checksum right, as far as the lengths lead.
+fn mend_znodes(bytes: &mut [u8]) {
+    let Some((header, rest)) = bytes.split_at_mut_checked(ZNODES_HEADER) else { return };
+    let Some((sum, mut records)) = rest.split_at_mut_checked(4) else { return };
+    sum.copy_from_slice(&crc32c::crc32c(header).to_be_bytes());
+    while let Some((head, rest)) = records.split_at_mut_checked(8) {
+        let len = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        let Some((body, rest)) = rest.split_at_mut_checked(len) else { return };
+        head[4..].copy_from_slice(&crc32c::crc32c(body).to_be_bytes());
+        records = rest;
+    }
+}
+
+fn znodes_seeds() -> Vec<Vec<u8>> {
+    let tree = TreeHandle::unserved(Arc::new(base::ManualClock::new(1)), Arc::new(base::Rng::seeded(1)));
+    tree.restore(&coordination::Kept::default()).expect("nothing");
+    let seed = |tree: &TreeHandle| {
+        let to_keep = tree.to_keep_now().expect("changes");
+        [&[0][..], &to_keep.kept.encode()].concat()
+    };
+    let mut seeds = vec![seed(&tree)];
+    for path in ["/app", "/app/queue", "/app/queue/n-", "/b"] {
+        let mode = CreateMode { ephemeral_owner: 0, sequential: path.ends_with('-') };
+        tree.create_for_user(path, shared(path.as_bytes()), mode).expect("made");
+        seeds.push(seed(&tree));
+    }
+    seeds
 }
