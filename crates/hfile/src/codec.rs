@@ -1,13 +1,15 @@
 //! Compression of a block's payload.
 //!
-//! Snappy and LZ4 lie in Hadoop's block framing: `rawLen(4)` and then parts `packedLen(4) packed` until `rawLen` bytes
-//! are produced, again and again; a closing `rawLen` of 0 is legal. GZ is one gzip member. Zstandard has two framings
+//! Snappy, LZ4, LZO, LZMA and Brotli lie in Hadoop's block framing: `rawLen(4)` and then parts `packedLen(4) packed` until `rawLen`
+//! bytes are produced, again and again; a closing `rawLen` of 0 is legal. GZ is one gzip member, BZIP2 one `.bz2` stream (the `compression`
+//! crate has it, LZO, LZMA and Brotli). Zstandard has two framings
 //! and the trailer does not say which: Hadoop's own codec, HBase's default class, stores a bare frame; HBase's bundled
 //! one the block framing. Both are read, told apart by the frame's magic; bare frames are written, since that is what
 //! an HBase with default settings reads. Follows: Hadoop `BlockCompressorStream`, `ZStandardCodec`.
 
 use crate::Compression;
 use crate::cursor::{Cursor, Damage, Decoded};
+use compression as rare;
 use std::cell::RefCell;
 use std::io::{Read, Write};
 
@@ -33,6 +35,21 @@ pub(crate) fn decompress(codec: Compression, stored: &[u8], plain_len: usize) ->
         Compression::Zstd => block_framed(stored, plain_len, unpack_zstd_part)?,
         Compression::Snappy => block_framed(stored, plain_len, unpack_snappy_part)?,
         Compression::Lz4 => block_framed(stored, plain_len, unpack_lz4_part)?,
+        Compression::Bzip2 if plain_len == 0 => Vec::new(),
+        Compression::Bzip2 => {
+            let mut out = Vec::with_capacity(room(stored.len(), plain_len));
+            rare::Codec::Bzip2.unpack(stored, plain_len, &mut out)?;
+            out
+        }
+        Compression::Lzma => {
+            block_framed(stored, plain_len, |part, out, limit| unpack_rare(rare::Codec::Lzma, part, out, limit))?
+        }
+        Compression::Brotli => {
+            block_framed(stored, plain_len, |part, out, limit| unpack_rare(rare::Codec::Brotli, part, out, limit))?
+        }
+        Compression::Lzo => {
+            block_framed(stored, plain_len, |part, out, limit| unpack_rare(rare::Codec::Lzo, part, out, limit))?
+        }
     };
     if plain.len() != plain_len {
         return Err(format!("unpacks to {} bytes where {plain_len} were announced", plain.len()).into());
@@ -43,8 +60,13 @@ pub(crate) fn decompress(codec: Compression, stored: &[u8], plain_len: usize) ->
     Ok(plain)
 }
 
+/// Room for what a stream may well come to.
+fn room(stored_len: usize, limit: usize) -> usize {
+    limit.min(stored_len.saturating_mul(16).max(4096))
+}
+
 fn read_stream(stream: impl Read, stored_len: usize, limit: usize, name: &str) -> Decoded<Vec<u8>> {
-    let mut out = Vec::with_capacity(limit.min(stored_len.saturating_mul(16).max(4096)));
+    let mut out = Vec::with_capacity(room(stored_len, limit));
     stream
         .take(limit as u64 + 1)
         .read_to_end(&mut out)
@@ -94,6 +116,10 @@ fn unpack_lz4_part(part: &[u8], out: &mut Vec<u8>, limit: usize) -> Decoded<()> 
         .map_err(|e| Damage(format!("does not unpack as LZ4: {e}")))?;
     out.truncate(from + len);
     Ok(())
+}
+
+fn unpack_rare(codec: rare::Codec, part: &[u8], out: &mut Vec<u8>, limit: usize) -> Decoded<()> {
+    Ok(codec.unpack(part, limit, out)?)
 }
 
 fn block_framed(
@@ -179,8 +205,22 @@ impl Compressor {
                     out.extend_from_slice(&scratch[..len]);
                 });
             }
+            Compression::Bzip2 => rare::Codec::Bzip2.pack(plain, out),
+            Compression::Lzma => write_rare(rare::Codec::Lzma, plain, out),
+            Compression::Brotli => write_rare(rare::Codec::Brotli, plain, out),
+            Compression::Lzo => write_rare(rare::Codec::Lzo, plain, out),
         }
     }
+}
+
+fn write_rare(codec: rare::Codec, plain: &[u8], out: &mut Vec<u8>) {
+    write_block_framed(plain, codec.max_part(), out, |part, out| {
+        let at = out.len();
+        out.extend_from_slice(&[0; 4]);
+        codec.pack(part, out);
+        let len = (out.len() - at - 4) as u32;
+        out[at..at + 4].copy_from_slice(&len.to_be_bytes());
+    });
 }
 
 /// Hadoop's `BlockCompressorStream` given all of `plain` in one write.

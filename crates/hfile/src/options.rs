@@ -31,6 +31,8 @@ macro_rules! named {
 named! {
     /// Codec of a file's blocks; the number is the trailer's codec ordinal.
     Compression {
+        /// LZO1X in Hadoop's block framing.
+        Lzo = 0, "LZO";
         /// One gzip member per block.
         Gz = 1, "GZ";
         /// Uncompressed.
@@ -39,8 +41,14 @@ named! {
         Snappy = 3, "SNAPPY";
         /// LZ4 in Hadoop's block framing.
         Lz4 = 4, "LZ4";
+        /// One bzip2 stream per block.
+        Bzip2 = 5, "BZIP2";
         /// Zstandard: read in both framings, written as bare frames (what HBase's default class reads).
         Zstd = 6, "ZSTD";
+        /// LZMA (`.lzma`) in Hadoop's block framing.
+        Lzma = 7, "LZMA";
+        /// Brotli in Hadoop's block framing.
+        Brotli = 8, "BROTLI";
     }
 }
 
@@ -56,7 +64,7 @@ impl base::Value for Compression {
         Compression::parse(&text.trim().to_ascii_uppercase())
     }
     const TYPE: &'static str = "codec";
-    const LEGAL: Option<&'static str> = Some("NONE, SNAPPY, LZ4, ZSTD or GZ");
+    const LEGAL: Option<&'static str> = Some("NONE, SNAPPY, LZ4, ZSTD, GZ, BZIP2, LZMA, BROTLI or LZO");
 }
 
 named! {

@@ -153,6 +153,5 @@ fn order_of(class: &str) -> Decoded<Order> {
 
 /// The name of a codec ordinal, for messages.
 pub(crate) fn codec_name(ordinal: u32) -> String {
-    let names = ["LZO", "GZ", "NONE", "SNAPPY", "LZ4", "BZIP2", "ZSTD", "LZMA", "BROTLI"];
-    names.get(ordinal as usize).map_or_else(|| format!("codec number {ordinal}"), |name| (*name).to_owned())
+    Compression::from_code(ordinal).map_or_else(|| format!("codec number {ordinal}"), |codec| codec.to_string())
 }

@@ -129,12 +129,10 @@ fn must_hold(table: &TableDescriptor) -> Result<()> {
         let name = String::from_utf8_lossy(&family.name);
         for key in ["COMPRESSION", "COMPRESSION_COMPACT", "COMPRESSION_COMPACT_MAJOR", "COMPRESSION_COMPACT_MINOR"] {
             let Some(codec) = text(&family.attributes, key) else { continue };
-            if matches!(
-                Compression::parse(codec),
-                None | Some(Compression::Lzo | Compression::Bzip2 | Compression::Lzma | Compression::Brotli)
-            ) {
+            if Compression::parse(codec).is_none() {
                 return Err(MasterError::do_not_retry(format!(
-                    "Compression algorithm '{codec}' of column family {name} is not supported; use NONE, GZ, SNAPPY, LZ4 or ZSTD."
+                    "Compression algorithm '{codec}' of column family {name} is not known; use NONE, GZ, SNAPPY, LZ4, ZSTD, BZIP2, LZMA, \
+                     BROTLI or LZO."
                 )));
             }
         }

@@ -527,7 +527,12 @@ async fn bad_input() {
         (family("MIN_VERSIONS", "-1"), &[], k, "Min versions for column family f  must be positive."),
         (family("MIN_VERSIONS", "2"), &[], k, "Min versions for column family f must be less than the Max versions."),
         (family("COMPRESSION", "PAPER"), &[], k, "COMPRESSION of column family f is \"PAPER\""),
-        (family("COMPRESSION", "LZO"), &[], k, "Compression algorithm 'LZO' of column family f is not supported"),
+        (
+            family("COMPRESSION_COMPACT", "PAPER"),
+            &[],
+            k,
+            "Compression algorithm 'PAPER' of column family f is not known",
+        ),
         (family("BLOOMFILTER", "NOPE"), &[], k, "BLOOMFILTER of column family f"),
         (family("BLOOMFILTER", "ROWPREFIX_FIXED_LENGTH"), &[], k, "Failed to get bloom filter param"),
         (family("DATA_BLOCK_ENCODING", "NOPE"), &[], k, "DATA_BLOCK_ENCODING of column family f"),

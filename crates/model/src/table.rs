@@ -48,10 +48,10 @@ named_enum! {
         Gz = "GZ", /// Snappy.
         Snappy = "SNAPPY", /// LZ4.
         Lz4 = "LZ4", /// Zstandard.
-        Zstd = "ZSTD", /// Not supported here.
-        Lzo = "LZO", /// Not supported here.
-        Bzip2 = "BZIP2", /// Not supported here.
-        Lzma = "LZMA", /// Not supported here.
+        Zstd = "ZSTD", /// LZO1X.
+        Lzo = "LZO", /// bzip2.
+        Bzip2 = "BZIP2", /// LZMA.
+        Lzma = "LZMA", /// Brotli.
         Brotli = "BROTLI",
     }
 }

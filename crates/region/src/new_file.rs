@@ -405,12 +405,6 @@ impl<'r> FileWriter<'r> {
 
     fn writer_options(&self, store: &Store, new: NewFile) -> Result<WriterOptions> {
         let family = store.family();
-        let unsupported = |what: &str| {
-            RegionError::DoNotRetry(format!(
-                "family {} asks for {what}, which is not supported; alter the table",
-                cell::print::to_string_binary(&family.name)
-            ))
-        };
         let compression = match new.compression {
             // HBase must find its own tables plain, whatever codecs it has.
             None if self.core.info.table.is_system() => hfile::Compression::None,
@@ -420,7 +414,10 @@ impl<'r> FileWriter<'r> {
             Some(model::Compression::Snappy) => hfile::Compression::Snappy,
             Some(model::Compression::Lz4) => hfile::Compression::Lz4,
             Some(model::Compression::Zstd) => hfile::Compression::Zstd,
-            Some(other) => return Err(unsupported(&format!("compression {}", other.as_str()))),
+            Some(model::Compression::Lzo) => hfile::Compression::Lzo,
+            Some(model::Compression::Bzip2) => hfile::Compression::Bzip2,
+            Some(model::Compression::Lzma) => hfile::Compression::Lzma,
+            Some(model::Compression::Brotli) => hfile::Compression::Brotli,
         };
         let encoding = match family.data_block_encoding() {
             model::DataBlockEncoding::None => hfile::Encoding::None,

@@ -366,8 +366,8 @@ pub const SKIP_ERRORS: Setting<bool> = Setting {
 pub const DEFAULT_COMPRESSION: Setting<Compression> = Setting {
     key: "basalt.hfile.compression.default",
     default: Compression::Snappy,
-    min: Compression::Gz,
-    max: Compression::Zstd,
+    min: Compression::Lzo,
+    max: Compression::Brotli,
     unit: "",
     doc: "Codec of new store files and MOB files of a family that says COMPRESSION NONE, as clients do when nobody chose. A file whose first \
           data block it makes less than an eighth smaller is written plainly. A codec that the family names holds as ever, a \

@@ -115,7 +115,7 @@ fn a_file_that_hardly_shrinks_is_plain_and_no_longer_than_without() {
         files[0].1
     };
     let plain = len("NONE");
-    for codec in ["SNAPPY", "LZ4", "ZSTD", "GZ"] {
+    for codec in ["SNAPPY", "LZ4", "ZSTD", "GZ", "BZIP2", "LZMA", "BROTLI", "LZO"] {
         assert_eq!(len(codec), plain, "{codec}");
     }
 }

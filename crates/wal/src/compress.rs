@@ -5,6 +5,7 @@ use crate::dictionary::Dictionary;
 use crate::source::{Fault, Source, bad};
 use bytes::Bytes;
 use cell::CellSpec;
+use compression::Codec;
 use std::io::Read;
 
 /// First byte of a word that is not in the dictionary.
@@ -20,6 +21,8 @@ pub(crate) enum ValueCodec {
     Snappy,
     Lz4,
     Zstd,
+    /// BZIP2, LZMA, BROTLI or LZO.
+    Rare(Codec),
 }
 
 impl ValueCodec {
@@ -30,10 +33,10 @@ impl ValueCodec {
             3 => ValueCodec::Snappy,
             4 => ValueCodec::Lz4,
             6 => ValueCodec::Zstd,
-            0 => return Err("its values are compressed with LZO".to_owned()),
-            5 => return Err("its values are compressed with BZIP2".to_owned()),
-            7 => return Err("its values are compressed with LZMA".to_owned()),
-            8 => return Err("its values are compressed with BROTLI".to_owned()),
+            0 => ValueCodec::Rare(Codec::Lzo),
+            5 => ValueCodec::Rare(Codec::Bzip2),
+            7 => ValueCodec::Rare(Codec::Lzma),
+            8 => ValueCodec::Rare(Codec::Brotli),
             _ => return Err(format!("its values are compressed with algorithm number {ordinal}")),
         })
     }
@@ -182,7 +185,12 @@ fn unpack(codec: ValueCodec, packed: &[u8], len: usize) -> Result<Vec<u8>, Fault
         ValueCodec::Zstd if packed.starts_with(&[0x28, 0xB5, 0x2F, 0xFD]) => {
             read_exactly(zstd::Decoder::with_buffer(packed).map_err(|e| wrong(&e))?, len).map_err(|e| wrong(&e))
         }
-        ValueCodec::Snappy | ValueCodec::Lz4 | ValueCodec::Zstd => {
+        ValueCodec::Rare(stream) if stream.is_stream() => {
+            let mut out = Vec::new();
+            stream.unpack(packed, len, &mut out).map_err(|e| wrong(&e))?;
+            if out.len() == len { Ok(out) } else { Err(fail()) }
+        }
+        ValueCodec::Snappy | ValueCodec::Lz4 | ValueCodec::Zstd | ValueCodec::Rare(_) => {
             blocks(packed, len, |block, out| unpack_block(codec, block, len, out)).ok_or_else(fail)
         }
     }
@@ -212,6 +220,7 @@ fn unpack_block(codec: ValueCodec, block: &[u8], len: usize, out: &mut Vec<u8>) 
             out.extend_from_slice(&part);
             Some(())
         }
+        ValueCodec::Rare(codec) => codec.unpack(block, left, out).ok().filter(|()| out.len() <= len),
         ValueCodec::None | ValueCodec::Gz => None,
     }
 }

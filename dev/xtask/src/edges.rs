@@ -18,13 +18,15 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("model", &["base", "cell", "filter"], &[]),
     // protobuf messages <-> values, for the network, files and znodes alike
     ("convert", &["base", "cell", "model", "filter", "proto"], &[]),
+    // the codecs that are rare
+    ("compression", &[], &["base"]),
     ("fs", &["base"], &[]),
     ("fs-hdfs", &["fs"], &[]),
     // where everything lies on a volume
     ("rootdir", &["base", "model", "convert", "fs", "proto"], &[]),
-    ("hfile", &["base", "cell", "proto", "fs"], &[]),
+    ("hfile", &["base", "cell", "compression", "proto", "fs"], &[]),
     ("memstore", &["base", "cell"], &[]),
-    ("wal", &["base", "cell", "proto", "fs"], &[]),
+    ("wal", &["base", "cell", "compression", "proto", "fs"], &[]),
     (
         "region",
         &["base", "cell", "model", "filter", "convert", "fs", "rootdir", "hfile", "memstore", "wal", "proto"],
@@ -32,7 +34,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ),
     // rate limiters, and the rows of hbase:quota
     ("quota", &["base", "model", "proto"], &[]),
-    ("rpc", &["base", "cell", "proto", "convert"], &[]),
+    ("rpc", &["base", "cell", "compression", "proto", "convert"], &[]),
     ("coordination", &["base", "model", "proto", "convert"], &[]),
     // a session with a real ensemble, behind the trait of coordination
     ("zookeeper", &["coordination"], &[]),
@@ -212,6 +214,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "region",
             "rpc",
             "client",
+            "compression",
             "proto",
             "convert",
             "coordination",

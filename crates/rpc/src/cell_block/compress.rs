@@ -1,6 +1,6 @@
 //! Hadoop's compression codecs around a cell block.
 //!
-//! Two framings exist. *Stream*: the bytes of the library's own container (zlib, gzip, a zstd frame). *Block*:
+//! Two framings exist. *Stream*: the bytes of the library's own container (zlib, gzip, bzip2, a zstd frame). *Block*:
 //! `rawLen(4) { chunkLen(4) chunk }*` repeated, each block's chunks decompressing to `rawLen` bytes in all.
 //!
 //! Follows Hadoop's `DefaultCodec`, `GzipCodec`, `BlockCompressorStream`, `BlockDecompressorStream`.
@@ -8,6 +8,7 @@
 use std::io::{Read, Write};
 
 use bytes::Bytes;
+use compression::Codec;
 use flate2::Compression;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use flate2::write::{GzEncoder, ZlibEncoder};
@@ -32,9 +33,17 @@ pub enum Compressor {
     ZstdStream,
     /// zstd blocks, HBase's codecs.
     ZstdBlock,
+    /// A bzip2 stream.
+    Bzip2,
+    /// LZMA blocks.
+    Lzma,
+    /// Brotli blocks.
+    Brotli,
+    /// LZO1X blocks.
+    Lzo,
 }
 
-use Compressor::{Gzip, Lz4, Snappy, Zlib, ZstdBlock, ZstdStream};
+use Compressor::{Brotli, Bzip2, Gzip, Lz4, Lzma, Lzo, Snappy, Zlib, ZstdBlock, ZstdStream};
 
 /// The Java classes that we can stand in for; the first one of a codec gives it its name.
 const CLASSES: &[(Compressor, &str)] = &[
@@ -51,6 +60,11 @@ const CLASSES: &[(Compressor, &str)] = &[
     (ZstdStream, "org.apache.hadoop.io.compress.ZStandardCodec"),
     (ZstdBlock, "org.apache.hadoop.hbase.io.compress.zstd.ZstdCodec"),
     (ZstdBlock, "org.apache.hadoop.hbase.io.compress.aircompressor.ZstdCodec"),
+    (Bzip2, "org.apache.hadoop.io.compress.BZip2Codec"),
+    (Lzma, "org.apache.hadoop.hbase.io.compress.xz.LzmaCodec"),
+    (Brotli, "org.apache.hadoop.hbase.io.compress.brotli.BrotliCodec"),
+    (Lzo, "org.apache.hadoop.hbase.io.compress.aircompressor.LzoCodec"),
+    (Lzo, "com.hadoop.compression.lzo.LzoCodec"),
 ];
 
 impl Compressor {
@@ -74,7 +88,11 @@ impl Compressor {
             Zlib => read_limited(ZlibDecoder::new(bytes), limit),
             Gzip => read_limited(MultiGzDecoder::new(bytes), limit),
             ZstdStream => zstd::stream::read::Decoder::with_buffer(bytes).and_then(|d| read_limited(d, limit)),
-            Snappy | Lz4 | ZstdBlock => return self.decompress_blocks(bytes, limit),
+            Bzip2 => {
+                let (mut out, most) = (Vec::new(), usize::try_from(limit).unwrap_or(usize::MAX - 1));
+                Codec::Bzip2.unpack(bytes, most, &mut out).map(|()| out).map_err(std::io::Error::other)
+            }
+            Snappy | Lz4 | ZstdBlock | Lzma | Brotli | Lzo => return self.decompress_blocks(bytes, limit),
         };
         let out = out.map_err(|e| damaged(e.to_string()))?;
         if out.len() as u64 > limit { Err(CellBlockError::TooLarge { limit }) } else { Ok(Bytes::from(out)) }
@@ -125,6 +143,17 @@ impl Compressor {
                 let len = lz4_flex::block::decompress_into(chunk, &mut out[at..]).map_err(|e| e.to_string())?;
                 out.truncate(at + len);
             }
+            Lzma | Brotli | Lzo => {
+                let codec = match self {
+                    Lzma => Codec::Lzma,
+                    Brotli => Codec::Brotli,
+                    _ => Codec::Lzo,
+                };
+                codec.unpack(chunk, room, out)?;
+                if out.len() - at > room {
+                    return Err("a chunk is larger than its block".to_owned());
+                }
+            }
             _ => {
                 let decoder = zstd::stream::read::Decoder::with_buffer(chunk).map_err(|e| e.to_string())?;
                 decoder.take(room as u64 + 1).read_to_end(out).map_err(|e| e.to_string())?;
@@ -152,12 +181,17 @@ impl Compressor {
                 Bytes::from(encoder.finish().expect(INTO_MEMORY))
             }
             ZstdStream => Bytes::from(zstd::bulk::compress(bytes, 0).expect(INTO_MEMORY)),
-            Snappy | Lz4 | ZstdBlock => {
+            Bzip2 => packed(Codec::Bzip2, bytes).into(),
+            Snappy | Lz4 | ZstdBlock | Lzma | Brotli | Lzo => {
                 let mut out = Vec::with_capacity(bytes.len() / 2 + 16);
-                for block in bytes.chunks(BLOCK_BYTES) {
+                let block_len = if self == Lzo { BLOCK_BYTES.min(Codec::Lzo.max_part()) } else { BLOCK_BYTES };
+                for block in bytes.chunks(block_len) {
                     let chunk = match self {
                         Snappy => snap::raw::Encoder::new().compress_vec(block).expect(INTO_MEMORY),
                         Lz4 => lz4_flex::block::compress(block),
+                        Lzma => packed(Codec::Lzma, block),
+                        Brotli => packed(Codec::Brotli, block),
+                        Lzo => packed(Codec::Lzo, block),
                         _ => zstd::bulk::compress(block, 0).expect(INTO_MEMORY),
                     };
                     out.extend_from_slice(&(block.len() as u32).to_be_bytes());
@@ -168,6 +202,12 @@ impl Compressor {
             }
         }
     }
+}
+
+fn packed(codec: Codec, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    codec.pack(bytes, &mut out);
+    out
 }
 
 fn read_limited(reader: impl Read, limit: u64) -> std::io::Result<Vec<u8>> {

@@ -51,13 +51,17 @@ fn blocks_that_hadoop_compressed_are_read() {
     assert!(read > 8, "{read}");
 }
 
-const ALL: [Compressor; 6] = [
+const ALL: [Compressor; 10] = [
     Compressor::Zlib,
     Compressor::Gzip,
     Compressor::Snappy,
     Compressor::Lz4,
     Compressor::ZstdStream,
     Compressor::ZstdBlock,
+    Compressor::Bzip2,
+    Compressor::Lzma,
+    Compressor::Brotli,
+    Compressor::Lzo,
 ];
 
 #[test]

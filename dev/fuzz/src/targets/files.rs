@@ -1,9 +1,10 @@
-//! The large files: HFiles and logs.
+//! The large files: HFiles and logs; and the codecs of theirs that few tables have.
 
 use super::{take_byte, volume_with};
 use crate::{Target, golden};
 use base::SeqId;
 use cell::{CellRef, CellSpec, CellType, KeyRef};
+use compression::Codec;
 use fs::{FilePath, MemVolume, Volume};
 use hfile::{
     BlockCache, BloomType, ChecksumType, Compression, Encoding, Half, HalfSide, Reader, ReaderContext, Residency,
@@ -34,6 +35,15 @@ pub(super) const HFILE: Target = Target {
     ],
     seeds: hfile_seeds,
     run: hfile,
+};
+
+pub(super) const CODECS: Target = Target {
+    name: "codecs",
+    about: "BZIP2, LZMA, BROTLI and LZO: what is unpacked within its limit, packed again and unpacked to the same",
+    max_len: 4096,
+    words: &["BZh9", "1AY&SY"],
+    seeds: codec_seeds,
+    run: codecs,
 };
 
 pub(super) const WAL: Target = Target {
@@ -144,6 +154,38 @@ fn look(reader: &Arc<Reader>, keys: &mut Vec<Vec<u8>>) {
         let _ = reader.may_contain_row_col(key.row(), key.qualifier(), Residency::MayRead);
         let _ = reader.may_contain_delete_family(key.row(), Residency::MayRead);
     }
+}
+
+/// More than what comes out of any seed.
+const CODEC_LIMIT: usize = 20_000;
+
+fn codecs(mut data: &[u8]) {
+    let codec = Codec::ALL[usize::from(take_byte(&mut data)) % Codec::ALL.len()];
+    let mut plain = Vec::new();
+    if codec.unpack(data, CODEC_LIMIT, &mut plain).is_err() {
+        return;
+    }
+    assert!(plain.len() <= CODEC_LIMIT + 1, "{codec:?}: {} bytes of {CODEC_LIMIT}", plain.len());
+    let (mut packed, mut again) = (Vec::new(), Vec::new());
+    codec.pack(&plain, &mut packed);
+    codec.unpack(&packed, plain.len(), &mut again).expect("what was packed");
+    assert!(again == plain, "{codec:?}: other bytes come back");
+}
+
+fn codec_seeds() -> Vec<Vec<u8>> {
+    let mut plains = vec![Vec::new(), b"row".to_vec(), vec![b'x'; 3000]];
+    plains.push((0..6000_u32).flat_map(|n| (n / 7).to_be_bytes()).take(9000).collect());
+    // What hardly repeats.
+    plains.push((0..1500_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect());
+    let mut seeds = Vec::new();
+    for (number, codec) in Codec::ALL.into_iter().enumerate() {
+        for plain in &plains {
+            let mut seed = vec![number as u8];
+            codec.pack(plain, &mut seed);
+            seeds.push(seed);
+        }
+    }
+    seeds
 }
 
 /// Small files of every encoding, codec and Bloom filter, without checksums, which would keep changed bytes from the

@@ -26,6 +26,7 @@ pub const ALL: &[Target] = &[
     wire::ZOOKEEPER,
     files::HFILE,
     files::WAL,
+    files::CODECS,
     small::TABLE,
     small::REGION_INFO,
     small::SITE_XML,

@@ -133,7 +133,7 @@ const CODECS: [Option<CellCodec>; 5] = [
     Some(CellCodec::Cell),
     Some(CellCodec::CellWithTags),
 ];
-const COMPRESSORS: [Option<Compressor>; 7] = [
+const COMPRESSORS: [Option<Compressor>; 11] = [
     None,
     Some(Compressor::Zlib),
     Some(Compressor::Gzip),
@@ -141,6 +141,10 @@ const COMPRESSORS: [Option<Compressor>; 7] = [
     Some(Compressor::Lz4),
     Some(Compressor::ZstdStream),
     Some(Compressor::ZstdBlock),
+    Some(Compressor::Bzip2),
+    Some(Compressor::Lzma),
+    Some(Compressor::Brotli),
+    Some(Compressor::Lzo),
 ];
 
 /// Codec, compressor and chunk, then frames.

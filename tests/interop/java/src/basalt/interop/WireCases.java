@@ -45,7 +45,7 @@ final class WireCases {
       // without a codec, 3.0.0-beta-1 fails in the client itself (CellScannerButNoCodecException)
       check.run("codec: none, cells in messages", () -> everyday(server, "hbase.client.default.rpc.codec", ""));
     }
-    for (String compressor : new String[] { "GzipCodec", "DefaultCodec" }) {
+    for (String compressor : new String[] { "GzipCodec", "DefaultCodec", "BZip2Codec" }) {
       check.run("compressor: " + compressor, () -> everyday(server, "hbase.client.rpc.compressor",
         "org.apache.hadoop.io.compress." + compressor));
     }
