@@ -135,7 +135,7 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
         &["hbase.master.fileSplitTimeout"],
     ),
     (
-        "regions have no replicas yet",
+        "a read replica is told of its primary's files when they change, and of nothing else",
         &["hbase.region.replica.replication.enabled", "hbase.regionserver.storefile.refresh.period"],
     ),
     (

@@ -3,6 +3,7 @@
 //! test that kills its server); their tables must not be there before.
 
 mod admin;
+mod replicas;
 
 use crate::common::{Scratch, Server};
 use bytes::Bytes;

@@ -2,16 +2,18 @@
 //! `TransitRegionStateProcedure`.
 
 use crate::catalog::Catalog;
-use crate::cluster::{Cluster, RegionState};
+use crate::cluster::{Cluster, RegionNode, RegionState};
 use crate::host::{Observer, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::procedure::operations::{Operation, Operations};
 use crate::servers::Servers;
 use crate::{ErrorKind, HostError, MasterError, Result, meta};
 use base::Clock;
+use bytes::Bytes;
 use model::region_info::META_ENCODED_NAME;
 use model::{RegionInfo, ServerName, TableDescriptor};
 use parking_lot::RwLock;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -19,6 +21,9 @@ use tokio::task::JoinSet;
 
 /// Tries before a region is left as FAILED_OPEN; it is tried again from time to time.
 pub(crate) const OPEN_ATTEMPTS: u32 = 5;
+
+/// The highest id of a read replica is 65535. Follows: `MutableRegionInfo`.
+const MAX_REPLICATION: u32 = 0x1_0000;
 
 /// Where regions are, and how they get there.
 pub(crate) struct Assignment {
@@ -58,34 +63,136 @@ impl Assignment {
         self.servers.get(&location)
     }
 
-    /// Opens regions, so many at once; each is in hbase:meta as OPEN when it serves. One that cannot be opened is left
-    /// as FAILED_OPEN and does not hold up the others.
+    /// Opens regions, so many at once, then the read replicas of those that are open; each is in hbase:meta as OPEN when it serves. One that
+    /// cannot be opened is left as FAILED_OPEN and does not hold up the others.
     ///
     /// # Errors
     /// The master stops, or hbase:meta cannot be written.
     pub async fn assign(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
+        self.open_all(regions.iter().filter(|info| !info.is_replica()).cloned().collect()).await?;
+        let primaries: BTreeMap<Bytes, RegionInfo> =
+            regions.iter().map(|info| info.replica(0)).map(|info| (info.name().clone(), info)).collect();
+        self.settle_replicas(primaries.into_values().collect()).await
+    }
+
+    /// Brings the read replicas of regions to the number that their table asks for: those beyond are closed and forgotten; where the region is
+    /// open, those that are not are opened.
+    ///
+    /// # Errors
+    /// As [`Assignment::assign`].
+    pub async fn settle_replicas(self: &Arc<Self>, primaries: Vec<RegionInfo>) -> Result<()> {
+        if !self.serves_replicas() {
+            return Ok(());
+        }
+        let (mut missing, mut excess) = (Vec::new(), Vec::new());
+        {
+            let mut cluster = self.cluster.write();
+            let now = self.clock.now_ms();
+            for primary in primaries {
+                let Some(table) = cluster.descriptor(&primary.table) else { continue };
+                let wanted = table.region_replication();
+                let beyond = cluster.replicas_of(&primary).filter(|node| node.info.replica_id >= wanted);
+                excess.extend(beyond.map(|node| node.info.clone()));
+                let is_open = |node: &RegionNode| node.state == RegionState::Open;
+                if !cluster.region(primary.encoded_name()).is_some_and(is_open) {
+                    continue;
+                }
+                for replica in (1..wanted).map(|id| primary.replica(id)) {
+                    match cluster.region(replica.encoded_name()) {
+                        Some(node) if is_open(node) => continue,
+                        Some(_) => {}
+                        None => cluster.put_region(RegionNode::new(replica.clone(), RegionState::Closed, now)),
+                    }
+                    missing.push(replica);
+                }
+            }
+        }
+        self.close_all(excess.clone()).await?;
+        if !excess.is_empty() {
+            let stamp = self.catalog.stamp();
+            self.catalog.write_many(excess.iter().map(|info| meta::delete_replica(info, stamp)).collect()).await?;
+            let mut cluster = self.cluster.write();
+            excess.iter().for_each(|info| cluster.remove_region(info));
+        }
+        self.open_all(missing).await
+    }
+
+    /// Whether read replicas are opened. They show the files that the region has open in the same server, so not where regions are on several.
+    pub fn serves_replicas(&self) -> bool {
+        !self.servers.are_remote()
+    }
+
+    /// Refuses a table that asks for more than is served.
+    ///
+    /// # Errors
+    /// It asks for read replicas where there are none.
+    pub fn check_replication(&self, table: &TableDescriptor) -> Result<()> {
+        let replication = table.region_replication();
+        if replication > 1 && (table.name.is_meta() || !self.serves_replicas()) {
+            let what = if table.name.is_meta() { "of hbase:meta" } else { "by a cluster of several region servers" };
+            return Err(MasterError::do_not_retry(format!(
+                "REGION_REPLICATION {replication} of table {}: read replicas are not served {what} yet; use 1.",
+                table.name
+            )));
+        }
+        if replication > MAX_REPLICATION {
+            return Err(MasterError::do_not_retry(format!(
+                "REGION_REPLICATION {replication} of table {}: ids of replicas end at {}.",
+                table.name,
+                MAX_REPLICATION - 1
+            )));
+        }
+        Ok(())
+    }
+
+    async fn open_all(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
         self.each(regions, |assignment, info| async move {
             assignment.counted(Operation::Assign, assignment.assign_one(&info)).await
         })
         .await
     }
 
-    /// Closes regions; hbase:meta has them as CLOSED then.
+    /// Closes regions, their read replicas first; hbase:meta has them as CLOSED then.
     ///
     /// # Errors
     /// A region that cannot be flushed and closed, and as [`Assignment::assign`].
     pub async fn unassign(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
+        self.unassign_replicas(&regions).await?;
+        self.close_all(regions).await
+    }
+
+    /// Closes the read replicas of regions.
+    ///
+    /// # Errors
+    /// As [`Assignment::unassign`].
+    pub async fn unassign_replicas(self: &Arc<Self>, primaries: &[RegionInfo]) -> Result<()> {
+        self.close_all(self.replicas_of(primaries, |node| node.state != RegionState::Closed)).await
+    }
+
+    fn replicas_of(&self, primaries: &[RegionInfo], wanted: impl Fn(&RegionNode) -> bool) -> Vec<RegionInfo> {
+        let cluster = self.cluster.read();
+        let replicas = primaries.iter().flat_map(|primary| cluster.replicas_of(primary));
+        replicas.filter(|node| wanted(node)).map(|node| node.info.clone()).collect()
+    }
+
+    async fn close_all(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
         self.each(regions, |assignment, info| async move {
             assignment.counted(Operation::Unassign, assignment.unassign_one(&info)).await
         })
         .await
     }
 
-    /// Closes and opens regions, with the table's descriptor of now.
+    /// Closes and opens regions, then their read replicas, with the table's descriptor of now.
     ///
     /// # Errors
     /// As [`Assignment::unassign`].
     pub async fn reopen(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
+        let replicas = self.replicas_of(&regions, |node| node.state == RegionState::Open);
+        self.reopen_all(regions).await?;
+        self.reopen_all(replicas).await
+    }
+
+    async fn reopen_all(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
         self.each(regions, |assignment, info| async move {
             assignment.counted(Operation::Reopen, assignment.reopen_one(&info)).await
         })
@@ -169,6 +276,10 @@ impl Assignment {
         let node = cluster.region(info.encoded_name());
         let is_opening = node.is_some_and(|node| node.state == RegionState::Opening);
         let last = node.and_then(|node| node.location.clone());
+        // A read replica is where its primary is.
+        let primary = info.is_replica().then(|| info.replica(0));
+        let of_primary = primary.and_then(|primary| cluster.region(primary.encoded_name())?.location.clone());
+        let wanted = of_primary.as_ref().or(wanted);
         if let Some(host) = last.as_ref().filter(|_| is_opening).and_then(|server| self.servers.get(server).ok()) {
             return Ok(host);
         }

@@ -118,13 +118,6 @@ fn must_hold(table: &TableDescriptor) -> Result<()> {
     if table.families.is_empty() {
         return Err(MasterError::do_not_retry(format!("Table {} should have at least one column family.", table.name)));
     }
-    if table.region_replication() > 1 {
-        return Err(MasterError::do_not_retry(format!(
-            "REGION_REPLICATION {} of table {}: read replicas are not served yet; use 1.",
-            table.region_replication(),
-            table.name
-        )));
-    }
     for family in table.families.values() {
         let name = String::from_utf8_lossy(&family.name);
         for key in ["COMPRESSION", "COMPRESSION_COMPACT", "COMPRESSION_COMPACT_MAJOR", "COMPRESSION_COMPACT_MINOR"] {

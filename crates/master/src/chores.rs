@@ -170,7 +170,7 @@ async fn retry_failed_opens(master: &Arc<Master>) {
         let failed = |node: &&RegionNode| {
             node.state == RegionState::FailedOpen && cluster.state(&node.info.table) == Some(TableState::Enabled)
         };
-        cluster.regions().filter(failed).map(|node| node.info.clone()).collect()
+        cluster.with_replicas().filter(failed).map(|node| node.info.clone()).collect()
     };
     for info in failed {
         let _locks = master.procedures.locks.lock(region_locks(std::slice::from_ref(&info))).await;

@@ -189,8 +189,12 @@ impl Cluster {
         self.by_server.get(server).map_or(0, BTreeSet::len)
     }
 
-    /// The region is gone.
+    /// The region is gone, with its read replicas.
     pub fn remove_region(&mut self, info: &RegionInfo) {
+        if !info.is_replica() {
+            let replicas: Vec<RegionInfo> = self.replicas_of(info).map(|node| node.info.clone()).collect();
+            replicas.iter().for_each(|replica| self.remove_region(replica));
+        }
         if let Some(node) = self.regions.remove(&**info.encoded_name()) {
             self.take_off_server(info.encoded_name(), node.location.as_ref());
         }
@@ -202,15 +206,30 @@ impl Cluster {
         }
     }
 
-    /// A table's regions in key order, parents included.
+    /// A table's regions in key order, parents included; without read replicas.
     pub fn regions_of<'a>(&'a self, table: &TableName) -> impl Iterator<Item = &'a RegionNode> + use<'a> {
         let keys = self.by_table.get(table).into_iter().flatten();
-        keys.filter_map(|(_, _, encoded)| self.regions.get(encoded))
+        keys.filter_map(|(_, _, encoded)| self.regions.get(encoded)).filter(|node| !node.info.is_replica())
     }
 
-    /// Every region.
+    /// Every region but read replicas.
     pub fn regions(&self) -> impl Iterator<Item = &RegionNode> {
+        self.regions.values().filter(|node| !node.info.is_replica())
+    }
+
+    /// Every region, and every read replica.
+    pub fn with_replicas(&self) -> impl Iterator<Item = &RegionNode> {
         self.regions.values()
+    }
+
+    /// The read replicas of a region that are known.
+    pub fn replicas_of<'a>(&'a self, primary: &RegionInfo) -> impl Iterator<Item = &'a RegionNode> + use<'a> {
+        let from: RegionKey = (primary.start_key.clone(), primary.region_id, Arc::from(""));
+        let (start_key, region_id) = (primary.start_key.clone(), primary.region_id);
+        let keys = self.by_table.get(&primary.table).into_iter().flat_map(move |keys| keys.range(from.clone()..));
+        keys.take_while(move |(start, id, _)| *start == start_key && *id == region_id)
+            .filter_map(|(_, _, encoded)| self.regions.get(encoded))
+            .filter(|node| node.info.is_replica())
     }
 
     /// Numbers of a table's regions by state.

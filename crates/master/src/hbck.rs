@@ -90,7 +90,7 @@ fn compare_servers(master: &Master, report: &mut HbckReport) {
     }
     let meta_location = master.servers.meta_host().ok().map(|host| host.server_name());
     let cluster = master.cluster.read();
-    for node in cluster.regions() {
+    for node in cluster.with_replicas() {
         let name = node.info.name_string();
         let is_disabled = cluster.state(&node.info.table) == Some(TableState::Disabled);
         let is_split = node.state == RegionState::Split || node.info.split;

@@ -3,6 +3,7 @@
 //! ```text
 //! <region name>   info:regioninfo info:server info:serverstartcode info:seqnumDuringOpen info:state info:sn
 //!                 info:splitA info:splitB (split parent)   info:mergeNNNN (merged child)
+//!                 info:server_NNNN info:state_NNNN and so on (read replica NNNN, in hexadecimal)
 //! <table name>    table:state
 //! <namespace>     info:d          (in hbase:namespace)
 //! ```
@@ -33,20 +34,20 @@ const MERGE_PREFIX: &[u8] = b"merge";
 const NAMESPACE_COLUMN: &[u8] = b"d";
 
 /// A Put being made: cells of one row, one timestamp.
-struct RowPut<'a> {
-    row: &'a Bytes,
+struct RowPut {
+    row: Bytes,
     timestamp: i64,
     cells: CellBuffer,
 }
 
-impl<'a> RowPut<'a> {
-    fn new(row: &'a Bytes, stamp: TimestampMs) -> RowPut<'a> {
-        RowPut { row, timestamp: stamp.0, cells: CellBuffer::new() }
+impl RowPut {
+    fn new(row: &Bytes, stamp: TimestampMs) -> RowPut {
+        RowPut { row: row.clone(), timestamp: stamp.0, cells: CellBuffer::new() }
     }
 
     fn add(&mut self, type_: CellType, family: &[u8], qualifier: &[u8], value: &[u8]) {
         let spec = CellSpec {
-            row: self.row,
+            row: &self.row,
             family,
             qualifier,
             timestamp: self.timestamp,
@@ -67,8 +68,8 @@ impl<'a> RowPut<'a> {
     }
 }
 
-impl From<RowPut<'_>> for CellBlock {
-    fn from(row: RowPut<'_>) -> CellBlock {
+impl From<RowPut> for CellBlock {
+    fn from(row: RowPut) -> CellBlock {
         row.cells.into_block()
     }
 }
@@ -77,12 +78,22 @@ fn region_info_value(info: &RegionInfo) -> Bytes {
     magic::encode(&to_proto::region_info(info))
 }
 
-fn region_put(info: &RegionInfo, state: RegionState, stamp: TimestampMs) -> RowPut<'_> {
-    RowPut::new(info.name(), stamp).put(INFO, REGION_INFO, &region_info_value(info)).put(
-        INFO,
-        STATE,
-        state.as_str_name().as_bytes(),
-    )
+/// The column of a region's row that says this of the region, or of its read replica. Follows: `CatalogFamilyFormat#getServerColumn`.
+fn column_of(info: &RegionInfo, qualifier: &[u8]) -> Vec<u8> {
+    let mut column = qualifier.to_vec();
+    if info.is_replica() {
+        column.extend_from_slice(format!("_{:04X}", info.replica_id).as_bytes());
+    }
+    column
+}
+
+/// A region's state is in its row, and so is that of its read replicas.
+fn region_put(info: &RegionInfo, state: RegionState, stamp: TimestampMs) -> RowPut {
+    let primary = info.replica(0);
+    let row = RowPut::new(primary.name(), stamp);
+    // What else is known of the region is said with the region itself.
+    let row = if info.is_replica() { row } else { row.put(INFO, REGION_INFO, &region_info_value(info)) };
+    row.put(INFO, &column_of(info, STATE), state.as_str_name().as_bytes())
 }
 
 /// A region in a state, not (or no longer) open anywhere.
@@ -93,18 +104,27 @@ pub fn put_region(info: &RegionInfo, state: RegionState, stamp: TimestampMs) -> 
 /// A region that is open on `server`.
 pub fn put_open_region(info: &RegionInfo, server: &ServerName, open_seq_id: u64, stamp: TimestampMs) -> Mutation {
     region_put(info, RegionState::Open, stamp)
-        .put(INFO, SERVER, server.address().as_bytes())
-        .put(INFO, START_CODE, &server.start_code.to_be_bytes())
-        .put(INFO, OPEN_SEQ, &open_seq_id.to_be_bytes())
-        .put(INFO, TARGET_SERVER, server.to_string().as_bytes())
+        .put(INFO, &column_of(info, SERVER), server.address().as_bytes())
+        .put(INFO, &column_of(info, START_CODE), &server.start_code.to_be_bytes())
+        .put(INFO, &column_of(info, OPEN_SEQ), &open_seq_id.to_be_bytes())
+        .put(INFO, &column_of(info, TARGET_SERVER), server.to_string().as_bytes())
         .finish(MutationKind::Put)
 }
 
 /// A region that `server` is being asked to open.
 pub fn put_opening_region(info: &RegionInfo, server: &ServerName, stamp: TimestampMs) -> Mutation {
     region_put(info, RegionState::Opening, stamp)
-        .put(INFO, TARGET_SERVER, server.to_string().as_bytes())
+        .put(INFO, &column_of(info, TARGET_SERVER), server.to_string().as_bytes())
         .finish(MutationKind::Put)
+}
+
+/// A read replica is no more: its columns go from the region's row. Follows: `RegionStateStore#removeRegionReplicas`.
+pub fn delete_replica(info: &RegionInfo, stamp: TimestampMs) -> Mutation {
+    let mut row = RowPut::new(info.replica(0).name(), stamp);
+    for column in [SERVER, OPEN_SEQ, START_CODE, TARGET_SERVER, STATE] {
+        row.add(CellType::DeleteColumn, INFO, &column_of(info, column), &[]);
+    }
+    row.finish(MutationKind::Delete)
 }
 
 /// A region that was split: offline, with its daughters named.
@@ -199,6 +219,8 @@ pub struct RegionRow {
     pub daughters: Vec<RegionInfo>,
     /// Parents of a merged child.
     pub merge_parents: Vec<RegionInfo>,
+    /// Its read replicas that the row tells of.
+    pub replicas: Vec<RegionInfo>,
 }
 
 /// hbase:meta, read back.
@@ -247,7 +269,19 @@ fn parse_region_row(cells: &[CellRef<'_>]) -> Option<RegionRow> {
         .filter_map(|cell| parse_region_info(cell.value()))
         .collect();
     let location = location(cells);
-    Some(RegionRow { info, state, open_seq_id, location, daughters, merge_parents })
+    let replicas = replicas(&info, cells);
+    Some(RegionRow { info, state, open_seq_id, location, daughters, merge_parents, replicas })
+}
+
+/// The read replicas of which a region's row has a server or a state. Follows: `CatalogFamilyFormat#parseReplicaIdFromServerColumn`.
+fn replicas(info: &RegionInfo, cells: &[CellRef<'_>]) -> Vec<RegionInfo> {
+    let id = |cell: &CellRef<'_>| {
+        let qualifier = std::str::from_utf8(cell.qualifier()).ok()?;
+        let id = qualifier.strip_prefix("server_").or_else(|| qualifier.strip_prefix("state_"))?;
+        u32::from_str_radix(id, 16).ok().filter(|replica| id.len() == 4 && *replica > 0)
+    };
+    let ids: BTreeSet<u32> = cells.iter().filter(|cell| cell.family() == INFO).filter_map(id).collect();
+    ids.into_iter().map(|id| info.replica(id)).collect()
 }
 
 fn parse_table_row(cells: &[CellRef<'_>]) -> Option<(TableName, TableState)> {

@@ -61,7 +61,7 @@ impl Regions {
         let online: HashSet<ServerName> = master.servers.names().into_iter().collect();
         let dead: HashSet<ServerName> = master.servers.dead().into_iter().collect();
         let mut regions = Regions::default();
-        for node in cluster.regions().filter(|node| node.is_live()) {
+        for node in cluster.with_replicas().filter(|node| node.is_live()) {
             let is_open = node.state == RegionState::Open;
             if let Some(server) = node.location.as_ref().filter(|server| !online.contains(*server)) {
                 let is_dead = dead.contains(server);

@@ -320,6 +320,10 @@ pub(crate) async fn read_meta(
             if !cluster.exists(&row.info.table) && !is_being_made(&row.info.table, unfinished) {
                 tracing::error!(region = %row.info.name_string(), "hbase:meta has a region of a table without descriptor");
             }
+            if !host.is_remote() && row.info.replica_id == 0 && state != RegionState::Split {
+                let known = row.replicas.into_iter().map(|info| RegionNode::new(info, RegionState::Closed, now));
+                known.for_each(|replica| cluster.put_region(replica));
+            }
             let mut node = RegionNode::new(row.info, state, now);
             node.open_seq_id = row.open_seq_id;
             // Unless its server lives in another process.

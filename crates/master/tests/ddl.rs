@@ -543,7 +543,7 @@ async fn bad_input() {
         (attribute("MAX_FILESIZE", "1"), &[], k, "MAX_FILESIZE for table descriptor"),
         (attribute("MEMSTORE_FLUSHSIZE", "1"), &[], k, "MEMSTORE_FLUSHSIZE for table descriptor"),
         (attribute("REGION_REPLICATION", "0"), &[], k, "Table region replication should be at least one."),
-        (attribute("REGION_REPLICATION", "3"), &[], k, "REGION_REPLICATION 3 of table x"),
+        (attribute("REGION_REPLICATION", "65537"), &[], k, "REGION_REPLICATION 65537 of table x"),
         (attribute("hbase.store.file-tracker.impl", "x.Y"), &[], k, "ClassNotFoundException: Class x.Y not found"),
         (
             table("x", &["f"]),

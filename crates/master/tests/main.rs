@@ -6,6 +6,7 @@ mod crash;
 mod ddl;
 mod hbck;
 mod peers;
+mod replicas;
 mod servers;
 mod service;
 mod snapshots;

@@ -88,6 +88,20 @@ impl RegionInfo {
         }
     }
 
+    /// The read replica `replica_id` of the same region; its primary with 0. Follows: `RegionReplicaUtil#getRegionInfoForReplica`.
+    pub fn replica(&self, replica_id: u32) -> RegionInfo {
+        if replica_id == self.replica_id {
+            return self.clone();
+        }
+        let (start, end) = (self.start_key.clone(), self.end_key.clone());
+        RegionInfo::with_replica(self.table.clone(), start, end, self.region_id, replica_id)
+    }
+
+    /// Whether it is a read replica of another region.
+    pub fn is_replica(&self) -> bool {
+        self.replica_id > 0
+    }
+
     /// hbase:meta's region.
     pub fn meta() -> RegionInfo {
         RegionInfo::new(TableName::meta(), Bytes::new(), Bytes::new(), 1)
@@ -176,6 +190,25 @@ fn jenkins(key: &[u8]) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Names that `RegionReplicaUtil#getRegionInfoForReplica` of HBase 2.6.4 makes.
+    #[test]
+    fn names_of_replicas_are_hbases() {
+        let table = TableName::parse("ns:t").expect("legal");
+        let primary = RegionInfo::new(table, Bytes::from("b"), Bytes::from("m"), 1_700_000_000_000);
+        for (id, suffix, encoded) in [
+            (0, "", "0cc6493387ba69f4f37b959694d3a5ea"),
+            (1, "_0001", "e3ee5d60978f5bc83f61d24d888fd9f1"),
+            (10, "_000A", "5b3da54798344a96709e43f8dc573d44"),
+            (65535, "_FFFF", "be9c6b899b32f3fcdc83f09890e1d95b"),
+        ] {
+            let replica = primary.replica(id);
+            assert_eq!(replica.name_string(), format!("ns:t,b,1700000000000{suffix}.{encoded}."));
+            assert_eq!((&**replica.encoded_name(), replica.is_replica()), (encoded, id > 0));
+            assert_eq!(RegionInfo::encoded_from_name(replica.name()), encoded);
+            assert_eq!(replica.replica(0), primary);
+        }
+    }
 
     #[test]
     fn meta_names_are_the_old_ones() {

@@ -102,6 +102,9 @@ impl<'r> BulkLoader<'r> {
     /// log.
     pub(crate) fn load(&self, load: &BulkLoad) -> Result<BulkLoaded> {
         self.core.check_open()?;
+        if self.core.info.is_replica() {
+            self.core.check_not_read_only()?;
+        }
         self.core.counters.writes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mut wrong = Vec::new();
         for file in &load.files {

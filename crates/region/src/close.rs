@@ -33,7 +33,8 @@ pub(crate) fn close(core: &RegionCore, mode: CloseMode) -> Result<()> {
     }
     // A compaction that is about to publish does so now or never.
     drop(core.flushing.lock());
-    if mode == CloseMode::Flush {
+    // A read replica has written nothing, and its files are its primary's.
+    if mode == CloseMode::Flush && !core.info.is_replica() {
         core.sequencer.check()?;
         Flusher::new(core).flush_all("close")?;
         let (seq_id, _) = marker::append(core, &marker::region_event(core, EventType::RegionClose))?;

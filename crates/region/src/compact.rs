@@ -90,7 +90,12 @@ impl<'r> Compactor<'r> {
 
     /// Whether some store has enough files for a compaction, or was asked for a major one.
     pub(crate) fn is_needed(&self) -> bool {
-        self.core.table.compaction_enabled() && self.core.stores.iter().any(|store| self.is_needed_in(store))
+        self.may_compact() && self.core.stores.iter().any(|store| self.is_needed_in(store))
+    }
+
+    /// Whether compactions are on for the table, and the region's files are its own: a read replica's are its primary's.
+    fn may_compact(&self) -> bool {
+        self.core.table.compaction_enabled() && !self.core.info.is_replica()
     }
 
     fn is_needed_in(&self, store: &Store) -> bool {
@@ -123,6 +128,9 @@ impl<'r> Compactor<'r> {
             && self.core.store(family).is_none()
         {
             return Err(self.core.no_such_family(family));
+        }
+        if self.core.info.is_replica() {
+            return Ok(());
         }
         for store in self.core.stores.iter().filter(|store| family.is_none_or(|family| store.name == family)) {
             let mut work = store.work.lock();

@@ -128,12 +128,18 @@ impl RegionCore {
         Err(RegionError::NotServing { region: self.info.name_string(), state })
     }
 
+    /// Refuses what changes the region where it takes no changes. Follows: `HRegion#checkReadOnly`, `ServerRegionReplicaUtil#isReadOnly`.
+    pub(crate) fn check_not_read_only(&self) -> Result<()> {
+        if self.table.read_only() || self.info.is_replica() {
+            return Err(RegionError::DoNotRetry("region is read only".into()));
+        }
+        Ok(())
+    }
+
     /// Refuses writes when the region takes none.
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
-        if self.table.read_only() {
-            return Err(RegionError::DoNotRetry("region is read only".into()));
-        }
+        self.check_not_read_only()?;
         if self.accounting.heap_bytes() > self.blocking_size_bytes() && !self.info.table.is_meta() {
             self.counters.blocked.fetch_add(1, Ordering::Relaxed);
             return Err(RegionError::TooBusy(format!(

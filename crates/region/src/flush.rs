@@ -128,6 +128,9 @@ impl<'r> Flusher<'r> {
                 return Err(self.core.no_such_family(family));
             }
         }
+        if self.core.info.is_replica() {
+            return Ok(FlushOutcome::default());
+        }
         let _flushing = self.core.flushing.lock();
         let stores: Vec<&Store> = if !request.families.is_empty() {
             self.core.stores.iter().filter(|store| request.families.contains(&store.name)).collect()

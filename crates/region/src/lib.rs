@@ -46,6 +46,7 @@ mod open;
 mod recovered_files;
 mod region;
 mod replay;
+mod replica;
 pub mod row_lock;
 mod scan;
 mod sequencer;

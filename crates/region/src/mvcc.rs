@@ -100,6 +100,15 @@ impl Mvcc {
         }
     }
 
+    /// All up to `point` was written by somebody else, and is visible: of a region that nobody writes to here.
+    pub fn follow(&self, point: ReadPoint) {
+        let mut state = self.state.lock();
+        if state.pending.is_empty() && point.0 >= state.next {
+            state.next = point.0 + 1;
+            self.read_point.store(point.0, Ordering::Release);
+        }
+    }
+
     /// Marks `seq_id` inserted and complete: an id that carries no cells (a marker, a refused write).
     pub fn skip(&self, seq_id: SeqId) {
         let mut state = self.state.lock();

@@ -7,6 +7,7 @@ use crate::marker;
 use crate::new_file::FileWriter;
 use crate::region::RecoveredNonce;
 use crate::replay::{RecoveredEdits, Replayed, Replayer};
+use crate::replica;
 use crate::row_lock::RowLocks;
 use crate::scan::update_readers::ScannerReadPoints;
 use crate::sequencer::Sequencer;
@@ -52,13 +53,26 @@ impl OpenRegion {
         Ok((core, nonces))
     }
 
+    /// Opens a read replica: what `primary` shows of its files now, and no directory, log or memstore of its own.
+    pub(crate) fn open_replica(self, primary: &RegionCore) -> Result<RegionCore> {
+        let settings = self.table_settings();
+        let OpenRegion { info, table, env } = &self;
+        let store = |family| Store::of_replica(env, info, table, family, &settings);
+        let stores = table.families.keys().map(store).collect::<Result<Vec<_>>>()?;
+        let core = self.assemble(settings, stores, SeqId(primary.read_point().0));
+        replica::refresh(&core, primary);
+        Ok(core)
+    }
+
     /// A server that does not know who else reads or writes a region's files, or who keeps the list of them, would lose some without a word.
     fn refuse_what_would_be_misread(&self) -> Result<()> {
         let OpenRegion { info, table, .. } = self;
         let name = info.name_string();
         if info.replica_id > 0 {
-            let why =
-                format!("{name} is read replica {} of its region: read replicas are not served yet", info.replica_id);
+            let why = format!(
+                "{name} is read replica {} of its region: it is opened beside its primary alone",
+                info.replica_id
+            );
             return Err(RegionError::DoNotRetry(why));
         }
         table.families.values().try_for_each(|family| tracker_of(&self.env, info, table, family).map(|_| ()))

@@ -59,6 +59,25 @@ impl Region {
         Ok(Arc::new(Region { core, recovered_nonces: Mutex::new(nonces) }))
     }
 
+    /// Opens a read replica of `primary`, which is open here: it shows the files that the primary has now, is read only, and writes nothing.
+    ///
+    /// # Errors
+    /// `open` is no replica of `primary`; what [`Region::open`] refuses of a table.
+    pub fn open_replica(open: OpenRegion, primary: &Region) -> Result<Arc<Region>> {
+        if !open.info.is_replica() || open.info.replica(0) != primary.info().replica(0) {
+            let (name, other) = (open.info.name_string(), primary.info().name_string());
+            return Err(RegionError::DoNotRetry(format!("{name} is no read replica of {other}")));
+        }
+        primary.core.check_open()?;
+        let core = open.open_replica(&primary.core)?;
+        Ok(Arc::new(Region { core, recovered_nonces: Mutex::default() }))
+    }
+
+    /// Has a read replica show the files that its `primary` has now; whether they are others than before.
+    pub fn refresh(&self, primary: &Region) -> bool {
+        self.info().is_replica() && crate::replica::refresh(&self.core, &primary.core)
+    }
+
     /// Stops serving. With [`CloseMode::Flush`] everything in memory is in files when it returns; the region may then be
     /// opened elsewhere. New work is refused from the beginning on, readers in flight get [`RegionError::NotServing`] at
     /// their next step. May be repeated after an error.

@@ -33,6 +33,11 @@ impl Sequencer {
         self.mvcc.read_point()
     }
 
+    /// All up to `point` is visible: of a read replica, whose primary has given out the ids.
+    pub(crate) fn follow(&self, point: ReadPoint) {
+        self.mvcc.follow(point);
+    }
+
     /// The highest id given out.
     pub(crate) fn last_seq_id(&self) -> SeqId {
         self.mvcc.last_seq_id()

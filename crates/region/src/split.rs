@@ -60,7 +60,11 @@ impl<'r> Splitter<'r> {
     pub fn can_split(&self) -> bool {
         let table = &self.core.info.table;
         let is_masters = table.is_meta() || *table == TableName::namespace_table();
-        !is_masters && self.core.serving.is_open() && self.core.split_policy.can_split() && !self.has_references()
+        !is_masters
+            && !self.core.info.is_replica()
+            && self.core.serving.is_open()
+            && self.core.split_policy.can_split()
+            && !self.has_references()
     }
 
     /// Whether some file is a reference to another region's.

@@ -141,16 +141,43 @@ impl Store {
             rootdir::archive_files(opening.volume, &dir, &dead).map_err(volume_error)?;
         }
         sort_files(&mut live);
+        Ok(Store::assemble(env, info, table, name, settings, tracker, live.into()))
+    }
+
+    /// The store of a read replica: no files yet.
+    pub(crate) fn of_replica(
+        env: &Arc<RegionEnv>,
+        info: &RegionInfo,
+        table: &Arc<TableDescriptor>,
+        name: &Bytes,
+        table_settings: &Arc<RegionSettings>,
+    ) -> Result<Store> {
+        let family = &table.families[name];
+        let settings = of_family(table_settings, family, info);
+        let tracker = StoreTracker::of_replica(tracker_of(env, info, table, family)?);
+        Ok(Store::assemble(env, info, table, name, settings, tracker, Arc::new([])))
+    }
+
+    fn assemble(
+        env: &Arc<RegionEnv>,
+        info: &RegionInfo,
+        table: &Arc<TableDescriptor>,
+        name: &Bytes,
+        settings: Arc<RegionSettings>,
+        tracker: StoreTracker,
+        files: Arc<[Arc<StoreFile>]>,
+    ) -> Store {
+        let family = &table.families[name];
         let order = if info.table.is_meta() { Order::Meta } else { Order::User };
-        let memory = MemStore::expecting(order, &common_row_prefix(&live));
-        let view = StoreView { memory, files: live.into(), whole_from: ReadPoint(0) };
-        Ok(Store {
+        let memory = MemStore::expecting(order, &common_row_prefix(&files));
+        let view = StoreView { memory, files, whole_from: ReadPoint(0) };
+        Store {
             name: name.clone(),
             rules: FamilyRules::of(family, settings.time_to_purge_deletes_ms),
             replicated: family.replication_scope() != 0,
             caches_blocks: family.block_cache_enabled(),
             table: table.clone(),
-            dir,
+            dir: family_dir(info, name),
             tracker,
             settings: ArcSwap::new(settings),
             mob: MobStore::of(env, info, family),
@@ -159,7 +186,7 @@ impl Store {
             work: Mutex::new(FileWork::default()),
             snapshot_seq_id: AtomicU64::new(0),
             last_major_compaction_ms: AtomicI64::new(0),
-        })
+        }
     }
 
     /// The table's settings are others now.

@@ -106,6 +106,11 @@ pub(crate) struct StoreTracker {
 }
 
 impl StoreTracker {
+    /// Of a read replica's store, which keeps no list of the files that another keeps.
+    pub(crate) fn of_replica(tracker: Tracker) -> StoreTracker {
+        StoreTracker { tracker, list: None }
+    }
+
     /// Opens it and says which files the store has, those of a dead server's edits too.
     ///
     /// # Errors

@@ -97,7 +97,7 @@ fn a_region_is_not_opened_whose_tracker_nobody_knows() {
 }
 
 #[test]
-fn a_read_replica_is_not_opened() {
+fn a_read_replica_is_not_opened_by_itself() {
     let server = Server::new(NOW);
     let info = RegionInfo::with_replica(table_name(), bytes::Bytes::new(), bytes::Bytes::new(), NOW as u64, 1);
     let error = refused(&server, &info, table()).to_string();

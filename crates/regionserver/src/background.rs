@@ -174,13 +174,16 @@ fn compact_family(server: &Arc<RegionServer>, region: &Arc<Region>, family: &[u8
         let is_major = job.is_major();
         let begun_us = server.env.clock.monotonic_us();
         match region.compact(job, &Pace::new(server)).map_err(|error| server.escalate_fatal(error)) {
-            Ok(outcome) if outcome.completed => server.operations.compacted(&Compacted {
-                is_major,
-                took_us: server.env.clock.monotonic_us().saturating_sub(begun_us),
-                input_files: outcome.input_files as u64,
-                input_bytes: outcome.input_bytes,
-                output_bytes: outcome.output_bytes,
-            }),
+            Ok(outcome) if outcome.completed => {
+                server.operations.compacted(&Compacted {
+                    is_major,
+                    took_us: server.env.clock.monotonic_us().saturating_sub(begun_us),
+                    input_files: outcome.input_files as u64,
+                    input_bytes: outcome.input_bytes,
+                    output_bytes: outcome.output_bytes,
+                });
+                server.refresh_replicas(region);
+            }
             Ok(_) => {}
             Err(error) => {
                 if !region.is_closing() && !server.stop.is_set() {
@@ -304,7 +307,9 @@ fn clean_mob_files(server: &Arc<RegionServer>) {
     while !server.stop.wait(server.settings().mob_cleaner_period) {
         let min_age_ms = server.settings().mob_min_age_ms;
         let mut regions = server.regions();
-        regions.retain(|region| region.table().families.values().any(|family| family.is_mob()));
+        regions.retain(|region| {
+            !region.info().is_replica() && region.table().families.values().any(|family| family.is_mob())
+        });
         regions.sort_by(|a, b| a.info().table.cmp(&b.info().table));
         for of_table in regions.chunk_by(|a, b| a.info().table == b.info().table) {
             let cleaned = region::clean_mob_files(&server.env, of_table[0].table(), of_table, min_age_ms);

@@ -58,7 +58,12 @@ impl RegionServer {
         let transition = self.begin_transition(info)?;
         let env = if info.table.is_meta() { self.meta_env.clone() } else { self.env.clone() };
         let request = OpenRegion { info: info.clone(), table, env };
-        let region = Region::open(request).map_err(|error| self.escalate_fatal(error))?;
+        let opened = if info.is_replica() {
+            Region::open_replica(request, &*self.online(info.replica(0).encoded_name())?)
+        } else {
+            Region::open(request)
+        };
+        let region = opened.map_err(|error| self.escalate_fatal(error))?;
         self.sessions.remember(region.recovered_nonces().into_iter().map(|recovered| recovered.nonce));
         Ok(OpenedRegion { region, _transition: transition })
     }
@@ -67,6 +72,7 @@ impl RegionServer {
     pub fn put_online(&self, opened: OpenedRegion) -> u64 {
         let region = &opened.region;
         self.online.insert(region);
+        self.refresh_replicas(region);
         if region.needs_compaction() || region.splitter().has_references() {
             self.maintenance.consider_compaction(region.name());
         }

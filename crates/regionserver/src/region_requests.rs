@@ -33,6 +33,7 @@ impl RegionServer {
             let took_us = self.env.clock.monotonic_us().saturating_sub(begun_us);
             self.operations.flushed(took_us, held_bytes.saturating_sub(left_bytes), outcome.bytes);
             idle_scanners::update_readers(&self.sessions, Some(region));
+            self.refresh_replicas(region);
         }
         if outcome.needs_compaction {
             self.maintenance.consider_compaction(region.info().encoded_name());
@@ -43,6 +44,22 @@ impl RegionServer {
     pub(crate) fn flush_now(&self, region: &Arc<Region>, families: Vec<Bytes>) -> Result<bool, ServerError> {
         let request = FlushRequest { families, all: true };
         Ok(self.flush(region, &request)?.flushed)
+    }
+
+    /// The files of `region` are others than they were: its read replicas here show them from now on. Of a replica: it shows its primary's.
+    pub(crate) fn refresh_replicas(&self, region: &Region) {
+        let info = region.info();
+        if info.is_replica() {
+            // They may have changed between its opening and its being found.
+            if let Some(primary) = self.region(info.replica(0).encoded_name()) {
+                region.refresh(&primary);
+            }
+            return;
+        }
+        let replicas = (1..region.table().region_replication()).map(|id| info.replica(id));
+        for replica in replicas.filter_map(|replica| self.region(replica.encoded_name())) {
+            replica.refresh(region);
+        }
     }
 
     /// Asks for a compaction; returns at once.

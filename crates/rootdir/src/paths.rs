@@ -47,9 +47,10 @@ pub fn table_dir(table: &TableName) -> FilePath {
     namespace_dir(table.namespace()).join(table.qualifier())
 }
 
-/// The directory of a region.
+/// The directory of a region. A read replica has none of its own: it shows what is in its primary's.
 pub fn region_dir(info: &RegionInfo) -> FilePath {
-    table_dir(&info.table).join(&**info.encoded_name())
+    let home = table_dir(&info.table);
+    if info.is_replica() { home.join(&**info.replica(0).encoded_name()) } else { home.join(&**info.encoded_name()) }
 }
 
 /// Where one opening of a region writes its files before they are moved into place. No other opening has the same: a server

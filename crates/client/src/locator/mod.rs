@@ -217,6 +217,35 @@ impl Cluster {
         cache.remember(&Located::new(self, location.region.clone(), location.server.clone(), replicas));
     }
 
+    /// The read replica of that number; the region itself with 0. One that is not remembered is looked for in hbase:meta.
+    ///
+    /// # Errors
+    /// hbase:meta tells of none, or cannot be read.
+    pub(crate) async fn locate_replica(
+        &self,
+        cache: &TableCache,
+        located: &Arc<Located>,
+        replica_id: u32,
+    ) -> Result<Arc<Located>> {
+        match self.replica_of(located, replica_id) {
+            Ok(replica) => Ok(replica),
+            Err(_) => {
+                let anew = self.locate_anew(cache, &located.region.start_key).await?;
+                self.replica_of(&anew, replica_id)
+            }
+        }
+    }
+
+    fn replica_of(&self, located: &Arc<Located>, replica_id: u32) -> Result<Arc<Located>> {
+        if replica_id == 0 {
+            return Ok(Arc::clone(located));
+        }
+        let found = self.replicas_of(located).into_iter().find(|replica| replica.region.replica_id == replica_id);
+        found.ok_or_else(|| {
+            Error::Request(format!("region {} has no read replica {replica_id}", located.region.name_string()))
+        })
+    }
+
     /// The read replicas of a region.
     pub(crate) fn replicas_of(&self, located: &Located) -> Vec<Arc<Located>> {
         let of = &located.region;

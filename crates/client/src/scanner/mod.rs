@@ -32,11 +32,20 @@ pub struct ScanOptions {
     pub prefetch: bool,
     /// Whether the scanner counts, and servers count for it ([`Scanner::metrics`]).
     pub metrics: bool,
+    /// The read replica of each region that is scanned; 0 is the primary.
+    pub replica_id: u32,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        ScanOptions { caching: i32::MAX as u32, limit: None, max_result_size: 2 << 20, prefetch: false, metrics: false }
+        ScanOptions {
+            caching: i32::MAX as u32,
+            limit: None,
+            max_result_size: 2 << 20,
+            prefetch: false,
+            metrics: false,
+            replica_id: 0,
+        }
     }
 }
 
@@ -68,6 +77,7 @@ pub struct Scanner {
     remaining: Option<u64>,
     was_out_of_order: bool,
     done: bool,
+    is_stale: bool,
     metrics: Option<Box<ScanMetrics>>,
 }
 
@@ -89,6 +99,7 @@ impl Scanner {
             unfinished: 0,
             skip: 0,
             was_out_of_order: false,
+            is_stale: false,
         }
     }
 
@@ -122,6 +133,11 @@ impl Scanner {
             }
             self.fetch().await?;
         }
+    }
+
+    /// Whether a read replica gave the last reply: its rows may be behind what was written.
+    pub fn is_stale(&self) -> bool {
+        self.is_stale
     }
 
     /// What was counted so far; nothing where the options do not ask for it.
@@ -215,7 +231,9 @@ impl Scanner {
             let request = Request::new(Method::ClientScan, &request).timeout(timeout);
             return self.table.start_on(&open.channel, &open.located, request);
         }
-        let located = self.locate().await?;
+        let primary = self.locate().await?;
+        let (cluster, id) = (&self.table.cluster, self.options.replica_id);
+        let located = cluster.locate_replica(&self.table.cache, &primary, id).await?;
         let channel = match located.server.client().await {
             Ok(channel) => channel,
             Err(e) => {
@@ -258,6 +276,10 @@ impl Scanner {
             self.close();
             return Err(error);
         }
+        if self.options.replica_id > 0 {
+            // What was remembered of the region tells where the replica is.
+            self.table.forget_locations();
+        }
         if let Some(open) = self.open.take()
             && !lost
         {
@@ -287,6 +309,7 @@ impl Scanner {
         if let Some(metrics) = &mut self.metrics {
             metrics.note_reply(&message, reply.byte_len());
         }
+        self.is_stale = message.stale();
         let results = rows_of(&message, reply)?;
         if self.are_whole_and_wanted(&message, &results) {
             if let Some(rows) = &mut self.remaining {

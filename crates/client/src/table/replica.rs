@@ -43,6 +43,28 @@ impl Table {
         Ok(row)
     }
 
+    /// Reads one row from the read replica `replica_id` of its region, from nowhere else; 0 is the primary. Follows: `Query#setReplicaId`.
+    ///
+    /// # Errors
+    /// The region has no such replica, as far as hbase:meta says; what the server refuses, or that it could not be reached in time.
+    pub async fn get_from_replica(&self, get: &Get, replica_id: u32) -> Result<Row> {
+        if replica_id == 0 {
+            return self.get_from_primary(get).await;
+        }
+        let mut retry = self.cluster.retry(self.manner.reading());
+        let mut known = self.cluster.locate(&self.cache, &get.row, Side::Current).await?;
+        loop {
+            let replica = self.cluster.locate_replica(&self.cache, &known, replica_id).await?;
+            let failed = match self.get_from(get, replica).await {
+                Ok(row) => return Ok(row),
+                Err(error) if error.may_pass() => error,
+                Err(error) => return Err(error),
+            };
+            retry.pause(failed).await?;
+            known = self.cluster.locate_anew(&self.cache, &get.row).await?;
+        }
+    }
+
     /// One replica's answer, in one try: others are asked beside it.
     async fn get_from(&self, get: &Get, replica: Arc<Located>) -> Result<Row> {
         let message = pb::GetRequest { get: convert::to_proto::get(get), region: replica.specifier.clone() };

@@ -117,7 +117,8 @@ pub(crate) fn namespace_locks(name: &str) -> Vec<(Resource, Mode)> {
 /// What work on single regions holds.
 pub(crate) fn region_locks(regions: &[RegionInfo]) -> Vec<(Resource, Mode)> {
     let table = |info: &RegionInfo| (Resource::Table(info.table.clone()), Mode::Shared);
-    let region = |info: &RegionInfo| (Resource::Region(Arc::clone(info.encoded_name())), Mode::Exclusive);
+    // A read replica comes and goes with its primary.
+    let region = |info: &RegionInfo| (Resource::Region(Arc::clone(info.replica(0).encoded_name())), Mode::Exclusive);
     regions.iter().flat_map(|info| [table(info), region(info)]).collect()
 }
 

@@ -123,7 +123,7 @@ impl MasterHandler {
             };
             let serving = |table| cluster.state(table).is_some();
             status.regions_in_transition = cluster
-                .regions()
+                .with_replicas()
                 .filter(|node| moving(node.state) && serving(&node.info.table))
                 .map(|node| pb::RegionInTransition {
                     spec: pb::RegionSpecifier {

@@ -39,7 +39,7 @@ pub(super) fn decommission(
         for server in &added {
             let regions: Vec<RegionInfo> = {
                 let cluster = master.cluster.read();
-                let on_server = cluster.regions().filter(|node| node.location.as_ref() == Some(server));
+                let on_server = cluster.with_replicas().filter(|node| node.location.as_ref() == Some(server));
                 on_server.map(|node| node.info.clone()).collect()
             };
             for info in regions {

@@ -66,7 +66,7 @@ impl CompactionJob {
     ) -> Result<Option<CompactionJob>> {
         let core = region.core();
         core.check_open()?;
-        if !core.table.compaction_enabled() {
+        if !Compactor::new(core).may_compact() {
             return Ok(None);
         }
         let mut order: Vec<usize> = match family {

@@ -134,6 +134,7 @@ fn load_files(
     match outcome {
         Ok(BulkLoaded::Loaded { files, needs_compaction }) => {
             tracing::info!(region = %region.name(), files = files.len(), "files were bulk-loaded");
+            server.refresh_replicas(region);
             if needs_compaction && region.settings().compact_after_bulk_load {
                 server.maintenance.consider_compaction(region.info().encoded_name());
             }

@@ -88,7 +88,7 @@ fn answer(server: &RegionServer, result: Result<Reply, RegionError>) -> CallResu
 }
 
 fn read(region: &Region, get: &Get, has_codec: bool, mode: ReadMode<'_>) -> Result<Reply, RegionError> {
-    if has_codec && !get.existence_only && !get.query_metrics {
+    if has_codec && !get.existence_only && !get.query_metrics && !region.info().is_replica() {
         let mut cells = CellBuffer::with_capacity(FORESEEN.0, FORESEEN.1);
         region.get_within(get, &mut cells, mode)?;
         let (message, may_have_tags) = (to_proto::get_response_with_count(cells.len()), cells.has_tags());
@@ -109,6 +109,9 @@ pub(super) fn read_result(
 ) -> Result<(pb::Result, Option<CellBuffer>), RegionError> {
     let before = BlockReads::of_thread();
     let (mut result, cells) = read_unmeasured(region, get, has_codec, mode)?;
+    if region.info().is_replica() {
+        result.stale = Some(true);
+    }
     if get.query_metrics {
         let scanned_bytes = BlockReads::of_thread().since(before).scanned_bytes;
         result.metrics = Some(pb::QueryMetrics { block_bytes_scanned: Some(scanned_bytes) });

@@ -215,8 +215,8 @@ fn append(shell: &mut Shell, arguments: &Arguments) -> Result {
     Ok(Value::Nil)
 }
 
-/// The read that `get`'s arguments after the row ask for, and how its cells are shown.
-fn described_get(arguments: &Arguments) -> Result<(Get, Shown)> {
+/// The read that `get`'s arguments after the row ask for, how its cells are shown, and the replica that is asked.
+fn described_get(arguments: &Arguments) -> Result<(Get, Shown, u32)> {
     let mut get = Get::new(arguments.bytes(1));
     let mut options = match arguments.get(2) {
         Some(Value::Hash(_)) => arguments.hash(2)?,
@@ -235,11 +235,12 @@ fn described_get(arguments: &Arguments) -> Result<(Get, Shown)> {
             Columns::parse(&specs)
         }
     };
-    read::refuse(&options, &["AUTHORIZATIONS", "REGION_REPLICA_ID"])?;
+    read::refuse(&options, &["AUTHORIZATIONS"])?;
     let shown = Shown::take(&mut options, &mut columns)?;
     get.columns = columns.wanted;
     get.filter = read::filter(&mut options)?;
     get.timeline = read::timeline(&mut options)?;
+    let replica_id = read::replica_id(&mut options)?;
     get.attributes = read::attributes(&mut options)?;
     if let Some(versions) = options.take_int("VERSIONS")? {
         get.max_versions = u32::try_from(versions.max(1)).unwrap_or(u32::MAX);
@@ -250,15 +251,19 @@ fn described_get(arguments: &Arguments) -> Result<(Get, Shown)> {
     if let Some((key, _)) = options.rest().first() {
         return Err(Flow::argument(format!("Failed parse of {}: a get has no such option", key.inspect())));
     }
-    Ok((get, shown))
+    Ok((get, shown, replica_id))
 }
 
 fn get(shell: &mut Shell, arguments: &Arguments) -> Result {
     let name = arguments.table(0)?;
     shell.session.output.header(&["COLUMN", "CELL"])?;
-    let (get, shown) = described_get(arguments)?;
+    let (get, shown, replica_id) = described_get(arguments)?;
     let table = shell.session.table(&name);
-    let row = shell.session.wait(table.get(&get)).map_err(|flow| explained(shell, &name, flow))?;
+    let row = match replica_id {
+        0 => shell.session.wait(table.get(&get)),
+        id => shell.session.wait(table.get_from_replica(&get, id)),
+    };
+    let row = row.map_err(|flow| explained(shell, &name, flow))?;
     for cell in &row {
         let (column, text) = (shown.column(cell), shown.cell(cell, name.is_meta()));
         shell.session.output.row(&[&column, &text])?;

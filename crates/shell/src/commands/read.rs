@@ -115,6 +115,11 @@ pub(super) fn timeline(options: &mut Options) -> Result<bool> {
     }
 }
 
+/// REGION_REPLICA_ID: the read replica that is asked; the primary where there is none, or a negative one.
+pub(super) fn replica_id(options: &mut Options) -> Result<u32> {
+    Ok(options.take_int("REGION_REPLICA_ID")?.and_then(|id| u32::try_from(id).ok()).unwrap_or(0))
+}
+
 /// Refuses what cannot be done yet rather than passing it over.
 pub(super) fn refuse(options: &Options, names: &[&str]) -> Result<()> {
     match names.iter().find(|name| options.has(name)) {

@@ -36,7 +36,7 @@ pub(super) fn after_prefix(prefix: &[u8]) -> Bytes {
 }
 
 fn described(mut options: Options, defaults: ScanOptions) -> Result<Described> {
-    read::refuse(&options, &["AUTHORIZATIONS", "REGION_REPLICA_ID"])?;
+    read::refuse(&options, &["AUTHORIZATIONS"])?;
     let mut columns = Columns::take(&mut options)?;
     let shown = Shown::take(&mut options, &mut columns)?;
     let mut scan = Scan {
@@ -81,6 +81,7 @@ fn described(mut options: Options, defaults: ScanOptions) -> Result<Described> {
         caching: number(&mut options, "CACHE")?.unwrap_or(defaults.caching),
         limit: options.take_int("LIMIT")?.and_then(|limit| u64::try_from(limit).ok()).filter(|limit| *limit > 0),
         metrics: all_metrics || !metrics.is_empty(),
+        replica_id: read::replica_id(&mut options)?,
         ..defaults
     };
     Ok(Described { scan, options: travels, shown, metrics })

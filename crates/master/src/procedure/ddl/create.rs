@@ -48,6 +48,7 @@ pub(crate) async fn submit(
     // What the server makes for itself bears any setting; follows `HMaster#createSystemTable`.
     if !table.name.is_system() || master.is_initialized() {
         check_table(&master.settings().limits, &table)?;
+        master.assignment.check_replication(&table)?;
     }
     let trackers = master.settings().limits.trackers().clone();
     trackers::check_create(&trackers, &table)?;

@@ -50,6 +50,7 @@ pub(crate) async fn submit(
             return Err(MasterError::do_not_retry(format!("the descriptor is of table {}, not of {table}", new.name)));
         }
         check_table(limits, &new)?;
+        master.assignment.check_replication(&new)?;
         trackers::check_modify(limits.trackers(), &old, &new, is_enabled(state))?;
         if table.is_meta() && ["info", "table", "rep_barrier"].iter().any(|f| !new.families.contains_key(f.as_bytes()))
         {
@@ -195,6 +196,7 @@ impl Procedure<Master> for ModifyTable {
             if step == State::ModifyTableReopenAllRegions as Step {
                 if self.reopen {
                     master.assignment.reopen(open_regions_of(master, &self.new.name)).await?;
+                    master.assignment.settle_replicas(master.tables.live_regions(&self.new.name)).await?;
                 }
                 return Ok(Next::Unsaved(State::ModifyTableDeleteFsLayout as Step));
             }

@@ -167,6 +167,9 @@ fn check_parents(parents: &mut [RegionInfo]) -> Result<()> {
             pair[1].name_string()
         )));
     }
+    if let Some(replica) = parents.iter().find(|info| info.is_replica()) {
+        return Err(refused(format!("Can't merge non-default replicas; {}", replica.name_string())));
+    }
     if parents[0].table.is_meta() {
         return Err(refused("hbase:meta is never merged".into()));
     }
@@ -191,7 +194,7 @@ impl MergeRegions {
         self.parents.iter().any(|parent| cluster.region(parent.encoded_name()).is_none())
     }
 
-    async fn write_child(&self, master: &Master) -> Result<()> {
+    async fn write_child(&self, master: &Arc<Master>) -> Result<()> {
         let table = master.tables.must_exist(&self.child.table)?;
         close_parents(master, &self.parents, RegionState::Merging).await?;
         remove_region_dirs(master, std::slice::from_ref(&self.child)).await?;

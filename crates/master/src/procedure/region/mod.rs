@@ -60,10 +60,12 @@ async fn remove_region_dirs(master: &Master, regions: &[RegionInfo]) -> Result<(
 
 /// Closes regions that are to be replaced. They were open: after a crash one may not be, and what waits for it in the
 /// logs is in no file that its successors would refer to. Follows: `SplitTableRegionProcedure#checkClosedRegion`.
-async fn close_parents(master: &Master, regions: &[RegionInfo], state: RegionState) -> Result<()> {
+async fn close_parents(master: &Arc<Master>, regions: &[RegionInfo], state: RegionState) -> Result<()> {
     for info in regions {
         must_be_open(master, info)?;
     }
+    // They show the parents' files, and have none to be referred to.
+    master.assignment.unassign_replicas(regions).await?;
     for info in regions {
         master.assignment.note_state(info, state);
     }

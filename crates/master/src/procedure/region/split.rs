@@ -10,7 +10,7 @@ use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
 use crate::procedure::operations::Operation;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, region_locks};
-use crate::{MasterError, Result, meta, quotas};
+use crate::{ErrorKind, MasterError, Result, meta, quotas};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, SplitPolicyKind, TableDescriptor};
@@ -41,6 +41,10 @@ pub(crate) async fn submit(
     caller: &Caller,
 ) -> Result<u64> {
     let info = master.assignment.known_region(encoded_name)?;
+    if info.is_replica() {
+        let message = "Can't invoke split on non-default regions directly";
+        return Err(MasterError::new(ErrorKind::IllegalArgument, message));
+    }
     if info.table.is_meta() {
         return Err(MasterError::do_not_retry("hbase:meta is never split"));
     }
@@ -128,7 +132,7 @@ impl SplitRegion {
         matches!(state, Some(RegionState::Split) | None)
     }
 
-    async fn write_daughters(&self, master: &Master) -> Result<()> {
+    async fn write_daughters(&self, master: &Arc<Master>) -> Result<()> {
         let table = master.tables.must_exist(&self.parent.table)?;
         // Before it is closed: a region is where it was until then.
         let host = master.assignment.host_of(self.parent.encoded_name())?;
@@ -153,6 +157,8 @@ impl SplitRegion {
             (node.state, node.since, node.location) = (RegionState::Split, now, None);
             node.daughters = daughters.to_vec();
         });
+        let replicas: Vec<RegionInfo> = cluster.replicas_of(parent).map(|node| node.info.clone()).collect();
+        replicas.iter().for_each(|replica| cluster.remove_region(replica));
         for daughter in daughters {
             cluster.put_region(RegionNode::new(daughter.clone(), RegionState::Closed, now));
         }

@@ -82,7 +82,7 @@ impl ServerCrash {
 
     fn regions_on_server(&self, master: &Master) -> Vec<RegionInfo> {
         let cluster = master.cluster.read();
-        let nodes = cluster.regions().filter(|node| node.location.as_ref() == Some(&self.server));
+        let nodes = cluster.with_replicas().filter(|node| node.location.as_ref() == Some(&self.server));
         nodes.map(|node| node.info.clone()).filter(|info| !info.table.is_meta()).collect()
     }
 

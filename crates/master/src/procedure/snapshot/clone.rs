@@ -49,6 +49,7 @@ pub(super) async fn submit(
     let prepare = async {
         let (description, manifest) = read_whole(master, &snapshot).await?;
         check_table(&master.settings().limits, &manifest.table)?;
+        master.assignment.check_replication(&manifest.table)?;
         if master.cluster.read().exists(table) || master.cluster.read().regions_of(table).next().is_some() {
             return Err(MasterError::new(ErrorKind::TableExists, table));
         }

@@ -61,6 +61,7 @@ async fn submit(master: &Arc<Master>, snapshot: String, table: &TableName, calle
     let prepare = async {
         let (description, manifest) = read_whole(master, &snapshot).await?;
         check_table(&master.settings().limits, &manifest.table)?;
+        master.assignment.check_replication(&manifest.table)?;
         if manifest.table.name != *table {
             return Err(MasterError::new(ErrorKind::TableExists, table));
         }

@@ -64,8 +64,15 @@ pub(super) fn scan_metrics(counted: Counted, reads: BlockReads, queued_us: u64, 
     pb::ScanMetrics { metrics: metrics.map(metric).to_vec() }
 }
 
-pub(super) fn reply(call: &Call, mut response: pb::ScanResponse, pieces: &[Piece], out: CellBuffer) -> Reply {
-    response.stale = Some(false);
+/// The reply of a read replica is stale.
+pub(super) fn reply(
+    call: &Call,
+    mut response: pb::ScanResponse,
+    pieces: &[Piece],
+    out: CellBuffer,
+    is_stale: bool,
+) -> Reply {
+    response.stale = Some(is_stale);
     if pieces.is_empty() {
         return Reply::new(&response);
     }
@@ -82,6 +89,7 @@ pub(super) fn reply(call: &Call, mut response: pb::ScanResponse, pieces: &[Piece
         .map(|(piece, end)| {
             let mut result = to_proto::inline_result((piece.first_cell..end).map(|i| out.get(i)));
             result.partial = Some(piece.partial);
+            result.stale = is_stale.then_some(true);
             result
         })
         .collect();

@@ -254,7 +254,7 @@ fn finish(
         server.sessions.scanners.close(id, false);
         return Err(Exception::timeout("Client deadline exceeded, cannot return results"));
     }
-    Ok(reply(call, response, &pieces, out))
+    Ok(reply(call, response, &pieces, out, scanner.region.info().is_replica()))
 }
 
 /// The scanner of an earlier call; `None` when it has closed itself.

@@ -13,6 +13,7 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 import org.apache.hadoop.hbase.ClusterMetrics;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.HRegionLocation;
 import org.apache.hadoop.hbase.InvalidFamilyOperationException;
 import org.apache.hadoop.hbase.NamespaceDescriptor;
 import org.apache.hadoop.hbase.NamespaceExistException;
@@ -25,9 +26,13 @@ import org.apache.hadoop.hbase.TableNotFoundException;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
+import org.apache.hadoop.hbase.client.Consistency;
 import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.Get;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionLocator;
+import org.apache.hadoop.hbase.client.Result;
+import org.apache.hadoop.hbase.client.ResultScanner;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.client.TableDescriptor;
@@ -47,8 +52,49 @@ final class DdlCases {
       tables(check, server, admin);
       families(check, server, admin);
       namespaces(check, server, admin);
+      replicas(check, server, admin);
       cluster(check, server, admin);
     }
+  }
+
+  private static void replicas(Check check, Server server, Admin admin) {
+    check.run("read replicas", () -> {
+      TableName t = server.name("replicas");
+      ColumnFamilyDescriptor family = ColumnFamilyDescriptorBuilder.of("f");
+      admin.createTable(TableDescriptorBuilder.newBuilder(t).setRegionReplication(2).setColumnFamily(family).build());
+      try (Table table = server.connection.getTable(t);
+        RegionLocator locator = server.connection.getRegionLocator(t)) {
+        HRegionLocation replica = locator.getRegionLocation(b("r"), 1, true);
+        same("id of the replica", 1, replica.getRegion().getReplicaId());
+        same("locations of a row", 2, locator.getRegionLocations(b("r"), true).size());
+        same("locations of the table", 2, locator.getAllRegionLocations().size());
+        int open = 0;
+        for (RegionInfo region : admin.getRegions(replica.getServerName())) {
+          open += region.getTable().equals(t) ? 1 : 0;
+        }
+        same("open on the server", 2, open);
+        table.put(put("r", "f:q=old"));
+        admin.flush(t);
+        table.put(put("r", "f:q=new"));
+        Result stale = table.get(new Get(b("r")).setConsistency(Consistency.TIMELINE).setReplicaId(1));
+        yes("the replica says that it is one", stale.isStale());
+        same("value in files", "old", Bytes.toString(stale.value()));
+        Result fresh = table.get(new Get(b("r")).setConsistency(Consistency.TIMELINE));
+        yes("the primary is asked first", !fresh.isStale());
+        same("value", "new", Bytes.toString(fresh.value()));
+        Scan scan = new Scan().setConsistency(Consistency.TIMELINE).setReplicaId(1);
+        try (ResultScanner rows = table.getScanner(scan)) {
+          Result row = rows.next();
+          yes("and so in a scan", row.isStale());
+          same("value of a scan", "old", Bytes.toString(row.value()));
+          yes("one row", rows.next() == null);
+        }
+        admin.modifyTable(TableDescriptorBuilder.newBuilder(admin.getDescriptor(t)).setRegionReplication(1).build());
+        same("locations when there is one copy", 1, locator.getRegionLocations(b("r"), true).size());
+      }
+      admin.disableTable(t);
+      admin.deleteTable(t);
+    });
   }
 
   private static void tables(Check check, Server server, Admin admin) {
