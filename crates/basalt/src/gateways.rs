@@ -69,7 +69,7 @@ impl Gateways {
         let waiting = stopping;
         let mut stopping = stopping.clone();
         let serve = |server: rest::Server| {
-            let gateway = Arc::new(rest::Gateway::new(connection.clone(), config));
+            let gateway = Arc::new(rest::Gateway::new(connection.clone(), config, means.ledger.clone()));
             tokio::spawn(server.run(gateway, async move { drop(stopping.wait_for(|stop| *stop).await) }))
         };
         let mut running: Vec<_> = self.rest.map(serve).into_iter().collect();
@@ -103,7 +103,8 @@ pub fn run_rest(config: &Config) -> Result<()> {
         let key = rest::settings::PORT.key;
         let server = bind_rest(config, key, config.get(&rest::settings::PORT), EVERYWHERE)?;
         println!("Basalt {} REST gateway is ready on {}.", env!("CARGO_PKG_VERSION"), server.local_addr());
-        let gateway = Arc::new(rest::Gateway::new(Connection::open(Options::from_config(config)), config));
+        let ledger = own_ledger(config.get(&rest::settings::MEMORY_SIZE));
+        let gateway = Arc::new(rest::Gateway::new(Connection::open(Options::from_config(config)), config, ledger));
         let told = async move {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -133,11 +134,7 @@ pub fn run_thrift(config: &Config, version: thrift::Version) -> Result<()> {
         let port = (thrift::settings::PORT.key, config.get(&thrift::settings::PORT));
         let server = bind_thrift(config, port, version, EVERYWHERE).await?;
         println!("Basalt {} Thrift gateway is ready on {}.", env!("CARGO_PKG_VERSION"), server.local_addr()?);
-        let budget_bytes = config.get(&thrift::settings::MEMORY_SIZE);
-        let ledger = Ledger::new(budget_bytes);
-        for holder in [Holder::Requests, Holder::Replies, Holder::Scanners] {
-            ledger.set_share(holder, Share::fixed(budget_bytes / 3));
-        }
+        let ledger = own_ledger(config.get(&thrift::settings::MEMORY_SIZE));
         let told = async move {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -149,6 +146,15 @@ pub fn run_thrift(config: &Config, version: thrift::Version) -> Result<()> {
     });
     runtime.shutdown_background();
     served
+}
+
+/// The ledger of a process that is a gateway and nothing else.
+fn own_ledger(budget_bytes: u64) -> Arc<Ledger> {
+    let ledger = Ledger::new(budget_bytes);
+    for holder in [Holder::Requests, Holder::Replies, Holder::Scanners] {
+        ledger.set_share(holder, Share::fixed(budget_bytes / 3));
+    }
+    ledger
 }
 
 async fn bind_thrift(

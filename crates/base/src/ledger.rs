@@ -321,7 +321,15 @@ impl Ledger {
 
     /// Counts bytes that are to be held, if the holder may have them.
     pub fn try_charge(self: &Arc<Self>, holder: Holder, bytes: u64) -> Option<Charge> {
-        self.try_add(holder, bytes).then(|| Charge { ledger: self.clone(), holder, bytes })
+        self.try_add(holder, bytes, 0).then(|| Charge { ledger: self.clone(), holder, bytes })
+    }
+
+    /// As [`Ledger::try_charge`] where as much again stays free for others: whoever asks for much is refused first, and small requests find
+    /// room beside those who give nothing back. Source: the dynamic threshold of Choudhury and Hahne (1998), by which switches share a
+    /// buffer.
+    pub fn try_charge_share(self: &Arc<Self>, holder: Holder, bytes: u64) -> Option<Charge> {
+        let mut charge = self.charge(holder, 0);
+        charge.try_grow_share(bytes).then_some(charge)
     }
 
     /// Counts bytes, whatever is granted, for those who give them back by a guard of their own ([`Ledger::take`]). What the holder has then.
@@ -334,11 +342,11 @@ impl Ledger {
         held
     }
 
-    fn try_add(&self, holder: Holder, bytes: u64) -> bool {
+    /// Counts bytes if the holder may have them and `spare_bytes` more.
+    fn try_add(&self, holder: Holder, bytes: u64, spare_bytes: u64) -> bool {
         let account = self.account(holder);
-        let added = account
-            .held_bytes
-            .fetch_update(SeqCst, Relaxed, |held| held.checked_add(bytes).filter(|all| self.allows(holder, *all)));
+        let allowed = |all: &u64| self.allows(holder, all.saturating_add(spare_bytes));
+        let added = account.held_bytes.fetch_update(SeqCst, Relaxed, |held| held.checked_add(bytes).filter(allowed));
         if let Ok(before) = added {
             account.highest_bytes.fetch_max(before + bytes, Relaxed);
         }
@@ -403,8 +411,17 @@ impl Charge {
 
     /// Makes it count `bytes` if it does so already or the holder may have the difference.
     pub fn try_grow(&mut self, bytes: u64) -> bool {
+        self.grow(bytes, 0)
+    }
+
+    /// As [`Charge::try_grow`] where as much as it then counts stays free for others ([`Ledger::try_charge_share`]).
+    pub fn try_grow_share(&mut self, bytes: u64) -> bool {
+        self.grow(bytes, bytes)
+    }
+
+    fn grow(&mut self, bytes: u64, spare_bytes: u64) -> bool {
         if bytes > self.bytes {
-            if !self.ledger.try_add(self.holder, bytes - self.bytes) {
+            if !self.ledger.try_add(self.holder, bytes - self.bytes, spare_bytes) {
                 return false;
             }
             self.bytes = bytes;
@@ -438,6 +455,21 @@ mod tests {
         drop((first, second));
         let entry = ledger.entries()[Holder::Replies as usize];
         assert_eq!((entry.held_bytes, entry.highest_bytes, entry.cap_bytes), (0, 230, 100));
+    }
+
+    #[test]
+    fn whoever_asks_for_much_leaves_room_for_those_who_ask_for_little() {
+        let ledger = Ledger::new(1000);
+        ledger.set_share(Holder::Replies, Share::fixed(100));
+        assert!(ledger.try_charge_share(Holder::Replies, 51).is_none());
+        let mut held: Vec<Charge> =
+            std::iter::from_fn(|| ledger.try_charge_share(Holder::Replies, 20)).take(100).collect();
+        assert_eq!((held.len(), ledger.held_bytes(Holder::Replies)), (4, 80));
+        assert!(!held[0].try_grow_share(21) && held[0].try_grow_share(20));
+        assert!(ledger.try_charge_share(Holder::Replies, 10).is_some());
+        // What it has already is its own share: it grows as long as so much is free.
+        let mut one = ledger.try_charge_share(Holder::Replies, 5).expect("room for little");
+        assert!(one.try_grow_share(10) && !one.try_grow_share(11));
     }
 
     /// A server's shares of 1,000: what calls hold is granted 190 at first, memstores 400, the cache the rest.

@@ -1,6 +1,6 @@
-//! Bodies of replies: whole ones that keep their share of the budget until they are sent, and streams.
+//! Bodies of replies: whole ones that are counted until they are sent, and streams.
 
-use crate::budget::Held;
+use base::Charge;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use std::io;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc::Receiver;
 /// What a reply carries.
 pub enum ReplyBody {
     /// All of it; sent when it is taken out.
-    Whole(Option<Bytes>, Option<Held>),
+    Whole(Option<Bytes>, Option<Charge>),
     /// Pieces as they come. An error ends the connection: the status has been sent.
     Stream(Receiver<io::Result<Bytes>>),
 }

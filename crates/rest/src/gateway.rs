@@ -1,15 +1,15 @@
 //! What every request has at hand.
 
-use crate::budget::Budget;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::resources;
 use crate::scanners::Scanners;
 use crate::settings;
-use base::{Config, Rng};
+use base::{Charge, Config, Holder, Ledger, Rng};
 use client::{Connection, Table};
 use hyper::body::Incoming;
 use model::TableName;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes that a request holds besides its body: so many requests at a time are bounded, too.
@@ -23,13 +23,13 @@ pub struct Gateway {
     pub(crate) max_reply_bytes: usize,
     pub(crate) scanners: Scanners,
     max_request_bytes: u64,
-    budget: Budget,
+    ledger: Arc<Ledger>,
     rng: Rng,
 }
 
 impl Gateway {
-    /// To the cluster that `connection` leads to.
-    pub fn new(connection: Connection, config: &Config) -> Gateway {
+    /// To the cluster that `connection` leads to. What clients hold counts on `ledger`.
+    pub fn new(connection: Connection, config: &Config, ledger: Arc<Ledger>) -> Gateway {
         let expire = Duration::from_millis(config.get(&settings::SCANNER_EXPIRE_MS));
         Gateway {
             connection,
@@ -38,21 +38,33 @@ impl Gateway {
             max_reply_bytes: config.get(&settings::MAX_REPLY_BYTES) as usize,
             scanners: Scanners::new(config.get(&settings::SCANNER_CACHE_SIZE) as usize, expire),
             max_request_bytes: config.get(&settings::MAX_REQUEST_BYTES),
-            budget: Budget::new(config.get(&settings::MAX_IN_FLIGHT_BYTES)),
+            ledger,
             rng: Rng::from_system(),
         }
     }
 
     /// Answers one request.
     pub(crate) async fn answer(&self, request: hyper::Request<Incoming>) -> Reply {
-        let Some(mut held) = self.budget.take(REQUEST_BYTES) else { return Reply::unavailable() };
-        let request = match Request::read(request, self.max_request_bytes, &mut held).await {
+        let Some(mut charge) = self.ledger.try_charge_share(Holder::Requests, REQUEST_BYTES) else {
+            return Reply::crowded();
+        };
+        let request = match Request::read(request, self.max_request_bytes, &mut charge).await {
             Ok(request) => request,
             Err(refused) => return refused,
         };
         let reply = resources::answer(self, &request).await.unwrap_or_else(|refused| refused);
         let reply = if request.takes_gzip() { reply.gzip() } else { reply };
-        reply.within(held)
+        reply.within(&self.ledger)
+    }
+
+    /// Counts rows that are gathered for a reply.
+    pub(crate) fn gathering(&self) -> Charge {
+        self.ledger.charge(Holder::Scanners, 0)
+    }
+
+    /// Counts what a stream holds of replies.
+    pub(crate) fn streaming(&self) -> Charge {
+        self.ledger.charge(Holder::Replies, 0)
     }
 
     /// A table by the name in a path.

@@ -2,9 +2,9 @@
 //! `ClickjackingPreventionFilter`.
 
 use crate::body::ReplyBody;
-use crate::budget::Held;
 use crate::media::Media;
 use crate::models::{Model, encode};
+use base::{Holder, Ledger};
 use bytes::Bytes;
 use client::Error;
 use flate2::Compression;
@@ -12,6 +12,7 @@ use flate2::write::GzEncoder;
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use std::io::Write;
+use std::sync::Arc;
 
 /// Ends every line of text that is a reply.
 const CRLF: &str = "\r\n";
@@ -95,6 +96,12 @@ impl Reply {
         Reply::text(StatusCode::SERVICE_UNAVAILABLE, "Unavailable")
     }
 
+    /// 503 for want of memory.
+    pub fn crowded() -> Reply {
+        let text = "Unavailable: the gateway holds too many bytes of requests and replies; try again, or for less";
+        Reply::text(StatusCode::SERVICE_UNAVAILABLE, text)
+    }
+
     /// What an operation's error becomes.
     pub fn of(error: &Error) -> Reply {
         let (status, word) = match error.short_class() {
@@ -123,18 +130,15 @@ impl Reply {
         self
     }
 
-    /// Keeps a share of the budget until the body is sent, which takes as much more as the body is long.
-    pub fn within(mut self, mut held: Held) -> Reply {
+    /// Counts a whole body until it is sent; 503 in its place where there is no room.
+    pub fn within(mut self, ledger: &Arc<Ledger>) -> Reply {
         if let ReplyBody::Whole(Some(bytes), kept) = &mut self.body
             && !bytes.is_empty()
         {
-            if !held.grow(bytes.len() as u64) {
-                return Reply::text(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "Unavailable: too many bytes are under way; try again, or for less",
-                );
+            *kept = ledger.try_charge_share(Holder::Replies, bytes.len() as u64);
+            if kept.is_none() {
+                return Reply::crowded();
             }
-            *kept = Some(held);
         }
         self
     }

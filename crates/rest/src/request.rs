@@ -1,9 +1,9 @@
 //! A request that was read: its path, parameters, headers and body within their bounds.
 
-use crate::budget::Held;
 use crate::media::{self, Media};
 use crate::reply::Reply;
 use crate::text::{parameters, percent_decoded};
+use base::Charge;
 use bytes::{Bytes, BytesMut};
 use flate2::read::MultiGzDecoder;
 use http_body_util::BodyExt;
@@ -11,6 +11,10 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST};
 use hyper::{HeaderMap, Method, StatusCode, Uri};
 use std::io::Read;
+use std::time::Duration;
+
+/// How long a client may send nothing of a body, or take nothing of a reply.
+pub const SILENCE: Duration = Duration::from_secs(60);
 
 /// A request.
 pub struct Request {
@@ -25,21 +29,30 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads a whole request. `held` grows by what the body takes.
+    /// Reads a whole request. `charge` grows by what the body takes.
     ///
     /// # Errors
     /// 413 for a body of more than `most_bytes`, 503 where there is no room for it, 400 where it ends early.
-    pub async fn read(request: hyper::Request<Incoming>, most_bytes: u64, held: &mut Held) -> Result<Request, Reply> {
+    pub async fn read(
+        request: hyper::Request<Incoming>,
+        most_bytes: u64,
+        charge: &mut Charge,
+    ) -> Result<Request, Reply> {
         let (head, mut incoming) = request.into_parts();
         let mut body = BytesMut::new();
-        while let Some(frame) = incoming.frame().await {
+        loop {
+            let Ok(frame) = tokio::time::timeout(SILENCE, incoming.frame()).await else {
+                let text = format!("Request Timeout: nothing of the body came for {} s", SILENCE.as_secs());
+                return Err(Reply::text(StatusCode::REQUEST_TIMEOUT, &text));
+            };
+            let Some(frame) = frame else { break };
             let frame = frame.map_err(|error| Reply::bad_request(&format!("the body could not be read: {error}")))?;
             let Ok(data) = frame.into_data() else { continue };
-            room(body.len() as u64 + data.len() as u64, data.len() as u64, most_bytes, held)?;
+            room(body.len() as u64 + data.len() as u64, data.len() as u64, most_bytes, charge)?;
             body.extend_from_slice(&data);
         }
         let zipped = header(&head.headers, CONTENT_ENCODING).is_some_and(|c| c.to_ascii_lowercase().contains("gzip"));
-        let body = if zipped && !body.is_empty() { inflate(&body, most_bytes, held)? } else { body.freeze() };
+        let body = if zipped && !body.is_empty() { inflate(&body, most_bytes, charge)? } else { body.freeze() };
         Ok(Request { method: head.method, uri: head.uri, headers: head.headers, body })
     }
 
@@ -133,18 +146,18 @@ fn header(headers: &HeaderMap, name: impl hyper::header::AsHeaderName) -> Option
     headers.get(name)?.to_str().ok()
 }
 
-fn room(whole: u64, more: u64, most_bytes: u64, held: &mut Held) -> Result<(), Reply> {
+fn room(whole: u64, more: u64, most_bytes: u64, charge: &mut Charge) -> Result<(), Reply> {
     if whole > most_bytes {
         let text = format!("Bad request: a body may have {most_bytes} bytes, see basalt.rest.max.request.bytes");
         return Err(Reply::text(StatusCode::PAYLOAD_TOO_LARGE, &text));
     }
-    if !held.grow(more) {
-        return Err(Reply::unavailable());
+    if !charge.try_grow_share(charge.bytes() + more) {
+        return Err(Reply::crowded());
     }
     Ok(())
 }
 
-fn inflate(zipped: &[u8], most_bytes: u64, held: &mut Held) -> Result<Bytes, Reply> {
+fn inflate(zipped: &[u8], most_bytes: u64, charge: &mut Charge) -> Result<Bytes, Reply> {
     let mut decoder = MultiGzDecoder::new(zipped);
     let mut body = Vec::new();
     let mut piece = vec![0; 16 << 10];
@@ -153,7 +166,7 @@ fn inflate(zipped: &[u8], most_bytes: u64, held: &mut Held) -> Result<Bytes, Rep
         if n == 0 {
             return Ok(Bytes::from(body));
         }
-        room((body.len() + n) as u64, n as u64, most_bytes, held)?;
+        room((body.len() + n) as u64, n as u64, most_bytes, charge)?;
         body.extend_from_slice(&piece[..n]);
     }
 }

@@ -2,6 +2,7 @@
 //! `ScannerResultGenerator`.
 
 use crate::models::CellModel;
+use base::Charge;
 use bytes::Bytes;
 use client::{Error, Row, Scanner};
 use parking_lot::Mutex;
@@ -25,6 +26,12 @@ impl CellScanner {
         CellScanner { scanner, row: Row::default(), taken: 0, batch }
     }
 
+    /// Bytes that it keeps of rows which came and were not handed out.
+    pub fn held_bytes(&self) -> u64 {
+        let rest_of_row = if self.taken < self.row.len() { self.row.byte_len() } else { 0 };
+        rest_of_row.max(self.scanner.held_bytes()) as u64
+    }
+
     /// The row that the next cell is of; none at the end. Reads on where that is not known.
     pub async fn row_of_next(&mut self) -> Result<Option<Bytes>, Error> {
         while self.taken >= self.row.len() {
@@ -45,6 +52,8 @@ impl CellScanner {
 }
 
 struct Entry {
+    /// What the scanner keeps; none before its first use.
+    charge: Option<Charge>,
     /// `None` while a request uses it.
     scanner: Option<Box<CellScanner>>,
     table: String,
@@ -85,7 +94,8 @@ impl Scanners {
                 gone = entries.remove(&oldest);
             }
         }
-        let entry = Entry { scanner: Some(Box::new(scanner)), table: table.to_owned(), used: Instant::now() };
+        let entry =
+            Entry { charge: None, scanner: Some(Box::new(scanner)), table: table.to_owned(), used: Instant::now() };
         entries.insert(id, entry);
         drop(entries);
         // Closing sends a message: not under the lock.
@@ -100,9 +110,10 @@ impl Scanners {
         entry.scanner.take().map_or(Found::Busy, Found::Here)
     }
 
-    /// Puts it back, unless it was removed meanwhile.
-    pub fn put_back(&self, id: &str, scanner: Box<CellScanner>) {
+    /// Puts it back, with the charge for what it keeps, unless it was removed meanwhile.
+    pub fn put_back(&self, id: &str, scanner: Box<CellScanner>, charge: Charge) {
         if let Some(entry) = self.entries.lock().get_mut(id) {
+            entry.charge = Some(charge);
             entry.used = Instant::now();
             entry.scanner = Some(scanner);
         }

@@ -2,6 +2,7 @@
 
 use crate::body::ReplyBody;
 use crate::gateway::Gateway;
+use crate::request::SILENCE;
 use crate::settings;
 use base::Config;
 use hyper::body::Incoming;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::MissedTickBehavior;
+use tokio_io_timeout::TimeoutStream;
 
 /// Bytes of a request line with its headers, as Jetty has it.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -120,5 +122,7 @@ fn connection(
         .max_header_list_size(MAX_HEAD_BYTES as u32)
         .max_concurrent_streams(MAX_STREAMS)
         .keep_alive_interval(HEAD_TIMEOUT);
-    builder.serve_connection(TokioIo::new(stream), service).into_owned()
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(SILENCE));
+    builder.serve_connection(TokioIo::new(Box::pin(stream)), service).into_owned()
 }

@@ -90,14 +90,15 @@ pub const MAX_REPLY_BYTES: Setting<u64> = Setting {
           glob or range that has more is refused.",
 };
 
-/// Bytes under way.
-pub const MAX_IN_FLIGHT_BYTES: Setting<u64> = Setting {
-    key: "basalt.rest.max.inflight.bytes",
-    default: 256 << 20,
+/// Bytes that a process of its own may hold.
+pub const MEMORY_SIZE: Setting<u64> = Setting {
+    key: "basalt.rest.memory.size",
+    default: 512 << 20,
     min: 1 << 20,
     max: 1 << 40,
     unit: "bytes",
-    doc: "Bodies of requests and replies that the REST gateway holds at a time; what would need more is refused with 503.",
+    doc: "What `basalt rest` may hold of requests, scanned rows and replies, over all connections. Beyond it requests are refused with 503. \
+          A gateway in the server's process counts on the server's memory instead.",
 };
 
 /// Connections at a time.
@@ -121,6 +122,6 @@ pub const ALL: &[&dyn SettingRow] = &[
     &SCAN_FETCH_SIZE,
     &MAX_REQUEST_BYTES,
     &MAX_REPLY_BYTES,
-    &MAX_IN_FLIGHT_BYTES,
+    &MEMORY_SIZE,
     &MAX_CONNECTIONS,
 ];

@@ -1,6 +1,7 @@
 //! What is wrong or too much is refused early, with the door's own error, and nothing else suffers.
 
 use crate::http::Rest;
+use base::{Holder, Share};
 use flate2::Compression;
 use flate2::write::{GzDecoder, GzEncoder};
 use std::io::Write;
@@ -103,8 +104,9 @@ async fn answers_and_bodies_may_be_compressed() {
 /// What many clients are sent at once is bounded; those beyond are refused, and the next one is served.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_under_way_is_bounded() {
-    let rest = Rest::start(&[("basalt.rest.max.inflight.bytes", "1048576")]).await;
+    let rest = Rest::start(&[]).await;
     rest.table().await;
+    rest.place.ledger.set_share(Holder::Replies, Share::fixed(2 << 20));
     let put = rest.request("PUT /t/r/f:q", &["Content-Type: application/octet-stream"], &[7; 600 << 10]).await;
     assert_eq!(put.status, 200);
     // In JSON it is more than there may be.

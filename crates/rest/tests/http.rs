@@ -40,7 +40,8 @@ impl Rest {
         let place = Place::start().await;
         let mut config = Config::default();
         settings.iter().for_each(|(key, value)| config.set(*key, *value));
-        let gateway = Arc::new(Gateway::new(place.connection.clone(), &config));
+        let ledger = place.ledger.clone();
+        let gateway = Arc::new(Gateway::new(place.connection.clone(), &config, ledger));
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &config).expect("a free port");
         let address = server.local_addr();
         let (stop, stopped) = oneshot::channel();

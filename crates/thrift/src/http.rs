@@ -56,7 +56,6 @@ pub async fn serve<S: Service>(
     with_class: bool,
 ) -> Result<(), hyper::Error> {
     let mut socket = TimeoutStream::new(socket);
-    socket.set_read_timeout(Some(options.socket_timeout));
     socket.set_write_timeout(Some(options.socket_timeout));
     let answering = service_fn(move |request: Request<Incoming>| async move {
         let answer = match answer(request, options, ledger, service, with_class).await {
@@ -104,20 +103,25 @@ async fn answer<S: Service>(
         // HBase answers so, too, unless hbase.thrift.support.proxyuser is set, which needs to know who asks.
         return Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, "Support for proxyuser is not configured\n".to_owned()));
     }
-    let (message, charge) = body(request.into_body(), options.max_message_bytes, ledger).await?;
+    let (message, charge) = body(request.into_body(), options, ledger).await?;
     let handled = handle(service, Protocol::Binary, with_class, &message).await;
     drop((message, charge));
     let handled = handled.map_err(|error| Refused(StatusCode::BAD_REQUEST, format!("{error}\n")))?;
     // A message that wants no answer has an empty one: HTTP always answers.
     let reply = handled.reply.unwrap_or_default();
     let fits = reply.len() <= options.max_message_bytes;
-    let charge = fits.then(|| ledger.try_charge(Holder::Replies, reply.len() as u64)).flatten();
+    let charge = fits.then(|| ledger.try_charge_share(Holder::Replies, reply.len() as u64)).flatten();
     let reply = if charge.is_some() { reply } else { handled.refusal };
     Ok(Bytes::from_owner(Counted { reply, _charge: charge }))
 }
 
 /// The whole body. Memory follows what came, never what was announced.
-async fn body(mut incoming: Incoming, max_bytes: usize, ledger: &Arc<Ledger>) -> Result<(Bytes, Charge), Refused> {
+async fn body(
+    mut incoming: Incoming,
+    options: &ServerOptions,
+    ledger: &Arc<Ledger>,
+) -> Result<(Bytes, Charge), Refused> {
+    let max_bytes = options.max_message_bytes;
     let too_large = || {
         let why = format!("a message of more than {max_bytes} bytes; basalt.thrift.max.message.size allows no more\n");
         Refused(StatusCode::PAYLOAD_TOO_LARGE, why)
@@ -126,14 +130,20 @@ async fn body(mut incoming: Incoming, max_bytes: usize, ledger: &Arc<Ledger>) ->
         return Err(too_large());
     }
     let (mut whole, mut charge) = (BytesMut::new(), ledger.charge(Holder::Requests, 0));
-    while let Some(frame) = incoming.frame().await {
+    loop {
+        // Of the body alone: a call may take longer than its client may be silent.
+        let Ok(frame) = tokio::time::timeout(options.socket_timeout, incoming.frame()).await else {
+            let why = format!("nothing of the message came for {:?}\n", options.socket_timeout);
+            return Err(Refused(StatusCode::REQUEST_TIMEOUT, why));
+        };
+        let Some(frame) = frame else { break };
         let frame = frame.map_err(|error| Refused(StatusCode::BAD_REQUEST, format!("{error}\n")))?;
         let Ok(data) = frame.into_data() else { continue };
         if whole.len() + data.len() > max_bytes {
             return Err(too_large());
         }
         whole.reserve(data.len());
-        if !charge.try_grow(whole.capacity() as u64) {
+        if !charge.try_grow_share(whole.capacity() as u64) {
             let why = "the gateway holds too many bytes of requests; try again later\n".to_owned();
             return Err(Refused(StatusCode::SERVICE_UNAVAILABLE, why));
         }

@@ -1,8 +1,8 @@
 //! Scanners that clients know by a number. One that nobody asks for its time is closed.
 
 use crate::fault::{Fault, Outcome};
-use base::{Clock, Holder, Ledger};
-use client::{Row, Scanner};
+use base::{Charge, Clock, Holder, Ledger};
+use client::{Row, ScanOptions, Scanner, Table};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +16,17 @@ struct Held {
     scanner: Option<Scanner>,
     sorted: bool,
     used_us: u64,
+    /// Rows that came and were not asked for yet.
+    _charge: Charge,
+}
+
+/// Bytes of one reply to a scanner: what each of those that wait holds at most, beside a large row.
+const MAX_REPLY_BYTES: u64 = 256 << 10;
+
+/// How a table is scanned for clients of a gateway.
+pub fn scan_options(table: &Table) -> ScanOptions {
+    let options = table.scan_options();
+    ScanOptions { max_result_size: options.max_result_size.min(MAX_REPLY_BYTES), ..options }
 }
 
 /// A scanner that a call uses. Dropped before it is back, it takes the scanner's number with it.
@@ -59,7 +70,8 @@ impl Scanners {
             return Err(Fault::io(format!("{MAX_OPEN} scanners are open; close some, or try again later")));
         }
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        open.insert(id, Held { scanner: Some(scanner), sorted, used_us: self.clock.monotonic_us() });
+        let charge = self.ledger.charge(Holder::Scanners, 0);
+        open.insert(id, Held { scanner: Some(scanner), sorted, used_us: self.clock.monotonic_us(), _charge: charge });
         Ok(id)
     }
 
@@ -74,9 +86,14 @@ impl Scanners {
         // A client that leaves during its call ends the call here: its scanner is closed, and its number free.
         let mut away = Away { scanners: self, id, is_back: false };
         let rows = self.gather(&mut scanner, count).await;
+        let mut charge = self.ledger.charge(Holder::Scanners, 0);
+        if !charge.try_grow_share(scanner.held_bytes() as u64) {
+            // Dropped with its number: what it would keep is what there is no room for.
+            return Some(Err(Fault::io("the gateway holds too many bytes of scanners; open it again later")));
+        }
         away.is_back = true;
         if let Some(held) = self.open.lock().get_mut(&id) {
-            *held = Held { scanner: Some(scanner), sorted, used_us: self.clock.monotonic_us() };
+            *held = Held { scanner: Some(scanner), sorted, used_us: self.clock.monotonic_us(), _charge: charge };
         }
         Some(rows.map(|rows| (rows, sorted)))
     }
@@ -89,7 +106,7 @@ impl Scanners {
         while rows.len() < wanted {
             let Some(row) = scanner.next().await? else { break };
             let bytes = charge.bytes() + row.byte_len() as u64;
-            if bytes > self.max_bytes || !charge.try_grow(bytes) {
+            if bytes > self.max_bytes || !charge.try_grow_share(bytes) {
                 let why = format!("{count} rows are more than {} bytes; ask for fewer rows at once", charge.bytes());
                 return Err(Fault::io(why));
             }

@@ -113,7 +113,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
         if self.read.capacity() - self.read.len() < READ_BYTES / 4 {
             self.read.reserve(READ_BYTES.max(self.read.len()));
         }
-        if !self.charge.try_grow(self.read.capacity() as u64) {
+        if !self.charge.try_grow_share(self.read.capacity() as u64) {
             return Err(ConnectionError::NoRoom);
         }
         let reading = timeout(self.options.socket_timeout, self.socket.read_buf(&mut self.read));
@@ -124,7 +124,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
     async fn send(&mut self, handled: Handled) -> Result<(), ConnectionError> {
         let Some(mut reply) = handled.reply else { return Ok(()) };
         let fits = reply.len() <= self.options.max_message_bytes;
-        let charge = fits.then(|| self.ledger.try_charge(Holder::Replies, reply.len() as u64)).flatten();
+        let charge = fits.then(|| self.ledger.try_charge_share(Holder::Replies, reply.len() as u64)).flatten();
         if charge.is_none() {
             reply = handled.refusal;
         }

@@ -33,6 +33,10 @@ pub struct Site {
     pub coordination: Address,
     /// Where its status pages are now, if it has any.
     pub page: Address,
+    /// Where its REST gateway is now, if it has one.
+    pub rest: Address,
+    /// Where its Thrift 1 gateway is now.
+    pub thrift: Address,
     starts: u32,
 }
 
@@ -66,6 +70,8 @@ impl Site {
             master: Address::default(),
             coordination: Address::default(),
             page: Address::default(),
+            rest: Address::default(),
+            thrift: Address::default(),
             starts: 0,
         })
     }
@@ -129,8 +135,12 @@ impl Site {
         self.master.set(testkit::local(serving.master_port));
         self.region.set(testkit::local(serving.region_port));
         self.coordination.set(testkit::local(serving.zookeeper_port));
-        if let Some(port) = serving.info_port {
-            self.page.set(testkit::local(port));
+        let doors =
+            [(&self.page, serving.info_port), (&self.rest, serving.rest_port), (&self.thrift, serving.thrift_port)];
+        for (address, port) in doors {
+            if let Some(port) = port {
+                address.set(testkit::local(port));
+            }
         }
         server.start_took = started.elapsed();
         Ok(server)

@@ -28,6 +28,10 @@ pub struct Serving {
     pub region_port: u16,
     /// The status pages' port, if there are any.
     pub info_port: Option<u16>,
+    /// The REST gateway's port, if there is one in the process.
+    pub rest_port: Option<u16>,
+    /// The Thrift 1 gateway's.
+    pub thrift_port: Option<u16>,
 }
 
 /// A port on this machine.
@@ -49,6 +53,8 @@ impl Serving {
             master_port: needed("master_port")?,
             region_port: needed("region_port")?,
             info_port: port("info_port"),
+            rest_port: port("rest_port"),
+            thrift_port: port("thrift_port"),
         })
     }
 }
@@ -116,6 +122,10 @@ mod tests {
         let serving = Serving::parse(json).unwrap();
         assert_eq!((serving.pid, serving.zookeeper_port, serving.info_port), (77, 2181, None));
         assert_eq!(Serving::parse(&json.replace("null", "16010")).unwrap().info_port, Some(16010));
+        assert_eq!((serving.rest_port, serving.thrift_port), (None, None));
+        let with_gateways = json.replace('}', ", \"rest_port\": 8080, \"thrift_port\": 9090}");
+        let serving = Serving::parse(&with_gateways).unwrap();
+        assert_eq!((serving.rest_port, serving.thrift_port), (Some(8080), Some(9090)));
         assert!(Serving::parse("{}").is_err());
     }
 }

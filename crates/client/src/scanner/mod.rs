@@ -66,6 +66,8 @@ pub struct Scanner {
     open: Option<Open>,
     pending: Option<Pending>,
     rows: Rows,
+    /// Bytes of the replies that `rows` and `pieces` are of.
+    reply_bytes: usize,
     /// Pieces of a row whose end has not come yet.
     pieces: Vec<Row>,
     /// The last row that was handed out.
@@ -94,6 +96,7 @@ impl Scanner {
             open: None,
             pending: None,
             rows: Rows::default(),
+            reply_bytes: 0,
             pieces: Vec::new(),
             last_row: Bytes::new(),
             unfinished: 0,
@@ -138,6 +141,11 @@ impl Scanner {
     /// Whether a read replica gave the last reply: its rows may be behind what was written.
     pub fn is_stale(&self) -> bool {
         self.is_stale
+    }
+
+    /// Bytes that it holds of replies whose rows were not all handed out.
+    pub fn held_bytes(&self) -> usize {
+        if self.rows.is_empty() && self.pieces.is_empty() { 0 } else { self.reply_bytes }
     }
 
     /// What was counted so far; nothing where the options do not ask for it.
@@ -306,6 +314,7 @@ impl Scanner {
 
     fn take_in(&mut self, reply: &Reply) -> Result<()> {
         let message = response(reply.message())?;
+        self.reply_bytes = self.held_bytes() + reply.byte_len();
         if let Some(metrics) = &mut self.metrics {
             metrics.note_reply(&message, reply.byte_len());
         }
@@ -334,8 +343,8 @@ impl Scanner {
         if let Some(row) = self.rows.last_row()
             && !row.is_empty()
         {
-            // Its key shares the reply's memory.
-            self.last_row = row.cells().bytes().slice_ref(row.row());
+            // A copy: a scanner that waits does not keep a whole reply for one key.
+            self.last_row = Bytes::copy_from_slice(row.row());
         }
         if let Some(open) = &mut self.open
             && open.scanner_id.is_none()

@@ -12,6 +12,9 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use std::sync::Arc;
 
+/// Rows that are asked for together: what they have is known, and counted, when they are there.
+const ROWS_AT_ONCE: usize = 100;
+
 /// `GET /{table}/multiget[/{columns}]?row=...&row=...`
 pub async fn get(gateway: &Gateway, request: &Request, table: &str, columns: &str) -> Answer {
     let media = request.accepted(MODELS)?;
@@ -32,13 +35,20 @@ pub async fn get(gateway: &Gateway, request: &Request, table: &str, columns: &st
         gets.push(get);
     }
     let nothing = || Reply::text(StatusCode::NOT_FOUND, "No rows found.");
-    let rows = match gateway.table(table)?.get_all(&gets).await {
-        Ok(rows) => rows,
-        Err(error) if is_final(&error) && error.short_class() != Some("AccessDeniedException") => {
-            return Err(nothing());
+    let (table, mut rows, mut charge) = (gateway.table(table)?, Vec::new(), gateway.gathering());
+    for some in gets.chunks(ROWS_AT_ONCE) {
+        rows.extend(match table.get_all(some).await {
+            Ok(rows) => rows,
+            Err(error) if is_final(&error) && error.short_class() != Some("AccessDeniedException") => {
+                return Err(nothing());
+            }
+            Err(error) => return Err(Reply::of(&error)),
+        });
+        let bytes: usize = rows.iter().map(client::Row::byte_len).sum();
+        if bytes > gateway.max_reply_bytes || !charge.try_grow_share(bytes as u64) {
+            return Err(Reply::crowded());
         }
-        Err(error) => return Err(Reply::of(&error)),
-    };
+    }
     let set = CellSet::of(&rows);
     if set.rows.is_empty() { Err(nothing()) } else { Ok(Reply::model(media, &set)) }
 }

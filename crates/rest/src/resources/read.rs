@@ -100,7 +100,7 @@ async fn several(
     };
     let table = gateway.table(table)?;
     let mut scanner = table.scan(scan, ScanOptions { limit: first_alone.then_some(1), ..table.scan_options() });
-    let (mut rows, mut bytes) = (Vec::new(), 0);
+    let (mut rows, mut bytes, mut charge) = (Vec::new(), 0, gateway.gathering());
     while let Some(row) = scanner.next().await.map_err(|error| Reply::of(&error))? {
         bytes += row.byte_len();
         if bytes > gateway.max_reply_bytes {
@@ -109,6 +109,9 @@ async fn several(
                 gateway.max_reply_bytes
             );
             return Err(Reply::text(StatusCode::SERVICE_UNAVAILABLE, &text));
+        }
+        if !charge.try_grow_share(bytes as u64) {
+            return Err(Reply::crowded());
         }
         rows.push(row);
     }

@@ -8,6 +8,7 @@ use crate::models::{CellStream, RowModel};
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
 use crate::row_spec::{read_columns, time_range};
+use base::Charge;
 use bytes::Bytes;
 use client::{Error, ScanOptions, Scanner};
 use filter::{Filter, ListOperator};
@@ -19,8 +20,11 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
 
-/// Bytes of rows that are gathered for one piece of the body, about.
-const PIECE_BYTES: usize = 1 << 20;
+/// Bytes of rows that are gathered for one piece of the body, about. What a client holds that reads nothing is a few of these.
+const PIECE_BYTES: usize = 128 << 10;
+/// What a stream holds for each byte of a batch: the rows as they came, the piece that the socket takes, and the one that waits for it, each of
+/// which may be longer than its rows.
+const HELD_PER_BYTE: u64 = 4;
 
 /// `GET /{table}/{prefix}*`
 pub async fn get(gateway: &Gateway, request: &Request, table: &str, prefix: &str) -> Answer {
@@ -29,16 +33,25 @@ pub async fn get(gateway: &Gateway, request: &Request, table: &str, prefix: &str
     let limit = u64::try_from(limit).unwrap_or(0);
     let scan = scan_of(request, prefix)?;
     let handle = gateway.table(table)?;
-    let options = ScanOptions { caching: gateway.fetch_size, limit: Some(limit), ..handle.scan_options() };
+    let options = ScanOptions {
+        caching: gateway.fetch_size,
+        limit: Some(limit),
+        max_result_size: PIECE_BYTES as u64,
+        ..handle.scan_options()
+    };
     let mut stream = Stream {
         scanner: handle.scan(scan, options),
+        charge: gateway.streaming(),
         cells: CellStream::new(media),
         fetch_size: gateway.fetch_size as usize,
         is_protobuf: matches!(media, Media::Protobuf | Media::ProtobufIetf),
         zip: request.takes_gzip().then(|| GzEncoder::new(Vec::new(), Compression::fast())),
     };
     // The first rows are read before the status is sent: an error can still be said.
-    let first = stream.batch().await.map_err(|error| Reply::of(&error))?;
+    let first = stream.batch().await.map_err(|ended| match ended {
+        Ended::Failed(error) => Reply::of(&error),
+        Ended::Crowded => Reply::crowded(),
+    })?;
     let is_zipped = stream.zip.is_some();
     let (sender, receiver) = channel(1);
     let short = stream.is_protobuf && limit < u64::from(gateway.fetch_size);
@@ -78,9 +91,20 @@ fn scan_of(request: &Request, prefix: &str) -> Result<Scan, Reply> {
     })
 }
 
+/// Why there are no more rows before the end.
+#[derive(Debug, thiserror::Error)]
+enum Ended {
+    #[error("{0}")]
+    Failed(Error),
+    #[error("the gateway holds too many bytes of replies; read faster, or ask for smaller rows")]
+    Crowded,
+}
+
 /// What reads the rows and writes the body.
 struct Stream {
     scanner: Scanner,
+    /// What it holds at most, by the largest batch so far.
+    charge: Charge,
     cells: CellStream,
     fetch_size: usize,
     is_protobuf: bool,
@@ -89,14 +113,17 @@ struct Stream {
 
 impl Stream {
     /// The next rows; none at the end.
-    async fn batch(&mut self) -> Result<Vec<RowModel>, Error> {
+    async fn batch(&mut self) -> Result<Vec<RowModel>, Ended> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while rows.len() < self.fetch_size && bytes < PIECE_BYTES {
-            let Some(row) = self.scanner.next().await? else { break };
+            let Some(row) = self.scanner.next().await.map_err(Ended::Failed)? else { break };
             if row.is_empty() {
                 continue;
             }
             bytes += row.byte_len();
+            if !self.charge.try_grow_share(bytes.max(self.scanner.held_bytes()) as u64 * HELD_PER_BYTE) {
+                return Err(Ended::Crowded);
+            }
             rows.push(RowModel::of(&row));
         }
         Ok(rows)
@@ -128,9 +155,13 @@ impl Stream {
             if sender.send(piece).await.is_err() {
                 return;
             }
+            // The piece before has been taken: one waits, and none is made meanwhile.
+            if sender.reserve().await.is_err() {
+                return;
+            }
             rows = match self.batch().await {
                 Ok(rows) => rows,
-                Err(error) => return drop(sender.send(Err(io::Error::other(error.to_string()))).await),
+                Err(ended) => return drop(sender.send(Err(io::Error::other(ended.to_string()))).await),
             };
         }
         drop(sender.clone().send(self.end()).await);

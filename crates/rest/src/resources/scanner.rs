@@ -15,6 +15,9 @@ use hyper::header::HeaderName;
 use model::Scan;
 use std::sync::Arc;
 
+/// Bytes of a server's reply to a scanner: what each of those that wait holds at most, beside a large row.
+const MAX_REPLY_BYTES: u64 = 256 << 10;
+
 /// `PUT` and `POST /{table}/scanner`
 pub fn create(gateway: &Gateway, request: &Request, table: &str) -> Answer {
     let model: ScannerModel = model_of(request)?;
@@ -42,7 +45,8 @@ pub fn create(gateway: &Gateway, request: &Request, table: &str) -> Answer {
     let handle = gateway.table(table)?;
     let options = handle.scan_options();
     let caching = u32::try_from(model.caching).ok().filter(|rows| *rows > 0).unwrap_or(options.caching);
-    let scanner = handle.scan(scan, ScanOptions { caching, ..options });
+    let scanner = handle
+        .scan(scan, ScanOptions { caching, max_result_size: options.max_result_size.min(MAX_REPLY_BYTES), ..options });
     let batch = usize::try_from(model.batch).unwrap_or(0).max(1);
     let id = gateway.scanner_id();
     gateway.scanners.insert(id.clone(), table, CellScanner::new(scanner, batch));
@@ -65,11 +69,16 @@ pub async fn next(gateway: &Gateway, request: &Request, table: &str, id: &str) -
     };
     let answer = match media {
         Media::Binary => one_cell(&mut scanner).await,
-        _ => some_cells(&mut scanner, media, rows, cells, gateway.max_reply_bytes).await,
+        _ => some_cells(&mut scanner, media, (rows, cells), gateway).await,
     };
     match answer {
         Ok(reply) => {
-            gateway.scanners.put_back(id, scanner);
+            let mut charge = gateway.gathering();
+            if !charge.try_grow_share(scanner.held_bytes()) {
+                gateway.scanners.remove(table, id);
+                return Err(Reply::crowded());
+            }
+            gateway.scanners.put_back(id, scanner, charge);
             Ok(reply)
         }
         // Where it stands is not known any more.
@@ -103,15 +112,19 @@ async fn one_cell(scanner: &mut CellScanner) -> Result<Reply, Error> {
 async fn some_cells(
     scanner: &mut CellScanner,
     media: Media,
-    rows: i32,
-    cells: i32,
-    max_bytes: usize,
+    (rows, cells): (i32, i32),
+    gateway: &Gateway,
 ) -> Result<Reply, Error> {
     let most_rows = usize::try_from(rows).ok().filter(|rows| *rows > 0).unwrap_or(usize::MAX);
     let mut left = usize::try_from(cells).ok().filter(|cells| *cells > 0).unwrap_or(scanner.batch);
     let mut set = CellSet::default();
-    let mut bytes = 0;
-    while left > 0 && bytes < max_bytes && set.rows.len() < most_rows {
+    let (mut bytes, mut charge) = (0, gateway.gathering());
+    // Where there is no room for more, the answer ends: the next goes on.
+    while left > 0
+        && bytes < gateway.max_reply_bytes
+        && set.rows.len() < most_rows
+        && charge.try_grow_share(bytes as u64)
+    {
         let Some(key) = scanner.row_of_next().await? else { break };
         let row = RowModel { key: Some(key), cells: scanner.take(left) };
         left -= row.cells.len();

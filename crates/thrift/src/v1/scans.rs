@@ -3,6 +3,7 @@
 use super::types::*;
 use super::{Attributes, Handler, attributes, parse_column, reads::row_results};
 use crate::fault::{Fault, Outcome};
+use crate::scanners::scan_options;
 use crate::v2::{add_column, batch, time_range};
 use bytes::Bytes;
 use filter::Filter;
@@ -26,7 +27,7 @@ fn scan(start: Bytes, stop: Bytes, columns: &[Bytes], with: Option<Attributes>) 
 impl Handler {
     fn open(&self, table: &Bytes, scan: Scan, caching: Option<i32>, sorted: bool) -> Outcome<i32> {
         let table = self.table(table)?;
-        let mut options = table.scan_options();
+        let mut options = scan_options(&table);
         if let Some(rows) = caching.and_then(|rows| u32::try_from(rows).ok()).filter(|rows| *rows > 0) {
             options.caching = rows;
         }

@@ -3,6 +3,7 @@
 use super::types::*;
 use super::{Handler, reads, scans, writes};
 use crate::fault::{Fault, Outcome};
+use crate::scanners::scan_options;
 use bytes::Bytes;
 use client::CheckAndMutate;
 use filter::CompareOp;
@@ -114,7 +115,7 @@ impl Handler {
 
     pub(super) async fn open_scanner(&self, table: Bytes, tscan: TScan) -> Outcome<i32> {
         let table = self.table(&table)?;
-        let (scan, options) = scans::scan(tscan, table.scan_options())?;
+        let (scan, options) = scans::scan(tscan, scan_options(&table))?;
         self.scanners.add(table.scan(scan, options), false)
     }
 
@@ -126,7 +127,7 @@ impl Handler {
 
     pub(super) async fn get_scanner_results(&self, table: Bytes, tscan: TScan, num_rows: i32) -> Outcome<Vec<TResult>> {
         let table = self.table(&table)?;
-        let (scan, options) = scans::scan(tscan, table.scan_options())?;
+        let (scan, options) = scans::scan(tscan, scan_options(&table))?;
         let mut scanner = table.scan(scan, options);
         Ok(reads::results(&self.scanners.gather(&mut scanner, num_rows).await?))
     }

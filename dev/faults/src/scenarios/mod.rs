@@ -5,6 +5,7 @@ mod busy;
 mod crash;
 mod disk;
 mod files;
+mod gateways;
 mod hostile;
 mod memory;
 mod network;
@@ -74,4 +75,5 @@ scenarios!(
     files::f67_flush_that_failed_once_beside_an_idle_region,
     bounds::f68_many_regions_and_families,
     returns::f69_memory_comes_back,
+    gateways::f70_a_thousand_readers_that_do_not_read,
 );
