@@ -69,7 +69,13 @@ pub enum Interrupted {
     /// The server stops, or the region closes.
     #[error("the server is stopping")]
     Stopping,
+    /// What is gathered has become too large beside what others hold.
+    #[error("replies hold as much memory as they may")]
+    NoRoom,
 }
+
+/// Work that gathers one large result says so each time that it has so many bytes more ([`PausePoint::gathered`]).
+pub const GATHERED_STEP_BYTES: u64 = 64 << 10;
 
 /// Where long work asks whether it may go on. It may be made to wait there, so that others get their turn; no lock is held meanwhile that
 /// others need.
@@ -85,6 +91,15 @@ pub trait PausePoint {
     /// # Errors
     /// As there.
     fn check(&self) -> Result<(), Interrupted>;
+
+    /// One row that is read has `bytes` by now, which are held until it is sent.
+    ///
+    /// # Errors
+    /// There is no room for more: the read is to be given up, and may be tried again later.
+    fn gathered(&self, bytes: u64) -> Result<(), Interrupted> {
+        let _ = bytes;
+        Ok(())
+    }
 }
 
 impl std::fmt::Debug for dyn PausePoint + '_ {

@@ -107,6 +107,9 @@ pub struct Entry {
     pub cap_bytes: u64,
 }
 
+/// A reply of a gateway with less is counted, and always made.
+const FEW_REPLY_BYTES: u64 = 16 << 10;
+
 /// Called when bytes of a holder for which somebody waits were given back.
 type OnRelease = Box<dyn Fn() + Send + Sync>;
 
@@ -332,6 +335,15 @@ impl Ledger {
         charge.try_grow_share(bytes).then_some(charge)
     }
 
+    /// Counts a gateway's reply as [`Ledger::try_charge_share`] does. One of few bytes is never refused: it costs less than to say that there is no
+    /// room, and connections are bounded.
+    pub fn try_charge_reply(self: &Arc<Self>, bytes: u64) -> Option<Charge> {
+        if bytes < FEW_REPLY_BYTES {
+            return Some(self.charge(Holder::Replies, bytes));
+        }
+        self.try_charge_share(Holder::Replies, bytes)
+    }
+
     /// Counts bytes, whatever is granted, for those who give them back by a guard of their own ([`Ledger::take`]). What the holder has then.
     pub fn add(&self, holder: Holder, bytes: u64) -> u64 {
         let account = self.account(holder);
@@ -470,6 +482,19 @@ mod tests {
         // What it has already is its own share: it grows as long as so much is free.
         let mut one = ledger.try_charge_share(Holder::Replies, 5).expect("room for little");
         assert!(one.try_grow_share(10) && !one.try_grow_share(11));
+    }
+
+    #[test]
+    fn a_small_reply_is_made_however_much_others_hold() {
+        let ledger = Ledger::new(1000);
+        ledger.set_share(Holder::Replies, Share::fixed(1 << 20));
+        let others = ledger.charge(Holder::Replies, 2 << 20);
+        assert!(ledger.try_charge_reply(16 << 10).is_none());
+        let small = ledger.try_charge_reply((16 << 10) - 1).expect("always");
+        assert_eq!(ledger.held_bytes(Holder::Replies), (2 << 20) + (16 << 10) - 1);
+        drop((others, small));
+        assert!(ledger.try_charge_reply(16 << 10).is_some());
+        assert_eq!(ledger.held_bytes(Holder::Replies), 0);
     }
 
     /// A server's shares of 1,000: what calls hold is granted 190 at first, memstores 400, the cache the rest.

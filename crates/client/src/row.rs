@@ -11,6 +11,7 @@ pub struct Row {
     cells: CellBlock,
     exists: Option<bool>,
     stale: bool,
+    partial: bool,
     /// What few rows have.
     extra: Option<Box<Extra>>,
 }
@@ -23,7 +24,7 @@ struct Extra {
 
 impl Row {
     pub(crate) fn new(cells: CellBlock) -> Row {
-        Row { cells, exists: None, stale: false, extra: None }
+        Row { cells, exists: None, stale: false, partial: false, extra: None }
     }
 
     pub(crate) fn of_existence(exists: bool) -> Row {
@@ -86,6 +87,17 @@ impl Row {
     /// Whether a read replica answered.
     pub fn is_stale(&self) -> bool {
         self.stale
+    }
+
+    /// Whether the row may have cells after these: a scan with a batch, or one that allows partial results, cut it here
+    /// (`Result#mayHaveMoreCellsInRow`).
+    pub fn may_have_more_cells(&self) -> bool {
+        self.partial
+    }
+
+    pub(crate) fn cut(mut self, partial: bool) -> Row {
+        self.partial = partial;
+        self
     }
 
     /// The row's key; empty when there are no cells.

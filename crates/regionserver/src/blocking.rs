@@ -7,7 +7,7 @@ use base::effort::NETWORK_THREAD_UNITS;
 use base::{Interrupted, PausePoint};
 use region::Region;
 use rpc::exception::{Exception, Kind};
-use rpc::{Call, CallResult, Cancellation, Outcome, Responder};
+use rpc::{Call, CallResult, Cancellation, Making, Outcome, Responder};
 use scheduler::{Dropped, JobInfo, LaneName};
 use std::sync::Arc;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -181,6 +181,94 @@ pub(crate) fn read_on_lane(
         }),
     );
     Outcome::Deferred
+}
+
+/// As [`read_on_lane`] for one row, which may be large and is not cut: what is gathered counts for its connection and in the ledger. A read for
+/// which there is no room is given up ([`Interrupted::NoRoom`]), and begun again when the connection has taken its replies. `work` is
+/// done once to its end.
+pub(crate) fn row_on_lane(
+    server: &Arc<RegionServer>,
+    region: &Region,
+    context: &mut CallContext<'_>,
+    work: impl FnMut(&dyn PausePoint) -> Result<CallResult, NoRoom> + Send + 'static,
+) -> Outcome {
+    let call = context.call;
+    let lane = lane_of(region, call.priority, LaneName::Read);
+    let responder = context.responder();
+    let read = RowRead { server: server.clone(), lane, caller: Caller::of(call), responder, work, tries: 0 };
+    read.submit(info_of(call));
+    Outcome::Deferred
+}
+
+/// A read was given up for want of room.
+pub(crate) struct NoRoom;
+
+/// Times that a read is begun before its client is told to come again.
+const MOST_TRIES: u32 = 100;
+
+struct RowRead<W> {
+    server: Arc<RegionServer>,
+    lane: LaneName,
+    caller: Caller,
+    responder: Responder,
+    work: W,
+    tries: u32,
+}
+
+impl<W: FnMut(&dyn PausePoint) -> Result<CallResult, NoRoom> + Send + 'static> RowRead<W> {
+    fn submit(self, info: JobInfo) {
+        let (scheduler, lane) = (self.server.scheduler.clone(), self.lane);
+        scheduler.submit(lane, info, Box::new(move |run| self.run(run)));
+    }
+
+    fn run(mut self, run: Result<&dyn PausePoint, Dropped>) {
+        let pause = match run {
+            Ok(pause) => pause,
+            Err(dropped) => {
+                let name = self.server.name().to_string();
+                return self.responder.answer(Err(exception_of(dropped, &name)));
+            }
+        };
+        if self.tries == 0 {
+            self.responder.begin();
+        }
+        self.tries += 1;
+        let growing = Growing { pause, making: self.caller.cancellation.making() };
+        match (self.work)(&growing) {
+            Ok(result) => self.responder.answer(result),
+            Err(NoRoom) if self.tries == MOST_TRIES => {
+                let text = format!("{}, and this one was begun {MOST_TRIES} times; ask again later", Interrupted::NoRoom);
+                self.responder.answer(Err(Exception::new(Kind::CallQueueTooBig, text)));
+            }
+            Err(NoRoom) => {
+                let (bytes, peer) = (growing.making.bytes(), self.caller.cancellation.clone());
+                drop(growing);
+                let admit: Box<dyn FnMut() -> bool + Send> = Box::new(move || peer.has_room_again(bytes));
+                let info = JobInfo { admit: Some(admit), ..self.caller.job_info() };
+                self.submit(info);
+            }
+        }
+    }
+}
+
+/// Where the read of one row pauses: what it has gathered counts as a reply in the making.
+struct Growing<'a> {
+    pause: &'a dyn PausePoint,
+    making: Making,
+}
+
+impl PausePoint for Growing<'_> {
+    fn pause(&self) -> Result<(), Interrupted> {
+        self.pause.pause()
+    }
+
+    fn check(&self) -> Result<(), Interrupted> {
+        self.pause.check()
+    }
+
+    fn gathered(&self, bytes: u64) -> Result<(), Interrupted> {
+        if self.making.may_be_gathered(bytes) { Ok(()) } else { Err(Interrupted::NoRoom) }
+    }
 }
 
 /// Runs a piece of what `caller` asks of `region` on a lane and waits for what it gives.

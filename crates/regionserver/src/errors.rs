@@ -19,6 +19,7 @@ pub fn exception_of(error: &RegionError) -> Exception {
         // The client has stopped waiting, or looks for the region elsewhere.
         ErrorKind::Interrupted => match error {
             RegionError::Interrupted(base::Interrupted::Stopping) => Kind::RegionServerStopped,
+            RegionError::Interrupted(base::Interrupted::NoRoom) => Kind::CallQueueTooBig,
             _ => Kind::TimeoutIo,
         },
         ErrorKind::DoNotRetry => Kind::DoNotRetry,

@@ -27,5 +27,36 @@ pub mod settings;
 mod text;
 mod xml;
 
+pub use body::ReplyBody;
 pub use gateway::Gateway;
 pub use server::Server;
+
+/// What the decoders make of made-up bytes, as a path, a header, a filter and a body in each encoding: nothing but values or errors. A body
+/// that is understood says the same when it is written in every encoding and read again.
+pub fn decode_anything(data: &[u8]) {
+    use crate::media::Media;
+    use crate::models::{CellSet, NamespaceProperties, ScannerModel, TableSchema, decode, encode};
+    if let Ok(text) = std::str::from_utf8(data) {
+        if let Ok(Some(route::Route::Table(_, route::TableRoute::Row(spec)))) = route::Route::of(text) {
+            for encoding in [None, Some("b64url"), Some("b64basic"), Some("none")] {
+                let _ = row_spec::RowSpec::parse(&spec, encoding);
+            }
+        }
+        let _ = media::choose(Some(text), &[Media::Xml, Media::Json, Media::Binary]);
+        let _ = resources::filter::parse(text);
+    }
+    let body = bytes::Bytes::copy_from_slice(data);
+    const MODELS: [Media; 3] = [Media::Xml, Media::Json, Media::Protobuf];
+    for media in MODELS {
+        if let Ok(cells) = decode::<CellSet>(&body, media) {
+            for other in [Media::Json, Media::Protobuf] {
+                assert_eq!(decode::<CellSet>(&encode(&cells, other), other).as_ref(), Ok(&cells), "{other:?}");
+            }
+        }
+        if let Ok(schema) = decode::<TableSchema>(&body, media) {
+            let _ = (encode(&schema, media), model::TableName::parse("t").map(|name| schema.descriptor(name)));
+        }
+        let _ = decode::<NamespaceProperties>(&body, media).map(|properties| encode(&properties, media));
+        let _ = decode::<ScannerModel>(&body, media);
+    }
+}

@@ -4,7 +4,7 @@
 use crate::body::ReplyBody;
 use crate::media::Media;
 use crate::models::{Model, encode};
-use base::{Holder, Ledger};
+use base::Ledger;
 use bytes::Bytes;
 use client::Error;
 use flate2::Compression;
@@ -135,7 +135,7 @@ impl Reply {
         if let ReplyBody::Whole(Some(bytes), kept) = &mut self.body
             && !bytes.is_empty()
         {
-            *kept = ledger.try_charge_share(Holder::Replies, bytes.len() as u64);
+            *kept = ledger.try_charge_reply(bytes.len() as u64);
             if kept.is_none() {
                 return Reply::crowded();
             }

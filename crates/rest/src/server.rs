@@ -58,26 +58,49 @@ impl Server {
         self.address
     }
 
-    /// Serves until `shutdown` is done, then lets answers under way end, for a second at most.
+    /// Serves `gateway` until `shutdown` is done, then lets answers under way end, for a second at most.
     ///
     /// # Errors
     /// When the runtime cannot take the listener. Trouble with one connection ends that connection.
     pub async fn run(self, gateway: Arc<Gateway>, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        let mut expiring = tokio::time::interval(gateway.scanners.expire_every());
+        expiring.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let answering = gateway.clone();
+        let answer = move |request| {
+            let gateway = answering.clone();
+            async move { gateway.answer(request).await.into_response() }
+        };
+        let serving = self.serve(answer, shutdown);
+        tokio::pin!(serving);
+        loop {
+            tokio::select! {
+                served = &mut serving => return served,
+                _ = expiring.tick() => gateway.scanners.expire(),
+            }
+        }
+    }
+
+    /// Answers every request with what `answer` makes of it, until `shutdown` is done: the HTTP server with its limits, without a gateway.
+    ///
+    /// # Errors
+    /// As [`Server::run`].
+    pub async fn serve<A, R>(self, answer: A, shutdown: impl Future<Output = ()>) -> io::Result<()>
+    where
+        A: Fn(hyper::Request<Incoming>) -> R + Clone + Send + 'static,
+        R: Future<Output = hyper::Response<ReplyBody>> + Send + 'static,
+    {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let permits = Arc::new(Semaphore::new(self.max_connections));
         let ending = GracefulShutdown::new();
-        let mut expiring = tokio::time::interval(gateway.scanners.expire_every());
-        expiring.set_missed_tick_behavior(MissedTickBehavior::Delay);
         tokio::pin!(shutdown);
         tracing::debug!("REST gateway: serving {}", self.address);
         loop {
             tokio::select! {
                 () = &mut shutdown => break,
-                _ = expiring.tick() => gateway.scanners.expire(),
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => {
                         let Ok(permit) = permits.clone().try_acquire_owned() else { continue };
-                        let connection = ending.watch(connection(stream, gateway.clone()));
+                        let connection = ending.watch(connection(stream, answer.clone()));
                         tokio::spawn(async move {
                             if let Err(error) = connection.await {
                                 tracing::debug!("a client of the REST gateway: {error}");
@@ -99,15 +122,19 @@ impl Server {
 }
 
 /// One connection, of HTTP/1.1 or HTTP/2 by what it begins with.
-fn connection(
+fn connection<A, R>(
     stream: TcpStream,
-    gateway: Arc<Gateway>,
-) -> impl hyper_util::server::graceful::GracefulConnection<Error = Box<dyn std::error::Error + Send + Sync>> + Send {
+    answer: A,
+) -> impl hyper_util::server::graceful::GracefulConnection<Error = Box<dyn std::error::Error + Send + Sync>> + Send
+where
+    A: Fn(hyper::Request<Incoming>) -> R + Send + 'static,
+    R: Future<Output = hyper::Response<ReplyBody>> + Send + 'static,
+{
     // Small answers should not wait for more.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let gateway = gateway.clone();
-        async move { Ok::<hyper::Response<ReplyBody>, Infallible>(gateway.answer(request).await.into_response()) }
+        let answered = answer(request);
+        async move { Ok::<_, Infallible>(answered.await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder

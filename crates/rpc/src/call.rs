@@ -252,6 +252,12 @@ impl Cancellation {
         self.0.is_backlogged()
     }
 
+    /// Whether a reply that had `bytes` when it was given up for want of room may be tried again. After a false as for
+    /// [`Cancellation::is_backlogged`].
+    pub fn has_room_again(&self, bytes: u64) -> bool {
+        self.0.has_room_again(bytes.saturating_mul(2))
+    }
+
     /// A large reply to the call is begun.
     pub fn making(&self) -> Making {
         Making::of(self.0.clone())
@@ -276,6 +282,17 @@ impl Making {
     pub fn has(&self, bytes: u64) -> bool {
         let before = self.bytes.fetch_max(bytes, Ordering::Relaxed);
         self.inbox.reply_grew(before, before.max(bytes))
+    }
+
+    /// As [`Making::has`] for a reply that cannot be cut: the largest of all may grow on, whatever is held, so that one of several always
+    /// comes to its end.
+    pub fn may_be_gathered(&self, bytes: u64) -> bool {
+        self.has(bytes) || self.inbox.reply_is_most(bytes)
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// Another reply to the same call, which has nothing yet.

@@ -110,7 +110,7 @@ async fn answer<S: Service>(
     // A message that wants no answer has an empty one: HTTP always answers.
     let reply = handled.reply.unwrap_or_default();
     let fits = reply.len() <= options.max_message_bytes;
-    let charge = fits.then(|| ledger.try_charge_share(Holder::Replies, reply.len() as u64)).flatten();
+    let charge = fits.then(|| ledger.try_charge_reply(reply.len() as u64)).flatten();
     let reply = if charge.is_some() { reply } else { handled.refusal };
     Ok(Bytes::from_owner(Counted { reply, _charge: charge }))
 }

@@ -124,7 +124,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
     async fn send(&mut self, handled: Handled) -> Result<(), ConnectionError> {
         let Some(mut reply) = handled.reply else { return Ok(()) };
         let fits = reply.len() <= self.options.max_message_bytes;
-        let charge = fits.then(|| self.ledger.try_charge_share(Holder::Replies, reply.len() as u64)).flatten();
+        let charge = fits.then(|| self.ledger.try_charge_reply(reply.len() as u64)).flatten();
         if charge.is_none() {
             reply = handled.refusal;
         }

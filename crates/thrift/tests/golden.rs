@@ -64,15 +64,11 @@ impl Wired {
 }
 
 impl Wired {
-    /// See [`Brought::comparable`]; field 4 of a `TResult` is `partial`.
+    /// See [`Brought::comparable`].
     fn without(self, method: &str) -> Wired {
         let all = |values: Vec<Wired>| values.into_iter().map(|value| value.without(method)).collect();
-        let is_row = |fields: &[(i16, Wired)]| matches!(fields, [.., (3, Wired::Number(_)), (4, Wired::Number(_))]);
         match self {
-            Wired::Struct(mut fields) => {
-                if method == "getScannerRows" && is_row(&fields) {
-                    fields.pop();
-                }
+            Wired::Struct(fields) => {
                 Wired::Struct(fields.into_iter().map(|(number, value)| (number, value.without(method))).collect())
             }
             Wired::List(values) => Wired::List(all(values)),

@@ -11,7 +11,7 @@
 
 mod chart;
 mod disk;
-mod drive;
+pub mod drive;
 pub mod figures;
 mod html;
 mod limits;
@@ -19,7 +19,7 @@ mod pass;
 mod published;
 mod table;
 pub mod targets;
-mod workers;
+pub mod workers;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -8,6 +8,13 @@ use anyhow::{Context, bail};
 /// The pom that names them.
 const POM: &str = include_str!("../../../tests/interop/classpath/hbase/pom.xml");
 
+/// The pom that names those of its gateways.
+const GATEWAYS_POM: &str = include_str!("../../../tests/interop/classpath/hbase-gateways/pom.xml");
+
+/// The jars without which a directory is not complete.
+const SERVER: &str = "hbase-server-2.6.4";
+const GATEWAY: &str = "hbase-rest-2.6.1";
+
 /// Jars that the server's class path must not hold: second back ends of slf4j, the shell, tools for tests.
 const UNWANTED: &[&str] = &[
     "slf4j-reload4j-",
@@ -32,12 +39,7 @@ pub fn hbase(given: Option<&Path>, say: &dyn Fn(&str)) -> anyhow::Result<PathBuf
             bail!("{} holds no hbase-server-2.6.4 jar", dir.display())
         };
     }
-    let cache = match std::env::var_os("XDG_CACHE_HOME") {
-        Some(dir) => PathBuf::from(dir),
-        None => {
-            PathBuf::from(std::env::var_os("HOME").context("neither XDG_CACHE_HOME nor HOME is set")?).join(".cache")
-        }
-    };
+    let cache = cache()?;
     let of_tests = cache.join("basalt-interop/hbase/jars");
     if complete(&of_tests) {
         return Ok(of_tests);
@@ -45,23 +47,51 @@ pub fn hbase(given: Option<&Path>, say: &dyn Fn(&str)) -> anyhow::Result<PathBuf
     let own = cache.join("basalt-bench/hbase-2.6.4");
     if !complete(&own) {
         say("bringing the jars of Apache HBase 2.6.4 with Maven (about a minute, once)");
-        fetch(&own)?;
+        fetch(&own, POM, SERVER)?;
     }
     Ok(own)
 }
 
+/// The directory with the jars of the Thrift and REST servers, which want those of [`hbase`] beside them.
+///
+/// # Errors
+/// As for [`hbase`].
+pub fn hbase_gateways(say: &dyn Fn(&str)) -> anyhow::Result<PathBuf> {
+    let own = cache()?.join("basalt-bench/hbase-gateways-2.6.1");
+    if !holds(&own, GATEWAY) {
+        say("bringing the jars of Apache HBase's gateways with Maven (once)");
+        fetch(&own, GATEWAYS_POM, GATEWAY)?;
+    }
+    Ok(own)
+}
+
+fn cache() -> anyhow::Result<PathBuf> {
+    match std::env::var_os("XDG_CACHE_HOME") {
+        Some(dir) => Ok(PathBuf::from(dir)),
+        None => {
+            let home = std::env::var_os("HOME").context("neither XDG_CACHE_HOME nor HOME is set")?;
+            Ok(PathBuf::from(home).join(".cache"))
+        }
+    }
+}
+
 fn complete(dir: &Path) -> bool {
+    holds(dir, SERVER)
+}
+
+/// Whether the jar is there whose name begins so.
+fn holds(dir: &Path, jar: &str) -> bool {
     let Ok(entries) = std::fs::read_dir(dir) else { return false };
     entries.flatten().any(|e| {
         let name = e.file_name().to_string_lossy().into_owned();
-        name.starts_with("hbase-server-2.6.4") && name.ends_with(".jar") && !name.ends_with("-tests.jar")
+        name.starts_with(jar) && name.ends_with(".jar") && !name.ends_with("-tests.jar")
     })
 }
 
-fn fetch(dir: &Path) -> anyhow::Result<()> {
+fn fetch(dir: &Path, pom_text: &str, wanted: &str) -> anyhow::Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let pom = dir.join("pom.xml");
-    std::fs::write(&pom, POM).with_context(|| format!("cannot write {}", pom.display()))?;
+    std::fs::write(&pom, pom_text).with_context(|| format!("cannot write {}", pom.display()))?;
     let goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
     let mut maven = Command::new("mvn");
     maven.args(["-q", "-B", "-f"]).arg(&pom).arg(goal);
@@ -79,8 +109,8 @@ fn fetch(dir: &Path) -> anyhow::Result<()> {
             std::fs::remove_file(entry.path())?;
         }
     }
-    if !complete(dir) {
-        bail!("Maven brought no hbase-server-2.6.4 jar into {}", dir.display());
+    if !holds(dir, wanted) {
+        bail!("Maven brought no {wanted} jar into {}", dir.display());
     }
     Ok(())
 }

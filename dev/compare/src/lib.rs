@@ -1,4 +1,4 @@
-//! Comparisons of servers under the same load, and one server under strain: `cargo xtask compare, neighbours, overload, stall`.
+//! Comparisons of servers under the same load, and one server under strain: `cargo xtask compare, gateways, neighbours, overload, stall`.
 //!
 //! Always true:
 //!  1. It starts programs (Basalt's binary, Apache HBase from its jars) and speaks HBase's protocol to them.
@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_methods, reason = "measures a real machine: its clocks, its disk, its processes")]
 
 pub mod compare;
+pub mod gateways;
 mod jars;
 pub mod neighbours;
 pub mod server;
@@ -37,6 +38,9 @@ Examples:
     /// Measure what one polite client waits for beside noisy neighbours
     #[command(after_help = "Example: cargo xtask neighbours --seconds 10 --only scans,unread,counters")]
     Neighbours(neighbours::Arguments),
+    /// Measure what a get costs through each gateway: Thrift 1, Thrift 2 and REST beside the native protocol
+    #[command(after_help = "Example: cargo xtask gateways --with-hbase")]
+    Gateways(gateways::Arguments),
     /// Measure how soon a server answers as before when an overload is over
     Overload(strain::OverloadArguments),
     /// Measure the longest wait of a mixed load beside that of a probe which sleeps and syncs
@@ -58,6 +62,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     match &cli.command {
         Command::Compare(arguments) => compare::run(arguments),
         Command::Neighbours(arguments) => neighbours::run(arguments),
+        Command::Gateways(arguments) => gateways::run(arguments),
         Command::Overload(arguments) => strain::overload(arguments),
         Command::Stall(arguments) => strain::stall(arguments),
     }

@@ -272,18 +272,32 @@ impl Site {
         std::fs::remove_dir_all(&self.dir).ok();
     }
 
+    /// Starts a Java program beside Apache HBase that reads the same hbase-site.xml, with `more` jars before HBase's.
+    ///
+    /// # Errors
+    /// The server is not HBase from jars, or Java cannot be run.
+    pub fn companion(&self, class: &str, more: &Path, words: &[String]) -> anyhow::Result<Companion> {
+        let Origin::HBase { jars, .. } = &self.contender.origin else { bail!("{class} needs a server from jars") };
+        let mut command = java(self.contender.memory_bytes);
+        command.arg("-cp").arg(format!("{}:{}/*:{}/*", self.conf().display(), more.display(), jars.display()));
+        command.arg(class).args(words);
+        let log_path = self.dir.join(format!("log-{class}"));
+        let log = File::create(&log_path)?;
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let child = command.spawn().with_context(|| format!("cannot run {:?}", command.get_program()))?;
+        Ok(Companion { child, log: log_path })
+    }
+
+    fn conf(&self) -> PathBuf {
+        self.dir.join("conf")
+    }
+
     fn log(&self) -> PathBuf {
         self.dir.join(format!("log-{}", self.starts))
     }
 
     fn last_words(&self) -> String {
-        let mut text = Vec::new();
-        if let Ok(mut file) = File::open(self.log()) {
-            let length = file.metadata().map_or(0, |m| m.len());
-            file.seek(SeekFrom::Start(length.saturating_sub(1500))).ok();
-            file.read_to_end(&mut text).ok();
-        }
-        String::from_utf8_lossy(&text).trim().to_owned()
+        last_words(&self.log())
     }
 
     fn common_settings(&self) -> BTreeMap<String, String> {
@@ -315,7 +329,7 @@ impl Site {
     }
 
     fn hbase(&self, jars: &Path, options: &[String]) -> anyhow::Result<Command> {
-        let conf = self.dir.join("conf");
+        let conf = self.conf();
         std::fs::create_dir_all(&conf)?;
         // Its status server wants these folders, which come with HBase's archive and not with its jars.
         for folder in ["master", "regionserver", "static"] {
@@ -350,20 +364,8 @@ impl Site {
              rootLogger.appenderRef.console.ref = console\n",
         )?;
         std::fs::create_dir_all(self.dir.join("tmp"))?;
-        let mut command = Command::new("java");
-        command.args(["-Dproc_master", "-XX:+UseG1GC"]);
-        command.arg(format!("-Xmx{}m", self.contender.memory_bytes >> 20));
-        for open in OPENS {
-            command.arg("--add-opens").arg(format!("{open}=ALL-UNNAMED"));
-        }
-        command.args([
-            "--add-exports",
-            "java.base/jdk.internal.misc=ALL-UNNAMED",
-            "--add-exports",
-            "java.security.jgss/sun.security.krb5=ALL-UNNAMED",
-            "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
-            "-Djava.net.preferIPv4Stack=true",
-        ]);
+        let mut command = java(self.contender.memory_bytes);
+        command.arg("-Dproc_master");
         command.arg(format!("-Dhbase.log.dir={}", self.dir.display())).args(options);
         command.arg("-cp").arg(format!("{}:{}/*", conf.display(), jars.display()));
         command.args(["org.apache.hadoop.hbase.master.HMaster", "start"]);
@@ -375,6 +377,66 @@ impl Drop for Site {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A process beside a server, killed when it is dropped.
+pub struct Companion {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Companion {
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// That it still runs.
+    ///
+    /// # Errors
+    /// It ended: with its last words.
+    pub fn check(&mut self) -> anyhow::Result<()> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => bail!("it ended with {status}; its last words: {}", last_words(&self.log)),
+        }
+    }
+}
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// A JVM of this heap with what HBase 2.x needs of it.
+fn java(heap_bytes: u64) -> Command {
+    let mut command = Command::new("java");
+    command.arg("-XX:+UseG1GC").arg(format!("-Xmx{}m", heap_bytes >> 20));
+    for open in OPENS {
+        command.arg("--add-opens").arg(format!("{open}=ALL-UNNAMED"));
+    }
+    command.args([
+        "--add-exports",
+        "java.base/jdk.internal.misc=ALL-UNNAMED",
+        "--add-exports",
+        "java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+        "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
+        "-Djava.net.preferIPv4Stack=true",
+    ]);
+    command
+}
+
+/// The end of a log.
+fn last_words(log: &Path) -> String {
+    let mut text = Vec::new();
+    if let Ok(mut file) = File::open(log) {
+        let length = file.metadata().map_or(0, |m| m.len());
+        file.seek(SeekFrom::Start(length.saturating_sub(1500))).ok();
+        file.read_to_end(&mut text).ok();
+    }
+    String::from_utf8_lossy(&text).trim().to_owned()
 }
 
 fn escape(text: &str) -> String {
@@ -417,7 +479,7 @@ fn store_families(dir: &Path) -> Vec<Vec<PathBuf>> {
 }
 
 /// Ports nobody listens on now, below those that the system hands to outgoing connections.
-fn free_ports() -> anyhow::Result<[u16; 3]> {
+pub fn free_ports<const N: usize>() -> anyhow::Result<[u16; N]> {
     const FIRST: u16 = 12_000;
     const COUNT: u16 = 18_000;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_micros();
@@ -425,7 +487,7 @@ fn free_ports() -> anyhow::Result<[u16; 3]> {
     let mut free = (0..COUNT)
         .map(|step| FIRST + (start + step) % COUNT)
         .filter(|port| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).is_ok());
-    let mut ports = [0; 3];
+    let mut ports = [0; N];
     for port in &mut ports {
         *port = free.next().context("no free port between 12000 and 30000")?;
     }
@@ -451,7 +513,7 @@ mod tests {
 
     #[test]
     fn ports_differ() {
-        let ports = free_ports().expect("some are free");
+        let ports = free_ports::<3>().expect("some are free");
         assert!(ports[0] != ports[1] && ports[1] != ports[2] && ports.iter().all(|p| *p >= 12_000));
     }
 }

@@ -108,6 +108,9 @@ pub enum Command {
     /// What one polite client waits for beside noisy neighbours; without arguments three of them for 10 s each, with wide bounds
     #[command(after_help = "Examples:\n  cargo xtask neighbours\n  cargo xtask neighbours --seconds 60 --with-hbase")]
     Neighbours(Passed),
+    /// What a get costs the server through Thrift and REST, beside the native protocol and a fixed body
+    #[command(after_help = "Examples:\n  cargo xtask gateways\n  cargo xtask gateways --with-hbase --only thrift,rest")]
+    Gateways(Passed),
     /// How soon a server answers as before when an overload is over
     Overload(Passed),
     /// The longest wait of a mixed load beside that of a probe which sleeps and syncs

@@ -412,7 +412,7 @@ impl Scanner {
             }
             let before = if row.row() == &self.last_row[..] { self.unfinished } else { 0 };
             self.unfinished = if partial { before + row.len() } else { 0 };
-            self.hand_out(row, !partial);
+            self.hand_out(row.cut(partial), !partial);
             return Ok(());
         }
         if self.pieces.first().is_some_and(|first| first.row() != row.row()) {

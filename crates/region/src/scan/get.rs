@@ -85,13 +85,14 @@ impl RegionReader<'_> {
         if budget.is_some_and(|budget| !budget.spend(CELLS_OF_A_POINT_READ)) {
             return Err(crate::RegionError::WouldBlock);
         }
-        if self.read_point_row(get, read_point, residency, budget, out)? {
+        if self.read_point_row(get, read_point, residency, (budget, pause), out)? {
             return Ok(());
         }
         let mut rows = self.open_rows(&get.to_scan(), read_point, residency)?;
         if let Some(budget) = budget {
             rows.limit_effort(budget.left());
         }
+        rows.say_what_is_gathered();
         rows.next(&mut Limits { pause, ..Limits::NONE }, out)?;
         if let Some(budget) = budget {
             budget.spend(budget.left().saturating_sub(rows.budget()));

@@ -11,7 +11,8 @@ use super::selection::{sorted_columns, wants_times};
 use crate::error::{RegionError, Result};
 use crate::store::{Store, StoreView};
 use crate::store_file::StoreFile;
-use base::{EffortBudget, ReadPoint};
+use base::effort::GATHERED_STEP_BYTES;
+use base::{EffortBudget, PausePoint, ReadPoint};
 use bytes::Bytes;
 use cell::key::same_bytes;
 use cell::order::without_row;
@@ -140,6 +141,8 @@ struct Point<'g> {
     residency: Residency,
     /// What the look may cost.
     effort: Option<&'g EffortBudget>,
+    /// Who is told of what is gathered.
+    pause: Option<&'g dyn PausePoint>,
     /// Space for keys.
     key: Vec<u8>,
 }
@@ -152,7 +155,7 @@ impl RegionReader<'_> {
         get: &Get,
         read_point: Option<ReadPoint>,
         residency: Residency,
-        effort: Option<&EffortBudget>,
+        (effort, pause): (Option<&EffortBudget>, Option<&dyn PausePoint>),
         out: &mut CellBuffer,
     ) -> Result<bool> {
         if get.filter.is_some() || get.store_limit.is_some() || get.store_offset > 0 || get.read_uncommitted {
@@ -197,6 +200,7 @@ impl RegionReader<'_> {
             max_row_bytes: self.core.settings.max_row_size_bytes,
             residency,
             effort,
+            pause,
             key: Vec::new(),
         };
         let from = out.len();
@@ -296,7 +300,7 @@ impl Point<'_> {
         let from = out.len();
         // Of the column of the last cell that was taken.
         let (mut count, mut last_timestamp) = (0_u32, 0_i64);
-        let (mut passed, mut row_bytes) = (0_u32, 0_u64);
+        let (mut passed, mut row_bytes, mut gathered_bytes) = (0_u32, 0_u64, 0_u64);
         while !cursors.is_empty() {
             let at = first_of(&cursors);
             let cursor = &mut cursors[at];
@@ -355,6 +359,13 @@ impl Point<'_> {
                     row_bytes += estimated_bytes(cell);
                     if row_bytes > self.max_row_bytes {
                         return Ok(false);
+                    }
+                    if row_bytes >= gathered_bytes + GATHERED_STEP_BYTES {
+                        gathered_bytes = row_bytes;
+                        // The general path fails of it.
+                        if self.pause.is_some_and(|pause| pause.gathered(row_bytes).is_err()) {
+                            return Ok(false);
+                        }
                     }
                     if self.effort.is_some_and(|effort| !effort.spend_bytes(cell.bytes().len() as u64)) {
                         return Err(hfile::Error::WouldBlock);

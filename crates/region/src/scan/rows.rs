@@ -13,6 +13,7 @@ use super::store_scanner::StoreScanner;
 use super::walk::{Walk, Walked};
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
+use base::effort::GATHERED_STEP_BYTES;
 use base::{Clock, ReadPoint};
 use bytes::Bytes;
 use cell::{CellBuffer, Order};
@@ -59,7 +60,11 @@ pub(crate) struct RowReader {
     place: Place,
     row: Vec<u8>,
     row_bytes: u64,
+    /// Of these were said to be gathered.
+    gathered_bytes: u64,
     max_row_bytes: u64,
+    /// Rows of more bytes are not walked over but judged, for that is where what is gathered is said.
+    max_walked_row_bytes: u64,
     cells_per_check: u64,
     budget: u64,
     /// Files may be streamed.
@@ -125,7 +130,9 @@ impl RowReader {
             place: Place::BetweenRows,
             row: Vec::new(),
             row_bytes: 0,
+            gathered_bytes: 0,
             max_row_bytes: region.settings.max_row_size_bytes,
+            max_walked_row_bytes: region.settings.max_row_size_bytes,
             cells_per_check,
             budget: cells_per_check,
             streams,
@@ -143,6 +150,11 @@ impl RowReader {
     /// After so many cells every step is [`RegionError::WouldBlock`].
     pub(crate) fn limit_effort(&mut self, cells: u64) {
         (self.budget, self.gives_up) = (cells, true);
+    }
+
+    /// Has the pause point told of what is gathered of a row, wherever the row is read ([`base::PausePoint::gathered`]).
+    pub(super) fn say_what_is_gathered(&mut self) {
+        self.max_walked_row_bytes = self.max_row_bytes.min(GATHERED_STEP_BYTES);
     }
 
     /// Cells that may be looked at before the next check, or at all after [`RowReader::limit_effort`].
@@ -232,6 +244,7 @@ impl RowReader {
         let used_before = limits.used_bytes;
         // What counts is what is gathered at once: a row of any size may be read in pieces.
         self.row_bytes = 0;
+        self.gathered_bytes = 0;
         loop {
             if self.ended {
                 return Ok(Progress { cells: 0, partial: false, more: false, reason: Reason::End });
@@ -316,7 +329,7 @@ impl RowReader {
             gives_up: self.gives_up,
             limits,
             max_rows,
-            max_row_bytes: self.max_row_bytes,
+            max_row_bytes: self.max_walked_row_bytes,
             order: self.order,
             stop_row: &self.stop_row,
             include_stop_row: self.include_stop_row,

@@ -1,12 +1,12 @@
 //! Get: answered at once from memory, or on the blocking pool when a file must be read.
 
 use super::{Answer, find_region};
-use crate::blocking::{CallContext, is_large, large_on_lane, read_on_lane};
+use crate::blocking::{CallContext, NoRoom, is_large, large_on_lane, row_on_lane};
 use crate::errors::exception_of;
 use crate::operations::Operation;
 use crate::rpc_quotas::QuotaCharge;
 use crate::server::RegionServer;
-use base::{EffortBudget, ReadMode};
+use base::{EffortBudget, Interrupted, ReadMode};
 use bytes::Bytes;
 use cell::CellBuffer;
 use convert::{from_proto, to_proto};
@@ -49,12 +49,15 @@ fn get_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> Ans
         }
     }
     let (at, target) = (server.clone(), region.clone());
-    Ok(read_on_lane(server, &region, context, move |pause| {
+    Ok(row_on_lane(server, &region, context, move |pause| {
         let (begun_us, before) = (at.env.clock.monotonic_us(), BlockReads::of_thread());
-        let result = charged(charge.as_ref(), answer(&at, read(&target, &get, has_codec, ReadMode::MayRead(pause))));
+        let result = match read(&target, &get, has_codec, ReadMode::MayRead(pause)) {
+            Err(RegionError::Interrupted(Interrupted::NoRoom)) => return Err(NoRoom),
+            result => charged(charge.as_ref(), answer(&at, result)),
+        };
         at.operations.got(BlockReads::of_thread().since(before).scanned_bytes, 1);
         at.operations.ended(Operation::Get, at.env.clock.monotonic_us().saturating_sub(begun_us));
-        result
+        Ok(result)
     }))
 }
 

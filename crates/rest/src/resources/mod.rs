@@ -3,7 +3,7 @@
 mod change;
 mod check;
 mod cluster;
-mod filter;
+pub(crate) mod filter;
 mod multiget;
 mod namespaces;
 mod read;

@@ -250,6 +250,28 @@ impl Inbox {
             && self.ledger.allows(Holder::Replies, self.ledger.held_bytes(Holder::Replies) + 1)
     }
 
+    /// Whether a reply of `now` bytes is half of all that are held, or more.
+    pub(crate) fn reply_is_most(&self, now: u64) -> bool {
+        self.ledger.held_bytes(Holder::Replies) <= now.saturating_mul(2)
+    }
+
+    /// Whether a reply that was given up for want of room may be tried again: nothing else is held for the connection, and replies may have
+    /// `bytes` more, or there are none.
+    pub(crate) fn has_room_again(&self, bytes: u64) -> bool {
+        let has_room = || {
+            let all = self.ledger.held_bytes(Holder::Replies);
+            let few = UNCOUNTED_BYTES as u64;
+            self.held_bytes() <= few && (all <= few || self.ledger.allows(Holder::Replies, all.saturating_add(bytes)))
+        };
+        if has_room() {
+            return true;
+        }
+        // As in `is_backlogged`.
+        self.ledger.await_release();
+        std::sync::atomic::fence(SeqCst);
+        has_room()
+    }
+
     /// A reply of so many bytes is made, or given up: it is counted no more.
     pub(crate) fn reply_is_made(&self, bytes: u64) {
         self.making_bytes.fetch_sub(bytes, Relaxed);
@@ -474,5 +496,25 @@ mod tests {
         drop(several);
         assert!(!inbox.is_backlogged());
         assert_eq!(ledger.held_bytes(Holder::Replies), 0);
+    }
+
+    #[test]
+    fn a_reply_that_cannot_be_cut_is_tried_again_when_the_others_have_gone() {
+        let ledger = super::super::capped_ledger(20 * MIB);
+        let inboxes = [16, 16, 16].map(|mib| Inbox::new(Arc::default(), None, ledger.clone(), mib << 20));
+        let making = |at: usize| crate::call::Making::of(inboxes[at].clone());
+        let rows: Vec<_> = (0..3).map(|at| making(at)).collect();
+        assert!(rows.iter().all(|row| row.may_be_gathered(6 * MIB)));
+        assert!(!rows[0].may_be_gathered(8 * MIB), "all that may be is held, and this is not half of it");
+        assert!(!inboxes[0].has_room_again(MIB), "it is still held");
+        drop(rows);
+        let (first, second) = (making(0), making(1));
+        assert!(first.may_be_gathered(30 * MIB), "one that has all there is goes on, however large it is");
+        assert!(second.may_be_gathered(30 * MIB) && !second.has(30 * MIB), "and so does one that has half");
+        drop(second);
+        assert!(!inboxes[1].has_room_again(MIB), "others hold too much");
+        assert!(!inboxes[0].has_room_again(0), "its own connection holds something");
+        drop(first);
+        assert!(inboxes.iter().all(|inbox| inbox.has_room_again(100 * MIB)), "nobody holds anything");
     }
 }

@@ -130,7 +130,7 @@ pub(super) fn result(row: &Row) -> TResult {
         row: (!row.is_empty()).then(|| run.slice_ref(row.row())),
         column_values,
         stale: Some(row.is_stale()),
-        partial: Some(false),
+        partial: Some(row.may_have_more_cells()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the kernel says of a server: CPU time, memory, bytes read and written; with those of its children.
 
-use std::ops::Sub;
+use std::ops::{Add, Sub};
 
 use anyhow::Context;
 use rustix::time::{ClockId, clock_gettime};
@@ -39,13 +39,7 @@ impl Usage {
         while let Some(child) = todo.pop() {
             // it may have ended meanwhile
             if let Ok(usage) = one(child) {
-                sum.cpu_ns += usage.cpu_ns;
-                sum.resident_bytes += usage.resident_bytes;
-                sum.peak_bytes += usage.peak_bytes;
-                sum.disk_read_bytes += usage.disk_read_bytes;
-                sum.disk_written_bytes += usage.disk_written_bytes;
-                sum.call_read_bytes += usage.call_read_bytes;
-                sum.call_written_bytes += usage.call_written_bytes;
+                sum = sum + usage;
                 todo.extend(children(child));
             }
         }
@@ -55,6 +49,23 @@ impl Usage {
     /// Lets `peak_bytes` of `pid` begin anew. Without the right to do so, peaks stay those since the start.
     pub fn forget_peak(pid: u32) {
         std::fs::write(format!("/proc/{pid}/clear_refs"), "5").ok();
+    }
+}
+
+impl Add for Usage {
+    type Output = Usage;
+
+    /// What two processes used together.
+    fn add(self, other: Usage) -> Usage {
+        Usage {
+            cpu_ns: self.cpu_ns + other.cpu_ns,
+            resident_bytes: self.resident_bytes + other.resident_bytes,
+            peak_bytes: self.peak_bytes + other.peak_bytes,
+            disk_read_bytes: self.disk_read_bytes + other.disk_read_bytes,
+            disk_written_bytes: self.disk_written_bytes + other.disk_written_bytes,
+            call_read_bytes: self.call_read_bytes + other.call_read_bytes,
+            call_written_bytes: self.call_written_bytes + other.call_written_bytes,
+        }
     }
 }
 

@@ -32,29 +32,34 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Looks at the server and at ourselves, before and after.
 pub struct Watch {
-    pid: u32,
-    server: Usage,
+    pids: Vec<u32>,
+    server: Vec<Usage>,
     own_ns: u64,
     busy_ns: u64,
     start: Instant,
 }
 
 impl Watch {
-    /// Looks for the first time.
-    pub fn start(pid: u32) -> Watch {
-        Usage::forget_peak(pid);
-        let server = Usage::of(pid).unwrap_or_default();
-        Watch { pid, server, own_ns: own_cpu_ns(), busy_ns: busy_ns(), start: Instant::now() }
+    /// Looks for the first time at the processes that are the server.
+    pub fn start(pids: &[u32]) -> Watch {
+        pids.iter().for_each(|pid| Usage::forget_peak(*pid));
+        let server = usage(pids);
+        Watch { pids: pids.to_vec(), server, own_ns: own_cpu_ns(), busy_ns: busy_ns(), start: Instant::now() }
     }
 
     /// What was used since.
     pub fn finish(self, into: &mut Measured) {
-        into.usage = Usage::of(self.pid).unwrap_or_default() - self.server;
+        let used = usage(&self.pids).into_iter().zip(self.server).map(|(now, then)| now - then);
+        into.usage = used.reduce(|sum, one| sum + one).unwrap_or_default();
         into.client_cpu_ns = own_cpu_ns() - self.own_ns;
         let took = self.start.elapsed().as_nanos() as f64;
         let ours = into.usage.cpu_ns + into.client_cpu_ns;
         into.others_cores = busy_ns().saturating_sub(self.busy_ns).saturating_sub(ours) as f64 / took.max(1.0);
     }
+}
+
+fn usage(pids: &[u32]) -> Vec<Usage> {
+    pids.iter().map(|pid| Usage::of(*pid).unwrap_or_default()).collect()
 }
 
 struct Shared {
@@ -63,8 +68,8 @@ struct Shared {
     slot: AtomicU64,
 }
 
-/// Plays `workers` against the server `pid`.
-pub async fn play<W: Worker>(workers: Vec<W>, pace: Pace, pid: u32) -> Measured {
+/// Plays `workers` against the server, which is the processes `pids`.
+pub async fn play<W: Worker>(workers: Vec<W>, pace: Pace, pids: &[u32]) -> Measured {
     let shared = Arc::new(Shared {
         meter: Mutex::new(Meter::start(INTERVAL)),
         stop: AtomicBool::new(false),
@@ -77,7 +82,7 @@ pub async fn play<W: Worker>(workers: Vec<W>, pace: Pace, pid: u32) -> Measured 
         tasks.spawn(client(worker, shared.clone(), timer.clone(), start));
     }
     tokio::time::sleep(pace.warm_up).await;
-    let watch = Watch::start(pid);
+    let watch = Watch::start(pids);
     *shared.meter.lock() = Meter::start(INTERVAL);
     match pace.measure {
         Some(measure) => tokio::time::sleep(measure).await,

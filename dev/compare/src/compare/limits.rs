@@ -30,7 +30,7 @@ impl Pass<'_> {
         connection.admin().flush(&name).await?;
         self.settle(connection, &name).await?;
         let everything = FullScan::new(&table);
-        play(vec![everything], Pace { warm_up: Duration::ZERO, ..self.pace() }, self.site.pid()).await;
+        play(vec![everything], Pace { warm_up: Duration::ZERO, ..self.pace() }, &[self.site.pid()]).await;
         let (pace, clients, rng) = (self.pace(), self.scale.clients, self.rng());
         let rng = || base::Rng::seeded(rng.next_u64());
         self.measure("large-get", pace, clients, || Gets(table.clone(), rows.clone(), rng())).await;

@@ -208,7 +208,7 @@ impl Pass<'_> {
         }
         let workers = (0..clients).map(|_| new()).collect();
         let recording = pace.measure.and_then(|span| self.start_recording(workload, Some(pace.warm_up + span)));
-        let measured = play(workers, pace, self.site.pid()).await;
+        let measured = play(workers, pace, &[self.site.pid()]).await;
         if let Some(mut recording) = recording {
             recording.wait().ok();
         }
@@ -290,27 +290,27 @@ impl Pass<'_> {
             match round % 8 {
                 0 | 4 => {
                     let new = |_| Gets(table.clone(), rows.clone(), self.rng());
-                    play((0..clients).map(new).collect(), pace, pid).await;
+                    play((0..clients).map(new).collect(), pace, &[pid]).await;
                 }
                 1 | 5 => {
                     let new = |_| Puts(table.clone(), rows.clone(), self.rng(), Durability::SyncWal);
-                    play((0..clients).map(new).collect(), pace, pid).await;
+                    play((0..clients).map(new).collect(), pace, &[pid]).await;
                 }
                 2 => {
-                    play(vec![FullScan::new(&table)], pace, pid).await;
+                    play(vec![FullScan::new(&table)], pace, &[pid]).await;
                 }
                 6 => {
-                    play(vec![FilteredScan(table.clone(), rows.clone(), self.rng())], pace, pid).await;
+                    play(vec![FilteredScan(table.clone(), rows.clone(), self.rng())], pace, &[pid]).await;
                 }
                 3 => {
                     let next = Arc::default();
                     let load = (0..4).map(|_| self.loader(&table, &rows, u64::MAX, &next)).collect();
-                    play(load, pace, pid).await;
+                    play(load, pace, &[pid]).await;
                     connection.admin().flush(&TableName::parse("warm")?).await?;
                 }
                 _ => {
                     let new = |_| Mixed(table.clone(), rows.clone(), self.rng());
-                    play((0..clients).map(new).collect(), pace, pid).await;
+                    play((0..clients).map(new).collect(), pace, &[pid]).await;
                 }
             }
         }
@@ -325,7 +325,7 @@ impl Pass<'_> {
     pub(super) async fn load(&self, table: &Table, rows: &Rows, until: u64) -> Measured {
         let next = Arc::default();
         let workers = (0..4).map(|_| self.loader(table, rows, until, &next)).collect();
-        play(workers, Pace { warm_up: Duration::ZERO, measure: None, per_second: None }, self.site.pid()).await
+        play(workers, Pace { warm_up: Duration::ZERO, measure: None, per_second: None }, &[self.site.pid()]).await
     }
 
     /// Workloads in the manner of PerformanceEvaluation.
@@ -338,7 +338,7 @@ impl Pass<'_> {
         let table = self.table(connection, "rows", &rows.splits(self.scale.regions), &[]).await?;
         let name = TableName::parse("rows")?;
         let admin = connection.admin();
-        let watch = Watch::start(self.site.pid());
+        let watch = Watch::start(&[self.site.pid()]);
         let recording = self.start_recording("batch-put", None);
         let mut loaded = self.load(&table, &rows, rows.count).await;
         admin.flush(&name).await?;
@@ -357,7 +357,7 @@ impl Pass<'_> {
         }
         // everything into the cache, and regions opened to readers
         let everything = FullScan::new(&table);
-        play(vec![everything], Pace { warm_up: Duration::ZERO, ..self.pace() }, self.site.pid()).await;
+        play(vec![everything], Pace { warm_up: Duration::ZERO, ..self.pace() }, &[self.site.pid()]).await;
 
         let (pace, clients, rng) = (self.pace(), self.scale.clients, Rng::seeded(self.rng.next_u64()));
         let rng = || Rng::seeded(rng.next_u64());
@@ -451,7 +451,7 @@ impl Pass<'_> {
         let (core, workers) = self.ycsb_clients("workloada", records, &table, Some(&left))?;
         drop(core);
         let pace = Pace { warm_up: Duration::ZERO, measure: None, per_second: None };
-        let loaded = play(workers, pace, self.site.pid()).await;
+        let loaded = play(workers, pace, &[self.site.pid()]).await;
         if self.wants("ycsb-load") {
             self.record("ycsb-load", loaded);
         }
@@ -462,7 +462,7 @@ impl Pass<'_> {
             let letter = name.strip_prefix("ycsb-").unwrap_or(name);
             let (core, workers) = self.ycsb_clients(&format!("workload{letter}"), records, &table, None)?;
             let recording = self.start_recording(name, None);
-            let measured = play(workers, self.pace(), self.site.pid()).await;
+            let measured = play(workers, self.pace(), &[self.site.pid()]).await;
             stop_recording(recording);
             self.record(name, measured);
             records = u64::try_from(core.inserted.last() + 1).unwrap_or(records);
@@ -514,14 +514,14 @@ impl Pass<'_> {
             let until =
                 if quarter == 3 { rows.count } else { rows.count / 4 * (quarter + 1) / BATCH_ROWS * BATCH_ROWS };
             let workers = (0..4).map(|_| self.loader(&table, &rows, until, &next)).collect();
-            play(workers, Pace { warm_up: Duration::ZERO, measure: None, per_second: None }, self.site.pid()).await;
+            play(workers, Pace { warm_up: Duration::ZERO, measure: None, per_second: None }, &[self.site.pid()]).await;
             connection.admin().flush(&name).await?;
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
         let bytes = self.site.table_bytes("compacted").unwrap_or_default();
         let mut measured = Measured::default();
         let recording = self.start_recording("compaction", None);
-        let (watch, start) = (Watch::start(self.site.pid()), Instant::now());
+        let (watch, start) = (Watch::start(&[self.site.pid()]), Instant::now());
         connection.admin().major_compact(&name).await?;
         self.wait_for_compaction(connection, &name).await?;
         measured.seconds = start.elapsed().as_secs_f64();

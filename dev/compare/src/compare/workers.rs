@@ -19,7 +19,7 @@ use tools::ycsb::player;
 /// The one family.
 pub const FAMILY: &str = "info0";
 /// The one column.
-const QUALIFIER: &str = "0";
+pub const QUALIFIER: &str = "0";
 /// Bytes of a value.
 const VALUE_BYTES: usize = 1_000;
 /// Rows of a range scan.

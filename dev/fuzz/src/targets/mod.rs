@@ -5,6 +5,7 @@ mod files;
 mod filters;
 mod replies;
 mod requests;
+mod rest;
 mod small;
 mod thrift;
 mod wire;
@@ -35,6 +36,7 @@ pub const ALL: &[Target] = &[
     small::META_ROWS,
     small::ZNODES,
     thrift::THRIFT,
+    rest::REST,
 ];
 
 /// One byte off the front; 0 where there is none.

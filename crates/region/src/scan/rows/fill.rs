@@ -4,7 +4,7 @@ use super::RowReader;
 use crate::error::{RegionError, Result};
 use crate::scan::limits::{Limits, Reason, estimated_bytes};
 use crate::scan::store_scanner::{Step, StoreScanner};
-use base::effort::BYTES_PER_UNIT;
+use base::effort::{BYTES_PER_UNIT, GATHERED_STEP_BYTES};
 use cell::{CellBuffer, Order};
 
 /// How filling a row ended.
@@ -53,6 +53,10 @@ impl RowReader {
                         self.row_bytes += bytes;
                         limits.used_bytes += bytes;
                         self.note_bytes(bytes);
+                        if self.row_bytes >= self.gathered_bytes + GATHERED_STEP_BYTES {
+                            self.gathered_bytes = self.row_bytes;
+                            limits.pause.map_or(Ok(()), |pause| pause.gathered(self.row_bytes))?;
+                        }
                         if self.row_bytes > self.max_row_bytes {
                             return Err(self.row_too_big(out.len() - from));
                         }
