@@ -59,4 +59,4 @@ pub use options::{Options, Registry};
 pub use registry::zookeeper;
 pub use row::{Row, Rows};
 pub use scanner::{ScanMetrics, ScanOptions, Scanner};
-pub use table::{CheckAndMutate, Checked, CoprocessorResult, Table, TableOptions};
+pub use table::{BulkLoadOptions, CheckAndMutate, Checked, CoprocessorResult, Table, TableOptions};

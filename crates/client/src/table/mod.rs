@@ -1,5 +1,6 @@
 //! One table. Follows: `Table`, `AsyncTable`, `RawAsyncTableImpl`.
 
+mod bulk_load;
 mod call;
 mod check;
 mod coprocessor;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use model::{Scan, TableName};
 
+pub use self::bulk_load::BulkLoadOptions;
 pub use self::check::{CheckAndMutate, Checked};
 pub use self::coprocessor::CoprocessorResult;
 pub(crate) use self::options::Manner;
