@@ -90,6 +90,8 @@ pub enum Command {
     Thrift2(ThriftArguments),
     /// What is in an HFile, and whether it is whole
     Hfile(Passed),
+    /// Whether a codec works: writes a file and reads it
+    Compressiontest(Passed),
     /// What is in a write-ahead log
     Wal(Passed),
     /// Snapshots without a server: info, verify, export, import
@@ -116,6 +118,13 @@ pub enum Command {
     Copytable(Passed),
     /// Writes lines of text into a table
     Importtsv(Passed),
+    /// Loads HFiles into a table
+    #[command(alias = "completebulkload")]
+    Bulkload(Passed),
+    /// Writes hashes of a table's rows, for synctable
+    Hashtable(Passed),
+    /// Makes a table as another one is, reading only what differs
+    Synctable(Passed),
     /// Writes the edits of logs into tables
     Walplayer(Passed),
     /// Makes a table with regions of equal shares, or splits all of one's

@@ -2,6 +2,7 @@
 //! runs beside it.
 
 mod bad_input;
+mod bulk_tools;
 mod client;
 mod common;
 mod dev;
@@ -24,5 +25,6 @@ mod table_settings;
 mod table_tools;
 mod ticks;
 mod tiers;
+mod tool_options;
 mod tools;
 mod wide_rows;

@@ -9,6 +9,7 @@
 
 pub mod arguments;
 pub mod cluster;
+pub mod compression_test;
 pub mod files;
 pub mod hbck;
 pub mod hfile_tool;

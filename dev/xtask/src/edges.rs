@@ -123,7 +123,21 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     // over files, and over a server
     (
         "tools",
-        &["base", "cell", "model", "filter", "proto", "convert", "fs", "rootdir", "hfile", "wal", "rpc", "client"],
+        &[
+            "base",
+            "cell",
+            "model",
+            "filter",
+            "proto",
+            "convert",
+            "compression",
+            "fs",
+            "rootdir",
+            "hfile",
+            "wal",
+            "rpc",
+            "client",
+        ],
         &[],
     ),
     // the shell: another one

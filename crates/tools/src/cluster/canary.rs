@@ -25,6 +25,7 @@ Usage: basalt canary [OPTIONS] [TABLE or SERVER]...
     -writeSniffing       writes, too, into the table hbase:canary, which must be there
     -writeTable TABLE    into this table
     -t MS                how long all of it may take; 600000
+    -e                   names of tables are regular expressions
     -f true|false        ends at the first error; true unless given
     -daemon              goes on for ever
     -interval SECONDS    pause between two rounds; 60
@@ -38,6 +39,7 @@ Examples:
   basalt canary
   basalt canary -regionserver -t 10000
   basalt canary t1 t2 -json
+  basalt canary -e 'users_.*'
   basalt canary -zookeeper
 ";
 
@@ -71,6 +73,8 @@ struct Asked {
     fail_on_error: bool,
     json: bool,
     names: Vec<String>,
+    /// Whether the names are regular expressions.
+    by_pattern: bool,
     /// How long reading a table may take.
     limits: Vec<(String, u64)>,
 }
@@ -93,6 +97,9 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
         (None, true) => Some(table_name(CANARY_TABLE)?),
         (None, false) => None,
     };
+    if parsed.has("regex") && parsed.has("regionserver") {
+        bail!("canary: -e is for tables; servers are named by the beginning of their names");
+    }
     let limit = |pair: &str| {
         let limit = pair.split_once('=').and_then(|(table, ms)| Some((table.to_owned(), ms.parse().ok()?)));
         limit.with_context(|| format!("-readTableTimeouts {pair} is not of the form table=ms"))
@@ -105,6 +112,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
         fail_on_error: parsed.value("failOnError") != Some("false"),
         json: parsed.has("json"),
         names: parsed.rest.clone(),
+        by_pattern: parsed.has("regex"),
         limits: limits.map(limit).collect::<anyhow::Result<_>>()?,
     };
     let zookeeper = parsed.has("zookeeper");
@@ -158,6 +166,17 @@ async fn sniff(connection: &Connection, asked: &Asked) -> anyhow::Result<u8> {
     let all = admin.list_table_names(None, true).await?;
     let tables: Vec<TableName> = match asked.by_server || asked.names.is_empty() {
         true => all,
+        false if asked.by_pattern => {
+            let mut wanted = Vec::new();
+            for pattern in &asked.names {
+                let found = admin.list_table_names(Some(pattern), true).await?;
+                if found.is_empty() {
+                    bail!("no table is called like {pattern}");
+                }
+                wanted.extend(found.into_iter().filter(|name| !wanted.contains(name)).collect::<Vec<_>>());
+            }
+            wanted
+        }
         false => {
             let wanted: Vec<TableName> =
                 asked.names.iter().map(|name| table_name(name)).collect::<anyhow::Result<_>>()?;

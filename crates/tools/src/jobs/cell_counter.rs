@@ -134,8 +134,8 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
             bail!("there is no table {name}");
         }
         let work = Work::new(&settings, connection.table(&name), wanted, "cellcounter");
-        let parts =
-            work.each(|_| Ok(Counted::default()), move |counted, row| counted.row(&row, &between, with_rows)).await?;
+        let row = move |counted: &mut Counted, row: client::Row| counted.row(&row, &between, with_rows);
+        let parts = work.each(|_| Ok(Counted::default()), row, Ok).await?;
         let mut sum = Counted::default();
         parts.into_iter().try_for_each(|part| sum.merge(part))?;
         // A family counts once, however many regions have it.

@@ -9,9 +9,11 @@ use client::{Connection, Options};
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use super::hfile_output::HFileOutput;
 use super::import::mutations;
 use super::{Work, defines, helped, on_cluster, scan, table_name};
 use crate::arguments::{self, Known, flag, valued};
+use crate::files;
 use model::Durability;
 
 const USAGE: &str = "\
@@ -27,6 +29,8 @@ Usage: basalt copytable [-D KEY=VALUE]... [OPTIONS] TABLE
     --starttime=MS, --endtime=MS, --versions=N
     --families=F,OLD:NEW,...    only these families, some called otherwise there
     --all.cells                 markers of deletes and deleted cells, too
+    --bulkload                  by HFiles, which are loaded into the other table of this cluster; they are in hbase.fs.tmp.dir
+                                meanwhile, or where TMPDIR says
     --json                      one JSON object
     --help                      this text
 
@@ -34,6 +38,7 @@ Copying again changes nothing: cells keep their times.
 
 Examples:
   basalt copytable --new.name=t2 t
+  basalt copytable --bulkload --new.name=t2 t
   basalt copytable --peer.adr=zk1,zk2,zk3:2181:/hbase --families=f,old:new --starttime=1700000000000 t
 ";
 
@@ -60,8 +65,8 @@ const WAITING_ROWS: usize = 1_000;
 const BUFFER_BYTES: usize = 4 << 20;
 
 /// `quorum:port:/base-node` as a connection string.
-fn peer(address: &str) -> anyhow::Result<Options> {
-    let wrong = || format!("--peer.adr={address}: it is of the form host[,host...][:port][:/base-node]");
+pub(super) fn peer(address: &str) -> anyhow::Result<Options> {
+    let wrong = || format!("{address} names no cluster: it is of the form host[,host...][:port][:/base-node]");
     let mut parts = address.splitn(3, ':');
     let hosts = parts.next().filter(|hosts| !hosts.is_empty()).with_context(wrong)?;
     let port = parts.next().filter(|port| !port.is_empty()).unwrap_or("2181");
@@ -84,7 +89,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     }
     let (config, rest) = defines(config, given)?;
     let parsed = arguments::parse("copytable", KNOWN, &rest)?;
-    for refused in ["bulkload", "snapshot", "rs.class", "rs.impl"] {
+    for refused in ["snapshot", "rs.class", "rs.impl"] {
         if parsed.has(refused) {
             bail!("copytable: --{refused} is not supported: cells are read and written through the tables");
         }
@@ -97,6 +102,9 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
         (None, Some(uri)) => Some(Options::parse(uri).map_err(|error| anyhow::anyhow!("{error}"))?),
         (None, None) => None,
     };
+    if parsed.has("bulkload") && other.is_some() {
+        bail!("copytable: --bulkload goes into a table of this cluster: the other one's servers have other disks");
+    }
     if other.is_none() && from == to {
         bail!("copytable: {from} would be copied onto itself: --new.name or --peer.adr says where it goes");
     }
@@ -120,7 +128,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
         scan::add_column(&mut wanted, old);
         families.insert(old.as_bytes().to_vec(), new.as_bytes().to_vec());
     }
-    let settings = config.clone();
+    let (settings, is_bulk) = (config.clone(), parsed.has("bulkload"));
     let (shown, rows) = (
         to.clone(),
         on_cluster(&config, |connection| async move {
@@ -131,6 +139,9 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
                 }
             }
             let work = Work::new(&settings, connection.table(&from), wanted, "copytable");
+            if is_bulk {
+                return copy_by_files(work, &connection, &settings, &to, families).await;
+            }
             copy(work, target.table(&to), families).await
         })?,
     );
@@ -161,6 +172,46 @@ async fn copy(work: Work, to: client::Table, families: HashMap<Vec<u8>, Vec<u8>>
     // What the writer met is why the readers could not go on.
     let rows = written?;
     read?;
+    Ok(rows)
+}
+
+/// Reads all parts, sorts what they bring into HFiles, and loads them.
+async fn copy_by_files(
+    work: Work,
+    connection: &Connection,
+    config: &Config,
+    to: &model::TableName,
+    families: HashMap<Vec<u8>, Vec<u8>>,
+) -> anyhow::Result<u64> {
+    let descriptor = connection.admin().describe(to).await?.with_context(|| format!("there is no table {to}"))?;
+    let starts: Vec<_> = connection.table(to).start_end_keys().await?.into_iter().map(|(start, _)| start).collect();
+    let tmp = config.text("hbase.fs.tmp.dir").map(files::place).transpose()?.unwrap_or_else(std::env::temp_dir);
+    let place = tmp.join(format!("basalt-copytable-{}", base::Rng::from_system().uuid_hex()));
+    let (dir, settings) = (place.clone(), config.clone());
+    let (send, mut receive) = mpsc::channel::<client::Row>(WAITING_ROWS);
+    let sorting = tokio::task::spawn_blocking(move || {
+        let mut output = HFileOutput::new(&settings, &dir, &descriptor, starts)?;
+        let mut rows = 0_u64;
+        while let Some(row) = receive.blocking_recv() {
+            rows += 1;
+            for mutation in mutations(row.cells(), &families, Durability::UseDefault) {
+                mutation.cells.iter().try_for_each(|cell| output.add(cell))?;
+            }
+        }
+        anyhow::Ok((output, rows))
+    });
+    let read = work.feed(send).await;
+    // What the thread met is why the readers could not go on.
+    let (output, rows) = sorting.await.context("sorting ended by itself")??;
+    read?;
+    let written = tokio::task::spawn_blocking(move || output.finish()).await.context("sorting ended by itself")??;
+    let loaded = match written.files {
+        0 => Ok(()),
+        _ => super::bulk_load::load_dir(connection, config, to, &place).await.map(drop),
+    };
+    // Also where it failed: what is left in it is copies.
+    let _ = std::fs::remove_dir_all(&place);
+    loaded?;
     Ok(rows)
 }
 

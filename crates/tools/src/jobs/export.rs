@@ -10,7 +10,8 @@ use base::Config;
 use model::{Scan, TimeRange};
 use serde_json::json;
 
-use super::sequence_file::Writer;
+use super::row_file::RowWriter;
+use super::sequence_file::{Form, Packing};
 use super::{Work, defines, helped, on_cluster, scan, table_name};
 use crate::arguments::{self, Known, flag};
 use crate::files;
@@ -31,12 +32,14 @@ One file for each region, part-m-00000 and on; a file appears under its name whe
 file _SUCCESS says that all are there.
 
 Settings: hbase.mapreduce.include.deleted.rows=true (markers of deletes, too), hbase.mapreduce.scan.row.start, .row.stop,
-.column.family, hbase.export.scanner.batch, basalt.tools.parallel.
+.column.family, hbase.export.scanner.batch, basalt.tools.parallel; mapreduce.output.fileoutputformat.compress=true with .compress.codec=CLASS
+(DefaultCodec, GzipCodec, BZip2Codec, SnappyCodec, Lz4Codec, ZStandardCodec of Hadoop) and .compress.type=RECORD or BLOCK.
 
 Examples:
   basalt export t /backup/t
   basalt export -D hbase.mapreduce.include.deleted.rows=true t /backup/t 1000000 1700000000000
   basalt export t /backup/t 1 0 9223372036854775807 ^row-[0-9]+
+  basalt export -D mapreduce.output.fileoutputformat.compress=true -D mapreduce.output.fileoutputformat.compress.type=BLOCK t /backup/t
 ";
 
 const KNOWN: &[Known] = &[flag("", "json")];
@@ -64,21 +67,21 @@ pub(super) fn wanted(config: &Config, words: &[String]) -> anyhow::Result<Scan> 
 /// A file that is being written.
 struct Part {
     /// None where it is there already, from an earlier attempt.
-    out: Option<Writer<BufWriter<File>>>,
+    out: Option<RowWriter<BufWriter<File>>>,
     temporary: PathBuf,
     place: PathBuf,
     rows: u64,
 }
 
 impl Part {
-    fn begin(dir: &Path, index: usize, sync: [u8; 16]) -> anyhow::Result<Part> {
+    fn begin(dir: &Path, index: usize, form: &Form) -> anyhow::Result<Part> {
         let place = dir.join(format!("part-m-{index:05}"));
         let temporary = dir.join(format!("_temporary-{index:05}"));
         if place.exists() {
             return Ok(Part { out: None, temporary, place, rows: 0 });
         }
         let file = File::create(&temporary).with_context(|| format!("cannot write {}", temporary.display()))?;
-        let out = Writer::new(BufWriter::with_capacity(1 << 20, file), sync)?;
+        let out = RowWriter::new(BufWriter::with_capacity(1 << 20, file), form)?;
         Ok(Part { out: Some(out), temporary, place, rows: 0 })
     }
 
@@ -104,7 +107,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let parsed = arguments::parse("export", KNOWN, &rest)?;
     let [table, dir, words @ ..] = parsed.rest.as_slice() else { bail!("export: a table and a directory are needed") };
     let (name, place) = (table_name(table)?, files::place(dir)?);
-    let wanted = wanted(&config, words)?;
+    let (wanted, packing) = (wanted(&config, words)?, Packing::of(&config)?);
     let success = place.join("_SUCCESS");
     if success.exists() {
         bail!("export: {} holds a whole export already", place.display());
@@ -126,21 +129,17 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
         }
         std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let work = Work::new(&settings, connection.table(&name), wanted, "export");
-        let sync = sync_of(&dir);
-        let parts = work
-            .each(
-                |part| Part::begin(&dir, part.index, sync),
-                |part, row| match &mut part.out {
-                    None => Ok(()),
-                    Some(out) => {
-                        part.rows += 1;
-                        out.row(&row)
-                    }
-                },
-            )
-            .await?;
-        let count = parts.len();
-        let rows = parts.into_iter().map(Part::finish).sum::<anyhow::Result<u64>>()?;
+        let form = Form { sync: sync_of(&dir), packing };
+        let begin = move |part: &super::Part| Part::begin(&dir, part.index, &form);
+        let row = |part: &mut Part, row: client::Row| match &mut part.out {
+            None => Ok(()),
+            Some(out) => {
+                part.rows += 1;
+                out.row(&row)
+            }
+        };
+        let parts = work.each(begin, row, Part::finish).await?;
+        let (count, rows) = (parts.len(), parts.iter().sum::<u64>());
         Ok((rows, count))
     })?;
     File::create(&success)
@@ -154,7 +153,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
 }
 
 /// Bytes that mark places in the files of one export: made of its directory, the process and the time.
-fn sync_of(dir: &Path) -> [u8; 16] {
+pub(super) fn sync_of(dir: &Path) -> [u8; 16] {
     use md5::{Digest, Md5};
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_nanos();
     Md5::digest(format!("{}@{}@{now}", dir.display(), std::process::id())).into()

@@ -6,7 +6,6 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, bail};
 use base::Config;
@@ -14,11 +13,14 @@ use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellSpec};
 use client::Table;
 use model::{Durability, Mutation, MutationKind};
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::sequence_file::Reader;
-use super::{PARALLEL, defines, helped, on_cluster, table_name};
+use super::hfile_output::HFileOutput;
+use super::row_file::RowReader;
+use super::threads::{Bringer, bringing, read_and_written};
+use super::{defines, helped, on_cluster, parallel, table_name};
 use crate::arguments::{self, Known, flag};
 use crate::files;
 
@@ -34,12 +36,14 @@ Usage: basalt import [-D KEY=VALUE]... TABLE DIRECTORY [OPTIONS]
 Settings:
   HBASE_IMPORTER_RENAME_CFS=OLD:NEW,...  families that are called otherwise here
   import.wal.durability=SKIP_WAL         or ASYNC_WAL, SYNC_WAL, FSYNC_WAL
+  import.bulk.output=DIRECTORY           writes HFiles there, for basalt bulkload, rather than into the table
   basalt.tools.parallel=N                files that are read at the same time
 
 Importing again changes nothing: cells keep their times.
 
 Examples:
   basalt import t /backup/t
+  basalt import -D import.bulk.output=/out/t t /backup/t && basalt bulkload /out/t t
   basalt import -D HBASE_IMPORTER_RENAME_CFS=f:g -D import.wal.durability=ASYNC_WAL t /backup/t
 ";
 
@@ -138,21 +142,61 @@ fn inputs(place: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-async fn load(table: Table, path: PathBuf, changes: Arc<Changes>) -> anyhow::Result<(u64, u64)> {
+/// Reads a file, on a thread that may block, and hands each row's mutations on; false from `row`: nobody wants any more.
+fn read(
+    path: &Path,
+    changes: &Changes,
+    mut row: impl FnMut(Vec<Mutation>) -> anyhow::Result<bool>,
+) -> anyhow::Result<(u64, u64)> {
     let name = path.display().to_string();
-    let file = File::open(&path).with_context(|| format!("cannot read {name}"))?;
-    let mut reader = Reader::new(BufReader::with_capacity(1 << 20, file), &name)?;
-    let mut buffer = table.buffered(BUFFER_BYTES);
+    let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+    let mut reader = RowReader::new(BufReader::with_capacity(1 << 20, file), &name)?;
     let (mut rows, mut cells) = (0, 0);
-    while let Some(row) = reader.next()? {
+    while let Some(found) = reader.next()? {
         rows += 1;
-        cells += row.len() as u64;
-        for mutation in mutations(&row, &changes.families, changes.durability) {
-            buffer.mutate(mutation).await?;
+        cells += found.len() as u64;
+        if !row(mutations(&found, &changes.families, changes.durability))? {
+            break;
         }
     }
-    buffer.flush().await?;
     Ok((rows, cells))
+}
+
+/// Writes a file's rows into a table.
+async fn load(table: Table, path: PathBuf, changes: Arc<Changes>) -> anyhow::Result<(u64, u64)> {
+    let (mut groups, reading) = bringing(move |to: &mut Bringer<Mutation>| {
+        read(&path, &changes, |mutations| {
+            Ok(mutations.into_iter().all(|mutation| {
+                let bytes = mutation.cells.bytes().len();
+                to.bring(mutation, bytes)
+            }))
+        })
+    });
+    let writing = async move {
+        let mut buffer = table.buffered(BUFFER_BYTES);
+        while let Some(group) = groups.recv().await {
+            for mutation in group {
+                buffer.mutate(mutation).await?;
+            }
+        }
+        Ok(buffer.flush().await?)
+    };
+    let written = writing.await;
+    read_and_written(reading, written).await
+}
+
+/// Writes a file's rows into HFiles.
+async fn sort(output: Arc<Mutex<HFileOutput>>, path: PathBuf, changes: Arc<Changes>) -> anyhow::Result<(u64, u64)> {
+    let sorting = tokio::task::spawn_blocking(move || {
+        read(&path, &changes, |mutations| {
+            let mut output = output.lock();
+            for mutation in &mutations {
+                mutation.cells.iter().try_for_each(|cell| output.add(cell))?;
+            }
+            Ok(true)
+        })
+    });
+    sorting.await.context("reading a file ended by itself")?
 }
 
 /// Runs the tool; the code that the process ends with.
@@ -166,38 +210,51 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let (config, rest) = defines(config, given)?;
     let parsed = arguments::parse("import", KNOWN, &rest)?;
     let [table, dir] = parsed.rest.as_slice() else { bail!("import: a table and a directory are needed") };
-    for refused in ["import.bulk.output", "import.filter.class"] {
-        if config.text(refused).is_some_and(|text| !text.is_empty()) {
-            bail!("import: {refused} is not supported: cells are written through the table, all of them");
-        }
+    if config.text("import.filter.class").is_some_and(|text| !text.is_empty()) {
+        bail!("import: import.filter.class is not supported: all cells are written");
     }
+    let bulk_output = config.text("import.bulk.output").filter(|text| !text.is_empty());
+    let bulk_output = bulk_output.map(files::place).transpose()?;
     let name = table_name(table)?;
     let paths = inputs(&files::place(dir)?)?;
     let changes = Arc::new(Changes::of(&config)?);
-    let parallel = config.text(super::PARALLEL_KEY).and_then(|text| text.trim().parse().ok()).unwrap_or(PARALLEL);
-    let files_read = paths.len();
+    let (settings, files_read) = (config.clone(), paths.len());
     let (rows, cells) = on_cluster(&config, |connection| async move {
-        if !connection.admin().table_exists(&name).await? {
+        let admin = connection.admin();
+        if !admin.table_exists(&name).await? {
             bail!("there is no table {name}: it must be there with its families");
         }
-        let next = Arc::new(AtomicUsize::new(0));
-        let paths = Arc::new(paths);
-        let mut workers = JoinSet::new();
-        for _ in 0..usize::max(parallel, 1).min(paths.len()) {
-            let (table, next, paths, changes) = (connection.table(&name), next.clone(), paths.clone(), changes.clone());
-            workers.spawn(async move {
-                let mut sum = (0, 0);
-                while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (rows, cells) = load(table.clone(), path.clone(), changes.clone()).await?;
-                    sum = (sum.0 + rows, sum.1 + cells);
-                }
-                anyhow::Ok(sum)
-            });
-        }
+        let table = connection.table(&name);
+        let output = match &bulk_output {
+            None => None,
+            Some(place) => {
+                let descriptor = admin.describe(&name).await?.with_context(|| format!("there is no table {name}"))?;
+                let starts = table.start_end_keys().await?.into_iter().map(|(start, _)| start);
+                Some(Arc::new(Mutex::new(HFileOutput::new(&settings, place, &descriptor, starts)?)))
+            }
+        };
+        let mut waiting = paths.into_iter();
+        let mut under_way = JoinSet::new();
         let mut sum = (0, 0);
-        while let Some(ended) = workers.join_next().await {
+        loop {
+            while under_way.len() < parallel(&settings)
+                && let Some(path) = waiting.next()
+            {
+                let (table, output, changes) = (table.clone(), output.clone(), changes.clone());
+                under_way.spawn(async move {
+                    match output {
+                        Some(output) => sort(output, path, changes).await,
+                        None => load(table, path, changes).await,
+                    }
+                });
+            }
+            let Some(ended) = under_way.join_next().await else { break };
             let (rows, cells) = ended.context("a part of the work ended by itself")??;
             sum = (sum.0 + rows, sum.1 + cells);
+        }
+        if let Some(output) = output.and_then(Arc::into_inner) {
+            let finishing = tokio::task::spawn_blocking(move || output.into_inner().finish());
+            finishing.await.context("writing HFiles ended by itself")??;
         }
         Ok(sum)
     })?;

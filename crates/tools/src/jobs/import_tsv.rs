@@ -2,16 +2,20 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use base::Config;
 use client::Put;
 use model::{FamilyDescriptor, Mutation, TableDescriptor};
 use serde_json::json;
+use tokio::task::JoinSet;
 
-use super::{defines, helped, on_cluster, table_name};
+use super::hfile_output::HFileOutput;
+use super::threads::{Bringer, bringing, read_and_written};
+use super::{defines, helped, on_cluster, parallel, table_name};
 use crate::arguments::{self, Known, flag};
 use crate::files;
 
@@ -34,12 +38,14 @@ Settings:
   importtsv.skip.empty.columns=true
   importtsv.log.bad.lines=true
   importtsv.dry.run=true           reads, and writes nothing
+  importtsv.bulk.output=DIRECTORY  writes HFiles there, for basalt bulkload, rather than into the table
   create.table=no                  the table must be there; else it is made with the families that COLUMNS names
 
-Ends with 1 where lines were bad, after the good ones were written.
+Files are read at the same time, basalt.tools.parallel of them. Ends with 1 where lines were bad, after the good ones were written.
 
 Examples:
   basalt importtsv -D importtsv.columns=HBASE_ROW_KEY,f:name,f:age t people.tsv
+  basalt importtsv -D importtsv.bulk.output=/out/t -D importtsv.columns=HBASE_ROW_KEY,f:name t people/ && basalt bulkload /out/t t
   basalt importtsv -D importtsv.separator=, -D importtsv.columns=HBASE_ROW_KEY,f:a,,f:c t - < data.csv
 ";
 
@@ -179,6 +185,103 @@ fn inputs(words: &[String]) -> anyhow::Result<Vec<Option<PathBuf>>> {
     Ok(all)
 }
 
+/// Lines that were read.
+#[derive(Debug, Default, Clone, Copy)]
+struct Read {
+    good: u64,
+    bad: u64,
+}
+
+impl Read {
+    fn plus(self, other: Read) -> Read {
+        Read { good: self.good + other.good, bad: self.bad + other.bad }
+    }
+}
+
+/// How files are read.
+struct Reading {
+    lines: Lines,
+    skip_bad: bool,
+    log_bad: bool,
+    now_ms: i64,
+}
+
+impl Reading {
+    /// Reads a file, on a thread that may block; false from `line`: nobody wants any more.
+    fn read(
+        &self,
+        path: Option<&Path>,
+        mut line: impl FnMut(Mutation) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<Read> {
+        let shown = path.map_or("standard input".to_owned(), |path| path.display().to_string());
+        let mut input: Box<dyn BufRead> = match path {
+            Some(path) => {
+                let file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
+                Box::new(BufReader::with_capacity(1 << 20, file))
+            }
+            None => Box::new(BufReader::new(std::io::stdin())),
+        };
+        let (mut text, mut number, mut read) = (Vec::new(), 0_u64, Read::default());
+        while read_line(&mut *input, &mut text).with_context(|| format!("cannot read {shown}"))? {
+            number += 1;
+            match self.lines.mutation(&text, self.now_ms) {
+                Ok(mutation) => {
+                    read.good += 1;
+                    if !line(mutation)? {
+                        break;
+                    }
+                }
+                Err(why) if self.skip_bad => {
+                    read.bad += 1;
+                    if self.log_bad {
+                        eprintln!("{shown}, line {number}: {why}: {}", cell::print::to_string_binary(&text));
+                    }
+                }
+                Err(why) => bail!("{shown}, line {number}: {why}"),
+            }
+        }
+        Ok(read)
+    }
+
+    /// All files, one after the other: of lines with the same row, column and time the last one stays.
+    fn sort_into(&self, paths: &[Option<PathBuf>], output: &mut HFileOutput) -> anyhow::Result<Read> {
+        let mut sum = Read::default();
+        for path in paths {
+            let read = self.read(path.as_deref(), |mutation| {
+                mutation.cells.iter().try_for_each(|cell| output.add(cell))?;
+                Ok(true)
+            })?;
+            sum = sum.plus(read);
+        }
+        Ok(sum)
+    }
+}
+
+/// Writes a file's lines into a table, if there is one.
+async fn load(reading: Arc<Reading>, path: Option<PathBuf>, into: Option<client::Table>) -> anyhow::Result<Read> {
+    let is_written = into.is_some();
+    let (mut groups, reading) = bringing(move |to: &mut Bringer<Mutation>| {
+        reading.read(path.as_deref(), |mutation| {
+            let bytes = mutation.cells.bytes().len();
+            Ok(!is_written || to.bring(mutation, bytes))
+        })
+    });
+    let writing = async move {
+        if let Some(table) = into {
+            let mut buffer = table.buffered(BUFFER_BYTES);
+            while let Some(group) = groups.recv().await {
+                for mutation in group {
+                    buffer.mutate(mutation).await?;
+                }
+            }
+            buffer.flush().await?;
+        }
+        anyhow::Ok(())
+    };
+    let written = writing.await;
+    read_and_written(reading, written).await
+}
+
 /// Runs the tool; the code that the process ends with.
 ///
 /// # Errors
@@ -192,60 +295,54 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let Some((table, words)) = parsed.rest.split_first().filter(|(_, words)| !words.is_empty()) else {
         bail!("importtsv: a table and a file are needed");
     };
-    if config.text("importtsv.bulk.output").is_some_and(|text| !text.is_empty()) {
-        bail!("importtsv: importtsv.bulk.output is not supported: cells are written through the table");
-    }
+    let bulk_output = config.text("importtsv.bulk.output").filter(|text| !text.is_empty());
+    let bulk_output = bulk_output.map(files::place).transpose()?;
     let (name, lines, paths) = (table_name(table)?, Lines::of(&config)?, inputs(words)?);
     let is = |key: &str, otherwise: bool| config.text(key).map_or(otherwise, |text| text.trim() == "true");
-    let (skip_bad, log_bad) = (is("importtsv.skip.bad.lines", true), is("importtsv.log.bad.lines", false));
+    let reading = Arc::new(Reading {
+        lines,
+        skip_bad: is("importtsv.skip.bad.lines", true),
+        log_bad: is("importtsv.log.bad.lines", false),
+        now_ms: crate::log::Log::new("importtsv").now_ms(),
+    });
     let (dry_run, create) = (is("importtsv.dry.run", false), config.text("create.table") != Some("no"));
-    let (good, bad) = on_cluster(&config, |connection| async move {
+    let settings = config.clone();
+    let read = on_cluster(&config, |connection| async move {
         let admin = connection.admin();
         if !admin.table_exists(&name).await? {
             if !create || dry_run {
                 bail!("there is no table {name}");
             }
-            let families = lines.families().into_iter().map(|family| FamilyDescriptor::new(family.to_owned()));
+            let families = reading.lines.families().into_iter().map(|family| FamilyDescriptor::new(family.to_owned()));
             admin.create_table(&TableDescriptor::new(name.clone(), families), &[]).await?;
         }
-        let mut buffer = connection.table(&name).buffered(BUFFER_BYTES);
-        let now_ms = crate::log::Log::new("importtsv").now_ms();
-        let (mut good, mut bad) = (0_u64, 0_u64);
-        for path in paths {
-            let shown = path.as_ref().map_or("standard input".to_owned(), |path| path.display().to_string());
-            let mut input: Box<dyn BufRead + Send> = match &path {
-                Some(path) => {
-                    let file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
-                    Box::new(BufReader::with_capacity(1 << 20, file))
-                }
-                None => Box::new(BufReader::new(std::io::stdin())),
-            };
-            let (mut line, mut number) = (Vec::new(), 0_u64);
-            while read_line(&mut *input, &mut line).with_context(|| format!("cannot read {shown}"))? {
-                number += 1;
-                match lines.mutation(&line, now_ms) {
-                    Ok(mutation) => {
-                        good += 1;
-                        if !dry_run {
-                            buffer.mutate(mutation).await?;
-                        }
-                    }
-                    Err(why) if skip_bad => {
-                        bad += 1;
-                        if log_bad {
-                            eprintln!("{shown}, line {number}: {why}: {}", cell::print::to_string_binary(&line));
-                        }
-                    }
-                    Err(why) => {
-                        buffer.flush().await?;
-                        bail!("{shown}, line {number}: {why}");
-                    }
-                }
-            }
+        let table = connection.table(&name);
+        if let Some(place) = bulk_output.filter(|_| !dry_run) {
+            let descriptor = admin.describe(&name).await?.with_context(|| format!("there is no table {name}"))?;
+            let starts: Vec<_> = table.start_end_keys().await?.into_iter().map(|(start, _)| start).collect();
+            let sorting = tokio::task::spawn_blocking(move || {
+                let mut output = HFileOutput::new(&settings, &place, &descriptor, starts)?;
+                let read = reading.sort_into(&paths, &mut output)?;
+                output.finish()?;
+                Ok(read)
+            });
+            return sorting.await.context("sorting ended by itself")?;
         }
-        buffer.flush().await?;
-        Ok((good, bad))
+        let mut waiting = paths.into_iter();
+        let mut under_way = JoinSet::new();
+        let mut sum = Read::default();
+        loop {
+            while under_way.len() < parallel(&settings)
+                && let Some(path) = waiting.next()
+            {
+                let into = (!dry_run).then(|| table.clone());
+                under_way.spawn(load(reading.clone(), path, into));
+            }
+            let Some(ended) = under_way.join_next().await else { return Ok(sum) };
+            sum = sum.plus(ended.context("a part of the work ended by itself")??);
+        }
     })?;
+    let Read { good, bad } = read;
     match parsed.has("json") {
         true => println!("{}", json!({"table": table, "lines": good, "bad_lines": bad})),
         false => println!("Imported {good} lines into {table}\n\tBad Lines={bad}"),

@@ -4,14 +4,23 @@
 //! Always true: a table is read region by region, [`Work::parallel`] of them at a time, each by one scanner that goes on where it was when a region
 //! moves; what a tool writes is flushed before it says that it is done.
 
+mod bulk_load;
 mod cell_counter;
 mod copy_table;
 mod export;
+mod hash_table;
+mod hfile_output;
 mod import;
 mod import_tsv;
+mod map_file;
+mod packing;
 mod row_counter;
+mod row_file;
 mod scan;
 mod sequence_file;
+mod sync_table;
+mod table_hash;
+mod threads;
 mod wal_player;
 
 use std::future::Future;
@@ -25,12 +34,15 @@ use client::{Connection, Options, Row, Table};
 use model::{Scan, TableName};
 use tokio::task::JoinSet;
 
+pub use bulk_load::run as bulk_load;
 pub use cell_counter::run as cell_counter;
 pub use copy_table::run as copy_table;
 pub use export::run as export;
+pub use hash_table::run as hash_table;
 pub use import::run as import;
 pub use import_tsv::run as import_tsv;
 pub use row_counter::run as row_counter;
+pub use sync_table::run as sync_table;
 pub use wal_player::run as wal_player;
 
 /// Regions that are read at the same time unless `basalt.tools.parallel` says otherwise.
@@ -95,6 +107,12 @@ pub(crate) fn table_name(text: &str) -> anyhow::Result<TableName> {
     TableName::parse(text).map_err(|error| anyhow::anyhow!("{text} is not the name of a table: {error}"))
 }
 
+/// How much of a tool's work is done at the same time.
+pub(crate) fn parallel(config: &Config) -> usize {
+    let parallel = config.text(PARALLEL_KEY).and_then(|text| text.trim().parse().ok());
+    usize::max(parallel.unwrap_or(PARALLEL), 1)
+}
+
 /// A part of a table that one scanner reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
@@ -120,36 +138,58 @@ pub(crate) struct Work {
 
 impl Work {
     pub fn new(config: &Config, table: Table, scan: Scan, what: &'static str) -> Work {
-        let parallel = config.text(PARALLEL_KEY).and_then(|text| text.trim().parse().ok()).unwrap_or(PARALLEL);
-        Work { table, scan, parallel: usize::max(parallel, 1), rows: Arc::default(), what }
+        Work { table, scan, parallel: parallel(config), rows: Arc::default(), what }
     }
 
     /// The regions that the scan touches, cut at its bounds.
-    async fn parts(&self) -> anyhow::Result<Vec<Part>> {
+    pub async fn parts(&self) -> anyhow::Result<Vec<Part>> {
         let keys = self.table.start_end_keys().await?;
         Ok(parts(&keys, &self.scan.start_row, &self.scan.stop_row))
     }
 
-    /// Reads every part, each with a state of its own that `begin` makes, and gives the states back in the order of keys.
-    pub async fn each<S, B, F>(&self, begin: B, row: F) -> anyhow::Result<Vec<S>>
+    /// Reads every part, each with a state of its own that `begin` makes and `end` takes, and gives what `end` made of them back in the order of
+    /// keys. All three run on a thread that may block, and see to it that the scanner waits where they are behind.
+    pub async fn each<S, T, B, F, E>(&self, begin: B, row: F, end: E) -> anyhow::Result<Vec<T>>
     where
         S: Send + 'static,
-        B: Fn(&Part) -> anyhow::Result<S>,
+        T: Send + 'static,
+        B: Fn(&Part) -> anyhow::Result<S> + Send + Sync + Clone + 'static,
         F: Fn(&mut S, Row) -> anyhow::Result<()> + Send + Sync + Clone + 'static,
+        E: Fn(S) -> anyhow::Result<T> + Send + Sync + Clone + 'static,
     {
         let mut waiting = self.parts().await?.into_iter();
         let mut under_way = JoinSet::new();
-        let mut done: Vec<(usize, S)> = Vec::new();
+        let mut done: Vec<(usize, T)> = Vec::new();
         loop {
             while under_way.len() < self.parallel
                 && let Some(part) = waiting.next()
             {
-                let (work, state, row) = (self.clone(), begin(&part)?, row.clone());
-                under_way.spawn(async move { work.read(part, state, row).await });
+                let (work, begin, row, end) = (self.clone(), begin.clone(), row.clone(), end.clone());
+                under_way.spawn(async move {
+                    let (index, of_taker) = (part.index, part.clone());
+                    let (mut rows, take) = threads::taking(move |rows: &mut threads::Taken<Row>| {
+                        let mut state = begin(&of_taker)?;
+                        while let Some(found) = rows.next() {
+                            row(&mut state, found)?;
+                        }
+                        // A scan that failed is no end.
+                        if rows.is_whole() { end(state).map(Some) } else { Ok(None) }
+                    });
+                    let read = work.read(&part, &mut rows).await;
+                    if read.is_ok() {
+                        rows.finish().await;
+                    } else {
+                        drop(rows);
+                    }
+                    // What the taker met is why nothing more was read.
+                    let taken = take.await.context("a part of the work ended by itself")??;
+                    read?;
+                    anyhow::Ok(taken.map(|taken| (index, taken)))
+                });
             }
             match under_way.join_next().await {
                 None => break,
-                Some(ended) => done.push(ended.context("a part of the work ended by itself")??),
+                Some(ended) => done.extend(ended.context("a part of the work ended by itself")??),
             }
         }
         done.sort_by_key(|(index, _)| *index);
@@ -184,23 +224,24 @@ impl Work {
         }
     }
 
-    async fn read<S, F>(self, part: Part, mut state: S, row: F) -> anyhow::Result<(usize, S)>
-    where
-        F: Fn(&mut S, Row) -> anyhow::Result<()>,
-    {
+    /// Reads a part until its end, or until nobody takes its rows any more.
+    async fn read(&self, part: &Part, rows: &mut threads::Giver<Row>) -> anyhow::Result<()> {
         let scan = Scan { start_row: part.start.clone(), stop_row: part.stop.clone(), ..self.scan.clone() };
         let mut scanner = self.table.scan(scan, self.table.scan_options());
         while let Some(found) = scanner.next().await? {
             if found.is_empty() {
                 continue;
             }
-            row(&mut state, found)?;
+            let bytes = found.byte_len();
+            if !rows.give(found, bytes).await {
+                break;
+            }
             let rows = self.rows.fetch_add(1, Ordering::Relaxed) + 1;
             if rows.is_multiple_of(PROGRESS_ROWS) {
                 eprintln!("{}: {rows} rows", self.what);
             }
         }
-        Ok((part.index, state))
+        Ok(())
     }
 }
 

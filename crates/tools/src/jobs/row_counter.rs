@@ -35,7 +35,7 @@ const KNOWN: &[Known] = &[
     valued("", "starttime"),
     valued("", "endtime"),
     valued("", "range"),
-    valued("", "expected-count"),
+    valued("expectedCount", "expected-count"),
     flag("", "countDeleteMarkers"),
     flag("", "json"),
 ];
@@ -91,6 +91,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
                 counted.add(&row);
                 Ok(())
             },
+            Ok,
         );
         Ok(parts.await?.into_iter().fold(Counted::default(), Counted::plus))
     })?;

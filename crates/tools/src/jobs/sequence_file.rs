@@ -1,120 +1,261 @@
-//! Hadoop's SequenceFile with HBase's keys and values: what Export writes and Import reads. Follows: `SequenceFile`, `ImmutableBytesWritable`,
-//! `ResultSerialization`.
+//! Hadoop's SequenceFile. Follows: `SequenceFile`.
 //!
 //! ```text
 //! SEQ 6, class of keys, class of values (length and name each), compressed?, by blocks?, [codec], count of pairs of metadata, 16 bytes of sync
 //! record: length of key and value (4), length of the key (4), key, value;  before some of them: -1 (4), the 16 bytes of sync
-//! key:    length (4), row           value: length (varint), protobuf message Result
+//! block:  -1 (4), sync (16), count of records (vint), and each packed with its length (vint) before it: lengths of keys, keys, lengths of values, values
 //! ```
 //!
-//! Bytes: docs/formats/sequencefile.md.
+//! Where records are compressed, the value of each is packed by itself. Bytes: docs/formats/sequencefile.md.
 
-use std::io::{Read, Write};
+use std::collections::VecDeque;
+use std::io::{Read, Seek, SeekFrom, Write};
 
 use anyhow::{Context, bail};
+use base::Config;
 use bytes::Bytes;
-use cell::{CellBlock, CellSpec};
-use proto::{Message, pb};
+
+use super::packing::Codec;
 
 const MAGIC: &[u8; 3] = b"SEQ";
 const VERSION: u8 = 6;
-const KEY_CLASS: &str = "org.apache.hadoop.hbase.io.ImmutableBytesWritable";
-const VALUE_CLASS: &str = "org.apache.hadoop.hbase.client.Result";
 const SYNC_BYTES: usize = 16;
 /// Bytes between two sync marks, at least.
 const SYNC_INTERVAL_BYTES: u64 = 100 * 1024;
+/// Plain bytes of a block (`io.seqfile.compress.blocksize`).
+const BLOCK_BYTES: usize = 1_000_000;
 /// A longer record is believed to be damage.
 const MAX_RECORD_BYTES: usize = 1 << 30;
+
+/// What is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// Nothing.
+    None,
+    /// The value of each record.
+    Records(Codec),
+    /// Keys and values of many records together.
+    Blocks(Codec),
+}
+
+impl Packing {
+    /// As the settings of an output of MapReduce say.
+    ///
+    /// # Errors
+    /// A codec or type that is not known.
+    pub fn of(config: &Config) -> anyhow::Result<Packing> {
+        const COMPRESS: &str = "mapreduce.output.fileoutputformat.compress";
+        if !config.text(COMPRESS).is_some_and(|text| text.trim().eq_ignore_ascii_case("true")) {
+            return Ok(Packing::None);
+        }
+        let (codec_key, type_key) = (format!("{COMPRESS}.codec"), format!("{COMPRESS}.type"));
+        let codec = config.text(&codec_key).map_or(Ok(Codec::Default), Codec::parse).context(codec_key)?;
+        Ok(match config.text(&type_key).map_or("RECORD", str::trim).to_uppercase().as_str() {
+            "NONE" => Packing::None,
+            "RECORD" => Packing::Records(codec),
+            "BLOCK" => Packing::Blocks(codec),
+            other => bail!("{type_key} = {other}: NONE, RECORD and BLOCK are known"),
+        })
+    }
+
+    fn codec(self) -> Option<Codec> {
+        match self {
+            Packing::None => None,
+            Packing::Records(codec) | Packing::Blocks(codec) => Some(codec),
+        }
+    }
+}
+
+/// Java's classes of keys and values, and what a file of them is, for messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Classes {
+    pub key: &'static str,
+    pub value: &'static str,
+    pub what: &'static str,
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    /// Marks places in the file: bytes that are not likely to be among the records.
+    pub sync: [u8; SYNC_BYTES],
+    pub packing: Packing,
+}
+
+fn vint(out: &mut Vec<u8>, number: usize) {
+    cell::vint::write(out, number as i64);
+}
+
+/// Records that wait for being packed together.
+#[derive(Default)]
+struct Block {
+    count: usize,
+    key_lens: Vec<u8>,
+    keys: Vec<u8>,
+    value_lens: Vec<u8>,
+    values: Vec<u8>,
+}
 
 /// Writes a file.
 pub(super) struct Writer<W: Write> {
     out: W,
-    sync: [u8; SYNC_BYTES],
+    form: Form,
     position: u64,
     synced: u64,
+    block: Block,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file. `sync` marks places in it: bytes that are not likely to be among the records.
-    pub fn new(mut out: W, sync: [u8; SYNC_BYTES]) -> anyhow::Result<Writer<W>> {
+    /// Begins a file.
+    pub fn new(mut out: W, classes: Classes, form: &Form) -> anyhow::Result<Writer<W>> {
         let mut head = MAGIC.to_vec();
         head.push(VERSION);
-        for class in [KEY_CLASS, VALUE_CLASS] {
-            cell::vint::write(&mut head, class.len() as i64);
+        let mut text = |text: &str| {
+            vint(&mut head, text.len());
+            head.extend_from_slice(text.as_bytes());
+        };
+        text(classes.key);
+        text(classes.value);
+        let codec = form.packing.codec();
+        head.extend_from_slice(&[u8::from(codec.is_some()), u8::from(matches!(form.packing, Packing::Blocks(_)))]);
+        if let Some(codec) = codec {
+            let class = codec.class();
+            vint(&mut head, class.len());
             head.extend_from_slice(class.as_bytes());
         }
-        head.extend_from_slice(&[0, 0]);
         head.extend_from_slice(&0_u32.to_be_bytes());
-        head.extend_from_slice(&sync);
+        head.extend_from_slice(&form.sync);
         out.write_all(&head)?;
         let position = head.len() as u64;
-        Ok(Writer { out, sync, position, synced: position })
+        Ok(Writer { out, form: *form, position, synced: position, block: Block::default() })
     }
 
-    /// Adds a row.
-    pub fn row(&mut self, row: &client::Row) -> anyhow::Result<()> {
-        let cells = row.iter().map(|cell| pb::Cell {
-            row: Some(Bytes::copy_from_slice(cell.row())),
-            family: Some(Bytes::copy_from_slice(cell.family())),
-            qualifier: Some(Bytes::copy_from_slice(cell.qualifier())),
-            timestamp: Some(cell.timestamp() as u64),
-            cell_type: Some(i32::from(cell.type_code())),
-            value: Some(Bytes::copy_from_slice(cell.value())),
-            tags: (!cell.tags().is_empty()).then(|| Bytes::copy_from_slice(cell.tags())),
-        });
-        let result = pb::Result { cell: cells.collect(), ..pb::Result::default() };
-        let value = result.encode_length_delimited_to_vec();
-        let key_len = 4 + row.row().len();
-        if self.position >= self.synced + SYNC_INTERVAL_BYTES {
-            self.out.write_all(&(-1_i32).to_be_bytes())?;
-            self.out.write_all(&self.sync)?;
-            self.position += 4 + SYNC_BYTES as u64;
-            self.synced = self.position;
+    /// Bytes written so far: where the next record begins, unless blocks are packed.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        self.out.write_all(bytes)?;
+        self.position += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn mark(&mut self) -> anyhow::Result<()> {
+        self.write(&(-1_i32).to_be_bytes())?;
+        let sync = self.form.sync;
+        self.write(&sync)?;
+        self.synced = self.position;
+        Ok(())
+    }
+
+    /// Adds a record: key and value as their classes write them.
+    ///
+    /// # Errors
+    /// It is too long, or cannot be written.
+    pub fn append(&mut self, key: &[u8], value: &[u8]) -> anyhow::Result<()> {
+        if key.len() + value.len() > MAX_RECORD_BYTES {
+            bail!("a record of {} bytes does not fit a SequenceFile", key.len() + value.len());
         }
-        let len = u32::try_from(key_len + value.len()).ok().filter(|len| *len as usize <= MAX_RECORD_BYTES);
-        let len = len.with_context(|| format!("a row of {} bytes does not fit a record", value.len()))?;
-        self.out.write_all(&len.to_be_bytes())?;
-        self.out.write_all(&(key_len as u32).to_be_bytes())?;
-        self.out.write_all(&(row.row().len() as u32).to_be_bytes())?;
-        self.out.write_all(row.row())?;
-        self.out.write_all(&value)?;
-        self.position += 8 + u64::from(len);
+        let packed;
+        let value = match self.form.packing {
+            Packing::None => value,
+            Packing::Records(codec) => {
+                packed = codec.pack(value)?;
+                &packed
+            }
+            Packing::Blocks(codec) => {
+                let block = &mut self.block;
+                block.count += 1;
+                vint(&mut block.key_lens, key.len());
+                block.keys.extend_from_slice(key);
+                vint(&mut block.value_lens, value.len());
+                block.values.extend_from_slice(value);
+                return if block.keys.len() + block.values.len() >= BLOCK_BYTES {
+                    self.end_block(codec)
+                } else {
+                    Ok(())
+                };
+            }
+        };
+        if self.position >= self.synced + SYNC_INTERVAL_BYTES {
+            self.mark()?;
+        }
+        self.write(&((key.len() + value.len()) as u32).to_be_bytes())?;
+        self.write(&(key.len() as u32).to_be_bytes())?;
+        self.write(key)?;
+        self.write(value)
+    }
+
+    fn end_block(&mut self, codec: Codec) -> anyhow::Result<()> {
+        let block = std::mem::take(&mut self.block);
+        if block.count == 0 {
+            return Ok(());
+        }
+        self.mark()?;
+        let mut count = Vec::new();
+        vint(&mut count, block.count);
+        self.write(&count)?;
+        for part in [&block.key_lens, &block.keys, &block.value_lens, &block.values] {
+            let packed = codec.pack(part)?;
+            let mut len = Vec::new();
+            vint(&mut len, packed.len());
+            self.write(&len)?;
+            self.write(&packed)?;
+        }
         Ok(())
     }
 
     /// Ends the file.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub fn finish(mut self) -> anyhow::Result<W> {
+        if let Packing::Blocks(codec) = self.form.packing {
+            self.end_block(codec)?;
+        }
         self.out.flush()?;
         Ok(self.out)
     }
 }
+
+/// A record: key and value as their classes write them.
+pub(super) type Record = (Bytes, Bytes);
 
 /// Reads a file.
 pub(super) struct Reader<R: Read> {
     input: R,
     name: String,
     sync: [u8; SYNC_BYTES],
+    packing: Packing,
     position: u64,
+    /// Records of a block that are still to be handed out.
+    waiting: VecDeque<Record>,
 }
 
 impl<R: Read> Reader<R> {
     /// Reads a file's head. `name` is for messages.
-    pub fn new(input: R, name: &str) -> anyhow::Result<Reader<R>> {
-        let mut reader = Reader { input, name: name.to_owned(), sync: [0; SYNC_BYTES], position: 0 };
+    ///
+    /// # Errors
+    /// It is none, of other classes, or packed with a codec that is not here.
+    pub fn new(input: R, name: &str, classes: Classes) -> anyhow::Result<Reader<R>> {
+        let (sync, packing) = ([0; SYNC_BYTES], Packing::None);
+        let mut reader = Reader { input, name: name.to_owned(), sync, packing, position: 0, waiting: VecDeque::new() };
         let head: [u8; 4] = reader.array().context("it has no head")?;
         if head[..3] != MAGIC[..] || head[3] != VERSION {
             bail!("{name} is no SequenceFile of version 6: it begins with {}", cell::print::to_string_binary(&head));
         }
-        for (wanted, what) in [(KEY_CLASS, "keys"), (VALUE_CLASS, "values")] {
+        for (wanted, what) in [(classes.key, "keys"), (classes.value, "values")] {
             let class = reader.text()?;
             if class != wanted {
-                bail!("{name} has {what} of {class}, not of {wanted}: it is no export of HBase's");
+                bail!("{name} has {what} of {class}, not of {wanted}: it is no {}", classes.what);
             }
         }
-        let [compressed, _by_blocks]: [u8; 2] = reader.array()?;
-        if compressed != 0 {
-            let codec = reader.text().unwrap_or_default();
-            bail!("{name} is compressed ({codec}); export without mapreduce.output.fileoutputformat.compress");
+        let [is_packed, by_blocks]: [u8; 2] = reader.array()?;
+        if is_packed != 0 {
+            let class = reader.text()?;
+            let codec = Codec::parse(&class).with_context(|| format!("{name} is compressed"))?;
+            reader.packing = if by_blocks != 0 { Packing::Blocks(codec) } else { Packing::Records(codec) };
         }
         let pairs = u32::from_be_bytes(reader.array()?);
         for _ in 0..pairs {
@@ -125,7 +266,13 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    fn damaged(&self, what: &str) -> anyhow::Error {
+    /// What is compressed in it.
+    pub fn packing(&self) -> Packing {
+        self.packing
+    }
+
+    /// An error that names the file and how far it was read.
+    pub fn damaged(&self, what: &str) -> anyhow::Error {
         anyhow::anyhow!("{} is damaged at byte {}: {what}", self.name, self.position)
     }
 
@@ -148,38 +295,68 @@ impl<R: Read> Reader<R> {
         Ok(bytes)
     }
 
-    /// A text with its length as Hadoop's vint before it.
-    fn text(&mut self) -> anyhow::Result<String> {
+    /// A length as Hadoop's vint.
+    fn len(&mut self, what: &str, limit: usize) -> anyhow::Result<usize> {
         let first: [u8; 1] = self.array()?;
         let more = match first[0] as i8 {
             -112.. => 0,
             at_most @ -120..=-113 => usize::from((-112 - i16::from(at_most)) as u16),
-            _ => return Err(self.damaged("a text has a negative length")),
+            _ => return Err(self.damaged(&format!("{what} has a negative length"))),
         };
         let mut vint = first.to_vec();
         vint.extend(self.bytes(more)?);
         let len = cell::vint::read(&vint).map(|(len, _)| len);
-        let len = len.and_then(|len| usize::try_from(len).ok()).filter(|len| *len <= 1 << 20);
-        let len = len.ok_or_else(|| self.damaged("a text has no sane length"))?;
+        let len = len.and_then(|len| usize::try_from(len).ok()).filter(|len| *len <= limit);
+        len.ok_or_else(|| self.damaged(&format!("{what} has no sane length")))
+    }
+
+    /// A text with its length before it.
+    fn text(&mut self) -> anyhow::Result<String> {
+        let len = self.len("a text", 1 << 20)?;
         let bytes = self.bytes(len)?;
         String::from_utf8(bytes).map_err(|_| self.damaged("a text is no UTF-8"))
     }
 
-    /// The next row's cells; none at the end.
-    pub fn next(&mut self) -> anyhow::Result<Option<CellBlock>> {
+    fn check_mark(&mut self) -> anyhow::Result<()> {
+        if self.array::<SYNC_BYTES>()? != self.sync {
+            return Err(self.damaged("a sync mark is another than the head's"));
+        }
+        Ok(())
+    }
+
+    /// The length that a record or a block begins with; none at the file's end.
+    fn begin(&mut self) -> anyhow::Result<Option<i32>> {
         let mut len = [0; 4];
-        // At a record's beginning the file may end.
+        // Only here may the file end.
         if self.input.read(&mut len[..1])? == 0 {
             return Ok(None);
         }
         self.position += 1;
         len[1..].copy_from_slice(&self.array::<3>()?);
-        let mut len = i32::from_be_bytes(len);
-        if len == -1 {
-            if self.array::<SYNC_BYTES>()? != self.sync {
-                return Err(self.damaged("a sync mark is another than the head's"));
+        Ok(Some(i32::from_be_bytes(len)))
+    }
+
+    /// The next record; none at the end.
+    ///
+    /// # Errors
+    /// The file is damaged, or cannot be read.
+    pub fn next(&mut self) -> anyhow::Result<Option<Record>> {
+        if let Packing::Blocks(codec) = self.packing {
+            // A block may have no records; the file's end is where none begins.
+            while self.waiting.is_empty() {
+                if !self.block(codec)? {
+                    return Ok(None);
+                }
             }
-            len = i32::from_be_bytes(self.array()?);
+            return Ok(self.waiting.pop_front());
+        }
+        let Some(mut len) = self.begin()? else { return Ok(None) };
+        if len == -1 {
+            self.check_mark()?;
+            match self.begin()? {
+                Some(real) => len = real,
+                None => return Ok(None),
+            }
         }
         let key_len = i32::from_be_bytes(self.array()?);
         let sizes = (usize::try_from(len), usize::try_from(key_len));
@@ -188,88 +365,136 @@ impl<R: Read> Reader<R> {
             return Err(self.damaged(&format!("a record says {len} bytes with a key of {key_len}")));
         }
         let record = Bytes::from(self.bytes(len)?);
-        let result = pb::Result::decode_length_delimited(record.slice(key_len..))
-            .map_err(|error| self.damaged(&format!("its value is no Result ({error})")))?;
-        self.cells(&result).map(Some)
+        let (key, value) = (record.slice(..key_len), record.slice(key_len..));
+        Ok(Some(match self.packing {
+            Packing::Records(codec) => (key, Bytes::from(self.unpack(codec, &value)?)),
+            _ => (key, value),
+        }))
     }
 
-    fn cells(&self, result: &pb::Result) -> anyhow::Result<CellBlock> {
-        let mut bytes = cell::CellBuffer::new();
-        for one in &result.cell {
-            let spec = CellSpec {
-                row: one.row(),
-                family: one.family(),
-                qualifier: one.qualifier(),
-                timestamp: one.timestamp() as i64,
-                type_code: one.cell_type() as u8,
-                value: one.value(),
-                tags: one.tags(),
-            };
-            spec.check_lengths().map_err(|error| self.damaged(&error.to_string()))?;
-            cell::tag::check(spec.tags).map_err(|error| self.damaged(&error.to_string()))?;
-            bytes.push_spec(&spec, base::SeqId(0));
-        }
-        Ok(bytes.into_block())
+    fn unpack(&self, codec: Codec, packed: &[u8]) -> anyhow::Result<Vec<u8>> {
+        let plain = codec.unpack(packed, MAX_RECORD_BYTES);
+        plain.map_err(|error| self.damaged(&format!("what {} packed cannot be unpacked: {error:#}", codec.class())))
     }
+
+    /// Reads a block; false at the file's end.
+    fn block(&mut self, codec: Codec) -> anyhow::Result<bool> {
+        match self.begin()? {
+            None => return Ok(false),
+            Some(-1) => self.check_mark()?,
+            Some(_) => return Err(self.damaged("a block does not begin with a sync mark")),
+        }
+        let count = self.len("a block's count of records", MAX_RECORD_BYTES)?;
+        let mut parts = Vec::with_capacity(4);
+        for _ in 0..4 {
+            let len = self.len("a part of a block", MAX_RECORD_BYTES)?;
+            let packed = self.bytes(len)?;
+            parts.push(Bytes::from(self.unpack(codec, &packed)?));
+        }
+        let [mut key_lens, mut keys, mut value_lens, mut values] =
+            <[Bytes; 4]>::try_from(parts).map_err(|_| self.damaged("a block has not four parts"))?;
+        for _ in 0..count {
+            let key = piece(&mut key_lens, &mut keys).ok_or_else(|| self.damaged("a key is longer than its block"))?;
+            let value =
+                piece(&mut value_lens, &mut values).ok_or_else(|| self.damaged("a value is longer than its block"))?;
+            self.waiting.push_back((key, value));
+        }
+        Ok(true)
+    }
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// Goes to where a record begins, or a sync mark before one.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn seek(&mut self, position: u64) -> anyhow::Result<()> {
+        self.input.seek(SeekFrom::Start(position))?;
+        self.position = position;
+        self.waiting.clear();
+        Ok(())
+    }
+}
+
+/// Takes a length off `lens`, and so many bytes off `bytes`.
+fn piece(lens: &mut Bytes, bytes: &mut Bytes) -> Option<Bytes> {
+    let (len, used) = cell::vint::read(lens)?;
+    let len = usize::try_from(len).ok().filter(|len| *len <= bytes.len())?;
+    drop(lens.split_to(used));
+    Some(bytes.split_to(len))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn file() -> Vec<u8> {
-        let mut out = Writer::new(Vec::new(), [7; SYNC_BYTES]).expect("begun");
-        // Nothing makes a row but a client; an empty one has a key, too.
-        for _ in 0..5 {
-            out.row(&client::Row::default()).expect("written");
+    const CLASSES: Classes = Classes { key: "K", value: "V", what: "test" };
+
+    fn config(pairs: &[(&str, &str)]) -> Config {
+        let mut config = Config::default();
+        for (key, value) in pairs {
+            config.set(format!("mapreduce.output.fileoutputformat.compress{key}"), *value);
+        }
+        config
+    }
+
+    fn file(packing: Packing, records: usize) -> Vec<u8> {
+        let mut out = Writer::new(Vec::new(), CLASSES, &Form { sync: [7; SYNC_BYTES], packing }).expect("begun");
+        for i in 0..records {
+            out.append(format!("key{i:07}").as_bytes(), &vec![i as u8; i % 300]).expect("written");
         }
         out.finish().expect("ended")
     }
 
-    #[test]
-    fn what_is_written_is_read() {
-        let bytes = file();
-        let mut reader = Reader::new(&bytes[..], "x").expect("a head");
-        let mut count = 0;
-        while let Some(cells) = reader.next().expect("a record") {
-            assert!(cells.is_empty());
-            count += 1;
-        }
-        assert_eq!(count, 5);
-    }
+    const ALL: [Packing; 5] = [
+        Packing::None,
+        Packing::Records(Codec::Default),
+        Packing::Blocks(Codec::Default),
+        Packing::Records(Codec::Snappy),
+        Packing::Blocks(Codec::Zstd),
+    ];
 
     #[test]
-    fn what_hbase_exported_is_read() {
-        // Made by MakeExport.java beside it, with the classes of HBase 2.6.4 and Hadoop 3.4.2.
-        let bytes = include_bytes!("../../../../tests/golden/export/part-m-00000");
-        let mut reader = Reader::new(&bytes[..], "the golden file").expect("a head");
-        let mut rows = 0;
-        while let Some(cells) = reader.next().expect("a record") {
-            let all: Vec<_> = cells.iter().collect();
-            assert_eq!(all.len(), 2);
-            assert_eq!(all[0].row(), format!("row-{rows:05}").as_bytes());
-            assert_eq!((all[0].timestamp(), all[0].value().len()), (1000 + rows as i64, rows * 100));
-            assert!(!all[0].is_delete() && all[1].is_delete() && all[1].timestamp() == 5);
-            rows += 1;
+    fn what_is_written_is_read_however_it_is_packed() {
+        for packing in ALL {
+            let bytes = file(packing, 10_000);
+            let mut reader = Reader::new(&bytes[..], "x", CLASSES).expect("a head");
+            assert_eq!(reader.packing(), packing);
+            let mut count = 0;
+            while let Some((key, value)) = reader.next().expect("a record") {
+                assert_eq!(&key[..], format!("key{count:07}").as_bytes());
+                assert_eq!(&value[..], vec![count as u8; count % 300]);
+                count += 1;
+            }
+            assert_eq!(count, 10_000, "{packing:?}");
         }
-        assert_eq!(rows, 60);
     }
 
     #[test]
     fn damage_is_named_and_never_a_panic() {
-        let bytes = file();
-        for len in 0..bytes.len() {
-            let Ok(mut reader) = Reader::new(&bytes[..len], "x") else { continue };
-            while let Ok(Some(_)) = reader.next() {}
+        for packing in ALL {
+            let bytes = file(packing, 6);
+            for at in 0..bytes.len() {
+                if let Ok(mut reader) = Reader::new(&bytes[..at], "x", CLASSES) {
+                    while let Ok(Some(_)) = reader.next() {}
+                }
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 0x80;
+                if let Ok(mut reader) = Reader::new(&damaged[..], "x", CLASSES) {
+                    while let Ok(Some(_)) = reader.next() {}
+                }
+            }
         }
-        for at in 0..bytes.len() {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 0x80;
-            let Ok(mut reader) = Reader::new(&damaged[..], "x") else { continue };
-            while let Ok(Some(_)) = reader.next() {}
-        }
-        assert!(Reader::new(&b"SEQ\x05"[..], "x").is_err());
-        let error = Reader::new(&b"PAR1"[..], "the file").err().expect("refused");
-        assert!(error.to_string().contains("the file"), "{error}");
+    }
+
+    #[test]
+    fn settings_of_mapreduce_say_what_is_packed() {
+        assert_eq!(Packing::of(&config(&[])).expect("legal"), Packing::None);
+        assert_eq!(Packing::of(&config(&[("", "true")])).expect("legal"), Packing::Records(Codec::Default));
+        let snappy =
+            config(&[("", "true"), (".codec", "org.apache.hadoop.io.compress.SnappyCodec"), (".type", "BLOCK")]);
+        assert_eq!(Packing::of(&snappy).expect("legal"), Packing::Blocks(Codec::Snappy));
+        assert!(Packing::of(&config(&[("", "true"), (".type", "SOME")])).is_err());
+        assert!(Packing::of(&config(&[("", "true"), (".codec", "x")])).is_err());
     }
 }

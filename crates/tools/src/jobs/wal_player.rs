@@ -1,6 +1,7 @@
 //! `basalt walplayer`. Follows: `WALPlayer`, `WALInputFormat`.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -12,7 +13,9 @@ use model::{Durability, TableName};
 use serde_json::json;
 use wal::Reader;
 
+use super::hfile_output::HFileOutput;
 use super::import::mutations;
+use super::threads::{Bringer, bringing, read_and_written};
 use super::{defines, helped, on_cluster, scan, table_name};
 use crate::arguments::{self, Known, flag};
 use crate::files;
@@ -28,12 +31,13 @@ Usage: basalt walplayer [-D KEY=VALUE]... LOGS [TABLES [NEW-NAMES]] [OPTIONS]
     --json      one JSON object
     --help      this text
 
-Settings: wal.start.time and wal.end.time, in ms since 1970, or wal.input.ignore.missing.files=true.
+Settings: wal.start.time and wal.end.time, in ms since 1970; wal.bulk.output=DIRECTORY writes HFiles of one table there, for basalt bulkload.
 
 Playing again changes nothing: cells keep their times. A damaged log ends it, after the edits before the damage were written.
 
 Examples:
   basalt walplayer /data/hbase/oldWALs t
+  basalt walplayer -D wal.bulk.output=/out/t /data/hbase/oldWALs t && basalt bulkload /out/t t
   basalt walplayer -D wal.start.time=1700000000000 /data/hbase/WALs t,u t_copy,u_copy
 ";
 
@@ -41,20 +45,31 @@ const KNOWN: &[Known] = &[flag("", "json")];
 /// Bytes that are gathered for each table before they are sent.
 const BUFFER_BYTES: usize = 2 << 20;
 
-struct Player {
-    connection: Connection,
-    /// What tables are called here; all of them where there is none.
+/// Which edits are wanted, and what their tables are called here.
+struct Wanted {
+    /// All tables under their own names where there is none.
     names: HashMap<String, TableName>,
     from_ms: i64,
     to_ms: i64,
-    buffers: HashMap<TableName, BufferedMutator>,
+}
+
+/// What was found in logs.
+#[derive(Debug, Default, Clone, Copy)]
+struct Played {
     edits: u64,
     cells: u64,
     passed_over: u64,
 }
 
-impl Player {
-    async fn play(&mut self, volume: &LocalVolume, path: &FilePath) -> anyhow::Result<()> {
+impl Wanted {
+    /// Reads a log, on a thread that may block, and hands each row's cells on; false from `row`: nobody wants any more.
+    fn read(
+        &self,
+        volume: &LocalVolume,
+        path: &FilePath,
+        played: &mut Played,
+        row: &mut impl FnMut(&TableName, CellBlock) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<()> {
         let mut reader = Reader::open(volume, path)?;
         while let Some(entry) = reader.next()? {
             let at = entry.key.write_time.0;
@@ -63,7 +78,7 @@ impl Player {
                 false => self.names.get(&*entry.key.table).cloned(),
             };
             let Some(name) = name.filter(|_| at >= self.from_ms && at < self.to_ms) else {
-                self.passed_over += 1;
+                played.passed_over += 1;
                 continue;
             };
             // Markers say what regions did, not what clients wrote.
@@ -81,27 +96,83 @@ impl Player {
             if rows.is_empty() {
                 continue;
             }
-            self.edits += 1;
-            let connection = &self.connection;
-            let buffer =
-                self.buffers.entry(name).or_insert_with_key(|name| connection.table(name).buffered(BUFFER_BYTES));
-            for row in rows {
-                let row: CellBlock = row.into_block();
-                self.cells += row.len() as u64;
-                for mutation in mutations(&row, &HashMap::new(), Durability::UseDefault) {
-                    buffer.mutate(mutation).await?;
+            played.edits += 1;
+            for cells in rows {
+                played.cells += cells.len() as u64;
+                if !row(&name, cells.into_block())? {
+                    return Ok(());
                 }
             }
         }
         Ok(())
     }
+}
 
-    async fn flush(&mut self) -> anyhow::Result<()> {
-        for buffer in self.buffers.values_mut() {
+/// Writes edits into the tables.
+async fn into_tables(connection: Connection, wanted: Wanted, paths: Vec<FilePath>) -> anyhow::Result<Played> {
+    let (mut groups, reading) = bringing(move |to: &mut Bringer<(TableName, CellBlock)>| {
+        let (volume, mut played) = (files::everything()?, Played::default());
+        for path in &paths {
+            let read = wanted.read(&volume, path, &mut played, &mut |name, cells| {
+                let bytes = cells.bytes().len();
+                Ok(to.bring((name.clone(), cells), bytes))
+            });
+            if read.is_err() {
+                // What was before the damage is played.
+                to.flush();
+            }
+            read?;
+        }
+        Ok(played)
+    });
+    let writing = async move {
+        let mut buffers: HashMap<TableName, BufferedMutator> = HashMap::new();
+        while let Some(group) = groups.recv().await {
+            for (name, cells) in group {
+                let buffer =
+                    buffers.entry(name).or_insert_with_key(|name| connection.table(name).buffered(BUFFER_BYTES));
+                for mutation in mutations(&cells, &HashMap::new(), Durability::UseDefault) {
+                    buffer.mutate(mutation).await?;
+                }
+            }
+        }
+        // What was before the damage is written before the damage is told.
+        for buffer in buffers.values_mut() {
             buffer.flush().await?;
         }
-        Ok(())
-    }
+        anyhow::Ok(())
+    };
+    let written = writing.await;
+    read_and_written(reading, written).await
+}
+
+/// Sorts the edits of one table into HFiles.
+async fn into_files(
+    connection: Connection,
+    config: Config,
+    wanted: Wanted,
+    paths: Vec<FilePath>,
+    place: PathBuf,
+) -> anyhow::Result<Played> {
+    let mut names = wanted.names.values();
+    let (Some(name), None) = (names.next(), names.next()) else {
+        bail!("walplayer: exactly one table must be named for wal.bulk.output")
+    };
+    let descriptor = connection.admin().describe(name).await?.with_context(|| format!("there is no table {name}"))?;
+    let starts: Vec<_> = connection.table(name).start_end_keys().await?.into_iter().map(|(start, _)| start).collect();
+    let sorting = tokio::task::spawn_blocking(move || {
+        let (volume, mut played) = (files::everything()?, Played::default());
+        let mut output = HFileOutput::new(&config, &place, &descriptor, starts)?;
+        for path in &paths {
+            wanted.read(&volume, path, &mut played, &mut |_, cells| {
+                cells.iter().try_for_each(|cell| output.add(cell))?;
+                Ok(true)
+            })?;
+        }
+        output.finish()?;
+        anyhow::Ok(played)
+    });
+    sorting.await.context("sorting ended by itself")?
 }
 
 /// The logs at a place, and in the directories below it.
@@ -128,9 +199,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     }
     let (config, rest) = defines(config, given)?;
     let parsed = arguments::parse("walplayer", KNOWN, &rest)?;
-    if config.text("wal.bulk.output").is_some_and(|text| !text.is_empty()) {
-        bail!("walplayer: wal.bulk.output is not supported: edits are written through the tables");
-    }
+    let bulk_output = config.text("wal.bulk.output").filter(|text| !text.is_empty()).map(files::place).transpose()?;
     let place = parsed.rest.first().context("walplayer: no logs are named")?;
     let list = |i: usize| parsed.rest.get(i).map(|names| names.split(',').map(str::to_owned).collect::<Vec<_>>());
     let tables = list(1).unwrap_or_default();
@@ -148,22 +217,20 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let mut paths = Vec::new();
     logs(&volume, &files::path_of(&files::place(place)?)?, &mut paths)?;
     let count = paths.len();
-    let player = on_cluster(&config, |connection| async move {
-        for name in names.values() {
+    let wanted = Wanted { names, from_ms, to_ms };
+    let settings = config.clone();
+    let played = on_cluster(&config, |connection| async move {
+        for name in wanted.names.values() {
             if !connection.admin().table_exists(name).await? {
                 bail!("there is no table {name}");
             }
         }
-        let buffers = HashMap::new();
-        let mut player = Player { connection, names, from_ms, to_ms, buffers, edits: 0, cells: 0, passed_over: 0 };
-        for path in &paths {
-            let played = player.play(&volume, path).await;
-            player.flush().await?;
-            played?;
+        match bulk_output {
+            Some(place) => into_files(connection, settings, wanted, paths, place).await,
+            None => into_tables(connection, wanted, paths).await,
         }
-        Ok(player)
     })?;
-    let Player { edits, cells, passed_over, .. } = player;
+    let Played { edits, cells, passed_over } = played;
     match parsed.has("json") {
         true => println!("{}", json!({"logs": count, "edits": edits, "cells": cells, "passed_over": passed_over})),
         false => {

@@ -1,0 +1,419 @@
+//! Options of tools and scripts that no other test gives: each is seen to do what it is for.
+#![allow(clippy::disallowed_methods, reason = "tests of tools work on real files and processes")]
+
+use crate::common::{Scratch, Server};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn golden(path: &str) -> String {
+    format!("{}/../../tests/golden/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn basalt(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_basalt"))
+        .env_remove("HBASE_CONF_DIR")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary runs")
+}
+
+fn on(server: &Server, arguments: &[&str]) -> Output {
+    let port = format!("hbase.zookeeper.property.clientPort={}", server.zk_port);
+    basalt(&[&["-D", &port], arguments].concat())
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// What a tool says that must succeed.
+fn said(server: &Server, arguments: &[&str]) -> String {
+    let output = on(server, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output));
+    text(&output)
+}
+
+fn json(server: &Server, arguments: &[&str]) -> Value {
+    let said = said(server, arguments);
+    let line = said.lines().rfind(|line| line.starts_with('{')).unwrap_or_default();
+    serde_json::from_str(line).unwrap_or_else(|e| panic!("{arguments:?}: {said}: {e}"))
+}
+
+fn shell(server: &Server, commands: &[&str]) -> String {
+    let mut arguments = vec!["shell"];
+    commands.iter().for_each(|command| arguments.extend(["-e", command]));
+    said(server, &arguments)
+}
+
+fn script(name: &str, dir: &Path, arguments: &[&str]) -> Output {
+    Command::new(format!("{}/../../bin/{name}", env!("CARGO_MANIFEST_DIR")))
+        .env("BASALT", env!("CARGO_BIN_EXE_basalt"))
+        .env("HBASE_PID_DIR", dir)
+        .env("HBASE_LOG_DIR", dir)
+        .env("HBASE_CONF_DIR", dir)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the script runs")
+}
+
+#[test]
+fn a_log_is_filtered_by_rows_begun_in_its_middle_and_printed() {
+    let path = golden("wal/plain.wal");
+    let entries = |more: &[&str]| -> Vec<Value> {
+        let output = basalt(&[&["wal", "-j"], more, &[&path]].concat());
+        assert!(output.status.success(), "{}", text(&output));
+        serde_json::from_slice(&output.stdout).expect("a list")
+    };
+    let all = entries(&[]);
+    let rows_of = |entries: &[Value]| -> Vec<String> {
+        let actions = entries.iter().flat_map(|entry| entry["actions"].as_array().expect("a list"));
+        actions.map(|action| action["row"].as_str().expect("a row").to_owned()).collect()
+    };
+    let row = rows_of(&all).into_iter().find(|row| row.len() > 1 && row.is_ascii()).expect("a row");
+    let prefix = &row[..row.len() - 1];
+    let found = rows_of(&entries(&["-f", prefix]));
+    assert!(found.contains(&row) && found.iter().all(|found| found.starts_with(prefix)), "{prefix}: {found:?}");
+    assert_eq!(found, rows_of(&entries(&["--rowPrefix", prefix])));
+    // Begun behind the first entry there is one entry less.
+    let printed = text(&basalt(&["wal", &path]));
+    let place = |line: &str| line.split("position: ").nth(1)?.split([',', ' ']).next()?.parse::<u64>().ok();
+    let places: Vec<u64> = printed.lines().filter_map(place).collect();
+    assert_eq!(places.len(), all.len(), "{printed}");
+    let behind = places[0].to_string();
+    assert_eq!(entries(&["-g", &behind]).len(), all.len() - 1, "the first ends at {behind}");
+    assert_eq!(entries(&["--goto", "0"]).len(), all.len());
+    let help = text(&basalt(&["wal", "-h"]));
+    assert!(help.contains("Usage: basalt wal") && help.contains("Examples:"), "{help}");
+}
+
+#[test]
+fn files_are_named_by_options_and_by_their_region() {
+    let scratch = Scratch::new("options-hfile");
+    let data = scratch.join("data");
+    let server = Server::start(&data, &[]);
+    shell(&server, &["create 't', 'f'", "3.times { |i| put 't', \"r#{i}\", 'f:q', 'v' }", "flush 't'"]);
+    let located = shell(&server, &["locate_region 't', 'r'"]);
+    let region = located.split("NAME => '").nth(1).and_then(|rest| rest.split('\'').next()).expect("a name").to_owned();
+    let root = format!("hbase.rootdir={}", data.display());
+    let verbose = text(&basalt(&["-D", &root, "hfile", "-v", "-e", "-r", &region]));
+    assert!(verbose.contains("Scanning -> ") && verbose.contains("Scanned kv count -> 3"), "{verbose}");
+    assert!(verbose.lines().any(|line| line.starts_with("K: r2/f:q/")), "{verbose}");
+    let missing = basalt(&["-D", &root, "hfile", "-r", "none,,1.0123456789abcdef0123456789abcdef."]);
+    assert!(!missing.status.success(), "{}", text(&missing));
+    let file = golden("hfile/mt-none-none.hfile");
+    let by_option = text(&basalt(&["hfile", "-p", "-m", "-f", &file]));
+    assert!(by_option.contains("Trailer:\n") && by_option.contains("K: ") && by_option.contains(" V: "), "{by_option}");
+    let counted = text(&basalt(&["hfile", "-d", "-f", &file]));
+    assert!(
+        counted.contains("Key length:") && counted.len() > text(&basalt(&["hfile", "-s", "-f", &file])).len(),
+        "{counted}"
+    );
+}
+
+#[test]
+fn top_shows_what_is_asked_for() {
+    let scratch = Scratch::new("options-top");
+    let server = Server::start(&scratch.0, &[]);
+    shell(&server, &["create 'small', 'f'", "create 'big', 'f', SPLITS => ['m']", "put 'big', 'a', 'f:q', 'v'"]);
+    let top = |more: &[&str]| said(&server, &[&["top", "-b", "-n", "1"], more].concat());
+    let tables = top(&["-m", "t", "-s", "+#REGION"]);
+    let place = |table: &str| tables.find(table).unwrap_or_else(|| panic!("{table}: {tables}"));
+    assert!(place("small") < place("big"), "{tables}");
+    let backwards = top(&["-m", "t", "-s", "#REGION"]);
+    assert!(backwards.find("big") < backwards.find("small"), "{backwards}");
+    let filtered = top(&["-m", "r", "-i", "TABLE==big"]);
+    assert!(filtered.contains("big") && !filtered.contains("small"), "{filtered}");
+    let some = top(&["-m", "t", "-f", "TABLE,#REGION"]);
+    assert!(some.contains("#REGION") && !some.contains("#REQ/S"), "{some}");
+    let twice = said(&server, &["top", "-b", "-n", "2", "-d", "1", "-m", "n", "--json"]);
+    let of_default = twice.lines().filter(|line| line.contains("default")).count();
+    assert_eq!(of_default, 2, "{twice}");
+    assert!(said(&server, &["top", "-O"]).contains("#REQ/S"));
+    assert!(said(&server, &["top", "--help"]).contains("Examples:"));
+    assert!(!on(&server, &["top", "-m", "nonsense"]).status.success());
+}
+
+#[test]
+fn a_canary_sings_of_servers_patterns_and_failures() {
+    let scratch = Scratch::new("options-canary");
+    let server = Server::start(&scratch.0, &[]);
+    shell(&server, &["create 'song', 'f', SPLITS => ['m']", "create 'silent', 'f'"]);
+    let sings = |more: &[&str]| said(&server, &[&["canary"], more].concat());
+    assert_eq!(sings(&["song"]).matches("Read from song").count(), 2);
+    assert!(
+        sings(&["-e", "so.*"]).matches("Read from song").count() == 2 && !sings(&["-e", "so.*"]).contains("silent")
+    );
+    let one = sings(&["-regionserver"]).matches("Read from ").count();
+    let all = sings(&["-regionserver", "-allRegions"]).matches("Read from ").count();
+    assert!(one >= 1 && all >= 3 && all > one, "{one} and {all}");
+    let object = json(&server, &["canary", "-t", "60000", "-json", "silent"]);
+    assert_eq!(object["table"], "silent", "{object}");
+    // The first error ends it, or not; either way it is told by the code. A region that is not open cannot be read.
+    let located = shell(&server, &["locate_region 'silent', 'x'"]);
+    let region =
+        located.split("ENCODED => ").nth(1).and_then(|rest| rest.split(',').next()).expect("a name").to_owned();
+    shell(&server, &[&format!("unassign '{region}'")]);
+    let hasty = ["canary", "-D", "hbase.client.retries.number=1", "-D", "hbase.client.pause=10"];
+    let after_error = |stops: &str| {
+        let output = on(&server, &[&hasty[..], &["-f", stops, "silent", "song"]].concat());
+        (output.status.code(), text(&output).contains("Read from song"), text(&output))
+    };
+    let stopped = after_error("true");
+    assert_eq!((stopped.0, stopped.1), (Some(5), false), "{}", stopped.2);
+    let went_on = after_error("false");
+    assert_eq!((went_on.0, went_on.1), (Some(5), true), "{}", went_on.2);
+    let help = text(&basalt(&["canary", "-help"]));
+    assert!(help.contains("Usage: basalt canary"), "{help}");
+    // It goes on until it is stopped.
+    let port = format!("hbase.zookeeper.property.clientPort={}", server.zk_port);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_basalt"))
+        .env_remove("HBASE_CONF_DIR")
+        .args(["-D", &port, "canary", "-daemon", "-interval", "1", "song"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let lines = std::io::BufReader::new(child.stdout.take().expect("piped"));
+    let songs = std::io::BufRead::lines(lines).map_while(Result::ok).filter(|line| line.contains("Read from song"));
+    assert_eq!(songs.take(4).count(), 4, "two rounds of two regions");
+    child.kill().and_then(|()| child.wait()).expect("stopped");
+}
+
+#[test]
+fn snapshots_are_described_in_every_way() {
+    let scratch = Scratch::new("options-snapshot");
+    let data = scratch.join("data");
+    {
+        let server = Server::start(&data, &[]);
+        shell(&server, &["create 't', 'f'", "put 't', 'r', 'f:q', 'v' * 3000", "snapshot 't', 's'"]);
+    }
+    let place = data.to_str().expect("UTF-8");
+    let info = |more: &[&str]| {
+        let output = basalt(&[&["snapshot", "info", "--snapshot", "s", "--remote-dir", place], more].concat());
+        assert!(output.status.success(), "{}", text(&output));
+        text(&output)
+    };
+    assert!(info(&["--schema"]).contains("NAME => 'f'"), "{}", info(&["--schema"]));
+    assert!(info(&["--stats"]).contains("1 HFiles ("), "{}", info(&["--stats"]));
+    let (human, exact) = (info(&["--files"]), info(&["--files", "--size-in-bytes"]));
+    assert!(human != exact && human.contains("k t/"), "{human}\n{exact}");
+    let export = |target: &Path, more: &[&str]| {
+        let target = target.to_str().expect("UTF-8");
+        let words = ["snapshot", "export", "--snapshot", "s", "--copy-from", place, "--copy-to", target, "--json"];
+        basalt(&[&words[..], more].concat())
+    };
+    let (first, second) = (scratch.join("first"), scratch.join("second"));
+    let bare = ["--no-source-verify", "--no-target-verify", "--no-checksum-verify", "--reset-ttl", "--target", "s2"];
+    let done = export(&first, &bare);
+    assert!(done.status.success(), "{}", text(&done));
+    let there = basalt(&["snapshot", "info", "--snapshot", "s2", "--remote-dir", first.to_str().expect("UTF-8")]);
+    assert!(there.status.success() && text(&there).contains("Name: s2"), "{}", text(&there));
+    // The group of the process that runs this can always be given.
+    let own =
+        std::fs::metadata(&scratch.0).map(|m| std::os::unix::fs::MetadataExt::gid(&m)).expect("there").to_string();
+    let user =
+        std::fs::metadata(&scratch.0).map(|m| std::os::unix::fs::MetadataExt::uid(&m)).expect("there").to_string();
+    let owned = export(&second, &["--chgroup", &own, "--chuser", &user, "--chmod", "600"]);
+    assert!(owned.status.success(), "{}", text(&owned));
+    let nobody = export(&scratch.join("third"), &["--chuser", "no-such-user-here"]);
+    assert!(!nobody.status.success() && text(&nobody).contains("no-such-user-here"), "{}", text(&nobody));
+    let created = basalt(&["snapshot", "create", "-n", "s", "-t", "t"]);
+    assert!(!created.status.success() && text(&created).contains("basalt shell -e"), "{}", text(&created));
+}
+
+#[test]
+fn jobs_take_ranges_versions_and_filters() {
+    let scratch = Scratch::new("options-jobs");
+    let server = Server::start(&scratch.0, &[]);
+    shell(
+        &server,
+        &[
+            "create 't', {NAME => 'f', VERSIONS => 3}, 'g', SPLITS => ['r5']",
+            "10.times { |i| 3.times { |v| put 't', \"r#{i}\", 'f:q', \"v#{v}\", 100 * i + v + 1 } }",
+            "10.times { |i| put 't', \"r#{i}\", 'g:w', 'x', 5000 }",
+            "delete 't', 'r7', 'g:w', 5000",
+            "create 'all', {NAME => 'f', VERSIONS => 3}, {NAME => 'g', KEEP_DELETED_CELLS => 'TRUE'}",
+            "create 'part', {NAME => 'f', VERSIONS => 3}, 'g'",
+        ],
+    );
+    let cells = |table: &str, more: &[&str]| {
+        json(&server, &[&["cellcounter", table, "--json", "--no-rows"], more].concat())["CELLS"].clone()
+    };
+    assert_eq!(cells("t", &[]), 39);
+    assert_eq!(cells("t", &["--starttime=100", "--endtime=300"]), 6, "rows r1 and r2");
+    let dir = scratch.join("counted");
+    said(&server, &["cellcounter", "t", dir.to_str().expect("UTF-8"), "/", "^r[12]"]);
+    let counted = std::fs::read_to_string(dir.join("part-r-00000")).expect("readable");
+    assert!(counted.contains("Total ROWS\t2\n") && counted.contains("r1/f/q_Versions\t3\n"), "{counted}");
+    assert_eq!(json(&server, &["rowcounter", "t", "--expectedCount=10", "--json"])["ROWS"], 10);
+    let marked = json(&server, &["rowcounter", "t", "--countDeleteMarkers", "--json"]);
+    assert_eq!(marked["ROWS_WITH_DELETE_MARKER"], 1, "{marked}");
+
+    let copy = ["copytable", "--json", "--new.name=part", "--startrow=r2", "--stoprow=r8", "--versions=2"];
+    let copied = json(&server, &[&copy[..], &["--starttime=1", "--endtime=400", "t"]].concat());
+    assert_eq!((&copied["rows"], cells("part", &[])), (&2.into(), 4.into()), "r2 and r3, two versions of each");
+    let address = format!("--peer.adr=127.0.0.1:{}:/hbase", server.zk_port);
+    let all = json(&server, &["copytable", "--all.cells", &address, "--new.name=all", "t", "--json"]);
+    assert_eq!((&all["rows"], cells("all", &[])), (&10.into(), 39.into()));
+    let raw = shell(&server, &["scan 'all', {RAW => true, ROWPREFIXFILTER => 'r7'}"]);
+    assert!(raw.contains("type=Delete"), "{raw}");
+
+    // An export of some versions of some rows, for scans of few rows a call.
+    let out = scratch.join("export");
+    let place = out.to_str().expect("UTF-8");
+    let caching = "hbase.client.scanner.caching=2";
+    let exported = json(
+        &server,
+        &[
+            "export",
+            "-D",
+            caching,
+            "-D",
+            "hbase.export.scanner.batch=1",
+            "t",
+            place,
+            "3",
+            "0",
+            "400",
+            "^r[0-3]",
+            "--json",
+        ],
+    );
+    assert_eq!(exported["rows"], 12, "each result has one cell");
+    shell(&server, &["create 'back', {NAME => 'f', VERSIONS => 3}, 'g'"]);
+    let imported = json(&server, &["import", "-D", "import.wal.durability=SKIP_WAL", "back", place, "--json"]);
+    assert_eq!((&imported["cells"], cells("back", &[])), (&12.into(), 12.into()));
+    let odd = on(&server, &["import", "-D", "import.wal.durability=NEVER", "back", place]);
+    assert!(!odd.status.success() && text(&odd).contains("NEVER"), "{}", text(&odd));
+
+    let lines = scratch.join("lines");
+    std::fs::write(&lines, "a|1\nb\nc|3\n").expect("written");
+    let lines = lines.to_str().expect("UTF-8");
+    let separator = ["-D", "importtsv.separator=|", "-D", "importtsv.columns=HBASE_ROW_KEY,f:q"];
+    let more =
+        ["-D", "importtsv.timestamp=77", "-D", "importtsv.log.bad.lines=true", "-D", "importtsv.skip.bad.lines=true"];
+    let made = on(&server, &[&["importtsv"], &separator[..], &more, &["lines", lines]].concat());
+    assert!(made.status.code() == Some(1) && text(&made).contains("line 2: No delimiter: b"), "{}", text(&made));
+    assert!(shell(&server, &["get 'lines', 'c'"]).contains("timestamp=1970-01-01T00:00:00.077, value=3"));
+    let strict = on(&server, &[&["importtsv", "-D", "create.table=no"], &separator[..], &["nowhere", lines]].concat());
+    assert!(!strict.status.success() && text(&strict).contains("no table nowhere"), "{}", text(&strict));
+
+    // A log's edits of some time only.
+    shell(&server, &["create 'played', {NAME => 'f', VERSIONS => 3}, 'g'"]);
+    let logs = scratch.join("WALs");
+    let logs = logs.to_str().expect("UTF-8");
+    let none = json(&server, &["walplayer", "-D", "wal.end.time=1000", logs, "t", "played", "--json"]);
+    assert_eq!(none["cells"], 0);
+    let later = json(&server, &["walplayer", "-D", "wal.start.time=1000", logs, "t", "played", "--json"]);
+    assert!(later["cells"].as_u64() >= Some(40), "{later}");
+    assert_eq!(cells("played", &[]), 39);
+    let files = scratch.join("of-logs");
+    let output = format!("wal.bulk.output={}", files.display());
+    let all = on(&server, &["walplayer", "-D", &output, logs]);
+    assert!(!all.status.success() && text(&all).contains("exactly one table"), "{}", text(&all));
+    shell(&server, &["create 'bulk', {NAME => 'f', VERSIONS => 3}, 'g'"]);
+    let sorted = json(&server, &["walplayer", "-D", &output, logs, "t", "bulk", "--json"]);
+    assert_eq!((&sorted["cells"], cells("bulk", &[])), (&later["cells"], 0.into()));
+    json(&server, &["bulkload", files.to_str().expect("UTF-8"), "bulk", "--json"]);
+    assert_eq!(cells("bulk", &[]), 39);
+}
+
+#[test]
+fn scripts_of_operators_start_and_stop_the_server_and_the_launcher_takes_its_options() {
+    let scratch = Scratch::new("options-scripts");
+    let data = scratch.join("data");
+    let mut properties = format!("<property><name>hbase.rootdir</name><value>{}</value></property>", data.display());
+    let free =
+        || std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
+    for key in ["hbase.zookeeper.property.clientPort", "hbase.master.port", "hbase.regionserver.port"] {
+        properties += &format!("<property><name>{key}</name><value>{}</value></property>", free());
+    }
+    properties += "<property><name>hbase.master.info.port</name><value>-1</value></property>";
+    std::fs::write(scratch.join("hbase-site.xml"), format!("<configuration>{properties}</configuration>"))
+        .expect("written");
+    let run = |name: &str, arguments: &[&str]| {
+        let output = script(name, &scratch.0, arguments);
+        (output.status.code(), text(&output))
+    };
+    assert_eq!(run("stop-hbase.sh", &[]).0, Some(1), "nothing runs yet");
+    let started = run("start-hbase.sh", &[]);
+    assert!(started.0 == Some(0) && started.1.contains("running master, logging to "), "{}", started.1);
+    let again = run("start-hbase.sh", &[]);
+    assert!(again.0 == Some(1) && again.1.contains("Stop it first"), "{}", again.1);
+    let version = run("hbase", &["version"]);
+    assert!(version.0 == Some(0) && version.1.contains("basalt ") && version.1.contains("2.6.4"), "{}", version.1);
+    let place = scratch.0.to_str().expect("UTF-8");
+    let by_config = run("hbase", &["--config", place, "shell", "-n", "-e", "create 'c', 'f'"]);
+    assert!(by_config.0 == Some(0) && by_config.1.contains("Created table c"), "{}", by_config.1);
+    for words in [&["--help"][..], &["-h"]] {
+        let help = run("hbase", words);
+        assert!(help.0 == Some(0) && help.1.contains("completebulkload"), "{}", help.1);
+    }
+    for words in [["shell", "--help"], ["shell", "-h"]] {
+        let help = run("hbase", &words);
+        assert!(help.0 == Some(0) && help.1.contains("basalt shell"), "{}", help.1);
+    }
+    assert!(run("hbase", &["classpath"]).1.trim_end().starts_with(place));
+    assert!(run("hbase", &["hbtop", "-b", "-n", "1", "-m", "t"]).1.contains("TABLE"));
+    assert!(run("hbase", &["zookeeper"]).1.contains("its own ZooKeeper"));
+    // Its master's own words for it.
+    let stopped = run("hbase", &["master", "stop"]);
+    assert_eq!(stopped.0, Some(0), "{}", stopped.1);
+    let _ = run("stop-hbase.sh", &[]);
+    let started = run("start-hbase.sh", &[]);
+    assert_eq!(started.0, Some(0), "{}", started.1);
+    let stopped = run("stop-hbase.sh", &[]);
+    assert!(stopped.0 == Some(0) && stopped.1.contains("stopping hbase"), "{}", stopped.1);
+    let pid_files: Vec<PathBuf> = std::fs::read_dir(&scratch.0)
+        .expect("readable")
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "pid"))
+        .collect();
+    assert!(pid_files.is_empty(), "{pid_files:?}");
+}
+
+/// Starts a gateway by its command on a free port and hands the line with which it says that it is ready, and where.
+fn gateway(server: &Server, arguments: &[&str]) -> (std::process::Child, std::net::SocketAddr) {
+    let port = format!("hbase.zookeeper.property.clientPort={}", server.zk_port);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_basalt"))
+        .env_remove("HBASE_CONF_DIR")
+        .args(["-D", &port])
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut line = String::new();
+    let mut said = std::io::BufReader::new(child.stdout.take().expect("piped"));
+    std::io::BufRead::read_line(&mut said, &mut line).expect("a line");
+    let at = line.split("ready on ").nth(1).and_then(|rest| rest.trim().trim_end_matches('.').parse().ok());
+    (child, at.unwrap_or_else(|| panic!("{arguments:?}: {line}")))
+}
+
+#[test]
+fn gateways_start_by_hbases_words_with_their_options() {
+    use std::io::{Read, Write};
+    let scratch = Scratch::new("options-gateways");
+    let server = Server::start(&scratch.0, &[]);
+    let (mut rest, at) = gateway(&server, &["rest", "start", "-p", "0", "--readonly"]);
+    let ask = |request: &str| {
+        let mut socket = std::net::TcpStream::connect(("127.0.0.1", at.port())).expect("it listens");
+        socket.write_all(request.as_bytes()).expect("asked");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("answered");
+        answer
+    };
+    let listed = ask("GET /status/cluster HTTP/1.1\r\nHost: x\r\nAccept: text/plain\r\nConnection: close\r\n\r\n");
+    assert!(listed.starts_with("HTTP/1.1 200") && listed.contains("1 live servers"), "{listed}");
+    let refused = ask("DELETE /none/schema HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    assert!(refused.starts_with("HTTP/1.1 403") || refused.starts_with("HTTP/1.1 405"), "{refused}");
+    rest.kill().and_then(|()| rest.wait()).expect("stopped");
+    for (tool, compact) in [("thrift", false), ("thrift2", true)] {
+        let more: &[&str] = if compact { &["-c", "-f"] } else { &["-b", "127.0.0.1"] };
+        let (mut child, at) = gateway(&server, &[&[tool, "start", "-p", "0"], more].concat());
+        assert!(compact || at.ip().is_loopback(), "{at}");
+        std::net::TcpStream::connect(("127.0.0.1", at.port())).expect("it listens");
+        child.kill().and_then(|()| child.wait()).expect("stopped");
+    }
+}
