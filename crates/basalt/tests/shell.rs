@@ -127,6 +127,107 @@ fn an_operators_script_of_peers_quotas_and_logs_runs_to_its_end() {
 }
 
 #[test]
+fn a_maintenance_script_asks_and_prints_as_hbases_does() {
+    let scratch = Scratch::new("shell-maintenance");
+    let server = Server::start(&scratch.0, &["hbase.quota.enabled=true"]);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/shell/maintenance.rb");
+    // Disable, enable, not disable, delete twice, change, disable, drop.
+    let output = shell(server.zk_port, &["-n", script], "y\ny\nn\ny\ny\ny\ny\ny\n");
+    let said = text(&output);
+    assert!(said.contains("\nall done\n"), "{said}");
+    assert_eq!(output.status.code(), Some(3), "exit has its number: {said}");
+    for expected in [
+        "mnt_a\nmnt_b\n\nDisable the above 2 tables (y/n)?\n2 tables successfully disabled\n",
+        "\nEnable the above 2 tables (y/n)?\n2 tables successfully enabled\n",
+        "mnt_b\n\nDisable the above 1 tables (y/n)?\nTook ",
+        "No tables matched the regex none_.*\n",
+        "\nDelete the above 1 snapshots (y/n)?\nSuccessfully deleted snapshot: snap_1\n\n",
+        "\nDelete the above 2 snapshots (y/n)?\n2 snapshots successfully deleted.\n",
+        "TABLE:COLUMNFAMILY               ReplicationType",
+        "The replication of table 'mnt_b' successfully enabled\n",
+        "Replication of table 'mnt_b' successfully disabled.\n",
+        "Previous rpc throttle state : true\n",
+        "\nDrop the above 2 tables (y/n)?\n2 tables successfully dropped\n",
+    ] {
+        assert!(squeezed(&said).contains(&squeezed(expected)), "{expected:?} in\n{said}");
+    }
+}
+
+/// A word that the shell prints behind `before`.
+fn printed(server: &Server, command: &str, before: &str) -> String {
+    let said = text(&shell(server.zk_port, &["-e", command], ""));
+    let rest = said.split(before).nth(1).unwrap_or_else(|| panic!("{before} in {said}"));
+    rest.split([',', '\n', '\'']).next().unwrap_or_default().trim().to_owned()
+}
+
+/// The name of the server.
+fn server_name(server: &Server) -> String {
+    let said = text(&shell(server.zk_port, &["--json", "-e", "list_liveservers"], ""));
+    said.split("\"SERVERNAME\":\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a server").to_owned()
+}
+
+/// Runs a script of `tests/shell` with lines before it.
+fn script_with(server: &Server, scratch: &Scratch, name: &str, before: &str) -> Output {
+    let script = std::fs::read_to_string(format!("{}/../../tests/shell/{name}", env!("CARGO_MANIFEST_DIR")));
+    let path = scratch.join(name);
+    std::fs::write(&path, format!("{before}{}", script.expect("readable"))).expect("written");
+    shell(server.zk_port, &["-n", path.to_str().expect("UTF-8")], "")
+}
+
+#[test]
+fn regions_and_servers_are_managed_by_their_names() {
+    let scratch = Scratch::new("shell-regions");
+    let server = Server::start(&scratch.join("data"), &[]);
+    let fill = "%w[a z].each { |row| put 'reg', row, 'f:q', 'v'; put 'reg2', row, 'f:q', 'v' }";
+    let made = shell(
+        server.zk_port,
+        &["-e", "create 'reg', 'f', SPLITS => ['m']", "-e", "create 'reg2', 'f'", "-e", fill],
+        "",
+    );
+    assert!(made.status.success(), "{}", text(&made));
+    let (first, second) = (
+        printed(&server, "locate_region 'reg', 'a'", "ENCODED => "),
+        printed(&server, "locate_region 'reg', 'z'", "ENCODED => "),
+    );
+    let located = text(&shell(server.zk_port, &["-e", "locate_region 'reg2', 'a'"], ""));
+    let other = located.split("NAME => '").nth(1).and_then(|rest| rest.split('\'').next()).expect("a name").to_owned();
+    let names =
+        format!("first = '{first}'\nsecond = '{second}'\nother = '{other}'\nserver = '{}'\n", server_name(&server));
+    let output = script_with(&server, &scratch, "regions.rb", &names);
+    let said = text(&output);
+    assert!(output.status.success() && said.contains("\nall done\n"), "{said}");
+    for expected in
+        ["PID Name State Submitted Last_Update Parameters\n", "DECOMMISSIONED REGION SERVERS\n", "0 row(s)\n"]
+    {
+        assert!(squeezed(&said).contains(expected), "{expected:?} in\n{said}");
+    }
+}
+
+#[test]
+fn a_shell_stops_the_server_by_either_of_its_names() {
+    for script in ["stop_master.rb", "stop_regionserver.rb"] {
+        let scratch = Scratch::new("shell-stop");
+        let mut server = Server::start(&scratch.join("data"), &[]);
+        let name = format!("server = '{}'\n", server_name(&server));
+        let stopped = script_with(&server, &scratch, script, &name);
+        assert!(stopped.status.success(), "{script}: {}", text(&stopped));
+        // One process is both.
+        assert!(server.child.wait().expect("it ends").success(), "{script}");
+    }
+}
+
+/// With one blank for each run of them: columns are as wide as what stands in them.
+fn squeezed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if !(c == ' ' && (out.ends_with([' ', '\n']) || out.is_empty())) {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[test]
 fn programs_read_rows_as_json() {
     let scratch = Scratch::new("shell-json");
     let server = Server::start(&scratch.0, &[]);

@@ -91,7 +91,7 @@ fn delete_snapshot(shell: &mut Shell, arguments: &Arguments) -> Result {
 }
 
 /// Deletes what was listed, after asking.
-fn delete_listed(shell: &mut Shell, found: &[pb::SnapshotDescription], pattern: &str) -> Result {
+fn delete_listed(shell: &mut Shell, found: &[pb::SnapshotDescription], pattern: &str, by_name: bool) -> Result {
     if found.is_empty() {
         shell.session.output.line(&format!("No snapshots matched {pattern}"))?;
         return Ok(Value::Nil);
@@ -103,7 +103,12 @@ fn delete_listed(shell: &mut Shell, found: &[pb::SnapshotDescription], pattern: 
     for snapshot in found {
         let name = &snapshot.name;
         match shell.session.wait(async { shell.session.admin().delete_snapshot(name).await }) {
-            Ok(()) => deleted += 1,
+            Ok(()) => {
+                deleted += 1;
+                if by_name {
+                    shell.session.output.line(&format!("Successfully deleted snapshot: {name}\n"))?;
+                }
+            }
             Err(Flow::Raise(exception)) => {
                 let why = super::translate::shown(&exception);
                 shell.session.output.line(&format!("Failed to delete snapshot: {name}, due to {why}"))?;
@@ -111,13 +116,15 @@ fn delete_listed(shell: &mut Shell, found: &[pb::SnapshotDescription], pattern: 
             Err(other) => return Err(other),
         }
     }
-    shell.session.output.line(&format!("{deleted} snapshots successfully deleted."))?;
+    if !by_name && deleted > 0 {
+        shell.session.output.line(&format!("{deleted} snapshots successfully deleted."))?;
+    }
     Ok(Value::Nil)
 }
 
 fn delete_all_snapshot(shell: &mut Shell, arguments: &Arguments) -> Result {
     let found = shown(shell, None, arguments.get(0), false)?;
-    delete_listed(shell, &found, &format!("the regex {}", arguments.text(0)))
+    delete_listed(shell, &found, &format!("the regex {}", arguments.text(0)), false)
 }
 
 fn delete_table_snapshots(shell: &mut Shell, arguments: &Arguments) -> Result {
@@ -127,7 +134,7 @@ fn delete_table_snapshots(shell: &mut Shell, arguments: &Arguments) -> Result {
         "the table name regular expression {} and the snapshot name regular expression {names}",
         arguments.text(0)
     );
-    delete_listed(shell, &found, &pattern)
+    delete_listed(shell, &found, &pattern, true)
 }
 
 fn clone_snapshot(shell: &mut Shell, arguments: &Arguments) -> Result {
