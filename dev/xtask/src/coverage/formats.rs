@@ -47,12 +47,27 @@ pub fn elements(tree: &Tree) -> anyhow::Result<Surface> {
 
 /// Whether `path::function` is a test.
 pub fn check_owner(tree: &Tree, owner: &str) -> anyhow::Result<()> {
+    body_of(tree, owner).map(drop)
+}
+
+/// Fails unless the test is there and each of `words` stands in it.
+pub fn check_given(tree: &Tree, owner: &str, words: &[&str]) -> anyhow::Result<()> {
+    let body = body_of(tree, owner)?;
+    match words.iter().find(|word| !body.contains(*word)) {
+        None => Ok(()),
+        Some(word) => bail!("the test {owner} does not say {word}"),
+    }
+}
+
+/// The text of a test up to the brace that ends it.
+fn body_of(tree: &Tree, owner: &str) -> anyhow::Result<String> {
     let (path, function) = owner.rsplit_once("::").with_context(|| format!("{owner:?} is not path::test"))?;
     let text = std::fs::read_to_string(tree.root.join(path)).with_context(|| format!("cannot read {path}"))?;
-    let mut lines = text.lines().map(str::trim);
+    let mut lines = text.lines();
     let mut is_test = false;
     let wanted = [format!("fn {function}("), format!("async fn {function}(")];
     let found = lines.any(|line| {
+        let line = line.trim();
         if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
             is_test = true;
         } else if !line.starts_with("#[") {
@@ -63,5 +78,8 @@ pub fn check_owner(tree: &Tree, owner: &str) -> anyhow::Result<()> {
         }
         false
     });
-    if found { Ok(()) } else { bail!("there is no test {function} in {path}") }
+    if !found {
+        bail!("there is no test {function} in {path}");
+    }
+    Ok(lines.take_while(|line| !line.starts_with('}')).collect::<Vec<_>>().join("\n"))
 }

@@ -12,6 +12,7 @@ mod outside;
 mod schema;
 mod source;
 mod thrift;
+mod tools;
 mod wire;
 
 use std::collections::BTreeMap;

@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use anyhow::Context;
+
+use super::formats::check_given;
 use super::source::Source;
 use super::{Item, Listing, Row, Standing, Surface, Tree};
 
@@ -17,7 +20,7 @@ pub fn all(tree: &Tree) -> anyhow::Result<Vec<Surface>> {
         super::gateways::rest_routes(tree)?,
         super::thrift::methods(tree)?,
         super::thrift::types(tree)?,
-        tools(tree)?,
+        super::tools::tools(tree)?,
         absent(
             tree,
             "coprocessor_hooks",
@@ -111,49 +114,6 @@ fn surface_of_pages(title: &'static str, rule: &str, items: Vec<Item>) -> Surfac
     Surface { title, rule, items, listing: if any { Listing::CoreAndCommon } else { Listing::None } }
 }
 
-/// Options that a native tool reads and then refuses or ignores.
-const REFUSED: &[(&str, &str)] = &[
-    ("ltt", "encryption"),
-    ("ltt", "region_replica_id"),
-    ("ltt", "region_replication"),
-    ("pe", "commandPropertiesFile"),
-    ("pe", "replicas"),
-    ("pe", "traceRate"),
-];
-
-/// Commands and options of HBase's scripts and jars.
-fn tools(tree: &Tree) -> anyhow::Result<Surface> {
-    let tests = test_text(tree, "crates/basalt/tests", "rs")?;
-    let given: BTreeSet<&str> = tests.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-    let known = |tool: &str, name: &str| {
-        let folder = format!("crates/tools/src/{tool}/");
-        let mut sources = tree.of_crate("tools").filter(|source| source.path.starts_with(&folder));
-        sources.any(|source| source.literals().iter().any(|literal| literal.split(',').any(|part| part == name)))
-    };
-    let inventory = tree.table("tools")?;
-    let items = inventory.rows().map(|row| {
-        let (tool, name) = (row.get("tool"), row.get("name"));
-        let word = name.rsplit(' ').next().unwrap_or(name).trim_start_matches('-');
-        let standing = match row.get("kind") {
-            _ if !matches!(tool, "pe" | "ltt") || REFUSED.contains(&(tool, word)) => Standing::Missing,
-            "hbase command" => Standing::There,
-            _ if !known(tool, word) => Standing::Missing,
-            _ if given.contains(word) => Standing::There,
-            _ => Standing::Part,
-        };
-        Item::new(row, tool, name, standing)
-    });
-    Ok(Surface {
-        title: "Tools",
-        rule: "Commands, options and tool classes of HBase's scripts and jars, as commands of Basalt's own. An option or test of \
-               `basalt pe` and `basalt ltt` counts when a test of the binary gives it, *in part* when only the tool knows it; one that \
-               is refused or ignored does not. Of other tools there is none yet; HBase's run against Basalt from its jars."
-            .into(),
-        items: items.collect(),
-        listing: Listing::None,
-    })
-}
-
 fn absent(tree: &Tree, table: &str, title: &'static str, what: &str) -> anyhow::Result<Surface> {
     let inventory = tree.table(table)?;
     let items = inventory.rows().map(|row| Item::new(row, "", "", Standing::Missing)).collect();
@@ -161,7 +121,7 @@ fn absent(tree: &Tree, table: &str, title: &'static str, what: &str) -> anyhow::
 }
 
 /// The text of every test below `dir` whose name ends in `extension`.
-fn test_text(tree: &Tree, dir: &str, extension: &str) -> anyhow::Result<String> {
+pub(super) fn test_text(tree: &Tree, dir: &str, extension: &str) -> anyhow::Result<String> {
     let mut dirs: Vec<PathBuf> = vec![tree.root.join(dir)];
     let mut files = Vec::new();
     while let Some(dir) = dirs.pop() {
@@ -186,6 +146,17 @@ fn test_text(tree: &Tree, dir: &str, extension: &str) -> anyhow::Result<String> 
     Ok(text)
 }
 
+/// Options of the shell, the word by which a test gives each, and the test.
+const OPTIONS: [(&str, &str, &str); 3] = [
+    (
+        "-Dkey=value",
+        "\"hbase.client.pause=10\"",
+        "crates/basalt/tests/shell.rs::the_shell_starts_at_once_and_says_what_it_tried_where_no_cluster_is",
+    ),
+    ("-n / --noninteractive", "\"-n\"", "crates/basalt/tests/shell.rs::commands_pipes_and_exit_codes"),
+    ("SCRIPT file argument", "script]", "crates/basalt/tests/shell.rs::an_administrators_script_runs_to_its_end"),
+];
+
 /// Commands of Basalt's shell that a script gives to it.
 fn shell_commands(tree: &Tree) -> anyhow::Result<Surface> {
     let script = test_text(tree, "tests/interop/shell", "rb")? + &test_text(tree, "tests/shell", "rb")?;
@@ -204,20 +175,24 @@ fn shell_commands(tree: &Tree) -> anyhow::Result<Surface> {
     let inventory = tree.table("shell_commands")?;
     let items = inventory.rows().map(|row| {
         let command = row.get("command");
+        if let Some((_, word, owner)) = OPTIONS.iter().find(|(option, ..)| *option == command) {
+            check_given(tree, owner, &[word]).with_context(|| format!("shell: {command}"))?;
+            return Ok(Item::new(row, row.get("group"), command, Standing::There));
+        }
         let standing = match known.contains(command) || built_in.contains(&command) {
             true if given.contains(command) => Standing::There,
             true => Standing::Part,
             false => Standing::Missing,
         };
-        Item::new(row, row.get("group"), command, standing)
+        Ok(Item::new(row, row.get("group"), command, standing))
     });
     Ok(Surface {
         title: "Shell commands",
         rule: "A command counts when `basalt shell` has it and a script below `tests/interop/shell` (HBase's own shell runs it, too, and \
-               both print the same) or `tests/shell` gives it; *in part* when no script does. HBase's shell works as well: see the \
-               methods above."
+               both print the same) or `tests/shell` gives it; *in part* when no script does. An option counts when a test of the binary gives it. \
+               HBase's shell works as well: see the methods above."
             .into(),
-        items: items.collect(),
+        items: items.collect::<anyhow::Result<_>>()?,
         listing: Listing::CoreAndCommon,
     })
 }
