@@ -1,4 +1,4 @@
-//! The native load generators beside HBase's own: each reads, and where it can verifies, what the other wrote.
+//! The native load generators and jobs beside HBase's own: each reads, and where it can verifies, what the other wrote.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// Whose tool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
-    /// `basalt pe`, `basalt ltt`.
+    /// `basalt pe`, `basalt hashtable`, ...
     Native,
     /// HBase's.
     Java,
@@ -121,11 +121,85 @@ const STEPS: &[(&str, Whose, &str, &str, &str)] = &[
         "--table=pejava --rows=3000 --presplit=3 --nomapred --multiGet=10 randomRead 2",
         "[RandomReadTest] Summary of timings (ms):",
     ),
+    (
+        "java hashes",
+        Java,
+        "job",
+        "org.apache.hadoop.hbase.mapreduce.HashTable --batchsize=20000 --numhashfiles=2 penative DIR/java-hashes",
+        "",
+    ),
+    (
+        "native finds its own hashes the same",
+        Native,
+        "synctable",
+        "--dryrun=true --check --json DIR/java-hashes penative penative",
+        "\"HASHES_NOT_MATCHED\":0",
+    ),
+    (
+        "native hashes",
+        Native,
+        "hashtable",
+        "--batchsize=20000 --numhashfiles=2 penative DIR/native-hashes",
+        "Hashed 6000 rows of penative",
+    ),
+    (
+        "java finds its own hashes the same",
+        Java,
+        "job",
+        "org.apache.hadoop.hbase.mapreduce.SyncTable --dryrun=true DIR/native-hashes penative penative",
+        "HASHES_MATCHED=",
+    ),
+    (
+        "java exports in packed blocks",
+        Java,
+        "job",
+        "org.apache.hadoop.hbase.mapreduce.Export -Dmapreduce.output.fileoutputformat.compress=true \
+         -Dmapreduce.output.fileoutputformat.compress.type=BLOCK penative DIR/java-export",
+        "",
+    ),
+    ("a table is made for it", Native, "regionsplitter", "-c 4 -f info0 pejobs UniformSplit", ""),
+    ("native imports it", Native, "import", "pejobs DIR/java-export", "Imported 6000 rows"),
+    (
+        "native exports in packed blocks",
+        Native,
+        "export",
+        "-D mapreduce.output.fileoutputformat.compress=true -D mapreduce.output.fileoutputformat.compress.type=BLOCK \
+         penative DIR/native-export",
+        "Exported 6000 rows",
+    ),
+    (
+        "java makes HFiles of it",
+        Java,
+        "job",
+        "org.apache.hadoop.hbase.mapreduce.Import -Dimport.bulk.output=DIR/java-files pejobs DIR/native-export",
+        "",
+    ),
+    ("native loads them", Native, "bulkload", "DIR/java-files pejobs", "Loaded "),
+    (
+        "native makes HFiles",
+        Native,
+        "import",
+        "-D import.bulk.output=DIR/native-files pejobs DIR/java-export",
+        "Imported 6000 rows",
+    ),
+    ("java loads them", Java, "job", "org.apache.hadoop.hbase.tool.BulkLoadHFilesTool DIR/native-files pejobs", ""),
+    (
+        "what went these ways is what it was",
+        Native,
+        "synctable",
+        "--dryrun=true --check --json DIR/java-hashes penative pejobs",
+        "\"HASHES_NOT_MATCHED\":0",
+    ),
 ];
 
 /// Runs every step; each needs those before it.
 pub fn suite(c: &Context) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::default();
+    // Where steps leave files for each other; gone with the next run.
+    let dir = c.log.with_extension("files");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir)?;
+    let dir = std::path::absolute(&dir)?.display().to_string();
     for (number, (name, whose, tool, arguments, wanted)) in STEPS.iter().enumerate() {
         let log = c.log.with_extension(format!("{number}.log"));
         let mut command = match whose {
@@ -133,7 +207,8 @@ pub fn suite(c: &Context) -> anyhow::Result<Outcome> {
             Java => script(c, &format!("{tool}.sh")),
         };
         // Scripts add the address themselves; the native tool takes it with -D, before its own arguments.
-        let ended = run::logged(command.args(arguments.split(' ')), &log, LIMIT)?;
+        let arguments = arguments.replace("DIR", &dir);
+        let ended = run::logged(command.args(arguments.split_whitespace()), &log, LIMIT)?;
         let clean = *whose == Native || !ended.output.lines().any(|line| line.contains("Exception"));
         if ended.well && clean && ended.output.contains(wanted) {
             outcome.passed += 1;
