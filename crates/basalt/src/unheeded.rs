@@ -20,10 +20,7 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
         "HBase 2.6 has it in hbase-default.xml and reads it nowhere",
         &["hbase.column.max.version", "hbase.coordinated.state.manager.class", "hbase.table.lock.enable"],
     ),
-    (
-        "only values that refer to it, as ${hbase.tmp.dir}, use it; data is in hbase.rootdir",
-        &["hbase.tmp.dir", "hbase.local.dir"],
-    ),
+    ("there is nothing that a server keeps beside its data in hbase.rootdir", &["hbase.local.dir"]),
     (
         "the nodes of the embedded ZooKeeper endpoint have no directory of their own",
         &["hbase.zookeeper.property.dataDir"],
@@ -156,10 +153,6 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
         &["hbase.regionserver.logroll.errors.tolerated"],
     ),
     ("snapshots are made below hbase.rootdir", &["hbase.snapshot.working.dir"]),
-    (
-        "blocks of indexes and Bloom filters are cached when they are first read",
-        &["hfile.block.bloom.cacheonwrite", "hfile.block.index.cacheonwrite"],
-    ),
     (
         "there is no authentication and no authorization: whoever reaches a port may do everything",
         &[

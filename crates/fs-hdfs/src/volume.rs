@@ -5,7 +5,10 @@ use crate::bridge::Bridge;
 use crate::error::{failed, is_in_doubt};
 use crate::location::Location;
 use crate::reader::HdfsFile;
-use fs::{Appender, Capabilities, DirEntry, Error, FilePath, ReadAt, Result, Settled, TEMPORARY_PREFIX, Volume};
+use fs::{
+    Appender, Capabilities, DirEntry, Error, FilePath, Placement, ReadAt, Result, Settled, TEMPORARY_PREFIX, Volume,
+    VolumeHints,
+};
 use hdfs_native::client::FileStatus;
 use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
 use parking_lot::Mutex;
@@ -46,6 +49,20 @@ pub struct HdfsVolume {
 }
 
 impl HdfsVolume {
+    /// Creates a file of which HDFS keeps so many copies; `None`: as many as it keeps of itself.
+    fn create_copies(&self, path: &FilePath, copies: Option<u32>) -> Result<Box<dyn Appender>> {
+        let (client, place) = (self.client.clone(), self.place(path));
+        let mut options = WriteOptions::default().create_parent(false);
+        if let Some(copies) = copies {
+            options = options.replication(copies);
+        }
+        let writer = self.bridge.wait("create", path, {
+            let place = place.clone();
+            async move { client.create(&place, options).await }
+        })?;
+        Ok(Box::new(HdfsAppender::new(self.bridge.clone(), self.client.clone(), path.clone(), place, writer)))
+    }
+
     /// The volume at `location`, which is made when it does not exist.
     ///
     /// # Errors
@@ -144,13 +161,7 @@ impl Volume for HdfsVolume {
     }
 
     fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
-        let (client, place) = (self.client.clone(), self.place(path));
-        let options = WriteOptions::default().create_parent(false);
-        let writer = self.bridge.wait("create", path, {
-            let place = place.clone();
-            async move { client.create(&place, options).await }
-        })?;
-        Ok(Box::new(HdfsAppender::new(self.bridge.clone(), self.client.clone(), path.clone(), place, writer)))
+        self.create_copies(path, None)
     }
 
     fn rename(&self, from: &FilePath, to: &FilePath) -> Result<()> {
@@ -254,6 +265,10 @@ impl Volume for HdfsVolume {
         }
     }
 
+    fn hints(&self) -> Option<&dyn VolumeHints> {
+        Some(self)
+    }
+
     fn settle(&self, path: &FilePath) -> Result<Settled> {
         let error = |kind: ErrorKind| Error::new("settle", path, kind.into());
         let status = self.status("settle", path)?.ok_or_else(|| error(ErrorKind::NotFound))?;
@@ -300,4 +315,10 @@ impl Volume for HdfsVolume {
 fn entry(status: &FileStatus) -> DirEntry {
     let name = status.path.rsplit('/').next().unwrap_or_default().to_owned();
     DirEntry { name, is_dir: status.isdir, len: if status.isdir { 0 } else { status.length as u64 } }
+}
+
+impl VolumeHints for HdfsVolume {
+    fn create_placed(&self, path: &FilePath, placement: &Placement, _past_cache: bool) -> Result<Box<dyn Appender>> {
+        self.create_copies(path, placement.copies)
+    }
 }

@@ -15,7 +15,7 @@ pub trait VolumeHints: Volume {
     }
 
     /// Creates a file where one of its kind and policy belongs: with `past_cache` as [`VolumeHints::create_past_cache`], else as
-    /// [`Volume::create`]. A volume that is one place has no choice.
+    /// [`Volume::create`]. A volume that is one place has no choice, and one that keeps no copies of its own leaves those to others.
     fn create_placed(&self, path: &FilePath, placement: &Placement, past_cache: bool) -> Result<Box<dyn Appender>> {
         let _ = placement;
         if past_cache { VolumeHints::create_past_cache(self, path) } else { self.create(path) }

@@ -45,12 +45,14 @@ pub struct Placement {
     pub kind: FileKind,
     /// A storage policy by one of HDFS's names, or the name of a tier; `None` where nobody chose: the kind decides.
     pub policy: Option<Arc<str>>,
+    /// Copies that a distributed file system is to keep; `None`: as many as it does of itself.
+    pub copies: Option<u32>,
 }
 
 impl Placement {
     /// Of a file of this kind for which nobody chose.
     pub fn of(kind: FileKind) -> Placement {
-        Placement { kind, policy: None }
+        Placement { kind, policy: None, copies: None }
     }
 
     /// With the policy of that name; an empty one and NONE choose nothing.

@@ -47,6 +47,11 @@ impl Bloom {
         self.chunks.len()
     }
 
+    /// Where its chunks are.
+    pub fn chunk_places(&self) -> impl Iterator<Item = BlockAt> {
+        (0..self.chunks.len()).map(|i| self.chunks.block(i))
+    }
+
     pub fn has_flat_keys(&self) -> bool {
         self.flat_keys
     }

@@ -127,13 +127,19 @@ impl IndexWriter {
         self.total_entries += 1;
     }
 
-    /// Writes the leaf block if it is full; at the end of the file, the last one of a multi-level index.
-    pub fn write_leaf_if_due(&mut self, closing: bool, out: &mut BlockWriter) -> Result<()> {
+    /// Writes the leaf block if it is full; at the end of the file, the last one of a multi-level index. `written` gets its place and payload.
+    pub fn write_leaf_if_due(
+        &mut self,
+        closing: bool,
+        out: &mut BlockWriter,
+        written: impl FnOnce(BlockAt, &[u8]),
+    ) -> Result<()> {
         let due = if closing { !self.single_level } else { self.leaf.non_root_len() >= self.max_len };
         if self.leaf.len() == 0 || !due {
             return Ok(());
         }
         let block = write_block(&self.leaf, BlockType::LeafIndex, out, &mut self.scratch)?;
+        written(block, &self.scratch);
         self.uncompressed_bytes += self.scratch.len() as u64;
         self.root.add(self.leaf.key(0), block);
         self.root.blocks_up_to.push(self.total_entries);
@@ -142,8 +148,8 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Writes intermediate levels and the root.
-    pub fn finish(&mut self, out: &mut BlockWriter) -> Result<FinishedIndex> {
+    /// Writes intermediate levels and the root. `written` gets place and payload of each block but the root.
+    pub fn finish(&mut self, out: &mut BlockWriter, mut written: impl FnMut(BlockAt, &[u8])) -> Result<FinishedIndex> {
         let mut levels = 2;
         let mut mid_key = Vec::new();
         if self.single_level {
@@ -153,7 +159,7 @@ impl IndexWriter {
             self.root.write_mid_key(&mut mid_key);
         }
         while levels > 1 && levels < 16 && self.root.len() > self.min_entries && self.root.root_len > self.max_len {
-            self.root = self.write_level(out)?;
+            self.root = self.write_level(out, &mut written)?;
             levels += 1;
         }
         let mut payload = Vec::with_capacity(self.root.root_len + mid_key.len());
@@ -165,13 +171,14 @@ impl IndexWriter {
     }
 
     /// Writes the root's entries as a level below a new root, and gives that.
-    fn write_level(&mut self, out: &mut BlockWriter) -> Result<Chunk> {
+    fn write_level(&mut self, out: &mut BlockWriter, written: &mut impl FnMut(BlockAt, &[u8])) -> Result<Chunk> {
         let (level, mut parent, mut chunk) = (std::mem::take(&mut self.root), Chunk::default(), Chunk::default());
         for i in 0..level.len() {
             chunk.add(level.key(i), level.entries[i].1);
             let full = i >= self.min_entries && chunk.root_len >= self.max_len;
             if full || i + 1 == level.len() {
                 let block = write_block(&chunk, BlockType::IntermediateIndex, out, &mut self.scratch)?;
+                written(block, &self.scratch);
                 self.uncompressed_bytes += self.scratch.len() as u64;
                 parent.add(chunk.key(0), block);
                 chunk.clear();

@@ -40,6 +40,7 @@ mod options;
 mod point_cursor;
 #[cfg(debug_assertions)]
 mod poison;
+mod prefetch;
 mod reader;
 mod row_window;
 mod scanner;

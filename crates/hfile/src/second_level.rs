@@ -303,6 +303,21 @@ impl SecondLevel {
         }
     }
 
+    /// Forgets the blocks of a file: they are not found any more, and go with their segments. Looks at every block held.
+    pub(crate) fn forget_file(&self, file: u128) {
+        self.index.write().places.retain(|(of, _), _| *of != file);
+        let mut waiting = self.waiting.lock();
+        let Waiting { blocks, keys, bytes, .. } = &mut *waiting;
+        blocks.retain(|((of, at), raw)| {
+            let stays = *of != file;
+            if !stays {
+                keys.remove(&(*of, *at));
+                *bytes -= raw.len() as u64;
+            }
+            stays
+        });
+    }
+
     /// Sleeps until there is a segment to write; false when the cache is being closed, and what is left is to be written.
     pub fn wait_for_work(&self) -> bool {
         let mut waiting = self.waiting.lock();

@@ -108,6 +108,7 @@ impl WriterOptions {
             bytes_per_checksum: config.get(&BYTES_PER_CHECKSUM),
             checksum: checksum.unwrap_or(ChecksumType::Crc32c),
             bloom_hash: bloom_hash.unwrap_or(HashType::Murmur),
+            format_version: config.get(&FORMAT_VERSION),
             ..WriterOptions::default()
         }
     }

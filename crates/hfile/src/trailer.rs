@@ -11,7 +11,6 @@ const MAGIC: &[u8; 8] = b"TRABLK\"$";
 /// Bytes of a v3 trailer.
 pub(crate) const TRAILER_LEN: usize = 4096;
 const TRAILER_LEN_V2: usize = 212;
-const MAJOR: u32 = 3;
 const MINOR: u32 = 3;
 const USER_COMPARATOR: &str = "org.apache.hadoop.hbase.KeyValue$KVComparator";
 const META_COMPARATOR: &str = "org.apache.hadoop.hbase.KeyValue$MetaComparator";
@@ -19,6 +18,8 @@ const META_COMPARATOR: &str = "org.apache.hadoop.hbase.KeyValue$MetaComparator";
 /// What the trailer says.
 #[derive(Clone, Debug)]
 pub(crate) struct Trailer {
+    /// Major version of the format.
+    pub version: u32,
     /// Bytes of the trailer itself.
     pub len: usize,
     pub file_info_offset: u64,
@@ -72,7 +73,7 @@ impl Trailer {
         if at.take(8)? != MAGIC {
             return Err("the trailer's magic is missing".into());
         }
-        let trailer = from_proto(&mut at, len)?;
+        let trailer = Trailer { version: major, ..from_proto(&mut at, len)? };
         if !(1..=16).contains(&trailer.index_levels) {
             return Err(format!("the trailer says {} index levels", trailer.index_levels).into());
         }
@@ -104,7 +105,7 @@ impl Trailer {
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&message.encode_length_delimited_to_vec());
         out.resize(TRAILER_LEN - 4, 0);
-        out.extend_from_slice(&((MINOR << 24) | MAJOR).to_be_bytes());
+        out.extend_from_slice(&((MINOR << 24) | self.version).to_be_bytes());
         out
     }
 }
@@ -116,6 +117,7 @@ fn from_proto(at: &mut Cursor<'_>, len: usize) -> Result<Trailer, TrailerError> 
     // What has no sane default must be there: an absent number would silently become another file.
     let need = |field: Option<u64>, name: &str| field.ok_or_else(|| Damage(format!("the trailer lacks {name}")));
     Ok(Trailer {
+        version: 0,
         len,
         file_info_offset: need(message.file_info_offset, "file_info_offset")?,
         load_on_open_offset: need(message.load_on_open_data_offset, "load_on_open_data_offset")?,

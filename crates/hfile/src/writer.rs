@@ -8,8 +8,9 @@ use crate::cache::CachedBlock;
 use crate::data_block::DataBlock;
 use crate::encoding::{CellEncoder, Tail};
 use crate::file_info::{self, FileInfo, flag_bytes, key};
-use crate::index::BlockAt;
+use crate::index::{BlockAt, IndexBlock};
 use crate::index_writer::{IndexWriter, write_separator};
+use crate::settings::FORMAT_VERSION;
 use crate::trailer::{TRAILER_LEN, Trailer};
 use crate::{BlockCache, BloomType, ChecksumType, Compression, Encoding, HashType, Result};
 use base::{SeqId, TimestampMs};
@@ -61,6 +62,13 @@ pub struct WriterOptions {
     pub create_time_ms: TimestampMs,
     /// What becomes of finished blocks in the cache.
     pub cache_on_write: CacheOnWrite,
+    /// Blocks of the index that are not its root go into this cache as they are written, whatever becomes of others. They do with
+    /// [`CacheOnWrite::All`], too.
+    pub cache_index_on_write: Option<Arc<BlockCache>>,
+    /// As `cache_index_on_write`, for the chunks of Bloom filters.
+    pub cache_blooms_on_write: Option<Arc<BlockCache>>,
+    /// Version of the format (`hfile.format.version`).
+    pub format_version: u32,
     /// Write the file past the operating system's memory ([`fs::VolumeHints::create_past_cache`]).
     pub past_cache: bool,
     /// What the file is for, and what its owner wishes ([`fs::VolumeHints::create_placed`]).
@@ -88,6 +96,22 @@ impl CacheOnWrite {
     }
 }
 
+impl WriterOptions {
+    /// Every cache that blocks go into; of one file they are one.
+    fn caches(&self) -> impl Iterator<Item = &Arc<BlockCache>> {
+        let others = [&self.cache_index_on_write, &self.cache_blooms_on_write];
+        self.cache_on_write.cache().into_iter().chain(others.into_iter().flatten())
+    }
+
+    /// Where blocks of the index go.
+    fn index_cache(&self) -> Option<&Arc<BlockCache>> {
+        match &self.cache_on_write {
+            CacheOnWrite::All(cache) => Some(cache),
+            _ => self.cache_index_on_write.as_ref(),
+        }
+    }
+}
+
 impl Default for WriterOptions {
     fn default() -> Self {
         WriterOptions {
@@ -110,6 +134,9 @@ impl Default for WriterOptions {
             compress_tags: false,
             create_time_ms: TimestampMs(0),
             cache_on_write: CacheOnWrite::Nothing,
+            cache_index_on_write: None,
+            cache_blooms_on_write: None,
+            format_version: FORMAT_VERSION.default,
             past_cache: false,
             placement: fs::Placement::default(),
         }
@@ -177,6 +204,14 @@ impl TimeRange {
     }
 }
 
+/// Puts a block of the index into the cache that is to have it.
+fn keep_index(cache: Option<(&Arc<BlockCache>, u64)>, order: Order, at: BlockAt, payload: &[u8]) {
+    let Some((cache, file_id)) = cache else { return };
+    let block = IndexBlock::parse_non_root(payload).and_then(|index| index.with_flat_keys(order));
+    let block = Arc::new(block.expect("the block was just made"));
+    cache.insert(file_id, at.offset, CachedBlock::Index(block), false);
+}
+
 /// Writes one HFile from its start to its end; data blocks leave as they fill.
 pub struct Writer {
     options: WriterOptions,
@@ -229,6 +264,7 @@ impl Writer {
         // A ROWCOL filter knows family deletes by their empty qualifier.
         let delete_bloom = (options.bloom != BloomType::RowCol).then(|| BloomWriter::new(&options, BloomType::Row));
         let index = IndexWriter::new(options.index_block_size_bytes as usize, options.index_min_entries as usize);
+        let cache_file_id = options.caches().next().map(|cache| cache.new_file_id());
         Ok(Writer {
             path: path.clone(),
             encoder: CellEncoder::new(options.encoding, tail, out.lend()),
@@ -237,7 +273,7 @@ impl Writer {
             index,
             bloom,
             delete_bloom,
-            cache_file_id: options.cache_on_write.cache().map(|cache| cache.new_file_id()),
+            cache_file_id,
             block_bytes: (0, 0),
             is_wanted: false,
             info: FileInfo::new(),
@@ -394,10 +430,13 @@ impl Writer {
             let last = CellRef::from_checked(&self.last, self.last_seq_id);
             self.last_of_previous_block.extend_from_slice(last.key().bytes());
         }
-        self.index.write_leaf_if_due(closing, &mut self.out)?;
+        let order = self.options.order;
+        let cache = self.options.index_cache().zip(self.cache_file_id);
+        self.index.write_leaf_if_due(closing, &mut self.out, |at, payload| keep_index(cache, order, at, payload))?;
         // Of a file with wanted blocks the filters are wanted too.
         let goes_in = self.is_wanted || matches!(self.options.cache_on_write, CacheOnWrite::All(_));
-        let cache = self.options.cache_on_write.cache().zip(self.cache_file_id).filter(|_| goes_in);
+        let cache = self.options.cache_on_write.cache().filter(|_| goes_in);
+        let cache = cache.or(self.options.cache_blooms_on_write.as_ref()).zip(self.cache_file_id);
         for bloom in [&mut self.bloom, &mut self.delete_bloom].into_iter().flatten() {
             bloom.write_chunks_if_due(closing, &mut self.out, |at, bits| {
                 if let Some((cache, file_id)) = cache {
@@ -445,7 +484,8 @@ impl Writer {
         self.finish_block(true)?;
         // HBase does not count these index blocks among the uncompressed bytes (but does count the leaf blocks).
         let counted = self.out.uncompressed_bytes;
-        let index = self.index.finish(&mut self.out)?;
+        let (order, cache) = (self.options.order, self.options.index_cache().zip(self.cache_file_id));
+        let index = self.index.finish(&mut self.out, |at, payload| keep_index(cache, order, at, payload))?;
         self.out.uncompressed_bytes = counted;
         // No meta blocks: an index of none.
         self.out.write(BlockType::RootIndex, &[])?;
@@ -460,6 +500,7 @@ impl Writer {
         }
         let uncompressed_bytes = self.out.uncompressed_bytes + TRAILER_LEN as u64;
         let trailer = Trailer {
+            version: self.options.format_version,
             len: TRAILER_LEN,
             file_info_offset: file_info.offset,
             load_on_open_offset: index.root.offset,

@@ -171,6 +171,94 @@ fn blocks_put_in_while_writing_are_found_by_the_reader() {
     }
 }
 
+/// CACHE_INDEX_ON_WRITE and CACHE_BLOOMS_ON_WRITE: those blocks and no others.
+#[test]
+fn index_and_bloom_blocks_are_put_in_by_themselves() {
+    let volume = MemVolume::new();
+    let cells = random_cells(&Rng::seeded(12), 12_000, false);
+    let base = WriterOptions {
+        bloom: BloomType::Row,
+        bloom_block_size_bytes: 1024,
+        block_size_bytes: 1024,
+        index_block_size_bytes: 512,
+        index_min_entries: 2,
+        ..WriterOptions::default()
+    };
+    // What reading the whole file and asking about every row bring in, by kind of block.
+    let whole = BlockCache::new(16 << 20);
+    file(&volume, "plain", &cells, base.clone());
+    let reader = open(&volume, "plain", &whole, false);
+    assert!(reader.index_levels() > 2, "{} levels", reader.index_levels());
+    all_cells(&reader, ScanOptions::default()).expect("scan");
+    let index_blocks = whole.stats().blocks - whole.stats().data_blocks;
+    for owned in &cells {
+        reader.may_contain_row(owned.cell().row(), Residency::MayRead).expect("read");
+        // Family deletes have a filter of their own.
+        reader.may_contain_delete_family(owned.cell().row(), Residency::MayRead).expect("read");
+    }
+    let bloom_blocks = whole.stats().blocks - whole.stats().data_blocks - index_blocks;
+    assert!(index_blocks > 10 && bloom_blocks > 1, "{index_blocks} and {bloom_blocks}");
+    for (index, blooms) in [(true, false), (false, true), (true, true), (false, false)] {
+        let cache = BlockCache::new(16 << 20);
+        let chosen = |on: bool| on.then(|| cache.clone());
+        let options = WriterOptions {
+            cache_index_on_write: chosen(index),
+            cache_blooms_on_write: chosen(blooms),
+            ..base.clone()
+        };
+        let name = format!("{index}-{blooms}");
+        let finished = write(&volume, &name, options, &StoreMetadata::default(), &cells);
+        let expected = u64::from(index) * index_blocks + u64::from(blooms) * bloom_blocks;
+        assert_eq!((cache.stats().blocks, cache.stats().data_blocks), (expected, 0), "{name}");
+        let context = ReaderContext {
+            cache: Some(cache.clone()),
+            cache_file_id: finished.cache_file_id,
+            ..ReaderContext::default()
+        };
+        let reader = Reader::open(&volume, &FilePath::new(&name), context).expect("open");
+        assert_eq!(all_cells(&reader, ScanOptions::default()).expect("scan"), cells, "{name}");
+        let row = cells[0].cell().row();
+        assert_eq!(reader.may_contain_row(row, Residency::CachedOnly).is_ok(), blooms, "{name}");
+    }
+}
+
+#[test]
+fn a_file_is_read_into_the_cache_before_anybody_asks() {
+    let volume = MemVolume::new();
+    let cells = random_cells(&Rng::seeded(13), 4000, false);
+    let options = WriterOptions {
+        bloom: BloomType::Row,
+        block_size_bytes: 1024,
+        index_block_size_bytes: 512,
+        index_min_entries: 2,
+        ..WriterOptions::default()
+    };
+    let finished = file(&volume, "file", &cells, options);
+    let cache = BlockCache::new(16 << 20);
+    let reader = open(&volume, "file", &cache, false);
+    let (mut bytes, mut calls) = (0, 0);
+    let mut stops_after_ten = |_| {
+        calls += 1;
+        calls <= 10
+    };
+    assert!(!reader.prefetch(&mut stops_after_ten).expect("read"), "it was told to end");
+    assert_eq!(cache.stats().blocks, 10);
+    let mut counts = |len| {
+        bytes += len;
+        true
+    };
+    assert!(reader.prefetch(&mut counts).expect("read"));
+    assert!(bytes > finished.len_bytes / 2 && bytes < finished.len_bytes, "{bytes} of {}", finished.len_bytes);
+    let cached_only = ScanOptions { residency: Residency::CachedOnly, ..ScanOptions::default() };
+    assert_eq!(all_cells(&reader, cached_only).expect("all is cached"), cells);
+    for owned in &cells {
+        assert!(reader.may_contain_row(owned.cell().row(), Residency::CachedOnly).expect("cached"));
+    }
+    let read = cache.file_bytes();
+    assert!(reader.prefetch(&mut |_| true).expect("cached"));
+    assert_eq!(cache.file_bytes(), read, "nothing is read twice");
+}
+
 /// HBASE-26281: a block that somebody reads stays what it is although the cache gives it up: threads stand on cells, and copy from them
 /// as a reply does, while the others' reads, a capacity that falls to nothing and an eviction of the file push every block out.
 #[test]

@@ -73,6 +73,26 @@ fn what_was_read_twice_is_not_read_from_the_file_again_nor_after_a_restart() {
     assert_eq!(all_cells(&reader, ScanOptions::default()).expect("scan"), cells);
 }
 
+/// EVICT_BLOCKS_ON_CLOSE.
+#[test]
+fn a_file_that_is_closed_for_good_is_read_from_its_disk_again() {
+    let place = Place::new();
+    let (cache, second) = place.start();
+    let reader = place.open(&cache, None);
+    let once = place.get_some(&reader);
+    place.get_some(&reader);
+    assert!(second.write_segment() > 0);
+    assert_eq!(place.get_some(&reader), 0, "{:?}", second.stats());
+    reader.evict_for_good();
+    drop(reader);
+    let reader = place.open(&cache, None);
+    assert_eq!((place.get_some(&reader), second.stats().blocks), (once, 0));
+    // What waits to be written goes, too.
+    place.get_some(&reader);
+    reader.evict_for_good();
+    assert_eq!(second.write_segment(), 0);
+}
+
 #[test]
 fn scans_write_nothing_and_take_what_is_there() {
     let place = Place::new();

@@ -5,6 +5,7 @@
 //! `convert`).
 
 pub mod coprocessor;
+pub mod flush_policy;
 pub mod java_order;
 pub mod mutation;
 pub mod name;
@@ -17,6 +18,7 @@ pub mod store_engine;
 pub mod table;
 
 pub use coprocessor::{Coprocessor, Endpoint};
+pub use flush_policy::FlushPolicyKind;
 pub use mutation::{Condition, Durability, Mutation, MutationKind, Nonce};
 pub use name::{NameError, TableName};
 pub use read::{Get, MobRead, Scan, TimeRange};

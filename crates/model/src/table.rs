@@ -225,6 +225,31 @@ impl FamilyDescriptor {
         self.flag("CACHE_DATA_ON_WRITE", false)
     }
 
+    /// Whether blocks of the index are cached when they are written.
+    pub fn cache_index_on_write(&self) -> bool {
+        self.flag("CACHE_INDEX_ON_WRITE", false)
+    }
+
+    /// Whether chunks of Bloom filters are cached when they are written.
+    pub fn cache_blooms_on_write(&self) -> bool {
+        self.flag("CACHE_BLOOMS_ON_WRITE", false)
+    }
+
+    /// Whether store files are read into the cache when they are opened.
+    pub fn prefetch_blocks_on_open(&self) -> bool {
+        self.flag("PREFETCH_BLOCKS_ON_OPEN", false)
+    }
+
+    /// Whether the cache forgets store files when they are closed.
+    pub fn evict_blocks_on_close(&self) -> bool {
+        self.flag("EVICT_BLOCKS_ON_CLOSE", false)
+    }
+
+    /// Copies that a distributed file system is to keep of each store file; `None` leaves it to the file system.
+    pub fn dfs_replication(&self) -> Option<u32> {
+        self.text("DFS_REPLICATION").and_then(|t| t.trim().parse().ok()).filter(|copies| *copies > 0)
+    }
+
     /// The storage policy that it names, if it does.
     pub fn storage_policy(&self) -> Option<&str> {
         self.text("STORAGE_POLICY")
@@ -372,6 +397,22 @@ impl TableDescriptor {
     /// Whether regions may be merged.
     pub fn merge_enabled(&self) -> bool {
         self.text("MERGE_ENABLED").is_none_or(|t| t.eq_ignore_ascii_case("true"))
+    }
+
+    /// The class that it names of the policy which says what a flush takes.
+    pub fn flush_policy(&self) -> Option<&str> {
+        self.value("FLUSH_POLICY")
+    }
+
+    /// Bytes of a family's memstore above which the policy has it flushed alone, where the table says so. Follows:
+    /// `FlushLargeStoresPolicy#setFlushSizeLowerBounds`.
+    pub fn family_flush_bound_bytes(&self) -> Option<i64> {
+        self.value("hbase.hregion.percolumnfamilyflush.size.lower.bound").and_then(|text| text.trim().parse().ok())
+    }
+
+    /// How urgent its regions are, 0 as a rule.
+    pub fn priority(&self) -> i32 {
+        self.value("PRIORITY").and_then(|text| text.trim().parse().ok()).unwrap_or(0)
     }
 
     /// Copies of each region.

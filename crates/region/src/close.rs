@@ -45,6 +45,11 @@ pub(crate) fn close(core: &RegionCore, mode: CloseMode) -> Result<()> {
         retired.archive(true)?;
     }
     core.serving.set_closed();
+    if !core.info.is_replica() {
+        for store in core.stores.iter().filter(|store| store.cache_switches().evict_on_close) {
+            store.view().files.iter().for_each(|file| file.reader.evict_for_good());
+        }
+    }
     core.accounting.forget();
     Ok(())
 }

@@ -5,6 +5,7 @@
 
 use crate::accounting::MemstoreAccounting;
 use crate::error::{RegionError, Result};
+use crate::flush_policy::FlushPolicy;
 use crate::row_lock::RowLocks;
 use crate::scan::update_readers::ScannerReadPoints;
 use crate::sequencer::Sequencer;
@@ -70,6 +71,7 @@ pub(crate) struct RegionCore {
     pub temp_dir: FilePath,
     pub scanner_read_points: ScannerReadPoints,
     pub split_policy: SplitPolicy,
+    pub flush_policy: FlushPolicy,
     pub ticks: RegionTicks,
     pub accounting: MemstoreAccounting,
     pub counters: Counters,

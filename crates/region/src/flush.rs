@@ -137,7 +137,7 @@ impl<'r> Flusher<'r> {
         } else if request.all {
             self.core.stores.iter().collect()
         } else {
-            self.stores_by_policy()
+            self.core.flush_policy.stores(self.core)
         };
         self.flush_stores(&stores)
     }
@@ -146,19 +146,6 @@ impl<'r> Flusher<'r> {
     pub(crate) fn flush_all(&self, _why: &str) -> Result<FlushOutcome> {
         let _flushing = self.core.flushing.lock();
         self.flush_stores(&self.core.stores.iter().collect::<Vec<_>>())
-    }
-
-    /// The large ones, or all if none is large. Follows: `FlushAllLargeStoresPolicy`.
-    fn stores_by_policy(&self) -> Vec<&Store> {
-        if self.core.stores.len() > 1 {
-            let share = self.core.flush_size_bytes() / self.core.stores.len() as u64;
-            let bound = share.max(self.core.settings.flush_lower_bound_min_bytes);
-            let large: Vec<&Store> = self.core.stores.iter().filter(|store| store.heap_bytes() > bound).collect();
-            if !large.is_empty() {
-                return large;
-            }
-        }
-        self.core.stores.iter().collect()
     }
 
     /// The caller holds the flush lock.

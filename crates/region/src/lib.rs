@@ -35,6 +35,7 @@ mod directories;
 mod env;
 mod error;
 mod flush;
+mod flush_policy;
 mod flushed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -43,6 +44,7 @@ mod mob;
 pub mod mvcc;
 mod new_file;
 mod open;
+mod prefetch;
 mod recovered_files;
 mod region;
 mod replay;

@@ -442,6 +442,7 @@ impl<'r> FileWriter<'r> {
             Caching::AsFamily | Caching::All => CacheOnWrite::All(cache()),
             Caching::Wanted => CacheOnWrite::Wanted(cache()),
         };
+        let switches = store.cache_switches();
         Ok(WriterOptions {
             compression,
             compression_must_pay: new.compression.is_none(),
@@ -455,6 +456,8 @@ impl<'r> FileWriter<'r> {
             compress_tags: family.compress_tags(),
             create_time_ms: self.core.env.clock.now_ms(),
             cache_on_write,
+            cache_index_on_write: switches.index_on_write.then(cache),
+            cache_blooms_on_write: switches.blooms_on_write.then(cache),
             past_cache: new.past_cache,
             placement: store.placement(new.kind),
             ..store.settings.load().new_files.clone()

@@ -3,6 +3,7 @@
 use crate::accounting::MemstoreAccounting;
 use crate::core::{RegionCore, Serving};
 use crate::error::{RegionError, Result};
+use crate::flush_policy::FlushPolicy;
 use crate::marker;
 use crate::new_file::FileWriter;
 use crate::region::RecoveredNonce;
@@ -123,6 +124,7 @@ impl OpenRegion {
         RegionCore {
             table_durability: table.durability(),
             ticks: RegionTicks::new(&env, &info, &settings),
+            flush_policy: FlushPolicy::new(&table, &settings),
             split_policy: SplitPolicy::new(&table, &settings, &jitter_of(&info, open_seq_id), env.clock.now_ms().0),
             settings,
             stores: stores.into_boxed_slice(),

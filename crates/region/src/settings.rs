@@ -1,5 +1,6 @@
 //! Settings of regions under HBase's keys; [`RegionSettings`] is what they come to for one server, table or family.
 
+mod caching;
 mod compaction;
 mod resolved;
 mod split;
@@ -8,8 +9,10 @@ mod tiers;
 use base::size::{GIB, KIB, MIB};
 use base::{Setting, SettingRow, TextSetting};
 use hfile::Compression;
+use model::FlushPolicyKind;
 use rootdir::tracker;
 
+pub use caching::{CACHE_BLOOMS_ON_WRITE, CACHE_INDEX_ON_WRITE, CacheSwitches, EVICT_ON_CLOSE, PREFETCH_ON_OPEN};
 pub use compaction::{CompactionPolicy, OffPeakHours};
 pub use resolved::{RegionSettings, SharedSettings};
 pub use split::{
@@ -382,6 +385,12 @@ pub const BLOCK_STORAGE_POLICY: TextSetting = TextSetting::any(
      HDFS's (HOT and WARM: the root directory's disk; ALL_SSD and ONE_SSD: the first tier of class ssd in basalt.volumes; COLD: the first \
      of class hdd; LAZY_PERSIST: the first of class ram) or the name of a tier. Holds for files that are written from then on.",
 );
+/// Where store files go whose family and store name no policy.
+pub const REGION_STORAGE_POLICY: TextSetting = TextSetting::any(
+    "hbase.hregion.block.storage.policy",
+    "NONE",
+    "Storage policy of a region's store files where neither a family's STORAGE_POLICY nor hbase.hstore.block.storage.policy names one.",
+);
 /// Whether files are told hot from cold.
 pub const DATA_TIERING: Setting<bool> = Setting {
     key: "hbase.regionserver.datatiering.enable",
@@ -447,6 +456,17 @@ pub const COMPACT_AFTER_BULK_LOAD: Setting<bool> = Setting {
     doc: "After a bulk load, stores that have enough files for a compaction are compacted.",
 };
 
+/// Which families a flush takes.
+pub const FLUSH_POLICY: TextSetting = TextSetting {
+    key: "hbase.regionserver.flush.policy",
+    default: "org.apache.hadoop.hbase.regionserver.FlushAllLargeStoresPolicy",
+    legal: Some("the name of one of HBase's flush policies"),
+    is_legal: |text| FlushPolicyKind::parse(text).is_some(),
+    doc: "Which families a flush takes that nobody asked for by name, by HBase's class, with or without its package; a table's FLUSH_POLICY counts \
+          more. FlushAllLargeStoresPolicy: those with large memstores, or all if none is large. FlushNonSloppyStoresFirstPolicy: the same here. \
+          FlushAllStoresPolicy: all.",
+};
+
 /// Who says which files are a store's.
 pub const FILE_TRACKER: TextSetting = TextSetting {
     key: tracker::IMPL_KEY,
@@ -483,6 +503,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &FILE_TRACKER_TARGET,
     &FLUSH_SIZE,
     &BLOCK_MULTIPLIER,
+    &FLUSH_POLICY,
     &FLUSH_LOWER_BOUND_MIN,
     &FLUSH_PER_CHANGES,
     &PERIODIC_FLUSH_INTERVAL,
@@ -540,10 +561,15 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MAJOR_DROPS_PAGES,
     &MINOR_DROPS_PAGES,
     &CACHE_ON_WRITE,
+    &CACHE_INDEX_ON_WRITE,
+    &CACHE_BLOOMS_ON_WRITE,
+    &PREFETCH_ON_OPEN,
+    &EVICT_ON_CLOSE,
     &CACHE_COMPACTED,
     &CACHE_COMPACTED_MAX,
     &DEFAULT_COMPRESSION,
     &BLOCK_STORAGE_POLICY,
+    &REGION_STORAGE_POLICY,
     &DATA_TIERING,
     &DATA_TIERING_TYPE,
     &DATA_TIERING_HOT_AGE,

@@ -10,6 +10,7 @@ use crate::compact::Retired;
 use crate::error::{RegionError, Result};
 use crate::mob::MobStore;
 use crate::scan::matcher::FamilyRules;
+use crate::settings::CacheSwitches;
 use crate::store_file::{Opening, StoreFile};
 use crate::tracker::{StoreTracker, tracker_of};
 use arc_swap::ArcSwap;
@@ -198,6 +199,11 @@ impl Store {
         &self.table.families[&self.name]
     }
 
+    /// What comes into the block cache unasked, and leaves it.
+    pub(crate) fn cache_switches(&self) -> CacheSwitches {
+        self.settings.load().cache_switches(self.family())
+    }
+
     /// How its files are kept. A family with MOB files has HBase's `MobStoreEngine` whatever is said.
     pub(crate) fn engine(&self, settings: &RegionSettings) -> StoreEngine {
         if self.mob.is_some() { StoreEngine::Default } else { settings.engine }
@@ -208,11 +214,7 @@ impl Store {
         if self.table.name.is_system() {
             return fs::Placement::default();
         }
-        let placement = fs::Placement::of(kind);
-        match self.family().storage_policy() {
-            Some(policy) => placement.with_policy(Some(policy)),
-            None => fs::Placement { policy: self.settings.load().block_storage_policy.clone(), ..placement },
-        }
+        placement_of(self.family(), &self.settings.load(), kind)
     }
 
     /// The present picture.
@@ -275,6 +277,15 @@ impl Store {
     }
 }
 
+/// Of a family's files: its own STORAGE_POLICY or what `settings` say, and as many copies as its DFS_REPLICATION wants.
+fn placement_of(family: &FamilyDescriptor, settings: &RegionSettings, kind: fs::FileKind) -> fs::Placement {
+    let placement = fs::Placement { copies: family.dfs_replication(), ..fs::Placement::of(kind) };
+    match family.storage_policy() {
+        Some(policy) => placement.with_policy(Some(policy)),
+        None => fs::Placement { policy: settings.block_storage_policy.clone(), ..placement },
+    }
+}
+
 /// Oldest first. Follows: `StoreFileComparators.SEQ_ID`.
 pub(crate) fn sort_files(files: &mut [Arc<StoreFile>]) {
     files.sort_by(|a, b| by_age(a, b));
@@ -298,4 +309,32 @@ fn common_row_prefix(files: &[Arc<StoreFile>]) -> Vec<u8> {
         common.truncate(len);
     }
     common
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// STORAGE_POLICY, `hbase.hstore.block.storage.policy`, `hbase.hregion.block.storage.policy`, DFS_REPLICATION.
+    #[test]
+    fn files_lie_where_family_store_or_region_say_in_as_many_copies() {
+        let of = |says: &[(&'static str, &str)], site: &[(&str, &str)]| {
+            let mut config = base::Config::default();
+            site.iter().for_each(|(key, value)| config.set(*key, *value));
+            let family = says.iter().fold(FamilyDescriptor::new("f"), |family, (key, value)| family.with(key, *value));
+            let placement = placement_of(&family, &RegionSettings::from_config(&config), fs::FileKind::Flush);
+            (placement.policy.as_deref().map(str::to_owned), placement.copies)
+        };
+        let named = |name: &str| (Some(name.to_owned()), None);
+        const STORE: (&str, &str) = ("hbase.hstore.block.storage.policy", "WARM");
+        const REGION: (&str, &str) = ("hbase.hregion.block.storage.policy", "COLD");
+        assert_eq!(of(&[], &[]), (None, None));
+        assert_eq!(of(&[], &[REGION]), named("COLD"));
+        assert_eq!(of(&[], &[STORE, REGION]), named("WARM"));
+        assert_eq!(of(&[("STORAGE_POLICY", "HOT")], &[STORE, REGION]), named("HOT"));
+        assert_eq!(of(&[("STORAGE_POLICY", "NONE")], &[STORE, REGION]), (None, None));
+        for (copies, kept) in [("2", Some(2)), ("0", None), ("-1", None), ("two", None)] {
+            assert_eq!(of(&[("DFS_REPLICATION", copies)], &[]), (None, kept), "{copies}");
+        }
+    }
 }

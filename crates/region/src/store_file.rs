@@ -30,6 +30,8 @@ pub struct StoreFile {
     pub is_bulk_loaded: bool,
     /// Set once when it was replaced by a compaction: the file is then archived as soon as nobody reads it.
     replaced: AtomicBool,
+    /// Whether it was read into the cache as its family wants, or that was given up.
+    prefetched: AtomicBool,
     /// Readers whose read point is lower do not look into it; 0 for all files but those loaded since the region opened.
     visible_from: AtomicU64,
 }
@@ -104,6 +106,7 @@ impl StoreFile {
             max_seq_id,
             is_bulk_loaded,
             replaced: AtomicBool::new(false),
+            prefetched: AtomicBool::new(false),
             visible_from: AtomicU64::new(0),
         })
     }
@@ -130,6 +133,14 @@ impl StoreFile {
 
     pub(crate) fn set_replaced(&self) {
         self.replaced.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_prefetched(&self) -> bool {
+        self.prefetched.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_prefetched(&self) {
+        self.prefetched.store(true, Ordering::Relaxed);
     }
 
     /// Whether a reader with this read point looks into it.

@@ -1,7 +1,7 @@
 //! What table and family say of flushes and compactions.
 
 use crate::common::*;
-use basalt_region::{CloseMode, CompactionKind, FlushReason, Region};
+use basalt_region::{CloseMode, CompactionKind, FlushReason, FlushRequest, Region};
 use base::Config;
 use cell::CellType;
 use fs::{FilePath, MemVolume};
@@ -83,6 +83,99 @@ fn what_a_flush_writes_is_cached_as_the_server_or_the_family_says() {
     let nothing = cached(&[], "false");
     assert!(cached(&[(key, "true")], "false") > nothing);
     assert_eq!(cached(&[(key, "true")], "false"), cached(&[(key, "false")], "true"));
+}
+
+/// FLUSH_POLICY, `hbase.regionserver.flush.policy` and `hbase.hregion.percolumnfamilyflush.size.lower.bound`: which families of a region are
+/// flushed when one of them is large.
+#[test]
+fn the_flush_policy_chooses_the_families() {
+    const BOUND: &str = "hbase.hregion.percolumnfamilyflush.size.lower.bound";
+    const ALL: &str = "org.apache.hadoop.hbase.regionserver.FlushAllStoresPolicy";
+    const LARGE: &str = "org.apache.hadoop.hbase.regionserver.FlushAllLargeStoresPolicy";
+    const FIRST: &str = "org.apache.hadoop.hbase.regionserver.FlushNonSloppyStoresFirstPolicy";
+    let flushed = |settings: &[(&str, &str)], attributes: &[(&str, &str)]| {
+        let mut settings = settings.to_vec();
+        settings.push(("hbase.hregion.percolumnfamilyflush.size.lower.bound.min", "100000"));
+        let server = server(&settings);
+        let mut table = TableDescriptor::new(table_name(), [family("a"), family("b")]);
+        for (key, value) in attributes {
+            table.attributes.insert((*key).to_owned().into(), (*value).to_owned().into());
+        }
+        table.attributes.insert("MEMSTORE_FLUSHSIZE".into(), "10000".into());
+        let region = server.open(&whole_table(), &Arc::new(table)).expect("opened");
+        write(&region, &[put("r", "a", "q", 1, &"x".repeat(20_000)), put("r", "b", "q", 1, "small")]);
+        region.flush(&FlushRequest::default()).expect("flushed").files
+    };
+    assert_eq!(flushed(&[], &[]), 2, "none is above the least bound");
+    assert_eq!(flushed(&[], &[(BOUND, "15000")]), 1, "the table's own bound");
+    assert_eq!(flushed(&[], &[(BOUND, "many")]), 2, "no number is no bound");
+    assert_eq!(flushed(&[], &[(BOUND, "15000"), ("FLUSH_POLICY", ALL)]), 2);
+    assert_eq!(flushed(&[("hbase.regionserver.flush.policy", ALL)], &[(BOUND, "15000")]), 2);
+    for policy in [LARGE, FIRST, "org.example.Unknown"] {
+        let server_says = [("hbase.regionserver.flush.policy", ALL)];
+        assert_eq!(flushed(&server_says, &[(BOUND, "15000"), ("FLUSH_POLICY", policy)]), 1, "{policy}");
+    }
+}
+
+#[test]
+fn index_and_bloom_blocks_are_cached_as_the_server_or_the_family_says() {
+    let cached = |settings: &[(&str, &str)], of_family: &[(&'static str, &str)]| {
+        let mut settings = settings.to_vec();
+        settings.extend([("hfile.index.block.max.size", "256"), ("hfile.index.block.min.entries", "2")]);
+        let server = server(&settings);
+        let family = of_family.iter().fold(family("f").with("BLOCKSIZE", "1024"), |f, (key, on)| f.with(key, *on));
+        let region = server.table([family]);
+        for row in 0..200 {
+            write(&region, &[put(&format!("row{row:05}"), "f", "q", 1, &"v".repeat(100))]);
+        }
+        flush(&region);
+        let stats = server.env.cache.stats();
+        assert_eq!(stats.data_blocks, 0);
+        stats.blocks
+    };
+    assert_eq!(cached(&[], &[]), 0);
+    let (index, blooms) =
+        (cached(&[], &[("CACHE_INDEX_ON_WRITE", "true")]), cached(&[], &[("CACHE_BLOOMS_ON_WRITE", "true")]));
+    assert!(index > 3, "{index}");
+    assert_eq!(blooms, 1);
+    assert_eq!(cached(&[("hfile.block.index.cacheonwrite", "true")], &[]), index);
+    assert_eq!(cached(&[("hfile.block.bloom.cacheonwrite", "true")], &[]), blooms);
+    assert_eq!(
+        cached(&[("hfile.block.bloom.cacheonwrite", "true")], &[("CACHE_INDEX_ON_WRITE", "true")]),
+        index + blooms
+    );
+}
+
+/// PREFETCH_BLOCKS_ON_OPEN and `hbase.rs.prefetchblocksonopen`.
+#[test]
+fn files_are_read_into_the_cache_when_they_are_opened() {
+    let due = |settings: &[(&str, &str)], of_family: &[(&'static str, &str)]| {
+        let server = server(settings);
+        let region = server.table([of_family.iter().fold(family("f"), |f, (key, on)| f.with(key, *on))]);
+        assert!(!region.wants_prefetch(), "there is no file yet");
+        add_files(&region, 2);
+        let wanted = region.wants_prefetch();
+        let files = region.prefetch(&mut |_| true).expect("read");
+        assert!(!region.wants_prefetch(), "each file is read once");
+        assert_eq!(wanted, files > 0);
+        (files, server.env.cache.stats().data_blocks)
+    };
+    let on = ("PREFETCH_BLOCKS_ON_OPEN", "true");
+    assert_eq!(due(&[], &[]), (0, 0));
+    assert_eq!(due(&[], &[on]), (2, 2));
+    assert_eq!(due(&[("hbase.rs.prefetchblocksonopen", "true")], &[]), (2, 2));
+    assert_eq!(due(&[], &[on, ("BLOCKCACHE", "false")]), (0, 0), "the cache is not for them");
+    let server = server(&[]);
+    let region = server.table([family("f").with(on.0, on.1)]);
+    add_files(&region, 3);
+    assert_eq!(region.prefetch(&mut |_| false).expect("nothing was read"), 0);
+    assert_eq!(
+        (region.wants_prefetch(), server.env.cache.stats().blocks),
+        (false, 0),
+        "what is given up is not due again"
+    );
+    major_compact(&region);
+    assert_eq!(region.prefetch(&mut |_| true).expect("read"), 1, "a new file is");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Settings of stores that HBase reads again while a region is open: what they do then. Follows: `HStore#onConfigurationChange`,
 //! `CacheConfig#onConfigurationChange`.
 
-use crate::common::{Server, family, flush, put, write};
+use crate::common::{Server, family, flush, get, put, write};
 use basalt_region::{CompactionKind, Region, RegionSettings};
 use base::Config;
 use std::sync::Arc;
@@ -103,4 +103,32 @@ fn whether_new_files_are_put_into_the_cache_follows_the_configuration() {
     let off = kept_by_a_flush("false");
     assert!(kept_by_a_flush("true") > off, "the blocks of the file");
     assert_eq!(kept_by_a_flush("false"), off);
+}
+
+/// EVICT_BLOCKS_ON_CLOSE and `hbase.rs.evictblocksonclose`: whether the second level of the cache still has a region's blocks when it is opened again.
+#[test]
+fn whether_a_closed_region_is_forgotten_follows_family_and_configuration() {
+    let blocks_after_close = |of_family: &str, updated: &[(&str, &str)]| {
+        let server = Server::new(1_000_000);
+        let options = hfile::SecondLevelOptions::new(1 << 20, 1);
+        let tell = Arc::new(|text: String| panic!("{text}"));
+        let second = hfile::SecondLevel::open(Arc::new(fs::MemVolume::new()), options, tell).expect("opened");
+        let second = Arc::new(second);
+        let cache = hfile::BlockCache::over(0, Some(second.clone()));
+        let server = Server { env: Arc::new(basalt_region::RegionEnv { cache, ..(*server.env).clone() }), ..server };
+        let region = server.table([family("f").with("EVICT_BLOCKS_ON_CLOSE", of_family)]);
+        write(&region, &[put("row", "f", "q", 1, "value")]);
+        flush(&region);
+        for _ in 0..2 {
+            assert_eq!(get(&region, &model::Get::new("row"), 0).len(), 1);
+        }
+        assert!(second.write_segment() > 0);
+        update(&server, &region, updated);
+        assert!(second.stats().blocks > 0);
+        region.close(basalt_region::CloseMode::Flush).expect("closed");
+        second.stats().blocks
+    };
+    assert!(blocks_after_close("false", &[]) > 0);
+    assert_eq!(blocks_after_close("true", &[]), 0);
+    assert_eq!(blocks_after_close("false", &[("hbase.rs.evictblocksonclose", "true")]), 0);
 }

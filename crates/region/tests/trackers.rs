@@ -66,6 +66,21 @@ fn a_list_names_the_files_of_a_family() {
     assert_eq!(rows(&server, &table), ["a/f:q/1/Put=a", "b/f:q/1/Put=b"]);
 }
 
+#[test]
+fn a_family_may_have_a_tracker_of_its_own() {
+    for (of_table, of_family, has_list) in [("DEFAULT", "FILE", true), ("FILE", "DEFAULT", false)] {
+        let server = Server::new(NOW);
+        let mut table = TableDescriptor::clone(&table(&[of_table]));
+        for family in table.families.values_mut() {
+            family.configuration.insert(IMPL_KEY.into(), of_family.into());
+        }
+        write_and_flush(&server, &Arc::new(table), &["a"]);
+        let list = has_list.then(|| there(&server.volume));
+        assert_eq!(listed(&server.volume), list, "a table of {of_table} with a family of {of_family}");
+        assert_eq!(there(&server.volume).len(), 1);
+    }
+}
+
 /// A file that came into the directory without the list hearing of it was never anybody's.
 #[test]
 fn a_file_that_the_list_does_not_name_goes_to_the_archive() {

@@ -75,6 +75,7 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
         let bytes_per_second = config.get(&settings::SECOND_LEVEL_WRITE_RATE);
         start("cache-writer".into(), Box::new(move |server| write_second_level(server, bytes_per_second)));
     }
+    start("prefetch".into(), Box::new(|server| server.maintenance.prefetches.run(|name, ()| prefetch(server, name))));
     start("mob-cleaner".into(), Box::new(clean_mob_files));
     if let Some(period) = slow_log::table_period(config) {
         let body = move |server: &Arc<RegionServer>| {
@@ -198,6 +199,38 @@ fn compact_family(server: &Arc<RegionServer>, region: &Arc<Region>, family: &[u8
     }
 }
 
+/// Bytes of blocks that are read between two looks at how full the cache is: that costs a walk over its shards.
+const PREFETCHED_BETWEEN_LOOKS: u64 = 1 << 20;
+
+/// Reads a region's files into the cache, those of families that want it, until the cache is full: more would only push out what was read before. Follows:
+/// `HFilePreadReader`.
+fn prefetch(server: &Arc<RegionServer>, name: &Arc<str>) {
+    let Some(region) = server.region(name) else { return };
+    let cache = &server.env.cache;
+    let mut since_look = PREFETCHED_BETWEEN_LOOKS;
+    let read = region.prefetch(&mut |bytes| {
+        since_look += bytes;
+        if since_look >= PREFETCHED_BETWEEN_LOOKS {
+            since_look = 0;
+            let stats = cache.stats();
+            if stats.used_bytes + PREFETCHED_BETWEEN_LOOKS > stats.capacity_bytes {
+                return false;
+            }
+        }
+        !server.stop.is_set()
+    });
+    match read {
+        Ok(0) => {}
+        Ok(files) => tracing::debug!(region = %region.info().name_string(), files, "read into the block cache"),
+        Err(error) if region.is_closing() => tracing::debug!("reading a closing region's files: {error}"),
+        Err(error) => {
+            tracing::warn!("reading files of {} into the block cache: {error}", region.info().name_string());
+            // The others.
+            server.maintenance.consider_prefetch(&region);
+        }
+    }
+}
+
 /// A compaction that is ahead of its pace by less goes on: every rest is two turns of the scheduler, and a cold start after it. At 50 MB a second
 /// that is a rest for each write of 2 MiB, after less than two milliseconds of a processor; HBase rests once in 50 MB.
 const LEAST_REST_US: u64 = 40_000;
@@ -292,6 +325,11 @@ impl RegionServer {
     /// The next call that waits in a lane; false when none does.
     pub fn step_call(&self) -> bool {
         self.scheduler.step()
+    }
+
+    /// The oldest waiting reading of files into the cache; false when none waits.
+    pub fn step_prefetch(self: &Arc<Self>) -> bool {
+        self.maintenance.prefetches.run_one(|name, ()| prefetch(self, name))
     }
 
     /// The oldest waiting compaction, small ones first; false when none waits.

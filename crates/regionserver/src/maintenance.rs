@@ -24,6 +24,8 @@ pub(crate) struct Maintenance {
     pub flushes_ended: FlushesEnded,
     pub small_compactions: WorkQueue<Option<CompactionRequest>>,
     pub large_compactions: WorkQueue<Option<CompactionRequest>>,
+    /// Regions with files that are to be read into the cache.
+    pub prefetches: WorkQueue<()>,
     /// Whether compactions are made that nobody asks for.
     compactions_enabled: AtomicBool,
     split_requests: SplitRequests,
@@ -41,6 +43,7 @@ impl Maintenance {
             flushes_ended: FlushesEnded::default(),
             small_compactions: WorkQueue::default(),
             large_compactions: WorkQueue::default(),
+            prefetches: WorkQueue::default(),
             compactions_enabled: AtomicBool::new(compactions_enabled),
             split_requests,
             requested_splits: AtomicU64::new(0),
@@ -62,6 +65,13 @@ impl Maintenance {
     /// Queues the compaction that the policy chooses.
     pub fn consider_compaction(&self, encoded_name: &Arc<str>) {
         self.small_compactions.push(encoded_name, None);
+    }
+
+    /// Queues the reading of files into the cache if the region wants some there.
+    pub fn consider_prefetch(&self, region: &Region) {
+        if region.wants_prefetch() {
+            self.prefetches.push(region.info().encoded_name(), ());
+        }
     }
 
     /// Asks for a compaction; returns at once.
@@ -114,5 +124,6 @@ impl Maintenance {
         self.flushes.close();
         self.small_compactions.close();
         self.large_compactions.close();
+        self.prefetches.close();
     }
 }

@@ -46,8 +46,10 @@ impl RegionServer {
         Ok(self.flush(region, &request)?.flushed)
     }
 
-    /// The files of `region` are others than they were: its read replicas here show them from now on. Of a replica: it shows its primary's.
+    /// The files of `region` are others than they were: its read replicas here show them from now on, and those that are to be in the cache
+    /// come there soon. Of a replica: it shows its primary's.
     pub(crate) fn refresh_replicas(&self, region: &Region) {
+        self.maintenance.consider_prefetch(region);
         let info = region.info();
         if info.is_replica() {
             // They may have changed between its opening and its being found.

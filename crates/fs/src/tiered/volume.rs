@@ -146,7 +146,7 @@ impl VolumeHints for TieredVolume {
     }
 
     fn create_placed(&self, path: &FilePath, placement: &Placement, past_cache: bool) -> Result<Box<dyn Appender>> {
-        let at_home = || if past_cache { self.home.create_past_cache(path) } else { self.home.create(path) };
+        let at_home = || self.home.create_placed(path, placement, past_cache);
         let tier = match self.rules.tier(&self.tiers, placement) {
             Choice::Home => return at_home(),
             Choice::Refused(why) => {

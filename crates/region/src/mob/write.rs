@@ -56,6 +56,8 @@ impl MobSink {
                 include_mvcc: true,
                 include_tags: true,
                 cache_on_write: hfile::CacheOnWrite::Nothing,
+                cache_index_on_write: None,
+                cache_blooms_on_write: None,
                 placement: fs::Placement { kind: fs::FileKind::Large, ..options.placement.clone() },
                 ..options.clone()
             },

@@ -21,6 +21,7 @@ pub type SharedSettings = Arc<ArcSwap<RegionSettings>>;
 pub struct RegionSettings {
     pub flush_size_bytes: u64,
     pub block_multiplier: u64,
+    pub flush_policy: FlushPolicyKind,
     pub flush_lower_bound_min_bytes: u64,
     pub flush_per_changes: u64,
     pub periodic_flush_interval_ms: u64,
@@ -62,6 +63,8 @@ pub struct RegionSettings {
     pub major_drops_pages: bool,
     pub minor_drops_pages: bool,
     pub cache_on_write: bool,
+    /// What families add is not in them.
+    pub cache_switches: CacheSwitches,
     pub cache_compacted: bool,
     pub cache_compacted_max_bytes: u64,
     pub default_compression: Compression,
@@ -124,6 +127,7 @@ impl RegionSettings {
         RegionSettings {
             flush_size_bytes,
             block_multiplier: config.get(&BLOCK_MULTIPLIER),
+            flush_policy: config.text(FLUSH_POLICY.key).and_then(FlushPolicyKind::parse).unwrap_or_default(),
             flush_lower_bound_min_bytes: config.get(&FLUSH_LOWER_BOUND_MIN),
             flush_per_changes: config.get(&FLUSH_PER_CHANGES),
             periodic_flush_interval_ms: config.get(&PERIODIC_FLUSH_INTERVAL),
@@ -162,10 +166,11 @@ impl RegionSettings {
             major_drops_pages: config.get(&MAJOR_DROPS_PAGES),
             minor_drops_pages: config.get(&MINOR_DROPS_PAGES),
             cache_on_write: config.get(&CACHE_ON_WRITE),
+            cache_switches: CacheSwitches::from_config(&config),
             cache_compacted: config.get(&CACHE_COMPACTED),
             cache_compacted_max_bytes: config.get(&CACHE_COMPACTED_MAX),
             default_compression: config.get(&DEFAULT_COMPRESSION),
-            block_storage_policy: fs::Placement::default().with_policy(config.text(BLOCK_STORAGE_POLICY.key)).policy,
+            block_storage_policy: storage_policy(&config),
             hot_age_ms: hot_age_ms(&config),
             skip_errors: config.get(&SKIP_ERRORS),
             compaction_check_interval_bytes: config.get(&COMPACTION_CHECK_INTERVAL),
@@ -209,6 +214,12 @@ impl RegionSettings {
             None => self.clone(),
         }
     }
+}
+
+/// Where no family says more: the store's word, else the region's.
+fn storage_policy(config: &Config) -> Option<Arc<str>> {
+    let named = |key| fs::Placement::default().with_policy(config.text(key)).policy;
+    named(BLOCK_STORAGE_POLICY.key).or_else(|| named(REGION_STORAGE_POLICY.key))
 }
 
 fn hot_age_ms(config: &Config) -> Option<i64> {
