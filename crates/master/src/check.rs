@@ -1,5 +1,7 @@
 //! Whether a table may be made or changed so. Follows: `TableDescriptorChecker#sanityCheck`, in its words.
 
+mod values;
+
 use crate::{MasterError, Result, settings};
 use base::Config;
 use bytes::Bytes;
@@ -21,6 +23,9 @@ pub(crate) const SPLIT_POLICY_KEY: &str = "hbase.regionserver.region.split.polic
 const KEYS: [&str; 5] =
     [SANITY_CHECKS_KEY, SMALLEST_MAX_FILE_SIZE_KEY, SMALLEST_FLUSH_SIZE_KEY, MAX_FILE_SIZE_KEY, FLUSH_SIZE_KEY];
 
+/// Values of IN_MEMORY_COMPACTION.
+const IN_MEMORY_COMPACTIONS: [&str; 4] = ["NONE", "BASIC", "EAGER", "ADAPTIVE"];
+
 /// What of the configuration the checks look at.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -31,6 +36,7 @@ pub struct Limits {
     flush_size: Option<i64>,
     trackers: Site,
     split_policy: Option<SplitPolicyKind>,
+    values: values::Site,
 }
 
 impl Limits {
@@ -44,6 +50,7 @@ impl Limits {
             flush_size: None,
             trackers: Site::from_config(|key| config.text(key)),
             split_policy: config.text(SPLIT_POLICY_KEY).and_then(SplitPolicyKind::parse),
+            values: values::Site::from_config(config),
         };
         KEYS.iter().filter_map(|key| Some((*key, config.text(key)?))).for_each(|(key, text)| limits.set(key, text));
         limits
@@ -105,12 +112,12 @@ fn number(attributes: &BTreeMap<Bytes, Bytes>, key: &str, of: &str) -> Result<Op
 pub fn check_table(limits: &Limits, table: &TableDescriptor) -> Result<()> {
     let limits = limits.of_table(table);
     match checked(&limits, table) {
-        Err(error) if !limits.checks_enabled => {
-            tracing::warn!(table = %table.name, "{error}");
-            must_hold(table)
-        }
-        result => result.and_then(|()| must_hold(table)),
+        Err(error) if !limits.checks_enabled => tracing::warn!(table = %table.name, "{error}"),
+        result => result?,
     }
+    let wrong = values::wrong_with_fifo(&limits.values, table).or_else(|| values::wrong_with_tiering(table));
+    wrong.map_or(Ok(()), |wrong| Err(refuse(wrong)))?;
+    must_hold(table)
 }
 
 /// What this server cannot do without, whatever the client wants to bypass.
@@ -137,6 +144,7 @@ fn must_hold(table: &TableDescriptor) -> Result<()> {
 }
 
 fn checked(limits: &Limits, table: &TableDescriptor) -> Result<()> {
+    values::wrong_values(table).map_or(Ok(()), |wrong| Err(refuse(wrong)))?;
     let of_table = format!("table {}", table.name);
     let max_file_size = number(&table.attributes, "MAX_FILESIZE", &of_table)?
         .or(limits.max_file_size)
@@ -167,6 +175,11 @@ fn checked(limits: &Limits, table: &TableDescriptor) -> Result<()> {
     check_engine(table.overrides())?;
     table.families.values().try_for_each(|family| check_engine(family.overrides()))?;
     check_coprocessors(table)?;
+    if text(&table.attributes, "ERASURE_CODING_POLICY").is_some() {
+        return Err(refuse(
+            "Cannot manage Erasure Coding policy. Erasure Coding is only available on HDFS, and is not supported there yet.",
+        ));
+    }
     table.families.values().try_for_each(check_family)
 }
 
@@ -239,6 +252,11 @@ fn check_family(family: &FamilyDescriptor) -> Result<()> {
         return Err(refuse(format!("Replication scope for column family {name} is {scope} which is invalid.")));
     }
     number("MOB_THRESHOLD")?;
+    if let Some(policy) = text(&family.attributes, "IN_MEMORY_COMPACTION").map(str::to_uppercase)
+        && !IN_MEMORY_COMPACTIONS.contains(&policy.as_str())
+    {
+        return Err(refuse(format!("No enum constant org.apache.hadoop.hbase.MemoryCompactionPolicy.{policy}")));
+    }
     one_of(family, "BLOOMFILTER", BloomType::parse)?;
     one_of(family, "DATA_BLOCK_ENCODING", DataBlockEncoding::parse)?;
     one_of(family, "KEEP_DELETED_CELLS", KeepDeletedCells::parse)?;
@@ -254,6 +272,81 @@ fn check_family(family: &FamilyDescriptor) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `ConfigKey#validate`, `checkCompactionPolicy` and what else HBase refuses of a descriptor's values, with its sentences.
+    #[test]
+    fn values_of_keys_are_checked_and_what_goes_together() {
+        const FIFO: &str = "org.apache.hadoop.hbase.regionserver.compactions.FIFOCompactionPolicy";
+        const POLICY: &str = "hbase.hstore.defaultengine.compactionpolicy.class";
+        const FILES: &str = "hbase.hstore.blockingStoreFiles";
+        const TIERED: (&str, &str) =
+            ("hbase.hstore.engine.class", "org.apache.hadoop.hbase.regionserver.DateTieredStoreEngine");
+        const UNCHECKED: (&str, &str) = (SANITY_CHECKS_KEY, "false");
+        let limits = Limits::from_config(&Config::default());
+        let of = |table_says: &[(&'static str, &'static str)], family_says: &[(&'static str, &'static str)]| {
+            let family = family_says.iter().fold(FamilyDescriptor::new("f"), |family, (key, value)| {
+                let mut family = family;
+                if key.starts_with("hbase.") {
+                    family.configuration.insert((*key).to_owned(), (*value).to_owned());
+                    family
+                } else {
+                    family.with(key, *value)
+                }
+            });
+            let mut table = TableDescriptor::new(TableName::parse("t").expect("legal"), [family]);
+            table.attributes.extend(table_says.iter().map(|(key, value)| (Bytes::from(*key), Bytes::from(*value))));
+            check_table(&limits, &table).map_err(|error| error.to_string())
+        };
+        let refused = |table_says: &[(&'static str, &'static str)],
+                       family_says: &[(&'static str, &'static str)],
+                       words: &str| {
+            let error = of(table_says, family_says).expect_err(words);
+            let bypass = " Set hbase.table.sanity.checks to false at conf or table descriptor if you want to bypass sanity checks";
+            assert_eq!(error, format!("{words}{bypass}"));
+        };
+        for (key, value, words) in [
+            ("hbase.hstore.compaction.min", "few", "'hbase.hstore.compaction.min' must be an integer."),
+            ("hbase.hstore.compaction.min", "3000000000", "'hbase.hstore.compaction.min' must be an integer."),
+            ("hbase.hregion.majorcompaction", "1.5", "'hbase.hregion.majorcompaction' must be a long."),
+            ("hbase.hstore.compaction.ratio", "much", "'hbase.hstore.compaction.ratio' must be a float."),
+            (
+                "hbase.hregion.memstore.block.multiplier",
+                "0",
+                "Invalid value for 'hbase.hregion.memstore.block.multiplier': 0.",
+            ),
+            (POLICY, "org.example.Policy", "'hbase.hstore.defaultengine.compactionpolicy.class' must be a class."),
+        ] {
+            refused(&[(key, value)], &[], words);
+            refused(&[], &[(key, value)], words);
+            of(&[(key, value), UNCHECKED], &[]).expect("bypassed");
+        }
+        of(&[("hbase.hstore.compaction.min", " 0x5 ")], &[]).expect("a number in base 16");
+        let ttl = ("TTL", "100");
+        refused(&[(POLICY, FIFO)], &[], "Default TTL is not supported for FIFO compaction");
+        refused(&[(POLICY, FIFO), UNCHECKED], &[], "Default TTL is not supported for FIFO compaction");
+        refused(
+            &[],
+            &[(POLICY, FIFO), ttl, ("VERSIONS", "3"), ("MIN_VERSIONS", "2")],
+            "MIN_VERSION > 0 is not supported for FIFO compaction",
+        );
+        let few = "Blocking file count 'hbase.hstore.blockingStoreFiles' 16 is below recommended minimum of 1000 for column family f";
+        refused(&[(POLICY, FIFO)], &[ttl], few);
+        of(&[(POLICY, FIFO), (FILES, "1000")], &[ttl]).expect("as HBase wants it");
+        of(&[], &[(POLICY, FIFO), (FILES, "1000"), ttl]).expect("as HBase wants it");
+        let by_time = ("hbase.hstore.datatiering.type", "TIME_RANGE");
+        refused(&[by_time], &[], "Time Range Data Tiering should be enabled with Date Tiered Compaction.");
+        refused(&[], &[by_time], "Time Range Data Tiering should be enabled with Date Tiered Compaction.");
+        of(&[by_time, TIERED], &[]).expect("they go together");
+        of(&[TIERED], &[by_time]).expect("they go together");
+        let unknown = "No enum constant org.apache.hadoop.hbase.MemoryCompactionPolicy.SOME";
+        refused(&[], &[("IN_MEMORY_COMPACTION", "some")], unknown);
+        of(&[], &[("IN_MEMORY_COMPACTION", "basic")]).expect("known");
+        let coded = of(&[("ERASURE_CODING_POLICY", "RS-6-3-1024k")], &[]).expect_err("not here");
+        assert!(
+            coded.starts_with("Cannot manage Erasure Coding policy. Erasure Coding is only available on HDFS"),
+            "{coded}"
+        );
+    }
 
     /// HBase asks the site under the table's own words, whether they stand in CONFIGURATION or among the attributes.
     #[test]
