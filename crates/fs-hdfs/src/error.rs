@@ -29,6 +29,12 @@ fn source(error: HdfsError) -> io::Error {
         HdfsError::UnsupportedFeature(_) | HdfsError::UnsupportedErasureCodingPolicy(_) => (ErrorKind::Unsupported, ""),
         _ => (ErrorKind::Other, ""),
     };
+    if let (ErrorKind::Other, HdfsError::RPCError(class, message) | HdfsError::FatalRPCError(class, message)) =
+        (kind, &error)
+    {
+        let message = message.lines().next().unwrap_or_default().to_owned();
+        return io::Error::other(fs::RemoteFailure { class: class.clone(), message });
+    }
     let text = match &error {
         // The first line is the sentence; a stack trace follows.
         HdfsError::RPCError(class, message) | HdfsError::FatalRPCError(class, message) => {
@@ -106,6 +112,15 @@ mod tests {
             of("java.io.IOException", "File /a/b could only be written to 0 of the 1 minReplication nodes.").is_full()
         );
         assert!(!of("java.io.IOException", "anything").is_full());
+    }
+
+    #[test]
+    fn what_nobody_knows_keeps_its_class() {
+        let error = of("org.apache.hadoop.hdfs.server.namenode.Odd", "so\n\tat X.y(Z)");
+        let remote = error.remote().expect("the NameNode's own words");
+        assert_eq!((&*remote.class, &*remote.message), ("org.apache.hadoop.hdfs.server.namenode.Odd", "so"));
+        assert!(error.to_string().ends_with("a/b: Odd: so"), "{error}");
+        assert_eq!(of("org.apache.hadoop.hdfs.server.namenode.SafeModeException", "so").remote(), None);
     }
 
     #[test]

@@ -17,6 +17,17 @@ pub struct Error {
     pub source: io::Error,
 }
 
+/// What a distributed file system's own server refused, by the Java class of what it threw: the `source` of an error of which nothing more is
+/// known. Follows: Hadoop's `RemoteException`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {message}", .class.rsplit(['.', '$']).next().unwrap_or(.class))]
+pub struct RemoteFailure {
+    /// Full name of the class.
+    pub class: String,
+    /// What it says, without the stack.
+    pub message: String,
+}
+
 /// Result of a file operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -39,6 +50,11 @@ impl Error {
     /// What kind of trouble the system reports.
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()
+    }
+
+    /// What the file system's server threw, where that is all that is known.
+    pub fn remote(&self) -> Option<&RemoteFailure> {
+        self.source.get_ref()?.downcast_ref()
     }
 
     /// Whether the file or directory does not exist.

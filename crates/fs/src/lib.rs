@@ -20,7 +20,7 @@ mod placement;
 pub mod tiered;
 mod volume;
 
-pub use error::{Error, Result};
+pub use error::{Error, RemoteFailure, Result};
 pub use hints::{AppendHints, Behind, ReadHints, VolumeHints};
 pub use local::{DirectoryLock, LocalVolume};
 pub use mem::{CrashPolicy, FaultKind, MemVolume};

@@ -59,6 +59,20 @@ impl Roll {
         }
     }
 
+    /// Refuses a report of what a later master ordered, when that one was already active: this one leads no more, and does not know it yet. Follows:
+    /// `MasterRpcServices#throwOnOldMaster`.
+    ///
+    /// # Errors
+    /// `MasterNotRunningException`: the server looks for the other.
+    pub fn check_newest(&self, initiating_active_ms: Option<i64>) -> Result<(), Exception> {
+        match initiating_active_ms {
+            Some(active_ms) if active_ms > self.means.active_ms => {
+                Err(Exception::master_not_running("Another master is active"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The servers that orders can be given to.
     pub fn hosts(&self) -> Vec<Arc<RemoteHost>> {
         let state = self.state.read();

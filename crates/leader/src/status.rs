@@ -82,6 +82,9 @@ fn transitions(
     request: pb::ReportRegionStateTransitionRequest,
 ) -> Answer<pb::ReportRegionStateTransitionResponse> {
     let name: ServerName = from_proto::server_name(&request.server)?;
+    for transition in &request.transition {
+        of.roll.check_newest(transition.initiating_master_active_time)?;
+    }
     let mut splits = Vec::new();
     for transition in &request.transition {
         match of.roll.transition(&name, transition)? {
@@ -113,6 +116,9 @@ fn procedures_done(
     _: &Call,
     request: pb::ReportProcedureDoneRequest,
 ) -> Answer<pb::ReportProcedureDoneResponse> {
+    for result in &request.result {
+        of.roll.check_newest(result.initiating_master_active_time)?;
+    }
     for result in request.result {
         let generic = result.error.as_ref().and_then(|error| error.generic_exception.as_ref());
         let outcome = match result.status() {

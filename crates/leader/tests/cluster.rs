@@ -3,6 +3,8 @@
 use crate::common::{MasterProcess, Place, Rows, ServerProcess, no_logs_of, until};
 use basalt_leader::Leader;
 use bytes::Bytes;
+use proto::methods::Method;
+use proto::pb;
 
 async fn two_servers(place: &mut Place) -> (MasterProcess, Leader, [ServerProcess; 2]) {
     place.config.set("hbase.master.wait.on.regionservers.mintostart", "2");
@@ -153,4 +155,40 @@ async fn a_server_that_was_taken_for_dead_is_told_so() {
     rows.connection.forget_locations();
     rows.expect_all().await;
     other.kill().await;
+}
+
+/// A master that was taken for dead and still answers must not take what its successor's orders brought. Follows:
+/// `MasterRpcServices#throwOnOldMaster`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_a_later_master_ordered_is_not_reported_to_an_earlier_one() {
+    let mut place = Place::new().await;
+    let (_master, _leader, [first, _second]) = two_servers(&mut place).await;
+    let link = place.link();
+    let result = |active_ms| pb::RemoteProcedureResult {
+        proc_id: 1 << 60,
+        status: pb::remote_procedure_result::Status::Success as i32,
+        error: None,
+        initiating_master_active_time: active_ms,
+    };
+    let done = async |active_ms| {
+        let request = pb::ReportProcedureDoneRequest { result: vec![result(active_ms)] };
+        link.call::<pb::ReportProcedureDoneResponse>(Method::RegionServerStatusReportProcedureDone, &request).await
+    };
+    let moved = async |active_ms| {
+        let transition = pb::RegionStateTransition { initiating_master_active_time: active_ms, ..Default::default() };
+        let request = pb::ReportRegionStateTransitionRequest {
+            server: convert::to_proto::server_name(&first.name),
+            transition: vec![transition],
+        };
+        let method = Method::RegionServerStatusReportRegionStateTransition;
+        link.call::<pb::ReportRegionStateTransitionResponse>(method, &request).await
+    };
+    for refused in [done(Some(i64::MAX)).await.map(drop), moved(Some(i64::MAX)).await.map(drop)] {
+        let refused = refused.expect_err("there is a later master");
+        assert!(refused.is("MasterNotRunningException"), "{refused}");
+        assert!(refused.to_string().contains("Another master is active"), "{refused}");
+    }
+    done(Some(1)).await.expect("of an earlier master");
+    done(None).await.expect("of one that does not say");
+    assert!(!moved(Some(1)).await.expect_err("it names no region").is("MasterNotRunningException"));
 }

@@ -68,6 +68,8 @@ pub enum ErrorKind {
     Stopped,
     /// HBase cannot do it now.
     HBaseIo,
+    /// The file system's own server refused, and nothing more is known; another try may help.
+    Remote,
     /// Files or regions failed; another try may help.
     Io,
 }
@@ -103,7 +105,7 @@ impl MasterError {
 
     /// Whether the same step may succeed later.
     pub fn is_transient(&self) -> bool {
-        self.kind == ErrorKind::Io
+        matches!(self.kind, ErrorKind::Io | ErrorKind::Remote)
     }
 
     /// Whether the master or its host is going down: the step is left for the next start.
@@ -114,7 +116,8 @@ impl MasterError {
 
 impl From<fs::Error> for MasterError {
     fn from(error: fs::Error) -> MasterError {
-        MasterError::new(ErrorKind::Io, error)
+        let kind = if error.remote().is_some() { ErrorKind::Remote } else { ErrorKind::Io };
+        MasterError::new(kind, error)
     }
 }
 
@@ -193,11 +196,12 @@ impl ErrorKind {
             ErrorKind::PleaseHold => Kind::PleaseHold,
             ErrorKind::Stopped => Kind::MasterStopped,
             ErrorKind::HBaseIo => Kind::HBaseIo,
+            ErrorKind::Remote => Kind::HadoopRemote,
             ErrorKind::Io => Kind::Io,
         }
     }
 
-    const ALL: [ErrorKind; 32] = [
+    const ALL: [ErrorKind; 33] = [
         ErrorKind::QuotaExceeded,
         ErrorKind::AccessDenied,
         ErrorKind::TableExists,
@@ -229,6 +233,7 @@ impl ErrorKind {
         ErrorKind::PleaseHold,
         ErrorKind::Stopped,
         ErrorKind::HBaseIo,
+        ErrorKind::Remote,
         ErrorKind::Io,
     ];
 }

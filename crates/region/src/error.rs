@@ -51,6 +51,8 @@ pub enum ErrorKind {
     DroppedSnapshot,
     /// `RegionServerStoppedException`: the log failed.
     ServerStopped,
+    /// Hadoop's `RemoteException`: the file system's server refused, and nothing more is known.
+    Remote,
     /// Plain `IOException`.
     Io,
     /// Never sent: the answer needs the disk; run again with [`hfile::Residency::MayRead`].
@@ -201,10 +203,10 @@ impl RegionError {
             RegionError::Filter(_) => ErrorKind::Filter,
             RegionError::StoreFile { source, .. } => match &**source {
                 hfile::Error::WouldBlock => ErrorKind::WouldBlock,
-                hfile::Error::Io(_) => ErrorKind::Io,
+                hfile::Error::Io(error) => of_volume(error),
                 _ => ErrorKind::CorruptFile,
             },
-            RegionError::Volume { .. } => ErrorKind::Io,
+            RegionError::Volume { source, .. } => of_volume(source),
             RegionError::Log { source, .. } => match &**source {
                 // The disk is full, or the log behind: nothing was written, and it goes on by itself.
                 wal::Error::Full { .. } | wal::Error::Busy { .. } => ErrorKind::RegionTooBusy,
@@ -225,6 +227,7 @@ impl RegionError {
         match self.kind() {
             ErrorKind::RegionTooBusy
             | ErrorKind::Io
+            | ErrorKind::Remote
             | ErrorKind::WouldBlock
             | ErrorKind::Interrupted
             | ErrorKind::CorruptFile
@@ -264,6 +267,10 @@ impl RegionError {
     pub(crate) fn log(region: &Arc<str>, source: wal::Error) -> RegionError {
         RegionError::Log { region: region.clone(), source: Arc::new(source) }
     }
+}
+
+fn of_volume(error: &fs::Error) -> ErrorKind {
+    if error.remote().is_some() { ErrorKind::Remote } else { ErrorKind::Io }
 }
 
 impl From<filter::Error> for RegionError {

@@ -13,6 +13,7 @@ use cell::{CellBlock, CellBuffer};
 use proto::methods::{MethodInfo, Service};
 use proto::pb;
 
+use crate::cell_block::CellBlockError;
 use crate::observer::{AnsweredCall, CallObserver, Watched};
 use crate::server::Inbox;
 use crate::{CellCodec, Compressor, Direct, Exception, Kind, Responder};
@@ -187,7 +188,11 @@ impl Call {
             }
             None => self.cells.bytes.clone(),
         };
-        codec.decode(plain).map_err(|error| unreadable(error.to_string()))
+        codec.decode(plain).map_err(|error| match error {
+            // Follows `BaseDecoder`; what HBase makes of a KeyValue that is cut short has no class of its own.
+            CellBlockError::Truncated { .. } => Exception::new(Kind::Eof, "Partial cell read"),
+            error => unreadable(error.to_string()),
+        })
     }
 
     /// The message as the type that belongs to the method.

@@ -145,6 +145,22 @@ async fn requests_that_cannot_be_read_fail_alone() {
     raw.assert_alive().await;
 }
 
+/// As HBase's `CellCodec` says it, through `BaseDecoder#advance`.
+#[tokio::test]
+async fn a_cell_whose_fields_are_cut_short_is_the_end_of_a_stream() {
+    let server = start(Toy::default(), limits());
+    let mut raw = Raw::connect(&server).await;
+    let codec = "org.apache.hadoop.hbase.codec.CellCodec".to_owned();
+    raw.hello(&pb::ConnectionHeader { cell_block_codec_class: Some(codec), ..header("ClientService") }).await;
+    for (id, cells) in [(1, &b"\x00\x00\x00\x03row\x00\x00"[..]), (2, b"\x00\x00\x00\x09short")] {
+        raw.send(&request(id, "Multi", b"", cells)).await;
+        let (call_id, class, text) = raw.exception().await;
+        assert_eq!((call_id as u32, class.as_str()), (id, "EOFException"));
+        assert!(text.contains("Partial cell read"), "{text}");
+    }
+    raw.assert_alive().await;
+}
+
 #[tokio::test]
 async fn a_cell_block_without_a_codec_or_with_damaged_compression_fails_alone() {
     let server = start(Toy::default(), limits());

@@ -178,6 +178,12 @@ impl Place {
         ServerProcess { name, tree, member, server, tasks, expelled }
     }
 
+    /// A region server's way to the active master.
+    pub fn link(&self) -> MasterLink {
+        let coordinator: Arc<dyn Coordinator> = Arc::new(self.tree.another_session());
+        MasterLink::new(ClusterNodes::new(coordinator, "/hbase"), Duration::from_secs(10))
+    }
+
     pub fn connect(&self) -> Connection {
         let options = Options::zookeeper(&self.zookeeper.to_string());
         let pause = Duration::from_millis(20);
