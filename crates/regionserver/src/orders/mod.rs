@@ -30,8 +30,10 @@ use std::sync::Arc;
 use submitted::{NO_PROCEDURE, Submitted};
 use tokio::sync::Semaphore;
 
-/// Regions of users that are opened at the same time. Those of the system wait for nobody.
+/// Regions of users that are opened at the same time. Those of the system, and of tables with a high PRIORITY, wait for nobody.
 const OPENERS: usize = 8;
+/// From this PRIORITY on a table's regions are opened beside the others. Follows: `HConstants.ADMIN_QOS`.
+const URGENT_PRIORITY: i32 = 100;
 
 /// The orders of one server.
 pub struct Orders {
@@ -40,6 +42,8 @@ pub struct Orders {
     submitted: Submitted,
     moving: Moving,
     openers: Semaphore,
+    /// Descriptors that are read at the same time, to see how urgent a region is.
+    readers: Semaphore,
     splitting: Splitting,
 }
 
@@ -60,6 +64,7 @@ impl Orders {
             reports,
             moving: Moving::default(),
             openers: Semaphore::new(OPENERS),
+            readers: Semaphore::new(OPENERS),
             splitting: Splitting::default(),
         })
     }

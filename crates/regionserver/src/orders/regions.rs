@@ -1,7 +1,7 @@
 //! Opening and closing regions as ordered.
 
 use super::moving::{Direction, Move};
-use super::{Ordered, Orders, refusal};
+use super::{Ordered, Orders, URGENT_PRIORITY, refusal};
 use crate::blocking::off_worker;
 use crate::lifecycle::OpenedRegion;
 use model::RegionInfo;
@@ -32,16 +32,20 @@ impl Orders {
     }
 
     async fn open_offline(&self, info: &RegionInfo) -> Result<OpenedRegion, String> {
-        // hbase:meta and its like must not wait behind what needs them.
-        let permit = if info.table.is_system() { None } else { Some(self.openers.acquire().await) };
-        let (server, of) = (self.server.clone(), info.clone());
-        let work = move || {
-            let table = refusal::servable_table(&*server.env.volume, &of)?;
-            server.open_offline(&of, Arc::new(table)).map_err(|error| error.to_string())
+        let inside = |error| format!("the opening failed inside: {error}");
+        let is_system = info.table.is_system();
+        let table = {
+            // hbase:meta and its like must not wait behind what needs them.
+            let _permit = if is_system { None } else { Some(self.readers.acquire().await) };
+            let (server, of) = (self.server.clone(), info.clone());
+            let read = move || refusal::servable_table(&*server.env.volume, &of);
+            off_worker(read).await.map_err(inside)??
         };
-        let opened = off_worker(work).await.unwrap_or_else(|error| Err(format!("the opening failed inside: {error}")));
-        drop(permit);
-        opened
+        let waits = !is_system && table.priority() < URGENT_PRIORITY;
+        let _permit = if waits { Some(self.openers.acquire().await) } else { None };
+        let (server, of) = (self.server.clone(), info.clone());
+        let open = move || server.open_offline(&of, Arc::new(table)).map_err(|error| error.to_string());
+        off_worker(open).await.unwrap_or_else(|error| Err(inside(error)))
     }
 
     async fn serve(&self, info: &RegionInfo, opened: OpenedRegion, ordered: Ordered) {
