@@ -113,7 +113,9 @@ fn budget(config: &Config) -> Finding {
 
 /// The directory of the data, or what of it is there already; `None`: it is on no local disk.
 fn data_directory(config: &Config) -> Option<PathBuf> {
-    let text = config.text(settings::ROOT_DIRECTORY.key).unwrap_or(settings::ROOT_DIRECTORY.default);
+    let Some(text) = config.text(settings::ROOT_DIRECTORY.key).map(str::trim).filter(|text| !text.is_empty()) else {
+        return crate::storage::default_root(config).ok();
+    };
     let path = text.strip_prefix("file://").or_else(|| text.strip_prefix("file:")).unwrap_or(text);
     (!path.contains("://")).then(|| PathBuf::from(path))
 }

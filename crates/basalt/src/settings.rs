@@ -41,6 +41,14 @@ pub const ROOT_DIRECTORY: TextSetting = TextSetting::any(
     "Where the data is: a directory, a file: URL of one, or hdfs://host:port/directory in a build with the feature hdfs.",
 );
 
+/// Where the data is when nobody says.
+pub const TMP_DIRECTORY: TextSetting = TextSetting::any(
+    "hbase.tmp.dir",
+    "none",
+    "Without hbase.rootdir the data is in the directory hbase below this one, unless ./basalt-data is there. Values of other keys may refer to it \
+     as ${hbase.tmp.dir}.",
+);
+
 /// The address that everything listens on.
 pub const BIND: TextSetting = TextSetting::any(
     "basalt.bind",
@@ -207,6 +215,7 @@ pub fn rows() -> Vec<&'static dyn SettingRow> {
         &REGION_SERVER_PORT,
         &MEMORY_SIZE,
         &ROOT_DIRECTORY,
+        &TMP_DIRECTORY,
         &BIND,
         &MASTER_ADDRESS,
         &REGION_SERVER_ADDRESS,

@@ -78,7 +78,7 @@ enum Place {
 
 fn place(config: &Config) -> Result<Place> {
     let text = config.text(settings::ROOT_DIRECTORY.key).map(str::trim).filter(|text| !text.is_empty());
-    let Some(text) = text else { return Ok(Place::Directory(std::env::current_dir()?.join("basalt-data"))) };
+    let Some(text) = text else { return Ok(Place::Directory(default_root(config)?)) };
     let path = match text.split_once("://") {
         Some(("file", path)) => path,
         #[cfg(feature = "hdfs")]
@@ -94,6 +94,20 @@ fn place(config: &Config) -> Result<Place> {
         bail!("hbase.rootdir = {text} names no directory");
     }
     Ok(Place::Directory(std::path::absolute(path)?))
+}
+
+/// Where the data is when nobody names a root directory. Follows: hbase-default.xml, where it is `${hbase.tmp.dir}/hbase`. What lies in the directory that
+/// holds without either is not left behind.
+///
+/// # Errors
+/// There is no current directory.
+pub fn default_root(config: &Config) -> Result<PathBuf> {
+    let here = std::env::current_dir()?.join("basalt-data");
+    let tmp = config.text(settings::TMP_DIRECTORY.key).map(str::trim).filter(|text| !text.is_empty());
+    match tmp.filter(|_| !here.exists()) {
+        Some(tmp) => Ok(std::path::absolute(tmp.strip_prefix("file://").unwrap_or(tmp))?.join("hbase")),
+        None => Ok(here),
+    }
 }
 
 fn open_local(root: &Path, config: &Config) -> Result<Storage> {
@@ -296,6 +310,12 @@ mod tests {
         for text in ["/a/b", "file:/a/b", "file:///a/b"] {
             assert!(matches!(of(text), Ok(Place::Directory(path)) if path == Path::new("/a/b")), "{text}");
         }
+        // Without one, below hbase.tmp.dir.
+        let mut config = Config::default();
+        config.set(settings::TMP_DIRECTORY.key, "/scratch");
+        assert!(matches!(place(&config), Ok(Place::Directory(path)) if path == Path::new("/scratch/hbase")));
+        config.set(settings::ROOT_DIRECTORY.key, "/a/b");
+        assert!(matches!(place(&config), Ok(Place::Directory(path)) if path == Path::new("/a/b")));
         assert!(of("s3a://bucket/x").expect_err("not on S3").contains("not on s3a"));
         assert!(of("file://").expect_err("nothing").contains("no directory"));
     }
