@@ -8,6 +8,7 @@ mod formats;
 mod gateways;
 mod inventory;
 mod later;
+mod lists;
 mod outside;
 mod schema;
 mod source;

@@ -2,8 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::bail;
+
+use super::lists::{Owned, Reasons};
 use super::source::{literals_of, word_at};
 use super::{Item, Listing, Row, Standing, Surface, Tree};
+
+/// Attributes whose test tells, or whose reason.
+const OWNED: &str = "tests/inventory/covered/attributes.txt";
+/// Groups of that list.
+const TABLE: &str = "table";
+const FAMILY: &str = "family";
+
+/// Keys of hbase-default.xml that HBase's own servers read nowhere.
+const UNREAD: &str = "tests/inventory/covered/config_keys_unread.txt";
 
 const MODEL: &str = "crates/model/src/table.rs";
 
@@ -18,12 +30,14 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
 /// Keys of `alter` and `create` in the shell that no descriptor holds.
 const SHELL_ONLY: &[&str] = &["METHOD", "NUMREGIONS / SPLITALGO / SPLITS / SPLITS_FILE"];
 
-fn attribute(tree: &Tree, row: Row<'_>, table: bool) -> Option<Item> {
+fn attribute(tree: &Tree, row: Row<'_>, table: bool, owned: &mut Owned) -> Option<Item> {
     let key = row.get("key");
     if SHELL_ONLY.contains(&key) {
         return None;
     }
-    let honoured = accessor_in_use(tree, key, table)
+    let listed = owned.take(if table { TABLE } else { FAMILY }, key).is_some();
+    let honoured = listed
+        || accessor_in_use(tree, key, table)
         || override_key(tree, key)
         || ELSEWHERE.iter().any(|(name, path, needle)| {
             *name == key && tree.source(path).is_some_and(|file| file.text.contains(needle))
@@ -52,16 +66,20 @@ fn override_key(tree: &Tree, key: &str) -> bool {
     tree.source("crates/region/src/settings.rs").is_some_and(|file| file.literals().contains(&key))
 }
 
-const ATTRIBUTE_RULE: &str = "There when a typed reading of the attribute is called by a server (or the key is a setting that \
-     descriptors may override). Every other attribute is there *in part*: it is kept, given back as it came, and has no effect.";
+const ATTRIBUTE_RULE: &str = "There when a typed reading of the attribute is called by a server, when the key is a setting that \
+     descriptors may override, or when `tests/inventory/covered/attributes.txt` names the test that owns it (or says why HBase, too, only \
+     keeps it). Every other attribute is there *in part*: it is kept, given back as it came, and has no effect.";
 
 /// Attributes of tables.
 pub fn table_attributes(tree: &Tree) -> anyhow::Result<Surface> {
     let table = tree.table("table_attributes")?;
+    let mut owned = Owned::read(tree, OWNED)?;
+    let items = table.rows().filter_map(|row| attribute(tree, row, true, &mut owned)).collect();
+    owned.finish(TABLE)?;
     Ok(Surface {
         title: "Table attributes",
         rule: format!("{ATTRIBUTE_RULE} Keys that only the shell understands are not counted."),
-        items: table.rows().filter_map(|row| attribute(tree, row, true)).collect(),
+        items,
         listing: Listing::CoreAndCommon,
     })
 }
@@ -69,10 +87,13 @@ pub fn table_attributes(tree: &Tree) -> anyhow::Result<Surface> {
 /// Attributes of column families.
 pub fn family_attributes(tree: &Tree) -> anyhow::Result<Surface> {
     let table = tree.table("column_family_attributes")?;
+    let mut owned = Owned::read(tree, OWNED)?;
+    let items = table.rows().filter_map(|row| attribute(tree, row, false, &mut owned)).collect();
+    owned.finish(FAMILY)?;
     Ok(Surface {
         title: "Column family attributes",
         rule: ATTRIBUTE_RULE.to_owned(),
-        items: table.rows().filter_map(|row| attribute(tree, row, false)).collect(),
+        items,
         listing: Listing::CoreAndCommon,
     })
 }
@@ -123,26 +144,32 @@ pub fn config_keys(tree: &Tree) -> anyhow::Result<Surface> {
     let unheeded: BTreeSet<&str> = unheeded.into_iter().flat_map(super::Source::literals).collect();
     let table = tree.table("config_keys")?;
     let mut known = BTreeSet::new();
-    let items: Vec<Item> = table
-        .rows()
-        .map(|row| {
-            let name = row.get("name");
-            known.insert(name.to_owned());
-            let standing = match () {
-                () if read.contains(name) => Standing::There,
-                () if unheeded.contains(name) => Standing::Part,
-                () => Standing::Missing,
-            };
-            Item::new(row, "", name, standing)
-        })
-        .collect();
+    let mut unread = Reasons::read(tree, UNREAD)?;
+    let mut items = Vec::new();
+    for row in table.rows() {
+        let name = row.get("name");
+        known.insert(name.to_owned());
+        if unread.take(name) {
+            if read.contains(name) {
+                bail!("{UNREAD}: {name} is read here: take the line out");
+            }
+            continue;
+        }
+        let standing = match () {
+            () if read.contains(name) => Standing::There,
+            () if unheeded.contains(name) => Standing::Part,
+            () => Standing::Missing,
+        };
+        items.push(Item::new(row, "", name, standing));
+    }
+    unread.finish()?;
     let more = read.iter().filter(|key| !known.contains(*key) && !key.starts_with("basalt.")).count();
     let own = read.iter().filter(|key| key.starts_with("basalt.")).count();
     Ok(Surface {
         title: "Configuration keys",
         rule: format!(
             "Of the keys in `hbase-default.xml`: there when a setting of that key is read by the code, *in part* when it has no \
-             effect and a start with it says why. Many of these belong to clients, to Hadoop, or to what is not there yet. {more} keys are read besides that HBase has only in its \
+             effect and a start with it says why. Not counted: those that HBase's own code reads nowhere, which `{UNREAD}` lists. Many of these belong to clients, to Hadoop, or to what is not there yet. {more} keys are read besides that HBase has only in its \
              code, and {own} of Basalt's own. All of them: [operations/settings.md](operations/settings.md)."
         ),
         items,

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use prost_types::DescriptorProto;
 
 use super::source::{Function, Source, word_at};
+use anyhow::bail;
+
+use super::lists::Reasons;
 use super::{Item, Listing, Standing, Surface, Tree};
 use crate::proto::{method_name, method_variant};
 
@@ -170,6 +173,9 @@ pub fn enums(tree: &Tree) -> anyhow::Result<Surface> {
     Ok(Surface { title: "Enum values", rule: "As for fields.".into(), items: items.collect(), listing: Listing::None })
 }
 
+/// Classes that clients know and HBase's servers never send.
+const NEVER_SENT: &str = "tests/inventory/covered/exceptions_never_sent.txt";
+
 /// Exception classes that cross the wire.
 pub fn exceptions(tree: &Tree) -> anyhow::Result<Surface> {
     let (mut class_of, mut thrown) = (BTreeMap::new(), BTreeSet::new());
@@ -194,7 +200,7 @@ pub fn exceptions(tree: &Tree) -> anyhow::Result<Surface> {
     // Constructors that are made of others.
     constructors.entry("unsupported").or_default().insert("DoNotRetry");
     // hfile and region have kinds of errors of their own; only these crates speak of exceptions.
-    let speaks = |name: &str| matches!(name, "rpc" | "regionserver" | "master" | "basalt");
+    let speaks = |name: &str| matches!(name, "rpc" | "regionserver" | "master" | "leader" | "assembly" | "basalt");
     for source in tree.sources.iter().filter(|s| speaks(s.crate_name()) && !table_file(&s.path)) {
         let not_ours = |at: usize| source.text[..at].ends_with("Error") || source.text[..at].ends_with("Cell");
         for (at, found) in source.text.match_indices("Kind::") {
@@ -209,22 +215,34 @@ pub fn exceptions(tree: &Tree) -> anyhow::Result<Surface> {
         }
     }
     let table = tree.table("exceptions")?;
-    let items = table.rows().filter(|row| row.get("crosses_wire").starts_with("yes")).map(|row| {
+    let mut never_sent = Reasons::read(tree, NEVER_SENT)?;
+    let mut items = Vec::new();
+    for row in table.rows().filter(|row| row.get("crosses_wire").starts_with("yes")) {
         let class = row.get("class");
+        let is_made = class_of.get(class).is_some_and(|kind| thrown.contains(kind));
+        if never_sent.take(class) {
+            if is_made {
+                bail!("{NEVER_SENT}: a server here makes a {class}: take the line out");
+            }
+            continue;
+        }
         let standing = match class_of.get(class) {
-            Some(kind) if thrown.contains(kind) => Standing::There,
+            _ if is_made => Standing::There,
             Some(_) => Standing::Part,
             None => Standing::Missing,
         };
         let (package, name) = class.rsplit_once('.').unwrap_or(("", class));
-        Item::new(row, package, name, standing)
-    });
+        items.push(Item::new(row, package, name, standing));
+    }
+    never_sent.finish()?;
     Ok(Surface {
         title: "Exceptions",
-        rule: "Of the classes that cross the wire: there when `rpc::exception::Kind` has the class and a server makes one; *in part* \
-               when the class and its retry flag are in the table and nothing makes one yet."
-            .into(),
-        items: items.collect(),
+        rule: format!(
+            "Of the classes that cross the wire: there when `rpc::exception::Kind` has the class and a server makes one; *in part* \
+             when the class and its retry flag are in the table and nothing makes one yet. Not counted: classes that clients know and \
+             HBase's servers never send, which `{NEVER_SENT}` lists with where that is seen."
+        ),
+        items,
         listing: Listing::CoreAndCommon,
     })
 }
