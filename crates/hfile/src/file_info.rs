@@ -33,6 +33,7 @@ pub mod key {
     pub const LAST_BLOOM_KEY: &[u8] = b"LAST_BLOOM_KEY";
     pub const DELETE_FAMILY_COUNT: &[u8] = b"DELETE_FAMILY_COUNT";
     pub const DATA_BLOCK_ENCODING: &[u8] = b"DATA_BLOCK_ENCODING";
+    pub const INDEX_BLOCK_ENCODING: &[u8] = b"INDEX_BLOCK_ENCODING";
     pub const COMPACTION_EVENT: &[u8] = b"COMPACTION_EVENT_KEY";
     pub const MOB_CELLS_COUNT: &[u8] = b"MOB_CELLS_COUNT";
     pub const MOB_FILE_REFS: &[u8] = b"MOB_FILE_REFS";

@@ -67,6 +67,10 @@ pub(crate) fn open(file: &dyn ReadAt, path: &FilePath) -> Result<Opened> {
         Bytes::from(section)
     };
     let blocks = split_section(&section, start, compression).map_err(|(offset, damage)| corrupt(offset, damage))?;
+    if let Some(encoding) = index_encoding(&blocks) {
+        let feature = format!("the index block encoding {encoding}");
+        return Err(Error::Unsupported { path: path.clone(), feature });
+    }
     assemble(len, trailer, compression, &blocks).map_err(|(offset, damage)| corrupt(offset, damage))
 }
 
@@ -93,6 +97,16 @@ fn split_section(section: &Bytes, start: u64, compression: Compression) -> At<Ve
         at += total;
     }
     Ok(blocks)
+}
+
+/// How the blocks of the index are encoded, where they are (INDEX_BLOCK_ENCODING of a family): read plainly they would seem damaged.
+fn index_encoding(blocks: &[LoadedBlock]) -> Option<String> {
+    let info = blocks.iter().find(|block| block.block_type == BlockType::FileInfo)?;
+    let names_it =
+        info.payload.windows(key::INDEX_BLOCK_ENCODING.len()).any(|bytes| bytes == key::INDEX_BLOCK_ENCODING);
+    let info = if names_it { file_info::parse(&info.payload).ok()? } else { return None };
+    let encoding = String::from_utf8_lossy(info.get(key::INDEX_BLOCK_ENCODING)?).into_owned();
+    (encoding != "NONE").then_some(encoding)
 }
 
 fn assemble(len: u64, trailer: Trailer, compression: Compression, blocks: &[LoadedBlock]) -> At<Opened> {

@@ -28,6 +28,26 @@ fn see(volume: &MemVolume, wanted: &[Owned]) -> Result<Vec<Owned>> {
     all_cells(&reader, ScanOptions { pread: false, ..ScanOptions::default() })
 }
 
+/// As HBase writes the files of a family with INDEX_BLOCK_ENCODING.
+#[test]
+fn a_file_whose_index_is_encoded_is_refused_by_that_name() {
+    for (encoding, is_read) in [("PREFIX_TREE", false), ("NONE", true)] {
+        let (volume, path) = (MemVolume::new(), FilePath::new("file"));
+        let mut writer = Writer::create(&volume, &path, WriterOptions::default()).expect("created");
+        let cells = random_cells(&Rng::seeded(1), 10, false);
+        cells.iter().for_each(|cell| writer.append(cell.cell()).expect("appended"));
+        writer.append_file_info(b"INDEX_BLOCK_ENCODING", encoding.as_bytes());
+        writer.finish(&StoreMetadata::default()).expect("written");
+        match Reader::open(&volume, &path, ReaderContext::default()) {
+            Ok(_) => assert!(is_read, "{encoding}"),
+            Err(error @ Error::Unsupported { .. }) => {
+                assert!(!is_read && error.to_string().contains("the index block encoding PREFIX_TREE"), "{error}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
 fn flip_every_byte(label: &str, options: WriterOptions, cells: &[Owned]) {
     let volume = MemVolume::new();
     write(&volume, "file", options, &StoreMetadata::default(), cells);
