@@ -48,12 +48,14 @@ pub(crate) fn create_logs(
 /// Starts it, without regions. Somebody syncs its logs already.
 pub(crate) fn start(parts: ServerParts) -> Arc<RegionServer> {
     let [log, meta_log] = parts.logs;
+    let cache = BlockCache::over(parts.ledger.cap_bytes(Holder::BlockCache), parts.second_level);
+    cache.time_reads_by(parts.clock.clone());
     let env = Arc::new(RegionEnv {
         volume: parts.volume,
         log,
         clock: parts.clock,
         rng: parts.rng,
-        cache: BlockCache::over(parts.ledger.cap_bytes(Holder::BlockCache), parts.second_level),
+        cache,
         settings: RegionSettings::from_config(&parts.config).within_budget(parts.ledger.budget_bytes()).shared(),
         memory: MemoryMeter::new(),
         ticks: Arc::default(),

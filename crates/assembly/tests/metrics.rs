@@ -125,6 +125,7 @@ async fn what_a_get_and_a_scan_went_through_is_told_to_who_asks() {
     assert!(value(&scanned, "BLOCK_BYTES_SCANNED") > Some(20));
     assert!(value(&scanned, "BYTES_READ_FROM_BLOCK_CACHE") > Some(20));
     assert_eq!((value(&scanned, "BYTES_READ_FROM_FS"), value(&scanned, "BLOCK_READ_OPS_COUNT")), (Some(0), Some(0)));
+    assert_eq!(value(&scanned, "FS_READ_TIME"), Some(0));
     assert!(
         value(&scanned, "RPC_SCAN_PROCESSING_TIME").is_some() && value(&scanned, "RPC_SCAN_QUEUE_WAIT_TIME").is_some()
     );

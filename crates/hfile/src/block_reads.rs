@@ -16,10 +16,12 @@ pub struct BlockReads {
     pub file_bytes: u64,
     /// How many blocks these were.
     pub file_blocks: u64,
+    /// How long their reads took, where somebody has a clock ([`crate::BlockCache::time_reads_by`]).
+    pub file_us: u64,
 }
 
 std::thread_local! {
-    static READS: Cell<BlockReads> = const { Cell::new(BlockReads { scanned_bytes: 0, cache_bytes: 0, file_bytes: 0, file_blocks: 0 }) };
+    static READS: Cell<BlockReads> = const { Cell::new(BlockReads { scanned_bytes: 0, cache_bytes: 0, file_bytes: 0, file_blocks: 0, file_us: 0 }) };
 }
 
 impl BlockReads {
@@ -37,6 +39,7 @@ impl BlockReads {
             cache_bytes: self.cache_bytes + other.cache_bytes,
             file_bytes: self.file_bytes + other.file_bytes,
             file_blocks: self.file_blocks + other.file_blocks,
+            file_us: self.file_us + other.file_us,
         }
     }
 
@@ -48,6 +51,7 @@ impl BlockReads {
             cache_bytes: self.cache_bytes.wrapping_sub(before.cache_bytes),
             file_bytes: self.file_bytes.wrapping_sub(before.file_bytes),
             file_blocks: self.file_blocks.wrapping_sub(before.file_blocks),
+            file_us: self.file_us.wrapping_sub(before.file_us),
         }
     }
 }
@@ -78,4 +82,9 @@ pub(crate) fn from_file(bytes: usize) {
         reads.file_bytes += bytes as u64;
         reads.file_blocks += 1;
     });
+}
+
+/// A read of a file took so long.
+pub(crate) fn file_took(us: u64) {
+    change(|reads| reads.file_us += us);
 }

@@ -14,13 +14,14 @@ use crate::block::BlockType;
 use crate::cache_counts::{BlockCounts, BloomCounts, LookupCounts};
 use crate::data_block::DataBlock;
 use crate::index::IndexBlock;
+use base::Clock;
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use base::sync::{Mutex, RwLock};
 use bytes::Bytes;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A decoded block.
 #[derive(Clone, Debug)]
@@ -110,6 +111,8 @@ pub struct BlockCache {
     blooms: BloomCounts,
     file_bytes: base::Adder,
     second: Option<Arc<SecondLevel>>,
+    /// By which reads of files are timed, if they are.
+    clock: OnceLock<Arc<dyn Clock>>,
 }
 
 /// Counts of a [`BlockCache`] since it was made.
@@ -172,6 +175,7 @@ impl BlockCache {
             blooms: BloomCounts::default(),
             file_bytes: base::Adder::default(),
             second,
+            clock: OnceLock::new(),
         })
     }
 
@@ -214,6 +218,15 @@ impl BlockCache {
     /// What Bloom filters of files that use this cache were asked, and what they answered.
     pub fn blooms(&self) -> &BloomCounts {
         &self.blooms
+    }
+
+    /// Reads of files that use this cache are timed by `clock` from now on ([`crate::BlockReads::file_us`]). The first call counts.
+    pub fn time_reads_by(&self, clock: Arc<dyn Clock>) {
+        let _first = self.clock.set(clock);
+    }
+
+    pub(crate) fn clock(&self) -> Option<&dyn Clock> {
+        self.clock.get().map(|clock| &**clock)
     }
 
     /// The level below this one, if there is one.

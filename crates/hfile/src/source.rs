@@ -212,8 +212,19 @@ impl Source {
 
     fn read_exact(&self, at: BlockAt) -> Result<Bytes> {
         let mut raw = vec![0; at.len as usize];
-        self.file.read_exact_at(&mut raw, at.offset)?;
+        self.read_file(&mut raw, at.offset)?;
         Ok(Bytes::from(raw))
+    }
+
+    /// Reads, and notes how long that took.
+    fn read_file(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        let clock = self.cache.as_ref().and_then(|cache| cache.clock());
+        let begun_us = clock.map(|clock| clock.monotonic_us());
+        self.file.read_exact_at(buf, offset)?;
+        if let (Some(clock), Some(begun_us)) = (clock, begun_us) {
+            block_reads::file_took(clock.monotonic_us().saturating_sub(begun_us));
+        }
+        Ok(())
     }
 }
 
@@ -335,7 +346,7 @@ impl ReadAhead {
                 memory
             }
         };
-        source.file.read_exact_at(&mut memory[kept..], offset + kept as u64)?;
+        source.read_file(&mut memory[kept..], offset + kept as u64)?;
         self.buffer = memory.freeze();
         self.start = offset;
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use basalt_hfile::*;
-use base::Rng;
+use base::{ManualClock, Rng};
 use fs::{FilePath, MemVolume};
 use std::sync::Arc;
 
@@ -257,6 +257,43 @@ fn a_file_is_read_into_the_cache_before_anybody_asks() {
     let read = cache.file_bytes();
     assert!(reader.prefetch(&mut |_| true).expect("cached"));
     assert_eq!(cache.file_bytes(), read, "nothing is read twice");
+}
+
+/// A file whose every read takes three milliseconds.
+struct Slow {
+    file: Arc<dyn fs::ReadAt>,
+    clock: Arc<ManualClock>,
+}
+
+impl fs::ReadAt for Slow {
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> fs::Result<()> {
+        self.clock.advance_ms(3);
+        self.file.read_exact_at(buf, offset)
+    }
+
+    fn len(&self) -> fs::Result<u64> {
+        self.file.len()
+    }
+}
+
+#[test]
+fn what_reads_of_files_take_is_counted_and_what_the_cache_has_takes_none() {
+    let (volume, cache) = (MemVolume::new(), BlockCache::new(16 << 20));
+    let cells = random_cells(&Rng::seeded(14), 2000, false);
+    file(&volume, "file", &cells, WriterOptions::default());
+    let clock = Arc::new(ManualClock::new(0));
+    cache.time_reads_by(clock.clone());
+    let path = FilePath::new("file");
+    let slow = Arc::new(Slow { file: fs::Volume::open(&volume, &path).expect("there"), clock: clock.clone() });
+    let context = ReaderContext { cache: Some(cache.clone()), ..ReaderContext::default() };
+    let reader = Reader::open_at(slow, &path, context).expect("open");
+    for (pread, is_read) in [(true, true), (true, false), (false, false)] {
+        let (before, begun_us) = (BlockReads::of_thread(), base::Clock::monotonic_us(&*clock));
+        all_cells(&reader, ScanOptions { pread, ..ScanOptions::default() }).expect("scan");
+        let reads = BlockReads::of_thread().since(before);
+        assert_eq!(reads.file_us, base::Clock::monotonic_us(&*clock) - begun_us);
+        assert_eq!((reads.file_us > 0, reads.file_blocks > 0), (is_read, is_read), "{reads:?}");
+    }
 }
 
 /// HBASE-26281: a block that somebody reads stays what it is although the cache gives it up: threads stand on cells, and copy from them

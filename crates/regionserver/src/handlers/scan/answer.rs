@@ -58,6 +58,7 @@ pub(super) fn scan_metrics(counted: Counted, reads: BlockReads, queued_us: u64, 
         ("BYTES_READ_FROM_BLOCK_CACHE", reads.cache_bytes),
         ("BYTES_READ_FROM_FS", reads.file_bytes),
         ("BLOCK_READ_OPS_COUNT", reads.file_blocks),
+        ("FS_READ_TIME", reads.file_us / 1000),
         ("RPC_SCAN_PROCESSING_TIME", took_us / 1000),
         ("RPC_SCAN_QUEUE_WAIT_TIME", queued_us / 1000),
     ];
