@@ -23,6 +23,8 @@ pub(crate) const SPLIT_POLICY_KEY: &str = "hbase.regionserver.region.split.polic
 const KEYS: [&str; 5] =
     [SANITY_CHECKS_KEY, SMALLEST_MAX_FILE_SIZE_KEY, SMALLEST_FLUSH_SIZE_KEY, MAX_FILE_SIZE_KEY, FLUSH_SIZE_KEY];
 
+/// Store engines of HBase's that are not there yet.
+const ENGINES_NOT_HERE: [&str; 2] = [".StripeStoreEngine", ".CustomTieredStoreEngine"];
 /// Values of IN_MEMORY_COMPACTION.
 const IN_MEMORY_COMPACTIONS: [&str; 4] = ["NONE", "BASIC", "EAGER", "ADAPTIVE"];
 
@@ -194,12 +196,14 @@ fn check_split_policy(table: &TableDescriptor) -> Result<()> {
     }
 }
 
-/// In HBase a region with an engine that cannot be loaded does not open; here the table is refused at once, also with one of HBase's that is
-/// not there yet, for another would keep the store's files in another way.
+/// Also one of HBase's that is not there yet is refused, for another would keep the store's files in another way.
 fn check_engine<'a>(overrides: impl Iterator<Item = (&'a str, &'a str)>) -> Result<()> {
     let said = overrides.filter(|(key, _)| *key == ENGINE_KEY).last();
     match said.filter(|(_, class)| StoreEngine::parse(class).is_none()) {
-        Some((_, class)) => Err(refuse(format!("Unable to load configured store engine '{class}'"))),
+        Some((_, class)) if ENGINES_NOT_HERE.iter().any(|engine| class.trim().ends_with(engine)) => {
+            Err(refuse(format!("Unable to load configured store engine '{class}'")))
+        }
+        Some(_) => Err(refuse(format!("'{ENGINE_KEY}' must be a class."))),
         None => Ok(()),
     }
 }
@@ -314,6 +318,7 @@ mod tests {
                 "0",
                 "Invalid value for 'hbase.hregion.memstore.block.multiplier': 0.",
             ),
+            (ENGINE_KEY, "org.example.Engine", "'hbase.hstore.engine.class' must be a class."),
             (POLICY, "org.example.Policy", "'hbase.hstore.defaultengine.compactionpolicy.class' must be a class."),
         ] {
             refused(&[(key, value)], &[], words);
