@@ -162,7 +162,7 @@ fn plans_for(master: &Master, table: &TableName) -> Vec<Plan> {
     let sizes: HashMap<Arc<str>, i64> = {
         let loads = master.servers.all().into_iter().flat_map(|host| host.region_loads());
         let of_load = |load: model::status::RegionLoad| {
-            (load.encoded_name, i64::try_from(load.store_file_size_bytes >> 20).unwrap_or(i64::MAX))
+            (load.encoded_name, i64::from(model::status::in_units(load.store_file_size_bytes, 1 << 20)))
         };
         loads.map(of_load).collect()
     };

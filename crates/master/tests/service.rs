@@ -169,7 +169,11 @@ async fn the_status_has_what_the_shell_reads() {
     let server = &status.live_servers[0];
     assert_eq!((server.server.port, server.server_load.region_loads.len()), (Some(16020), 4));
     assert_eq!(server.server_load.total_number_of_requests, Some(48));
-    assert_eq!(server.server_load.region_loads[0].storefile_size_mb, Some(3));
+    let load = &server.server_load.region_loads[0];
+    assert_eq!((load.storefile_size_mb, load.region_size_mb, load.mem_store_size_mb), (Some(3), Some(2), Some(1)));
+    assert_eq!((load.store_ref_count, load.max_compacted_store_file_ref_count), (Some(4), Some(2)));
+    assert_eq!(server.server_load.coprocessors, [pb::Coprocessor { name: "MultiRowMutationEndpoint".into() }]);
+    assert!(status.unknown_servers.is_empty());
     let counts = &status.table_region_states_count;
     let of_t = counts.iter().find(|count| count.table_name.qualifier == "t").expect("counted");
     assert_eq!((of_t.region_states_count.open_regions, of_t.region_states_count.total_regions), (2, 2));

@@ -42,6 +42,12 @@ impl Endpoint {
         }
     }
 
+    /// The class without its package.
+    pub fn simple_name(self) -> &'static str {
+        let class = self.class();
+        class.rsplit_once('.').map_or(class, |(_, name)| name)
+    }
+
     /// The endpoint of that class.
     pub fn of_class(class: &str) -> Option<Endpoint> {
         Endpoint::ALL.into_iter().find(|endpoint| endpoint.class() == class)

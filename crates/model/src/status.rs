@@ -33,7 +33,15 @@ pub struct RegionLoad {
     pub store_file_size_bytes: u64,
     /// Bytes in store files before compression.
     pub store_uncompressed_size_bytes: u64,
-    /// Bytes in memstores.
+    /// Of the bytes, those in files that are the region's own: neither references nor links.
+    pub own_file_size_bytes: u64,
+    /// Readers that hold store files.
+    pub store_references: u32,
+    /// Most readers that hold one file which a compaction has replaced.
+    pub max_compacted_file_references: u32,
+    /// Endpoints that it answers, by the Java class without its package.
+    pub coprocessors: Vec<&'static str>,
+    /// Bytes of cells in memstores.
     pub memstore_size_bytes: u64,
     /// Bytes of block indexes, all levels.
     pub index_size_bytes: u64,
@@ -55,10 +63,19 @@ pub struct RegionLoad {
     pub complete_sequence_id: u64,
     /// The same per family.
     pub store_complete_sequence_ids: Vec<(Bytes, u64)>,
-    /// Milliseconds of the oldest last major compaction; 0 when there was none.
+    /// When the oldest of the files that a major compaction wrote was made (milliseconds); 0 when there is none.
     pub last_major_compaction_ms: u64,
     /// Its compactions.
     pub compaction: CompactionState,
+}
+
+/// A size in a unit, as HBase reports sizes: what is there at all is at least one. Follows: `HRegionServer#roundSize`.
+pub fn in_units(bytes: u64, unit_bytes: u64) -> u32 {
+    match bytes {
+        0 => 0,
+        bytes if bytes < unit_bytes => 1,
+        bytes => u32::try_from(bytes / unit_bytes).unwrap_or(u32::MAX).min(i32::MAX as u32),
+    }
 }
 
 /// Sums over regions.
@@ -126,5 +143,16 @@ impl LoadTotals {
     /// Bytes of a region in the mean, memstores included; 0 without regions.
     pub fn mean_region_bytes(&self) -> u64 {
         (self.store_file_bytes + self.memstore_bytes) / self.regions.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_at_least_one_unit() {
+        let sizes = [0, 1, (1 << 20) - 1, 1 << 20, (2 << 20) - 1, 7 << 20, u64::MAX];
+        assert_eq!(sizes.map(|bytes| in_units(bytes, 1 << 20)), [0, 1, 1, 1, 1, 7, i32::MAX as u32]);
     }
 }

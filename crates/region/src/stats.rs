@@ -150,6 +150,8 @@ pub struct RegionStats {
     pub files_bytes: u64,
     /// Bytes of all files before compression.
     pub files_uncompressed_bytes: u64,
+    /// Bytes of the files that are the region's own: neither references nor links.
+    pub own_files_bytes: u64,
     /// Memory of all memstores.
     pub memstore_bytes: u64,
     /// Bytes of the cells in all memstores.
@@ -214,7 +216,8 @@ pub struct RegionStats {
     pub flushed_seq_id: u64,
     /// Milliseconds of the last flush (of the opening when there was none).
     pub last_flush_ms: i64,
-    /// Milliseconds of the oldest file's last major compaction; 0 when some file never had one.
+    /// When the oldest of the files that a major compaction wrote was made (milliseconds); 0 when there is none. Follows:
+    /// `HRegion#getOldestHfileTs`.
     pub last_major_compaction_ms: i64,
     /// Milliseconds of the oldest unflushed edit.
     pub oldest_edit_ms: Option<i64>,
@@ -308,8 +311,12 @@ pub(crate) fn of_region(core: &RegionCore) -> RegionStats {
                 let of_file = FileTimes { oldest_ms: created_ms, newest_ms: created_ms, sum_ms: created_ms, files: 1 };
                 stats.file_times = stats.file_times.and(of_file);
             }
-            let major = if file.reader.is_major_compacted() { file.created_ms().unwrap_or(0) } else { 0 };
-            oldest_major = oldest_major.min(major);
+            if !file.is_reference() && file.parsed.link.is_none() {
+                stats.own_files_bytes += file.len_bytes();
+            }
+            if file.reader.is_major_compacted() {
+                oldest_major = oldest_major.min(file.created_ms().unwrap_or(0));
+            }
         }
         for retired in &store.work.lock().retired {
             stats.max_replaced_file_readers = stats.max_replaced_file_readers.max(readers_of(&retired.file));

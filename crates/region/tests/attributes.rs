@@ -178,6 +178,24 @@ fn files_are_read_into_the_cache_when_they_are_opened() {
     assert_eq!(region.prefetch(&mut |_| true).expect("read"), 1, "a new file is");
 }
 
+/// What `RegionMetrics` has as the last major compaction: the time of the oldest file of one, whatever was flushed since. Follows:
+/// `HRegion#getOldestHfileTs`.
+#[test]
+fn the_last_major_compaction_is_that_of_the_files_which_had_one() {
+    let server = server(&[]);
+    let region = server.table([family("f"), family("g")]);
+    add_files(&region, 2);
+    assert_eq!(region.stats().last_major_compaction_ms, 0);
+    server.clock.advance_ms(5);
+    major_compact(&region);
+    server.clock.advance_ms(5);
+    write(&region, &[put("r", "g", "q", 9, "v")]);
+    flush(&region);
+    let stats = region.stats();
+    assert_eq!((stats.files, stats.last_major_compaction_ms), (2, NOW + 5));
+    assert_eq!((stats.own_files_bytes, stats.file_readers), (stats.files_bytes, 0));
+}
+
 #[test]
 fn a_table_without_compactions_is_not_compacted() {
     let server = server(&[]);

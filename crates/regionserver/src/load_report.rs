@@ -47,6 +47,7 @@ impl LoadReports {
             total_number_of_requests: Some(now.requests),
             used_heap_mb: Some(mib(used_bytes)),
             max_heap_mb: Some(mib(status.memory_budget_bytes)),
+            coprocessors: to_proto::coprocessors(&status.regions),
             region_loads: status.regions.iter().map(to_proto::region_load).collect(),
             report_start_time: Some(if last.at_ms == 0 { now.at_ms } else { last.at_ms }),
             report_end_time: Some(now.at_ms),

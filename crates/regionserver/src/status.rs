@@ -1,8 +1,9 @@
 //! What the server says of itself: plain numbers for the master's cluster status.
 
-use crate::maintenance::Maintenance;
+use crate::endpoints;
 use crate::server::RegionServer;
 use bytes::Bytes;
+use model::Endpoint;
 use model::status::RegionLoad;
 use region::Region;
 use std::sync::atomic::Ordering;
@@ -66,14 +67,15 @@ impl RegionServer {
             open_scanners: self.sessions.scanners.len(),
             queued_calls: lanes.iter().map(|(_, lane)| lane.queued).sum(),
             running_calls: lanes.iter().map(|(_, lane)| lane.running).sum(),
-            regions: self.regions().iter().map(|region| region_load(region, &self.maintenance)).collect(),
+            regions: self.regions().iter().map(|region| region_load(self, region)).collect(),
         }
     }
 }
 
 /// The numbers of one region.
-pub(crate) fn region_load(region: &Region, maintenance: &Maintenance) -> RegionLoad {
+pub(crate) fn region_load(server: &RegionServer, region: &Region) -> RegionLoad {
     let stats = region.stats();
+    let loaded = Endpoint::ALL.into_iter().filter(|endpoint| endpoints::is_loaded(server, region, *endpoint));
     RegionLoad {
         name: region.info().name().clone(),
         encoded_name: region.info().encoded_name().clone(),
@@ -81,7 +83,11 @@ pub(crate) fn region_load(region: &Region, maintenance: &Maintenance) -> RegionL
         store_files: stats.files as u32,
         store_file_size_bytes: stats.files_bytes,
         store_uncompressed_size_bytes: stats.files_uncompressed_bytes,
-        memstore_size_bytes: stats.memstore_bytes,
+        own_file_size_bytes: stats.own_files_bytes,
+        store_references: u32::try_from(stats.file_readers).unwrap_or(u32::MAX),
+        max_compacted_file_references: u32::try_from(stats.max_replaced_file_readers).unwrap_or(u32::MAX),
+        coprocessors: loaded.map(Endpoint::simple_name).collect(),
+        memstore_size_bytes: stats.memstore_data_bytes,
         index_size_bytes: stats.index_bytes,
         root_index_size_bytes: stats.reader_heap_bytes,
         bloom_size_bytes: stats.bloom_bytes,
@@ -97,6 +103,6 @@ pub(crate) fn region_load(region: &Region, maintenance: &Maintenance) -> RegionL
             .map(|store| (Bytes::from(store.family), store.flushed_seq_id))
             .collect(),
         last_major_compaction_ms: u64::try_from(stats.last_major_compaction_ms).unwrap_or_default(),
-        compaction: maintenance.compaction_state(region.info().encoded_name()),
+        compaction: server.maintenance.compaction_state(region.info().encoded_name()),
     }
 }

@@ -1,15 +1,16 @@
 //! What servers tell of themselves, as messages.
 
-use model::status::{CompactionState, RegionLoad};
+use model::status::{CompactionState, RegionLoad, in_units};
 use proto::pb;
 use proto::pb::region_specifier::RegionSpecifierType;
+use std::collections::BTreeSet;
 
 fn mib(bytes: u64) -> Option<u32> {
-    Some(u32::try_from(bytes >> 20).unwrap_or(u32::MAX))
+    Some(in_units(bytes, 1 << 20))
 }
 
-fn kib(bytes: u64) -> u64 {
-    bytes >> 10
+fn kib(bytes: u64) -> Option<u32> {
+    Some(in_units(bytes, 1 << 10))
 }
 
 fn compaction_state(state: CompactionState) -> pb::region_load::CompactionState {
@@ -21,9 +22,14 @@ fn compaction_state(state: CompactionState) -> pb::region_load::CompactionState 
     }
 }
 
+/// Endpoints that a server's regions answer, each once.
+pub fn coprocessors(loads: &[RegionLoad]) -> Vec<pb::Coprocessor> {
+    let names: BTreeSet<&str> = loads.iter().flat_map(|load| load.coprocessors.iter().copied()).collect();
+    names.into_iter().map(|name| pb::Coprocessor { name: name.to_owned() }).collect()
+}
+
 /// One region's numbers.
 pub fn region_load(load: &RegionLoad) -> pb::RegionLoad {
-    let small_kib = |bytes: u64| Some(u32::try_from(kib(bytes)).unwrap_or(u32::MAX));
     pb::RegionLoad {
         region_specifier: pb::RegionSpecifier {
             r#type: RegionSpecifierType::RegionName as i32,
@@ -34,15 +40,16 @@ pub fn region_load(load: &RegionLoad) -> pb::RegionLoad {
         store_uncompressed_size_mb: mib(load.store_uncompressed_size_bytes),
         storefile_size_mb: mib(load.store_file_size_bytes),
         mem_store_size_mb: mib(load.memstore_size_bytes),
-        storefile_index_size_kb: Some(kib(load.index_size_bytes)),
+        // HBase has one number for both.
+        storefile_index_size_kb: kib(load.root_index_size_bytes).map(u64::from),
         read_requests_count: Some(load.read_requests),
         write_requests_count: Some(load.write_requests),
         filtered_read_requests_count: Some(load.filtered_read_requests),
         total_compacting_k_vs: Some(load.compacting_cells),
         current_compacted_k_vs: Some(load.compacted_cells),
-        root_index_size_kb: small_kib(load.root_index_size_bytes),
-        total_static_index_size_kb: small_kib(load.index_size_bytes),
-        total_static_bloom_size_kb: small_kib(load.bloom_size_bytes),
+        root_index_size_kb: kib(load.root_index_size_bytes),
+        total_static_index_size_kb: kib(load.index_size_bytes),
+        total_static_bloom_size_kb: kib(load.bloom_size_bytes),
         complete_sequence_id: Some(load.complete_sequence_id),
         data_locality: Some(1.0),
         last_major_compaction_ts: Some(load.last_major_compaction_ms),
@@ -51,11 +58,16 @@ pub fn region_load(load: &RegionLoad) -> pb::RegionLoad {
             .iter()
             .map(|(family, id)| pb::StoreSequenceId { family_name: family.clone(), sequence_id: *id })
             .collect(),
-        region_size_mb: mib(load.store_file_size_bytes),
+        region_size_mb: mib(load.own_file_size_bytes),
+        store_ref_count: Some(i32::try_from(load.store_references).unwrap_or(i32::MAX)),
+        max_compacted_store_file_ref_count: Some(i32::try_from(load.max_compacted_file_references).unwrap_or(i32::MAX)),
         compaction_state: Some(compaction_state(load.compaction) as i32),
         // All blocks are on this server's volume.
         blocks_local_weight: Some(load.store_file_size_bytes),
         blocks_total_weight: Some(load.store_file_size_bytes),
-        ..Default::default()
+        // Nobody knows which of them are on which kind of disk, nor how much of a region is in the cache.
+        data_locality_for_ssd: Some(0.0),
+        blocks_local_with_ssd_weight: Some(0),
+        current_region_cached_ratio: Some(0.0),
     }
 }

@@ -10,6 +10,7 @@ use proto::pb::Option as Wanted;
 use proto::pb::region_specifier::RegionSpecifierType;
 use rpc::Call;
 use rpc::service::Answer;
+use std::collections::BTreeSet;
 
 type Handler = MasterHandler;
 
@@ -117,6 +118,11 @@ impl MasterHandler {
             status.master_info_port = master.info_port().map(i32::from);
         }
         let cluster = master.cluster();
+        if wants(Wanted::UnknownServers) {
+            let known: BTreeSet<_> = master.servers.names().into_iter().chain(master.servers.dead()).collect();
+            let asked: BTreeSet<_> = cluster.with_replicas().filter_map(|node| node.location.clone()).collect();
+            status.unknown_servers = asked.difference(&known).map(to_proto::server_name).collect();
+        }
         if wants(Wanted::RegionsInTransition) {
             let moving = |state| {
                 !matches!(state, RegionState::Open | RegionState::Closed | RegionState::Split | RegionState::Merged)
@@ -173,6 +179,7 @@ impl MasterHandler {
             total_number_of_requests: Some(total),
             used_heap_mb: mib(memory.used_bytes),
             max_heap_mb: mib(memory.max_bytes),
+            coprocessors: to_proto::coprocessors(&loads),
             region_loads: loads.iter().map(to_proto::region_load).collect(),
             report_start_time: ms(master.started_at),
             report_end_time: ms(master.clock.now_ms()),

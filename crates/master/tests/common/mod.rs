@@ -357,6 +357,11 @@ impl RegionHost for FakeHost {
             encoded_name: Arc::clone(info.encoded_name()),
             stores: 1,
             store_file_size_bytes: 3 << 20,
+            own_file_size_bytes: 2 << 20,
+            memstore_size_bytes: 1,
+            store_references: 4,
+            max_compacted_file_references: 2,
+            coprocessors: vec!["MultiRowMutationEndpoint"],
             read_requests: 7,
             write_requests: 5,
             ..RegionLoad::default()

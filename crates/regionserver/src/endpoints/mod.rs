@@ -190,7 +190,8 @@ fn endpoint_of(service: Service) -> Option<Endpoint> {
     }
 }
 
-fn is_loaded(server: &RegionServer, region: &Region, endpoint: Endpoint) -> bool {
+/// Whether the region answers the endpoint.
+pub(crate) fn is_loaded(server: &RegionServer, region: &Region, endpoint: Endpoint) -> bool {
     let settings = server.settings();
     let is_among = |classes: &[String]| classes.iter().any(|class| class == endpoint.class());
     region.table().coprocessors().any(|coprocessor| coprocessor.class == endpoint.class())

@@ -114,10 +114,8 @@ fn region_load(
     let wanted = |region: &Arc<Region>| table.as_ref().is_none_or(|table| region.info().table == *table);
     let mut regions = server.regions();
     regions.retain(wanted);
-    let region_loads = regions
-        .iter()
-        .map(|region| to_proto::region_load(&crate::status::region_load(region, &server.maintenance)))
-        .collect();
+    let region_loads =
+        regions.iter().map(|region| to_proto::region_load(&crate::status::region_load(server, region))).collect();
     Ok(pb::GetRegionLoadResponse { region_loads }.into())
 }
 
