@@ -10,7 +10,7 @@ use super::formats::check_owner;
 use super::{Standing, Tree};
 
 /// The lines of a list, in fields between ` | `, each with its number; empty lines and remarks are passed over.
-fn lines<'a>(text: &'a str) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
+fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     lines.map(|(at, line)| (at + 1, line.split(" | ").map(str::trim).collect()))
 }
