@@ -177,7 +177,10 @@ fn a_get_says_what_it_gathers_and_ends_where_there_is_no_room() {
             region.get_within(get, &mut out, ReadMode::MayRead(&room)).expect("room for all");
             assert_eq!(out.len(), 100, "{place}");
             let said = room.said.take();
-            assert!(said.len() > 10 && said.is_sorted() && said.iter().all(|bytes| *bytes < 1 << 21), "{place}: {said:?}");
+            assert!(
+                said.len() > 10 && said.is_sorted() && said.iter().all(|bytes| *bytes < 1 << 21),
+                "{place}: {said:?}"
+            );
             let room = Room { most_bytes: 200_000, said: RefCell::default() };
             let read = region.get_within(get, &mut out, ReadMode::MayRead(&room));
             assert!(matches!(read, Err(RegionError::Interrupted(Interrupted::NoRoom))), "{place}: {read:?}");

@@ -143,7 +143,11 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     // the shell: another one
     ("shell", &["base", "cell", "model", "filter", "convert", "proto", "client"], &[]),
     // comparisons of servers: starts them, and drives them with the load generators
-    ("compare", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client", "rest", "tools", "testkit"], &[]),
+    (
+        "compare",
+        &["base", "cell", "model", "filter", "proto", "convert", "rpc", "client", "rest", "tools", "testkit"],
+        &[],
+    ),
     // measures the storage crates from the inside, and the server through its socket
     (
         "bench",

@@ -503,7 +503,7 @@ mod tests {
         let ledger = super::super::capped_ledger(20 * MIB);
         let inboxes = [16, 16, 16].map(|mib| Inbox::new(Arc::default(), None, ledger.clone(), mib << 20));
         let making = |at: usize| crate::call::Making::of(inboxes[at].clone());
-        let rows: Vec<_> = (0..3).map(|at| making(at)).collect();
+        let rows: Vec<_> = (0..3).map(making).collect();
         assert!(rows.iter().all(|row| row.may_be_gathered(6 * MIB)));
         assert!(!rows[0].may_be_gathered(8 * MIB), "all that may be is held, and this is not half of it");
         assert!(!inboxes[0].has_room_again(MIB), "it is still held");

@@ -137,7 +137,8 @@ fn contenders(arguments: &Arguments) -> anyhow::Result<Vec<Contender>> {
         None => server::default_binary()?,
     };
     let ports = free_ports::<6>()?.map(|port| port.to_string());
-    let settings = |of: &[(&str, &str)]| of.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let settings =
+        |of: &[(&str, &str)]| of.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let framed = ("hbase.regionserver.thrift.framed", "true");
     let memory_bytes = arguments.memory << 20;
     let mut contenders = vec![Contender {
