@@ -272,14 +272,14 @@ impl Site {
         std::fs::remove_dir_all(&self.dir).ok();
     }
 
-    /// Starts a Java program beside Apache HBase that reads the same hbase-site.xml, with `more` jars before HBase's.
+    /// Starts a Java program beside Apache HBase that reads the same hbase-site.xml, with `more` jars behind HBase's own.
     ///
     /// # Errors
     /// The server is not HBase from jars, or Java cannot be run.
     pub fn companion(&self, class: &str, more: &Path, words: &[String]) -> anyhow::Result<Companion> {
         let Origin::HBase { jars, .. } = &self.contender.origin else { bail!("{class} needs a server from jars") };
         let mut command = java(self.contender.memory_bytes);
-        command.arg("-cp").arg(format!("{}:{}/*:{}/*", self.conf().display(), more.display(), jars.display()));
+        command.arg("-cp").arg(format!("{}:{}/*:{}/*", self.conf().display(), jars.display(), more.display()));
         command.arg(class).args(words);
         let log_path = self.dir.join(format!("log-{class}"));
         let log = File::create(&log_path)?;

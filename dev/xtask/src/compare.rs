@@ -12,12 +12,15 @@ pub fn run(command: &str, args: &[String]) -> anyhow::Result<()> {
 
 /// The program, built with the server, unless one is given in BASALT_BINARY.
 pub fn built() -> anyhow::Result<PathBuf> {
-    let mut cargo = run::cargo();
-    cargo.args(["build", "--release", "--package", "basalt-compare"]);
+    // One after the other: built together they would share the features of their dependencies, and the server be another than the one that
+    // everything else has built.
+    let mut packages = vec!["basalt-compare"];
     if std::env::var_os("BASALT_BINARY").is_none() {
-        cargo.args(["--package", "basalt"]);
+        packages.push("basalt");
     }
-    run::must("release build", &mut cargo)?;
+    for package in packages {
+        run::must("release build", run::cargo().args(["build", "--release", "--package", package]))?;
+    }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
     Ok(target.join("release/compare"))
 }
