@@ -70,7 +70,7 @@ pub enum Interrupted {
     #[error("the server is stopping")]
     Stopping,
     /// What is gathered has become too large beside what others hold.
-    #[error("replies hold as much memory as they may")]
+    #[error("the memory for replies is used up")]
     NoRoom,
 }
 

@@ -11,7 +11,7 @@ fn kind_of(table: &TableDescriptor, settings: &RegionSettings) -> FlushPolicyKin
     let Some(class) = table.flush_policy() else { return settings.flush_policy };
     FlushPolicyKind::parse(class).unwrap_or_else(|| {
         let default = FlushPolicyKind::default();
-        tracing::warn!("table {}: there is no flush policy {class}; {default:?} takes its place", table.name);
+        tracing::warn!("table {}: unknown flush policy {class}, using {default:?}", table.name);
         default
     })
 }

@@ -159,7 +159,8 @@ impl PausePoint for Room {
     }
 }
 
-/// Whichever way a row is read, from memory or a file: six replies of 150 rows of 6 MB, which nobody took, came to three times the budget.
+/// Whichever way a row is read, from memory or a file. Six connections that asked for rows of 6 MB and took none had the server hold three times
+/// its budget: what many reads had gathered at once was counted when they were whole.
 #[test]
 fn a_get_says_what_it_gathers_and_ends_where_there_is_no_room() {
     let server = Server::new(NOW);

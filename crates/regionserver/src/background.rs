@@ -224,7 +224,10 @@ fn prefetch(server: &Arc<RegionServer>, name: &Arc<str>) {
         Ok(files) => tracing::debug!(region = %region.info().name_string(), files, "read into the block cache"),
         Err(error) if region.is_closing() => tracing::debug!("reading a closing region's files: {error}"),
         Err(error) => {
-            tracing::warn!("reading files of {} into the block cache: {error}", region.info().name_string());
+            tracing::warn!(
+                "cannot prefetch blocks of region {} into the block cache: {error}",
+                region.info().name_string()
+            );
             // The others.
             server.maintenance.consider_prefetch(&region);
         }

@@ -238,7 +238,7 @@ impl<W: FnMut(&dyn PausePoint) -> Result<CallResult, NoRoom> + Send + 'static> R
             Ok(result) => self.responder.answer(result),
             Err(NoRoom) if self.tries == MOST_TRIES => {
                 let text =
-                    format!("{}, and this one was begun {MOST_TRIES} times; ask again later", Interrupted::NoRoom);
+                    format!("{}: the read was given up {MOST_TRIES} times; try again later", Interrupted::NoRoom);
                 self.responder.answer(Err(Exception::new(Kind::CallQueueTooBig, text)));
             }
             Err(NoRoom) => {

@@ -37,13 +37,15 @@ pub fn run(_: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     if let Some(code) = helped(USAGE, given) {
         return Ok(code);
     }
-    let [file, codec] = given else { bail!("compressiontest: a file and a codec are needed") };
+    let [file, codec] = given else {
+        bail!("compressiontest: a file and a codec are needed; see basalt compressiontest --help")
+    };
     let compression = Compression::parse(&codec.to_uppercase())
         .with_context(|| format!("compressiontest: {codec} is no codec; basalt compressiontest --help lists them"))?;
     let place = files::place(file)?;
     let (volume, path) = (files::everything()?, files::path_of(&place)?);
     if volume.exists(&path)? {
-        bail!("compressiontest: {} is there already", place.display());
+        bail!("compressiontest: {} is there already; give the path of a new file", place.display());
     }
     let tested = test(&volume, &path, compression);
     let removed = volume.remove_file(&path);
@@ -65,12 +67,12 @@ fn test(volume: &dyn Volume, path: &fs::FilePath, compression: Compression) -> a
     out.finish(&StoreMetadata::default())?;
     let reader = Reader::open(volume, path, ReaderContext::default())?;
     if reader.compression() != compression {
-        bail!("the file says that it is written with {}", reader.compression().as_str());
+        bail!("the trailer of the file names codec {}", reader.compression().as_str());
     }
     let mut scanner = reader.scanner(ScanOptions::default());
     let is_there = scanner.seek_to_first()?;
     match scanner.current().filter(|_| is_there) {
         Some(cell) if cell.row() == ROW && cell.value() == VALUE => Ok(()),
-        _ => bail!("what was written is not what is read"),
+        _ => bail!("the cell that was read is not the one that was written"),
     }
 }

@@ -50,7 +50,7 @@ impl SplitPolicy {
         let named = table.value("SPLIT_POLICY");
         let kind = named.and_then(SplitPolicyKind::parse).unwrap_or(settings.split_policy);
         if let Some(unknown) = named.filter(|named| SplitPolicyKind::parse(named).is_none()) {
-            tracing::warn!("table {}: there is no split policy {unknown}; {kind:?} takes its place", table.name);
+            tracing::warn!("table {}: unknown split policy {unknown}, using {kind:?}", table.name);
         }
         let max_file_size = table.max_file_size_bytes().unwrap_or(settings.max_file_size_bytes);
         let flush_size = table.flush_size_bytes().unwrap_or(settings.flush_size_bytes);

@@ -98,7 +98,9 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
         (None, false) => None,
     };
     if parsed.has("regex") && parsed.has("regionserver") {
-        bail!("canary: -e is for tables; servers are named by the beginning of their names");
+        bail!(
+            "canary: -e takes regular expressions of tables only; with -regionserver give the start of the server names"
+        );
     }
     let limit = |pair: &str| {
         let limit = pair.split_once('=').and_then(|(table, ms)| Some((table.to_owned(), ms.parse().ok()?)));
@@ -171,7 +173,7 @@ async fn sniff(connection: &Connection, asked: &Asked) -> anyhow::Result<u8> {
             for pattern in &asked.names {
                 let found = admin.list_table_names(Some(pattern), true).await?;
                 if found.is_empty() {
-                    bail!("no table is called like {pattern}");
+                    bail!("no table matches {pattern}");
                 }
                 wanted.extend(found.into_iter().filter(|name| !wanted.contains(name)).collect::<Vec<_>>());
             }

@@ -119,12 +119,12 @@ fn of_families(dir: &Path, found: &mut Vec<Item>) -> anyhow::Result<()> {
         let family = name_of(&family_dir);
         if !family_dir.is_dir() {
             if !family.starts_with(['_', '.']) {
-                eprintln!("bulkload: passing over {}: it is no directory of a family", family_dir.display());
+                eprintln!("bulkload: skipping {}: not the directory of a column family", family_dir.display());
             }
             continue;
         }
         if family.starts_with('.') || family.contains(':') {
-            eprintln!("bulkload: passing over {}: no family is called so", family_dir.display());
+            eprintln!("bulkload: skipping {}: not a legal name of a column family", family_dir.display());
             continue;
         }
         for place in entries(&family_dir)? {
@@ -135,7 +135,7 @@ fn of_families(dir: &Path, found: &mut Vec<Item>) -> anyhow::Result<()> {
             }
             let parsed = rootdir::FileName::parse(&name);
             if parsed.is_some_and(|name| name.parent.is_some() || name.link.is_some()) {
-                eprintln!("bulkload: passing over {}: it stands for a file of another region", place.display());
+                eprintln!("bulkload: skipping {}: a reference or link to a file of another region", place.display());
                 continue;
             }
             found.push(Item { family: Bytes::from(family.clone()), place, is_half: false });
@@ -167,7 +167,7 @@ fn rows_of(item: &Item) -> anyhow::Result<Option<(Bytes, Bytes)>> {
     let (first, last) = (Bytes::copy_from_slice(first.row()), Bytes::copy_from_slice(last.row()));
     if first > last {
         let (first, last) = (cell::print::to_string_binary(&first), cell::print::to_string_binary(&last));
-        bail!("{} is damaged: its first row {first} is behind its last one {last}", item.place.display());
+        bail!("{} is damaged: its first row {first} is after its last row {last}", item.place.display());
     }
     Ok(Some((first, last)))
 }
@@ -187,7 +187,7 @@ fn table_of(name: &TableName, items: &[Item]) -> anyhow::Result<(TableDescriptor
         }
     }
     if families.is_empty() {
-        bail!("table {name} is not there, and without files it cannot be made");
+        bail!("table {name} does not exist, and there are no HFiles to create it from");
     }
     Ok((TableDescriptor::new(name.clone(), families.into_values()), inferred(&bounds)))
 }
@@ -380,10 +380,13 @@ impl Load {
                 true => {
                     self.loaded.files += items.len() as u64;
                     self.loaded.regions.insert(start);
-                    eprintln!("bulkload: {} files are loaded", self.loaded.files);
+                    eprintln!("bulkload: loaded {} files", self.loaded.files);
                 }
                 false => {
-                    eprintln!("bulkload: {} files did not go into the region that begins at \"{shown}\"", items.len());
+                    eprintln!(
+                        "bulkload: {} files were not loaded into the region that begins at \"{shown}\"",
+                        items.len()
+                    );
                     again.extend(items);
                 }
             }
@@ -431,11 +434,11 @@ fn group_one(
     is_later_round: bool,
 ) -> anyhow::Result<Grouped> {
     if is_later_round && !item.place.exists() {
-        eprintln!("bulkload: {} is gone: it is taken for loaded", item.place.display());
+        eprintln!("bulkload: {} no longer exists: loaded by an earlier try, it seems", item.place.display());
         return Ok(Grouped::Nothing);
     }
     let Some((first, last)) = rows_of(&item)? else {
-        eprintln!("bulkload: {} has no cells", item.place.display());
+        eprintln!("bulkload: skipping {}: it has no cells", item.place.display());
         return Ok(Grouped::Nothing);
     };
     let index = |row: &Bytes| regions.partition_point(|(start, _)| start <= row).checked_sub(1);

@@ -172,7 +172,9 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     }
     let (config, rest) = defines(config, given)?;
     let parsed = arguments::parse("hashtable", KNOWN, &rest)?;
-    let [table, dir] = parsed.rest.as_slice() else { bail!("hashtable: a table and a directory are needed") };
+    let [table, dir] = parsed.rest.as_slice() else {
+        bail!("hashtable: a table and a directory are needed; see basalt hashtable --help")
+    };
     let (name, place) = (table_name(table)?, files::place(dir)?);
     let mut hash = TableHash { table: table.clone(), ..wanted(&parsed)? };
     let ignore_timestamps = parsed.value("ignoreTimestamps").is_some_and(|text| text.eq_ignore_ascii_case("true"));

@@ -441,7 +441,9 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let (config, rest) = defines(config, given)?;
     let parsed = arguments::parse("synctable", KNOWN, &rest)?;
     let [dir, source, target] = parsed.rest.as_slice() else {
-        bail!("synctable: a directory of hashes, the source table and the target table are needed")
+        bail!(
+            "synctable: a directory of hashes, the source table and the target table are needed; see basalt synctable --help"
+        )
     };
     let dir = files::place(dir)?;
     let (from, to) = (table_name(source)?, table_name(target)?);
