@@ -1,48 +1,17 @@
 //! Tools that write and load files: bulk loads, hashes of tables, compressed exports.
 #![allow(clippy::disallowed_methods, reason = "tests of tools work on real files and processes")]
 
+use crate::common::tools::{basalt, json, shell, text};
 use crate::common::{Scratch, Server};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn basalt(server: &Server, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_basalt"))
-        .env_remove("HBASE_CONF_DIR")
-        .arg("-D")
-        .arg(format!("hbase.zookeeper.property.clientPort={}", server.zk_port))
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the binary runs")
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// Runs a tool that must succeed; the last line of its output as JSON.
-fn json(server: &Server, arguments: &[&str]) -> Value {
-    let output = basalt(server, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output));
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    serde_json::from_str(said.lines().last().unwrap_or_default())
-        .unwrap_or_else(|e| panic!("{arguments:?}: {said}: {e}"))
-}
+use std::process::Command;
 
 /// Runs a tool that must fail with this code and say this.
 fn refused(server: &Server, arguments: &[&str], code: i32, wanted: &str) {
     let output = basalt(server, arguments);
     let said = text(&output);
     assert!(output.status.code() == Some(code) && said.contains(wanted), "{arguments:?}: {:?} {said}", output.status);
-}
-
-fn shell(server: &Server, commands: &[&str]) -> String {
-    let mut arguments = vec!["shell"];
-    commands.iter().for_each(|command| arguments.extend(["-e", command]));
-    let output = basalt(server, &arguments);
-    assert!(output.status.success(), "{}", text(&output));
-    text(&output)
 }
 
 fn rows(server: &Server, table: &str) -> Value {

@@ -1,52 +1,11 @@
 //! Tools over a server: counters, exports and imports, copies, checks and repairs, HBase's words for them in `bin/hbase`.
 #![allow(clippy::disallowed_methods, reason = "tests of tools work on real files and processes")]
 
+use crate::common::tools::{basalt, basalt_with, json, shell, text};
 use crate::common::{Scratch, Server};
 use serde_json::Value;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
-/// Runs the binary against a server, and writes `input` to it.
-fn basalt_with(server: &Server, arguments: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_basalt"))
-        .env_remove("HBASE_CONF_DIR")
-        .arg("-D")
-        .arg(format!("hbase.zookeeper.property.clientPort={}", server.zk_port))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary runs");
-    child.stdin.take().expect("piped").write_all(input).expect("taken");
-    child.wait_with_output().expect("it ends")
-}
-
-fn basalt(server: &Server, arguments: &[&str]) -> Output {
-    basalt_with(server, arguments, b"")
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// Runs a tool that must succeed; the last line of its output as JSON.
-fn json(server: &Server, arguments: &[&str]) -> Value {
-    let output = basalt(server, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output));
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    serde_json::from_str(said.lines().last().unwrap_or_default())
-        .unwrap_or_else(|e| panic!("{arguments:?}: {said}: {e}"))
-}
-
-fn shell(server: &Server, commands: &[&str]) -> String {
-    let mut arguments = vec!["shell"];
-    commands.iter().for_each(|command| arguments.extend(["-e", command]));
-    let output = basalt(server, &arguments);
-    assert!(output.status.success(), "{}", text(&output));
-    text(&output)
-}
+use std::process::{Command, Stdio};
 
 const FILL: &str = "300.times { |i| put 't', \"%s%03d\" % [i < 150 ? 'a' : 'z', i], 'f:q', \"v#{i}\", 1000 + i; put 't', \"%s%03d\" % [i < 150 ? 'a' : 'z', i], 'g:w', 'x' if i % 3 == 0 }";
 

@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real directories")]
 #![allow(dead_code, reason = "not every test uses every helper")]
 
+pub mod tools;
+
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
 use proto::methods::{Method, Service};
