@@ -2,11 +2,11 @@
 //!
 //! Follows: `ThriftHttpServlet`, `ThriftServer#setupHTTPServer`.
 
-use crate::dispatch::{Service, handle};
-use crate::protocol::Protocol;
+use crate::dispatch::{Manner, Service, handle};
+use crate::protocol::{Protocol, Written};
 use crate::server::ServerOptions;
 use base::{Charge, Holder, Ledger};
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
@@ -15,6 +15,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::io::IoSlice;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_io_timeout::TimeoutStream;
@@ -31,13 +32,25 @@ const SECURITY_HEADERS: [(&str, &str); 3] =
 
 /// A reply and its place on the ledger, until the socket has taken it.
 struct Counted {
-    reply: Vec<u8>,
+    reply: Written,
     _charge: Option<Charge>,
 }
 
-impl AsRef<[u8]> for Counted {
-    fn as_ref(&self) -> &[u8] {
-        &self.reply
+impl Buf for Counted {
+    fn remaining(&self) -> usize {
+        self.reply.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.reply.chunk()
+    }
+
+    fn chunks_vectored<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        self.reply.chunks_vectored(slices)
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.reply.advance(count);
     }
 }
 
@@ -60,7 +73,11 @@ pub async fn serve<S: Service>(
     let answering = service_fn(move |request: Request<Incoming>| async move {
         let answer = match answer(request, options, ledger, service, with_class).await {
             Ok(reply) => (StatusCode::OK, THRIFT, reply),
-            Err(Refused(status, why)) => (status, HeaderValue::from_static("text/plain"), Bytes::from(why)),
+            Err(Refused(status, why)) => (
+                status,
+                HeaderValue::from_static("text/plain"),
+                Counted { reply: Bytes::from(why).into(), _charge: None },
+            ),
         };
         Ok::<_, Infallible>(response(answer))
     });
@@ -74,7 +91,7 @@ pub async fn serve<S: Service>(
         .await
 }
 
-fn response((status, kind, body): (StatusCode, HeaderValue, Bytes)) -> Response<Full<Bytes>> {
+fn response((status, kind, body): (StatusCode, HeaderValue, Counted)) -> Response<Full<Counted>> {
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -94,7 +111,7 @@ async fn answer<S: Service>(
     ledger: &Arc<Ledger>,
     service: &S,
     with_class: bool,
-) -> Result<Bytes, Refused> {
+) -> Result<Counted, Refused> {
     if request.method() != Method::POST {
         let why = "a message of Thrift comes with POST\n".to_owned();
         return Err(Refused(StatusCode::METHOD_NOT_ALLOWED, why));
@@ -104,15 +121,15 @@ async fn answer<S: Service>(
         return Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, "Support for proxyuser is not configured\n".to_owned()));
     }
     let (message, charge) = body(request.into_body(), options, ledger).await?;
-    let handled = handle(service, Protocol::Binary, with_class, &message).await;
+    let handled = handle(service, Manner { protocol: Protocol::Binary, with_class }, &message).await;
     drop((message, charge));
-    let handled = handled.map_err(|error| Refused(StatusCode::BAD_REQUEST, format!("{error}\n")))?;
+    let mut handled = handled.map_err(|error| Refused(StatusCode::BAD_REQUEST, format!("{error}\n")))?;
     // A message that wants no answer has an empty one: HTTP always answers.
-    let reply = handled.reply.unwrap_or_default();
+    let reply = handled.reply.take().unwrap_or_else(Written::empty);
     let fits = reply.len() <= options.max_message_bytes;
     let charge = fits.then(|| ledger.try_charge_reply(reply.len() as u64)).flatten();
-    let reply = if charge.is_some() { reply } else { handled.refusal };
-    Ok(Bytes::from_owner(Counted { reply, _charge: charge }))
+    let reply = if charge.is_some() { reply } else { handled.refusal() };
+    Ok(Counted { reply, _charge: charge })
 }
 
 /// The whole body. Memory follows what came, never what was announced.

@@ -1,6 +1,6 @@
 //! One connection: whole messages in, whole replies out, in order.
 
-use crate::dispatch::{Handled, Service, handle};
+use crate::dispatch::{Handled, Manner, Service, handle};
 use crate::protocol::{Boundary, ProtocolError};
 use crate::server::ServerOptions;
 use base::{Charge, Holder, Ledger};
@@ -59,8 +59,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
     /// # Errors
     /// It was left.
     pub async fn run<S: Service>(mut self, service: &S, with_class: bool) -> Result<(), ConnectionError> {
+        let manner = Manner { protocol: self.options.protocol, with_class };
         while let Some(message) = self.next_message().await? {
-            let handled = handle(service, self.options.protocol, with_class, &message).await?;
+            let handled = handle(service, manner, &message).await?;
             drop(message);
             self.send(handled).await?;
             if self.read.is_empty() {
@@ -121,28 +122,22 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
         Ok(count > 0)
     }
 
-    async fn send(&mut self, handled: Handled) -> Result<(), ConnectionError> {
-        let Some(mut reply) = handled.reply else { return Ok(()) };
+    async fn send(&mut self, mut handled: Handled) -> Result<(), ConnectionError> {
+        let Some(mut reply) = handled.reply.take() else { return Ok(()) };
         let fits = reply.len() <= self.options.max_message_bytes;
         let charge = fits.then(|| self.ledger.try_charge_reply(reply.len() as u64)).flatten();
         if charge.is_none() {
-            reply = handled.refusal;
+            reply = handled.refusal();
         }
         if self.options.framed {
-            let length = (reply.len() as u32).to_be_bytes();
-            self.send_all(&length).await?;
+            reply = reply.into_frame();
         }
-        self.send_all(&reply).await
-    }
-
-    async fn send_all(&mut self, mut bytes: &[u8]) -> Result<(), ConnectionError> {
-        while !bytes.is_empty() {
-            let writing = timeout(self.options.socket_timeout, self.socket.write(bytes));
+        while !reply.is_empty() {
+            let writing = timeout(self.options.socket_timeout, self.socket.write_buf(&mut reply));
             let count = writing.await.map_err(|_| ConnectionError::Silent)??;
             if count == 0 {
                 return Err(io::Error::from(io::ErrorKind::WriteZero).into());
             }
-            bytes = &bytes[count..];
         }
         Ok(())
     }

@@ -59,7 +59,7 @@ impl Wire for Bytes {
         reader.binary()
     }
     fn write(&self, writer: &mut Writer) {
-        writer.binary(self);
+        writer.shared(self);
     }
 }
 
@@ -263,7 +263,7 @@ macro_rules! service {
                 &self,
                 name: &str,
                 reader: &mut $crate::protocol::Reader<'_>,
-                answer: &mut $crate::dispatch::Answer,
+                answer: &mut $crate::dispatch::Answer<'_>,
             ) -> Result<bool, $crate::protocol::ProtocolError> {
                 match name {
                     $($name => {

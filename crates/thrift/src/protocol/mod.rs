@@ -1,4 +1,4 @@
-//! Thrift's two encodings over byte slices: [`Reader`], [`Writer`], and [`Boundary`], which finds the end of a message that no frame
+//! Thrift's two encodings over byte slices: [`Reader`], [`Writer`] with what it has [`Written`], and [`Boundary`], which finds the end of a message that no frame
 //! bounds.
 //!
 //! Always true: a length or count is compared with the bytes that are there before anything is allocated for it; what a message is decoded
@@ -7,10 +7,12 @@
 mod boundary;
 mod reader;
 mod writer;
+mod written;
 
 pub use boundary::Boundary;
 pub use reader::Reader;
 pub use writer::Writer;
+pub use written::Written;
 
 /// Structs, lists and maps within each other at most.
 pub const MAX_DEPTH: usize = 64;

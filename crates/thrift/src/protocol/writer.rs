@@ -1,32 +1,34 @@
 //! Writes values.
 
+use super::written::{LENGTH_BYTES, Written};
 use super::{Kind, MessageKind, Protocol};
+use bytes::Bytes;
+
+/// From so many bytes on a value is not copied into the message: a table's large values go from where they were read to the socket.
+const SHARED_BYTES: usize = 8 << 10;
+/// Room that a message begins with: most need no more but for their values.
+const FIRST_BYTES: usize = 128;
 
 /// A message that is being written.
 pub struct Writer {
     protocol: Protocol,
+    /// What was copied, behind room for the length of a frame.
     out: Vec<u8>,
+    /// What was not, and where in `out` it belongs.
+    shared: Vec<(usize, Bytes)>,
 }
 
 impl Writer {
     /// An empty one.
     pub fn new(protocol: Protocol) -> Writer {
-        Writer { protocol, out: Vec::new() }
+        let mut out = Vec::with_capacity(FIRST_BYTES);
+        out.extend_from_slice(&[0; LENGTH_BYTES]);
+        Writer { protocol, out, shared: Vec::new() }
     }
 
     /// What was written.
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.out
-    }
-
-    /// Bytes written so far.
-    pub fn len(&self) -> usize {
-        self.out.len()
-    }
-
-    /// Whether nothing was written.
-    pub fn is_empty(&self) -> bool {
-        self.out.is_empty()
+    pub fn finish(self) -> Written {
+        Written::new(self.out, self.shared)
     }
 
     fn varint(&mut self, mut value: u64) {
@@ -148,6 +150,15 @@ impl Writer {
     pub fn binary(&mut self, value: &[u8]) {
         self.size(value.len());
         self.out.extend_from_slice(value);
+    }
+
+    /// As [`Writer::binary`]; a large value is kept, not copied.
+    pub fn shared(&mut self, value: &Bytes) {
+        if value.len() < SHARED_BYTES {
+            return self.binary(value);
+        }
+        self.size(value.len());
+        self.shared.push((self.out.len(), value.clone()));
     }
 
     /// The head of a list or set.
