@@ -1,6 +1,8 @@
 //! What every request has at hand.
 
-use crate::reply::Reply;
+use crate::media::Media;
+use crate::models::{CellSet, encode};
+use crate::reply::{Answer, Reply};
 use crate::request::Request;
 use crate::resources;
 use crate::scanners::Scanners;
@@ -10,10 +12,14 @@ use client::{Connection, Table};
 use hyper::body::Incoming;
 use model::TableName;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// Bytes that a request holds besides its body: so many requests at a time are bounded, too.
 const REQUEST_BYTES: u64 = 4 << 10;
+/// A reply with more bytes is encoded and compressed away from the threads that answer others. It takes them a tenth of a millisecond.
+pub(crate) const LARGE_REPLY_BYTES: usize = 64 << 10;
 
 /// A REST gateway to a cluster, without its port.
 pub struct Gateway {
@@ -24,6 +30,8 @@ pub struct Gateway {
     pub(crate) scanners: Scanners,
     max_request_bytes: u64,
     ledger: Arc<Ledger>,
+    /// Turns at work on large replies, which is done for half as many at a time as there are processors.
+    large_replies: Semaphore,
     rng: Rng,
 }
 
@@ -39,6 +47,7 @@ impl Gateway {
             scanners: Scanners::new(config.get(&settings::SCANNER_CACHE_SIZE) as usize, expire),
             max_request_bytes: config.get(&settings::MAX_REQUEST_BYTES),
             ledger,
+            large_replies: Semaphore::new((available_parallelism().map_or(1, usize::from) / 2).max(1)),
             rng: Rng::from_system(),
         }
     }
@@ -53,8 +62,40 @@ impl Gateway {
             Err(refused) => return refused,
         };
         let reply = resources::answer(self, &request).await.unwrap_or_else(|refused| refused);
-        let reply = if request.takes_gzip() { reply.gzip() } else { reply };
+        let reply = match request.takes_gzip() {
+            true if reply.byte_len() > LARGE_REPLY_BYTES => {
+                self.aside(move || reply.gzip()).await.unwrap_or_else(|refused| refused)
+            }
+            true => reply.gzip(),
+            false => reply,
+        };
         reply.within(&self.ledger)
+    }
+
+    /// Does work for a large reply where it holds nobody up, in turn.
+    async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Reply> {
+        // Nobody closes it.
+        let _turn = self.large_replies.acquire().await.map_err(|_| Reply::unavailable())?;
+        tokio::task::spawn_blocking(work).await.map_err(|_| Reply::unavailable())
+    }
+
+    /// Rows as a reply. `gathered` counts what they hold where that is much, and its place is needed until they are encoded. The reply is counted
+    /// before it is made: one that there is no room for costs nothing.
+    ///
+    /// # Errors
+    /// 503 where there is no room for it.
+    pub(crate) async fn reply_of(&self, set: CellSet, media: Media, gathered: Charge) -> Answer {
+        let most_bytes = set.most_encoded_bytes();
+        if most_bytes <= LARGE_REPLY_BYTES {
+            return Ok(Reply::model(media, &set));
+        }
+        let charge = self.ledger.try_charge_reply(most_bytes as u64).ok_or_else(Reply::crowded)?;
+        let encoding = move || {
+            let bytes = encode(&set, media);
+            drop((set, gathered));
+            bytes
+        };
+        Ok(Reply::counted(media, self.aside(encoding).await?, charge))
     }
 
     /// Counts rows that are gathered for a reply.

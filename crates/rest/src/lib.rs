@@ -50,7 +50,9 @@ pub fn decode_anything(data: &[u8]) {
     for media in MODELS {
         if let Ok(cells) = decode::<CellSet>(&body, media) {
             for other in [Media::Json, Media::Protobuf] {
-                assert_eq!(decode::<CellSet>(&encode(&cells, other), other).as_ref(), Ok(&cells), "{other:?}");
+                // Protobuf has no way to leave a key or a column to the path: it says an empty one.
+                let expected = if other == Media::Protobuf { cells.clone().with_names() } else { cells.clone() };
+                assert_eq!(decode::<CellSet>(&encode(&cells, other), other), Ok(expected), "{other:?}");
             }
         }
         if let Ok(schema) = decode::<TableSchema>(&body, media) {

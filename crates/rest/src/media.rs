@@ -78,6 +78,10 @@ impl Wish<'_> {
 pub fn choose(accept: Option<&str>, offered: &[Media]) -> Option<Media> {
     let accept = accept.map(str::trim).filter(|accept| !accept.is_empty());
     let Some(accept) = accept else { return offered.first().copied() };
+    // What programs say: one type, and no other is wanted.
+    if let Some(only) = offered.iter().find(|media| media.name() == accept) {
+        return Some(*only);
+    }
     let wishes: Vec<Wish<'_>> = accept.split(',').map(|wish| Wish::parse(wish.trim())).collect();
     let mut best: Option<(f32, u8, Media)> = None;
     for media in offered {

@@ -4,15 +4,30 @@
 use crate::body::ReplyBody;
 use crate::media::Media;
 use crate::models::{Model, encode};
-use base::Ledger;
+use base::{Charge, Ledger};
 use bytes::Bytes;
 use client::Error;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS, X_XSS_PROTECTION};
 use std::io::Write;
 use std::sync::Arc;
+
+/// What every reply says.
+static SECURITY_HEADERS: [(HeaderName, HeaderValue); 3] = [
+    (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (X_XSS_PROTECTION, HeaderValue::from_static("1; mode=block")),
+];
+
+/// The row of a value.
+pub const X_ROW: HeaderName = HeaderName::from_static("x-row");
+/// Its column.
+pub const X_COLUMN: HeaderName = HeaderName::from_static("x-column");
+/// Its time.
+pub const X_TIMESTAMP: HeaderName = HeaderName::from_static("x-timestamp");
 
 /// Ends every line of text that is a reply.
 const CRLF: &str = "\r\n";
@@ -49,8 +64,23 @@ impl Reply {
 
     /// 200 with bytes.
     pub fn bytes(media: Media, bytes: impl Into<Bytes>) -> Reply {
-        Reply { status: StatusCode::OK, headers: Vec::new(), body: ReplyBody::whole(bytes) }
-            .header(CONTENT_TYPE, media.name())
+        let headers = vec![(CONTENT_TYPE, HeaderValue::from_static(media.name()))];
+        Reply { status: StatusCode::OK, headers, body: ReplyBody::whole(bytes) }
+    }
+
+    /// 200 with bytes that are counted already.
+    pub fn counted(media: Media, bytes: Bytes, charge: Charge) -> Reply {
+        let mut reply = Reply::bytes(media, "");
+        reply.body = ReplyBody::Whole(Some(bytes), Some(charge));
+        reply
+    }
+
+    /// Bytes of a whole body.
+    pub fn byte_len(&self) -> usize {
+        match &self.body {
+            ReplyBody::Whole(Some(bytes), _) => bytes.len(),
+            _ => 0,
+        }
     }
 
     /// 200 with a model.
@@ -135,6 +165,10 @@ impl Reply {
         if let ReplyBody::Whole(Some(bytes), kept) = &mut self.body
             && !bytes.is_empty()
         {
+            if let Some(charge) = kept {
+                charge.resize(bytes.len() as u64);
+                return self;
+            }
             *kept = ledger.try_charge_reply(bytes.len() as u64);
             if kept.is_none() {
                 return Reply::crowded();
@@ -148,10 +182,9 @@ impl Reply {
         let mut response = hyper::Response::new(self.body);
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
-        for (name, value) in
-            [("x-frame-options", "DENY"), ("x-content-type-options", "nosniff"), ("x-xss-protection", "1; mode=block")]
-        {
-            headers.insert(name, HeaderValue::from_static(value));
+        headers.reserve(SECURITY_HEADERS.len() + self.headers.len());
+        for (name, value) in &SECURITY_HEADERS {
+            headers.insert(name, value.clone());
         }
         headers.extend(self.headers);
         response

@@ -7,14 +7,17 @@ use base::Charge;
 use bytes::{Bytes, BytesMut};
 use flate2::read::MultiGzDecoder;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST};
+use hyper::body::{Body, Incoming};
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName};
 use hyper::{HeaderMap, Method, StatusCode, Uri};
 use std::io::Read;
 use std::time::Duration;
 
 /// How long a client may send nothing of a body, or take nothing of a reply.
 pub const SILENCE: Duration = Duration::from_secs(60);
+
+/// How keys of the path are encoded.
+const ENCODING: HeaderName = HeaderName::from_static("encoding");
 
 /// A request.
 pub struct Request {
@@ -40,7 +43,7 @@ impl Request {
     ) -> Result<Request, Reply> {
         let (head, mut incoming) = request.into_parts();
         let mut body = BytesMut::new();
-        loop {
+        while !incoming.is_end_stream() {
             let Ok(frame) = tokio::time::timeout(SILENCE, incoming.frame()).await else {
                 let text = format!("Request Timeout: nothing of the body came for {} s", SILENCE.as_secs());
                 return Err(Reply::text(StatusCode::REQUEST_TIMEOUT, &text));
@@ -107,7 +110,7 @@ impl Request {
     /// # Errors
     /// As [`Request::parameter`].
     pub fn key_encoding(&self) -> Result<Option<String>, Reply> {
-        match self.header("encoding") {
+        match self.header(ENCODING) {
             Some(encoding) => Ok(Some(encoding.to_owned())),
             None => self.parameter("e"),
         }

@@ -40,12 +40,14 @@ impl CellScanner {
                 None => return Ok(None),
             }
         }
-        Ok(Some(Bytes::copy_from_slice(self.row.row())))
+        Ok(Some(self.row.cells().bytes().slice_ref(self.row.row())))
     }
 
     /// Takes as many as `most` of the cells of the row at hand.
     pub fn take(&mut self, most: usize) -> Vec<CellModel> {
-        let cells: Vec<CellModel> = self.row.iter().skip(self.taken).take(most).map(CellModel::of).collect();
+        let run = self.row.cells().bytes();
+        let cells = self.row.iter().skip(self.taken).take(most).map(|cell| CellModel::of(cell, run));
+        let cells: Vec<CellModel> = cells.collect();
         self.taken += cells.len();
         cells
     }

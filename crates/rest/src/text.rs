@@ -17,6 +17,11 @@ pub fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
+/// Appends base64 with padding.
+pub fn push_base64(out: &mut String, bytes: &[u8]) {
+    STANDARD.encode_string(bytes, out);
+}
+
 /// What base64 says; an error says what is wrong with it.
 pub fn from_base64(text: &str) -> Result<Bytes, String> {
     BASIC.decode(text).map(Bytes::from).map_err(|error| format!("illegal base64: {error}"))
@@ -34,6 +39,9 @@ pub fn from_base64_bytes(text: &[u8]) -> Result<Bytes, String> {
 
 /// Decodes percent signs, and `+` as a space where `plus` says so. As `java.net.URLDecoder`: bytes that are no UTF-8 become U+FFFD.
 pub fn percent_decoded(text: &str, plus: bool) -> Result<String, String> {
+    if !text.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
+        return Ok(text.to_owned());
+    }
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

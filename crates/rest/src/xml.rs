@@ -1,5 +1,6 @@
 //! XML as JAXB writes it: the declaration, attributes in a given order, no white space between elements.
 
+use crate::text::push_base64;
 use std::fmt::Display;
 
 /// What stands before the first element.
@@ -18,9 +19,9 @@ impl Writer {
         Writer { out: DECLARATION.to_owned(), open: false }
     }
 
-    /// A part of a document.
-    pub fn fragment() -> Writer {
-        Writer { out: String::new(), open: false }
+    /// A part of a document, of about so many bytes.
+    pub fn fragment(bytes: usize) -> Writer {
+        Writer { out: String::with_capacity(bytes), open: false }
     }
 
     fn end_start_tag(&mut self) {
@@ -45,6 +46,12 @@ impl Writer {
         }
     }
 
+    /// What is XML already.
+    pub fn raw(&mut self, xml: &str) {
+        self.end_start_tag();
+        self.out.push_str(xml);
+    }
+
     /// An attribute of the element that was just begun.
     pub fn attribute(&mut self, name: &str, value: impl Display) {
         self.out.push(' ');
@@ -52,6 +59,21 @@ impl Writer {
         self.out.push_str("=\"");
         self.escape(&value.to_string(), true);
         self.out.push('"');
+    }
+
+    /// An attribute whose value is bytes in base64, which needs no escapes.
+    pub fn base64_attribute(&mut self, name: &str, value: &[u8]) {
+        self.out.push(' ');
+        self.out.push_str(name);
+        self.out.push_str("=\"");
+        push_base64(&mut self.out, value);
+        self.out.push('"');
+    }
+
+    /// Bytes in base64 as text inside an element. No bytes at all end the start tag, too.
+    pub fn base64(&mut self, bytes: &[u8]) {
+        self.end_start_tag();
+        push_base64(&mut self.out, bytes);
     }
 
     /// Text inside an element.

@@ -19,8 +19,8 @@ impl Model for ClusterVersion {
         xml.element("ClusterVersion", |xml| xml.attribute("Version", &self.0));
     }
 
-    fn json(&self) -> Value {
-        json!({"Version": self.0})
+    fn json(&self) -> String {
+        json!({"Version": self.0}).to_string()
     }
 
     /// HBase has no message for it; the resource does not offer one.
@@ -138,7 +138,7 @@ impl Model for ClusterStatus {
         });
     }
 
-    fn json(&self) -> Value {
+    fn json(&self) -> String {
         let region = |region: &RegionLoadModel| {
             let mut fields: serde_json::Map<String, Value> =
                 numbers(region).into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
@@ -159,6 +159,7 @@ impl Model for ClusterStatus {
             "LiveNodes": status.live_nodes.iter().map(node).collect::<Vec<_>>(),
             "DeadNodes": status.dead_nodes,
         })
+        .to_string()
     }
 
     fn protobuf(&self) -> Vec<u8> {

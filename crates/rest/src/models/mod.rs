@@ -28,7 +28,7 @@ pub trait Model {
     /// As JAXB writes it.
     fn xml(&self, xml: &mut Writer);
     /// As Jackson writes it.
-    fn json(&self) -> Value;
+    fn json(&self) -> String;
     /// As protobuf.
     fn protobuf(&self) -> Vec<u8>;
 }
@@ -54,7 +54,7 @@ pub fn encode(model: &dyn Model, media: Media) -> Bytes {
             model.xml(&mut xml);
             xml.finish().into()
         }
-        Media::Json => model.json().to_string().into(),
+        Media::Json => model.json().into(),
         Media::Protobuf | Media::ProtobufIetf => model.protobuf().into(),
     }
 }

@@ -21,8 +21,8 @@ impl Model for Namespaces {
         });
     }
 
-    fn json(&self) -> Value {
-        json!({"Namespace": self.0})
+    fn json(&self) -> String {
+        json!({"Namespace": self.0}).to_string()
     }
 
     fn protobuf(&self) -> Vec<u8> {
@@ -61,8 +61,8 @@ impl Model for NamespaceProperties {
         });
     }
 
-    fn json(&self) -> Value {
-        json!({"properties": (!self.properties.is_empty()).then_some(&self.properties)})
+    fn json(&self) -> String {
+        json!({"properties": (!self.properties.is_empty()).then_some(&self.properties)}).to_string()
     }
 
     fn protobuf(&self) -> Vec<u8> {

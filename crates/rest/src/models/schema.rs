@@ -137,7 +137,7 @@ impl Model for TableSchema {
         });
     }
 
-    fn json(&self) -> Value {
+    fn json(&self) -> String {
         let fields = |name: Option<&str>, pairs: &Pairs| {
             let mut fields = Map::new();
             fields.insert("name".to_owned(), name.into());
@@ -147,7 +147,7 @@ impl Model for TableSchema {
         let family = |family: &FamilySchema| Value::Object(fields(Some(&family.name), &family.attributes));
         let mut table = fields(self.name.as_deref(), &self.attributes);
         table.insert("ColumnSchema".to_owned(), self.families.iter().map(family).collect());
-        Value::Object(table)
+        Value::Object(table).to_string()
     }
 
     fn protobuf(&self) -> Vec<u8> {

@@ -5,7 +5,7 @@ use crate::text::base64;
 use crate::xml::Writer;
 use bytes::Bytes;
 use proto::{Message, rest};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Names of tables.
 pub struct TableList(pub Vec<String>);
@@ -21,8 +21,8 @@ impl Model for TableList {
         });
     }
 
-    fn json(&self) -> Value {
-        json!({"table": self.0.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()})
+    fn json(&self) -> String {
+        json!({"table": self.0.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()}).to_string()
     }
 
     fn protobuf(&self) -> Vec<u8> {
@@ -80,14 +80,14 @@ impl Model for TableInfo {
         });
     }
 
-    fn json(&self) -> Value {
+    fn json(&self) -> String {
         let region = |region: &TableRegion| {
             json!({
                 "id": region.id, "startKey": base64(&region.start_key), "endKey": base64(&region.end_key),
                 "location": region.location, "name": region.name,
             })
         };
-        json!({"name": self.name, "Region": self.regions.iter().map(region).collect::<Vec<_>>()})
+        json!({"name": self.name, "Region": self.regions.iter().map(region).collect::<Vec<_>>()}).to_string()
     }
 
     fn protobuf(&self) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use super::Model;
 use crate::xml::Writer;
 use proto::{Message, rest};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Version of HBase's REST interface.
 const REST_VERSION: &str = "0.0.3";
@@ -54,11 +54,12 @@ impl Model for Version {
         });
     }
 
-    fn json(&self) -> Value {
+    fn json(&self) -> String {
         json!({
             "REST": REST_VERSION, "JVM": self.jvm, "OS": self.os, "Server": self.server, "Jersey": self.jersey,
             "Version": self.version, "Revision": self.revision,
         })
+        .to_string()
     }
 
     fn protobuf(&self) -> Vec<u8> {

@@ -50,5 +50,5 @@ pub async fn get(gateway: &Gateway, request: &Request, table: &str, columns: &st
         }
     }
     let set = CellSet::of(&rows);
-    if set.rows.is_empty() { Err(nothing()) } else { Ok(Reply::model(media, &set)) }
+    if set.rows.is_empty() { Err(nothing()) } else { gateway.reply_of(set, media, charge).await }
 }

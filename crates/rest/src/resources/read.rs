@@ -2,16 +2,16 @@
 //! `RowResultGenerator`.
 
 use super::versions;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, LARGE_REPLY_BYTES};
 use crate::media::{MODELS_OR_VALUE, Media};
 use crate::models::{CellSet, RowModel};
-use crate::reply::{Answer, Reply};
+use crate::reply::{Answer, Reply, X_TIMESTAMP};
 use crate::request::Request;
 use crate::row_spec::RowSpec;
+use base::Charge;
 use bytes::Bytes;
 use client::{Error, Row, ScanOptions};
 use hyper::StatusCode;
-use hyper::header::HeaderName;
 use model::{Get, Scan};
 
 /// A row specification of a request's path.
@@ -49,9 +49,10 @@ pub async fn get(gateway: &Gateway, request: &Request, table: &str, spec: &str) 
     }
     let cache_blocks = request.raw_parameter("nocache").is_none();
     let first_alone = media == Media::Binary;
+    let mut gathered = gateway.gathering();
     let rows = match &spec.end_row {
-        None => one(gateway, table, &get_of(&spec, cache_blocks)?).await?.into_iter().collect(),
-        Some(end) => several(gateway, table, &spec, end, cache_blocks, first_alone).await?,
+        None => one(gateway, table, &get_of(&spec, cache_blocks)?, &mut gathered).await?.into_iter().collect(),
+        Some(end) => several(gateway, table, &spec, end, cache_blocks, first_alone, &mut gathered).await?,
     };
     if media == Media::Binary {
         return value(&rows);
@@ -59,12 +60,16 @@ pub async fn get(gateway: &Gateway, request: &Request, table: &str, spec: &str) 
     if rows.is_empty() {
         return Err(Reply::not_found());
     }
-    Ok(Reply::model(media, &CellSet { rows: rows.iter().map(RowModel::of).collect() }))
+    gateway.reply_of(CellSet { rows: rows.iter().map(RowModel::of).collect() }, media, gathered).await
 }
 
 /// One row, if there is one. As in HBase an error that no retry helps is as good as no row, unless it is one of rights.
-async fn one(gateway: &Gateway, table: &str, get: &Get) -> Result<Option<Row>, Reply> {
+async fn one(gateway: &Gateway, table: &str, get: &Get, gathered: &mut Charge) -> Result<Option<Row>, Reply> {
     match gateway.table(table)?.get(get).await {
+        // A small one is answered at once.
+        Ok(row) if row.byte_len() > LARGE_REPLY_BYTES && !gathered.try_grow_share(row.byte_len() as u64) => {
+            Err(Reply::crowded())
+        }
         Ok(row) => Ok(Some(row).filter(|row| !row.is_empty())),
         Err(error) if is_final(&error) && error.short_class() != Some("AccessDeniedException") => Ok(None),
         Err(error) => Err(Reply::of(&error)),
@@ -88,6 +93,7 @@ async fn several(
     end: &Bytes,
     cache_blocks: bool,
     first_alone: bool,
+    gathered: &mut Charge,
 ) -> Result<Vec<Row>, Reply> {
     let scan = Scan {
         start_row: spec.row.clone(),
@@ -100,7 +106,7 @@ async fn several(
     };
     let table = gateway.table(table)?;
     let mut scanner = table.scan(scan, ScanOptions { limit: first_alone.then_some(1), ..table.scan_options() });
-    let (mut rows, mut bytes, mut charge) = (Vec::new(), 0, gateway.gathering());
+    let (mut rows, mut bytes) = (Vec::new(), 0);
     while let Some(row) = scanner.next().await.map_err(|error| Reply::of(&error))? {
         bytes += row.byte_len();
         if bytes > gateway.max_reply_bytes {
@@ -110,7 +116,7 @@ async fn several(
             );
             return Err(Reply::text(StatusCode::SERVICE_UNAVAILABLE, &text));
         }
-        if !charge.try_grow_share(bytes as u64) {
+        if !gathered.try_grow_share(bytes as u64) {
             return Err(Reply::crowded());
         }
         rows.push(row);
@@ -120,7 +126,13 @@ async fn several(
 
 /// The first cell's value.
 fn value(rows: &[Row]) -> Answer {
-    let Some(cell) = rows.first().and_then(|row| row.iter().next()) else { return Err(Reply::not_found()) };
-    let reply = Reply::bytes(Media::Binary, Bytes::copy_from_slice(cell.value()));
-    Ok(reply.header(HeaderName::from_static("x-timestamp"), &cell.timestamp().to_string()))
+    let Some((row, cell)) = rows.first().and_then(|row| Some((row, row.iter().next()?))) else {
+        return Err(Reply::not_found());
+    };
+    let (run, value) = (row.cells().bytes(), cell.value());
+    // A small value does not keep the cells beside it.
+    let is_most = value.len() > run.len() / 2;
+    let value = if is_most { run.slice_ref(value) } else { Bytes::copy_from_slice(value) };
+    let reply = Reply::bytes(Media::Binary, value);
+    Ok(reply.header(X_TIMESTAMP, &cell.timestamp().to_string()))
 }

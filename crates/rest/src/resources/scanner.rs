@@ -4,14 +4,13 @@ use super::{filter, model_of};
 use crate::gateway::Gateway;
 use crate::media::{MODELS_OR_VALUE, Media};
 use crate::models::{CellSet, RowModel, ScannerModel};
-use crate::reply::{Answer, Reply};
+use crate::reply::{Answer, Reply, X_COLUMN, X_ROW, X_TIMESTAMP};
 use crate::request::Request;
 use crate::row_spec::{read_columns, time_range};
 use crate::scanners::{CellScanner, Found};
 use crate::text::base64;
 use client::{Error, ScanOptions};
 use hyper::StatusCode;
-use hyper::header::HeaderName;
 use model::Scan;
 use std::sync::Arc;
 
@@ -68,7 +67,7 @@ pub async fn next(gateway: &Gateway, request: &Request, table: &str, id: &str) -
         Found::Nowhere => return Err(Reply::not_found()),
     };
     let answer = match media {
-        Media::Binary => one_cell(&mut scanner).await,
+        Media::Binary => one_cell(&mut scanner).await.map(Ok),
         _ => some_cells(&mut scanner, media, (rows, cells), gateway).await,
     };
     match answer {
@@ -79,7 +78,7 @@ pub async fn next(gateway: &Gateway, request: &Request, table: &str, id: &str) -
                 return Err(Reply::crowded());
             }
             gateway.scanners.put_back(id, scanner, charge);
-            Ok(reply)
+            reply
         }
         // Where it stands is not known any more.
         Err(error) => {
@@ -103,9 +102,9 @@ async fn one_cell(scanner: &mut CellScanner) -> Result<Reply, Error> {
     let column = cell.column.unwrap_or_default();
     Ok(Reply::bytes(Media::Binary, cell.value)
         .uncached()
-        .header(HeaderName::from_static("x-row"), &base64(&row))
-        .header(HeaderName::from_static("x-column"), &base64(&column))
-        .header(HeaderName::from_static("x-timestamp"), &cell.timestamp.to_string()))
+        .header(X_ROW, &base64(&row))
+        .header(X_COLUMN, &base64(&column))
+        .header(X_TIMESTAMP, &cell.timestamp.to_string()))
 }
 
 /// As many rows and cells as were asked for, and as a reply may have bytes.
@@ -114,7 +113,7 @@ async fn some_cells(
     media: Media,
     (rows, cells): (i32, i32),
     gateway: &Gateway,
-) -> Result<Reply, Error> {
+) -> Result<Answer, Error> {
     let most_rows = usize::try_from(rows).ok().filter(|rows| *rows > 0).unwrap_or(usize::MAX);
     let mut left = usize::try_from(cells).ok().filter(|cells| *cells > 0).unwrap_or(scanner.batch);
     let mut set = CellSet::default();
@@ -132,7 +131,7 @@ async fn some_cells(
         set.rows.push(row);
     }
     if set.rows.is_empty() {
-        return Ok(Reply::empty(StatusCode::NO_CONTENT));
+        return Ok(Ok(Reply::empty(StatusCode::NO_CONTENT)));
     }
-    Ok(Reply::model(media, &set).uncached())
+    Ok(gateway.reply_of(set, media, charge).await.map(Reply::uncached))
 }
