@@ -11,6 +11,13 @@ pub const NETWORK_THREAD_UNITS: u64 = 2048;
 /// Bytes that are copied for one unit of effort.
 pub const BYTES_PER_UNIT: u64 = 512;
 
+/// What one Get alone may cost there: many clients may ask for large rows at once, and a lane takes the row over for less than this.
+const LONE_GET_UNITS: u64 = NETWORK_THREAD_UNITS / 2;
+
+/// Bytes of a Get's cells for one unit of effort: the memory that they are gathered in is fresh, and costs more than the copying. A row of
+/// more than 128 KiB is read on a lane.
+pub const GET_BYTES_PER_UNIT: u64 = 128;
+
 /// The effort that is left to one call on a network thread. One unit is a cell looked at, [`BYTES_PER_UNIT`] bytes copied, or one step of a
 /// filter that compares: a fraction of a microsecond. Shared by everything the call does, so that a batch of a thousand Gets has no more of
 /// it than one Get. Not for several threads.
@@ -30,6 +37,11 @@ impl EffortBudget {
         EffortBudget::new(NETWORK_THREAD_UNITS)
     }
 
+    /// What a Get has there that comes alone.
+    pub const fn of_lone_get() -> EffortBudget {
+        EffortBudget::new(LONE_GET_UNITS)
+    }
+
     /// Units left.
     #[inline]
     pub fn left(&self) -> u64 {
@@ -44,10 +56,10 @@ impl EffortBudget {
         units <= left
     }
 
-    /// As [`EffortBudget::spend`] for bytes that were copied.
+    /// As [`EffortBudget::spend`] for bytes of cells that a Get gathers.
     #[inline]
     pub fn spend_bytes(&self, bytes: u64) -> bool {
-        self.spend(bytes / BYTES_PER_UNIT)
+        self.spend(bytes / GET_BYTES_PER_UNIT)
     }
 
     /// Whether nothing is left.
@@ -153,7 +165,7 @@ mod tests {
     fn a_budget_is_used_up_once() {
         let budget = EffortBudget::new(10);
         assert!(budget.spend(9) && !budget.is_exhausted());
-        assert!(budget.spend_bytes(BYTES_PER_UNIT), "the last unit");
+        assert!(budget.spend_bytes(GET_BYTES_PER_UNIT), "the last unit");
         assert!(budget.is_exhausted() && !budget.spend(1));
         assert!(budget.spend(0));
     }

@@ -110,6 +110,22 @@ fn a_delete_of_many_latest_versions_gives_way() {
     assert_eq!(value_of(&region, 0).len(), 1);
 }
 
+/// A thousand clients that ask for large rows at once hold up the network threads for no longer than it takes to find that out.
+#[test]
+fn a_get_that_comes_alone_gives_a_large_row_away_sooner() {
+    let (_server, region) = wide_row();
+    let large = "v".repeat(200 << 10);
+    write(&region, &[put("large", "f", "q", 1, &large), put("medium", "f", "q", 1, &large[..100 << 10])]);
+    let read = |row: &'static str, budget: EffortBudget| {
+        let get = Get::new(Bytes::from_static(row.as_bytes()));
+        region.get_within(&get, &mut CellBuffer::new(), ReadMode::FromMemory(&budget))
+    };
+    let alone = read("large", EffortBudget::of_lone_get());
+    assert!(matches!(alone, Err(RegionError::WouldBlock)), "{alone:?}");
+    read("large", EffortBudget::of_network_thread()).expect("one of a batch has what all of it have");
+    read("medium", EffortBudget::of_lone_get()).expect("100 KiB are read at once");
+}
+
 /// Cells and bytes count in the budget, whichever way a row is read.
 #[test]
 fn a_get_of_much_gives_way_and_one_of_little_does_not() {

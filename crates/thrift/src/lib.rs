@@ -28,7 +28,6 @@ pub use server::{Server, ServerOptions, Version};
 /// What the decoders make of made-up bytes: nothing but values or errors.
 pub fn decode_anything(data: &[u8]) {
     use crate::wire::Wire;
-    use bytes::Buf;
     for protocol in [protocol::Protocol::Binary, protocol::Protocol::Compact] {
         let found = protocol::Boundary::new(protocol).find(data, 1 << 20);
         // Piece by piece it is the same.
@@ -50,8 +49,7 @@ pub fn decode_anything(data: &[u8]) {
         if let Ok(scan) = read {
             let mut writer = protocol::Writer::new(protocol);
             scan.write(&mut writer);
-            let mut written = writer.finish();
-            let again = written.copy_to_bytes(written.len());
+            let again = bytes::Bytes::from(writer.finish());
             assert_eq!(v2::types::TScan::read(&mut protocol::Reader::new(protocol, &again)), Ok(scan));
         }
         let _ = v1::types::BatchMutation::read(&mut protocol::Reader::new(protocol, &bytes));

@@ -5,7 +5,7 @@ use basalt_thrift::protocol::{Kind, MessageKind, Protocol, Reader, Writer};
 use basalt_thrift::wire::Wire;
 use basalt_thrift::{Server, ServerOptions, Version};
 use base::SystemClock;
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -105,8 +105,7 @@ impl Client {
         writer.message(method, MessageKind::Call, self.sequence);
         write(&mut writer, &mut 0);
         writer.stop();
-        let mut written = writer.finish();
-        written.copy_to_bytes(written.len()).into()
+        Bytes::from(writer.finish()).into()
     }
 
     /// Calls a method.

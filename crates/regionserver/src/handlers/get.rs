@@ -39,7 +39,7 @@ fn get_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> Ans
     server.counts.reads.add(1);
     let has_codec = call.has_codec();
     if !is_costly(&get) {
-        let (budget, before) = (EffortBudget::of_network_thread(), BlockReads::of_thread());
+        let (budget, before) = (EffortBudget::of_lone_get(), BlockReads::of_thread());
         match read(&region, &get, has_codec, ReadMode::FromMemory(&budget)) {
             Err(error) if error.is_would_block() => {}
             result => {

@@ -4,6 +4,7 @@ use crate::Target;
 use ::thrift::protocol::{MessageKind, Protocol, Writer};
 use ::thrift::v2::types::{TColumn, TScan};
 use ::thrift::wire::Wire;
+use bytes::Bytes;
 
 /// Both protocols, whole and in pieces.
 pub const THRIFT: Target = Target {
@@ -22,12 +23,12 @@ fn seeds() -> Vec<Vec<u8>> {
     for protocol in [Protocol::Binary, Protocol::Compact] {
         let mut writer = Writer::new(protocol);
         scan.write(&mut writer);
-        seeds.push(writer.into_bytes());
+        seeds.push(Bytes::from(writer.finish()).into());
         let mut writer = Writer::new(protocol);
         writer.message("openScanner", MessageKind::Call, 1);
         scan.write_field(&mut writer, 2, &mut 0);
         writer.stop();
-        seeds.push(writer.into_bytes());
+        seeds.push(Bytes::from(writer.finish()).into());
     }
     seeds
 }

@@ -4,7 +4,7 @@ use super::RowReader;
 use crate::error::{RegionError, Result};
 use crate::scan::limits::{Limits, Reason, estimated_bytes};
 use crate::scan::store_scanner::{Step, StoreScanner};
-use base::effort::{BYTES_PER_UNIT, GATHERED_STEP_BYTES};
+use base::effort::{BYTES_PER_UNIT, GATHERED_STEP_BYTES, GET_BYTES_PER_UNIT};
 use cell::{CellBuffer, Order};
 
 /// How filling a row ended.
@@ -48,7 +48,8 @@ impl RowReader {
                         }
                         let bytes = estimated_bytes(cell);
                         if self.gives_up {
-                            self.budget = self.budget.saturating_sub(bytes / BYTES_PER_UNIT);
+                            let bytes_per_unit = if self.is_get { GET_BYTES_PER_UNIT } else { BYTES_PER_UNIT };
+                            self.budget = self.budget.saturating_sub(bytes / bytes_per_unit);
                         }
                         self.row_bytes += bytes;
                         limits.used_bytes += bytes;
