@@ -26,6 +26,10 @@ pub mod key {
     pub const MAJOR_COMPACTION: &[u8] = b"MAJOR_COMPACTION_KEY";
     pub const EXCLUDE_FROM_MINOR_COMPACTION: &[u8] = b"EXCLUDE_FROM_MINOR_COMPACTION";
     pub const HISTORICAL: &[u8] = b"HISTORICAL";
+    pub const STRIPE_START: &[u8] = b"STRIPE_START_KEY";
+    pub const STRIPE_END: &[u8] = b"STRIPE_END_KEY";
+    /// Of ours; HBase passes it over.
+    pub const MORE_FOLLOW: &[u8] = b"BASALT_MORE_FOLLOW";
     pub const TIME_RANGE: &[u8] = b"TIMERANGE";
     pub const EARLIEST_PUT_TS: &[u8] = b"EARLIEST_PUT_TS";
     pub const BLOOM_FILTER_TYPE: &[u8] = b"BLOOM_FILTER_TYPE";

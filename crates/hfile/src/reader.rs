@@ -331,6 +331,16 @@ impl Reader {
         file_info::flag(&self.info, key::EXCLUDE_FROM_MINOR_COMPACTION)
     }
 
+    /// STRIPE_START_KEY and STRIPE_END_KEY: the rows that the file is for, from the first on, before the second; an empty one is open.
+    pub fn stripe(&self) -> Option<(&Bytes, &Bytes)> {
+        self.info.get(key::STRIPE_START).zip(self.info.get(key::STRIPE_END))
+    }
+
+    /// BASALT_MORE_FOLLOW: it is of a flush into several files, and not the last of them.
+    pub fn more_follow(&self) -> bool {
+        file_info::flag(&self.info, key::MORE_FOLLOW)
+    }
+
     /// DELETE_FAMILY_COUNT.
     #[inline]
     pub fn delete_family_count(&self) -> u64 {

@@ -156,6 +156,10 @@ pub struct StoreMetadata {
     pub exclude_from_minor: Option<bool>,
     /// COMPACTION_EVENT_KEY: names of the files this one replaces.
     pub compacted_files: Vec<String>,
+    /// STRIPE_START_KEY and STRIPE_END_KEY: from which row on, up to which; an empty one is open. Written only when given.
+    pub stripe: Option<(Bytes, Bytes)>,
+    /// BASALT_MORE_FOLLOW, written only when set: a file of a flush into several, which counts only once the last of them is there.
+    pub more_follow: bool,
 }
 
 /// A file that was written, synced and closed.
@@ -543,6 +547,13 @@ impl Writer {
         put(key::HISTORICAL, flag_bytes(metadata.historical));
         if let Some(exclude) = metadata.exclude_from_minor {
             put(key::EXCLUDE_FROM_MINOR_COMPACTION, flag_bytes(exclude));
+        }
+        if let Some((start, end)) = &metadata.stripe {
+            put(key::STRIPE_START, start.clone());
+            put(key::STRIPE_END, end.clone());
+        }
+        if metadata.more_follow {
+            put(key::MORE_FOLLOW, flag_bytes(true));
         }
         let (min, max) = (self.times.min, self.times.max);
         put(key::TIME_RANGE, Bytes::from([min.to_be_bytes(), max.to_be_bytes()].concat()));

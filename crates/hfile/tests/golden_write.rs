@@ -66,6 +66,7 @@ fn metadata(line: &Value) -> StoreMetadata {
         historical: false,
         exclude_from_minor: info(line, "EXCLUDE_FROM_MINOR_COMPACTION").map(|t| t == "ff"),
         compacted_files: Vec::new(),
+        ..StoreMetadata::default()
     }
 }
 

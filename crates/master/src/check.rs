@@ -23,8 +23,8 @@ pub(crate) const SPLIT_POLICY_KEY: &str = "hbase.regionserver.region.split.polic
 const KEYS: [&str; 5] =
     [SANITY_CHECKS_KEY, SMALLEST_MAX_FILE_SIZE_KEY, SMALLEST_FLUSH_SIZE_KEY, MAX_FILE_SIZE_KEY, FLUSH_SIZE_KEY];
 
-/// Store engines of HBase's that are not there yet.
-const ENGINES_NOT_HERE: [&str; 2] = [".StripeStoreEngine", ".CustomTieredStoreEngine"];
+/// The store engine of HBase's that is not there: its compactions go by a Java class of the user's.
+const ENGINE_NOT_HERE: &str = ".CustomTieredStoreEngine";
 /// Values of IN_MEMORY_COMPACTION.
 const IN_MEMORY_COMPACTIONS: [&str; 4] = ["NONE", "BASIC", "EAGER", "ADAPTIVE"];
 
@@ -196,11 +196,11 @@ fn check_split_policy(table: &TableDescriptor) -> Result<()> {
     }
 }
 
-/// Also one of HBase's that is not there yet is refused, for another would keep the store's files in another way.
+/// Also the one of HBase's that is not there is refused, for another would keep the store's files in another way.
 fn check_engine<'a>(overrides: impl Iterator<Item = (&'a str, &'a str)>) -> Result<()> {
     let said = overrides.filter(|(key, _)| *key == ENGINE_KEY).last();
     match said.filter(|(_, class)| StoreEngine::parse(class).is_none()) {
-        Some((_, class)) if ENGINES_NOT_HERE.iter().any(|engine| class.trim().ends_with(engine)) => {
+        Some((_, class)) if class.trim().ends_with(ENGINE_NOT_HERE) => {
             Err(refuse(format!("Unable to load configured store engine '{class}'")))
         }
         Some(_) => Err(refuse(format!("'{ENGINE_KEY}' must be a class."))),
@@ -361,12 +361,14 @@ mod tests {
         let limits = Limits::from_config(&Config::default());
         check_table(&limits, &table).expect("legal");
         let mut tiered = table.clone();
-        tiered.configuration.insert(ENGINE_KEY.into(), "DateTieredStoreEngine".into());
-        check_table(&limits, &tiered).expect("legal");
-        let stripes = "org.apache.hadoop.hbase.regionserver.StripeStoreEngine";
-        tiered.families.values_mut().for_each(|family| _ = family.attributes.insert(ENGINE_KEY.into(), stripes.into()));
-        let error = check_table(&limits, &tiered).expect_err("not there yet").to_string();
-        assert!(error.contains("Unable to load configured store engine") && error.contains(stripes), "{error}");
+        for engine in ["DateTieredStoreEngine", "org.apache.hadoop.hbase.regionserver.StripeStoreEngine"] {
+            tiered.configuration.insert(ENGINE_KEY.into(), engine.into());
+            check_table(&limits, &tiered).expect("legal");
+        }
+        let custom = "org.apache.hadoop.hbase.regionserver.CustomTieredStoreEngine";
+        tiered.families.values_mut().for_each(|family| _ = family.attributes.insert(ENGINE_KEY.into(), custom.into()));
+        let error = check_table(&limits, &tiered).expect_err("a Java class of the user's").to_string();
+        assert!(error.contains("Unable to load configured store engine") && error.contains(custom), "{error}");
         let with = |attributes: &[(&'static str, &'static str)], configuration: &[(&str, &str)]| {
             let mut table = table.clone();
             table.attributes.extend(attributes.iter().map(|(key, value)| (Bytes::from(*key), Bytes::from(*value))));

@@ -14,10 +14,15 @@ pub enum StoreEngine {
     Default,
     /// Compactions keep the cells of different times in different files.
     DateTiered,
+    /// Flushes and compactions keep the cells of different ranges of rows in different files.
+    Stripe,
 }
 
-const ENGINES: [(StoreEngine, &str); 2] =
-    [(StoreEngine::Default, "DefaultStoreEngine"), (StoreEngine::DateTiered, "DateTieredStoreEngine")];
+const ENGINES: [(StoreEngine, &str); 3] = [
+    (StoreEngine::Default, "DefaultStoreEngine"),
+    (StoreEngine::DateTiered, "DateTieredStoreEngine"),
+    (StoreEngine::Stripe, "StripeStoreEngine"),
+];
 
 impl StoreEngine {
     /// The engine of HBase's class, with or without its package.
@@ -33,6 +38,7 @@ impl fmt::Display for StoreEngine {
         f.write_str(match self {
             StoreEngine::Default => "DefaultStoreEngine",
             StoreEngine::DateTiered => "DateTieredStoreEngine",
+            StoreEngine::Stripe => "StripeStoreEngine",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Compaction: several store files become one, or one for each window of time.
+//! Compaction: several store files become one, or one for each window of time or range of rows.
 //!
 //! The server asks which files ([`Region::select_compaction`]) and then has them rewritten ([`Region::compact`]). The new
 //! file names the ones it replaces, so that a crash between its publication and their archiving leaves no doubt.
@@ -9,10 +9,12 @@ mod archive;
 mod date_tiers;
 mod policy;
 mod select;
+mod stripes;
 
 pub(crate) use archive::{Retired, RetiredFiles};
 pub(crate) use date_tiers::OutputWindow;
 pub use select::CompactionJob;
+pub(crate) use stripes::{RowCut, SplitAt, of_flush, split_at};
 
 use crate::core::RegionCore;
 use crate::error::{RegionError, Remedy, Result};
@@ -46,6 +48,17 @@ pub enum CompactionKind {
     Minor,
     /// All files, delete markers dropped.
     Major,
+}
+
+/// How what is written is divided into files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// It is not.
+    One,
+    /// By the timestamps of cells; windows ascending.
+    ByTime(Vec<OutputWindow>),
+    /// By their rows.
+    ByRow(RowCut),
 }
 
 /// Holds a compaction back.
@@ -103,11 +116,17 @@ impl<'r> Compactor<'r> {
         let view = store.peek();
         let has_references = view.files.iter().any(|file| file.is_reference());
         let settings = store.settings.load();
-        if store.engine(&settings) == StoreEngine::DateTiered {
-            let now = self.core.env.clock.now_ms().0;
-            return policy::wants_minor_in_tiers(&view.files, &work.compacting, &settings, now)
-                || (work.owes_major && !view.files.is_empty())
-                || (work.compacting.is_empty() && has_references);
+        match store.engine(&settings) {
+            StoreEngine::DateTiered => {
+                let now = self.core.env.clock.now_ms().0;
+                return policy::wants_minor_in_tiers(&view.files, &work.compacting, &settings, now)
+                    || (work.owes_major && !view.files.is_empty())
+                    || (work.compacting.is_empty() && has_references);
+            }
+            StoreEngine::Stripe => {
+                return work.compacting.is_empty() && !self.choose_in_stripes(store, &view, &settings).files.is_empty();
+            }
+            StoreEngine::Default => {}
         }
         if settings.compaction_policy == CompactionPolicy::Fifo && !has_references {
             return self.has_expired_files(store, &view, &work);
@@ -191,14 +210,8 @@ impl<'r> Compactor<'r> {
         };
         let cells: u64 = job.files.iter().map(|file| file.reader.entry_count()).sum();
         self.core.counters.compacting_cells.fetch_add(cells, Ordering::Relaxed);
-        let pending = match FileWriter::new(self.core).write_windows(
-            store,
-            scanner,
-            new,
-            &job.windows,
-            &metadata,
-            &mut proceed,
-        ) {
+        let files = FileWriter::new(self.core);
+        let pending = match files.write_divided(store, scanner, new, &job.output, &metadata, &mut proceed) {
             Err(_) if stopped => return Ok(CompactionOutcome::default()),
             other => other?,
         };
@@ -249,7 +262,10 @@ impl<'r> Compactor<'r> {
         merge.seek_to_first().map_err(|e| RegionError::file(self.core.name(), e))?;
         let earliest_puts = job.files.iter().map(|file| file.reader.earliest_put_ts().unwrap_or(i64::MIN));
         let earliest_put = earliest_puts.min().unwrap_or(i64::MIN);
-        let matcher = Matcher::rewrite(&store.rules, job.all_files, read_point, earliest_put, now);
+        let matcher = match &job.drops {
+            Some(rows) => Matcher::rewrite_in(&store.rules, rows.clone(), read_point, earliest_put, now),
+            None => Matcher::rewrite(&store.rules, job.all_files, read_point, earliest_put, now),
+        };
         Ok(StoreScanner::new(self.core.name().clone(), merge, matcher, RowLimits::default()))
     }
 

@@ -7,7 +7,7 @@
 //! publish; the COMMIT marker and the log's accounting come last. What fails on the way is repeated by the next flush;
 //! the edits are still in the log. Follows: `HRegion#internalFlushcache`, `DefaultStoreFlusher`.
 
-use crate::compact::Compactor;
+use crate::compact::{self, Compactor, Output};
 use crate::core::RegionCore;
 use crate::error::{RegionError, Remedy, Result};
 use crate::marker;
@@ -23,7 +23,9 @@ use base::{ReadPoint, SeqId};
 use bytes::Bytes;
 use hfile::StoreMetadata;
 use memstore::Segment;
+use model::StoreEngine;
 use proto::pb::{self, flush_descriptor::FlushAction};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wal::marker::Marker;
@@ -284,7 +286,8 @@ impl<'r> Flusher<'r> {
         }
     }
 
-    fn flush_snapshots(&self, begun: &Begun<'_>, outcome: &mut FlushOutcome) -> Result<Vec<Arc<StoreFile>>> {
+    /// The files of each.
+    fn flush_snapshots(&self, begun: &Begun<'_>, outcome: &mut FlushOutcome) -> Result<Vec<Vec<Arc<StoreFile>>>> {
         let Begun { ticket, snapshots, seq_id, .. } = begun;
         let unsynced = base::inject!("region.flush.log-unsynced");
         let level = if unsynced { ticket.default_level() } else { Level::Synced };
@@ -297,7 +300,7 @@ impl<'r> Flusher<'r> {
         snapshot: &Snapshot<'_>,
         seq_id: SeqId,
         outcome: &mut FlushOutcome,
-    ) -> Result<Arc<StoreFile>> {
+    ) -> Result<Vec<Arc<StoreFile>>> {
         let Snapshot { store, segment } = snapshot;
         let mut merge = Merge::new(self.core.order(), vec![Source::memory(segment, ReadPoint::ALL, 0)]);
         merge.seek_to_first().map_err(|e| RegionError::file(self.core.name(), e))?;
@@ -322,12 +325,14 @@ impl<'r> Flusher<'r> {
         };
         let claimed = if base::inject!("region.flush.id-too-high") { SeqId(seq_id.0 + 4) } else { seq_id };
         let metadata = StoreMetadata { max_seq_id: Some(claimed), ..StoreMetadata::default() };
-        let pending = FileWriter::new(self.core).write(store, scanner, new, &metadata, &mut |_| Ok(()))?;
+        let output = self.division_of(store, segment);
+        let writer = FileWriter::new(self.core);
+        let pending = writer.write_divided(store, scanner, new, &output, &metadata, &mut |_| Ok(()))?;
         // Also one without a cell, when all have lived their time: what the log has up to here must not be brought back, should the clock go back.
-        let file = FileWriter::new(self.core).commit(store, &pending)?;
+        let new_files = writer.commit_all(store, &pending, &[])?;
         store.change(|view| {
             let mut files = view.files.to_vec();
-            files.push(file.clone());
+            files.extend(new_files.iter().cloned());
             sort_files(&mut files);
             view.files = files.into();
             view.memory.clear_snapshot(segment.id());
@@ -337,22 +342,35 @@ impl<'r> Flusher<'r> {
         // Before it is given back: what is somewhere between the two must not look free.
         self.core.env.memory.pin(segment);
         self.core.accounting.grew(-(segment.grown_bytes() as i64), -(segment.data_bytes() as i64));
-        outcome.files += 1;
-        outcome.bytes += pending.len_bytes();
-        let (cells, cells_bytes) = pending.cells();
-        self.core.counters.flushed_cells.fetch_add(cells, Ordering::Relaxed);
-        self.core.counters.flushed_cells_bytes.fetch_add(cells_bytes, Ordering::Relaxed);
-        Ok(file)
+        outcome.files += pending.len();
+        for file in &pending {
+            outcome.bytes += file.len_bytes();
+            let (cells, cells_bytes) = file.cells();
+            self.core.counters.flushed_cells.fetch_add(cells, Ordering::Relaxed);
+            self.core.counters.flushed_cells_bytes.fetch_add(cells_bytes, Ordering::Relaxed);
+        }
+        Ok(new_files)
     }
 
-    fn flush_marker(&self, action: FlushAction, stores: &[&Store], files: &[Arc<StoreFile>]) -> Marker {
+    /// How the store's engine divides what is flushed.
+    fn division_of(&self, store: &Store, segment: &Segment) -> Output {
+        let settings = store.settings.load();
+        if store.engine(&settings) != StoreEngine::Stripe {
+            return Output::One;
+        }
+        let view = store.view();
+        let layout = view.stripes.as_ref().map(|stripes| Cow::Borrowed(&stripes.layout)).unwrap_or_default();
+        compact::of_flush(&layout, &settings.stripes, segment.len() as u64).map_or(Output::One, Output::ByRow)
+    }
+
+    fn flush_marker(&self, action: FlushAction, stores: &[&Store], files: &[Vec<Arc<StoreFile>>]) -> Marker {
         let store_flushes = stores
             .iter()
             .enumerate()
             .map(|(i, store)| pb::flush_descriptor::StoreFlushDescriptor {
                 family_name: store.name.clone(),
                 store_home_dir: rootdir::family_name(&store.name),
-                flush_output: files.get(i).into_iter().map(|file| file.name.clone()).collect(),
+                flush_output: files.get(i).into_iter().flatten().map(|file| file.name.clone()).collect(),
             })
             .collect();
         Marker::Flush(pb::FlushDescriptor {

@@ -27,7 +27,8 @@ pub fn flushed_seq_ids(volume: &dyn Volume, region_dir: &FilePath) -> HashMap<St
         let highest = files.iter().filter_map(|(name, _)| {
             let own = FileName::parse(name).is_some_and(|name| name.link.is_none() && name.parent.is_none());
             let reader = own.then(|| Reader::open(volume, &dir.join(name), ReaderContext::default()).ok())??;
-            if reader.bulk_load_time_ms().is_some() { None } else { reader.max_seq_id() }
+            // Of a flush into several files the last alone says that it was done.
+            if reader.bulk_load_time_ms().is_some() || reader.more_follow() { None } else { reader.max_seq_id() }
         });
         if let Some(highest) = highest.max() {
             flushed.insert(family, highest);

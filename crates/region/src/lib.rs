@@ -58,6 +58,7 @@ pub mod split;
 mod stats;
 mod store;
 mod store_file;
+mod stripes;
 mod ticks;
 mod tracker;
 mod write;

@@ -1,14 +1,16 @@
 //! Writes a new store file: into the opening's own directory below `.tmp`, synced, moved into the family's directory, that synced too. Only
 //! then does anybody hear of it; a crash before leaves at most a file that nobody knows.
 
-use crate::compact::OutputWindow;
+use crate::compact::{Output, OutputWindow, RowCut};
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
 use crate::mob::write::{MobSink, MobWork};
 use crate::scan::store_scanner::{Step, StoreScanner};
 use crate::store::Store;
 use crate::store_file::StoreFile;
+use crate::stripes::RowRange;
 use base::SeqId;
+use bytes::Bytes;
 use cell::CellRef;
 use fs::FilePath;
 use hfile::{CacheOnWrite, FinishedFile, Reader, ReaderContext, StoreMetadata, Writer, WriterOptions};
@@ -178,6 +180,141 @@ impl Sink for Windows<'_, '_> {
     }
 }
 
+/// One draft after the other, each for a range of rows. Follows: `StripeMultiFileWriter`.
+struct Rows<'r, 'w> {
+    files: FileWriter<'r>,
+    store: &'w Store,
+    new: NewFile,
+    cut: &'w RowCut,
+    /// What all files but the last say of themselves.
+    before_last: StoreMetadata,
+    draft: Option<Draft<'r>>,
+    /// Where the draft's range begins. Cut at given rows: which range it is.
+    start: Bytes,
+    stripe: usize,
+    /// Cells of the draft.
+    cells: u64,
+    /// The draft has enough and ends with this row.
+    last_row: Option<Vec<u8>>,
+    /// The draft before, complete but for what it says of itself: that depends on whether it is the last.
+    closed: Option<(Draft<'r>, RowRange)>,
+    /// Ranges that were begun.
+    begun: u32,
+    done: Vec<Pending>,
+}
+
+impl<'r> Rows<'r, '_> {
+    fn begin(&mut self) -> Result<()> {
+        if self.draft.is_none() {
+            self.draft = Some(self.files.begin(self.store, self.new, None)?);
+            self.begun += 1;
+        }
+        Ok(())
+    }
+
+    /// The draft's range ends before `end`.
+    fn close(&mut self, end: Bytes) -> Result<()> {
+        let start = std::mem::replace(&mut self.start, end.clone());
+        (self.cells, self.last_row) = (0, None);
+        let Some(draft) = self.draft.take() else { return Ok(()) };
+        if let Some((before, range)) = self.closed.replace((draft, RowRange { start, end })) {
+            self.done.push(before.finish(&of_range(&self.before_last, range))?);
+        }
+        Ok(())
+    }
+
+    /// The range at given rows is over.
+    fn end_stripe(&mut self, end: Bytes, whole: bool) -> Result<()> {
+        if whole {
+            self.begin()?;
+        }
+        self.close(end)?;
+        self.stripe += 1;
+        Ok(())
+    }
+
+    /// The files in the order of their rows. There is one at least: it says that the store is flushed, and its stripe there.
+    fn close_all(&mut self) -> Result<()> {
+        match self.cut {
+            RowCut::At { ends, whole } => {
+                while self.stripe < ends.len() {
+                    let end = ends[self.stripe].clone();
+                    self.end_stripe(end, whole.contains(&self.stripe))?;
+                }
+                self.end_stripe(Bytes::new(), whole.contains(&self.stripe) || self.begun == 0)
+            }
+            RowCut::After { within, .. } => {
+                if self.begun == 0 {
+                    self.begin()?;
+                }
+                self.close(within.end.clone())
+            }
+        }
+    }
+
+    fn finish(mut self, metadata: &StoreMetadata) -> Result<Vec<Pending>> {
+        let finished = self.close_all().and_then(|()| match self.closed.take() {
+            Some((last, range)) => last.finish(&of_range(metadata, range)).map(|pending| self.done.push(pending)),
+            None => Ok(()),
+        });
+        match finished {
+            Ok(()) => Ok(self.done),
+            Err(error) => {
+                self.discard();
+                Err(error)
+            }
+        }
+    }
+
+    fn discard(self) {
+        self.draft.into_iter().chain(self.closed.map(|(draft, _)| draft)).for_each(Draft::discard);
+        let volume = &self.files.core.env.volume;
+        // As in Draft::discard: what stays behind is swept when the region opens.
+        self.done.iter().for_each(|file| _ = volume.remove_file(&file.temp));
+    }
+}
+
+fn of_range(metadata: &StoreMetadata, range: RowRange) -> StoreMetadata {
+    StoreMetadata { stripe: Some((range.start, range.end)), ..metadata.clone() }
+}
+
+impl Sink for Rows<'_, '_> {
+    fn take(&mut self, cell: CellRef<'_>, is_wanted: bool) -> Result<()> {
+        let row = cell.row();
+        match self.cut {
+            RowCut::At { ends, whole } => {
+                while let Some(end) = ends.get(self.stripe).filter(|end| end[..] <= *row) {
+                    self.end_stripe(end.clone(), whole.contains(&self.stripe))?;
+                }
+            }
+            RowCut::After { .. } => {
+                if self.last_row.as_ref().is_some_and(|last| last != row) {
+                    self.close(Bytes::copy_from_slice(row))?;
+                }
+            }
+        }
+        self.begin()?;
+        if let Some(draft) = &mut self.draft {
+            draft.take(cell, is_wanted)?;
+        }
+        self.cells += 1;
+        if let RowCut::After { cells, max_files, .. } = self.cut
+            && self.last_row.is_none()
+            && self.begun < *max_files
+            && self.cells >= *cells
+        {
+            self.last_row = Some(row.to_vec());
+        }
+        Ok(())
+    }
+
+    fn written_bytes(&self) -> u64 {
+        let drafts = self.draft.iter().chain(self.closed.iter().map(|(draft, _)| draft));
+        let done: u64 = self.done.iter().map(|file| file.finished.uncompressed_bytes).sum();
+        done + drafts.map(Sink::written_bytes).sum::<u64>()
+    }
+}
+
 impl Draft<'_> {
     fn finish(mut self, metadata: &StoreMetadata) -> Result<Pending> {
         if let Some(mob) = self.mob.take()
@@ -238,27 +375,65 @@ impl<'r> FileWriter<'r> {
         }
     }
 
-    /// As [`FileWriter::write`], with a file for each window that has a cell; one file without windows.
-    pub(crate) fn write_windows(
+    /// As [`FileWriter::write`], divided into files as `output` says; the last of them alone says all that `metadata` does.
+    pub(crate) fn write_divided(
         &self,
         store: &Store,
         scanner: StoreScanner,
         new: NewFile,
-        windows: &[OutputWindow],
+        output: &Output,
         metadata: &StoreMetadata,
         proceed: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<Vec<Pending>> {
-        if windows.is_empty() {
-            return Ok(vec![self.write(store, scanner, new, metadata, proceed)?]);
-        }
-        let drafts = windows.iter().map(|_| None).collect();
-        let mut out = Windows { files: *self, store, new, windows, drafts };
-        match drain(&mut out, scanner, proceed) {
-            Ok(()) => out.finish(metadata),
-            Err(error) => {
-                out.discard();
-                Err(error)
+        match output {
+            Output::One => Ok(vec![self.write(store, scanner, new, metadata, proceed)?]),
+            Output::ByTime(windows) => {
+                let drafts = windows.iter().map(|_| None).collect();
+                let mut out = Windows { files: *self, store, new, windows, drafts };
+                match drain(&mut out, scanner, proceed) {
+                    Ok(()) => out.finish(metadata),
+                    Err(error) => {
+                        out.discard();
+                        Err(error)
+                    }
+                }
             }
+            Output::ByRow(cut) => {
+                let mut out = self.rows(store, new, cut, metadata);
+                match drain(&mut out, scanner, proceed) {
+                    Ok(()) => out.finish(metadata),
+                    Err(error) => {
+                        out.discard();
+                        Err(error)
+                    }
+                }
+            }
+        }
+    }
+
+    fn rows<'w>(&self, store: &'w Store, new: NewFile, cut: &'w RowCut, metadata: &StoreMetadata) -> Rows<'r, 'w> {
+        let start = match cut {
+            RowCut::At { .. } => Bytes::new(),
+            RowCut::After { within, .. } => within.start.clone(),
+        };
+        Rows {
+            files: *self,
+            store,
+            new,
+            cut,
+            before_last: StoreMetadata {
+                compacted_files: Vec::new(),
+                more_follow: new.kind == fs::FileKind::Flush,
+                ..metadata.clone()
+            },
+            draft: None,
+            start,
+            stripe: 0,
+            cells: 0,
+            last_row: None,
+            closed: None,
+            begun: 0,
+            done: Vec::new(),
         }
     }
 
@@ -324,12 +499,6 @@ impl<'r> FileWriter<'r> {
         let what =
             format!("{} was written with {written} cells and reads back with {count}", store.dir.join(&pending.name));
         RegionError::Damaged { region: self.core.name().clone(), what }
-    }
-
-    /// Moves a written file into its place, durably, opens it and has the store's tracker name it.
-    pub(crate) fn commit(&self, store: &Store, pending: &Pending) -> Result<Arc<StoreFile>> {
-        let mut files = self.commit_all(store, std::slice::from_ref(pending), &[])?;
-        Ok(files.swap_remove(0))
     }
 
     /// Moves written files into their place, one after the other, each durably; opens them and has the store's tracker name them in place of

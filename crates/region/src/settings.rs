@@ -4,6 +4,7 @@ mod caching;
 mod compaction;
 mod resolved;
 mod split;
+mod stripes;
 mod tiers;
 
 use base::size::{GIB, KIB, MIB};
@@ -19,6 +20,7 @@ pub use split::{
     BUSY_BLOCKED_REQUESTS, BUSY_MIN_AGE, BUSY_WINDOW, MAX_FILE_SIZE_JITTER, SPLIT_BY_WHOLE_REGION, SPLIT_INITIAL_SIZE,
     SPLIT_POLICY, SPLIT_RESTRICTION_DELIMITER, SPLIT_RESTRICTION_LENGTH, SPLIT_RESTRICTION_TYPE, SplitRestriction,
 };
+pub use stripes::*;
 pub use tiers::*;
 
 /// Memstore bytes at which a region is flushed.
@@ -532,6 +534,14 @@ pub const ALL: &[&dyn SettingRow] = &[
     &TIER_WARM_AGE,
     &TIER_WARM_POLICY,
     &TIER_COLD_POLICY,
+    &STRIPE_INITIAL_COUNT,
+    &STRIPE_FLUSH_TO_L0,
+    &STRIPE_MIN_FILES_L0,
+    &STRIPE_MIN_FILES,
+    &STRIPE_MAX_FILES,
+    &STRIPE_SPLIT_SIZE,
+    &STRIPE_SPLIT_PARTS,
+    &STRIPE_SPLIT_IMBALANCE,
     &MAJOR_COMPACTION_INTERVAL,
     &MAJOR_COMPACTION_JITTER,
     &TIME_TO_PURGE_DELETES,

@@ -9,10 +9,12 @@ pub use busy::BusyLimits;
 pub(crate) use policy::{Sizes, SplitPolicy};
 
 use crate::RegionEnv;
+use crate::compact::{SplitAt, split_at};
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
-use crate::store::Store;
-use crate::store_file::{Opening, StoreFile, list_store_files, reference_bytes};
+use crate::store::{Store, StoreView};
+use crate::store_file::{Opening, StoreFile, dead_names, list_store_files, reference_bytes};
+use crate::stripes::Layout;
 use crate::tracker::{self, tracker_of};
 use base::SeqId;
 use bytes::Bytes;
@@ -22,6 +24,7 @@ use hfile::HalfSide;
 use model::{RegionInfo, TableDescriptor, TableName};
 use rootdir::{FileName, recovered_edits, region_dir};
 use std::cmp::Ordering;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Says whether and where a region is to be split.
@@ -75,7 +78,7 @@ impl<'r> Splitter<'r> {
         })
     }
 
-    /// The row in the middle of the largest file of the largest store, cut as the policy and the table's restriction say; `None` when the
+    /// The row in the middle of the largest file of the largest store (in stripes, between two of them if the halves are not too unequal), cut as the policy and the table's restriction say; `None` when the
     /// region cannot be split there.
     ///
     /// # Errors
@@ -86,24 +89,45 @@ impl<'r> Splitter<'r> {
         }
         let Some(store) = self.core.stores.iter().max_by_key(|store| store.files_len_bytes()) else { return Ok(None) };
         let view = store.view();
-        let Some(file) = view.files.iter().max_by_key(|file| file.len_bytes()) else { return Ok(None) };
+        let Some((row, limits)) = self.middle_of(store, &view)? else { return Ok(None) };
+        if limits.iter().any(|limit| row == limit[..])
+            || row == self.core.info.start_key[..]
+            || !self.core.info.contains(&row)
+        {
+            return Ok(None);
+        }
+        let row = self.core.split_policy.split_row(&row);
+        // Cut short, it may be before the region.
+        let is_inside = !row.is_empty() && row != &self.core.info.start_key[..] && self.core.info.contains(row);
+        Ok(is_inside.then(|| Bytes::copy_from_slice(row)))
+    }
+
+    /// A row in the middle of a store, and those at which it would not divide anything: the first and the last of the file that it is of.
+    fn middle_of(&self, store: &Store, view: &StoreView) -> Result<Option<(Bytes, Vec<Bytes>)>> {
+        let mut files = &view.files[..];
+        let of_stripe: Vec<Arc<StoreFile>>;
+        if let Some(Layout { ends, stripes, .. }) = view.stripes.as_ref().map(|stripes| &stripes.layout) {
+            let bytes_of = |stripe: &Vec<usize>| stripe.iter().map(|at| view.files[*at].len_bytes()).sum();
+            let sizes: Vec<u64> = stripes.iter().map(bytes_of).collect();
+            match split_at(&sizes, store.settings.load().stripes.split_imbalance) {
+                // Between two stripes no file is of both halves.
+                SplitAt::End(stripe) => return Ok(Some((ends[stripe].clone(), Vec::new()))),
+                SplitAt::Middle(stripe) => {
+                    of_stripe = stripes[stripe].iter().map(|at| view.files[*at].clone()).collect();
+                    files = &of_stripe;
+                }
+                SplitAt::MiddleOfAll => {}
+            }
+        }
+        let Some(file) = files.iter().max_by_key(|file| file.len_bytes()) else { return Ok(None) };
         let reader = &file.reader;
         let middle = reader.mid_key().map_err(|e| RegionError::file(self.core.name(), e))?;
         let (Some(middle), Some(first), Some(last)) = (middle, reader.first_key(), reader.last_key()) else {
             return Ok(None);
         };
         let row = KeyRef::parse(&middle).map(KeyRef::row).unwrap_or_default();
-        if row == first.row()
-            || row == last.row()
-            || row == &self.core.info.start_key[..]
-            || !self.core.info.contains(row)
-        {
-            return Ok(None);
-        }
-        let row = self.core.split_policy.split_row(row);
-        // Cut short, it may be before the region.
-        let is_inside = !row.is_empty() && row != &self.core.info.start_key[..] && self.core.info.contains(row);
-        Ok(is_inside.then(|| Bytes::copy_from_slice(row)))
+        let owned = Bytes::copy_from_slice;
+        Ok(Some((owned(row), vec![owned(first.row()), owned(last.row())])))
     }
 }
 
@@ -213,8 +237,8 @@ pub(crate) fn live_files<'a>(
         for name in tracker::names_of_closed(opening.volume, info.encoded_name(), &dir, tracker)? {
             files.push(StoreFile::open(opening, &name, None)?);
         }
-        let replaced: Vec<String> = files.iter().flat_map(StoreFile::replaces).collect();
-        live.extend(files.into_iter().filter(|file| !replaced.contains(&file.name)).map(|file| (family, file)));
+        let dead = dead_names(files.iter());
+        live.extend(files.into_iter().filter(|file| !dead.contains(&file.name)).map(|file| (family, file)));
     }
     Ok(live)
 }

@@ -11,7 +11,8 @@ use crate::error::{RegionError, Result};
 use crate::mob::MobStore;
 use crate::scan::matcher::FamilyRules;
 use crate::settings::CacheSwitches;
-use crate::store_file::{Opening, StoreFile};
+use crate::store_file::{Opening, StoreFile, dead_names};
+use crate::stripes::Stripes;
 use crate::tracker::{StoreTracker, tracker_of};
 use arc_swap::ArcSwap;
 use base::{ReadPoint, SeqId};
@@ -37,6 +38,16 @@ pub(crate) struct StoreView {
     /// The earliest read point that still finds all its versions here: flushes and compactions keep only what later
     /// ones see. Of this opening; what an earlier one dropped is not known.
     pub whole_from: ReadPoint,
+    /// How the files lie, in a store that keeps them in stripes.
+    pub stripes: Option<Arc<Stripes>>,
+}
+
+impl StoreView {
+    /// The files that can have a row, and others. Oldest first.
+    #[inline]
+    pub(crate) fn files_of(&self, row: &[u8]) -> &[Arc<StoreFile>] {
+        self.stripes.as_ref().and_then(|stripes| stripes.files_of(row)).unwrap_or(&self.files)
+    }
 }
 
 /// Files that are being worked on or wait to be archived.
@@ -132,11 +143,9 @@ impl Store {
         for name in &names {
             files.push(Arc::new(StoreFile::open(opening, name, None)?));
         }
-        let replaced: BTreeSet<String> = files.iter().flat_map(|file| file.replaces()).collect();
-        let dead: Vec<&str> =
-            files.iter().map(|file| file.name.as_str()).filter(|name| replaced.contains(*name)).collect();
-        let mut live: Vec<Arc<StoreFile>> =
-            files.iter().filter(|file| !replaced.contains(&file.name)).cloned().collect();
+        let gone = dead_names(files.iter().map(|file| &**file));
+        let dead: Vec<&str> = files.iter().map(|file| file.name.as_str()).filter(|name| gone.contains(*name)).collect();
+        let mut live: Vec<Arc<StoreFile>> = files.iter().filter(|file| !gone.contains(&file.name)).cloned().collect();
         tracker.settle(env, &live).map_err(volume_error)?;
         if !dead.is_empty() {
             rootdir::archive_files(opening.volume, &dir, &dead).map_err(volume_error)?;
@@ -171,8 +180,8 @@ impl Store {
         let family = &table.families[name];
         let order = if info.table.is_meta() { Order::Meta } else { Order::User };
         let memory = MemStore::expecting(order, &common_row_prefix(&files));
-        let view = StoreView { memory, files, whole_from: ReadPoint(0) };
-        Store {
+        let view = StoreView { memory, files, whole_from: ReadPoint(0), stripes: None };
+        let store = Store {
             name: name.clone(),
             rules: FamilyRules::of(family, settings.time_to_purge_deletes_ms),
             replicated: family.replication_scope() != 0,
@@ -187,7 +196,9 @@ impl Store {
             work: Mutex::new(FileWork::default()),
             snapshot_seq_id: AtomicU64::new(0),
             last_major_compaction_ms: AtomicI64::new(0),
-        }
+        };
+        store.change(|_| ());
+        store
     }
 
     /// The table's settings are others now.
@@ -238,7 +249,8 @@ impl Store {
     /// Publishes a changed picture.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut StoreView) -> T) -> T {
         let _changing = self.changing.lock();
-        let mut view = (*self.view.load_full()).clone();
+        let before = self.view.load_full();
+        let mut view = (*before).clone();
         let result = change(&mut view);
         // Readers take the newest version from the newest file.
         let unsorted = !view.files.is_sorted_by(|a, b| by_age(a, b).is_le());
@@ -246,6 +258,10 @@ impl Store {
             let mut files = view.files.to_vec();
             sort_files(&mut files);
             view.files = files.into();
+        }
+        let in_stripes = self.engine(&self.settings.load()) == StoreEngine::Stripe;
+        if in_stripes != view.stripes.is_some() || (in_stripes && !Arc::ptr_eq(&view.files, &before.files)) {
+            view.stripes = in_stripes.then(|| Arc::new(Stripes::of(&view.files)));
         }
         self.view.store(Arc::new(view));
         result

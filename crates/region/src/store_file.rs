@@ -12,6 +12,7 @@ use hfile::{BlockCache, Half, HalfSide, Reader, ReaderContext};
 use model::RegionInfo;
 use proto::{Message, magic, pb};
 use rootdir::{FileName, family_dir};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -153,6 +154,11 @@ impl StoreFile {
         self.visible_from.store(seq_id.0, Ordering::Relaxed);
     }
 
+    /// Whether it is of a flush into several files and not the last of them. What stands for another region's file was whole when that was.
+    pub(crate) fn more_follow(&self) -> bool {
+        self.parsed.parent.is_none() && self.parsed.link.is_none() && !self.is_bulk_loaded && self.reader.more_follow()
+    }
+
     /// Names of the files that this one replaced.
     pub(crate) fn replaces(&self) -> Vec<String> {
         let Some(bytes) = self.reader.file_info().get(&b"COMPACTION_EVENT_KEY"[..]) else { return Vec::new() };
@@ -164,6 +170,17 @@ impl StoreFile {
             _ => Vec::new(),
         }
     }
+}
+
+/// Names of those among a store's files that do not count, although they are there: what others say that they replace, and the beginning of
+/// a flush of which the last file never came. Of every flush that was done, it or what has replaced it is there, as new as the others at least:
+/// it is never dropped as long as it is the newest. The log has the edits of one that was not.
+pub(crate) fn dead_names<'f>(files: impl Iterator<Item = &'f StoreFile> + Clone) -> BTreeSet<String> {
+    let mut dead: BTreeSet<String> = files.clone().flat_map(StoreFile::replaces).collect();
+    let whole_to = files.clone().filter(|file| !file.more_follow()).map(|file| file.max_seq_id).max();
+    let is_part = |file: &&StoreFile| file.more_follow() && whole_to.is_none_or(|whole| file.max_seq_id > whole);
+    dead.extend(files.filter(is_part).map(|file| file.name.clone()));
+    dead
 }
 
 fn open_first(opening: Opening<'_>, parsed: &FileName, context: ReaderContext) -> Result<Arc<Reader>> {

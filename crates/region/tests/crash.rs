@@ -47,12 +47,24 @@ fn config() -> Config {
     config
 }
 
-/// Every other one keeps its files by windows of a few milliseconds, so that a compaction makes several.
+/// One in three keeps its files by windows of a few milliseconds, one by ranges of a few rows, so that a compaction or flush makes several.
 fn table(seed: u64) -> Arc<TableDescriptor> {
     // What the directory holds are the files of the one, what a list says those of the other.
     let listed = family("g").with(rootdir::tracker::IMPL_KEY, "FILE");
     let mut table = TableDescriptor::new(table_name(), [family("f").with("BLOCKSIZE", "300"), listed]);
-    if seed % 2 == 1 {
+    if seed % 3 == 2 {
+        let stripe = |key: &str| format!("hbase.store.stripe.{key}");
+        table.configuration.insert("hbase.hstore.engine.class".into(), "StripeStoreEngine".into());
+        for (key, value) in [
+            ("initialStripeCount", "3"),
+            ("compaction.minFiles", "2"),
+            ("compaction.minFilesL0", "1"),
+            ("sizeToSplit", "7000"),
+        ] {
+            table.configuration.insert(stripe(key), value.into());
+        }
+    }
+    if seed % 3 == 1 {
         let tiered = |key: &str| format!("hbase.hstore.compaction.date.tiered.{key}");
         table.configuration.insert("hbase.hstore.engine.class".into(), "DateTieredStoreEngine".into());
         for (key, value) in [
@@ -256,7 +268,7 @@ fn a_power_failure_at_any_call_loses_nothing_acknowledged() {
             let mut promises = Promises::default();
             if let Ok(mut life) = Life::begin(volume.clone(), seed) {
                 let ended = life.live();
-                assert!(ended.is_err() || stop + 12 >= calls, "stopped after {stop} of {calls} and nobody noticed");
+                assert!(ended.is_err() || stop + 24 >= calls, "stopped after {stop} of {calls} and nobody noticed");
                 promises = life.promises.clone();
             }
             let policy = POLICIES[(stop % 4) as usize];
@@ -319,7 +331,7 @@ fn a_split_stopped_anywhere_can_be_repeated() {
     let parent = whole_table();
     let [bottom, top] = daughters(&parent, b"row06");
     let table = table(seed);
-    for stop in 0..200 {
+    for stop in 0..800 {
         let volume = base.snapshot();
         let server = Server::try_on(volume.clone(), START + 50, &config(), seed).expect("no faults yet");
         volume.stop_after(stop);
@@ -367,5 +379,5 @@ fn a_split_stopped_anywhere_can_be_repeated() {
             return;
         }
     }
-    panic!("a split takes more than 200 calls");
+    panic!("a split takes more than 800 calls");
 }

@@ -193,7 +193,9 @@ fn choose_in(files: &[TierFile], settings: &RegionSettings, min: usize, now: i64
     let ratio = ratio_at(settings, now);
     let run = match settings.tiers.policy {
         CompactionPolicy::RatioBased => within_ratio(&sizes, settings, min, ratio, false),
-        CompactionPolicy::Exploring | CompactionPolicy::Fifo => explore_sizes(&sizes, settings, min, ratio, false),
+        CompactionPolicy::Exploring | CompactionPolicy::Fifo => {
+            explore_sizes(&sizes, settings, min..=settings.compaction_max_files, ratio, false)
+        }
     };
     run.map(|(start, end)| start..end)
 }

@@ -1,21 +1,30 @@
 //! Which files to compact. Follows: `SortedCompactionPolicy`, `RatioBasedCompactionPolicy`, `ExploringCompactionPolicy`.
 
+use super::Output;
 use super::date_tiers::{self, OutputWindow, TierFile};
+use super::stripes::{Selector, StripedFile};
 use crate::RegionSettings;
 use crate::settings::CompactionPolicy;
 use crate::store_file::StoreFile;
+use crate::stripes::{Layout, RowRange};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// The files chosen, oldest first; none: nothing to do.
 pub(super) struct Choice {
     pub files: Vec<Arc<StoreFile>>,
     pub is_major: bool,
-    /// By which times the output is divided; none: it is one file.
-    pub windows: Vec<OutputWindow>,
+    pub output: Output,
+    /// Of a part of the store: the rows of which all files are chosen.
+    pub drops: Option<RowRange>,
 }
 
 impl Choice {
+    fn nothing() -> Choice {
+        Choice { files: Vec::new(), is_major: false, output: Output::One, drops: None }
+    }
+
     /// No more files than one compaction takes, unless somebody asked for a major one. It is one only if these are all `store_files`.
     fn of(
         mut files: Vec<Arc<StoreFile>>,
@@ -29,7 +38,8 @@ impl Choice {
             files.truncate(settings.compaction_max_files);
         }
         let is_major = is_major && files.len() == store_files;
-        Choice { files, is_major, windows }
+        let output = if windows.is_empty() { Output::One } else { Output::ByTime(windows) };
+        Choice { files, is_major, output, drops: None }
     }
 }
 
@@ -120,6 +130,27 @@ pub(super) fn choose_in_tiers(
     Choice::of(chosen, windows, is_major, force_major, files.len(), settings)
 }
 
+/// As [`choose`], of a store in stripes, while no other compaction of it runs. There is no major one of all files, asked for or not. Follows:
+/// `StripeCompactionPolicy#shouldPerformMajorCompaction`.
+pub(super) fn choose_in_stripes(
+    files: &[Arc<StoreFile>],
+    layout: &Layout,
+    settings: &RegionSettings,
+    oldest_unexpired: Option<i64>,
+    now: i64,
+) -> Choice {
+    let facts: Vec<StripedFile> = files.iter().map(|file| StripedFile::of(file)).collect();
+    match (Selector { layout, files: &facts, settings, oldest_unexpired, now }).select() {
+        Some(plan) => Choice {
+            files: plan.files.iter().map(|at| files[*at].clone()).collect(),
+            is_major: false,
+            output: Output::ByRow(plan.cut),
+            drops: plan.drops,
+        },
+        None => Choice::nothing(),
+    }
+}
+
 /// `files` oldest first; `compacting` are the names of those in running jobs.
 pub(super) fn choose(
     files: &[Arc<StoreFile>],
@@ -130,7 +161,7 @@ pub(super) fn choose(
     now: i64,
 ) -> Choice {
     if settings.compaction_policy == CompactionPolicy::Fifo && !files.iter().any(|file| file.is_reference()) {
-        return Choice { files: Vec::new(), is_major: false, windows: Vec::new() };
+        return Choice::nothing();
     }
     let found = Candidates::of(files, compacting, settings, force_major);
     let (candidates, all, stuck) = (found.files, found.all, found.stuck);
@@ -144,7 +175,9 @@ pub(super) fn choose(
         let sizes: Vec<u64> = eligible.iter().map(|file| file.len_bytes()).collect();
         let (min, ratio) = (settings.compaction_min_files, ratio_at(settings, now));
         let run = match settings.compaction_policy {
-            CompactionPolicy::Exploring => explore_sizes(&sizes, settings, min, ratio, stuck),
+            CompactionPolicy::Exploring => {
+                explore_sizes(&sizes, settings, min..=settings.compaction_max_files, ratio, stuck)
+            }
             CompactionPolicy::RatioBased => within_ratio(&sizes, settings, min, ratio, stuck),
             CompactionPolicy::Fifo => None,
         };
@@ -216,15 +249,15 @@ pub(super) fn within_ratio(
     (stuck && sizes.len() >= min && start == sizes.len()).then(|| (sizes.len() - min, sizes.len()))
 }
 
-/// The contiguous run that gets rid of the most files for the least bytes, all within the ratio.
+/// The contiguous run of so many that gets rid of the most files for the least bytes, all within the ratio.
 pub(super) fn explore_sizes(
     sizes: &[u64],
     settings: &RegionSettings,
-    min: usize,
+    counts: RangeInclusive<usize>,
     ratio: f64,
     stuck: bool,
 ) -> Option<(usize, usize)> {
-    let max = settings.compaction_max_files;
+    let (min, max) = counts.into_inner();
     let mut best: Option<(usize, usize, u64)> = None;
     let mut smallest: Option<(usize, usize, u64)> = None;
     for start in 0..sizes.len() {
@@ -271,13 +304,13 @@ mod tests {
     #[test]
     fn selections_follow_the_exploring_policy() {
         // From HBase's own expectations: all small files go together; a file far larger than the rest stays out.
-        assert_eq!(explore_sizes(&[10, 10, 10], &settings(100), 3, 1.2, false), Some((0, 3)));
-        assert_eq!(explore_sizes(&[10, 10], &settings(100), 3, 1.2, false), None);
-        assert_eq!(explore_sizes(&[100_000, 50, 23, 12, 12], &settings(10), 3, 1.2, false), Some((1, 5)));
-        assert_eq!(explore_sizes(&[1000, 100, 10], &settings(10), 3, 1.2, false), None);
-        assert_eq!(explore_sizes(&[1000, 100, 10], &settings(10), 3, 1.2, true), Some((0, 3)));
+        assert_eq!(explore_sizes(&[10, 10, 10], &settings(100), 3..=10, 1.2, false), Some((0, 3)));
+        assert_eq!(explore_sizes(&[10, 10], &settings(100), 3..=10, 1.2, false), None);
+        assert_eq!(explore_sizes(&[100_000, 50, 23, 12, 12], &settings(10), 3..=10, 1.2, false), Some((1, 5)));
+        assert_eq!(explore_sizes(&[1000, 100, 10], &settings(10), 3..=10, 1.2, false), None);
+        assert_eq!(explore_sizes(&[1000, 100, 10], &settings(10), 3..=10, 1.2, true), Some((0, 3)));
         let many = vec![5; 30];
-        assert_eq!(explore_sizes(&many, &settings(1), 3, 1.2, false), Some((0, 10)));
+        assert_eq!(explore_sizes(&many, &settings(1), 3..=10, 1.2, false), Some((0, 10)));
     }
 
     #[test]

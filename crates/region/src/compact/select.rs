@@ -1,11 +1,13 @@
 //! Choosing what to compact: a job owns its files until it is done or dropped.
 
 use super::policy::{self, Choice};
-use super::{CompactionKind, Compactor, OutputWindow};
+use super::{CompactionKind, Compactor, Output};
 use crate::error::{RegionError, Result};
 use crate::region::Region;
+use crate::settings::RegionSettings;
 use crate::store::{FileWork, Store, StoreView};
 use crate::store_file::StoreFile;
+use crate::stripes::{RowRange, Stripes};
 use base::ReadPoint;
 use bytes::Bytes;
 use model::StoreEngine;
@@ -22,8 +24,10 @@ pub struct CompactionJob {
     pub(super) is_major: bool,
     /// Values in MOB files are written anew, as HBase does when somebody asks for a major compaction.
     pub(super) rewrites_mob: bool,
-    /// By which times what comes out is divided, ascending; none: one file.
-    pub(super) windows: Vec<OutputWindow>,
+    /// How what comes out is divided.
+    pub(super) output: Output,
+    /// The rows of which delete markers go although it is not of all files.
+    pub(super) drops: Option<RowRange>,
 }
 
 impl CompactionJob {
@@ -94,16 +98,21 @@ impl CompactionJob {
         let wants_major = kind == CompactionKind::Major || work.force_major;
         let now = core.env.clock.now_ms().0;
         let settings = store.settings.load();
-        let choose = match store.engine(&settings) {
-            StoreEngine::Default => policy::choose,
-            StoreEngine::DateTiered => policy::choose_in_tiers,
+        let ttl_ms = store.rules.ttl_ms;
+        let engine = store.engine(&settings);
+        let Choice { files, is_major, output, drops } = match engine {
+            StoreEngine::Default => policy::choose(&view.files, &work.compacting, &settings, ttl_ms, wants_major, now),
+            StoreEngine::DateTiered => {
+                policy::choose_in_tiers(&view.files, &work.compacting, &settings, ttl_ms, wants_major, now)
+            }
+            StoreEngine::Stripe if !work.compacting.is_empty() => return Ok(None),
+            StoreEngine::Stripe => Compactor::new(core).choose_in_stripes(store, &view, &settings),
         };
-        let Choice { files, is_major, windows } =
-            choose(&view.files, &work.compacting, &settings, store.rules.ttl_ms, wants_major, now);
         if files.is_empty() {
             return Ok(None);
         }
-        let all_files = files.len() == view.files.len();
+        // In stripes none counts as one, whatever it takes: that is for each of them.
+        let all_files = files.len() == view.files.len() && engine != StoreEngine::Stripe;
         if is_major && all_files {
             (work.force_major, work.owes_major) = (false, false);
         }
@@ -111,7 +120,8 @@ impl CompactionJob {
         drop(work);
         let is_major = is_major && all_files;
         let rewrites_mob = is_major && wants_major;
-        Ok(Some(CompactionJob { region: region.clone(), store: at, files, all_files, is_major, rewrites_mob, windows }))
+        let region = region.clone();
+        Ok(Some(CompactionJob { region, store: at, files, all_files, is_major, rewrites_mob, output, drops }))
     }
 }
 
@@ -125,6 +135,21 @@ impl Drop for CompactionJob {
 }
 
 impl Compactor<'_> {
+    /// What a store in stripes has to compact.
+    pub(super) fn choose_in_stripes(&self, store: &Store, view: &StoreView, settings: &RegionSettings) -> Choice {
+        let now = self.core.env.clock.now_ms().0;
+        let expires = store.rules.ttl_ms.is_some() && store.rules.min_versions == 0;
+        let oldest_unexpired = expires.then(|| store.rules.oldest_unexpired(now));
+        let choose = |stripes: &Stripes| {
+            policy::choose_in_stripes(&view.files, &stripes.layout, settings, oldest_unexpired, now)
+        };
+        match &view.stripes {
+            Some(stripes) => choose(stripes),
+            // The engine was another when this picture was made.
+            None => choose(&Stripes::of(&view.files)),
+        }
+    }
+
     /// Follows: `HStore#removeUnneededFiles`.
     fn drop_expired_files(&self, store: &Store) -> Result<()> {
         let view = store.view();
@@ -162,9 +187,16 @@ impl Compactor<'_> {
         let drops =
             store.settings.load().delete_expired_files && store.rules.min_versions == 0 && store.rules.ttl_ms.is_some();
         let oldest_unexpired = store.rules.oldest_unexpired(self.core.env.clock.now_ms().0);
-        // The newest file stays: it says up to where the log was flushed.
-        let files = view.files.iter().take(if drops { view.files.len().saturating_sub(1) } else { 0 });
+        // The newest file stays: it says up to where the log was flushed. So does the newest of each stripe, which says that the stripe is there.
+        let newest = view.files.last().map(|file| file.max_seq_id);
+        let layout = view.stripes.iter().map(|stripes| &stripes.layout);
+        let of_stripes =
+            layout.flat_map(|layout| layout.stripes.iter().chain([&layout.level0])).filter_map(|files| files.last());
+        let kept: Vec<usize> = of_stripes.copied().chain(view.files.len().checked_sub(1)).collect();
+        let files = view.files.iter().enumerate().take(if drops { view.files.len() } else { 0 });
         files
+            .filter(move |(at, file)| !kept.contains(at) && (view.stripes.is_none() || Some(file.max_seq_id) != newest))
+            .map(|(_, file)| file)
             .filter(|file| !work.compacting.contains(&file.name))
             .filter(move |file| file.reader.time_range().is_some_and(|(_, max)| max < oldest_unexpired))
     }

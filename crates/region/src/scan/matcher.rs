@@ -12,6 +12,7 @@ mod versions;
 
 use super::deletes::{DeleteTracker, Masked};
 use super::version_behavior::VersionBehavior;
+use crate::stripes::RowRange;
 use base::ReadPoint;
 use bytes::Bytes;
 use cell::key::same_bytes;
@@ -66,6 +67,8 @@ pub(crate) struct Matcher {
     columns: Option<Arc<[Bytes]>>,
     deletes: DeleteTracker,
     version_behavior: Option<Box<VersionBehavior>>,
+    /// Rewriting a part of the store: the rows of which all is rewritten, and only of them delete markers go.
+    drops_in: Option<RowRange>,
 
     // State within a row.
     column_index: usize,
@@ -100,6 +103,7 @@ impl Matcher {
             columns,
             deletes: DeleteTracker::default(),
             version_behavior: None,
+            drops_in: None,
             column_index: 0,
             column: Vec::new(),
             has_column: false,
@@ -158,6 +162,18 @@ impl Matcher {
         matcher
     }
 
+    /// As [`Matcher::rewrite`]: of `rows` all files of the store that can have them are rewritten, of others only some.
+    pub(crate) fn rewrite_in(
+        rules: &FamilyRules,
+        rows: RowRange,
+        read_point: ReadPoint,
+        earliest_put_ts: i64,
+        now_ms: i64,
+    ) -> Matcher {
+        let matcher = Matcher::rewrite(rules, false, read_point, earliest_put_ts, now_ms);
+        Matcher { drops_in: Some(rows), ..matcher }
+    }
+
     /// Whether expired cells of a store file need not even be looked at.
     pub(crate) fn expired_before(&self) -> i64 {
         if self.min_versions == 0 { self.oldest_unexpired } else { i64::MIN }
@@ -191,7 +207,10 @@ impl Matcher {
     }
 
     /// A new row begins.
-    pub(crate) fn start_row(&mut self) {
+    pub(crate) fn start_row(&mut self, row: &[u8]) {
+        if let Some(rows) = &self.drops_in {
+            self.mode = if rows.contains(row) { Mode::DropDeletes } else { Mode::RetainDeletes };
+        }
         self.column_index = 0;
         self.has_column = false;
         self.has_filtered_column = false;

@@ -215,10 +215,11 @@ impl RegionReader<'_> {
 impl Point<'_> {
     fn read(mut self, view: &StoreView, keep: bool, out: &mut CellBuffer) -> hfile::Result<bool> {
         let mut cursors: Vec<SourceCursor<'_>> = Vec::new();
+        let files = view.files_of(self.row);
         if let Some(columns) = self.columns {
             // Of several places that may have the newest version of a column the general path begins with the newest, and mostly needs no other.
             let segments = view.memory.segments().filter(|segment| !segment.is_empty()).count();
-            if segments + view.files.len() > 1 || view.memory.segments().any(|segment| segment.has_deletes()) {
+            if segments + files.len() > 1 || view.memory.segments().any(|segment| segment.has_deletes()) {
                 return Ok(false);
             }
             self.start_at(&columns[0]);
@@ -234,7 +235,7 @@ impl Point<'_> {
                 }
             }
         }
-        for file in view.files.iter().rev() {
+        for file in files.iter().rev() {
             if !self.wants_file(file)? {
                 continue;
             }

@@ -91,15 +91,16 @@ impl Selection {
         mut position: impl FnMut(&mut Source, bool) -> hfile::Result<()>,
     ) -> hfile::Result<Merge> {
         let options = ScanOptions { cache_blocks: self.cache_blocks, pread: true, residency, ..ScanOptions::default() };
-        let mut sources = Vec::with_capacity(view.files.len() + 2);
-        for (rank, file) in view.files.iter().enumerate() {
+        let files = if self.is_single_row { view.files_of(&self.low) } else { &view.files[..] };
+        let mut sources = Vec::with_capacity(files.len() + 2);
+        for (rank, file) in files.iter().enumerate() {
             if file.is_visible_at(read_point) && self.wants_file(file, residency)? {
                 let mut source = Source::file(&file.reader, options, read_point, rank as u32);
                 position(&mut source, self.may_have_family_deletes(file, residency)?)?;
                 sources.push(source);
             }
         }
-        let newest_rank = view.files.len() as u32 + 2;
+        let newest_rank = files.len() as u32 + 2;
         for (i, segment) in view.memory.segments().enumerate() {
             if self.wants_segment(segment) {
                 let mut source = Source::memory(segment, read_point, newest_rank - i as u32);

@@ -268,7 +268,7 @@ impl StoreScanner {
             self.taken_in_row = 0;
             self.limit_reached = false;
             self.after = After::Nothing;
-            self.matcher.start_row();
+            self.matcher.start_row(&self.row);
         }
     }
 

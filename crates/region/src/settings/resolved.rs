@@ -36,6 +36,8 @@ pub struct RegionSettings {
     pub engine: StoreEngine,
     /// Of [`StoreEngine::DateTiered`].
     pub tiers: Tiers,
+    /// Of [`StoreEngine::Stripe`].
+    pub stripes: StripeSettings,
     pub major_compaction_interval_ms: u64,
     pub major_compaction_jitter: f64,
     pub time_to_purge_deletes_ms: i64,
@@ -141,6 +143,7 @@ impl RegionSettings {
             compaction_policy: config.get(&COMPACTION_POLICY),
             engine: tiers::engine(&config),
             tiers: Tiers::from_config(&config),
+            stripes: StripeSettings::from_config(&config),
             major_compaction_interval_ms: config.get(&MAJOR_COMPACTION_INTERVAL),
             major_compaction_jitter: config.get(&MAJOR_COMPACTION_JITTER),
             time_to_purge_deletes_ms: config.get(&TIME_TO_PURGE_DELETES) as i64,

@@ -11,12 +11,13 @@ use std::sync::Arc;
 pub const ENGINE: TextSetting = TextSetting {
     key: ENGINE_KEY,
     default: "org.apache.hadoop.hbase.regionserver.DefaultStoreEngine",
-    legal: Some("DefaultStoreEngine or DateTieredStoreEngine"),
+    legal: Some("DefaultStoreEngine, DateTieredStoreEngine or StripeStoreEngine"),
     is_legal: |text| StoreEngine::parse(text).is_some(),
     doc: "How a store keeps its files, by the name of HBase's class, with or without its package; said by a table or family as a rule. \
           DefaultStoreEngine: a compaction makes one file. DateTieredStoreEngine: one for each window of time that its cells are of, so that \
-          scans of a time range open few files and old ones are not rewritten; for data that comes in the order of its timestamps. Not for \
-          families with MOB files, which keep theirs as ever.",
+          scans of a time range open few files and old ones are not rewritten; for data that comes in the order of its timestamps. \
+          StripeStoreEngine: one for each range of rows (a stripe), so that large regions are compacted in parts; for rows that come evenly \
+          or in order, with a higher hbase.hstore.blockingStoreFiles. Not for families with MOB files, which keep theirs as ever.",
 };
 /// Length of the newest windows.
 pub const TIER_BASE_WINDOW: Setting<i64> = Setting {

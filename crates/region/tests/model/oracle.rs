@@ -79,14 +79,38 @@ pub struct Run {
     pub cells: Vec<Cell>,
     /// No put of it is older. Of a part of another region's file: of all the file.
     pub earliest_put: i64,
+    /// The rows that it is for.
+    pub rows: Rows,
 }
 
 impl Run {
-    pub fn new(name: String, cells: Vec<Cell>) -> Run {
+    pub fn new(name: String, cells: Vec<Cell>, rows: Rows) -> Run {
         let puts = cells.iter().filter(|cell| !cell.is_delete());
         let earliest_put = puts.map(|cell| cell.timestamp).min().unwrap_or(i64::MAX);
-        Run { name, cells, earliest_put }
+        Run { name, cells, earliest_put, rows }
     }
+}
+
+/// Rows from the first on, before the second; an empty one is open.
+#[derive(Clone, Debug, Default)]
+pub struct Rows(pub Vec<u8>, pub Vec<u8>);
+
+impl Rows {
+    fn contain(&self, row: &[u8]) -> bool {
+        *row >= self.0[..] && (self.1.is_empty() || *row < self.1[..])
+    }
+}
+
+/// Files by the rows that they are for: each cell in the one that has its row.
+fn divided(cells: Vec<Cell>, files: &[(String, Rows)]) -> Vec<Run> {
+    let count = cells.len();
+    let of = |(name, rows): &(String, Rows)| {
+        let own = cells.iter().filter(|cell| rows.contain(&cell.row)).cloned().collect();
+        Run::new(name.clone(), own, rows.clone())
+    };
+    let runs: Vec<Run> = files.iter().map(of).collect();
+    assert_eq!(runs.iter().map(|run| run.cells.len()).sum::<usize>(), count, "each cell is of one of {files:?}");
+    runs
 }
 
 /// One family.
@@ -419,25 +443,28 @@ impl Store {
         out
     }
 
-    /// The memstore becomes the file `name`; `None` when it was empty.
-    pub fn flush(&mut self, name: Option<&str>, now: i64, read_point: u64) {
+    /// The memstore becomes files; none when it was empty.
+    pub fn flush(&mut self, files: &[(String, Rows)], now: i64, read_point: u64) {
         let cells = std::mem::take(&mut self.memory.cells);
-        assert_eq!(name.is_some(), !cells.is_empty(), "a flush writes a file exactly if there is something to flush");
+        assert_eq!(files.is_empty(), cells.is_empty(), "a flush writes a file exactly if there is something to flush");
         let cells = self.rewrite(cells, false, i64::MIN, now, read_point);
-        if let Some(name) = name {
-            self.files.push(Run::new(name.to_owned(), cells));
-        }
+        self.files.extend(divided(cells, files));
     }
 
-    /// The files called `inputs` become the file `output` at the place of the newest of them.
-    pub fn compact(&mut self, inputs: &[String], output: &str, now: i64, read_point: u64) {
-        let all = inputs.len() == self.files.len();
+    /// The files called `inputs` become the files `output` at the place of the newest of them. Delete markers of a row go where all files that
+    /// may have the row are among them.
+    pub fn compact(&mut self, inputs: &[String], output: &[(String, Rows)], now: i64, read_point: u64) {
         let taken: Vec<Run> = self.files.iter().filter(|run| inputs.contains(&run.name)).cloned().collect();
         let place = self.files.iter().position(|run| run.name == inputs[0]).expect("known files");
         let earliest_put = taken.iter().map(|run| run.earliest_put).min().unwrap_or(i64::MIN);
-        let cells: Vec<Cell> = taken.into_iter().flat_map(|run| run.cells).collect();
-        let cells = self.rewrite(cells, all, earliest_put, now, read_point);
+        let left: Vec<&Run> = self.files.iter().filter(|run| !inputs.contains(&run.name)).collect();
+        let (kept, dropping): (Vec<Cell>, Vec<Cell>) = taken
+            .into_iter()
+            .flat_map(|run| run.cells)
+            .partition(|cell| left.iter().any(|run| run.rows.contain(&cell.row)));
+        let mut cells = self.rewrite(kept, false, earliest_put, now, read_point);
+        cells.extend(self.rewrite(dropping, true, earliest_put, now, read_point));
         self.files.retain(|run| !inputs.contains(&run.name));
-        self.files.insert(place, Run::new(output.to_owned(), cells));
+        self.files.splice(place..place, divided(sorted(cells), output));
     }
 }

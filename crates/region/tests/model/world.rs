@@ -1,7 +1,7 @@
 //! A table's regions, each beside its oracle, and everything that changes files: flush, compaction, reopening, split,
 //! merge.
 
-use super::oracle::{Rules, Run, Store};
+use super::oracle::{Rows, Rules, Run, Store};
 use super::reads::FilterUse;
 use crate::common::*;
 use basalt_region::{CloseMode, Commit, CompactionKind, FlushRequest, Region, Unthrottled, split};
@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub const BASE: i64 = 1_700_000_000_000;
+const ENGINE: &str = "hbase.hstore.engine.class";
 pub const FAMILIES: [&str; 2] = ["f", "g"];
 
 /// A region and its oracle.
@@ -62,6 +63,21 @@ fn random_family(rng: &Rng, name: &'static str) -> (FamilyDescriptor, Rules) {
     if rng.one_in(3) {
         // Large values in files of their own: only a filter that looks at values can tell.
         descriptor = descriptor.with("IS_MOB", "true").with("MOB_THRESHOLD", pick(rng, &["0", "2", "8"]));
+    }
+    if rng.one_in(3) {
+        // In stripes of a few rows each, which a store with MOB files does not have.
+        descriptor = descriptor.with(ENGINE, "StripeStoreEngine");
+        let stripe = |key: &str| format!("hbase.store.stripe.{key}");
+        for (key, value) in [
+            ("initialStripeCount", pick(rng, &["1", "2", "4"])),
+            ("compaction.minFiles", "2"),
+            ("compaction.minFilesL0", pick(rng, &["1", "2"])),
+            ("compaction.maxFiles", pick(rng, &["2", "10"])),
+            ("compaction.flushToL0", pick(rng, &["false", "false", "true"])),
+            ("sizeToSplit", pick(rng, &["9000", "14000", "100000"])),
+        ] {
+            descriptor.configuration.insert(stripe(key), value.to_owned());
+        }
     }
     if let Some(seconds) = ttl {
         descriptor = descriptor.with("TTL", seconds.to_string());
@@ -159,7 +175,7 @@ impl World {
         self.regions[at].region.flush(&FlushRequest { families, all: true }).expect("flushed");
         let names: Vec<&str> = only.map_or(FAMILIES.to_vec(), |name| vec![name]);
         let now = self.now();
-        self.regions[at].model_flush(&names, now);
+        self.regions[at].model_flush(&self.server, &names, now);
     }
 
     pub fn compact(&mut self, at: usize) {
@@ -167,7 +183,7 @@ impl World {
         let kind = pick(&self.rng, &[CompactionKind::Minor, CompactionKind::Major]);
         self.trace.push(format!("compact {at} {name} {kind:?}"));
         let now = self.now();
-        self.regions[at].compact(name, kind, now);
+        self.regions[at].compact(&self.server, name, kind, now);
     }
 
     fn archive(&mut self, at: usize) {
@@ -178,7 +194,7 @@ impl World {
         let now = self.now();
         let half = &mut self.regions[at];
         half.region.close(CloseMode::Flush).expect("closed");
-        half.model_flush(&FAMILIES, now);
+        half.model_flush(&self.server, &FAMILIES, now);
         half.pending.clear();
     }
 
@@ -199,7 +215,7 @@ impl World {
     fn rewrite_references(&mut self, at: usize) {
         let now = self.now();
         for name in FAMILIES {
-            self.regions[at].compact(name, CompactionKind::Major, now);
+            self.regions[at].compact(&self.server, name, CompactionKind::Major, now);
         }
         self.archive(at);
     }
@@ -261,8 +277,8 @@ impl World {
                     runs.find(|run| file == format!("{}.{encoded}", run.name)).cloned()
                 };
                 let run = parents.iter().find_map(reference).expect("a reference to a parent's file");
-                let cells = run.cells.into_iter().filter(|cell| info.contains(&cell.row)).collect();
-                store.files.push(Run { name: file, cells, earliest_put: run.earliest_put });
+                let cells = run.cells.iter().filter(|cell| info.contains(&cell.row)).cloned().collect();
+                store.files.push(Run { name: file, cells, ..run });
             }
             let kept: usize = store.files.iter().map(|run| run.cells.len()).sum();
             let cells = parents.iter().flat_map(|parent| parent.stores[name].all_cells());
@@ -274,21 +290,22 @@ impl World {
 }
 
 impl Half {
-    fn model_flush(&mut self, families: &[&'static str], now: i64) {
+    fn model_flush(&mut self, server: &Server, families: &[&'static str], now: i64) {
         let read_point = self.region.smallest_read_point().0;
         for name in families {
             let files = file_names(&self.region, name);
+            let new = self.new_files(server, name);
             let store = self.stores.get_mut(name).expect("known");
             if store.memory.cells.is_empty() {
                 continue;
             }
-            let new = files.iter().find(|file| !store.files.iter().any(|run| run.name == **file));
-            store.flush(new.map(String::as_str), now, read_point);
+            store.flush(&new, now, read_point);
+            store.files.sort_by_key(|run| files.iter().position(|file| *file == run.name));
             assert_eq!(files, store.files.iter().map(|run| run.name.clone()).collect::<Vec<_>>());
         }
     }
 
-    fn compact(&mut self, name: &'static str, kind: CompactionKind, now: i64) {
+    fn compact(&mut self, server: &Server, name: &'static str, kind: CompactionKind, now: i64) {
         let job = self.region.select_compaction(Some(name.as_bytes()), kind).expect("open");
         let read_point = self.region.smallest_read_point().0;
         // Files with nothing but expired cells were dropped by the selection.
@@ -299,10 +316,29 @@ impl Half {
         let outcome = self.region.compact(job, &Unthrottled).expect("compacted");
         assert!(outcome.completed);
         let files = file_names(&self.region, name);
+        let output = self.new_files(server, name);
+        assert!(!output.is_empty(), "one at least");
         let store = self.stores.get_mut(name).expect("known");
-        let output = files.iter().find(|file| !store.files.iter().any(|run| run.name == **file)).expect("a new file");
-        store.compact(&inputs, output, now, read_point);
+        store.compact(&inputs, &output, now, read_point);
+        if self.region.table().families[name.as_bytes()].overrides().any(|(key, _)| key == ENGINE) {
+            // Files of different stripes may be of one age, and one of level 0 between those of a stripe.
+            store.files.sort_by_key(|run| files.iter().position(|file| *file == run.name));
+        }
         assert_eq!(files, store.files.iter().map(|run| run.name.clone()).collect::<Vec<_>>());
+    }
+
+    /// The files that the oracle does not know yet, with the rows that they are for.
+    fn new_files(&self, server: &Server, family: &str) -> Vec<(String, Rows)> {
+        let paths = self.region.store_file_paths(family.as_bytes()).expect("known");
+        let named = file_names(&self.region, family).into_iter().zip(paths);
+        let known = |name: &String| self.stores[family].files.iter().any(|run| run.name == *name);
+        let rows = |path: &str| {
+            let path = fs::FilePath::new(path);
+            let file = hfile::Reader::open(&*server.env.volume, &path, hfile::ReaderContext::default());
+            let file = file.expect("a store file");
+            file.stripe().map_or_else(Rows::default, |(start, end)| Rows(start.to_vec(), end.to_vec()))
+        };
+        named.filter(|(name, _)| !known(name)).map(|(name, path)| (name, rows(&path))).collect()
     }
 }
 
