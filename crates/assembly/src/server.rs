@@ -2,7 +2,7 @@
 
 use base::{Clock, Config, Holder, Ledger, Rng};
 use fs::Volume;
-use hfile::{BlockCache, SecondLevel};
+use hfile::{BlockCache, Dictionaries, SecondLevel};
 use model::{Nonce, ServerName};
 use region::{MemoryMeter, RegionEnv, RegionSettings};
 use regionserver::{BulkLoadFiles, ReadConfig, RegionServer, RegionServerParts, SplitRequests};
@@ -45,12 +45,20 @@ pub(crate) fn create_logs(
     Ok([create(LogOptions::on(&**volume, config))?, create(LogOptions::of_meta(config))?])
 }
 
+/// Zstandard dictionaries may be anywhere on the file system of the root directory, as the files of bulk loads.
+fn dictionaries(files: BulkLoadFiles, volume: Arc<dyn Volume>, config: &Config) -> Arc<Dictionaries> {
+    let max_bytes = config.get(&hfile::settings::DICTIONARY_MAX_SIZE);
+    Dictionaries::from_files(move |path| files.read(&*volume, path, max_bytes))
+}
+
 /// Starts it, without regions. Somebody syncs its logs already.
 pub(crate) fn start(parts: ServerParts) -> Arc<RegionServer> {
     let [log, meta_log] = parts.logs;
     let cache = BlockCache::over(parts.ledger.cap_bytes(Holder::BlockCache), parts.second_level);
     cache.time_reads_by(parts.clock.clone());
+    let bulk_load_files = BulkLoadFiles { outside: parts.outside, root: parts.root, cluster_id: parts.cluster_id };
     let env = Arc::new(RegionEnv {
+        dictionaries: dictionaries(bulk_load_files.clone(), parts.volume.clone(), &parts.config),
         volume: parts.volume,
         log,
         clock: parts.clock,
@@ -68,7 +76,7 @@ pub(crate) fn start(parts: ServerParts) -> Arc<RegionServer> {
         config: parts.config,
         read_config: parts.read_config,
         ledger: parts.ledger,
-        bulk_load_files: BulkLoadFiles { outside: parts.outside, root: parts.root, cluster_id: parts.cluster_id },
+        bulk_load_files,
         split_requests: parts.split_requests,
         recovered_nonces: parts.recovered_nonces,
         on_fatal: parts.on_fatal,

@@ -6,9 +6,11 @@
 //!
 //! Follows: `HFileBlock`.
 
+use crate::Dictionary;
 use crate::cursor::{Cursor, Decoded};
 use crate::{ChecksumType, Compression, checksum, codec};
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// Bytes of a block header.
 pub(crate) const HEADER_LEN: usize = 33;
@@ -119,7 +121,11 @@ impl Header {
 }
 
 /// Checks a whole block and gives its type and its plain payload. An uncompressed payload is a slice of `raw`.
-pub(crate) fn unpack(raw: Bytes, compression: Compression) -> Decoded<(BlockType, Bytes)> {
+pub(crate) fn unpack(
+    raw: Bytes,
+    compression: Compression,
+    dictionary: Option<&Arc<Dictionary>>,
+) -> Decoded<(BlockType, Bytes)> {
     let header = Header::parse(&raw)?;
     if raw.len() != header.total_len {
         return Err(format!("the block has {} bytes where {} were expected", header.total_len, raw.len()).into());
@@ -132,7 +138,7 @@ pub(crate) fn unpack(raw: Bytes, compression: Compression) -> Decoded<(BlockType
         }
         raw.slice(HEADER_LEN..header.data_len)
     } else {
-        Bytes::from(codec::decompress(compression, &data[HEADER_LEN..], header.uncompressed_len)?)
+        Bytes::from(codec::decompress(compression, dictionary, &data[HEADER_LEN..], header.uncompressed_len)?)
     };
     Ok((header.block_type, payload))
 }

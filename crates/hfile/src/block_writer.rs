@@ -40,7 +40,7 @@ impl BlockWriter {
         let mut writer = BlockWriter {
             gather_bytes: out.straight_bytes(),
             out,
-            compressor: Compressor::new(options.compression),
+            compressor: Compressor::new(options.compression, options.zstd_level, options.dictionary.clone()),
             undecided: options.compression_must_pay && options.compression != Compression::None,
             checksum: options.checksum,
             bytes_per_checksum,
@@ -111,7 +111,7 @@ impl BlockWriter {
     fn pays(&mut self, plain: usize, packed: usize) -> bool {
         let pays = packed <= plain - plain / 8;
         if !pays {
-            self.compressor = Compressor::new(Compression::None);
+            self.compressor = Compressor::new(Compression::None, 0, None);
         }
         pays
     }

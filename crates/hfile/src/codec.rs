@@ -8,31 +8,47 @@
 //! an HBase with default settings reads. Follows: Hadoop `BlockCompressorStream`, `ZStandardCodec`.
 
 use crate::Compression;
+use crate::Dictionary;
 use crate::cursor::{Cursor, Damage, Decoded};
 use compression as rare;
 use std::cell::RefCell;
 use std::io::{Read, Write};
+use std::sync::Arc;
 
+/// Under which family, table or site say where their dictionary is.
+pub(crate) const DICTIONARY_KEY: &str = "hbase.io.compress.zstd.dictionary";
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 /// Hadoop's default `io.compression.codec.*.buffersize`.
 const BUFFER_LEN: usize = 256 * 1024;
 /// More than Snappy can stand for: one tag of 3 bytes for 64.
 const SNAPPY_MAX_RATIO: usize = 32;
 
+type Unpacker = zstd::bulk::Decompressor<'static>;
+
 thread_local! {
     /// Making one costs as much as unpacking a block.
-    static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+    static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
+    /// The same with the dictionary that was used last.
+    static UNPACKER_WITH: RefCell<Option<(Arc<Dictionary>, Unpacker)>> = const { RefCell::new(None) };
 }
 
 /// Unpacks `stored` into exactly `plain_len` bytes. Memory is taken as bytes come out, not as lengths promise; none is kept beyond them, for
 /// the cache charges a block by its length.
-pub(crate) fn decompress(codec: Compression, stored: &[u8], plain_len: usize) -> Decoded<Vec<u8>> {
+pub(crate) fn decompress(
+    codec: Compression,
+    dictionary: Option<&Arc<Dictionary>>,
+    stored: &[u8],
+    plain_len: usize,
+) -> Decoded<Vec<u8>> {
     let mut plain = match codec {
         Compression::None => stored.to_vec(),
         Compression::Gz if plain_len == 0 => Vec::new(),
         Compression::Gz => read_stream(flate2::read::GzDecoder::new(stored), stored.len(), plain_len, "gzip")?,
-        Compression::Zstd if stored.starts_with(&ZSTD_MAGIC) => unpack_zstd(stored, plain_len)?,
-        Compression::Zstd => block_framed(stored, plain_len, unpack_zstd_part)?,
+        Compression::Zstd if stored.starts_with(&ZSTD_MAGIC) => unpack_zstd(dictionary, stored, plain_len)?,
+        Compression::Zstd => block_framed(stored, plain_len, |part, out, limit| {
+            out.extend_from_slice(&unpack_zstd(dictionary, part, limit)?);
+            Ok(())
+        })?,
         Compression::Snappy => block_framed(stored, plain_len, unpack_snappy_part)?,
         Compression::Lz4 => block_framed(stored, plain_len, unpack_lz4_part)?,
         Compression::Bzip2 if plain_len == 0 => Vec::new(),
@@ -74,25 +90,54 @@ fn read_stream(stream: impl Read, stored_len: usize, limit: usize, name: &str) -
     Ok(out)
 }
 
-fn unpack_zstd(stored: &[u8], limit: usize) -> Decoded<Vec<u8>> {
+fn unpack_zstd(dictionary: Option<&Arc<Dictionary>>, stored: &[u8], limit: usize) -> Decoded<Vec<u8>> {
+    let wrong = |e: std::io::Error| Damage(format!("does not unpack as zstd: {e}"));
+    if let Some(number) = zstd::zstd_safe::get_dict_id_from_frame(stored).map(u32::from) {
+        check_dictionary(number, dictionary)?;
+    }
     // Most frames unpack in one go into a buffer of the announced size; only an improbable ratio goes the slow, safe way.
-    if limit <= stored.len().saturating_mul(128) {
-        return UNPACKER.with_borrow_mut(|unpacker| {
+    if limit > stored.len().saturating_mul(128) {
+        let bytes = dictionary.map_or(&[][..], |dictionary| dictionary.bytes());
+        let stream = zstd::stream::read::Decoder::with_dictionary(stored, bytes).map_err(wrong)?;
+        return read_stream(stream.single_frame(), stored.len(), limit, "zstd");
+    }
+    match dictionary {
+        None => UNPACKER.with_borrow_mut(|unpacker| {
             let unpacker = match unpacker {
                 Some(unpacker) => unpacker,
-                none => none.insert(zstd::bulk::Decompressor::new().map_err(|e| Damage(format!("no zstd: {e}")))?),
+                none => none.insert(Unpacker::new().map_err(wrong)?),
             };
-            unpacker.decompress(stored, limit).map_err(|e| Damage(format!("does not unpack as zstd: {e}")))
-        });
+            unpacker.decompress(stored, limit).map_err(wrong)
+        }),
+        Some(dictionary) => UNPACKER_WITH.with_borrow_mut(|last| {
+            let (_, unpacker) = match last {
+                Some(known) if Arc::ptr_eq(&known.0, dictionary) => known,
+                other => {
+                    let unpacker = Unpacker::with_dictionary(dictionary.bytes()).map_err(wrong)?;
+                    other.insert((dictionary.clone(), unpacker))
+                }
+            };
+            unpacker.decompress(stored, limit).map_err(wrong)
+        }),
     }
-    let stream = zstd::stream::read::Decoder::with_buffer(stored)
-        .map_err(|e| Damage(format!("does not unpack as zstd: {e}")))?;
-    read_stream(stream.single_frame(), stored.len(), limit, "zstd")
 }
 
-fn unpack_zstd_part(part: &[u8], out: &mut Vec<u8>, limit: usize) -> Decoded<()> {
-    out.extend_from_slice(&unpack_zstd(part, limit)?);
-    Ok(())
+/// A frame that names its dictionary says nothing with another one, or without.
+fn check_dictionary(number: u32, dictionary: Option<&Arc<Dictionary>>) -> Decoded<()> {
+    match dictionary {
+        Some(dictionary) if dictionary.number() == Some(number) => Ok(()),
+        Some(dictionary) => {
+            let own = dictionary.number().map_or("one without a number".into(), |own| format!("number {own}"));
+            Err(Damage(format!(
+                "it was packed with the Zstandard dictionary number {number}, and {} is {own}: name the right one by {DICTIONARY_KEY}",
+                dictionary.path()
+            )))
+        }
+        None => Err(Damage(format!(
+            "it was packed with the Zstandard dictionary number {number}, and none is named: name it by {DICTIONARY_KEY}, in the family, \
+             the table or the site"
+        ))),
+    }
 }
 
 fn unpack_snappy_part(part: &[u8], out: &mut Vec<u8>, limit: usize) -> Decoded<()> {
@@ -152,12 +197,16 @@ pub(crate) struct Compressor {
     codec: Compression,
     snappy: snap::raw::Encoder,
     zstd: Option<zstd::bulk::Compressor<'static>>,
+    zstd_level: i32,
+    dictionary: Option<Arc<Dictionary>>,
     scratch: Vec<u8>,
 }
 
 impl Compressor {
-    pub fn new(codec: Compression) -> Compressor {
-        Compressor { codec, snappy: snap::raw::Encoder::new(), zstd: None, scratch: Vec::new() }
+    /// Packs Zstandard as HBase's bundled codec does if it is given a dictionary, which is the only one that knows of any.
+    pub fn new(codec: Compression, zstd_level: i32, dictionary: Option<Arc<Dictionary>>) -> Compressor {
+        let snappy = snap::raw::Encoder::new();
+        Compressor { codec, snappy, zstd: None, zstd_level, dictionary, scratch: Vec::new() }
     }
 
     /// Which codec it packs with.
@@ -183,8 +232,18 @@ impl Compressor {
                 gz.write_all(plain).and_then(|()| gz.finish().map(drop)).expect("memory takes every write");
             }
             Compression::Zstd => {
-                let zstd = self.zstd.get_or_insert_with(|| zstd::bulk::Compressor::new(3).expect("memory for zstd"));
-                out.extend_from_slice(&zstd.compress(plain).expect("zstd packs any bytes"));
+                let bytes = self.dictionary.as_ref().map_or(&[][..], |dictionary| dictionary.bytes());
+                let make = || zstd::bulk::Compressor::with_dictionary(self.zstd_level, bytes).expect("memory for zstd");
+                let zstd = self.zstd.get_or_insert_with(make);
+                if self.dictionary.is_none() {
+                    out.extend_from_slice(&zstd.compress(plain).expect("zstd packs any bytes"));
+                    return;
+                }
+                write_block_framed(plain, BUFFER_LEN - BUFFER_LEN / 256, out, |part, out| {
+                    let packed = zstd.compress(part).expect("zstd packs any bytes");
+                    out.extend_from_slice(&(packed.len() as u32).to_be_bytes());
+                    out.extend_from_slice(&packed);
+                });
             }
             Compression::Snappy => {
                 let (snappy, scratch) = (&mut self.snappy, &mut self.scratch);

@@ -1,5 +1,6 @@
 //! Opening a file: trailer, and the blocks a reader keeps in memory.
 
+use crate::Dictionary;
 use crate::block::{self, BlockType, Header};
 use crate::bloom::Bloom;
 use crate::cursor::{Cursor, Damage, Decoded};
@@ -10,6 +11,7 @@ use crate::trailer::{self, Trailer, TrailerError};
 use crate::{BloomType, Compression, Encoding, Error, Result};
 use bytes::Bytes;
 use fs::{FilePath, ReadAt};
+use std::sync::Arc;
 
 /// The first read of a file takes this much of its end: with a root index of usual size, the only one.
 const TAIL_READ: u64 = 16 * 1024;
@@ -35,7 +37,7 @@ pub(crate) struct Opened {
 }
 
 /// Reads trailer and load-on-open blocks.
-pub(crate) fn open(file: &dyn ReadAt, path: &FilePath) -> Result<Opened> {
+pub(crate) fn open(file: &dyn ReadAt, path: &FilePath, dictionary: Option<&Arc<Dictionary>>) -> Result<Opened> {
     let len = file.len()?;
     let tail_start = len.saturating_sub(TAIL_READ);
     let mut tail = vec![0; (len - tail_start) as usize];
@@ -66,7 +68,8 @@ pub(crate) fn open(file: &dyn ReadAt, path: &FilePath) -> Result<Opened> {
         file.read_exact_at(&mut section, start)?;
         Bytes::from(section)
     };
-    let blocks = split_section(&section, start, compression).map_err(|(offset, damage)| corrupt(offset, damage))?;
+    let blocks =
+        split_section(&section, start, compression, dictionary).map_err(|(offset, damage)| corrupt(offset, damage))?;
     if let Some(encoding) = index_encoding(&blocks) {
         let feature = format!("the index block encoding {encoding}");
         return Err(Error::Unsupported { path: path.clone(), feature });
@@ -83,7 +86,12 @@ struct LoadedBlock {
 }
 
 /// The blocks of the load-on-open section, which they fill exactly.
-fn split_section(section: &Bytes, start: u64, compression: Compression) -> At<Vec<LoadedBlock>> {
+fn split_section(
+    section: &Bytes,
+    start: u64,
+    compression: Compression,
+    dictionary: Option<&Arc<Dictionary>>,
+) -> At<Vec<LoadedBlock>> {
     let mut blocks = Vec::with_capacity(5);
     let mut at = 0;
     while at < section.len() {
@@ -92,7 +100,7 @@ fn split_section(section: &Bytes, start: u64, compression: Compression) -> At<Ve
         let total = Header::parse(&section[at..]).map_err(here)?.total_len;
         let raw = (section.len() - at >= total).then(|| section.slice(at..at + total));
         let raw = raw.ok_or_else(|| here("the block runs into the trailer".into()))?;
-        let (block_type, payload) = block::unpack(raw, compression).map_err(here)?;
+        let (block_type, payload) = block::unpack(raw, compression, dictionary).map_err(here)?;
         blocks.push(LoadedBlock { offset, block_type, payload });
         at += total;
     }

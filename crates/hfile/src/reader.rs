@@ -1,5 +1,6 @@
 //! An open file: what it says of itself, its Bloom filters, its scanners. Follows: `HFileReaderImpl`, `StoreFileReader`.
 
+use crate::Dictionary;
 use crate::bloom::{self, Bloom};
 use crate::file_info::{self, FileInfo, key};
 use crate::index::{IndexBlock, MidKey};
@@ -46,6 +47,8 @@ pub struct ReaderContext {
     pub override_seq_id: Option<SeqId>,
     /// So long after its newest cell's timestamp (milliseconds) the file is cold: the cache's second level is not for it.
     pub hot_age_ms: Option<i64>,
+    /// What Zstandard blocks are unpacked with (`hbase.io.compress.zstd.dictionary`).
+    pub dictionary: Option<Arc<Dictionary>>,
 }
 
 /// An open HFile. Shared between threads; holds trailer, file info, root index and Bloom headers in memory.
@@ -91,7 +94,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::open`].
     pub fn open_at(file: Arc<dyn ReadAt>, path: &FilePath, context: ReaderContext) -> Result<Arc<Reader>> {
-        let opened = open::open(&*file, path)?;
+        let opened = open::open(&*file, path, context.dictionary.as_ref())?;
         let info_corrupt = |what: String| Error::corrupt(path, opened.trailer.file_info_offset, what);
         let long = |key| file_info::long(&opened.info, key).map_err(|d| info_corrupt(d.0));
         let max_memstore_ts = long(key::MAX_MEMSTORE_TS)?.map_or(0, |ts| ts.max(0) as u64);
@@ -121,6 +124,7 @@ impl Reader {
             file,
             path: path.clone(),
             compression,
+            dictionary: context.dictionary,
             tail,
             order: trailer.order,
             encoded: encoding != Encoding::None,

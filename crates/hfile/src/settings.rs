@@ -82,6 +82,48 @@ pub const FORMAT_VERSION: Setting<u32> = Setting {
     doc: "Version of the format of new store files. As in HBase 2 there is one to choose from; files of version 2 are read.",
 };
 
+/// How hard Zstandard tries.
+pub const ZSTD_LEVEL: Setting<i32> = Setting {
+    key: "hbase.io.compress.zstd.level",
+    default: 3,
+    min: -131_072,
+    max: 22,
+    unit: "",
+    doc: "Level of Zstandard in new store files. Higher ones take less room and more time to write, and from 20 on much memory; below 0 the other way \
+          round. io.compression.codec.zstd.level counts where this is not given.",
+};
+
+/// The same under Hadoop's key.
+pub const ZSTD_LEVEL_OF_HADOOP: Setting<i32> = Setting {
+    key: "io.compression.codec.zstd.level",
+    default: 3,
+    min: -131_072,
+    max: 22,
+    unit: "",
+    doc: "Counts where hbase.io.compress.zstd.level is not given.",
+};
+
+/// Where a dictionary is.
+pub const ZSTD_DICTIONARY: TextSetting = TextSetting::any(
+    crate::codec::DICTIONARY_KEY,
+    "",
+    "File with a Zstandard dictionary, as a rule said by a table or family; its blocks are packed with it, as HBase's bundled codec does \
+     (hbase.io.compress.zstd.codec = org.apache.hadoop.hbase.io.compress.zstd.ZstdCodec), and cannot be read without: it must stay as \
+     long as a file that was written with it. A path on the file system of hbase.rootdir; in a cluster below hbase.rootdir. resource: is \
+     not there, for there is no class path.",
+);
+
+/// Bytes that a dictionary may have.
+pub const DICTIONARY_MAX_SIZE: Setting<u64> = Setting {
+    key: "hbase.io.compress.dictionary.max.size",
+    default: 10 << 20,
+    min: 1,
+    max: 1 << 30,
+    unit: "bytes",
+    doc: "A file of more bytes is not taken for a dictionary. Each that a store uses is in memory, once for all stores and once for each thread \
+          that unpacks blocks.",
+};
+
 /// Every row.
 pub const ALL: &[&dyn SettingRow] = &[
     &INDEX_BLOCK_MAX_SIZE,
@@ -92,6 +134,10 @@ pub const ALL: &[&dyn SettingRow] = &[
     &CHECKSUM_ALGORITHM,
     &HASH_TYPE,
     &FORMAT_VERSION,
+    &ZSTD_LEVEL,
+    &ZSTD_LEVEL_OF_HADOOP,
+    &ZSTD_DICTIONARY,
+    &DICTIONARY_MAX_SIZE,
 ];
 
 impl WriterOptions {
@@ -109,6 +155,10 @@ impl WriterOptions {
             checksum: checksum.unwrap_or(ChecksumType::Crc32c),
             bloom_hash: bloom_hash.unwrap_or(HashType::Murmur),
             format_version: config.get(&FORMAT_VERSION),
+            zstd_level: match config.is_set(ZSTD_LEVEL.key) {
+                true => config.get(&ZSTD_LEVEL),
+                false => config.get(&ZSTD_LEVEL_OF_HADOOP),
+            },
             ..WriterOptions::default()
         }
     }

@@ -1,5 +1,6 @@
 //! Where a reader's blocks come from: the cache, the read-ahead buffer of a scan, or the file.
 
+use crate::Dictionary;
 use crate::block::{self, BlockType};
 use crate::block_reads;
 use crate::cache::CachedBlock;
@@ -28,6 +29,7 @@ pub(crate) struct Source {
     pub file: Arc<dyn ReadAt>,
     pub path: FilePath,
     pub compression: Compression,
+    pub dictionary: Option<Arc<Dictionary>>,
     pub tail: Tail,
     pub order: Order,
     pub encoded: bool,
@@ -193,7 +195,8 @@ impl Source {
                 ahead.passed(at);
             }
             block_reads::from_file(len);
-            return block::unpack(raw, self.compression).map_err(|d| self.corrupt(at.offset, d));
+            return block::unpack(raw, self.compression, self.dictionary.as_ref())
+                .map_err(|d| self.corrupt(at.offset, d));
         }
         let goes_on = ahead.as_ref().is_some_and(|ahead| ahead.goes_on(at));
         let raw = match ahead.as_mut() {
@@ -207,7 +210,7 @@ impl Source {
         if let Some(cache) = &self.cache {
             cache.read_from_file(len as u64);
         }
-        block::unpack(raw, self.compression).map_err(|d| self.corrupt(at.offset, d))
+        block::unpack(raw, self.compression, self.dictionary.as_ref()).map_err(|d| self.corrupt(at.offset, d))
     }
 
     fn read_exact(&self, at: BlockAt) -> Result<Bytes> {
@@ -399,6 +402,7 @@ mod tests {
             file: file.clone(),
             path: FilePath::new("pattern"),
             compression: Compression::None,
+            dictionary: None,
             tail: Tail { tags: false, tags_compressed: false, mvcc: false },
             order: Order::User,
             encoded: false,

@@ -1,5 +1,6 @@
 //! Writing a file. Follows: `HFileWriterImpl`, `StoreFileWriter`.
 
+use crate::Dictionary;
 use crate::block::{BlockType, HEADER_LEN};
 use crate::block_writer::BlockWriter;
 use crate::bloom::with_row_col_key;
@@ -10,7 +11,7 @@ use crate::encoding::{CellEncoder, Tail};
 use crate::file_info::{self, FileInfo, flag_bytes, key};
 use crate::index::{BlockAt, IndexBlock};
 use crate::index_writer::{IndexWriter, write_separator};
-use crate::settings::FORMAT_VERSION;
+use crate::settings::{FORMAT_VERSION, ZSTD_LEVEL};
 use crate::trailer::{TRAILER_LEN, Trailer};
 use crate::{BlockCache, BloomType, ChecksumType, Compression, Encoding, HashType, Result};
 use base::{SeqId, TimestampMs};
@@ -28,6 +29,10 @@ pub struct WriterOptions {
     pub compression: Compression,
     /// The file is written plainly where the codec takes less than an eighth off its first data block.
     pub compression_must_pay: bool,
+    /// How hard Zstandard tries (`hbase.io.compress.zstd.level`).
+    pub zstd_level: i32,
+    /// What Zstandard blocks are packed with (`hbase.io.compress.zstd.dictionary`).
+    pub dictionary: Option<Arc<Dictionary>>,
     /// Encoding of data blocks.
     pub encoding: Encoding,
     /// A data block is closed at the first cell that reaches this size.
@@ -117,6 +122,8 @@ impl Default for WriterOptions {
         WriterOptions {
             compression: Compression::None,
             compression_must_pay: false,
+            zstd_level: ZSTD_LEVEL.default,
+            dictionary: None,
             encoding: Encoding::None,
             block_size_bytes: 64 * 1024,
             bloom: BloomType::None,

@@ -104,3 +104,97 @@ fn an_open_file_takes_little_memory() {
     assert!(reader.heap_bytes() < 8 * 1024, "{} bytes", reader.heap_bytes());
     println!("{} bytes", reader.heap_bytes());
 }
+
+/// Made by `tests/golden/hfile/MakeZstd.java`: HBase's own writer and the Zstandard codec that it bundles, with a dictionary.
+fn golden_dictionary() -> Arc<Dictionary> {
+    Dictionary::new("zstd.dictionary", include_bytes!("../../../tests/golden/hfile/zstd.dictionary").to_vec())
+}
+
+fn reading(i: usize) -> String {
+    let celsius = format!("{}.{}", i * 37 % 400 / 10, i * 37 % 10);
+    format!("{{\"sensor\":\"{}\",\"place\":\"hall {}\",\"celsius\":{celsius}}}", i % 7, i * 31 % 11)
+}
+
+#[test]
+fn a_file_that_hbase_packed_with_a_dictionary_is_read_with_it() {
+    let context = |dictionary| ReaderContext { dictionary, ..Default::default() };
+    let reader = open_golden("zstd-dictionary.hfile", context(Some(golden_dictionary()))).expect("opens");
+    assert_eq!((reader.compression(), reader.entry_count()), (Compression::Zstd, 300));
+    let cells = all_cells(&reader, ScanOptions::default()).expect("reads");
+    for (i, cell) in cells.iter().enumerate() {
+        assert_eq!((cell.cell().row(), cell.seq_id), (format!("r{i:04}").as_bytes(), i as u64 + 1));
+        assert_eq!(String::from_utf8_lossy(cell.cell().value()), reading(i));
+    }
+    let numbered = |number: u32| {
+        let mut bytes = golden_dictionary_bytes();
+        bytes[4..8].copy_from_slice(&number.to_le_bytes());
+        Dictionary::new("other.dictionary", bytes)
+    };
+    let own = golden_dictionary().number().expect("a trained one has a number");
+    for (dictionary, said) in [
+        (None, vec![format!("number {own}"), "none is named".into(), "hbase.io.compress.zstd.dictionary".into()]),
+        (Some(numbered(77)), vec![format!("number {own}"), "other.dictionary is number 77".into()]),
+        (Some(Dictionary::new("text", b"sensor place celsius".to_vec())), vec!["text is one without a number".into()]),
+    ] {
+        let error = open_golden("zstd-dictionary.hfile", context(dictionary)).expect_err("not without it").to_string();
+        for text in said.iter().chain([&"zstd-dictionary.hfile".to_owned()]) {
+            assert!(error.contains(text), "{text}: {error}");
+        }
+    }
+}
+
+fn golden_dictionary_bytes() -> Vec<u8> {
+    include_bytes!("../../../tests/golden/hfile/zstd.dictionary").to_vec()
+}
+
+#[test]
+fn what_is_packed_with_a_dictionary_is_smaller_and_lies_as_hbases_codec_lays_it() {
+    let cells = {
+        let context = ReaderContext { dictionary: Some(golden_dictionary()), ..Default::default() };
+        all_cells(&open_golden("zstd-dictionary.hfile", context).expect("opens"), ScanOptions::default())
+            .expect("reads")
+    };
+    let volume = fs::MemVolume::new();
+    let write = |name: &str, level: i32, dictionary: Option<Arc<Dictionary>>| {
+        let options = WriterOptions {
+            compression: Compression::Zstd,
+            block_size_bytes: 1024,
+            zstd_level: level,
+            dictionary,
+            ..WriterOptions::default()
+        };
+        let mut writer = Writer::create(&volume, &fs::FilePath::new(name), options).expect("memory");
+        cells.iter().for_each(|cell| writer.append(cell.cell()).expect("in order"));
+        writer.finish(&StoreMetadata::default()).expect("memory").len_bytes
+    };
+    let (plain, with) = (write("plain", 3, None), write("with", 3, Some(golden_dictionary())));
+    let theirs = include_bytes!("../../../tests/golden/hfile/zstd-dictionary.hfile").len() as u64;
+    let at_their_level = write("level 5", 5, Some(golden_dictionary()));
+    assert!(
+        with < plain && at_their_level < with && at_their_level.abs_diff(theirs) < 600,
+        "{with} {plain} {at_their_level}"
+    );
+    assert!(write("fast", -50, None) > plain, "the level counts");
+    let bytes = fs::Volume::read(&volume, &fs::FilePath::new("with")).expect("memory");
+    // Behind the block's header: the run's length, the part's, the frame.
+    assert_eq!(bytes[41..45], [0x28, 0xB5, 0x2F, 0xFD]);
+    for level in [1, 19] {
+        let name = format!("level {level}");
+        write(&name, level, Some(golden_dictionary()));
+        let context = ReaderContext { dictionary: Some(golden_dictionary()), ..Default::default() };
+        let reader = Reader::open(&volume, &fs::FilePath::new(&name), context).expect("opens");
+        assert_eq!(all_cells(&reader, ScanOptions::default()).expect("reads"), cells);
+    }
+}
+
+/// Made by `tests/golden/hfile/MakeMore.java`.
+#[test]
+fn meta_blocks_that_hbase_wrote_are_read() {
+    let reader = open_golden("meta-block.hfile", ReaderContext::default()).expect("opens");
+    assert_eq!(all_cells(&reader, ScanOptions::default()).expect("reads").len(), 1);
+    let text = |name: &[u8]| reader.meta_block(name).expect("readable");
+    assert_eq!(text(b"second").as_deref(), Some(&b"\x21what stands in a block of its own"[..]), "behind its length");
+    assert_eq!(text(b"first").map(|block| block.len()), Some(3 + 3000));
+    assert_eq!(text(b"third"), None);
+    assert!(golden("hfile/meta-block.hfile").windows(8).any(|bytes| bytes == b"METABLKc"));
+}

@@ -2,10 +2,11 @@
 
 use base::{Clock, Config, Rng};
 use fs::{MemVolume, Volume};
-use hfile::BlockCache;
+use hfile::{BlockCache, Dictionaries};
 use master::HostError;
 use model::{RegionInfo, ServerName, TableDescriptor};
 use region::{MemoryMeter, RegionEnv, RegionSettings};
+use regionserver::BulkLoadFiles;
 use std::sync::Arc;
 use wal::{Log, LogOptions};
 
@@ -25,6 +26,7 @@ impl RegionFiles {
     /// A sentence.
     pub fn new(
         volume: Arc<dyn Volume>,
+        root: &str,
         clock: Arc<dyn Clock>,
         rng: Arc<Rng>,
         config: &Config,
@@ -33,6 +35,9 @@ impl RegionFiles {
         // Nothing is written to it: a master has no regions.
         let nowhere: Arc<dyn Volume> = Arc::new(MemVolume::new());
         let name = master.to_string();
+        // Every server must reach a dictionary: only what is below the root directory is looked for.
+        let files = BulkLoadFiles { outside: nowhere.clone(), root: root.to_owned(), cluster_id: String::new() };
+        let (inside, max_bytes) = (volume.clone(), config.get(&hfile::settings::DICTIONARY_MAX_SIZE));
         let log = Log::create(nowhere, rootdir::server_wals_dir(&name), &name, LogOptions::default(), clock.clone())?;
         Ok(RegionFiles {
             env: Arc::new(RegionEnv {
@@ -40,6 +45,7 @@ impl RegionFiles {
                 log,
                 clock,
                 rng,
+                dictionaries: Dictionaries::from_files(move |path| files.read(&*inside, path, max_bytes)),
                 cache: BlockCache::new(CACHE_BYTES),
                 settings: RegionSettings::from_config(config).shared(),
                 memory: MemoryMeter::new(),

@@ -218,7 +218,14 @@ fn roll(parts: &LeaderParts, volume: Arc<dyn Volume>, lease: Arc<Lease>) -> Resu
         ids: OrderIds::of_master(u64::try_from(active_ms).unwrap_or_default()),
         active_ms,
         lease,
-        files: RegionFiles::new(volume, parts.clock.clone(), parts.rng.clone(), &parts.config, &parts.name)?,
+        files: RegionFiles::new(
+            volume,
+            &parts.root,
+            parts.clock.clone(),
+            parts.rng.clone(),
+            &parts.config,
+            &parts.name,
+        )?,
         call_timeout: Duration::from_millis(u64::from(timeout_ms)),
     };
     let max_skew_ms = parts.config.get(&settings::MAX_CLOCK_SKEW_MS);

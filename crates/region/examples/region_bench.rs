@@ -133,6 +133,7 @@ fn environment(volume: Arc<dyn Volume>) -> Arc<RegionEnv> {
         log,
         clock,
         rng: Arc::new(Rng::from_system()),
+        dictionaries: Arc::default(),
         cache: hfile::BlockCache::new(1 << 30),
         settings: RegionSettings::from_config(&config).shared(),
         memory: MemoryMeter::new(),

@@ -4,7 +4,7 @@ use crate::RecentTicks;
 use crate::settings::SharedSettings;
 use base::{Clock, Rng};
 use fs::Volume;
-use hfile::BlockCache;
+use hfile::{BlockCache, Dictionaries};
 use memstore::Segment;
 use model::ServerName;
 use parking_lot::Mutex;
@@ -24,6 +24,8 @@ pub struct RegionEnv {
     pub rng: Arc<Rng>,
     /// Decoded blocks.
     pub cache: Arc<BlockCache>,
+    /// What Zstandard dictionaries are read through.
+    pub dictionaries: Arc<Dictionaries>,
     /// Settings of the server; tables and families may override them. Regions that open take them as they are then.
     pub settings: SharedSettings,
     /// Memory of all memstores.

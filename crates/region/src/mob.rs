@@ -20,7 +20,7 @@ use crate::RegionEnv;
 use crate::error::{RegionError, Result};
 use cell::{CellRef, CellType, tag};
 use fs::FilePath;
-use hfile::{Reader, ReaderContext, Residency};
+use hfile::{Dictionary, Reader, ReaderContext, Residency};
 use model::{FamilyDescriptor, RegionInfo, TableName};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -44,6 +44,8 @@ pub(crate) struct MobStore {
     pub threshold_bytes: u64,
     /// The tags of a reference, before the cell's own.
     reference_tags: Vec<u8>,
+    /// What Zstandard blocks are packed with.
+    dictionary: Option<Arc<Dictionary>>,
     /// The family's MOB files.
     pub dir: FilePath,
     open: Mutex<BTreeMap<String, Arc<Reader>>>,
@@ -78,7 +80,12 @@ pub(crate) fn target(cell: CellRef<'_>) -> Option<(TableName, &str)> {
 
 impl MobStore {
     /// `None` when the family keeps all values in its store files.
-    pub(crate) fn of(env: &Arc<RegionEnv>, info: &RegionInfo, family: &FamilyDescriptor) -> Option<Arc<MobStore>> {
+    pub(crate) fn of(
+        env: &Arc<RegionEnv>,
+        info: &RegionInfo,
+        family: &FamilyDescriptor,
+        dictionary: Option<Arc<Dictionary>>,
+    ) -> Option<Arc<MobStore>> {
         if !family.is_mob() {
             return None;
         }
@@ -93,6 +100,7 @@ impl MobStore {
             table: info.table.clone(),
             threshold_bytes: family.mob_threshold_bytes(),
             reference_tags,
+            dictionary,
             dir: rootdir::mob_family_dir(&info.table, &family.name),
             open: Mutex::default(),
             fresh: Mutex::default(),
@@ -125,7 +133,8 @@ impl MobStore {
         self.counts.file_misses.fetch_add(1, Ordering::Relaxed);
         let home = if *table == self.table { self.dir.clone() } else { rootdir::mob_family_dir(table, &self.family) };
         for path in [home.join(name), rootdir::archive_dir(&home).join(name)] {
-            let context = ReaderContext { cache: Some(self.env.cache.clone()), ..ReaderContext::default() };
+            let cache = Some(self.env.cache.clone());
+            let context = ReaderContext { cache, dictionary: self.dictionary.clone(), ..ReaderContext::default() };
             match self.env.volume.open(&path) {
                 Ok(file) => {
                     let reader =

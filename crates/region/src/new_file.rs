@@ -343,6 +343,11 @@ impl Draft<'_> {
     }
 }
 
+/// To read a new file of a store.
+fn context_of(store: &Store) -> ReaderContext {
+    ReaderContext { dictionary: store.dictionary.clone(), ..ReaderContext::default() }
+}
+
 /// Writes the store files of a region.
 #[derive(Clone, Copy)]
 pub(crate) struct FileWriter<'r> {
@@ -482,7 +487,7 @@ impl<'r> FileWriter<'r> {
             return Ok(());
         }
         let volume = &*self.core.env.volume;
-        let read = Reader::open(volume, &pending.temp, ReaderContext::default()).and_then(|file| file.read_through());
+        let read = Reader::open(volume, &pending.temp, context_of(store)).and_then(|file| file.read_through());
         let count = match read {
             Ok(count) => count,
             Err(error) => {
@@ -627,6 +632,7 @@ impl<'r> FileWriter<'r> {
             cache_on_write,
             cache_index_on_write: switches.index_on_write.then(cache),
             cache_blooms_on_write: switches.blooms_on_write.then(cache),
+            dictionary: store.dictionary.clone(),
             past_cache: new.past_cache,
             placement: store.placement(new.kind),
             ..store.settings.load().new_files.clone()

@@ -12,7 +12,7 @@ use crate::RegionEnv;
 use crate::compact::{SplitAt, split_at};
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
-use crate::store::{Store, StoreView};
+use crate::store::{Store, StoreView, dictionary_of_closed};
 use crate::store_file::{Opening, StoreFile, dead_names, list_store_files, reference_bytes};
 use crate::stripes::Layout;
 use crate::tracker::{self, tracker_of};
@@ -222,7 +222,9 @@ pub(crate) fn live_files<'a>(
     table: &'a TableDescriptor,
 ) -> Result<Vec<(&'a Bytes, StoreFile)>> {
     let mut live = Vec::new();
+    let region = info.encoded_name();
     for (family, descriptor) in &table.families {
+        let dictionary = dictionary_of_closed(env, table, descriptor, region)?;
         let opening = Opening {
             volume: &*env.volume,
             cache: &env.cache,
@@ -230,6 +232,7 @@ pub(crate) fn live_files<'a>(
             family,
             in_memory: descriptor.in_memory(),
             hot_age_ms: None,
+            dictionary: dictionary.as_ref(),
         };
         let dir = rootdir::family_dir(info, family);
         let tracker = tracker_of(env, info, table, descriptor)?;

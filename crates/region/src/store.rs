@@ -19,6 +19,7 @@ use base::{ReadPoint, SeqId};
 use bytes::Bytes;
 use cell::Order;
 use fs::FilePath;
+use hfile::Dictionary;
 use memstore::MemStore;
 use model::{FamilyDescriptor, RegionInfo, StoreEngine, TableDescriptor};
 use parking_lot::Mutex;
@@ -76,6 +77,8 @@ pub(crate) struct Store {
     pub caches_blocks: bool,
     /// Of the family. Exchanged when the configuration is updated.
     pub settings: ArcSwap<RegionSettings>,
+    /// What Zstandard blocks of its files are packed with: that of the opening.
+    pub dictionary: Option<Arc<Dictionary>>,
     /// Where large values go; `None` in most families.
     pub mob: Option<Arc<MobStore>>,
     view: ArcSwap<StoreView>,
@@ -124,6 +127,7 @@ impl Store {
         let family = &table.families[name];
         let dir = family_dir(info, name);
         let settings = of_family(table_settings, family, info);
+        let dictionary = dictionary_of(env, &settings, family, region)?;
         let opening = Opening {
             volume: &*env.volume,
             cache: &env.cache,
@@ -131,6 +135,7 @@ impl Store {
             family: name,
             in_memory: family.in_memory(),
             hot_age_ms: settings.hot_age_ms,
+            dictionary: dictionary.as_ref(),
         };
         let (tracker, names) =
             StoreTracker::open(env, region, &dir, tracker_of(env, info, table, family)?, directory_exists)?;
@@ -151,7 +156,7 @@ impl Store {
             rootdir::archive_files(opening.volume, &dir, &dead).map_err(volume_error)?;
         }
         sort_files(&mut live);
-        Ok(Store::assemble(env, info, table, name, settings, tracker, live.into()))
+        Ok(Store::assemble(env, info, table, name, settings, tracker, live.into(), dictionary))
     }
 
     /// The store of a read replica: no files yet.
@@ -165,9 +170,11 @@ impl Store {
         let family = &table.families[name];
         let settings = of_family(table_settings, family, info);
         let tracker = StoreTracker::of_replica(tracker_of(env, info, table, family)?);
-        Ok(Store::assemble(env, info, table, name, settings, tracker, Arc::new([])))
+        // The files are those that the primary has opened.
+        Ok(Store::assemble(env, info, table, name, settings, tracker, Arc::new([]), None))
     }
 
+    #[allow(clippy::too_many_arguments, reason = "what two openings have in common")]
     fn assemble(
         env: &Arc<RegionEnv>,
         info: &RegionInfo,
@@ -176,6 +183,7 @@ impl Store {
         settings: Arc<RegionSettings>,
         tracker: StoreTracker,
         files: Arc<[Arc<StoreFile>]>,
+        dictionary: Option<Arc<Dictionary>>,
     ) -> Store {
         let family = &table.families[name];
         let order = if info.table.is_meta() { Order::Meta } else { Order::User };
@@ -190,7 +198,8 @@ impl Store {
             dir: family_dir(info, name),
             tracker,
             settings: ArcSwap::new(settings),
-            mob: MobStore::of(env, info, family),
+            mob: MobStore::of(env, info, family, dictionary.clone()),
+            dictionary,
             view: ArcSwap::from_pointee(view),
             changing: Mutex::new(()),
             work: Mutex::new(FileWork::default()),
@@ -289,8 +298,53 @@ impl Store {
             family: &self.name,
             in_memory: self.family().in_memory(),
             hot_age_ms: self.settings.load().hot_age_ms,
+            dictionary: self.dictionary.as_ref(),
         }
     }
+}
+
+/// The dictionary that table or family name, if the family has files that may need it.
+///
+/// # Errors
+/// It cannot be read: the family's files can neither be read nor written.
+pub(crate) fn dictionary_of(
+    env: &RegionEnv,
+    settings: &RegionSettings,
+    family: &FamilyDescriptor,
+    region: &Arc<str>,
+) -> Result<Option<Arc<Dictionary>>> {
+    let Some(path) = &settings.zstd_dictionary else { return Ok(None) };
+    match env.dictionaries.get(path) {
+        Ok(dictionary) => Ok(Some(dictionary)),
+        Err(what) => {
+            let chosen = [
+                family.compression_chosen(),
+                family.compression_compact_chosen(true),
+                family.compression_compact_chosen(false),
+            ];
+            let name = cell::print::to_string_binary(&family.name);
+            if chosen.contains(&Some(model::Compression::Zstd)) {
+                let what = format!("family {name}: {what}; its files cannot be unpacked without");
+                return Err(RegionError::Damaged { region: region.clone(), what });
+            }
+            tracing::warn!("region {region}, family {name}: {what}; files that were packed with it cannot be read");
+            Ok(None)
+        }
+    }
+}
+
+/// As [`dictionary_of`], of a region that is not open.
+///
+/// # Errors
+/// As there.
+pub(crate) fn dictionary_of_closed(
+    env: &RegionEnv,
+    table: &TableDescriptor,
+    family: &FamilyDescriptor,
+    region: &Arc<str>,
+) -> Result<Option<Arc<Dictionary>>> {
+    let settings = env.settings.load().with_overrides(table.overrides().chain(family.overrides()), |_| ());
+    dictionary_of(env, &settings, family, region)
 }
 
 /// Of a family's files: its own STORAGE_POLICY or what `settings` say, and as many copies as its DFS_REPLICATION wants.

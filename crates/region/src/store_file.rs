@@ -8,7 +8,7 @@ use bytes::Bytes;
 use cell::KeyRef;
 use cell::print::Binary;
 use fs::{DirEntry, FilePath, Volume};
-use hfile::{BlockCache, Half, HalfSide, Reader, ReaderContext};
+use hfile::{BlockCache, Dictionary, Half, HalfSide, Reader, ReaderContext};
 use model::RegionInfo;
 use proto::{Message, magic, pb};
 use rootdir::{FileName, family_dir};
@@ -47,6 +47,8 @@ pub(crate) struct Opening<'a> {
     pub in_memory: bool,
     /// As [`ReaderContext::hot_age_ms`].
     pub hot_age_ms: Option<i64>,
+    /// As [`ReaderContext::dictionary`].
+    pub dictionary: Option<&'a Arc<Dictionary>>,
 }
 
 impl StoreFile {
@@ -64,6 +66,7 @@ impl StoreFile {
             half: None,
             override_seq_id: None,
             hot_age_ms: opening.hot_age_ms,
+            dictionary: opening.dictionary.cloned(),
         };
         let damaged = |what: String| RegionError::Damaged { region: region.clone(), what };
         let path = || family_dir(opening.info, opening.family).join(name);

@@ -1,7 +1,7 @@
 //! With which codec files are written: the one that the family names, else the server's default where it pays.
 
 use crate::common::*;
-use basalt_region::{CompactionKind, Region, Throttle, Unthrottled};
+use basalt_region::{CloseMode, CompactionKind, Region, Throttle, Unthrottled};
 use base::{Config, Rng};
 use bytes::Bytes;
 use cell::{CellBlock, CellSpec, CellType};
@@ -324,4 +324,60 @@ fn new_files_are_written_as_the_settings_and_the_tables_configuration_say() {
     assert!(exact > usual, "{exact} bytes against {usual}");
     assert_eq!(bloom_bytes(None, Some("0.000001")), exact);
     assert_eq!(bloom_bytes(Some("0.000001"), Some("0.01")), usual);
+}
+
+/// The dictionary is the family's word, the table's or the site's; flushes, compactions, splits and other openings use it.
+#[test]
+fn a_store_packs_and_unpacks_with_its_dictionary() {
+    const KEY: &str = "hbase.io.compress.zstd.dictionary";
+    let server = Server::new(1_700_000_000_000);
+    let place = FilePath::new("dictionaries/readings");
+    let bytes = include_bytes!("../../../tests/golden/hfile/zstd.dictionary");
+    server.volume.create_dir_all_durable(&place.parent()).expect("memory");
+    server.volume.publish(&place, bytes).expect("memory");
+    let packed = || family("f").with("COMPRESSION", "ZSTD").with("BLOCKSIZE", "1024");
+    let table = |family: model::FamilyDescriptor, of_table: Option<&str>| {
+        let mut table = TableDescriptor::new(table_name(), [family]);
+        of_table.map(|path| table.configuration.insert(KEY.into(), path.into()));
+        Arc::new(table)
+    };
+    let with = table(packed().with(KEY, place.as_str()), None);
+    let region = server.open(&whole_table(), &with).expect("opens");
+    for round in 0..2 {
+        for row in 0..200 {
+            let value =
+                format!("{{\"sensor\":\"{}\",\"place\":\"hall {}\",\"celsius\":{row}.{round}}}", row % 7, row % 11);
+            write(&region, &[put(&format!("r{row:03}"), "f", "q", round + 1, &value)]);
+        }
+        flush(&region);
+    }
+    let before = scan(&region, &Scan::default(), 0);
+    assert_eq!(before.concat().len(), 200);
+    major_compact(&region);
+    assert_eq!(scan(&region, &Scan::default(), 0), before);
+    let path = region.store_file_paths(b"f").expect("a family").remove(0);
+    let plain = hfile::Reader::open(&*server.env.volume, &FilePath::new(&path), hfile::ReaderContext::default());
+    assert!(plain.expect_err("it is packed with the dictionary").to_string().contains(KEY));
+    region.close(CloseMode::Flush).expect("closed");
+
+    // The table may say it as well as the family.
+    let region = server.open(&whole_table(), &table(packed(), Some(place.as_str()))).expect("opens");
+    assert_eq!(scan(&region, &Scan::default(), 0), before);
+    region.close(CloseMode::Flush).expect("closed");
+
+    // Without it, or where it is not, nothing opens, and the message says what is missing and where.
+    let refused = |table: Arc<TableDescriptor>| server.open(&whole_table(), &table).expect_err("refused").to_string();
+    let unnamed = refused(table(packed(), None));
+    assert!(unnamed.contains(KEY) && unnamed.contains("none is named"), "{unnamed}");
+    let missing = refused(table(packed().with(KEY, "dictionaries/gone"), None));
+    assert!(missing.contains("Unable to load dictionary at dictionaries/gone"), "{missing}");
+
+    let [bottom, top] = [(Bytes::new(), "r100".into()), ("r100".into(), Bytes::new())]
+        .map(|(start, end)| model::RegionInfo::new(table_name(), start, end, whole_table().region_id + 1));
+    basalt_region::split::write_daughters(&server.env, &whole_table(), &with, [&bottom, &top]).expect("split");
+    for daughter in [&bottom, &top] {
+        let region = server.open(daughter, &with).expect("opens");
+        major_compact(&region);
+        assert_eq!(scan(&region, &Scan::default(), 0).concat().len(), 100);
+    }
 }

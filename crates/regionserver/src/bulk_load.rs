@@ -12,6 +12,7 @@ use rootdir::paths::STAGING;
 use std::sync::Arc;
 
 /// Where the files of bulk loads are: inside the root directory, or outside.
+#[derive(Clone)]
 pub struct BulkLoadFiles {
     /// The whole file system.
     pub outside: Arc<dyn Volume>,
@@ -22,6 +23,27 @@ pub struct BulkLoadFiles {
 }
 
 impl BulkLoadFiles {
+    /// The bytes of the file that somebody calls `text`, in the volume `inside` of the root directory or elsewhere. Reads it as a whole: at most
+    /// `max_bytes`.
+    ///
+    /// # Errors
+    /// What is wrong, in a sentence.
+    pub fn read(&self, inside: &dyn Volume, text: &str, max_bytes: u64) -> Result<Vec<u8>, String> {
+        let place = self.place(text).ok_or("it names no file of the file system that hbase.rootdir is on")?;
+        let volume = match &place {
+            Place::Inside(_) => inside,
+            Place::Outside { volume, .. } => &**volume,
+        };
+        let file = volume.open(place.path()).map_err(|error| error.to_string())?;
+        let len = file.len().map_err(|error| error.to_string())?;
+        if len > max_bytes {
+            return Err(format!("it has {len} bytes, and {max_bytes} is the limit"));
+        }
+        let mut bytes = vec![0; len as usize];
+        file.read_exact_at(&mut bytes, 0).map_err(|error| error.to_string())?;
+        Ok(bytes)
+    }
+
     /// Where the file that a client calls `text` is; `None` when the text names no file of this file system.
     pub(crate) fn place(&self, text: &str) -> Option<Place> {
         let path = self.path_of(text)?;

@@ -92,6 +92,7 @@ impl Engine {
             clock,
             // Another for each: files of engines that follow each other on a volume have names of their own.
             rng: Arc::new(Rng::seeded(7 + engine)),
+            dictionaries: Arc::default(),
             cache: hfile::BlockCache::new(2 << 30),
             settings: RegionSettings::from_config(&config).shared(),
             memory: MemoryMeter::new(),

@@ -15,8 +15,8 @@ impl BulkLoader<'_> {
         };
         let open = file.place.open(&*self.core.env.volume).map_err(|e| RegionError::volume(self.core.name(), e))?;
         let path = file.place.path();
-        let reader = Reader::open_at(open, path, ReaderContext::default())
-            .map_err(|e| RegionError::file(self.core.name(), e))?;
+        let context = ReaderContext { dictionary: store.dictionary.clone(), ..ReaderContext::default() };
+        let reader = Reader::open_at(open, path, context).map_err(|e| RegionError::file(self.core.name(), e))?;
         let (Some(first), Some(last)) = (reader.first_key(), reader.last_key()) else {
             return Err(RegionError::Damaged {
                 region: self.core.name().clone(),

@@ -8,6 +8,7 @@ use super::names::{self, Refs};
 use crate::RegionEnv;
 use crate::error::{RegionError, Result};
 use crate::region::Region;
+use crate::store::dictionary_of_closed;
 use crate::store_file::{Opening, StoreFile, list_store_files};
 use fs::FilePath;
 use hfile::file_info::key;
@@ -55,9 +56,11 @@ pub fn clean_mob_files(
         let Some(used) = used_files(env, table, &family.name)? else { continue };
         candidates.retain(|name| !used.contains(name));
         let mut due = Vec::new();
+        let dictionary = dictionary_of_closed(env, table, family, &place)?;
         for name in &candidates {
             let path = dir.join(name);
-            let reader = match Reader::open(volume, &path, ReaderContext::default()) {
+            let context = ReaderContext { dictionary: dictionary.clone(), ..ReaderContext::default() };
+            let reader = match Reader::open(volume, &path, context) {
                 Ok(reader) => reader,
                 Err(error) => {
                     tracing::warn!(%error, "a MOB file that nothing refers to cannot be read; it stays");
@@ -114,6 +117,10 @@ fn used_files(env: &RegionEnv, table: &TableDescriptor, family: &[u8]) -> Result
     let place: Arc<str> = Arc::from(table.name.as_str());
     let wrap = |e| RegionError::volume(&place, e);
     let mut used = BTreeSet::new();
+    let dictionary = match table.families.get(family) {
+        Some(family) => dictionary_of_closed(env, table, family, &place)?,
+        None => None,
+    };
     for entry in volume.list(&rootdir::table_dir(&table.name)).map_err(wrap)? {
         if !entry.is_dir || entry.name.starts_with('.') {
             continue;
@@ -123,7 +130,15 @@ fn used_files(env: &RegionEnv, table: &TableDescriptor, family: &[u8]) -> Result
             tracing::warn!(%dir, "a region's directory is not understood: no MOB file of its table is archived");
             return Ok(None);
         };
-        let opening = Opening { volume, cache: &env.cache, info: &info, family, in_memory: false, hot_age_ms: None };
+        let opening = Opening {
+            volume,
+            cache: &env.cache,
+            info: &info,
+            family,
+            in_memory: false,
+            hot_age_ms: None,
+            dictionary: dictionary.as_ref(),
+        };
         for (name, _) in list_store_files(volume, &rootdir::family_dir(&info, family)).map_err(wrap)? {
             let file = match StoreFile::open(opening, &name, None) {
                 Ok(file) => file,

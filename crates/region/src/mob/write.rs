@@ -202,7 +202,8 @@ fn commit(store: &MobStore, mut file: NewMobFile, metadata: &StoreMetadata) -> R
         ..StoreMetadata::default()
     };
     file.writer.finish(&metadata).map_err(of_file)?;
-    let reader = Reader::open(volume, &file.temp, ReaderContext::default()).map_err(of_file)?;
+    let context = ReaderContext { dictionary: store.dictionary.clone(), ..ReaderContext::default() };
+    let reader = Reader::open(volume, &file.temp, context).map_err(of_file)?;
     if reader.entry_count() != count {
         return Err(RegionError::Damaged {
             region: store.region.clone(),

@@ -80,6 +80,8 @@ pub struct RegionSettings {
     pub compact_after_bulk_load: bool,
     /// What the server says of store file trackers; tables and families say more.
     pub file_tracker: Site,
+    /// Where the Zstandard dictionary is.
+    pub zstd_dictionary: Option<Arc<str>>,
     /// What [`hfile::settings`] say of new files; what a family says of them is not in it.
     pub new_files: WriterOptions,
     /// Bytes that a row read whole may have at most, whatever is set.
@@ -180,6 +182,11 @@ impl RegionSettings {
             validate_read_fully: config.get(&VALIDATE_READ_FULLY),
             verify_bulk_load: config.get(&VERIFY_BULK_LOAD),
             compact_after_bulk_load: config.get(&COMPACT_AFTER_BULK_LOAD),
+            zstd_dictionary: config
+                .text(hfile::settings::ZSTD_DICTIONARY.key)
+                .map(str::trim)
+                .filter(|path| !path.is_empty())
+                .map(Arc::from),
             new_files: WriterOptions::from_config(&config),
             file_tracker: Site::from_config(|key| config.text(key)),
             row_size_cap_bytes,

@@ -70,10 +70,17 @@ impl Server {
         log.adopt_recovered(recovered);
         let rng = Arc::new(Rng::seeded(seed));
         let env = Arc::new(RegionEnv {
-            volume: shared,
+            volume: shared.clone(),
             log,
             clock: clock.clone(),
             rng: rng.clone(),
+            dictionaries: hfile::Dictionaries::from_files({
+                let volume = shared.clone();
+                move |path| match volume.read(&FilePath::new(path)) {
+                    Ok(bytes) => Ok(bytes.to_vec()),
+                    Err(error) => Err(error.to_string()),
+                }
+            }),
             cache: hfile::BlockCache::new(16 << 20),
             settings: RegionSettings::from_config(config).shared(),
             memory: MemoryMeter::new(),
