@@ -258,3 +258,20 @@ fn flipped_bits_never_panic() {
         }
     }
 }
+
+/// Made by `tests/golden/hfile/MakeMore.java`: `WALEdit#createBulkLoadEvent` of HBase 2.6.4.
+#[test]
+fn the_marker_of_a_bulk_load_is_written_as_hbase_writes_it() {
+    use basalt_wal::marker::Marker;
+    let theirs = hex(&Value::String(String::from_utf8(golden("bulk-load-marker.hex")).expect("digits").trim().into()));
+    let cell = cell::CellRef::parse(&theirs, SeqId(0)).expect("a KeyValue");
+    let marker = Marker::decode(cell).expect("HBase's own message").expect("a marker");
+    let Marker::BulkLoad(load) = &marker else { panic!("{marker:?}") };
+    let files: Vec<(&[u8], usize)> = load.stores.iter().map(|s| (&s.family_name[..], s.store_file.len())).collect();
+    assert_eq!((files, load.bulkload_seq_num), (vec![(&b"f"[..], 2), (&b"g"[..], 1)], 7));
+    assert_eq!((load.replicate, &load.cluster_ids[..]), (Some(true), &["here".to_owned()][..]));
+    assert_eq!(load.stores[0].store_file[0], "0123456789abcdef0123456789abcdef_SeqId_7_");
+    let mut again = cell::CellBuffer::new();
+    marker.write(cell.row(), cell.timestamp(), &mut again);
+    assert_eq!(again.get(0).bytes(), &theirs[..]);
+}
