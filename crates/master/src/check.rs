@@ -139,7 +139,10 @@ fn must_hold(table: &TableDescriptor) -> Result<()> {
             }
         }
         if text(&family.attributes, "ENCRYPTION").is_some() {
-            return Err(MasterError::do_not_retry(format!("ENCRYPTION of column family {name} is not supported yet.")));
+            return Err(MasterError::do_not_retry(format!(
+                "ENCRYPTION of column family {name}: this server has no key provider, so its files could neither be written nor read; leave \
+                 the attribute out."
+            )));
         }
     }
     Ok(())
@@ -177,6 +180,7 @@ fn checked(limits: &Limits, table: &TableDescriptor) -> Result<()> {
     check_engine(table.overrides())?;
     table.families.values().try_for_each(|family| check_engine(family.overrides()))?;
     check_coprocessors(table)?;
+    check_encryption(table)?;
     if text(&table.attributes, "ERASURE_CODING_POLICY").is_some() {
         return Err(refuse(
             "Cannot manage Erasure Coding policy. Erasure Coding is only available on HDFS, and is not supported there yet.",
@@ -205,6 +209,16 @@ fn check_engine<'a>(overrides: impl Iterator<Item = (&'a str, &'a str)>) -> Resu
         }
         Some(_) => Err(refuse(format!("'{ENGINE_KEY}' must be a class."))),
         None => Ok(()),
+    }
+}
+
+/// There is no key provider, as in an HBase that is not told of one, and that is what is said. Follows: `EncryptionTest#testKeyProvider`.
+fn check_encryption(table: &TableDescriptor) -> Result<()> {
+    match table.families.values().any(|family| text(&family.attributes, "ENCRYPTION").is_some()) {
+        true => Err(refuse(
+            "Key provider org.apache.hadoop.hbase.io.crypto.KeyStoreKeyProvider failed test: java.lang.RuntimeException: KeyProvider scheme should specify KeyStore type",
+        )),
+        false => Ok(()),
     }
 }
 
@@ -346,6 +360,10 @@ mod tests {
         let unknown = "No enum constant org.apache.hadoop.hbase.MemoryCompactionPolicy.SOME";
         refused(&[], &[("IN_MEMORY_COMPACTION", "some")], unknown);
         of(&[], &[("IN_MEMORY_COMPACTION", "basic")]).expect("known");
+        let no_keys = "Key provider org.apache.hadoop.hbase.io.crypto.KeyStoreKeyProvider failed test: java.lang.RuntimeException: KeyProvider scheme should specify KeyStore type";
+        refused(&[], &[("ENCRYPTION", "AES")], no_keys);
+        let bypassed = of(&[UNCHECKED], &[("ENCRYPTION", "AES")]).expect_err("nobody could read it");
+        assert!(bypassed.starts_with("ENCRYPTION of column family f: this server has no key provider"), "{bypassed}");
         let coded = of(&[("ERASURE_CODING_POLICY", "RS-6-3-1024k")], &[]).expect_err("not here");
         assert!(
             coded.starts_with("Cannot manage Erasure Coding policy. Erasure Coding is only available on HDFS"),

@@ -539,7 +539,7 @@ async fn bad_input() {
         (family("KEEP_DELETED_CELLS", "MAYBE"), &[], k, "KEEP_DELETED_CELLS of column family f"),
         (family("REPLICATION_SCOPE", "5"), &[], k, "Replication scope for column family f is 5 which is invalid."),
         (family("DFS_REPLICATION", "-1"), &[], k, "HFile Replication for column family f  must be greater than zero."),
-        (family("ENCRYPTION", "AES"), &[], k, "ENCRYPTION of column family f is not supported"),
+        (family("ENCRYPTION", "AES"), &[], k, "KeyStoreKeyProvider failed test"),
         (attribute("MAX_FILESIZE", "1"), &[], k, "MAX_FILESIZE for table descriptor"),
         (attribute("MEMSTORE_FLUSHSIZE", "1"), &[], k, "MEMSTORE_FLUSHSIZE for table descriptor"),
         (attribute("REGION_REPLICATION", "0"), &[], k, "Table region replication should be at least one."),

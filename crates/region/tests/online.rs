@@ -132,3 +132,62 @@ fn whether_a_closed_region_is_forgotten_follows_family_and_configuration() {
     assert_eq!(blocks_after_close("true", &[]), 0);
     assert_eq!(blocks_after_close("false", &[("hbase.rs.evictblocksonclose", "true")]), 0);
 }
+
+/// How many files the policy would compact now, and how many it would make of them.
+fn chosen_and_made(region: &Arc<Region>) -> (usize, usize) {
+    let Some(job) = region.select_compaction(Some(b"f"), CompactionKind::Minor).expect("open") else { return (0, 0) };
+    let files = region.store_file_paths(b"f").expect("a family").len();
+    let chosen = job.file_count();
+    assert!(region.compact(job, &basalt_region::Unthrottled).expect("compacted").completed);
+    (chosen, region.store_file_paths(b"f").expect("a family").len() - (files - chosen))
+}
+
+#[test]
+fn what_a_tiered_store_compacts_and_makes_follows_the_configuration() {
+    const HOUR: i64 = 3_600_000;
+    let tiered = |key: &str| format!("hbase.hstore.compaction.date.tiered.{key}");
+    let engine = ("hbase.hstore.engine.class".to_owned(), "DateTieredStoreEngine");
+    let base = [engine, (tiered("base.window.millis"), "3600000"), ("hbase.hstore.compaction.min".to_owned(), "2")];
+    let now = 1_000_000 * HOUR;
+    // Five files of this hour, of which the first has a cell of long ago; the last is large.
+    let with = |settings: &[(&str, &str)]| {
+        let server = Server::new(now);
+        let region = server.table([family("f").with("COMPRESSION", "NONE").with("BLOOMFILTER", "NONE")]);
+        write(&region, &[put("old", "f", "q", now - 9 * HOUR, "value")]);
+        for number in 0..5 {
+            let value = if number == 4 { "x".repeat(2_000_000) } else { "value".into() };
+            write(&region, &[put(&format!("row{number}"), "f", "q", now, &value)]);
+            flush(&region);
+        }
+        let owned: Vec<(String, &str)> = settings.iter().map(|(key, value)| (tiered(key), *value)).collect();
+        let all: Vec<(&str, &str)> = base.iter().chain(&owned).map(|(key, value)| (key.as_str(), *value)).collect();
+        let small = [&all[..], &[("hbase.hstore.compaction.min.size", "0")]].concat();
+        update(&server, &region, &small);
+        chosen_and_made(&region)
+    };
+    let five = ("incoming.window.min", "2");
+    assert_eq!(with(&[]), (0, 0), "six are wanted in the newest window");
+    assert_eq!(with(&[five]), (4, 1), "the large one is out of the ratio");
+    let apart = ("single.output.for.minor.compaction", "false");
+    assert_eq!(with(&[five, apart]), (4, 1), "a part of a window is one file whatever is set");
+    assert_eq!(with(&[("incoming.window.min", "5")]), (0, 0), "four that fit are not five");
+    // From the oldest on that is within the ratio: all of them are.
+    let by_ratio = ("window.policy.class", "org.apache.hadoop.hbase.regionserver.compactions.RatioBasedCompactionPolicy");
+    assert_eq!(with(&[five, by_ratio]), (5, 1));
+    assert_eq!(with(&[five, by_ratio, apart]), (5, 2), "what is older than the window comes into a file of its own");
+
+    // Of an hour ago: too old, or not.
+    let aged = |age: &str| {
+        let server = Server::new(now);
+        let region = server.table([family("f")]);
+        for number in 0..3 {
+            write(&region, &[put(&format!("row{number}"), "f", "q", now - 2 * HOUR, "value")]);
+            flush(&region);
+        }
+        let keys = [(tiered("max.storefile.age.millis"), age)];
+        let all: Vec<(&str, &str)> = base.iter().chain(&keys).map(|(key, value)| (key.as_str(), *value)).collect();
+        update(&server, &region, &all);
+        chosen_and_made(&region)
+    };
+    assert_eq!((aged("1000"), aged("36000000")), ((0, 0), (3, 1)));
+}
