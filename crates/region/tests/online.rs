@@ -172,7 +172,8 @@ fn what_a_tiered_store_compacts_and_makes_follows_the_configuration() {
     assert_eq!(with(&[five, apart]), (4, 1), "a part of a window is one file whatever is set");
     assert_eq!(with(&[("incoming.window.min", "5")]), (0, 0), "four that fit are not five");
     // From the oldest on that is within the ratio: all of them are.
-    let by_ratio = ("window.policy.class", "org.apache.hadoop.hbase.regionserver.compactions.RatioBasedCompactionPolicy");
+    let by_ratio =
+        ("window.policy.class", "org.apache.hadoop.hbase.regionserver.compactions.RatioBasedCompactionPolicy");
     assert_eq!(with(&[five, by_ratio]), (5, 1));
     assert_eq!(with(&[five, by_ratio, apart]), (5, 2), "what is older than the window comes into a file of its own");
 

@@ -187,6 +187,24 @@ mod tests {
         assert!(!allowed("hdfs://host/in", "/in/a"), "what is not understood allows nothing");
     }
 
+    /// As a dictionary is read (`hbase.io.compress.zstd.dictionary`).
+    #[test]
+    fn a_file_is_read_wherever_it_is_but_not_whatever_its_size() {
+        let (inside, outside) = (fs::MemVolume::new(), fs::MemVolume::new());
+        inside.put_file(&FilePath::new("dictionaries/a"), b"inside");
+        outside.put_file(&FilePath::new("etc/b"), b"outside");
+        let root = "/srv/basalt".to_owned();
+        let files = BulkLoadFiles { outside: Arc::new(outside), root, cluster_id: String::new() };
+        let read =
+            |text: &str, max| files.read(&inside, text, max).map(|bytes| String::from_utf8(bytes).expect("text"));
+        assert_eq!(read("file:///srv/basalt/dictionaries/a", 100).as_deref(), Ok("inside"));
+        assert_eq!(read("/etc/b", 7).as_deref(), Ok("outside"));
+        assert_eq!(read("/etc/b", 6), Err("it has 7 bytes, and 6 is the limit".to_owned()));
+        assert!(read("/etc/c", 100).is_err_and(|what| what.contains("etc/c")));
+        let nowhere = "it names no file of the file system that hbase.rootdir is on";
+        assert_eq!(read("resource://a", 100), Err(nowhere.to_owned()));
+    }
+
     #[test]
     fn only_staging_directories_are_tokens() {
         let (dir, token) =
