@@ -1,6 +1,7 @@
 //! What a master is asked for: each a check and a procedure, in the file of its kind, or a run of a chore.
 
 use crate::Result;
+use crate::check::check_table;
 use crate::cleaner::{self, Cleaned};
 use crate::cluster::NamespaceConfiguration;
 use crate::consistency::{self, CatalogReport};
@@ -76,6 +77,8 @@ impl Master {
         reopen: bool,
         caller: &Caller,
     ) -> Result<u64> {
+        // As in HBase before it is known whether there is such a table.
+        check_table(&self.settings().limits, &new)?;
         modify::submit(self, table, reopen, caller, |_| Ok(new)).await
     }
 

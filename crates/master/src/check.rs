@@ -167,6 +167,11 @@ fn checked(limits: &Limits, table: &TableDescriptor) -> Result<()> {
             "MEMSTORE_FLUSHSIZE for table descriptor or \"hbase.hregion.memstore.flush.size\" ({flush_size}) is too small, which might cause very frequent flushing."
         )));
     }
+    check_split_policy(table)?;
+    check_engine(table.overrides())?;
+    table.families.values().try_for_each(|family| check_engine(family.overrides()))?;
+    check_coprocessors(table)?;
+    check_encryption(table)?;
     if table.families.is_empty() {
         return Err(refuse("Table should have at least one column family."));
     }
@@ -176,11 +181,6 @@ fn checked(limits: &Limits, table: &TableDescriptor) -> Result<()> {
     if table.name == TableName::meta() && table.read_only() {
         return Err(refuse("Meta table can't be set as read only."));
     }
-    check_split_policy(table)?;
-    check_engine(table.overrides())?;
-    table.families.values().try_for_each(|family| check_engine(family.overrides()))?;
-    check_coprocessors(table)?;
-    check_encryption(table)?;
     if text(&table.attributes, "ERASURE_CODING_POLICY").is_some() {
         return Err(refuse(
             "Cannot manage Erasure Coding policy. Erasure Coding is only available on HDFS, and is not supported there yet.",
@@ -255,11 +255,11 @@ fn check_family(family: &FamilyDescriptor) -> Result<()> {
     if min_versions < 0 {
         return Err(refuse(format!("Min versions for column family {name}  must be positive.")));
     }
-    if max_versions <= 0 {
-        return Err(refuse(format!("Maximum versions for column family {name} must be positive.")));
-    }
     if min_versions > max_versions {
         return Err(refuse(format!("Min versions for column family {name} must be less than the Max versions.")));
+    }
+    if max_versions <= 0 {
+        return Err(refuse(format!("Maximum versions for column family {name} must be positive.")));
     }
     if number("DFS_REPLICATION")?.is_some_and(|copies| copies < 0) {
         return Err(refuse(format!("HFile Replication for column family {name}  must be greater than zero.")));
@@ -280,9 +280,7 @@ fn check_family(family: &FamilyDescriptor) -> Result<()> {
     one_of(family, "KEEP_DELETED_CELLS", KeepDeletedCells::parse)?;
     one_of(family, "COMPRESSION", Compression::parse)?;
     if family.bloom_type() == BloomType::RowPrefixFixedLength && family.bloom_prefix_length().is_none_or(|n| n == 0) {
-        return Err(refuse(
-            "Failed to get bloom filter param: RowPrefixBloomFilter.prefix_length not specified or not positive.",
-        ));
+        return Err(refuse("Failed to get bloom filter param"));
     }
     Ok(())
 }

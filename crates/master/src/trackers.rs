@@ -7,7 +7,14 @@ use rootdir::tracker::{Class, Site, TrackerError};
 
 impl From<TrackerError> for MasterError {
     fn from(error: TrackerError) -> MasterError {
-        MasterError::do_not_retry(error)
+        match error {
+            // Nothing expects a class that is not there.
+            TrackerError::Unknown(_) => MasterError::new(
+                ErrorKind::Io,
+                format!("java.lang.RuntimeException: java.lang.RuntimeException: {error}"),
+            ),
+            _ => MasterError::do_not_retry(error),
+        }
     }
 }
 
@@ -188,7 +195,8 @@ mod tests {
         let message = "Should not use MIGRATION as store file tracker for new family f of table t";
         assert_eq!(check_create(&site, &under_way()).expect_err("new").to_string(), message);
         let unknown = check_create(&site, &said("x.Y")).expect_err("no class").to_string();
-        assert_eq!(unknown, "java.lang.ClassNotFoundException: Class x.Y not found");
+        let wrapped = "java.lang.RuntimeException: java.lang.RuntimeException: java.lang.ClassNotFoundException: Class x.Y not found";
+        assert_eq!(unknown, wrapped);
         let error = check_restore(&site, &said("FILE"), &said("DEFAULT")).expect_err("another");
         assert_eq!(error.kind, ErrorKind::RestoreSnapshot);
         check_restore(&site, &said("FILE"), &said("file")).expect("the same");

@@ -5,6 +5,7 @@
 //! `convert`).
 
 pub mod coprocessor;
+pub mod description;
 pub mod flush_policy;
 pub mod java_order;
 pub mod mutation;

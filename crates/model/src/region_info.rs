@@ -129,6 +129,28 @@ impl RegionInfo {
         if self.table.is_meta() { format!("{name}.{}", self.encoded_name) } else { name }
     }
 
+    /// The region in one line, for people. Follows: `RegionInfo#toString`.
+    pub fn description(&self) -> String {
+        let key = cell::print::to_string_binary;
+        let mut flags = String::new();
+        if self.offline {
+            flags.push_str(", OFFLINE => true");
+        }
+        if self.split {
+            flags.push_str(", SPLIT => true");
+        }
+        if self.replica_id > 0 {
+            flags.push_str(&format!(", REPLICA_ID => {}", self.replica_id));
+        }
+        format!(
+            "{{ENCODED => {}, NAME => '{}', STARTKEY => '{}', ENDKEY => '{}'{flags}}}",
+            self.encoded_name(),
+            self.name_string(),
+            key(&self.start_key),
+            key(&self.end_key)
+        )
+    }
+
     /// The encoded name of the region whose full name is `name`: the digest inside it, or the hash of an old-style name.
     pub fn encoded_from_name(name: &[u8]) -> Cow<'_, str> {
         if let Some(rest) = name.strip_suffix(b".")

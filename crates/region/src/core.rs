@@ -116,7 +116,7 @@ impl RegionCore {
         RegionError::NoSuchColumnFamily {
             family: family.to_vec(),
             region: self.info.name_string(),
-            table: self.info.table.to_string(),
+            table: self.table.description(),
         }
     }
 

@@ -71,7 +71,7 @@ pub enum RegionError {
         family: Vec<u8>,
         /// Full region name.
         region: String,
-        /// Table name.
+        /// The table's whole descriptor, as HBase prints it.
         table: String,
     },
     /// A row outside the region.

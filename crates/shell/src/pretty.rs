@@ -1,39 +1,6 @@
 //! Times and sizes as HBase shows them to people, and reads them back. Follows: `PrettyPrinter`, `ColumnFamilyDescriptorBuilder#getUnit`,
 //! `LocalDateTime#toString`.
 
-/// Seconds of a time to live: `86400 SECONDS (1 DAY)`.
-pub fn interval(seconds: i64) -> String {
-    let plural = |number: i64, unit: &str| format!("{number} {unit}{}", if number == 1 { "" } else { "S" });
-    if seconds == i64::from(i32::MAX) {
-        return "FOREVER".to_owned();
-    }
-    if seconds < 60 {
-        return plural(seconds, "SECOND");
-    }
-    let parts = [
-        (seconds / 86_400, "DAY"),
-        (seconds / 3600 % 24, "HOUR"),
-        (seconds / 60 % 60, "MINUTE"),
-        (seconds % 60, "SECOND"),
-    ];
-    let parts: Vec<String> = parts.iter().filter(|part| part.0 > 0).map(|part| plural(part.0, part.1)).collect();
-    format!("{seconds} SECONDS ({})", parts.join(" "))
-}
-
-/// Bytes: `65536 B (64KB)`.
-pub fn size(bytes: i64) -> String {
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let units = [(40, "TB"), (30, "GB"), (20, "MB"), (10, "KB"), (0, "B")];
-    let parts = units.iter().map(|(shift, unit)| {
-        let number = bytes >> shift;
-        (if *shift == 40 { number } else { number & 1023 }, unit)
-    });
-    let parts: Vec<String> = parts.filter(|part| part.0 > 0).map(|(number, unit)| format!("{number}{unit}")).collect();
-    format!("{bytes} B ({})", parts.join(" "))
-}
-
 /// Numbers with units as they are summed up: `1 DAY 2 HOURS`, `10GB 5MB`; what [`interval`] and [`size`] write is read, too.
 fn summed(text: &str, units: &[(&str, i64)]) -> Option<i64> {
     let text = text.trim().to_uppercase();
@@ -136,13 +103,6 @@ mod tests {
 
     #[test]
     fn times_and_sizes_are_hbases() {
-        assert_eq!(interval(86_400), "86400 SECONDS (1 DAY)");
-        assert_eq!(interval(93_784), "93784 SECONDS (1 DAY 2 HOURS 3 MINUTES 4 SECONDS)");
-        assert_eq!(interval(i64::from(i32::MAX)), "FOREVER");
-        assert_eq!(interval(1), "1 SECOND");
-        assert_eq!(size(65_536), "65536 B (64KB)");
-        assert_eq!(size(134_217_728), "134217728 B (128MB)");
-        assert_eq!(size(10_763_632_640), "10763632640 B (10GB 25MB)");
         for (text, meant) in
             [("FOREVER", i64::from(i32::MAX)), ("1 DAY 2 HOURS", 93_600), ("77", 77), ("86400 SECONDS (1 DAY)", 86_400)]
         {

@@ -42,7 +42,7 @@ pub enum Command {
     Package,
     /// Real clients against the server
     #[command(
-        after_help = "Suites: java java3 asynchbase shell go pe ltt tools client differential bad-input testing moving; by name only: \
+        after_help = "Suites: java java3 asynchbase shell go pe ltt tools client differential administration bad-input testing moving; by name only: \
                             exchange\n\nExamples:\n  cargo xtask interop\n  cargo xtask interop java --only Scan\n  \
                             cargo xtask interop --against hbase shell"
     )]
@@ -86,8 +86,12 @@ pub enum Command {
     },
     /// Random programs against Apache HBase and Basalt, every reply compared
     #[command(after_help = "Examples:\n  cargo xtask differential --programs 500\n  \
+                            cargo xtask differential --administration --programs 1000\n  \
                             cargo xtask differential --seed 77 --programs 1 --steps 1,2,9    a shrunk failure again")]
     Differential {
+        /// Calls of administration instead of requests of data
+        #[arg(long)]
+        administration: bool,
         /// Programs
         #[arg(long, value_name = "N", default_value_t = 2000)]
         programs: u32,

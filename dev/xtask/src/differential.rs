@@ -1,5 +1,5 @@
 //! `cargo xtask differential`: the same random programs against Apache HBase 2.6.4 and against Basalt, step by step;
-//! every reply must be the same. The programs are made and compared by a Java program (`Differential`).
+//! every reply must be the same. The programs are made and compared by two Java programs: `Differential` (data), `Administration`.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,8 +11,36 @@ use crate::server::{Kind, Site};
 use crate::suites::Context;
 use crate::{interop, jvm, run, toolchain};
 
+/// Which programs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Calls {
+    /// Requests of one table; each is made of both servers before the next.
+    Data,
+    /// Tables, families, namespaces, snapshots, regions, quotas, peers and switches: a whole program on one server, then on the other.
+    Administration,
+}
+
+impl Calls {
+    fn class(self) -> &'static str {
+        match self {
+            Calls::Data => "basalt.interop.differential.Differential",
+            Calls::Administration => "basalt.interop.differential.Administration",
+        }
+    }
+
+    /// What Apache HBase is started with.
+    fn settings(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Calls::Data => QUICK,
+            Calls::Administration => QUICK_WITH_QUOTAS,
+        }
+    }
+}
+
 /// What is to be played.
 pub struct Plan {
+    /// Of which kind.
+    pub calls: Calls,
     /// How many programs.
     pub programs: u32,
     /// Of the first; the next has the next.
@@ -25,8 +53,8 @@ pub struct Plan {
 
 impl Plan {
     /// The small one: what a test run can spend.
-    fn small() -> anyhow::Result<Plan> {
-        Ok(Plan { programs: 30, seed: SUITE_SEED, steps: None, limit: Duration::from_secs(60) })
+    fn small(calls: Calls) -> Plan {
+        Plan { calls, programs: 30, seed: SUITE_SEED, steps: None, limit: Duration::from_secs(60) }
     }
 }
 
@@ -48,6 +76,24 @@ const QUICK: &[(&str, &str)] = &[
     ("hbase.regionserver.thread.compaction.large", "2"),
 ];
 
+/// [`QUICK`], but for what only many reads of one table meet, and with quotas, which are off by themselves.
+const QUICK_WITH_QUOTAS: &[(&str, &str)] = &[
+    QUICK[0],
+    QUICK[1],
+    QUICK[2],
+    QUICK[3],
+    WITH_QUOTAS[0],
+    // a busy machine is no dead server: otherwise HBase ends after 40 s in which it could not say that it is there
+    ("hbase.zookeeper.property.maxSessionTimeout", "300000"),
+    ("zookeeper.session.timeout", "300000"),
+];
+
+/// What the server under test is told where programs set quotas.
+pub const WITH_QUOTAS: &[(&str, &str)] = &[("hbase.quota.enabled", "true")];
+
+/// Differences that are as they must be, with their reasons.
+const ALLOWED: &str = "tests/interop/administration-allowed.txt";
+
 /// A seed that nobody has tried.
 pub fn any_seed() -> anyhow::Result<u64> {
     Ok(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_nanos() as u64 % 1_000_000_007)
@@ -58,10 +104,14 @@ pub fn run(report: &mut Report, plan: &Plan) -> anyhow::Result<()> {
     if !interop::build(report) {
         return Ok(());
     }
+    if plan.calls == Calls::Administration {
+        part(report, &format!("differential of administration, {} programs", plan.programs), plan, WITH_QUOTAS);
+        return Ok(());
+    }
     part(report, &format!("differential, {} programs", plan.programs), plan, HBASE_TICKS);
     if plan.steps.is_none() {
         // what a client sees of Basalt's own rule for writes behind a delete of the same millisecond: nothing else
-        let plan = Plan { programs: plan.programs.min(30), seed: plan.seed, steps: None, limit: plan.limit };
+        let plan = Plan { programs: plan.programs.min(30), steps: None, ..*plan };
         part(report, &format!("differential with Basalt's ticks, {} programs", plan.programs), &plan, &[]);
     }
     Ok(())
@@ -91,11 +141,21 @@ fn part(report: &mut Report, name: &str, plan: &Plan, extra: &'static [(&'static
 
 /// As one of the interop suites. Facing HBase it plays HBase against HBase: what differs then is the test's fault.
 pub fn suite(c: &Context) -> anyhow::Result<Outcome> {
+    small(c, Calls::Data)
+}
+
+/// The same of administration.
+pub fn administration_suite(c: &Context) -> anyhow::Result<Outcome> {
+    small(c, Calls::Administration)
+}
+
+fn small(c: &Context, calls: Calls) -> anyhow::Result<Outcome> {
+    let plan = Plan::small(calls);
     match c.kind {
-        Kind::Basalt => against_hbase(&Plan::small()?, &c.lab, &c.zookeeper, &c.log),
+        Kind::Basalt => against_hbase(&plan, &c.lab, &c.zookeeper, &c.log),
         Kind::HBase => {
             let class_path = jvm::HBASE_2.compile(&c.lab)?;
-            Ok(play(&Plan::small()?, &class_path, &c.zookeeper, &c.zookeeper, &c.log)?.outcome)
+            Ok(play(&plan, &class_path, &c.zookeeper, &c.zookeeper, &c.log)?.outcome)
         }
     }
 }
@@ -113,12 +173,12 @@ fn against_hbase(plan: &Plan, lab: &Path, basalt: &str, log: &Path) -> anyhow::R
     for life in 1.. {
         let mut site = Site::new(Kind::HBase, lab, "differential-hbase")?;
         site.heap = "1g";
-        site.extra = QUICK;
+        site.extra = plan.calls.settings();
         site.classes = class_path.split(':').next().map(Into::into);
         let hbase = site.start().context("starting Apache HBase to compare with")?;
         let programs = u32::try_from(end - seed).unwrap_or(u32::MAX).min(PROGRAMS_TO_A_LIFE);
         let limit = plan.limit.saturating_sub(started.elapsed());
-        let part = Plan { programs, seed, steps: plan.steps.clone(), limit };
+        let part = Plan { calls: plan.calls, programs, seed, steps: plan.steps.clone(), limit };
         let log = if life == 1 { log.to_owned() } else { log.with_extension(format!("{life}.log")) };
         let played = play(&part, &class_path, &site.zookeeper(), basalt, &log)?;
         if played.stalled_at.is_some() {
@@ -149,8 +209,10 @@ struct Played {
 }
 
 fn play(plan: &Plan, class_path: &str, left: &str, right: &str, log: &Path) -> anyhow::Result<Played> {
-    println!("    replay with: cargo xtask differential --programs {} --seed {}", plan.programs, plan.seed);
-    let mut java = jvm::java(class_path, "basalt.interop.differential.Differential");
+    let kind = if plan.calls == Calls::Administration { "--administration " } else { "" };
+    println!("    replay with: cargo xtask differential {kind}--programs {} --seed {}", plan.programs, plan.seed);
+    let mut java = jvm::java(class_path, plan.calls.class());
+    java.arg("--allowed").arg(run::root().join(ALLOWED));
     java.args(["--left", left, "--right", right]);
     java.args(["--programs", &plan.programs.to_string(), "--seed", &plan.seed.to_string()]);
     java.args(["--limit", &plan.limit.as_secs().to_string()]);
@@ -167,6 +229,8 @@ fn play(plan: &Plan, class_path: &str, left: &str, right: &str, log: &Path) -> a
             outcome.failures.push(failure.to_owned());
         } else if let Some(next) = line.strip_prefix("continue at ") {
             stalled_at = next.parse().ok();
+        } else if line.starts_with("allowed ") {
+            println!("    {line}");
         } else if line.starts_with("seeds ") {
             println!("    {line}");
             played = line.split(": ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap_or(0);

@@ -46,6 +46,7 @@ pub fn run(report: &mut Report, kind: Kind, only: Option<&str>, wanted: &[String
         }
         report.part(&format!("interop {}", suite.name), || {
             let mut site = Site::new(kind, &lab, suite.name)?;
+            site.extra = suite.settings;
             let server = site.start()?;
             let logs = run::scratch()?.join("logs");
             std::fs::create_dir_all(&logs)?;

@@ -82,10 +82,11 @@ fn command(command: Command) -> anyhow::Result<()> {
         Command::Kill { rounds, seed, against, sabotage } => {
             reported(|report| kill::run(report, against.into(), rounds, seed, sabotage.is_some()))
         }
-        Command::Differential { programs, seed, steps } => {
+        Command::Differential { administration, programs, seed, steps } => {
+            let calls = if administration { differential::Calls::Administration } else { differential::Calls::Data };
             let seed = seed.map_or_else(differential::any_seed, Ok)?;
             let limit = std::time::Duration::from_secs(4 * 3600);
-            reported(|report| differential::run(report, &differential::Plan { programs, seed, steps, limit }))
+            reported(|report| differential::run(report, &differential::Plan { calls, programs, seed, steps, limit }))
         }
         Command::Faults(passed) => faults(&passed.arguments),
         Command::Compare(passed) => compare::run("compare", &passed.arguments),

@@ -32,24 +32,27 @@ pub struct Suite {
     pub name: &'static str,
     /// Runs it against a server that is up.
     pub run: fn(&Context) -> anyhow::Result<Outcome>,
+    /// What that server is told besides.
+    pub settings: &'static [(&'static str, &'static str)],
 }
 
 /// In the order they run.
 pub const ALL: &[Suite] = &[
-    Suite { name: "java", run: |c| java(c, &jvm::HBASE_2, "2.x", &[]) },
-    Suite { name: "java3", run: |c| java(c, &jvm::HBASE_3, "3.x", &[]) },
-    Suite { name: "asynchbase", run: asynchbase },
-    Suite { name: "shell", run: shell },
-    Suite { name: "go", run: go },
-    Suite { name: "pe", run: performance_evaluation },
-    Suite { name: "ltt", run: load_test_tool },
-    Suite { name: "tools", run: native_tools::suite },
-    Suite { name: "client", run: native_client::suite },
-    Suite { name: "gateways", run: gateways::suite },
-    Suite { name: "differential", run: differential::suite },
-    Suite { name: "bad-input", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--bad-input", "yes"]) },
-    Suite { name: "testing", run: testing::suite },
-    Suite { name: "moving", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--moving", "yes"]) },
+    Suite { name: "java", run: |c| java(c, &jvm::HBASE_2, "2.x", &[]), settings: &[] },
+    Suite { name: "java3", run: |c| java(c, &jvm::HBASE_3, "3.x", &[]), settings: &[] },
+    Suite { name: "asynchbase", run: asynchbase, settings: &[] },
+    Suite { name: "shell", run: shell, settings: &[] },
+    Suite { name: "go", run: go, settings: &[] },
+    Suite { name: "pe", run: performance_evaluation, settings: &[] },
+    Suite { name: "ltt", run: load_test_tool, settings: &[] },
+    Suite { name: "tools", run: native_tools::suite, settings: &[] },
+    Suite { name: "client", run: native_client::suite, settings: &[] },
+    Suite { name: "gateways", run: gateways::suite, settings: &[] },
+    Suite { name: "differential", run: differential::suite, settings: &[] },
+    Suite { name: "administration", run: differential::administration_suite, settings: differential::WITH_QUOTAS },
+    Suite { name: "bad-input", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--bad-input", "yes"]), settings: &[] },
+    Suite { name: "testing", run: testing::suite, settings: &[] },
+    Suite { name: "moving", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--moving", "yes"]), settings: &[] },
 ];
 
 const LIMIT: Duration = Duration::from_secs(900);

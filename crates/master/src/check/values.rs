@@ -150,7 +150,9 @@ pub(super) fn wrong_with_fifo(site: &Site, table: &TableDescriptor) -> Option<St
     let of_table = last(table.overrides(), POLICY_KEY).and_then(policy).or(site.policy);
     let mut most = last(table.overrides(), BLOCKING_FILES_KEY).and_then(whole).unwrap_or(site.blocking_files);
     table.families.values().find_map(|family| {
-        if last(family.overrides(), POLICY_KEY).and_then(policy).or(of_table) != Some(FIFO) {
+        // As in HBase only what the family's configuration says: not its attributes.
+        let own = |key| last(family.configuration.iter().map(|(key, value)| (&**key, &**value)), key);
+        if own(POLICY_KEY).and_then(policy).or(of_table) != Some(FIFO) {
             return None;
         }
         if family.ttl_ms().is_none() {
@@ -160,7 +162,7 @@ pub(super) fn wrong_with_fifo(site: &Site, table: &TableDescriptor) -> Option<St
             return Some("MIN_VERSION > 0 is not supported for FIFO compaction".into());
         }
         // As in HBase, what one family says holds for those after it.
-        most = last(family.overrides(), BLOCKING_FILES_KEY).and_then(whole).unwrap_or(most);
+        most = own(BLOCKING_FILES_KEY).and_then(whole).unwrap_or(most);
         (most < FIFO_LEAST_BLOCKING_FILES).then(|| {
             format!(
                 "Blocking file count '{BLOCKING_FILES_KEY}' {most} is below recommended minimum of {FIFO_LEAST_BLOCKING_FILES} for column family {}",

@@ -3,7 +3,7 @@
 
 use super::{HBASE_VERSION, MasterHandler};
 use crate::RegionHost;
-use crate::cluster::RegionState;
+use crate::cluster::{RegionState, TableState};
 use convert::{from_proto, to_proto};
 use proto::pb;
 use proto::pb::Option as Wanted;
@@ -146,14 +146,18 @@ impl MasterHandler {
         }
         if wants(Wanted::TableToRegionsCount) {
             let counts = cluster.tables().map(|(table, _)| {
-                let counts = cluster.region_counts(&table.name);
+                // Of a disabled table HBase counts no region.
+                let is_disabled =
+                    matches!(cluster.state(&table.name), Some(TableState::Disabled | TableState::Disabling));
+                let counts = if is_disabled { Default::default() } else { cluster.region_counts(&table.name) };
                 pb::TableRegionStatesCount {
                     table_name: to_proto::table_name(&table.name),
                     region_states_count: pb::RegionStatesCount {
                         open_regions: counts.open,
                         split_regions: counts.split,
                         closed_regions: counts.closed,
-                        regions_in_transition: counts.in_transition,
+                        // As HBase counts: whatever is neither open nor split.
+                        regions_in_transition: counts.closed + counts.in_transition,
                         total_regions: counts.open + counts.split + counts.closed + counts.in_transition,
                     },
                 }

@@ -29,7 +29,24 @@ async fn transit(
     master.procedures.wait_for(id).await.map(drop)
 }
 
-/// Opens a region that an operator names; one that is open stays so.
+/// Whether a region may leave the state that it is in. Follows: `AssignmentManager#preTransitCheck`.
+fn must_be(master: &Master, info: &RegionInfo, states: &[RegionState]) -> Result<()> {
+    let cluster = master.cluster.read();
+    let node = cluster.region(info.encoded_name());
+    let state = node.map(|node| node.state);
+    let name = state.map_or("null", |state| state.as_str_name());
+    let location = node.and_then(|node| node.location.as_ref()).map_or_else(|| "null".into(), ServerName::to_string);
+    let shown = format!("state={name}, location={location}, table={}, region={}", info.table, info.encoded_name());
+    if !state.is_some_and(|state| states.contains(&state)) {
+        return Err(MasterError::new(ErrorKind::DoNotRetryRegion, format!("Unexpected state for {shown}")));
+    }
+    if matches!(cluster.state(&info.table), Some(TableState::Disabled | TableState::Disabling)) {
+        return Err(MasterError::do_not_retry(format!("{} is disabled for {shown}", info.table)));
+    }
+    Ok(())
+}
+
+/// Opens a region that an operator names.
 pub(super) fn assign(
     handler: &Handler,
     call: &Call,
@@ -38,21 +55,8 @@ pub(super) fn assign(
     let (master, caller) = (Arc::clone(&handler.master), caller(call, None, None));
     later(async move {
         let info = region_of(&master, &request.region)?;
-        let (state, live, table_state) = {
-            let cluster = master.cluster.read();
-            let node = cluster.region(info.encoded_name());
-            (node.map(|node| node.state), node.is_some_and(|node| node.is_live()), cluster.state(&info.table))
-        };
-        if state != Some(RegionState::Open) {
-            if !live {
-                let message = format!("{} was split or merged away and is not opened", info.name_string());
-                return Err(MasterError::do_not_retry(message));
-            }
-            if table_state != Some(TableState::Enabled) {
-                return Err(MasterError::new(ErrorKind::TableNotEnabled, &info.table));
-            }
-            transit(&master, info, Transition::Assign, None, &caller).await?;
-        }
+        must_be(&master, &info, &[RegionState::Closed, RegionState::Offline])?;
+        transit(&master, info, Transition::Assign, None, &caller).await?;
         Ok(pb::AssignRegionResponse {})
     })
 }
@@ -68,6 +72,7 @@ pub(super) fn unassign(
         if info.table.is_system() {
             return Err(MasterError::do_not_retry(format!("{} is not closed by hand", info.name_string())));
         }
+        must_be(&master, &info, &[RegionState::Open])?;
         transit(&master, info, Transition::Unassign, None, &caller).await?;
         Ok(pb::UnassignRegionResponse {})
     })
@@ -83,25 +88,18 @@ pub(super) fn move_region(
     later(async move {
         let info = region_of(&master, &request.region)?;
         let wanted = request.dest_server_name.as_ref().map(from_proto::server_name).transpose()?;
-        let (state, location) = {
-            let cluster = master.cluster.read();
-            let node = cluster.region(info.encoded_name());
-            (node.map(|node| node.state), node.and_then(|node| node.location.clone()))
-        };
+        let location = master.cluster.read().region(info.encoded_name()).and_then(|node| node.location.clone());
         let load = |server: &ServerName| master.cluster.read().regions_on(server);
         let others = master.servers.assignable().into_iter().filter(|server| Some(server) != location.as_ref());
-        let destination = match wanted {
-            Some(server) => master.servers.names().contains(&server).then_some(server),
-            None => others.min_by_key(load),
-        };
-        let Some(destination) = destination.filter(|server| Some(server) != location.as_ref()) else {
+        let destination = wanted.or_else(|| others.min_by_key(load)).filter(|server| Some(server) != location.as_ref());
+        let Some(destination) = destination else {
             tracing::debug!(region = %info.name_string(), "a move has nowhere to go");
             return Ok(pb::MoveRegionResponse {});
         };
-        if state != Some(RegionState::Open) {
-            let state = state.map_or("unknown", |state| state.as_str_name());
-            let message = format!("Unexpected state for {}: {state}", info.name_string());
-            return Err(MasterError::do_not_retry(message));
+        must_be(&master, &info, &[RegionState::Open])?;
+        if !master.servers.names().contains(&destination) {
+            tracing::debug!(region = %info.name_string(), %destination, "a move goes to a server that is not there");
+            return Ok(pb::MoveRegionResponse {});
         }
         transit(&master, info, Transition::Move, Some(destination), &caller).await?;
         Ok(pb::MoveRegionResponse {})

@@ -127,8 +127,7 @@ fn store_files(
     let region = find_region(server, &request.region)?;
     let mut store_file = Vec::new();
     for family in &request.family {
-        let table = region.info().table.as_str();
-        let no_such = || Exception::no_such_family(family, table, &region.info().name_string());
+        let no_such = || Exception::no_such_family(family, &region.table().description(), &region.info().name_string());
         store_file.extend(region.store_file_paths(family).ok_or_else(no_such)?);
     }
     Ok(pb::GetStoreFileResponse { store_file }.into())
@@ -167,6 +166,11 @@ fn compact_region(
     let region = find_region(server, &request.region)?;
     server.space_quotas.check_compaction(&region.info().table, &call.user)?;
     let family = request.family.clone().filter(|family| !family.is_empty());
+    if let Some(none) = family.as_ref().filter(|family| region.store_file_paths(family).is_none()) {
+        let (family, region) = (String::from_utf8_lossy(none), region.info().name_string());
+        let message = format!("column family {family} does not exist in region {region}");
+        return Err(Exception::new(Kind::NoSuchColumnFamily, message));
+    }
     server
         .request_compaction(region.info().encoded_name(), family, request.major())
         .map_err(|error| server_exception(server, error))?;

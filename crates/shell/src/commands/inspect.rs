@@ -22,24 +22,7 @@ const STATISTICS_PATIENCE: Duration = Duration::from_secs(1);
 fn region_info(shell: &mut Shell, arguments: &Arguments) -> Result {
     let region = ddl::unescaped(&arguments.bytes(0));
     let info = shell.session.wait(async { shell.session.admin().region(&region).await })?.region;
-    let text = |bytes: &[u8]| cell::print::to_string_binary(bytes);
-    let mut flags = String::new();
-    if info.offline {
-        flags.push_str(", OFFLINE => true");
-    }
-    if info.split {
-        flags.push_str(", SPLIT => true");
-    }
-    if info.replica_id > 0 {
-        flags.push_str(&format!(", REPLICA_ID => {}", info.replica_id));
-    }
-    shell.session.output.line(&format!(
-        "{{ENCODED => {}, NAME => '{}', STARTKEY => '{}', ENDKEY => '{}'{flags}}}",
-        info.encoded_name(),
-        text(info.name()),
-        text(&info.start_key),
-        text(&info.end_key),
-    ))?;
+    shell.session.output.line(&info.description())?;
     Ok(Value::Nil)
 }
 

@@ -145,35 +145,13 @@ pub(super) fn drop_all(shell: &mut Shell, arguments: &Arguments) -> Result {
     to_all(shell, arguments, &Deed::Drop)
 }
 
-/// A region in HBase's form. Follows: `RegionInfo#toString` of the shell's client.
-pub(super) fn region_text(region: &model::RegionInfo) -> String {
-    let key = cell::print::to_string_binary;
-    let mut flags = String::new();
-    if region.offline {
-        flags.push_str(", OFFLINE => true");
-    }
-    if region.split {
-        flags.push_str(", SPLIT => true");
-    }
-    if region.replica_id > 0 {
-        flags.push_str(&format!(", REPLICA_ID => {}", region.replica_id));
-    }
-    format!(
-        "{{ENCODED => {}, NAME => '{}', STARTKEY => '{}', ENDKEY => '{}'{flags}}}",
-        region.encoded_name(),
-        region.name_string(),
-        key(&region.start_key),
-        key(&region.end_key)
-    )
-}
-
 pub(super) fn locate_region(shell: &mut Shell, arguments: &Arguments) -> Result {
     let table = shell.session.table(&arguments.table(0)?);
     let row = ddl::unescaped(&arguments.bytes(1));
     let location = shell.session.wait(async { table.region_of(&row, true).await })?;
     let output = &mut shell.session.output;
     output.header(&["HOST", "REGION"])?;
-    output.row(&[&location.server.address(), &region_text(&location.region)])?;
+    output.row(&[&location.server.address(), &model::RegionInfo::description(&location.region)])?;
     output.footer(Some(1))?;
     Ok(Value::Java("#<Java::OrgApacheHadoopHbase::HRegionLocation:0x0>".into()))
 }

@@ -51,7 +51,6 @@ pub(crate) async fn submit(
         master.assignment.check_replication(&table)?;
     }
     let trackers = master.settings().limits.trackers().clone();
-    trackers::check_create(&trackers, &table)?;
     let table = Arc::new(trackers.named_in(table));
     let region_id = master.catalog.next_region_id(&[]);
     let regions = regions_by_split_keys(&table.name, split_keys, region_id)?;
@@ -66,6 +65,7 @@ pub(crate) async fn submit(
         if is_there {
             return Err(MasterError::new(ErrorKind::TableExists, &table.name));
         }
+        trackers::check_create(&trackers, &table)?;
         quotas::namespace::check_create(master, &table.name, regions.len())?;
         Ok(Box::new(CreateTable { table: Arc::clone(&table), regions }) as BoxedProcedure)
     };

@@ -34,6 +34,9 @@ struct DeleteTable {
 /// No such table, not disabled.
 pub(crate) async fn submit(master: &Arc<Master>, table: &TableName, caller: &Caller) -> Result<u64> {
     let prepare = async {
+        if table.is_meta() {
+            return Err(MasterError::new(ErrorKind::Io, "Can't modify catalog tables"));
+        }
         let (_, state) = master.tables.existing(table)?;
         if state != TableState::Disabled {
             let why = format!("Not DISABLED; {}", state_text(table, state));

@@ -45,7 +45,9 @@ pub(crate) async fn submit(
     target: &str,
     caller: &Caller,
 ) -> Result<u64> {
-    if Class::parse(target)? == Class::Migration {
+    // Here HBase has its class loader's words.
+    let none = |_| MasterError::new(ErrorKind::Io, format!("java.lang.ClassNotFoundException: {target}"));
+    if Class::parse(target).map_err(none)? == Class::Migration {
         return Err(MasterError::do_not_retry(format!("Do not need to transfer to {target}")));
     }
     let procedure = ModifyTracker { table: table.clone(), family, target: target.to_owned() };

@@ -13,7 +13,6 @@ use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor, TableName};
 use proto::pb::ModifyTableState as State;
 use proto::{Any, pb};
-use rootdir::root::with_file_tracker;
 use std::sync::Arc;
 
 const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.ModifyTableProcedure";
@@ -44,8 +43,7 @@ pub(crate) async fn submit(
     let prepare = async {
         let (old, state) = master.tables.existing(table)?;
         let limits = &master.settings().limits;
-        // A table from before there were trackers names the one that it has.
-        let new = with_file_tracker(change(&old)?);
+        let new = change(&old)?;
         if new.name != old.name {
             return Err(MasterError::do_not_retry(format!("the descriptor is of table {}, not of {table}", new.name)));
         }

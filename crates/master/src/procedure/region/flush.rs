@@ -45,11 +45,11 @@ pub(crate) async fn submit(
         if master.cluster.read().state(table) != Some(TableState::Enabled) {
             return Err(MasterError::new(ErrorKind::TableNotEnabled, table));
         }
-        if let Some(family) = families.iter().find(|family| !descriptor.families.contains_key(*family)) {
-            return Err(MasterError::do_not_retry(format!(
-                "Column family {} does not exist in table {table}",
-                String::from_utf8_lossy(family)
-            )));
+        let missing = families.iter().filter(|family| !descriptor.families.contains_key(*family));
+        let missing: Vec<_> = missing.map(|family| String::from_utf8_lossy(family)).collect();
+        if !missing.is_empty() {
+            let message = format!("Column families [{}] don't exist in table {table}", missing.join(", "));
+            return Err(MasterError::new(ErrorKind::NoSuchColumnFamily, message));
         }
         Ok(Box::new(FlushTable { table: table.clone(), families }) as BoxedProcedure)
     };

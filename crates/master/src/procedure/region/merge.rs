@@ -93,7 +93,7 @@ impl Merging<'_> {
 
 /// How messages name them all.
 fn shown(parents: &[RegionInfo]) -> String {
-    parents.iter().map(|info| &**info.encoded_name()).collect::<Vec<_>>().join(", ")
+    format!("[{}]", parents.iter().map(|info| &**info.encoded_name()).collect::<Vec<_>>().join(", "))
 }
 
 fn refused(message: String) -> MasterError {
@@ -109,7 +109,7 @@ pub(crate) async fn submit(master: &Arc<Master>, encoded_names: &[String], calle
     for name in encoded_names {
         parents.push(master.assignment.known_region(name)?);
     }
-    check_parents(&mut parents)?;
+    sort_parents(&mut parents)?;
     if !master.switches.merge() {
         return Err(MasterError::do_not_retry(format!(
             "Merge of {} failed because merge switch is off",
@@ -120,9 +120,9 @@ pub(crate) async fn submit(master: &Arc<Master>, encoded_names: &[String], calle
         let message = format!("Merge of {} failed as region merge is disabled for the table", shown(&parents));
         return Err(MasterError::do_not_retry(message));
     }
+    check_parents(master, &parents)?;
     let prepare = async {
         for info in &parents {
-            must_be_open(master, info)?;
             let merged = master.cluster.read().region(info.encoded_name()).is_some_and(|n| !n.merge_parents.is_empty());
             if merged {
                 return Err(refused(format!(
@@ -140,8 +140,8 @@ pub(crate) async fn submit(master: &Arc<Master>, encoded_names: &[String], calle
     master.procedures.submit(master, caller.submission(region_locks(&parents)), prepare).await
 }
 
-/// Puts regions into the order of their keys; they must be of one table, and adjacent.
-fn check_parents(parents: &mut [RegionInfo]) -> Result<()> {
+/// Puts regions into the order of their keys.
+fn sort_parents(parents: &mut [RegionInfo]) -> Result<()> {
     if parents.len() < 2 {
         return Err(refused("Need two Regions at least to run a Merge".into()));
     }
@@ -153,22 +153,35 @@ fn check_parents(parents: &mut [RegionInfo]) -> Result<()> {
             "Duplicate regions specified; cannot merge a region to itself. Passed in {passed} but only {unique} unique."
         )));
     }
-    if let Some(other) = parents.iter().find(|info| info.table != parents[0].table) {
-        return Err(refused(format!(
-            "Can't merge regions from two different tables: {}, {}",
-            parents[0].name_string(),
-            other.name_string()
-        )));
-    }
-    if let Some(pair) = gap(parents) {
-        return Err(refused(format!(
-            "Unable to merge non-adjacent or non-overlapping regions {}, {} when force=false",
-            pair[0].name_string(),
-            pair[1].name_string()
-        )));
-    }
-    if let Some(replica) = parents.iter().find(|info| info.is_replica()) {
-        return Err(refused(format!("Can't merge non-default replicas; {}", replica.name_string())));
+    Ok(())
+}
+
+/// They must be of one table, adjacent, and open. Follows: `MergeTableRegionsProcedure#checkRegionsToMerge`, one after the other.
+fn check_parents(master: &Master, parents: &[RegionInfo]) -> Result<()> {
+    for (at, info) in parents.iter().enumerate() {
+        if info.table != parents[0].table {
+            return Err(refused(format!(
+                "Can't merge regions from different tables: {}, {}",
+                parents[at - 1].description(),
+                info.description()
+            )));
+        }
+        if let Some(pair) = gap(&parents[..=at]) {
+            return Err(refused(format!(
+                "Unable to merge non-adjacent or non-overlapping regions '{}', '{}' when force=false",
+                pair[0].encoded_name(),
+                pair[1].encoded_name()
+            )));
+        }
+        if info.is_replica() {
+            return Err(refused(format!("Can't merge non-default replicas; {}", info.description())));
+        }
+        must_be_open(master, info).map_err(|error| match error.kind {
+            ErrorKind::DoNotRetryRegion => {
+                refused(format!("org.apache.hadoop.hbase.client.DoNotRetryRegionException: {error}"))
+            }
+            _ => error,
+        })?;
     }
     if parents[0].table.is_meta() {
         return Err(refused("hbase:meta is never merged".into()));

@@ -34,16 +34,17 @@ fn given_up(error: MasterError) -> MasterError {
     MasterError { kind, ..error }
 }
 
+/// Follows: `RegionStateNode#checkOnline`.
 fn must_be_open(master: &Master, info: &RegionInfo) -> Result<()> {
-    let state = master.cluster.read().region(info.encoded_name()).map(|node| node.state);
+    let name = info.encoded_name();
+    let state = master.cluster.read().region(name).map(|node| node.state);
     match state {
         Some(RegionState::Open) => Ok(()),
-        Some(state) => Err(MasterError::do_not_retry(format!(
-            "region {} is not OPEN; its state is {}",
-            info.name_string(),
-            state.as_str_name()
-        ))),
-        None => Err(MasterError::new(ErrorKind::UnknownRegion, info.name_string())),
+        Some(state) => {
+            let message = format!("{name} is not OPEN; state={}", state.as_str_name());
+            Err(MasterError::new(ErrorKind::DoNotRetryRegion, message))
+        }
+        None => Err(MasterError::new(ErrorKind::UnknownRegion, format!("No RegionState found for {name}"))),
     }
 }
 

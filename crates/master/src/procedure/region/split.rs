@@ -2,7 +2,7 @@
 
 use super::{check_name, close_parents, given_up, must_be_open, open_children, remove_region_dirs, reopen_parents};
 use crate::check::SPLIT_POLICY_KEY;
-use crate::cluster::{RegionNode, RegionState};
+use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
@@ -59,10 +59,13 @@ pub(crate) async fn submit(
                 format!("Split region {} failed as region split is disabled for the table", info.name_string());
             return Err(MasterError::do_not_retry(message));
         }
+        if !matches!(master.cluster.read().state(&info.table), Some(TableState::Enabled | TableState::Enabling)) {
+            return Err(MasterError::new(ErrorKind::TableNotEnabled, &info.table));
+        }
+        must_be_open(master, &info)?;
         if is_never_split(master, &*master.tables.must_exist(&info.table)?) {
             return Err(MasterError::do_not_retry(format!("{} NOT splittable", info.encoded_name())));
         }
-        must_be_open(master, &info)?;
         let parent = info.clone();
         if master.files.run(move |volume| Ok(rootdir::archive::refers_to(volume, &parent, None)?)).await? {
             return Err(MasterError::do_not_retry(format!(
@@ -106,7 +109,7 @@ fn daughters(master: &Master, info: &RegionInfo, split_row: Bytes) -> Result<[Re
         return Err(MasterError::do_not_retry(format!(
             "Split row is not inside region key range splitKey:{} region: {}",
             shown(),
-            info.name_string()
+            info.description()
         )));
     }
     let id = master.catalog.next_region_id(std::slice::from_ref(info));

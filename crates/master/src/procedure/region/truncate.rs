@@ -1,5 +1,6 @@
 //! TruncateRegionProcedure.
 
+use super::must_be_open;
 use super::transit::{self, Transition};
 use crate::cluster::{RegionState, TableState};
 use crate::host::BoxFuture;
@@ -54,16 +55,7 @@ impl TruncateRegion {
         if self.info.table.is_meta() {
             return Err(MasterError::do_not_retry("Can't truncate region in catalog tables"));
         }
-        let name = self.info.encoded_name();
-        let cluster = master.cluster.read();
-        let Some(node) = cluster.region(name) else {
-            return Err(MasterError::new(ErrorKind::UnknownRegion, format!("No RegionState found for {name}")));
-        };
-        if node.state != RegionState::Open {
-            let message = format!("{name} is not OPEN; state={}", node.state.as_str_name());
-            return Err(MasterError::new(ErrorKind::DoNotRetryRegion, message));
-        }
-        Ok(())
+        must_be_open(master, &self.info)
     }
 
     /// With what the descriptor names too: the logs may have edits of a family that has no file yet.

@@ -61,8 +61,9 @@ pub(super) async fn submit(
             track_by(&mut table, tracker);
         }
         let trackers = master.settings().limits.trackers().clone();
-        let table = Arc::new(trackers.named_in(table));
         trackers::check_create(&trackers, &table)?;
+        // As in HBase it says no more of trackers than the snapshot does.
+        let table = Arc::new(table);
         let regions = placed.into_iter().map(|placed| placed.info).collect();
         Ok(Box::new(CloneSnapshot { snapshot: description, table, regions }) as BoxedProcedure)
     };

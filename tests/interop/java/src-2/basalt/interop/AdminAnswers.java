@@ -115,6 +115,30 @@ public final class AdminAnswers {
     a.say("flushAsync none", () -> admin.flushAsync(NONE, Collections.emptyList()));
     a.say("deleteTableAsync none", () -> admin.deleteTableAsync(NONE));
     a.say("modifyTableStoreFileTrackerAsync none", () -> admin.modifyTableStoreFileTrackerAsync(NONE, "FILE"));
+    a.say("modifyTableStoreFileTracker to what it is", () -> {
+      admin.modifyTableStoreFileTracker(T, "DEFAULT");
+      return admin.getDescriptor(T).getValue("hbase.store.file-tracker.impl");
+    });
+    a.say("modifyTableStoreFileTracker", () -> {
+      admin.modifyTableStoreFileTracker(T, "FILE");
+      return admin.getDescriptor(T).getValue("hbase.store.file-tracker.impl");
+    });
+    a.say("modifyTableStoreFileTracker to a migration", () -> {
+      admin.modifyTableStoreFileTracker(T, "MIGRATION");
+      return null;
+    });
+    a.say("modifyColumnFamilyStoreFileTracker", () -> {
+      admin.modifyColumnFamilyStoreFileTracker(T, b("f"), "DEFAULT");
+      return admin.getDescriptor(T).getColumnFamily(b("f")).getConfigurationValue("hbase.store.file-tracker.impl");
+    });
+    a.say("modifyColumnFamilyStoreFileTracker of no family", () -> {
+      admin.modifyColumnFamilyStoreFileTracker(T, b("nothing"), "FILE");
+      return null;
+    });
+    a.say("modifyColumnFamilyStoreFileTrackerAsync",
+      () -> admin.modifyColumnFamilyStoreFileTrackerAsync(T, b("f"), "FILE"));
+    a.say("modifyColumnFamilyStoreFileTrackerAsync to what is none",
+      () -> admin.modifyColumnFamilyStoreFileTrackerAsync(T, b("f"), "nothing"));
   }
 
   private static String named(List<TableName> names) {
@@ -144,6 +168,17 @@ public final class AdminAnswers {
     a.say("getOperationTimeout", admin::getOperationTimeout);
     a.say("getSyncWaitTimeout", admin::getSyncWaitTimeout);
     a.say("isAborted", admin::isAborted);
+    a.say("abort", () -> {
+      try (Admin other = admin.getConnection().getAdmin()) {
+        other.abort("as wanted", new java.io.IOException("so"));
+        return other.isAborted();
+      }
+    });
+    Pattern mine = Pattern.compile(NS + ":.*");
+    a.say("listTables", () -> Arrays.stream(admin.listTables()).filter(t -> t.getTableName().equals(T)).count());
+    a.say("listTables by pattern", () -> admin.listTables(mine).length + " " + admin.listTables(NS + ":t").length);
+    a.say("listTables with HBase's own",
+      () -> admin.listTables(Pattern.compile("hbase:meta"), true).length + " " + admin.listTables("hbase:meta", false).length);
   }
 
   private static byte[] region(Admin admin, String start) throws Exception {
@@ -249,6 +284,25 @@ public final class AdminAnswers {
       });
       a.say("truncateRegionAsync of none", () -> admin.truncateRegionAsync(b("nothing")));
       a.say("getCachedFilesList", () -> admin.getCachedFilesList(here));
+      a.say("closeRegion by name", () -> {
+        admin.closeRegion(Rows.text(region(admin, "p")), here.getServerName());
+        admin.assign(region(admin, "p"));
+        return Rows.get(table, "q");
+      });
+      a.say("closeRegion by bytes", () -> {
+        admin.closeRegion(region(admin, "p"), here.getServerName());
+        admin.assign(region(admin, "p"));
+        return Rows.get(table, "q");
+      });
+      a.say("closeRegion of a server", () -> {
+        admin.closeRegion(here, admin.getTableRegions(T).get(0));
+        admin.assign(admin.getTableRegions(T).get(0).getRegionName());
+        return Rows.get(table, "a");
+      });
+      a.say("assign of an open region", () -> {
+        admin.assign(region(admin, "p"));
+        return null;
+      });
       a.say("closeRegionWithEncodedRegionName of none",
         () -> admin.closeRegionWithEncodedRegionName("nothing", here.getServerName()));
     }
@@ -257,6 +311,10 @@ public final class AdminAnswers {
   private static void servers(Answers a, Admin admin) throws Exception {
     ServerName here = admin.getRegionServers().iterator().next();
     ServerName nobody = ServerName.valueOf("nobody.invalid", 16020, 1);
+    a.say("stopRegionServer that is not there", () -> {
+      admin.stopRegionServer("127.0.0.1:1");
+      return null;
+    });
     a.say("getMaster", admin::getMaster);
     a.say("getBackupMasters", admin::getBackupMasters);
     a.say("getMasterInfoPort", admin::getMasterInfoPort);
@@ -340,6 +398,11 @@ public final class AdminAnswers {
     a.say("catalogJanitorSwitch on", () -> admin.enableCatalogJanitor(true));
     // How many regions it cleans depends on which compactions have ended.
     a.say("runCatalogScan", () -> admin.runCatalogScan() >= 0);
+    a.say("runCatalogJanitor", () -> admin.runCatalogJanitor() >= 0);
+    a.say("setBalancerRunning", () -> admin.setBalancerRunning(true, true));
+    a.say("setNormalizerRunning", () -> admin.setNormalizerRunning(true));
+    a.say("isSplitOrMergeEnabled", () -> admin.isSplitOrMergeEnabled(MasterSwitchType.SPLIT) + " "
+      + admin.isSplitOrMergeEnabled(MasterSwitchType.MERGE));
     a.say("cleanerChoreSwitch off", () -> admin.cleanerChoreSwitch(false));
     a.say("isCleanerChoreEnabled", admin::isCleanerChoreEnabled);
     a.say("cleanerChoreSwitch on", () -> admin.setCleanerChoreRunning(true));
@@ -370,6 +433,17 @@ public final class AdminAnswers {
     a.say("snapshotAsync", () -> admin.snapshotAsync(new SnapshotDescription("answers_s", T, SnapshotType.FLUSH)));
     a.say("snapshotAsync again",
       () -> admin.snapshotAsync(new SnapshotDescription("answers_s", T, SnapshotType.FLUSH)));
+    a.say("takeSnapshotAsync", () -> {
+      admin.takeSnapshotAsync(new SnapshotDescription("answers_taken", T, SnapshotType.FLUSH));
+      while (admin.listSnapshots(Pattern.compile("answers_taken")).isEmpty()) {
+        Thread.sleep(20);
+      }
+      return true;
+    });
+    a.say("takeSnapshotAsync again", () -> {
+      admin.takeSnapshotAsync(new SnapshotDescription("answers_taken", T, SnapshotType.FLUSH));
+      return null;
+    });
     a.say("listTableSnapshots", () -> {
       StringBuilder found = new StringBuilder();
       for (SnapshotDescription s : admin.listTableSnapshots(NS + ":t", "answers_.*")) {
@@ -502,6 +576,7 @@ public final class AdminAnswers {
       admin.execProcedure("nothing", "x", Map.of());
       return null;
     });
+    a.say("execProcedureWithRet of no kind", () -> admin.execProcedureWithRet("nothing", "x", Map.of()));
     a.say("execProcedureWithReturn of no kind", () -> admin.execProcedureWithReturn("nothing", "x", Map.of()));
     a.say("execProcedure flush", () -> {
       admin.execProcedure("flush-table-proc", T.getNameAsString(), Map.of());
@@ -560,6 +635,7 @@ public final class AdminAnswers {
     a.say("hbck assigns of none", () -> hbck.assigns(List.of("nothing")));
     a.say("hbck unassigns of none", () -> hbck.unassigns(List.of("nothing"), false));
     a.say("hbck bypassProcedure of none", () -> hbck.bypassProcedure(List.of(99_999_999L), 0, false, false));
+    a.say("hbck scheduleServerCrashProcedure of none", () -> hbck.scheduleServerCrashProcedure(List.of()));
     a.say("hbck scheduleServerCrashProcedures of none", () -> hbck.scheduleServerCrashProcedures(List.of()));
     a.say("hbck scheduleSCPsForUnknownServers", hbck::scheduleSCPsForUnknownServers);
     a.say("hbck runHbckChore", hbck::runHbckChore);

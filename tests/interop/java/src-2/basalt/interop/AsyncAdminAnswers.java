@@ -35,7 +35,7 @@ public final class AsyncAdminAnswers {
   /** Methods without arguments whose answers are the same on every cluster that is at rest. */
   private static final Set<String> AT_REST = Set.of("isBalancerEnabled", "isCatalogJanitorEnabled",
     "isCleanerChoreEnabled", "isMasterInMaintenanceMode", "isMergeEnabled", "isSplitEnabled",
-    "isReplicationPeerModificationEnabled", "isRpcThrottleEnabled", "isSnapshotCleanupEnabled", "getBackupMasters",
+    "isNormalizerEnabled", "isReplicationPeerModificationEnabled", "isRpcThrottleEnabled", "isSnapshotCleanupEnabled", "getBackupMasters",
     "getMasterInfoPort", "getMasterCoprocessorNames", "getMaster", "listDeadServers",
     "listDecommissionedRegionServers", "listUnknownServers", "listReplicationPeers",
     "getSecurityCapabilities", "getSpaceQuotaTableSizes", "getLocks", "getRegionServers", "flushMasterStore",
@@ -105,6 +105,12 @@ public final class AsyncAdminAnswers {
         .collect(Collectors.toList()));
     a.say("async listTableNamesByNamespace none", () -> admin.listTableNamesByNamespace("nowhere"));
     a.say("async listTableNames", () -> admin.listTableNames(Pattern.compile(NS + ".*"), false));
+    a.say("async modifyTableStoreFileTracker", () -> admin.modifyTableStoreFileTracker(T, "FILE"));
+    a.say("async modifyTableStoreFileTracker none", () -> admin.modifyTableStoreFileTracker(NONE, "FILE"));
+    a.say("async modifyColumnFamilyStoreFileTracker",
+      () -> admin.modifyColumnFamilyStoreFileTracker(T, b("f"), "DEFAULT"));
+    a.say("async modifyColumnFamilyStoreFileTracker of no family",
+      () -> admin.modifyColumnFamilyStoreFileTracker(T, b("nothing"), "FILE"));
     a.say("async isTableAvailable none", () -> admin.isTableAvailable(NONE));
     a.say("async drop of the copy", () -> {
       got(admin.disableTable(COPY));
@@ -201,6 +207,9 @@ public final class AsyncAdminAnswers {
     a.say("async getClusterMetrics", () -> got(admin.getClusterMetrics(EnumSet.of(
       ClusterMetrics.Option.LIVE_SERVERS, ClusterMetrics.Option.MASTER))).getLiveServerMetrics().size());
     a.say("async getCurrentSpaceQuotaSnapshot", () -> admin.getCurrentSpaceQuotaSnapshot(T));
+    a.say("async runCatalogJanitor", () -> got(admin.runCatalogJanitor()) >= 0);
+    a.say("async stopRegionServer that is not there",
+      () -> admin.stopRegionServer(ServerName.valueOf("127.0.0.1", 1, 1)));
     a.say("async balance", () -> admin.balance());
     a.say("async switchRpcThrottle", () -> admin.switchRpcThrottle(true));
     a.say("async exceedThrottleQuotaSwitch", () -> admin.exceedThrottleQuotaSwitch(true));

@@ -1,6 +1,7 @@
 package basalt.interop.differential;
 
 import basalt.interop.Server;
+import basalt.interop.differential.Shrink.Difference;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -75,10 +76,6 @@ public final class Differential {
   private record Shared(Future<Tables> tables, AtomicInteger programs) {
   }
 
-  /** Where two replies were not the same. */
-  private record Difference(int step, String left, String right) {
-  }
-
   public static void main(String[] args) throws Exception {
     Map<String, String> options = new HashMap<>();
     for (int i = 0; i + 1 < args.length; i += 2) {
@@ -97,7 +94,7 @@ public final class Differential {
       System.out.println(d.descriptor(program));
       Difference found = d.apart(program, steps, true);
       well = found == null;
-      System.out.println(well ? "no difference" : "difference at step " + found.step);
+      System.out.println(well ? "no difference" : "difference at step " + found.step());
     } else {
       int threads = Integer.parseInt(options.getOrDefault("--threads", "12"));
       long limitNs = TimeUnit.SECONDS.toNanos(Long.parseLong(options.getOrDefault("--limit", "86400")));
@@ -153,44 +150,18 @@ public final class Differential {
       if (found == null) {
         return;
       }
-      boolean shrink = differences.getAndIncrement() < MOST_SHRUNK && shrinkNs > 0;
-      int[] short_ = Arrays.copyOf(all, Arrays.binarySearch(all, found.step) + 1);
-      Difference last = found;
-      String note = "";
-      if (shrink) {
-        long deadline = System.nanoTime() + shrinkNs;
-        Difference again = apart(program, short_, false);
-        if (again == null) {
-          note = " (not the second time)";
-        }
-        for (int chunk = Math.max(1, short_.length / 2); again != null && chunk >= 1; chunk /= 2) {
-          for (int at = 0; at + chunk < short_.length && System.nanoTime() < deadline;) {
-            int[] without = new int[short_.length - chunk];
-            System.arraycopy(short_, 0, without, 0, at);
-            System.arraycopy(short_, at + chunk, without, at, short_.length - at - chunk);
-            Difference still = apart(program, without, false);
-            if (still != null) {
-              last = still;
-              short_ = Arrays.copyOf(without, Arrays.binarySearch(without, still.step) + 1);
-            } else {
-              at += chunk;
-            }
-          }
-        }
-      }
+      boolean shrink = differences.getAndIncrement() < MOST_SHRUNK;
+      Shrink.Small small = Shrink.smaller(all, found, shrink ? shrinkNs : 0, steps -> apart(program, steps, false));
       StringBuilder out = new StringBuilder();
-      StringBuilder numbers = new StringBuilder();
-      for (int i : short_) {
-        numbers.append(numbers.length() == 0 ? "" : ",").append(i);
-      }
-      out.append("FAILED program ").append(seed).append(": step ").append(found.step).append(note)
+      out.append("FAILED program ").append(seed).append(": step ").append(found.step()).append(small.note())
         .append("; replay with: cargo xtask differential --programs 1 --seed ").append(seed).append(" --steps ")
-        .append(numbers).append("\n    ").append(descriptor(program));
-      for (int i : short_.length > 30 ? new int[] { last.step } : short_) {
+        .append(small.numbers()).append("\n    ").append(descriptor(program));
+      Difference last = small.difference();
+      for (int i : small.steps().length > 30 ? new int[] { last.step() } : small.steps()) {
         out.append("\n    step ").append(i).append(": ").append(program.step(i).words());
       }
-      out.append("\n    left:  ").append(last.left.replace("\n", "\n           ")).append("\n    right: ")
-        .append(last.right.replace("\n", "\n           "));
+      out.append("\n    left:  ").append(last.left().replace("\n", "\n           ")).append("\n    right: ")
+        .append(last.right().replace("\n", "\n           "));
       System.out.println(out);
     } catch (Exception e) {
       differences.incrementAndGet();

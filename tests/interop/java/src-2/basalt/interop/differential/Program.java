@@ -299,7 +299,7 @@ final class Program {
     return words.toString();
   }
 
-  private static String words(Row row) {
+  static String words(Row row) {
     try {
       if (row instanceof Mutation m) {
         StringBuilder out = new StringBuilder(m.getClass().getSimpleName().toLowerCase()).append(' ').append(text(m.getRow()));
