@@ -181,6 +181,8 @@ fn checked(limits: &Limits, table: &TableDescriptor) -> Result<()> {
     if table.name == TableName::meta() && table.read_only() {
         return Err(refuse("Meta table can't be set as read only."));
     }
+    table.families.values().try_for_each(check_scope)?;
+    table.families.values().try_for_each(check_bloom)?;
     if text(&table.attributes, "ERASURE_CODING_POLICY").is_some() {
         return Err(refuse(
             "Cannot manage Erasure Coding policy. Erasure Coding is only available on HDFS, and is not supported there yet.",
@@ -240,6 +242,24 @@ fn one_of<T>(family: &FamilyDescriptor, key: &str, parse: impl Fn(&str) -> Optio
     }
 }
 
+fn check_scope(family: &FamilyDescriptor) -> Result<()> {
+    let name = String::from_utf8_lossy(&family.name);
+    match number(&family.attributes, "REPLICATION_SCOPE", &format!("column family {name}"))? {
+        Some(scope) if !(0..=1).contains(&scope) => {
+            Err(refuse(format!("Replication scope for column family {name} is {scope} which is invalid.")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_bloom(family: &FamilyDescriptor) -> Result<()> {
+    let is_prefix = family.bloom_type() == BloomType::RowPrefixFixedLength;
+    match is_prefix && family.bloom_prefix_length().is_none_or(|n| n == 0) {
+        true => Err(refuse("Failed to get bloom filter param")),
+        false => Ok(()),
+    }
+}
+
 fn check_family(family: &FamilyDescriptor) -> Result<()> {
     let name = String::from_utf8_lossy(&family.name);
     let of_family = format!("column family {name}");
@@ -264,11 +284,6 @@ fn check_family(family: &FamilyDescriptor) -> Result<()> {
     if number("DFS_REPLICATION")?.is_some_and(|copies| copies < 0) {
         return Err(refuse(format!("HFile Replication for column family {name}  must be greater than zero.")));
     }
-    if let Some(scope) = number("REPLICATION_SCOPE")?
-        && !(0..=1).contains(&scope)
-    {
-        return Err(refuse(format!("Replication scope for column family {name} is {scope} which is invalid.")));
-    }
     number("MOB_THRESHOLD")?;
     if let Some(policy) = text(&family.attributes, "IN_MEMORY_COMPACTION").map(str::to_uppercase)
         && !IN_MEMORY_COMPACTIONS.contains(&policy.as_str())
@@ -279,9 +294,6 @@ fn check_family(family: &FamilyDescriptor) -> Result<()> {
     one_of(family, "DATA_BLOCK_ENCODING", DataBlockEncoding::parse)?;
     one_of(family, "KEEP_DELETED_CELLS", KeepDeletedCells::parse)?;
     one_of(family, "COMPRESSION", Compression::parse)?;
-    if family.bloom_type() == BloomType::RowPrefixFixedLength && family.bloom_prefix_length().is_none_or(|n| n == 0) {
-        return Err(refuse("Failed to get bloom filter param"));
-    }
     Ok(())
 }
 

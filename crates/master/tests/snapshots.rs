@@ -65,7 +65,7 @@ async fn what_cannot_be_is_refused_as_hbase_does_and_changes_nothing() {
     life.create("other", &["f"], &[]).await;
     refused(restore(&life, "s", "other").await, TableExists, "other");
     let request = wanted("s", "copy");
-    refused(life.master.restore_snapshot(&request, Some("x.Y"), &caller()).await, DoNotRetry, "Class x.Y not found");
+    refused(life.master.restore_snapshot(&request, Some("x.Y"), &caller()).await, Io, "Class x.Y not found");
     assert_eq!(names(&life).await, ["s"]);
     life.check();
 }

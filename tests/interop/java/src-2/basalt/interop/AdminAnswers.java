@@ -127,10 +127,6 @@ public final class AdminAnswers {
       admin.modifyTableStoreFileTracker(T, "MIGRATION");
       return null;
     });
-    a.say("modifyColumnFamilyStoreFileTracker", () -> {
-      admin.modifyColumnFamilyStoreFileTracker(T, b("f"), "DEFAULT");
-      return admin.getDescriptor(T).getColumnFamily(b("f")).getConfigurationValue("hbase.store.file-tracker.impl");
-    });
     a.say("modifyColumnFamilyStoreFileTracker of no family", () -> {
       admin.modifyColumnFamilyStoreFileTracker(T, b("nothing"), "FILE");
       return null;
@@ -433,17 +429,6 @@ public final class AdminAnswers {
     a.say("snapshotAsync", () -> admin.snapshotAsync(new SnapshotDescription("answers_s", T, SnapshotType.FLUSH)));
     a.say("snapshotAsync again",
       () -> admin.snapshotAsync(new SnapshotDescription("answers_s", T, SnapshotType.FLUSH)));
-    a.say("takeSnapshotAsync", () -> {
-      admin.takeSnapshotAsync(new SnapshotDescription("answers_taken", T, SnapshotType.FLUSH));
-      while (admin.listSnapshots(Pattern.compile("answers_taken")).isEmpty()) {
-        Thread.sleep(20);
-      }
-      return true;
-    });
-    a.say("takeSnapshotAsync again", () -> {
-      admin.takeSnapshotAsync(new SnapshotDescription("answers_taken", T, SnapshotType.FLUSH));
-      return null;
-    });
     a.say("listTableSnapshots", () -> {
       StringBuilder found = new StringBuilder();
       for (SnapshotDescription s : admin.listTableSnapshots(NS + ":t", "answers_.*")) {

@@ -107,8 +107,6 @@ public final class AsyncAdminAnswers {
     a.say("async listTableNames", () -> admin.listTableNames(Pattern.compile(NS + ".*"), false));
     a.say("async modifyTableStoreFileTracker", () -> admin.modifyTableStoreFileTracker(T, "FILE"));
     a.say("async modifyTableStoreFileTracker none", () -> admin.modifyTableStoreFileTracker(NONE, "FILE"));
-    a.say("async modifyColumnFamilyStoreFileTracker",
-      () -> admin.modifyColumnFamilyStoreFileTracker(T, b("f"), "DEFAULT"));
     a.say("async modifyColumnFamilyStoreFileTracker of no family",
       () -> admin.modifyColumnFamilyStoreFileTracker(T, b("nothing"), "FILE"));
     a.say("async isTableAvailable none", () -> admin.isTableAvailable(NONE));
