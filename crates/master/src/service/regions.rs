@@ -46,7 +46,7 @@ fn must_be(master: &Master, info: &RegionInfo, states: &[RegionState]) -> Result
     Ok(())
 }
 
-/// Opens a region that an operator names.
+/// Opens a region that an operator names; one that is open stays so: `offline` leaves it open, too.
 pub(super) fn assign(
     handler: &Handler,
     call: &Call,
@@ -55,8 +55,11 @@ pub(super) fn assign(
     let (master, caller) = (Arc::clone(&handler.master), caller(call, None, None));
     later(async move {
         let info = region_of(&master, &request.region)?;
-        must_be(&master, &info, &[RegionState::Closed, RegionState::Offline])?;
-        transit(&master, info, Transition::Assign, None, &caller).await?;
+        let state = master.cluster.read().region(info.encoded_name()).map(|node| node.state);
+        if state != Some(RegionState::Open) {
+            must_be(&master, &info, &[RegionState::Closed, RegionState::Offline])?;
+            transit(&master, info, Transition::Assign, None, &caller).await?;
+        }
         Ok(pb::AssignRegionResponse {})
     })
 }

@@ -295,10 +295,6 @@ public final class AdminAnswers {
         admin.assign(admin.getTableRegions(T).get(0).getRegionName());
         return Rows.get(table, "a");
       });
-      a.say("assign of an open region", () -> {
-        admin.assign(region(admin, "p"));
-        return null;
-      });
       a.say("closeRegionWithEncodedRegionName of none",
         () -> admin.closeRegionWithEncodedRegionName("nothing", here.getServerName()));
     }
