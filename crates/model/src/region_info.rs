@@ -145,7 +145,7 @@ impl RegionInfo {
         format!(
             "{{ENCODED => {}, NAME => '{}', STARTKEY => '{}', ENDKEY => '{}'{flags}}}",
             self.encoded_name(),
-            self.name_string(),
+            key(&self.name),
             key(&self.start_key),
             key(&self.end_key)
         )

@@ -235,7 +235,11 @@ impl<W: FnMut(&dyn PausePoint) -> Result<CallResult, NoRoom> + Send + 'static> R
         self.tries += 1;
         let growing = Growing { pause, making: self.caller.cancellation.making() };
         match (self.work)(&growing) {
-            Ok(result) => self.responder.answer(result),
+            Ok(result) => {
+                // From here on it counts as an answer; who gets it must not find it counted twice.
+                drop(growing);
+                self.responder.answer(result);
+            }
             Err(NoRoom) if self.tries == MOST_TRIES => {
                 let text =
                     format!("{}: the read was given up {MOST_TRIES} times; try again later", Interrupted::NoRoom);
