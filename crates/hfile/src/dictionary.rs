@@ -19,9 +19,19 @@ impl fmt::Debug for Dictionary {
 }
 
 impl Dictionary {
-    /// Of the file at `path`, which is for messages.
-    pub fn new(path: impl Into<String>, bytes: Vec<u8>) -> Arc<Dictionary> {
-        Arc::new(Dictionary { path: path.into(), bytes })
+    /// Of the file at `path`, which is for messages. Tried once: whoever has a dictionary can pack and unpack with it.
+    ///
+    /// # Errors
+    /// It begins as a trained dictionary and is none.
+    pub fn new(path: impl Into<String>, bytes: Vec<u8>) -> Result<Arc<Dictionary>, String> {
+        let packed =
+            zstd::bulk::Compressor::with_dictionary(0, &bytes).and_then(|mut packer| packer.compress(b"tried"));
+        let unpack =
+            |packed: Vec<u8>| zstd::bulk::Decompressor::with_dictionary(&bytes)?.decompress(&packed, b"tried".len());
+        match packed.and_then(unpack) {
+            Ok(_) => Ok(Arc::new(Dictionary { path: path.into(), bytes })),
+            Err(error) => Err(format!("it is damaged: {error}")),
+        }
     }
 
     /// Where it is from.
@@ -75,9 +85,36 @@ impl Dictionaries {
             Some(load) => load(path),
             None => Err("no dictionary can be read here".into()),
         };
-        let bytes = loaded.map_err(|what| format!("Unable to load dictionary at {path}: {what}"))?;
-        let dictionary = Dictionary::new(path, bytes);
+        let dictionary = loaded.and_then(|bytes| Dictionary::new(path, bytes));
+        let dictionary = dictionary.map_err(|what| format!("Unable to load dictionary at {path}: {what}"))?;
         used.insert(path.to_owned(), Arc::downgrade(&dictionary));
         Ok(dictionary)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRAINED: &[u8] = include_bytes!("../../../tests/golden/hfile/zstd.dictionary");
+
+    /// A flush would find that out, in the middle of a file.
+    #[test]
+    fn a_damaged_dictionary_is_refused_when_it_is_loaded() {
+        let mut damaged = TRAINED.to_vec();
+        damaged[8..200].fill(0xFF);
+        let dictionaries = Dictionaries::from_files(move |path| {
+            Ok(match path {
+                "trained" => TRAINED.to_vec(),
+                "cut" => TRAINED[..20].to_vec(),
+                "text" => b"any text".to_vec(),
+                _ => damaged.clone(),
+            })
+        });
+        assert!(dictionaries.get("trained").is_ok() && dictionaries.get("text").is_ok());
+        for path in ["damaged", "cut"] {
+            let what = dictionaries.get(path).expect_err(path);
+            assert!(what.starts_with(&format!("Unable to load dictionary at {path}: it is damaged: ")), "{what}");
+        }
     }
 }

@@ -108,6 +108,7 @@ fn an_open_file_takes_little_memory() {
 /// Made by `tests/golden/hfile/MakeZstd.java`: HBase's own writer and the Zstandard codec that it bundles, with a dictionary.
 fn golden_dictionary() -> Arc<Dictionary> {
     Dictionary::new("zstd.dictionary", include_bytes!("../../../tests/golden/hfile/zstd.dictionary").to_vec())
+        .expect("a dictionary")
 }
 
 fn reading(i: usize) -> String {
@@ -128,13 +129,13 @@ fn a_file_that_hbase_packed_with_a_dictionary_is_read_with_it() {
     let numbered = |number: u32| {
         let mut bytes = golden_dictionary_bytes();
         bytes[4..8].copy_from_slice(&number.to_le_bytes());
-        Dictionary::new("other.dictionary", bytes)
+        Dictionary::new("other.dictionary", bytes).expect("a dictionary")
     };
     let own = golden_dictionary().number().expect("a trained one has a number");
     for (dictionary, said) in [
         (None, vec![format!("number {own}"), "none is named".into(), "hbase.io.compress.zstd.dictionary".into()]),
         (Some(numbered(77)), vec![format!("number {own}"), "other.dictionary is number 77".into()]),
-        (Some(Dictionary::new("text", b"sensor place celsius".to_vec())), vec!["text is one without a number".into()]),
+        (Dictionary::new("text", b"sensor place celsius".to_vec()).ok(), vec!["text is one without a number".into()]),
     ] {
         let error = open_golden("zstd-dictionary.hfile", context(dictionary)).expect_err("not without it").to_string();
         for text in said.iter().chain([&"zstd-dictionary.hfile".to_owned()]) {

@@ -322,12 +322,17 @@ pub(crate) fn dictionary_of(
                 family.compression_compact_chosen(true),
                 family.compression_compact_chosen(false),
             ];
-            let name = cell::print::to_string_binary(&family.name);
+            let (name, key) = (cell::print::to_string_binary(&family.name), hfile::settings::ZSTD_DICTIONARY.key);
             if chosen.contains(&Some(model::Compression::Zstd)) {
-                let what = format!("family {name}: {what}; its files cannot be unpacked without");
+                let what = format!(
+                    "family {name}: {what}; its files cannot be unpacked without it: put it there, or correct {key}"
+                );
                 return Err(RegionError::Damaged { region: region.clone(), what });
             }
-            tracing::warn!("region {region}, family {name}: {what}; files that were packed with it cannot be read");
+            tracing::warn!(
+                "region {region}, family {name}: {what}. The region opens, but files that were packed with the dictionary cannot be \
+                 read: put it there, or correct {key}"
+            );
             Ok(None)
         }
     }
