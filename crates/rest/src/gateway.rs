@@ -31,7 +31,7 @@ pub struct Gateway {
     max_request_bytes: u64,
     ledger: Arc<Ledger>,
     /// Turns at work on large replies, which is done for half as many at a time as there are processors.
-    large_replies: Semaphore,
+    large_replies: Arc<Semaphore>,
     rng: Rng,
 }
 
@@ -47,7 +47,7 @@ impl Gateway {
             scanners: Scanners::new(config.get(&settings::SCANNER_CACHE_SIZE) as usize, expire),
             max_request_bytes: config.get(&settings::MAX_REQUEST_BYTES),
             ledger,
-            large_replies: Semaphore::new((available_parallelism().map_or(1, usize::from) / 2).max(1)),
+            large_replies: Arc::new(Semaphore::new((available_parallelism().map_or(1, usize::from) / 2).max(1))),
             rng: Rng::from_system(),
         }
     }
@@ -75,8 +75,16 @@ impl Gateway {
     /// Does work for a large reply where it holds nobody up, in turn.
     async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Reply> {
         // Nobody closes it.
-        let _turn = self.large_replies.acquire().await.map_err(|_| Reply::unavailable())?;
-        tokio::task::spawn_blocking(work).await.map_err(|_| Reply::unavailable())
+        let turn = self.large_replies.clone().acquire_owned().await.map_err(|_| Reply::unavailable())?;
+        let working = tokio::task::spawn_blocking(move || {
+            // A client that leaves meanwhile does not end the work, nor its turn.
+            let _turn = turn;
+            work()
+        });
+        working.await.map_err(|error| {
+            tracing::error!("REST gateway: a large reply could not be made: {error}");
+            Reply::unavailable()
+        })
     }
 
     /// Rows as a reply. `gathered` counts what they hold where that is much, and its place is needed until they are encoded. The reply is counted
