@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Apache HBase as one native binary. Without a command: a standalone server.
@@ -181,39 +182,75 @@ pub struct DevArguments {
     pub directory: Option<PathBuf>,
 }
 
+/// HBase's word for what a gateway is to do.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatewayWord {
+    /// Serve
+    Start,
+    /// Say how it is stopped
+    Stop,
+}
+
+impl GatewayWord {
+    /// What to do where `name` is not to be started: HBase's commands cannot stop a process, either, and end with an error.
+    ///
+    /// # Errors
+    /// How it is stopped.
+    pub fn check(word: Option<GatewayWord>, name: &str) -> anyhow::Result<()> {
+        if word != Some(GatewayWord::Stop) {
+            return Ok(());
+        }
+        anyhow::bail!(
+            "to stop the {name} gateway, run bin/hbase-daemon.sh stop {name}, or send its process a TERM signal"
+        )
+    }
+}
+
 /// How a REST gateway is started, in HBase's words.
 #[derive(clap::Args, Debug)]
 pub struct RestArguments {
     /// HBase's word for it; may be left out
-    #[arg(value_parser = ["start"], hide = true)]
-    pub what: Option<String>,
+    #[arg(value_enum, hide = true)]
+    pub what: Option<GatewayWord>,
     /// Port to listen on (hbase.rest.port)
     #[arg(short, long, value_name = "PORT")]
     pub port: Option<u16>,
-    /// Refuse everything but reads (hbase.rest.readonly)
+    /// Refuse everything but reads (hbase.rest.readonly); -ro for short
     #[arg(long)]
     pub readonly: bool,
+    /// Port of the status pages (hbase.rest.info.port)
+    #[arg(short, long, value_name = "PORT", allow_hyphen_values = true)]
+    pub infoport: Option<i32>,
 }
 
 impl RestArguments {
     /// What they say, over what the configuration says.
-    pub fn over(&self, mut config: base::Config) -> base::Config {
+    ///
+    /// # Errors
+    /// It is not to be started.
+    pub fn over(&self, mut config: base::Config) -> anyhow::Result<base::Config> {
+        use rest::settings::{INFO_PORT, PORT, READ_ONLY};
+        GatewayWord::check(self.what, "rest")?;
         if let Some(port) = self.port {
-            config.set(rest::settings::PORT.key, port.to_string());
+            config.set(PORT.key, port.to_string());
+        }
+        if let Some(port) = self.infoport {
+            config.set(INFO_PORT.key, port.to_string());
         }
         if self.readonly {
-            config.set(rest::settings::READ_ONLY.key, "true");
+            config.set(READ_ONLY.key, "true");
         }
-        config
+        Ok(config)
     }
 }
 
 /// How a Thrift gateway is started, in HBase's words.
 #[derive(clap::Args, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "HBase's options")]
 pub struct ThriftArguments {
     /// HBase's word for it; may be left out
-    #[arg(value_parser = ["start"], hide = true)]
-    pub what: Option<String>,
+    #[arg(value_enum, hide = true)]
+    pub what: Option<GatewayWord>,
     /// Port to listen on (hbase.regionserver.thrift.port)
     #[arg(short, long, value_name = "PORT")]
     pub port: Option<u16>,
@@ -226,28 +263,103 @@ pub struct ThriftArguments {
     /// Messages in frames (hbase.regionserver.thrift.framed)
     #[arg(short, long)]
     pub framed: bool,
-    /// Refuse writes (hbase.thrift.readonly; Thrift 2)
+    /// Refuse writes (hbase.thrift.readonly; Thrift 2); -ro for short
     #[arg(long)]
     pub readonly: bool,
+    /// Port of the status pages (hbase.thrift.info.port)
+    #[arg(long, value_name = "PORT", allow_hyphen_values = true)]
+    pub infoport: Option<i32>,
+    /// Milliseconds for which a client may be silent (hbase.thrift.server.socket.read.timeout)
+    #[arg(short = 't', long = "readTimeout", value_name = "MS")]
+    pub read_timeout: Option<u64>,
+    /// HBase's servers whose clients send messages in frames (hbase.regionserver.thrift.server.type); -hsha for short
+    #[arg(long, conflicts_with_all = ["nonblocking", "threadedselector", "threadpool"])]
+    pub hsha: bool,
+    /// The same; -nonblocking for short
+    #[arg(long, conflicts_with_all = ["threadedselector", "threadpool"])]
+    pub nonblocking: bool,
+    /// The same; -threadedselector for short
+    #[arg(long, conflicts_with = "threadpool")]
+    pub threadedselector: bool,
+    /// HBase's default, with or without frames; -threadpool for short
+    #[arg(long)]
+    pub threadpool: bool,
+    /// No effect: connections have no threads of their own (hbase.thrift.minWorkerThreads)
+    #[arg(short, long = "minWorkers", value_name = "N")]
+    pub min_workers: Option<u32>,
+    /// No effect, likewise (hbase.thrift.maxWorkerThreads)
+    #[arg(short, long, value_name = "N")]
+    pub workers: Option<u32>,
+    /// No effect, likewise (hbase.thrift.maxQueuedRequests)
+    #[arg(short, long, value_name = "N")]
+    pub queue: Option<u32>,
+    /// No effect, likewise (hbase.thrift.selector.num)
+    #[arg(short, long, value_name = "N")]
+    pub selectors: Option<u32>,
+    /// No effect, likewise (hbase.thrift.threadKeepAliveTimeSec)
+    #[arg(short, long = "keepAliveSec", value_name = "N")]
+    pub keep_alive_sec: Option<u32>,
 }
 
 impl ThriftArguments {
-    /// What they say, over what the configuration says.
-    pub fn over(&self, mut config: base::Config) -> base::Config {
-        use thrift::settings::{BIND_ADDRESS, COMPACT, FRAMED, PORT, READ_ONLY};
-        if let Some(port) = self.port {
-            config.set(PORT.key, port.to_string());
-        }
-        if let Some(address) = &self.bind {
-            config.set(BIND_ADDRESS.key, address.clone());
-        }
-        for (is_set, key) in [(self.compact, COMPACT.key), (self.framed, FRAMED.key), (self.readonly, READ_ONLY.key)] {
-            if is_set {
-                config.set(key, "true");
+    /// What they say, over what the configuration says; `name` is the command's.
+    ///
+    /// # Errors
+    /// It is not to be started.
+    pub fn over(&self, mut config: base::Config, name: &str) -> anyhow::Result<base::Config> {
+        use thrift::settings::{
+            BIND_ADDRESS, COMPACT, FRAMED, INFO_PORT, PORT, READ_ONLY, SERVER_TYPE, SOCKET_TIMEOUT_MS,
+        };
+        GatewayWord::check(self.what, name)?;
+        let number = |number: Option<u32>| number.map(|number| number.to_string());
+        for (key, value) in [
+            (PORT.key, self.port.map(|port| port.to_string())),
+            (BIND_ADDRESS.key, self.bind.clone()),
+            (INFO_PORT.key, self.infoport.map(|port| port.to_string())),
+            (SOCKET_TIMEOUT_MS.key, self.read_timeout.map(|ms| ms.to_string())),
+            ("hbase.thrift.minWorkerThreads", number(self.min_workers)),
+            ("hbase.thrift.maxWorkerThreads", number(self.workers)),
+            ("hbase.thrift.maxQueuedRequests", number(self.queue)),
+            ("hbase.thrift.selector.num", number(self.selectors)),
+            ("hbase.thrift.threadKeepAliveTimeSec", number(self.keep_alive_sec)),
+        ] {
+            if let Some(value) = value {
+                config.set(key, value);
             }
         }
-        config
+        for (is_set, key, value) in [
+            (self.compact, COMPACT.key, "true"),
+            (self.framed, FRAMED.key, "true"),
+            (self.readonly, READ_ONLY.key, "true"),
+            (self.hsha, SERVER_TYPE.key, "hsha"),
+            (self.nonblocking, SERVER_TYPE.key, "nonblocking"),
+            (self.threadedselector, SERVER_TYPE.key, "threadedselector"),
+            (self.threadpool, SERVER_TYPE.key, "threadpool"),
+        ] {
+            if is_set {
+                config.set(key, value);
+            }
+        }
+        Ok(config)
     }
+}
+
+/// The words with the options of HBase's gateways that are longer than a letter behind one dash (`-ro`, `-hsha`) as options of two dashes.
+pub fn with_long_options(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    const LONG: [(&str, &str); 5] = [
+        ("-ro", "--readonly"),
+        ("-hsha", "--hsha"),
+        ("-nonblocking", "--nonblocking"),
+        ("-threadedselector", "--threadedselector"),
+        ("-threadpool", "--threadpool"),
+    ];
+    let mut is_gateways = false;
+    let of = |word: OsString| {
+        is_gateways |= word.to_str().is_some_and(|word| matches!(word, "rest" | "thrift" | "thrift2"));
+        let long = LONG.iter().find(|(short, _)| is_gateways && word == *short);
+        long.map_or(word, |(_, long)| OsString::from(long))
+    };
+    words.map(of).collect()
 }
 
 /// Arguments that a tool reads itself, in the manner of its model.
@@ -289,6 +401,56 @@ pub enum ConfigCommand {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gateways_understand_hbases_options() {
+        let parsed = |words: &[&str]| {
+            let words = std::iter::once("basalt").chain(words.iter().copied()).map(OsString::from);
+            Arguments::try_parse_from(with_long_options(words)).expect("legal")
+        };
+        let thrift = |words: &[&str]| match parsed(words).command {
+            Some(Command::Thrift(arguments)) => arguments.over(base::Config::default(), "thrift"),
+            other => panic!("{other:?}"),
+        };
+        let config =
+            thrift(&["thrift", "start", "-hsha", "-p", "1", "--infoport", "-1", "-t", "5", "-m", "3", "-w", "4"]);
+        let config = config.expect("to be started");
+        for (key, value) in [
+            ("hbase.regionserver.thrift.server.type", "hsha"),
+            ("hbase.regionserver.thrift.port", "1"),
+            ("hbase.thrift.info.port", "-1"),
+            ("hbase.thrift.server.socket.read.timeout", "5"),
+            ("hbase.thrift.minWorkerThreads", "3"),
+            ("hbase.thrift.maxWorkerThreads", "4"),
+        ] {
+            assert_eq!(config.text(key), Some(value), "{key}");
+        }
+        for word in ["-nonblocking", "-threadedselector"] {
+            let config = thrift(&["thrift", word]).expect("to be started");
+            assert_eq!(config.text("hbase.regionserver.thrift.server.type"), Some(&word[1..]));
+        }
+        let Some(Command::Thrift2(two)) = parsed(&["thrift2", "-ro", "-f"]).command else { panic!("not thrift2") };
+        let config = two.over(base::Config::default(), "thrift2").expect("to be started");
+        for key in ["hbase.thrift.readonly", "hbase.regionserver.thrift.framed"] {
+            assert_eq!(config.text(key), Some("true"), "{key}");
+        }
+        let words = ["thrift", "-threadpool", "-b", "::1", "-c", "-f", "-q", "1", "-s", "2", "-k", "3", "start"];
+        assert_eq!(thrift(&words).expect("to be started").text("hbase.thrift.threadKeepAliveTimeSec"), Some("3"));
+        assert!(
+            thrift(&["thrift", "stop"]).expect_err("not started").to_string().contains("hbase-daemon.sh stop thrift")
+        );
+        let Some(Command::Rest(rest)) = parsed(&["rest", "-ro", "-i", "7", "start"]).command else {
+            panic!("not rest")
+        };
+        let config = rest.over(base::Config::default()).expect("to be started");
+        assert_eq!(
+            (config.text("hbase.rest.readonly"), config.text("hbase.rest.info.port")),
+            (Some("true"), Some("7"))
+        );
+        // Elsewhere a word is what it is.
+        let words = ["shell", "-ro"].map(OsString::from);
+        assert_eq!(with_long_options(words.clone().into_iter()), words);
+    }
 
     #[test]
     fn settings_before_a_command_are_found() {

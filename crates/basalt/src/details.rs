@@ -1,13 +1,11 @@
 //! What the pages beside the status page show, gathered from the parts of the process.
 
-use crate::logging;
-use base::Rng;
 use master::Master;
 use proto::pb;
 use regionserver::RegionServer;
 use std::sync::Arc;
 use std::time::Duration;
-use web::details::{Lock, Procedure, Quota, Reports, Running, SlowCall, Snapshot, StoreFile, Thread};
+use web::details::{Lock, Procedure, Quota, Reports, Running, SlowCall, Snapshot, StoreFile};
 
 /// Slow calls, and calls with large answers, that are looked at.
 const CALLS: u32 = 200;
@@ -20,15 +18,13 @@ pub struct PageDetails {
     master: Arc<Master>,
     /// The node that all others are below.
     znode_parent: String,
-    /// In every form of this process.
-    token: String,
 }
 
 impl PageDetails {
     /// Of a node that serves.
     pub fn new(server: &Arc<RegionServer>, master: &Arc<Master>, znode_parent: &str) -> PageDetails {
         let (server, master, znode_parent) = (server.clone(), master.clone(), znode_parent.to_owned());
-        PageDetails { server, master, znode_parent, token: Rng::from_system().uuid_hex() }
+        PageDetails { server, master, znode_parent }
     }
 }
 
@@ -147,26 +143,6 @@ impl web::Details for PageDetails {
             lines(views.meta_server().as_slice()),
             lines(&views.servers().0),
         )
-    }
-
-    fn threads(&self) -> Vec<Thread> {
-        crate::threads::all()
-    }
-
-    fn log_lines(&self) -> Vec<String> {
-        logging::log().map(logging::Log::lines).unwrap_or_default()
-    }
-
-    fn log_filter(&self) -> String {
-        logging::log().map(logging::Log::filter).unwrap_or_default()
-    }
-
-    fn set_log_level(&self, part: &str, level: &str) -> Result<String, String> {
-        logging::log().ok_or("this process keeps no log")?.set_level(part, level)
-    }
-
-    fn token(&self) -> &str {
-        &self.token
     }
 }
 

@@ -1,7 +1,8 @@
 //! Gateways: doors for clients of other protocols. Each stands on the native client, as a process of its own or in the server's.
 
-use crate::settings;
+use crate::{gateway_pages, settings};
 use anyhow::{Context, Result, anyhow};
+use base::metrics::Registry;
 use base::{Clock, Config, Holder, Ledger, Share, SystemClock};
 use client::{Connection, Options};
 use std::net::{IpAddr, SocketAddr};
@@ -9,9 +10,10 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use web::status::GatewayKind;
 
 /// Where a gateway of its own process listens unless something is said: as HBase's, on every address.
-const EVERYWHERE: &str = "0.0.0.0";
+pub const EVERYWHERE: &str = "0.0.0.0";
 
 /// The gateways of the server's process.
 pub struct Gateways {
@@ -58,23 +60,26 @@ impl Gateways {
         rest.chain(self.thrift.iter().map(|(name, port, _)| (*name, *port))).collect()
     }
 
-    /// Serves until `stopping` says so.
+    /// Serves until `stopping` says so. What the gateways count is shown in `registry`.
     pub fn run(
         self,
         connection: &Connection,
         config: &Config,
         means: &Means,
+        registry: &Registry,
         stopping: &watch::Receiver<bool>,
     ) -> Vec<JoinHandle<std::io::Result<()>>> {
         let waiting = stopping;
         let mut stopping = stopping.clone();
         let serve = |server: rest::Server| {
             let gateway = Arc::new(rest::Gateway::new(connection.clone(), config, means.ledger.clone()));
+            gateway.metrics().register(registry);
             tokio::spawn(server.run(gateway, async move { drop(stopping.wait_for(|stop| *stop).await) }))
         };
         let mut running: Vec<_> = self.rest.map(serve).into_iter().collect();
         for (_, _, server) in self.thrift {
             let (connection, mut stopping) = (connection.clone(), waiting.clone());
+            server.register_metrics(registry);
             let Means { clock, ledger } = means;
             let (clock, ledger) = (clock.clone(), ledger.clone());
             running.push(tokio::spawn(async move {
@@ -93,6 +98,7 @@ impl Gateways {
 pub fn run_rest(config: &Config) -> Result<()> {
     crate::logging::to_stderr();
     config.check(&settings::rows())?;
+    crate::unheeded::of(config, &settings::rows())?.warn();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("rest-worker")
@@ -104,7 +110,19 @@ pub fn run_rest(config: &Config) -> Result<()> {
         let server = bind_rest(config, key, config.get(&rest::settings::PORT), EVERYWHERE)?;
         println!("Basalt {} REST gateway is ready on {}.", env!("CARGO_PKG_VERSION"), server.local_addr());
         let ledger = own_ledger(config.get(&rest::settings::MEMORY_SIZE));
-        let gateway = Arc::new(rest::Gateway::new(Connection::open(Options::from_config(config)), config, ledger));
+        let connection = Connection::open(Options::from_config(config));
+        let facts =
+            vec![("Cluster", cluster(&connection)), ("Only reads", config.get(&rest::settings::READ_ONLY).to_string())];
+        let gateway = Arc::new(rest::Gateway::new(connection, config, ledger.clone()));
+        let registry = Registry::new();
+        gateway.metrics().register(&registry);
+        let (metrics, open) = (gateway.metrics().clone(), server.connections());
+        let counts: (gateway_pages::Count, gateway_pages::Count) =
+            (Box::new(move || metrics.requests()), Box::new(move || open() as u64));
+        let of = gateway_pages::gateway(GatewayKind::Rest, server.local_addr(), facts);
+        let source = gateway_pages::Source::new(config, of, counts, &ledger, registry);
+        let place = (&rest::settings::INFO_PORT, &rest::settings::INFO_BIND_ADDRESS);
+        show(gateway_pages::bind(config, place, source)?);
         let told = async move {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -124,6 +142,7 @@ pub fn run_rest(config: &Config) -> Result<()> {
 pub fn run_thrift(config: &Config, version: thrift::Version) -> Result<()> {
     crate::logging::to_stderr();
     config.check(&settings::rows())?;
+    crate::unheeded::of(config, &settings::rows())?.warn();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("thrift-worker")
@@ -135,17 +154,48 @@ pub fn run_thrift(config: &Config, version: thrift::Version) -> Result<()> {
         let server = bind_thrift(config, port, version, EVERYWHERE).await?;
         println!("Basalt {} Thrift gateway is ready on {}.", env!("CARGO_PKG_VERSION"), server.local_addr()?);
         let ledger = own_ledger(config.get(&thrift::settings::MEMORY_SIZE));
+        let connection = Connection::open(Options::from_config(config));
+        let registry = Registry::new();
+        server.register_metrics(&registry);
+        let (calls, open) = (server.metrics().clone(), server.metrics().clone());
+        let counts: (gateway_pages::Count, gateway_pages::Count) =
+            (Box::new(move || calls.calls()), Box::new(move || open.connections() as u64));
+        let mut facts = server.facts();
+        facts.push(("Cluster", cluster(&connection)));
+        let of = gateway_pages::gateway(GatewayKind::Thrift, server.local_addr()?, facts);
+        let source = gateway_pages::Source::new(config, of, counts, &ledger, registry);
+        let place = (&thrift::settings::INFO_PORT, &thrift::settings::INFO_BIND_ADDRESS);
+        show(gateway_pages::bind(config, place, source)?);
         let told = async move {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
         };
-        server.run(Connection::open(Options::from_config(config)), Arc::new(SystemClock::new()), ledger, told).await;
+        server.run(connection, Arc::new(SystemClock::new()), ledger, told).await;
         Ok(())
     });
     runtime.shutdown_background();
     served
+}
+
+/// Where a gateway's clients' calls go.
+fn cluster(connection: &Connection) -> String {
+    match &connection.options().registry {
+        client::Registry::ZooKeeper { quorum, znode_parent } => format!("{}{znode_parent}", quorum.join(",")),
+        client::Registry::Rpc { bootstrap } => bootstrap.join(","),
+    }
+}
+
+/// Serves the pages of a gateway until its process ends, and says where they are.
+fn show(pages: Option<web::Server>) {
+    let Some(pages) = pages else { return };
+    println!("Its status pages are at http://{}/", pages.local_addr());
+    tokio::spawn(async move {
+        if let Err(error) = pages.run(std::future::pending()).await {
+            tracing::warn!("the status pages ended: {error}");
+        }
+    });
 }
 
 /// The ledger of a process that is a gateway and nothing else.
@@ -165,13 +215,17 @@ async fn bind_thrift(
 ) -> Result<thrift::Server> {
     let address_key = thrift::settings::BIND_ADDRESS.key;
     let address = SocketAddr::new(listen_on(config, address_key, default)?, port);
-    thrift::Server::bind(address, version, thrift::ServerOptions::from_config(config))
-        .await
-        .map_err(|error| crate::ports::port_error("the Thrift gateway", key, address, &error))
+    thrift::Server::bind(
+        address,
+        version,
+        thrift::ServerOptions::from_config(config, &Options::from_config(config).user),
+    )
+    .await
+    .map_err(|error| crate::ports::port_error("the Thrift gateway", key, address, &error))
 }
 
 /// Where a gateway listens: as `key` says, else as `basalt.bind` does.
-fn listen_on(config: &Config, key: &str, default: &str) -> Result<IpAddr> {
+pub fn listen_on(config: &Config, key: &str, default: &str) -> Result<IpAddr> {
     match config.text(key).or_else(|| config.text(settings::BIND.key)).unwrap_or(default).trim() {
         "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
         other => other.parse().map_err(|_| anyhow!("{key} = {other} is not an IP address")),

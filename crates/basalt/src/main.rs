@@ -7,6 +7,7 @@ mod details;
 mod dev;
 mod doctor;
 mod explain;
+mod gateway_pages;
 mod gateways;
 mod generate;
 mod host;
@@ -40,7 +41,7 @@ use std::sync::Arc;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let mut arguments = Arguments::parse();
+    let mut arguments = Arguments::parse_from(cli::with_long_options(std::env::args_os()));
     // Of settings in both places, before a command and behind it, clap gives those behind it alone.
     let before =
         cli::defines_before_command(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()));
@@ -102,9 +103,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Pe(passed)) => return tools::pe::run(&config, &passed.arguments),
         Some(Command::Ltt(passed)) => return tools::ltt::run(&config, &passed.arguments),
         Some(Command::Ycsb(passed)) => return tools::ycsb::run(&config, &passed.arguments),
-        Some(Command::Thrift(thrift)) => gateways::run_thrift(&thrift.over(config), thrift::Version::One)?,
-        Some(Command::Thrift2(thrift)) => gateways::run_thrift(&thrift.over(config), thrift::Version::Two)?,
-        Some(Command::Rest(rest)) => gateways::run_rest(&rest.over(config))?,
+        Some(Command::Thrift(thrift)) => gateways::run_thrift(&thrift.over(config, "thrift")?, thrift::Version::One)?,
+        Some(Command::Thrift2(thrift)) => gateways::run_thrift(&thrift.over(config, "thrift2")?, thrift::Version::Two)?,
+        Some(Command::Rest(rest)) => gateways::run_rest(&rest.over(config)?)?,
         Some(Command::Regionserver { what }) => region_server(*what, config, arguments)?,
         Some(Command::Master { what }) => master_server(*what, config, arguments)?,
         Some(Command::Init { directory, data }) => init::run(directory, data.as_deref())?,

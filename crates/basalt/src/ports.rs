@@ -156,6 +156,11 @@ impl Ports {
         endpoint.into_iter().chain(own).collect()
     }
 
+    /// Where metrics are put that the status pages show.
+    pub fn registry(&self) -> &base::metrics::Registry {
+        self.pages.registry()
+    }
+
     /// From now on the status pages show `node`.
     pub fn show_pages_of<S: assembly::Syncer>(&self, node: &assembly::Node<S>) {
         self.region_port.register_metrics(self.pages.registry(), base::metrics::IPC);

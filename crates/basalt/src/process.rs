@@ -1,6 +1,44 @@
-//! What the kernel says of the process, under the names that Prometheus' own clients use.
+//! What any process of Basalt's can say of itself: what the kernel says, under the names that Prometheus' own clients use, and what the pages show.
 
+use crate::logging;
+use base::Rng;
 use base::metrics::{PROCESS, Registry, Sink};
+use web::details::{ProcessDetails, Thread};
+
+/// The source of the pages about the process.
+pub struct OwnProcess {
+    /// In every form of this process.
+    token: String,
+}
+
+impl OwnProcess {
+    /// Of this process.
+    pub fn new() -> OwnProcess {
+        OwnProcess { token: Rng::from_system().uuid_hex() }
+    }
+}
+
+impl ProcessDetails for OwnProcess {
+    fn threads(&self) -> Vec<Thread> {
+        crate::threads::all()
+    }
+
+    fn log_lines(&self) -> Vec<String> {
+        logging::log().map(logging::Log::lines).unwrap_or_default()
+    }
+
+    fn log_filter(&self) -> String {
+        logging::log().map(logging::Log::filter).unwrap_or_default()
+    }
+
+    fn set_log_level(&self, part: &str, level: &str) -> Result<String, String> {
+        logging::log().ok_or("this process keeps no log")?.set_level(part, level)
+    }
+
+    fn token(&self) -> &str {
+        &self.token
+    }
+}
 
 /// The kernel's ticks in a second, on every Linux that this runs on.
 const TICKS_PER_SECOND: f64 = 100.0;

@@ -227,7 +227,8 @@ async fn start(
     publish(&znodes, node.cluster_id(), &ports)?;
     ports.show_pages_of(&node);
     ports.gateways = gateways.listening();
-    let gateways = gateways.run(&Connection::open(Options::in_process(local)), config, &means, &stopping);
+    let connection = Connection::open(Options::in_process(local));
+    let gateways = gateways.run(&connection, config, &means, ports.registry(), &stopping);
     let info_thread = ports.info_server.take().map(|server| status_pages_thread(server, wait_for_stop(stopping)));
     let info_thread = info_thread.transpose().context("cannot start a thread for the status pages")?;
     Ok(Serving { node, ports, znodes, coordination, info_thread, gateways, stop })

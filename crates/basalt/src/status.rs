@@ -1,18 +1,17 @@
 //! What the status pages show, gathered from the parts of the process.
 
 use crate::details::PageDetails;
+use crate::process::OwnProcess;
 use crate::settings;
 use base::metrics::{MASTER, Registry, Sample};
-use base::{Clock, Config};
+use base::{Clock, Config, Ledger};
 use master::Master;
 use master::cluster::TableState;
 use regionserver::RegionServer;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-use web::status::{
-    BlockCache, Holder, InTransition, Log, Memory, Port, Property, Queues, Region, Requests, Rpc, Status, Table,
-};
+use web::status::{BlockCache, Holder, InTransition, Log, Port, Property, Queues, Region, Requests, Status, Table};
 
 /// The source of the pages. Knows little until the servers are ready.
 pub struct Pages {
@@ -23,6 +22,7 @@ pub struct Pages {
     ready: OnceLock<Ready>,
     /// Where every part of the process has put its metrics.
     registry: Arc<Registry>,
+    process: OwnProcess,
 }
 
 struct Ready {
@@ -46,6 +46,7 @@ impl Pages {
             started_ms,
             ready: OnceLock::new(),
             registry: Registry::new(),
+            process: OwnProcess::new(),
         }
     }
 
@@ -88,33 +89,9 @@ impl Pages {
 
 impl web::StatusSource for Pages {
     fn status(&self) -> Status {
-        let nobody = || model::ServerName::new("localhost", 0, 0);
-        let mut status = Status {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            master: nobody(),
-            region_server: nobody(),
-            live_servers: Vec::new(),
-            draining_servers: Vec::new(),
-            dead_servers: Vec::new(),
-            cluster_id: String::new(),
-            zookeeper_quorum: String::new(),
-            host_name: "localhost".to_owned(),
-            started_ms: self.started_ms,
-            initialized_ms: 0,
-            data_directory: self.data_directory.clone(),
-            ports: Vec::new(),
-            requests: Requests::default(),
-            memory: Memory { resident_bytes: crate::memory::resident_bytes(), ..Memory::default() },
-            block_cache: BlockCache::default(),
-            log: Log::default(),
-            holders: Vec::new(),
-            queues: Queues::default(),
-            rpc: Rpc::default(),
-            tables: Vec::new(),
-            regions: Vec::new(),
-            in_transition: Vec::new(),
-            problems: Vec::new(),
-        };
+        let mut status = Status::unknown(env!("CARGO_PKG_VERSION"), self.started_ms);
+        status.data_directory.clone_from(&self.data_directory);
+        status.memory.resident_bytes = crate::memory::resident_bytes();
         if let Some(ready) = self.ready.get() {
             fill(&mut status, ready);
         }
@@ -132,26 +109,46 @@ impl web::StatusSource for Pages {
     }
 
     fn configuration(&self) -> Vec<Property> {
-        let mut all: HashMap<String, Property> = HashMap::new();
-        let mut put = |key: &str, value: &str, source| {
-            all.insert(key.to_owned(), Property { key: key.to_owned(), value: value.to_owned(), source });
-        };
-        for row in settings::rows() {
-            put(row.key(), &row.describe().default, "hbase-default.xml");
-        }
-        for (key, value) in self.config.iter() {
-            put(key, value, "hbase-site.xml");
-        }
-        all.into_values().collect()
+        properties(&self.config)
     }
 
     fn details(&self) -> Option<&dyn web::Details> {
         self.ready.get().map(|ready| &ready.details as &dyn web::Details)
     }
 
+    fn process(&self) -> Option<&dyn web::details::ProcessDetails> {
+        Some(&self.process)
+    }
+
     fn is_serving(&self) -> bool {
         self.ready.get().is_some()
     }
+}
+
+/// Every setting in force.
+pub fn properties(config: &Config) -> Vec<Property> {
+    let mut all: HashMap<String, Property> = HashMap::new();
+    let mut put = |key: &str, value: &str, source| {
+        all.insert(key.to_owned(), Property { key: key.to_owned(), value: value.to_owned(), source });
+    };
+    for row in settings::rows() {
+        put(row.key(), &row.describe().default, "hbase-default.xml");
+    }
+    for (key, value) in config.iter() {
+        put(key, value, "hbase-site.xml");
+    }
+    all.into_values().collect()
+}
+
+/// Who holds how much, by a ledger.
+pub fn holders(ledger: &Ledger) -> Vec<Holder> {
+    let entries = ledger.entries().into_iter().map(|entry| Holder {
+        name: entry.holder.name(),
+        held_bytes: entry.held_bytes,
+        highest_bytes: entry.highest_bytes,
+        cap_bytes: (entry.granted_bytes != u64::MAX).then_some(entry.granted_bytes),
+    });
+    entries.collect()
 }
 
 fn fill(status: &mut Status, ready: &Ready) {
@@ -207,13 +204,7 @@ fn fill(status: &mut Status, ready: &Ready) {
     status.rpc.active_calls = now.running_calls as u64;
     let ledger = server.ledger();
     status.rpc.queued_bytes = ledger.held_bytes(base::Holder::Requests);
-    let entries = ledger.entries().into_iter().map(|entry| Holder {
-        name: entry.holder.name(),
-        held_bytes: entry.held_bytes,
-        highest_bytes: entry.highest_bytes,
-        cap_bytes: (entry.granted_bytes != u64::MAX).then_some(entry.granted_bytes),
-    });
-    status.holders = entries.collect();
+    status.holders = holders(ledger);
     let cluster = master.cluster();
     status.tables = cluster
         .tables()

@@ -8,6 +8,7 @@ mod common;
 mod dev;
 mod endpoints;
 mod file_tools;
+mod gateways;
 mod hdfs;
 mod joined;
 mod load;

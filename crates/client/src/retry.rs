@@ -11,6 +11,10 @@ use crate::{Error, Result};
 
 /// Multiples of the pause.
 const BACKOFF: [u32; 13] = [1, 2, 3, 5, 10, 20, 40, 100, 100, 100, 100, 200, 200];
+/// How much longer than its multiple a pause may be, by chance: as in HBase,
+const SPREAD: f64 = 0.01;
+/// and after an overload. Callers who were refused together must not come back together, least of all those who share a process with the server.
+const SPREAD_OVERLOADED: f64 = 1.0;
 /// A pause ends so long before the operation's time is over, so that there is some left for the try.
 const LEFT_FOR_TRY: Duration = Duration::from_millis(1);
 
@@ -66,9 +70,12 @@ impl RetryPolicy {
             // The server says for how long; sooner is of no use, so that later than allowed is never.
             return if wait > remaining { Verdict::Exhausted } else { Verdict::Again(wait) };
         }
-        let unit = if error.is_overload() { self.pause_overloaded } else { self.pause };
+        let (unit, spread) = match error.is_overload() {
+            true => (self.pause_overloaded, SPREAD_OVERLOADED),
+            false => (self.pause, SPREAD),
+        };
         let normal = unit * BACKOFF[(tries as usize - 1).min(BACKOFF.len() - 1)];
-        Verdict::Again((normal + normal.mul_f64(jitter / 100.0)).min(remaining))
+        Verdict::Again((normal + normal.mul_f64(jitter * spread)).min(remaining))
     }
 }
 
@@ -203,6 +210,9 @@ mod tests {
         assert_eq!(pause(5, MS(1), 0.0), Verdict::Exhausted);
         let throttled = of("quotas.RpcThrottlingException", "write size limit exceeded - wait 2sec, 0ms");
         assert_eq!(policy().judge(&throttled, 1, MS(1500), 0.0), Verdict::Exhausted, "sooner is of no use");
+        let refused = of("CallQueueTooBigException", "");
+        let spread = [0.0, 0.5].map(|jitter| policy().judge(&refused, 1, long, jitter));
+        assert_eq!(spread, [500, 750].map(|ms| Verdict::Again(MS(ms))), "refused together, they come back apart");
         let once = RetryPolicy { retries: 0, ..policy() };
         assert_eq!(once.judge(&busy, 1, long, 0.0), Verdict::Exhausted);
     }

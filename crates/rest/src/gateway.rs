@@ -1,6 +1,8 @@
 //! What every request has at hand.
 
+use crate::csrf::CsrfGuard;
 use crate::media::Media;
+use crate::metrics::Metrics;
 use crate::models::{CellSet, encode};
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
@@ -33,6 +35,9 @@ pub struct Gateway {
     /// Turns at work on large replies, which is done for half as many at a time as there are processors.
     large_replies: Arc<Semaphore>,
     rng: Rng,
+    csrf: Option<CsrfGuard>,
+    compresses: bool,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 impl Gateway {
@@ -49,11 +54,23 @@ impl Gateway {
             ledger,
             large_replies: Arc::new(Semaphore::new((available_parallelism().map_or(1, usize::from) / 2).max(1))),
             rng: Rng::from_system(),
+            csrf: CsrfGuard::from_config(config),
+            compresses: settings::compresses(config),
+            metrics: Arc::default(),
         }
+    }
+
+    /// What it counts.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
     }
 
     /// Answers one request.
     pub(crate) async fn answer(&self, request: hyper::Request<Incoming>) -> Reply {
+        self.metrics.requested();
+        if let Some(Err(refused)) = self.csrf.as_ref().map(|csrf| csrf.check(request.method(), request.headers())) {
+            return refused;
+        }
         let Some(mut charge) = self.ledger.try_charge_share(Holder::Requests, REQUEST_BYTES) else {
             return Reply::crowded();
         };
@@ -62,7 +79,7 @@ impl Gateway {
             Err(refused) => return refused,
         };
         let reply = resources::answer(self, &request).await.unwrap_or_else(|refused| refused);
-        let reply = match request.takes_gzip() {
+        let reply = match self.compresses_for(&request) {
             true if reply.byte_len() > LARGE_REPLY_BYTES => {
                 self.aside(move || reply.gzip()).await.unwrap_or_else(|refused| refused)
             }
@@ -70,6 +87,11 @@ impl Gateway {
             false => reply,
         };
         reply.within(&self.ledger)
+    }
+
+    /// Whether the answer is compressed.
+    pub(crate) fn compresses_for(&self, request: &Request) -> bool {
+        self.compresses && request.takes_gzip()
     }
 
     /// Does work for a large reply where it holds nobody up, in turn.

@@ -13,8 +13,10 @@
 //! `org.apache.hadoop.hbase.rest` of HBase 2.6: `RESTServer`, the resources, the models.
 
 mod body;
+mod csrf;
 mod gateway;
 mod media;
+mod metrics;
 mod models;
 mod reply;
 mod request;
@@ -29,6 +31,7 @@ mod xml;
 
 pub use body::ReplyBody;
 pub use gateway::Gateway;
+pub use metrics::Metrics;
 pub use server::Server;
 
 /// What the decoders make of made-up bytes, as a path, a header, a filter and a body in each encoding: nothing but values or errors. A body

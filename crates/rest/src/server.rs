@@ -39,6 +39,7 @@ pub struct Server {
     listener: std::net::TcpListener,
     address: SocketAddr,
     max_connections: usize,
+    permits: Arc<Semaphore>,
 }
 
 impl Server {
@@ -50,12 +51,19 @@ impl Server {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        Ok(Server { listener, address, max_connections: config.get(&settings::MAX_CONNECTIONS) as usize })
+        let max_connections = config.get(&settings::MAX_CONNECTIONS) as usize;
+        Ok(Server { listener, address, max_connections, permits: Arc::new(Semaphore::new(max_connections)) })
     }
 
     /// Where it listens.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Counts the connections that are open, also once the server runs.
+    pub fn connections(&self) -> impl Fn() -> usize + Send + Sync + 'static {
+        let (permits, most) = (self.permits.clone(), self.max_connections);
+        move || most - permits.available_permits()
     }
 
     /// Serves `gateway` until `shutdown` is done, then lets answers under way end, for a second at most.
@@ -90,7 +98,7 @@ impl Server {
         R: Future<Output = hyper::Response<ReplyBody>> + Send + 'static,
     {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let permits = Arc::new(Semaphore::new(self.max_connections));
+        let permits = self.permits;
         let ending = GracefulShutdown::new();
         tokio::pin!(shutdown);
         tracing::debug!("REST gateway: serving {}", self.address);

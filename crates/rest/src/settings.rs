@@ -39,6 +39,66 @@ pub const READ_ONLY: Setting<bool> = Setting {
     doc: "Whether the REST gateway refuses every request that would change something, with 403.",
 };
 
+/// Whether browsers must send a header.
+pub const CSRF: Setting<bool> = Setting {
+    key: "hbase.rest.csrf.enabled",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether the REST gateway refuses, with 400, what a browser sends to change something without the header X-XSRF-HEADER, which no page of \
+          another site can have it send.",
+};
+
+/// Who is a browser.
+pub const CSRF_BROWSERS: TextSetting = TextSetting {
+    key: "hbase.rest-csrf.browser-useragents-regex",
+    default: "^Mozilla.*,^Opera.*",
+    legal: Some("regular expressions, separated by commas"),
+    is_legal: |text| text.split(',').all(|pattern| crate::csrf::whole(pattern).is_ok()),
+    doc: "User agents that hbase.rest.csrf.enabled takes for browsers: those that one of these regular expressions matches as a whole.",
+};
+
+/// What requests pass through.
+pub const FILTER_CLASSES: TextSetting = TextSetting {
+    key: "hbase.rest.filter.classes",
+    default: GZIP_FILTER,
+    legal: Some("org.apache.hadoop.hbase.rest.filter.GzipFilter, or nothing: no other class of Java's can be loaded"),
+    is_legal: |text| filters(text).all(|name| name == GZIP_FILTER),
+    doc: "Filters of the REST gateway. Without GzipFilter in it nothing is compressed for clients that take gzip; bodies that clients compressed are \
+          read all the same.",
+};
+
+/// The class that compresses.
+const GZIP_FILTER: &str = "org.apache.hadoop.hbase.rest.filter.GzipFilter";
+
+fn filters(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
+/// Whether replies are compressed for who takes them so.
+pub(crate) fn compresses(config: &base::Config) -> bool {
+    config.text(FILTER_CLASSES.key).is_none_or(|text| filters(text).any(|name| name == GZIP_FILTER))
+}
+
+/// Port of the pages.
+pub const INFO_PORT: Setting<i32> = Setting {
+    key: "hbase.rest.info.port",
+    default: 8085,
+    min: -1,
+    max: 65_535,
+    unit: "",
+    doc: "Port of the status pages and metrics of `basalt rest`. -1 turns them off, 0 takes any free port. Where nothing is said and the port is \
+          taken, there are none. (A gateway in the server's process is shown on the server's pages.)",
+};
+
+/// Address of the pages.
+pub const INFO_BIND_ADDRESS: TextSetting = TextSetting::any(
+    "hbase.rest.info.bindAddress",
+    "basalt.bind, else 0.0.0.0",
+    "Address that hbase.rest.info.port is opened at.",
+);
+
 /// Stateful scanners at a time.
 pub const SCANNER_CACHE_SIZE: Setting<u32> = Setting {
     key: "hbase.rest.scannercache.size",
@@ -124,4 +184,9 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MAX_REPLY_BYTES,
     &MEMORY_SIZE,
     &MAX_CONNECTIONS,
+    &CSRF,
+    &CSRF_BROWSERS,
+    &FILTER_CLASSES,
+    &INFO_PORT,
+    &INFO_BIND_ADDRESS,
 ];

@@ -117,3 +117,22 @@ async fn what_is_under_way_is_bounded() {
     assert_eq!(rest.get("/t/r/f:q", "application/octet-stream").await.body.len(), 600 << 10);
     rest.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_must_send_the_header_that_other_sites_cannot() {
+    let rest = Rest::start(&[("hbase.rest.csrf.enabled", "true"), ("hbase.rest.filter.classes", "")]).await;
+    rest.table().await;
+    let (kind, browser) = ("Content-Type: application/octet-stream", "User-Agent: Mozilla/5.0 (X11)");
+    let refused = rest.request("PUT /t/r/f:q", &[kind, browser], b"value").await;
+    let why = "Missing Required Header for CSRF Vulnerability Protection";
+    assert!(refused.status == 400 && refused.text().contains(why), "{} {}", refused.status, refused.text());
+    assert_eq!(rest.request("PUT /t/r/f:q", &[kind, browser, "X-XSRF-HEADER: 1"], &[b'v'; 2000]).await.status, 200);
+    assert_eq!(rest.request("DELETE /t/none", &["User-Agent: curl/8"], b"").await.status, 200);
+    // Without the filter that compresses nothing is.
+    let headers = ["Accept: application/octet-stream", "Accept-Encoding: gzip", browser];
+    let got = rest.request("GET /t/r/f:q", &headers, b"").await;
+    assert_eq!((got.status, got.header("content-encoding"), got.body.len()), (200, None, 2000));
+    let scanned = rest.request("GET /t/*", &["Accept: application/json", "Accept-Encoding: gzip"], b"").await;
+    assert_eq!((scanned.status, scanned.header("content-encoding")), (200, None));
+    rest.stop().await;
+}

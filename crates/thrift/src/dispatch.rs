@@ -1,10 +1,12 @@
 //! From a message to the method's answer.
 
 use crate::fault::{Application, Outcome, write_application};
+use crate::metrics::Metrics;
 use crate::protocol::{Message, MessageKind, Protocol, ProtocolError, Reader, Writer, Written};
 use crate::wire::Wire;
 use bytes::Bytes;
 use std::future::Future;
+use std::time::Instant;
 
 /// A service of an IDL, made by the macro `service!`.
 pub trait Service: Send + Sync + 'static {
@@ -18,6 +20,10 @@ pub trait Service: Send + Sync + 'static {
         reader: &mut Reader<'_>,
         answer: &mut Answer<'_>,
     ) -> impl Future<Output = Result<bool, ProtocolError>> + Send;
+
+    /// The same service over another connection to the cluster: on behalf of that one's user.
+    #[must_use]
+    fn over(&self, connection: client::Connection) -> Self;
 }
 
 /// Where an answer goes.
@@ -86,7 +92,13 @@ impl Handled {
 ///
 /// # Errors
 /// It is no message of this protocol: whoever sent it cannot be answered.
-pub async fn handle<S: Service>(service: &S, manner: Manner, data: &Bytes) -> Result<Handled, ProtocolError> {
+pub async fn handle<S: Service>(
+    service: &S,
+    manner: Manner,
+    metrics: &Metrics,
+    data: &Bytes,
+) -> Result<Handled, ProtocolError> {
+    let begun = Instant::now();
     let mut reader = Reader::new(manner.protocol, data);
     let message = reader.message()?;
     let mut answer = Answer { manner, message: &message, written: None };
@@ -94,7 +106,10 @@ pub async fn handle<S: Service>(service: &S, manner: Manner, data: &Bytes) -> Re
     let reply = match message.kind {
         MessageKind::Call | MessageKind::Oneway => {
             match service.dispatch(&message.name, &mut reader, &mut answer).await {
-                Ok(true) => answer.written.take().unwrap_or_else(Written::empty),
+                Ok(true) => {
+                    metrics.called(&message.name, begun.elapsed());
+                    answer.written.take().unwrap_or_else(Written::empty)
+                }
                 Ok(false) => exception(Application::UnknownMethod, &format!("Invalid method name: '{}'", message.name)),
                 Err(error) => exception(Application::Protocol, &error.to_string()),
             }

@@ -4,7 +4,7 @@
 
 use crate::dispatch::{Manner, Service, handle};
 use crate::protocol::{Protocol, Written};
-use crate::server::ServerOptions;
+use crate::server::{Gateway, ServerOptions};
 use base::{Charge, Holder, Ledger};
 use bytes::{Buf, Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
@@ -16,6 +16,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::io::IoSlice;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_io_timeout::TimeoutStream;
@@ -54,6 +55,15 @@ impl Buf for Counted {
     }
 }
 
+/// Whom a connection is with.
+#[derive(Clone, Copy)]
+pub struct From {
+    /// Its address.
+    pub peer: IpAddr,
+    /// Whether exceptions name the Java class.
+    pub with_class: bool,
+}
+
 /// A request that is not answered by the service.
 struct Refused(StatusCode, String);
 
@@ -63,15 +73,15 @@ struct Refused(StatusCode, String);
 /// It was left.
 pub async fn serve<S: Service>(
     socket: impl AsyncRead + AsyncWrite + Unpin,
-    options: &Arc<ServerOptions>,
-    ledger: &Arc<Ledger>,
+    gateway: &Gateway,
     service: &S,
-    with_class: bool,
+    from: From,
 ) -> Result<(), hyper::Error> {
+    let Gateway { options, .. } = gateway;
     let mut socket = TimeoutStream::new(socket);
     socket.set_write_timeout(Some(options.socket_timeout));
     let answering = service_fn(move |request: Request<Incoming>| async move {
-        let answer = match answer(request, options, ledger, service, with_class).await {
+        let answer = match answer(request, gateway, service, from).await {
             Ok(reply) => (StatusCode::OK, THRIFT, reply),
             Err(Refused(status, why)) => (
                 status,
@@ -107,21 +117,28 @@ fn response((status, kind, body): (StatusCode, HeaderValue, Counted)) -> Respons
 
 async fn answer<S: Service>(
     request: Request<Incoming>,
-    options: &ServerOptions,
-    ledger: &Arc<Ledger>,
+    gateway: &Gateway,
     service: &S,
-    with_class: bool,
+    from: From,
 ) -> Result<Counted, Refused> {
+    let Gateway { options, ledger, metrics, impersonation, .. } = gateway;
     if request.method() != Method::POST {
         let why = "a message of Thrift comes with POST\n".to_owned();
         return Err(Refused(StatusCode::METHOD_NOT_ALLOWED, why));
     }
-    if request.headers().contains_key("doAs") {
-        // HBase answers so, too, unless hbase.thrift.support.proxyuser is set, which needs to know who asks.
-        return Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, "Support for proxyuser is not configured\n".to_owned()));
-    }
+    let refused = |why: String| Refused(StatusCode::INTERNAL_SERVER_ERROR, format!("{why}\n"));
+    let on_behalf = match request.headers().get("doAs") {
+        Some(user) => {
+            let user = user.to_str().ok().filter(|user| !user.is_empty());
+            let user = user.ok_or_else(|| refused("doAs names nobody".to_owned()))?;
+            Some(service.over(impersonation.connection(user, from.peer).map_err(refused)?))
+        }
+        None => None,
+    };
+    let service = on_behalf.as_ref().unwrap_or(service);
     let (message, charge) = body(request.into_body(), options, ledger).await?;
-    let handled = handle(service, Manner { protocol: Protocol::Binary, with_class }, &message).await;
+    let handled =
+        handle(service, Manner { protocol: Protocol::Binary, with_class: from.with_class }, metrics, &message).await;
     drop((message, charge));
     let mut handled = handled.map_err(|error| Refused(StatusCode::BAD_REQUEST, format!("{error}\n")))?;
     // A message that wants no answer has an empty one: HTTP always answers.

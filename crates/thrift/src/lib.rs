@@ -14,6 +14,8 @@
 mod dispatch;
 mod fault;
 mod http;
+mod impersonation;
+mod metrics;
 pub mod protocol;
 mod scanners;
 mod server;
@@ -23,6 +25,7 @@ pub mod v1;
 pub mod v2;
 pub mod wire;
 
+pub use metrics::Metrics;
 pub use server::{Server, ServerOptions, Version};
 
 /// What the decoders make of made-up bytes: nothing but values or errors.

@@ -1,10 +1,13 @@
 //! The port of a gateway.
 
 use crate::dispatch::Service;
+use crate::impersonation::{Impersonation, Rules};
+use crate::metrics::Metrics;
 use crate::protocol::Protocol;
 use crate::scanners::Scanners;
 use crate::transport::Connection;
 use crate::{http, settings, v1, v2};
+use base::metrics::Registry;
 use base::{Clock, Config, Ledger};
 use std::future::Future;
 use std::io;
@@ -54,17 +57,28 @@ pub struct ServerOptions {
     pub read_only: bool,
     /// How long a scanner waits for its client.
     pub scanner_timeout_ms: u64,
+    /// Calls that take longer count as slow ones.
+    pub slow_after: Duration,
+    /// On whose behalf calls may be made over HTTP.
+    pub proxy_users: Rules,
 }
 
 impl ServerOptions {
-    /// As the settings have it.
-    pub fn from_config(config: &Config) -> ServerOptions {
+    /// As the settings have it, for a gateway that calls as `user`.
+    pub fn from_config(config: &Config, user: &str) -> ServerOptions {
         let is_compact = config.get(&settings::COMPACT);
+        let (http, proxy_user) = (config.get(&settings::HTTP), config.get(&settings::PROXY_USER));
+        if proxy_user && !http {
+            let (one, other) = (settings::PROXY_USER.key, settings::HTTP.key);
+            tracing::warn!(
+                "{one} has no effect: only over HTTP can a call say on whose behalf it is, and {other} is false"
+            );
+        }
         let scanner_timeout = config.text(settings::SCANNER_TIMEOUT_KEY).and_then(|text| text.trim().parse().ok());
         ServerOptions {
             protocol: if is_compact { Protocol::Compact } else { Protocol::Binary },
-            framed: config.get(&settings::FRAMED),
-            http: config.get(&settings::HTTP),
+            framed: config.get(&settings::FRAMED) || settings::is_always_framed(config),
+            http,
             coalesce_increments: config.get(&settings::COALESCE_INCREMENT),
             max_frame_bytes: (config.get(&settings::MAX_FRAME_MIB) as usize) << 20,
             max_message_bytes: usize::try_from(config.get(&settings::MAX_MESSAGE_SIZE)).unwrap_or(usize::MAX),
@@ -72,6 +86,8 @@ impl ServerOptions {
             socket_timeout: Duration::from_millis(config.get(&settings::SOCKET_TIMEOUT_MS)),
             read_only: config.get(&settings::READ_ONLY),
             scanner_timeout_ms: scanner_timeout.unwrap_or(60_000),
+            slow_after: Duration::from_nanos(config.get(&settings::SLOW_RESPONSE_NS)),
+            proxy_users: Rules::from_config(config, user),
         }
     }
 }
@@ -81,6 +97,7 @@ pub struct Server {
     listener: TcpListener,
     version: Version,
     options: Arc<ServerOptions>,
+    metrics: Arc<Metrics>,
 }
 
 impl Server {
@@ -90,7 +107,35 @@ impl Server {
     /// The system does not give it.
     pub async fn bind(address: SocketAddr, version: Version, options: ServerOptions) -> io::Result<Server> {
         let listener = TcpListener::bind(address).await?;
-        Ok(Server { listener, version, options: Arc::new(options) })
+        let metrics = Arc::new(Metrics::new(options.slow_after));
+        Ok(Server { listener, version, options: Arc::new(options), metrics })
+    }
+
+    /// What it counts.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// Shows what it counts in `registry`.
+    pub fn register_metrics(&self, registry: &Registry) {
+        self.metrics.register(registry, self.version);
+    }
+
+    /// How it speaks, in words.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let ServerOptions { protocol, framed, http, read_only, .. } = &*self.options;
+        let transport = match (http, framed) {
+            (true, _) => "HTTP",
+            (false, true) => "frames",
+            (false, false) => "buffered",
+        };
+        let protocol = if *http { Protocol::Binary } else { *protocol };
+        vec![
+            ("Interface", format!("Thrift {}", if self.version == Version::One { 1 } else { 2 })),
+            ("Protocol", format!("{protocol:?}").to_lowercase()),
+            ("Transport", transport.to_owned()),
+            ("Only reads", (*read_only && self.version == Version::Two).to_string()),
+        ]
     }
 
     /// Where it listens.
@@ -110,16 +155,19 @@ impl Server {
         stop: impl Future<Output = ()> + Send,
     ) {
         let max_bytes = self.options.max_message_bytes as u64;
-        let scanners = Arc::new(Scanners::new(self.options.scanner_timeout_ms, max_bytes, clock, ledger.clone()));
-        let one = v1::Handler::new(connection.clone(), scanners.clone(), &self.options, &ledger);
+        let scanners =
+            Arc::new(Scanners::new(self.options.scanner_timeout_ms, max_bytes, clock.clone(), ledger.clone()));
+        let one = v1::Handler::new(connection.clone(), scanners.clone(), &self.options, &ledger, &self.metrics);
         let coalescer = one.coalescer();
         let writing = coalescer.clone().map(|coalescer| tokio::spawn(coalescer.run()));
         let gateway = Arc::new(Gateway {
             one,
-            two: v2::Handler::new(connection, scanners.clone(), self.options.read_only),
+            two: v2::Handler::new(connection.clone(), scanners.clone(), self.options.read_only),
             version: self.version,
+            impersonation: Impersonation::new(self.options.proxy_users.clone(), connection, clock),
             options: self.options,
             ledger,
+            metrics: self.metrics,
         });
         let mut connections = JoinSet::new();
         let mut check = tokio::time::interval(SCANNER_CHECK);
@@ -157,12 +205,14 @@ impl Server {
 }
 
 /// What connections share.
-struct Gateway {
+pub(crate) struct Gateway {
     version: Version,
     one: v1::Handler,
     two: v2::Handler,
-    options: Arc<ServerOptions>,
-    ledger: Arc<Ledger>,
+    pub(crate) options: Arc<ServerOptions>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) impersonation: Impersonation,
 }
 
 impl Gateway {
@@ -171,21 +221,23 @@ impl Gateway {
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!("{peer}: {error}");
         }
+        let _connected = self.metrics.connected();
+        let from = |with_class| http::From { peer: peer.ip(), with_class };
         let ended = match self.version {
-            Version::One => self.serve(socket, &self.one, true).await,
-            Version::Two => self.serve(socket, &self.two, false).await,
+            Version::One => self.serve(socket, &self.one, from(true)).await,
+            Version::Two => self.serve(socket, &self.two, from(false)).await,
         };
         if let Err(why) = ended {
             tracing::info!("Thrift connection of {peer} closed: {why}");
         }
     }
 
-    async fn serve<S: Service>(&self, socket: TcpStream, service: &S, with_class: bool) -> Result<(), String> {
-        let Gateway { options, ledger, .. } = self;
+    async fn serve<S: Service>(&self, socket: TcpStream, service: &S, from: http::From) -> Result<(), String> {
+        let Gateway { options, ledger, metrics, .. } = self;
         if options.http {
-            return http::serve(socket, options, ledger, service, with_class).await.map_err(|error| error.to_string());
+            return http::serve(socket, self, service, from).await.map_err(|error| error.to_string());
         }
-        let connection = Connection::new(socket, options.clone(), ledger.clone());
-        connection.run(service, with_class).await.map_err(|error| error.to_string())
+        let connection = Connection::new(socket, options.clone(), ledger.clone(), metrics.clone());
+        connection.run(service, from.with_class).await.map_err(|error| error.to_string())
     }
 }

@@ -1,6 +1,6 @@
 //! Settings of the gateways, under HBase's keys where HBase has them.
 
-use base::{Setting, SettingRow, TextSetting};
+use base::{Config, Setting, SettingRow, TextSetting};
 
 const fn flag(key: &'static str, doc: &'static str) -> Setting<bool> {
     Setting { key, default: false, min: false, max: true, unit: "", doc }
@@ -124,6 +124,66 @@ pub const SOCKET_TIMEOUT_MS: Setting<u64> = Setting {
     doc: "How long a connection may be silent, or take nothing of its reply, before it is closed.",
 };
 
+/// `hbase.regionserver.thrift.server.type`.
+pub const SERVER_TYPE: TextSetting = TextSetting {
+    key: "hbase.regionserver.thrift.server.type",
+    default: "threadpool",
+    legal: Some("threadpool, or one of hsha, nonblocking and threadedselector, whose clients send frames"),
+    is_legal: |text| matches!(text, "threadpool" | "hsha" | "nonblocking" | "threadedselector"),
+    doc: "Which of HBase's Thrift servers clients expect. There is one implementation for all; what remains of the choice is that all but \
+          threadpool take messages in frames, whatever hbase.regionserver.thrift.framed says.",
+};
+
+/// Whether the kind of server that is asked for takes messages in frames alone. Follows: `ImplType#isAlwaysFramed`.
+pub(crate) fn is_always_framed(config: &Config) -> bool {
+    config.text(SERVER_TYPE.key).is_some_and(|kind| kind != SERVER_TYPE.default)
+}
+
+/// `hbase.thrift.slow.response.nano.second`.
+pub const SLOW_RESPONSE_NS: Setting<u64> = Setting {
+    key: "hbase.thrift.slow.response.nano.second",
+    default: 10_000_000,
+    min: 0,
+    max: 1 << 60,
+    unit: "ns",
+    doc: "Calls of a Thrift gateway that take longer are counted by slowThriftCall, too.",
+};
+
+/// `hbase.thrift.support.proxyuser`.
+pub const PROXY_USER: Setting<bool> = flag(
+    "hbase.thrift.support.proxyuser",
+    "Whether the header doAs of a call over HTTP names the user on whose behalf it is made. Who may be named from where say \
+     hadoop.proxyuser.NAME.users, .groups and .hosts, NAME being the gateway's own user; nobody unless they say so.",
+);
+
+/// `hbase.thrift.connection.max-idletime`.
+pub const CONNECTION_MAX_IDLE_MS: Setting<u64> = Setting {
+    key: "hbase.thrift.connection.max-idletime",
+    default: 600_000,
+    min: 1,
+    max: 1 << 40,
+    unit: "ms",
+    doc: "How long the connection of a user on whose behalf calls were made is kept unused.",
+};
+
+/// `hbase.thrift.info.port`.
+pub const INFO_PORT: Setting<i32> = Setting {
+    key: "hbase.thrift.info.port",
+    default: 9095,
+    min: -1,
+    max: 65_535,
+    unit: "",
+    doc: "Port of the status pages and metrics of `basalt thrift` and `basalt thrift2`. -1 turns them off, 0 takes any free port. Where nothing is \
+          said and the port is taken, there are none. (A gateway in the server's process is shown on the server's pages.)",
+};
+
+/// `hbase.thrift.info.bindAddress`.
+pub const INFO_BIND_ADDRESS: TextSetting = TextSetting::any(
+    "hbase.thrift.info.bindAddress",
+    "basalt.bind, else 0.0.0.0",
+    "Address that hbase.thrift.info.port is opened at.",
+);
+
 /// `hbase.client.scanner.timeout.period`.
 pub const SCANNER_TIMEOUT_KEY: &str = "hbase.client.scanner.timeout.period";
 
@@ -143,4 +203,10 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MEMORY_SIZE,
     &SOCKET_TIMEOUT_MS,
     &BIND_ADDRESS,
+    &SERVER_TYPE,
+    &SLOW_RESPONSE_NS,
+    &PROXY_USER,
+    &CONNECTION_MAX_IDLE_MS,
+    &INFO_PORT,
+    &INFO_BIND_ADDRESS,
 ];

@@ -274,6 +274,10 @@ macro_rules! service {
                 }
                 Ok(true)
             }
+
+            fn over(&self, connection: client::Connection) -> Self {
+                Self::over(self, connection)
+            }
         }
     };
 }

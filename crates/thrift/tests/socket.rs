@@ -24,8 +24,17 @@ pub struct Gateway {
 
 impl Gateway {
     pub async fn start(version: Version, change: impl FnOnce(&mut ServerOptions)) -> Gateway {
+        Gateway::configured(version, &base::Config::default(), change).await
+    }
+
+    /// As `config` says, and then otherwise.
+    pub async fn configured(
+        version: Version,
+        config: &base::Config,
+        change: impl FnOnce(&mut ServerOptions),
+    ) -> Gateway {
         let place = Place::start().await;
-        let mut options = ServerOptions::from_config(&base::Config::default());
+        let mut options = ServerOptions::from_config(config, &place.connection.options().user);
         change(&mut options);
         let server =
             Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), version, options.clone()).await.expect("a port");

@@ -141,7 +141,28 @@ pub struct Reports {
     pub findings: Vec<(&'static str, String)>,
 }
 
-/// Where the details come from. Every method may take a moment, and none waits for a client.
+/// What any process can say of itself. Every method may take a moment, and none waits for a client.
+pub trait ProcessDetails: Send + Sync {
+    /// Its threads.
+    fn threads(&self) -> Vec<Thread>;
+
+    /// The newest lines of the log, oldest first.
+    fn log_lines(&self) -> Vec<String>;
+
+    /// Which parts log from which level on.
+    fn log_filter(&self) -> String;
+
+    /// Has a part log from another level on; answers the whole filter.
+    ///
+    /// # Errors
+    /// A sentence: no such level, no such name.
+    fn set_log_level(&self, part: &str, level: &str) -> Result<String, String>;
+
+    /// What a form must bring along that changes something: known to who was shown a page of this process.
+    fn token(&self) -> &str;
+}
+
+/// Where the details of a server come from. Every method may take a moment, and none waits for a client.
 pub trait Details: Send + Sync {
     /// Procedures that run or ended lately.
     fn procedures(&self) -> Vec<Procedure>;
@@ -178,22 +199,4 @@ pub trait Details: Send + Sync {
 
     /// The coordination nodes, as text.
     fn znodes(&self) -> String;
-
-    /// The process's threads.
-    fn threads(&self) -> Vec<Thread>;
-
-    /// The newest lines of the log, oldest first.
-    fn log_lines(&self) -> Vec<String>;
-
-    /// Which parts log from which level on.
-    fn log_filter(&self) -> String;
-
-    /// Has a part log from another level on; answers the whole filter.
-    ///
-    /// # Errors
-    /// A sentence: no such level, no such name.
-    fn set_log_level(&self, part: &str, level: &str) -> Result<String, String>;
-
-    /// What a form must bring along that changes something: known to who was shown a page of this process.
-    fn token(&self) -> &str;
 }

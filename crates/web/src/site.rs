@@ -2,11 +2,11 @@
 
 mod details;
 
-use crate::page::{self, Order, PageRequest, RegionList};
+use crate::page::{self, Face, Order, PageRequest, RegionList};
 use crate::query::Query;
 use crate::rates::Samples;
 use crate::settings::MetricsPages;
-use crate::status::{Status, StatusSource};
+use crate::status::{GatewayKind, Status, StatusSource};
 use crate::{beans, conf, jmx, prometheus};
 use base::Clock;
 use bytes::Bytes;
@@ -23,6 +23,7 @@ const MAX_DRAWING: usize = 2;
 /// The pages.
 pub struct Site {
     source: Arc<dyn StatusSource>,
+    face: Face,
     clock: Arc<dyn Clock>,
     samples: Mutex<Samples>,
     drawing: Semaphore,
@@ -33,6 +34,7 @@ pub struct Site {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Status(&'static str),
+    GatewayStatus,
     Jmx,
     Prometheus,
     Conf,
@@ -66,8 +68,38 @@ enum Detail {
     Dump,
 }
 
+impl Detail {
+    /// Whether a process that is no server has it, too.
+    fn is_of_any_process(self) -> bool {
+        use Detail::{Configuration, Dump, Log, LogLevel, LogText, Stacks};
+        matches!(self, Stacks | Configuration | Log | LogText | LogLevel | Dump)
+    }
+}
+
 /// Addresses of HBase's, and three of our own: `/configuration`, `/healthz`, `/logs/basalt.log`.
-fn place(path: &str) -> Place {
+fn place(face: Face, path: &str) -> Place {
+    match face {
+        Face::Server => place_of_server(path),
+        Face::Gateway(kind) => place_of_gateway(kind, path),
+    }
+}
+
+/// A gateway has what any process has, and a status of its own.
+fn place_of_gateway(kind: GatewayKind, path: &str) -> Place {
+    if path == kind.status_path() {
+        return Place::GatewayStatus;
+    }
+    if path == kind.process_path() {
+        return Place::Details(Detail::Process);
+    }
+    match place_of_server(path) {
+        Place::Status(_) => Place::Nowhere,
+        Place::Details(detail) if !detail.is_of_any_process() => Place::Nowhere,
+        place => place,
+    }
+}
+
+fn place_of_server(path: &str) -> Place {
     let detail = match path {
         "/master-status" => return Place::Status("/master-status"),
         "/rs-status" => return Place::Status("/rs-status"),
@@ -108,7 +140,9 @@ const TEXT: &str = "text/plain; charset=utf-8";
 impl Site {
     /// Pages of `source`; rates are counted from now.
     pub fn new(source: Arc<dyn StatusSource>, clock: Arc<dyn Clock>, metrics: MetricsPages) -> Site {
-        let site = Site { source, clock, samples: Mutex::default(), drawing: Semaphore::new(MAX_DRAWING), metrics };
+        let face = source.gateway().map_or(Face::Server, |gateway| Face::Gateway(gateway.kind));
+        let (samples, drawing) = (Mutex::default(), Semaphore::new(MAX_DRAWING));
+        let site = Site { source, face, clock, samples, drawing, metrics };
         site.sample();
         site
     }
@@ -127,7 +161,7 @@ impl Site {
             "/prometheus" => self.metrics.prometheus,
             _ => true,
         };
-        let place = if shown { place(uri.path()) } else { Place::Nowhere };
+        let place = if shown { place(self.face, uri.path()) } else { Place::Nowhere };
         if *method == Method::POST && place == Place::Details(Detail::LogLevel) {
             return self.draw(place, Query::parse(form.unwrap_or_default()), true).await;
         }
@@ -141,8 +175,8 @@ impl Site {
             Place::Health if self.source.is_serving() => plain(StatusCode::OK, "OK\n"),
             Place::Health => plain(StatusCode::SERVICE_UNAVAILABLE, "not serving\n"),
             Place::Style => respond(StatusCode::OK, "text/css; charset=utf-8", page::frame::STYLE.to_owned()),
-            Place::ToStatus => redirect("/master-status"),
-            Place::Nowhere => respond(StatusCode::NOT_FOUND, HTML, page::not_found(uri.path())),
+            Place::ToStatus => redirect(self.face.status_path()),
+            Place::Nowhere => respond(StatusCode::NOT_FOUND, HTML, page::not_found(uri.path(), self.face)),
             place => self.draw(place, Query::parse(uri.query().unwrap_or_default()), false).await,
         }
     }
@@ -185,6 +219,11 @@ impl Site {
                 serving: self.source.is_serving(),
             };
             return respond(StatusCode::OK, HTML, page::draw(&status, &rates, &request));
+        }
+        if place == Place::GatewayStatus
+            && let Some(gateway) = self.source.gateway()
+        {
+            return respond(StatusCode::OK, HTML, page::gateway(&gateway, &status, &rates, now_ms));
         }
         let beans = beans::all(self.source.metrics(now_ms), &status, &rates);
         if place == Place::Prometheus {

@@ -1,6 +1,6 @@
 //! What the pages are drawn from: plain values, filled in by whoever owns the servers.
 
-use crate::details::Details;
+use crate::details::{Details, ProcessDetails};
 use model::status::RegionLoad;
 use model::{RegionInfo, ServerName, TableName};
 
@@ -22,14 +22,68 @@ pub trait StatusSource: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// What the pages beside the status page show; `None`: nothing yet.
+    /// What the pages beside the status page show of the server; `None`: nothing yet, or nothing at all where this is a gateway.
     fn details(&self) -> Option<&dyn Details> {
+        None
+    }
+
+    /// What the pages show of the process; `None`: nothing yet.
+    fn process(&self) -> Option<&dyn ProcessDetails> {
+        None
+    }
+
+    /// What this is where it is no server: its pages are fewer, and its status is this.
+    fn gateway(&self) -> Option<Gateway> {
         None
     }
 
     /// Whether clients are being served.
     fn is_serving(&self) -> bool {
         true
+    }
+}
+
+/// A gateway at one moment.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    /// Which: it says what its pages are called.
+    pub kind: GatewayKind,
+    /// What there is to know, in words, in the order in which it is shown.
+    pub facts: Vec<(&'static str, String)>,
+}
+
+/// Kinds of gateways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatewayKind {
+    /// REST: `/rest.jsp`, `/processRest.jsp`.
+    Rest,
+    /// Thrift 1 and Thrift 2: `/thrift.jsp`, `/processThrift.jsp`.
+    Thrift,
+}
+
+impl GatewayKind {
+    /// The path of the page that shows its status.
+    pub fn status_path(self) -> &'static str {
+        match self {
+            GatewayKind::Rest => "/rest.jsp",
+            GatewayKind::Thrift => "/thrift.jsp",
+        }
+    }
+
+    /// The path of the page that shows its process.
+    pub fn process_path(self) -> &'static str {
+        match self {
+            GatewayKind::Rest => "/processRest.jsp",
+            GatewayKind::Thrift => "/processThrift.jsp",
+        }
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            GatewayKind::Rest => "REST",
+            GatewayKind::Thrift => "Thrift",
+        }
     }
 }
 
@@ -84,6 +138,39 @@ pub struct Status {
     pub in_transition: Vec<InTransition>,
     /// What went wrong lately, newest first.
     pub problems: Vec<Problem>,
+}
+
+impl Status {
+    /// A process about which nothing is known but its version and this.
+    pub fn unknown(version: &str, started_ms: i64) -> Status {
+        let nobody = || ServerName::new("localhost", 0, 0);
+        Status {
+            version: version.to_owned(),
+            master: nobody(),
+            region_server: nobody(),
+            live_servers: Vec::new(),
+            draining_servers: Vec::new(),
+            dead_servers: Vec::new(),
+            cluster_id: String::new(),
+            zookeeper_quorum: String::new(),
+            host_name: "localhost".to_owned(),
+            started_ms,
+            initialized_ms: 0,
+            data_directory: String::new(),
+            ports: Vec::new(),
+            requests: Requests::default(),
+            memory: Memory::default(),
+            block_cache: BlockCache::default(),
+            log: Log::default(),
+            holders: Vec::new(),
+            queues: Queues::default(),
+            rpc: Rpc::default(),
+            tables: Vec::new(),
+            regions: Vec::new(),
+            in_transition: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
 }
 
 /// Something that listens.

@@ -54,6 +54,13 @@ pub const ASSIGNMENT: Bean =
 /// `Master,sub=Balancer`: what evens out the load. Follows: `MetricsBalancerSource`.
 pub const BALANCER: Bean = Bean { tail: "Master,sub=Balancer", record: "Balancer", context: "master" };
 
+/// `REST`: what the REST gateway is asked. Follows: `MetricsRESTSource`.
+pub const REST: Bean = Bean { tail: "REST", record: "REST", context: "rest" };
+/// `Thrift,sub=ThriftOne`: calls of Thrift 1. Follows: `MetricsThriftServerSource`.
+pub const THRIFT_ONE: Bean = Bean { tail: "Thrift,sub=ThriftOne", record: "Thrift", context: "thrift-one" };
+/// `Thrift,sub=ThriftTwo`: calls of Thrift 2.
+pub const THRIFT_TWO: Bean = Bean { tail: "Thrift,sub=ThriftTwo", record: "Thrift", context: "thrift-two" };
+
 /// `Master,sub=Quotas`: quotas of space. Follows: `MetricsMasterQuotaSource`.
 pub const QUOTAS: Bean = Bean { tail: "Master,sub=Quotas", record: "Quotas", context: "master" };
 

@@ -93,6 +93,11 @@ impl Connection {
         Connection { cluster: Arc::new(cluster) }
     }
 
+    /// Another connection to the same cluster, on behalf of `user`. Nothing is shared: sockets belong to whom they were opened for.
+    pub fn as_user(&self, user: &str) -> Connection {
+        Connection::open(Options { user: user.to_owned(), ..self.options().clone() })
+    }
+
     /// A table. Nothing is checked or sent.
     pub fn table(&self, name: &TableName) -> Table {
         self.cluster.table(name)

@@ -13,6 +13,7 @@ mod tables;
 
 use crate::gateway::Gateway;
 use crate::media::MODELS;
+use crate::metrics::Kind;
 use crate::models::{Readable, decode};
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
@@ -29,7 +30,14 @@ pub async fn answer(gateway: &Gateway, request: &Request) -> Answer {
     if gateway.read_only && action != Action::Get {
         return Err(Reply::forbidden());
     }
-    match (&route, action) {
+    let answer = answer_route(gateway, request, &route, action).await;
+    let kind = Kind::of(&route, action, request.raw_parameter("check"));
+    gateway.metrics.answered(kind, matches!(&answer, Ok(reply) if !reply.status.is_client_error()));
+    answer
+}
+
+async fn answer_route(gateway: &Gateway, request: &Request, route: &Route, action: Action) -> Answer {
+    match (route, action) {
         (Route::Root, Action::Get) => tables::list(gateway, request).await,
         (Route::Version, Action::Get) => cluster::version(request),
         (Route::ClusterVersion, Action::Get) => cluster::cluster_version(gateway, request).await,

@@ -45,7 +45,7 @@ pub async fn get(gateway: &Gateway, request: &Request, table: &str, prefix: &str
         cells: CellStream::new(media),
         fetch_size: gateway.fetch_size as usize,
         is_protobuf: matches!(media, Media::Protobuf | Media::ProtobufIetf),
-        zip: request.takes_gzip().then(|| GzEncoder::new(Vec::new(), Compression::fast())),
+        zip: gateway.compresses_for(request).then(|| GzEncoder::new(Vec::new(), Compression::fast())),
     };
     // The first rows are read before the status is sent: an error can still be said.
     let first = stream.batch().await.map_err(|ended| match ended {

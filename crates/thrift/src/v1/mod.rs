@@ -9,6 +9,7 @@ pub mod types;
 mod writes;
 
 use crate::fault::Outcome;
+use crate::metrics::Metrics;
 use crate::scanners::Scanners;
 use crate::server::ServerOptions;
 use base::Ledger;
@@ -27,6 +28,7 @@ pub struct Handler {
     scanners: Arc<Scanners>,
     /// Where increments wait; none where each is written before it is answered.
     coalescer: Option<Arc<Coalescer>>,
+    metrics: Arc<Metrics>,
 }
 
 impl Handler {
@@ -36,9 +38,15 @@ impl Handler {
         scanners: Arc<Scanners>,
         options: &ServerOptions,
         ledger: &Arc<Ledger>,
+        metrics: &Arc<Metrics>,
     ) -> Handler {
         let coalescer = options.coalesce_increments.then(|| Arc::new(Coalescer::new(connection.clone(), ledger)));
-        Handler { connection, scanners, coalescer }
+        Handler { connection, scanners, coalescer, metrics: metrics.clone() }
+    }
+
+    /// The same over another connection. Increments are not coalesced there: those that wait are written by the gateway's own user.
+    pub(crate) fn over(&self, connection: Connection) -> Handler {
+        Handler { connection, scanners: self.scanners.clone(), coalescer: None, metrics: self.metrics.clone() }
     }
 
     /// Where increments wait.

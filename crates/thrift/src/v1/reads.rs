@@ -55,6 +55,7 @@ impl Handler {
     }
 
     async fn rows(&self, table: &Bytes, rows: Vec<Bytes>, asked: Asked) -> Outcome<Vec<TRowResult>> {
+        self.metrics.batch_get(rows.len());
         let gets = rows.into_iter().map(|row| asked.get(row)).collect::<Outcome<Vec<Get>>>()?;
         Ok(row_results(&self.table(table)?.get_all(&gets).await?, false))
     }

@@ -96,6 +96,7 @@ impl Handler {
     ) -> Outcome<()> {
         let (mut puts, mut deletes) = (Vec::new(), Vec::new());
         for BatchMutation { row, mutations } in row_batches {
+            self.metrics.batch_mutate(mutations.len());
             let made = of_row(&row, &mutations, timestamp, attributes.clone(), true);
             let (delete, put) = made.map_err(Fault::declared)?;
             puts.extend(put);

@@ -34,6 +34,11 @@ impl Handler {
         Handler { connection, scanners, read_only }
     }
 
+    /// The same over another connection.
+    pub(crate) fn over(&self, connection: Connection) -> Handler {
+        Handler { connection, scanners: self.scanners.clone(), read_only: self.read_only }
+    }
+
     fn table(&self, name: &Bytes) -> Outcome<Table> {
         Ok(self.connection.table(&TableName::parse(&String::from_utf8_lossy(name))?))
     }

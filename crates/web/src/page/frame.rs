@@ -1,6 +1,7 @@
 //! What every page begins and ends with.
 
 use crate::markup::{Markup, Moment};
+use crate::status::GatewayKind;
 
 /// The one style sheet.
 pub const STYLE: &str = include_str!("style.css");
@@ -22,6 +23,29 @@ const PLACES: [(&str, &str); 11] = [
     ("/prometheus", "Prometheus"),
 ];
 
+/// Those of a gateway, behind its status and its process.
+const PLACES_OF_GATEWAY: [(&str, &str); 3] =
+    [("/configuration", "Configuration"), ("/logs/", "Log"), ("/prometheus", "Prometheus")];
+
+/// Whose pages these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Face {
+    /// A server's.
+    Server,
+    /// A gateway's.
+    Gateway(GatewayKind),
+}
+
+impl Face {
+    /// The page that says how it is.
+    pub fn status_path(self) -> &'static str {
+        match self {
+            Face::Server => "/master-status",
+            Face::Gateway(kind) => kind.status_path(),
+        }
+    }
+}
+
 /// Up to the body.
 pub fn begin(page: &mut Markup, title: &str) {
     page.raw("<!doctype html><html lang=en><head><meta charset=utf-8>");
@@ -31,21 +55,32 @@ pub fn begin(page: &mut Markup, title: &str) {
 }
 
 /// The links to all places.
-pub fn nav(page: &mut Markup) {
-    page.raw("<nav>");
-    for (path, name) in PLACES {
+pub fn nav(page: &mut Markup, face: Face) {
+    let mut link = |path: &'static str, name: &'static str| {
         page.raw("<a href=\"").text(path).raw("\">").text(name).raw("</a>");
+    };
+    match face {
+        Face::Server => PLACES.iter().for_each(|(path, name)| link(path, name)),
+        Face::Gateway(kind) => {
+            link(kind.status_path(), "Status");
+            PLACES_OF_GATEWAY.iter().for_each(|(path, name)| link(path, name));
+            link(kind.process_path(), "Process");
+        }
     }
-    page.raw("</nav>");
+}
+
+/// A page's beginning up to its content: a title, and links.
+pub fn head(page: &mut Markup, title: &str, face: Face) {
+    begin(page, title);
+    page.raw("<header><div class=bar><h1>").text(title).raw("</h1><nav>");
+    nav(page, face);
+    page.raw("</nav></div></header><main>");
 }
 
 /// A whole page with a title, links, and what `content` writes.
-pub fn whole(title: &str, now_ms: i64, content: impl FnOnce(&mut Markup)) -> String {
+pub fn whole(face: Face, title: &str, now_ms: i64, content: impl FnOnce(&mut Markup)) -> String {
     let mut page = Markup::with_capacity(32 * 1024);
-    begin(&mut page, title);
-    page.raw("<header><div class=bar><h1>").text(title).raw("</h1>");
-    nav(&mut page);
-    page.raw("</div></header><main>");
+    head(&mut page, title, face);
     content(&mut page);
     end(&mut page, now_ms);
     page.finish()

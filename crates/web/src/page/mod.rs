@@ -10,12 +10,13 @@ pub mod process;
 pub mod table;
 pub mod work;
 
+pub use frame::Face;
 pub use lists::{Order, RegionList};
 
 use crate::details::{Running, SlowCall};
 use crate::markup::{Bytes, Count, Markup, Moment, Rate, Span};
 use crate::rates::RequestRates;
-use crate::status::Status;
+use crate::status::{Gateway, Status};
 
 /// What the reader asked to see.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +45,9 @@ pub fn draw(status: &Status, rates: &RequestRates, request: &PageRequest<'_>) ->
         "<span class=\"badge bad\">not serving</span>"
     });
     page.raw("<span class=soft>").text(&status.region_server).raw(" &middot; up ").text(Span(up_ms)).raw("</span>");
-    frame::nav(&mut page);
-    page.raw("</div></header><main>");
+    page.raw("<nav>");
+    frame::nav(&mut page, Face::Server);
+    page.raw("</nav></div></header><main>");
     if status.log.stalled {
         page.raw("<p class=bad><strong>The log's disk takes no writes. Is it full?</strong></p>");
     }
@@ -63,14 +65,33 @@ pub fn draw(status: &Status, rates: &RequestRates, request: &PageRequest<'_>) ->
     page.finish()
 }
 
-/// The page for an address that leads nowhere.
-pub fn not_found(path: &str) -> String {
+/// The status page of a gateway.
+pub fn gateway(gateway: &Gateway, status: &Status, rates: &RequestRates, now_ms: i64) -> String {
+    let title = format!("{} gateway", gateway.kind.name());
+    frame::whole(Face::Gateway(gateway.kind), &title, now_ms, |page| {
+        page.raw("<div class=cards><div class=card><h3>Requests per second</h3><b>").text(Rate(rates.total));
+        page.raw("</b><p>").text(Count(status.requests.total)).raw(" requests since the start</p></div>");
+        page.raw("<div class=card><h3>Connections</h3><b>").text(Count(status.rpc.connections)).raw("</b></div>");
+        page.raw("<div class=card><h3>Memory</h3><b>").text(Bytes(status.memory.resident_bytes));
+        page.raw("</b><p>resident</p></div></div>");
+        memory(page, status);
+        page.raw("<h2>Gateway</h2><div class=panel><dl><dt>Version</dt><dd>").text(&status.version);
+        page.raw("</dd><dt>Started</dt><dd>").text(Moment(status.started_ms)).raw("</dd>");
+        for (name, value) in &gateway.facts {
+            page.raw("<dt>").text(name).raw("</dt><dd><code>").text(value).raw("</code></dd>");
+        }
+        page.raw("</dl></div>");
+    })
+}
+
+/// The page for an address that leads nowhere; `face` says where the link to the status goes.
+pub fn not_found(path: &str, face: Face) -> String {
     let mut page = Markup::with_capacity(8 * 1024);
     frame::begin(&mut page, "Not found");
     // An address may be long; a message need not be.
     let shown: String = path.chars().take(200).collect();
     page.raw("<main><h1>Not found</h1><p>There is no page <code>").text(shown).raw("</code> here.</p>");
-    page.raw("<p><a href=\"/master-status\">Status</a></p></main></body></html>\n");
+    page.raw("<p><a href=\"").text(face.status_path()).raw("\">Status</a></p></main></body></html>\n");
     page.finish()
 }
 

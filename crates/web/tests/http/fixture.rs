@@ -1,7 +1,9 @@
 //! A server with made-up numbers, and a client that sends bytes.
 
 use basalt_web::Details;
-use basalt_web::details::{Lock, Procedure, Quota, Reports, Running as Work, SlowCall, Snapshot, StoreFile, Thread};
+use basalt_web::details::{
+    Lock, Procedure, ProcessDetails, Quota, Reports, Running as Work, SlowCall, Snapshot, StoreFile, Thread,
+};
 use basalt_web::settings::MetricsPages;
 use basalt_web::status::*;
 use base::ManualClock;
@@ -25,6 +27,7 @@ pub struct Fake {
     pub regions: usize,
     pub serving: AtomicBool,
     pub evil: bool,
+    pub gateway: Option<GatewayKind>,
     /// What logs from which level on.
     pub level: std::sync::Mutex<String>,
     /// Metrics as the parts of a process register them.
@@ -109,7 +112,15 @@ impl StatusSource for Fake {
     }
 
     fn details(&self) -> Option<&dyn Details> {
+        self.gateway.is_none().then_some(self)
+    }
+
+    fn process(&self) -> Option<&dyn ProcessDetails> {
         Some(self)
+    }
+
+    fn gateway(&self) -> Option<Gateway> {
+        self.gateway.map(|kind| Gateway { kind, facts: vec![("Cluster", self.evil("zk1:2181"))] })
     }
 }
 
@@ -178,7 +189,9 @@ impl Details for Fake {
     fn znodes(&self) -> String {
         self.evil("HBase is rooted at /hbase")
     }
+}
 
+impl ProcessDetails for Fake {
     fn threads(&self) -> Vec<Thread> {
         vec![Thread { id: 4711, name: self.evil("flusher-0"), ..Thread::default() }]
     }
@@ -239,20 +252,35 @@ impl Running {
     }
 
     pub fn with_metrics(metrics: MetricsPages) -> Running {
-        Running::with(1, false, metrics, (Duration::from_secs(10), Duration::from_secs(60)))
+        Running::with(1, (false, None), metrics, (Duration::from_secs(10), Duration::from_secs(60)))
     }
 
     pub fn with_timeouts(regions: usize, evil: bool, head: Duration, connection: Duration) -> Running {
-        Running::with(regions, evil, MetricsPages::default(), (head, connection))
+        Running::with(regions, (evil, None), MetricsPages::default(), (head, connection))
     }
 
-    fn with(regions: usize, evil: bool, metrics: MetricsPages, (head, connection): (Duration, Duration)) -> Running {
+    pub fn of_gateway(kind: GatewayKind, evil: bool) -> Running {
+        Running::with(
+            0,
+            (evil, Some(kind)),
+            MetricsPages::default(),
+            (Duration::from_secs(10), Duration::from_secs(60)),
+        )
+    }
+
+    fn with(
+        regions: usize,
+        (evil, gateway): (bool, Option<GatewayKind>),
+        metrics: MetricsPages,
+        (head, connection): (Duration, Duration),
+    ) -> Running {
         let registry = registry(regions);
         let fake = Arc::new(Fake {
             requests: AtomicU64::new(0),
             regions,
             serving: AtomicBool::new(true),
             evil,
+            gateway,
             level: std::sync::Mutex::new("warn".into()),
             registry,
         });

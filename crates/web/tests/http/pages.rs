@@ -1,6 +1,7 @@
 //! Every page for people: what it shows, that nothing in it is somebody else's markup, and that it asks for nothing elsewhere.
 
 use crate::fixture::{Response, Running};
+use basalt_web::status::GatewayKind;
 use std::time::{Duration, Instant};
 
 /// Every page, and something that only it shows.
@@ -140,6 +141,43 @@ async fn every_page_shows_its_own_and_leads_only_to_pages_that_are_there() {
             && style.body.contains("max-width:640px")
     );
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_gateway_has_the_pages_of_its_process_and_one_of_its_own() {
+    for (kind, status, process) in [
+        (GatewayKind::Rest, "/rest.jsp", "/processRest.jsp"),
+        (GatewayKind::Thrift, "/thrift.jsp", "/processThrift.jsp"),
+    ] {
+        for evil in [false, true] {
+            let gateway = Running::of_gateway(kind, evil);
+            let pages = [
+                (status, "zk1:2181"),
+                (process, "flusher-0"),
+                ("/configuration", "hbase.a"),
+                ("/logs/", "the disk is full"),
+                ("/logLevel", "0123456789abcdef"),
+            ];
+            for (path, shown) in pages {
+                let page = gateway.get(path).await;
+                assert!(page.code == 200 && page.body.contains(shown), "{path}: {}", page.body);
+                check_html(path, &page.body);
+                for link in page.body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+                    let leads_to = if link.starts_with('/') { gateway.get(link).await.code } else { 200 };
+                    assert_eq!(leads_to, 200, "{path} leads to {link}");
+                }
+            }
+            assert!(gateway.get("/").await.head.contains(&format!("location: {status}")));
+            let dump = gateway.get("/dump").await;
+            assert!(dump.code == 200 && dump.body.contains("Cluster: zk1:2181") && dump.body.contains("flusher-0"));
+            assert_eq!((gateway.get("/jmx").await.code, gateway.get("/prometheus").await.code), (200, 200));
+            // What only servers have.
+            for path in ["/master-status", "/rs-status", "/table.jsp", "/procedures.jsp", "/rits.jsp", "/zk.jsp"] {
+                let missing = gateway.get(path).await;
+                assert!(missing.code == 404 && missing.body.contains(status), "{path}: {}", missing.body);
+            }
+        }
+    }
 }
 
 #[tokio::test]
