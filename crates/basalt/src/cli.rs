@@ -22,17 +22,32 @@ pub struct Arguments {
     pub command: Option<Command>,
 }
 
+/// Options before the command whose value is the next word.
+const WITH_VALUE: [&str; 3] = ["-D", "--config", "--ready-file"];
+
+/// Where the command is among the words behind the program's name.
+fn command_at(words: &[OsString]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(word) = words.get(at).map(|word| word.to_string_lossy()) {
+        if !word.starts_with('-') {
+            return Some(at);
+        }
+        at += if WITH_VALUE.contains(&&*word) { 2 } else { 1 };
+    }
+    None
+}
+
 /// The settings (`-D KEY=VALUE`, `-DKEY=VALUE`) among the words before the command.
-pub fn defines_before_command(words: impl Iterator<Item = String>) -> Vec<String> {
-    let mut words = words;
+pub fn defines_before_command(words: &[OsString]) -> Vec<String> {
+    let before = &words[..command_at(words).unwrap_or(words.len())];
+    let mut before = before.iter().map(|word| word.to_string_lossy().into_owned());
     let mut defines = Vec::new();
-    while let Some(word) = words.next() {
+    while let Some(word) = before.next() {
         match word.as_str() {
-            "-D" => defines.extend(words.next()),
-            "--config" | "--ready-file" => drop(words.next()),
+            "-D" => defines.extend(before.next()),
+            word if WITH_VALUE.contains(&word) => drop(before.next()),
             word if word.starts_with("-D") => defines.push(word[2..].trim_start_matches('=').to_owned()),
-            word if word.starts_with('-') => {}
-            _ => break,
+            _ => {}
         }
     }
     defines
@@ -344,8 +359,8 @@ impl ThriftArguments {
     }
 }
 
-/// The words with the options of HBase's gateways that are longer than a letter behind one dash (`-ro`, `-hsha`) as options of two dashes.
-pub fn with_long_options(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// Rewrites the options of HBase's gateways that are longer than a letter behind one dash (`-ro`, `-hsha`) as options of two dashes.
+pub fn lengthen_options(words: &mut [OsString]) {
     const LONG: [(&str, &str); 5] = [
         ("-ro", "--readonly"),
         ("-hsha", "--hsha"),
@@ -353,13 +368,15 @@ pub fn with_long_options(words: impl Iterator<Item = OsString>) -> Vec<OsString>
         ("-threadedselector", "--threadedselector"),
         ("-threadpool", "--threadpool"),
     ];
-    let mut is_gateways = false;
-    let of = |word: OsString| {
-        is_gateways |= word.to_str().is_some_and(|word| matches!(word, "rest" | "thrift" | "thrift2"));
-        let long = LONG.iter().find(|(short, _)| is_gateways && word == *short);
-        long.map_or(word, |(_, long)| OsString::from(long))
+    let Some(at) = command_at(words).filter(|at| ["rest", "thrift", "thrift2"].iter().any(|name| words[*at] == *name))
+    else {
+        return;
     };
-    words.map(of).collect()
+    for word in &mut words[at..] {
+        if let Some((_, long)) = LONG.iter().find(|(short, _)| word == *short) {
+            *word = OsString::from(long);
+        }
+    }
 }
 
 /// Arguments that a tool reads itself, in the manner of its model.
@@ -405,8 +422,9 @@ mod tests {
     #[test]
     fn gateways_understand_hbases_options() {
         let parsed = |words: &[&str]| {
-            let words = std::iter::once("basalt").chain(words.iter().copied()).map(OsString::from);
-            Arguments::try_parse_from(with_long_options(words)).expect("legal")
+            let mut words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            lengthen_options(&mut words);
+            Arguments::try_parse_from(std::iter::once(OsString::from("basalt")).chain(words)).expect("legal")
         };
         let thrift = |words: &[&str]| match parsed(words).command {
             Some(Command::Thrift(arguments)) => arguments.over(base::Config::default(), "thrift"),
@@ -448,13 +466,14 @@ mod tests {
             (Some("true"), Some("7"))
         );
         // Elsewhere a word is what it is.
-        let words = ["shell", "-ro"].map(OsString::from);
-        assert_eq!(with_long_options(words.clone().into_iter()), words);
+        let mut words = ["-D", "rest", "shell", "rest", "-ro"].map(OsString::from);
+        lengthen_options(&mut words);
+        assert_eq!(words[4], "-ro");
     }
 
     #[test]
     fn settings_before_a_command_are_found() {
-        let words = ["--config", "-D", "-Da=1", "-D", "b=2", "export", "-D", "c=3"].map(str::to_owned);
-        assert_eq!(defines_before_command(words.into_iter()), ["a=1", "b=2"]);
+        let words = ["--config", "-D", "-Da=1", "-D", "b=2", "export", "-D", "c=3"].map(OsString::from);
+        assert_eq!(defines_before_command(&words), ["a=1", "b=2"]);
     }
 }

@@ -34,6 +34,7 @@ mod unheeded;
 
 use clap::Parser;
 use cli::{Arguments, Command, ConfigCommand};
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -41,10 +42,11 @@ use std::sync::Arc;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let mut arguments = Arguments::parse_from(cli::with_long_options(std::env::args_os()));
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    cli::lengthen_options(&mut words);
     // Of settings in both places, before a command and behind it, clap gives those behind it alone.
-    let before =
-        cli::defines_before_command(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()));
+    let before = cli::defines_before_command(&words);
+    let mut arguments = Arguments::parse_from(std::iter::once(OsString::from("basalt")).chain(words));
     if arguments.define != before {
         arguments.define.splice(0..0, before);
     }
