@@ -27,4 +27,4 @@ pub use mem::{CrashPolicy, FaultKind, MemVolume};
 pub use path::FilePath;
 pub use placement::{FileKind, Placement};
 pub use tiered::TieredVolume;
-pub use volume::{Appender, Capabilities, DirEntry, ReadAt, Settled, TEMPORARY_PREFIX, Volume};
+pub use volume::{Appender, Capabilities, DirEntry, ReadAt, Settled, TEMPORARY_PREFIX, Volume, publish_all, sync_dirs};

@@ -64,9 +64,7 @@ fn fill(volume: &MemVolume, snapshot: &str, table: &str) -> (Arc<TableDescriptor
     let placed = place_regions(&manifest, &table.name, &region_dirs(volume, &table.name), 1_900_000_000_000);
     let filling =
         Filling { manifest, table: table.clone(), placed, trackers: Default::default(), now_ms: 1_900_000_000_000 };
-    for placed in &filling.placed {
-        filling.fill_region(volume, placed).expect("filled");
-    }
+    filling.fill_regions(volume, &filling.placed).expect("filled");
     filling.fill_mob_region(volume).expect("filled");
     let kept: Vec<_> = filling.placed.iter().map(|placed| placed.info.clone()).collect();
     rootdir::archive::archive_other_regions(volume, &table.name, &kept).expect("archived");
@@ -142,9 +140,7 @@ fn a_clone_has_what_hbases_clone_has() {
         assert!(!found.is_empty());
         // Once more, as after a crash: nothing changes, nothing is lost.
         let before = volume.all_files();
-        for placed in &filling.placed {
-            filling.fill_region(&volume, placed).expect("filled again");
-        }
+        filling.fill_regions(&volume, &filling.placed).expect("filled again");
         filling.fill_mob_region(&volume).expect("filled again");
         assert_eq!(volume.all_files(), before, "{snapshot}");
     }

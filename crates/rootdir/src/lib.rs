@@ -43,6 +43,8 @@ pub use paths::{
     mob_family_dir, mob_region_name, namespace_dir, old_wals_dir, region_dir, region_names, server_wals_dir, table_dir,
     temp_dir, wals_dir,
 };
-pub use region_dir::{create_region_dir, create_region_dir_durably, read_region_info, region_info_bytes};
+pub use region_dir::{
+    create_region_dir, create_region_dir_durably, create_region_dirs, read_region_info, region_info_bytes,
+};
 pub use store_file::{FileName, link_name};
 pub use tracker::Tracker;

@@ -9,9 +9,9 @@
 //! Always true: the back reference is durable before the link is there, so that a link without one was made by nobody. Follows:
 //! `HFileLink`, `HFileLinkCleaner`.
 
-use crate::paths::{BACK_REFERENCES_PREFIX, archive_dir, table_dir};
+use crate::paths::{BACK_REFERENCES_PREFIX, archive_dir, create_dirs_durable, table_dir};
 use crate::store_file::{FileName, link_name};
-use fs::{FilePath, Result, Volume};
+use fs::{FilePath, Result, Volume, sync_dirs};
 use model::TableName;
 
 /// The file that a link stands for.
@@ -65,37 +65,42 @@ fn touch(volume: &dyn Volume, path: &FilePath) -> Result<()> {
     }
 }
 
-/// Makes links to `targets` in the directory `dir` of the family `family` of a region, each with its back reference, durably but for the
-/// name of `dir` itself. May be repeated.
+/// Links that a family's directory gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FamilyLinks {
+    /// The directory of the family, which is there.
+    pub dir: FilePath,
+    /// The region, encoded.
+    pub region: String,
+    /// The family.
+    pub family: String,
+    /// What the links are to.
+    pub targets: Vec<LinkTarget>,
+}
+
+/// Makes links in directories of families of `table`, each with its back reference, durably but for the names of the directories themselves.
+/// May be repeated. All back references are made before the first directory is synced, and synced before the first link is made: so a
+/// disk's journal takes thousands of them in a few turns.
 ///
 /// # Errors
 /// What the volume says.
-pub fn create_links(
-    volume: &dyn Volume,
-    dir: &FilePath,
-    (table, region, family): (&TableName, &str, &str),
-    targets: &[LinkTarget],
-) -> Result<()> {
-    let back_reference = back_reference_name(table, region);
-    let mut made_below: Vec<FilePath> = Vec::new();
-    for target in targets {
-        let back = target.back_references_dir(family);
-        let parent = back.parent();
-        if !made_below.contains(&parent) {
-            volume.create_dir_all_durable(&parent)?;
-            made_below.push(parent);
-        }
-        volume.create_dir_all(&back)?;
-        touch(volume, &back.join(&back_reference))?;
-        volume.sync_dir(&back)?;
+pub fn create_links(volume: &dyn Volume, table: &TableName, families: &[FamilyLinks]) -> Result<()> {
+    let back_references = families.iter().flat_map(|family| {
+        let name = back_reference_name(table, &family.region);
+        family.targets.iter().map(move |target| target.back_references_dir(&family.family).join(&name))
+    });
+    let back_references: Vec<FilePath> = back_references.collect();
+    let dirs = || back_references.iter().map(FilePath::parent);
+    create_dirs_durable(volume, dirs().map(|dir| dir.parent()))?;
+    for back_reference in &back_references {
+        volume.create_dir_all(&back_reference.parent())?;
+        touch(volume, back_reference)?;
     }
-    for parent in &made_below {
-        volume.sync_dir(parent)?;
+    sync_dirs(volume, dirs().chain(dirs().map(|dir| dir.parent())))?;
+    for family in families {
+        family.targets.iter().try_for_each(|target| touch(volume, &family.dir.join(target.link_name())))?;
     }
-    for target in targets {
-        touch(volume, &dir.join(target.link_name()))?;
-    }
-    volume.sync_dir(dir)
+    sync_dirs(volume, families.iter().map(|family| family.dir.clone()))
 }
 
 #[cfg(test)]
@@ -134,7 +139,13 @@ mod tests {
             let volume = MemVolume::new();
             volume.create_dir_all_durable(&dir).expect("made");
             volume.fail_op(stop, fs::FaultKind::Io);
-            let done = create_links(&volume, &dir, (&table, "def", "f"), std::slice::from_ref(&target)).is_ok();
+            let links = FamilyLinks {
+                dir: dir.clone(),
+                region: "def".to_owned(),
+                family: "f".to_owned(),
+                targets: vec![target.clone()],
+            };
+            let done = create_links(&volume, &table, &[links]).is_ok();
             for seed in 0..8 {
                 let left = volume.crash(&Rng::seeded(seed), CrashPolicy::Torn);
                 let link = left.exists(&dir.join(target.link_name())).expect("answered");

@@ -2,9 +2,10 @@
 
 use base::SeqId;
 use bytes::Bytes;
-use fs::{DirEntry, FilePath, Result, Volume};
+use fs::{DirEntry, FilePath, Result, Volume, sync_dirs};
 use model::name::RECOVERED_EDITS;
 use model::{RegionInfo, ServerName, TableName};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Namespaces, tables, regions.
 pub const DATA: &str = "data";
@@ -186,6 +187,37 @@ pub fn family_names(volume: &dyn Volume, region_dir: &FilePath) -> Result<Vec<St
     let is_family = |entry: &DirEntry| entry.is_dir && !entry.name.starts_with('.') && entry.name != RECOVERED_EDITS;
     let entries = list_if_exists(volume, region_dir)?;
     Ok(entries.into_iter().filter(is_family).map(|entry| entry.name).collect())
+}
+
+/// As [`Volume::create_dir_all_durable`], for many directories, which mostly share those above them: level by level from the top, and each
+/// directory that gets a name is synced once.
+///
+/// # Errors
+/// What the volume says.
+pub(crate) fn create_dirs_durable(volume: &dyn Volume, dirs: impl IntoIterator<Item = FilePath>) -> Result<()> {
+    let (mut there, mut missing) = (BTreeSet::new(), BTreeSet::new());
+    for mut at in dirs {
+        while !at.as_str().is_empty() && !there.contains(&at) && !missing.contains(&at) {
+            if volume.exists(&at)? {
+                there.insert(at);
+                break;
+            }
+            let parent = at.parent();
+            missing.insert(at);
+            at = parent;
+        }
+    }
+    // One that is there can be one that was never synced: the lowest, as levels are made one after the other.
+    sync_dirs(volume, there.iter().map(FilePath::parent))?;
+    let mut levels: BTreeMap<usize, Vec<FilePath>> = BTreeMap::new();
+    for dir in missing {
+        levels.entry(dir.as_str().matches('/').count()).or_default().push(dir);
+    }
+    for level in levels.into_values() {
+        level.iter().try_for_each(|dir| volume.create_dir_all(dir))?;
+        sync_dirs(volume, level.iter().map(FilePath::parent))?;
+    }
+    Ok(())
 }
 
 /// Removes a directory and makes that durable; also when an earlier attempt removed it and could not.

@@ -3,7 +3,7 @@
 use crate::paths::{family_name, region_dir};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
-use fs::{FilePath, Result, Volume};
+use fs::{FilePath, Result, Volume, publish_all, sync_dirs};
 use model::{RegionInfo, TableDescriptor};
 use proto::{Message, magic, pb};
 
@@ -37,19 +37,37 @@ pub fn read_region_info(volume: &dyn Volume, region_dir: &FilePath) -> Result<Op
 /// # Errors
 /// What the volume says.
 pub fn create_region_dir(volume: &dyn Volume, info: &RegionInfo, table: &TableDescriptor) -> Result<()> {
-    let dir = region_dir(info);
-    volume.create_dir_all(&dir)?;
-    for family in table.families.keys() {
-        volume.create_dir_all(&dir.join(family_name(family)))?;
+    create_region_dirs(volume, std::iter::once(info), table)
+}
+
+/// As [`create_region_dir`], for many: all are made before the first is synced.
+///
+/// # Errors
+/// What the volume says.
+pub fn create_region_dirs<'a>(
+    volume: &dyn Volume,
+    infos: impl IntoIterator<Item = &'a RegionInfo>,
+    table: &TableDescriptor,
+) -> Result<()> {
+    let (mut missing, mut there) = (Vec::new(), Vec::new());
+    for info in infos {
+        let dir = region_dir(info);
+        volume.create_dir_all(&dir)?;
+        for family in table.families.keys() {
+            volume.create_dir_all(&dir.join(family_name(family)))?;
+        }
+        let file = dir.join(REGION_INFO_FILE);
+        let bytes = region_info_bytes(info);
+        if volume.stat(&file)?.is_some_and(|entry| entry.len == bytes.len() as u64) && volume.read(&file)? == bytes {
+            // The names beside it may be those of an attempt that could not sync them.
+            there.push(dir);
+        } else {
+            missing.push((file, bytes.to_vec()));
+        }
     }
-    let file = dir.join(REGION_INFO_FILE);
-    let bytes = region_info_bytes(info);
-    if volume.stat(&file)?.is_some_and(|entry| entry.len == bytes.len() as u64) && volume.read(&file)? == bytes {
-        // The names beside it may be those of an attempt that could not sync them.
-        return volume.sync_dir(&dir);
-    }
-    // Publishing syncs the region's directory, and with it the families' entries.
-    volume.publish(&file, &bytes)
+    // Publishing syncs the regions' directories, and with them the families' entries.
+    publish_all(volume, &missing)?;
+    sync_dirs(volume, there)
 }
 
 /// As [`create_region_dir`], with the entry in the table's directory durable too.

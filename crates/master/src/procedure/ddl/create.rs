@@ -88,9 +88,7 @@ pub(super) async fn make_region_dirs(
     let chunk_len = regions.len().div_ceil(master.open_slots_count).max(1);
     let chunks = regions.chunks(chunk_len).map(|chunk| {
         let (chunk, table) = (chunk.to_vec(), Arc::clone(table));
-        master
-            .files
-            .run(move |volume| chunk.iter().try_for_each(|info| Ok(rootdir::create_region_dir(volume, info, &table)?)))
+        master.files.run(move |volume| Ok(rootdir::create_region_dirs(volume, &chunk, &table)?))
     });
     // Each chunk begins at once on a thread of its own; then they are waited for.
     let started: Vec<_> = chunks.collect();

@@ -77,8 +77,8 @@ async fn fill(master: &Arc<Master>, filling: Filling) -> Result<()> {
     for start in (0..count).step_by(chunk_len) {
         let filling = Arc::clone(&filling);
         running.spawn(master.files.run(move |volume| {
-            let chunk = filling.placed.iter().skip(start).take(chunk_len);
-            chunk.into_iter().try_for_each(|placed| Ok(filling.fill_region(volume, placed)?))
+            let end = count.min(start + chunk_len);
+            Ok(filling.fill_regions(volume, &filling.placed[start..end])?)
         }));
     }
     all(running).await?;
