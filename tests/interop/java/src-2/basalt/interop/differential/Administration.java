@@ -5,17 +5,15 @@ import basalt.interop.differential.Shrink.Difference;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import org.apache.hadoop.hbase.client.Admin;
 
 /**
@@ -26,21 +24,16 @@ import org.apache.hadoop.hbase.client.Admin;
  * smaller, and goes on behind it.
  */
 public final class Administration {
-  private static final int MOST_SHRUNK = 6;
-
   private final Server left;
   private final Server right;
   private final Admin leftAdmin;
   private final Admin rightAdmin;
-  private final long shrinkNs;
+  private final Contest contest;
   private final List<Allowed> allowed;
   /** Every difference is printed, and the program goes on behind it. */
   private final boolean survey;
   private final String run = Long.toString(System.currentTimeMillis() % 60_000_000, 36);
   private final AtomicInteger sides = new AtomicInteger();
-  private final AtomicLong steps = new AtomicLong();
-  private final AtomicInteger falls = new AtomicInteger();
-  private final AtomicInteger differences = new AtomicInteger();
   /** How often each difference that is allowed came, by its reason. */
   private final Map<String, Integer> excused = new TreeMap<>();
   /** Programs that turn switches run alone. */
@@ -53,7 +46,7 @@ public final class Administration {
   private record Allowed(Pattern step, Pattern left, Pattern right, String reason, boolean ends) {
   }
 
-  private Administration(String left, String right, long shrinkNs, List<Allowed> allowed, boolean survey)
+  private Administration(String left, String right, Contest contest, List<Allowed> allowed, boolean survey)
     throws Exception {
     Map<String, String> settings = new HashMap<>();
     settings.put("hbase.client.pause", "10");
@@ -63,7 +56,7 @@ public final class Administration {
     settings.put("hbase.rpc.timeout", "60000");
     this.left = new Server(left, left, settings);
     this.right = new Server(right, right, settings);
-    this.shrinkNs = shrinkNs;
+    this.contest = contest;
     this.allowed = allowed;
     this.survey = survey;
     leftAdmin = this.left.connection.getAdmin();
@@ -71,27 +64,13 @@ public final class Administration {
   }
 
   public static void main(String[] args) throws Exception {
-    Map<String, String> options = new HashMap<>();
-    for (int i = 0; i + 1 < args.length; i += 2) {
-      options.put(args[i], args[i + 1]);
-    }
+    Map<String, String> options = Contest.options(args);
     org.apache.logging.log4j.core.config.Configurator.setRootLevel(org.apache.logging.log4j.Level.OFF);
-    long shrinkNs = TimeUnit.SECONDS.toNanos(Long.parseLong(options.getOrDefault("--shrink", "40")));
-    Administration a = new Administration(options.get("--left"), options.get("--right"), shrinkNs,
+    Contest contest = new Contest(options, "--administration ");
+    Administration a = new Administration(options.get("--left"), options.get("--right"), contest,
       allowed(Path.of(options.get("--allowed"))), options.containsKey("--survey"));
-    int programs = Integer.parseInt(options.getOrDefault("--programs", "1"));
-    long seed = Long.parseLong(options.getOrDefault("--seed", "1"));
-    boolean well;
-    if (options.containsKey("--steps")) {
-      int[] steps = Arrays.stream(options.get("--steps").split(",")).mapToInt(Integer::parseInt).toArray();
-      Difference found = a.play(new AdminProgram(seed), steps, true);
-      well = found == null;
-      System.out.println(well ? "no difference" : "difference at step " + found.step());
-    } else {
-      int threads = Integer.parseInt(options.getOrDefault("--threads", "6"));
-      long limitNs = TimeUnit.SECONDS.toNanos(Long.parseLong(options.getOrDefault("--limit", "86400")));
-      well = a.all(seed, programs, threads, limitNs);
-    }
+    boolean well = contest.run((seed, first, end) -> a.game(new AdminProgram(seed)), 6);
+    a.excused.forEach((reason, times) -> System.out.println("allowed " + times + " times: " + reason));
     System.exit(well ? 0 : 1);
   }
 
@@ -113,66 +92,33 @@ public final class Administration {
     return all;
   }
 
-  private boolean all(long seed, int programs, int threads, long limitNs) throws Exception {
-    long start = System.nanoTime();
-    AtomicInteger next = new AtomicInteger();
-    AtomicInteger done = new AtomicInteger();
-    List<Thread> workers = new ArrayList<>();
-    for (int t = 0; t < threads; t++) {
-      Thread worker = new Thread(() -> {
-        while (System.nanoTime() - start < limitNs) {
-          int n = next.getAndIncrement();
-          if (n >= programs) {
-            break;
-          }
-          one(new AdminProgram(seed + n));
-          int so = done.incrementAndGet();
-          if (so % 50 == 0) {
-            System.out.printf("note: %d programs, %.2f programs/s%n", so, so * 1e9 / (System.nanoTime() - start));
-          }
-        }
-      });
-      workers.add(worker);
-      worker.start();
-    }
-    for (Thread worker : workers) {
-      worker.join();
-    }
-    double seconds = (System.nanoTime() - start) / 1e9;
-    excused.forEach((reason, times) -> System.out.println("allowed " + times + " times: " + reason));
-    System.out.printf("seeds %d to %d: %d programs, %d steps, %.2f programs/s, %d falls on the left, %d different%n", seed,
-      seed + programs - 1, done.get(), steps.get(), done.get() / seconds, falls.get(), differences.get());
-    return differences.get() == 0;
-  }
+  private Contest.Game game(AdminProgram program) {
+    return new Contest.Game() {
+      @Override
+      public int size() {
+        return program.size();
+      }
 
-  private void one(AdminProgram program) {
-    int[] all = new int[program.size()];
-    Arrays.setAll(all, i -> i);
-    try {
-      Difference found = play(program, all, false);
-      if (found == null) {
-        return;
+      @Override
+      public Difference whole() throws Exception {
+        return play(program, IntStream.range(0, program.size()).toArray(), false);
       }
-      boolean shrink = differences.getAndIncrement() < MOST_SHRUNK;
-      Shrink.Small small = Shrink.smaller(all, found, shrink ? shrinkNs : 0, steps -> play(program, steps, false));
-      Difference last = small.difference();
-      StringBuilder out = new StringBuilder("FAILED program " + program.seed + ": step " + found.step() + small.note()
-        + "; replay with: cargo xtask differential --administration --programs 1 --seed " + program.seed + " --steps "
-        + small.numbers());
-      AdminSite nowhere = new AdminSite(null, null, "ME", "ELSEWHERE");
-      for (int i : shrink ? small.steps() : new int[] { last.step() }) {
-        out.append("\n    step ").append(i).append(": ").append(program.step(i, nowhere).words());
+
+      @Override
+      public Difference some(int[] steps, boolean print) throws Exception {
+        return play(program, steps, print);
       }
-      out.append("\n    left:  ").append(last.left().replace("\n", "\n           ")).append("\n    right: ")
-        .append(last.right().replace("\n", "\n           "));
-      System.out.println(out);
-    } catch (Exception e) {
-      differences.incrementAndGet();
-      synchronized (System.out) {
-        System.out.println("FAILED program " + program.seed + ": " + e);
-        e.printStackTrace(System.out);
+
+      @Override
+      public String heading() {
+        return "";
       }
-    }
+
+      @Override
+      public String words(int step) throws Exception {
+        return program.step(step, new AdminSite(null, null, "ME", "ELSEWHERE")).words();
+      }
+    };
   }
 
   /** Plays these steps on the one server and then on the other; the first answers that differ. */
@@ -187,7 +133,7 @@ public final class Administration {
       List<String> b = play(program, numbers, new AdminSite(right.connection, rightAdmin, "dr" + run + side, elsewhere));
       AdminSite nowhere = new AdminSite(null, null, "ME", "ELSEWHERE");
       for (int i = 0; i < numbers.length; i++) {
-        steps.incrementAndGet();
+        contest.steps.incrementAndGet();
         String l = a.get(i);
         String r = b.get(i);
         String words = program.step(numbers[i], nowhere).words();
@@ -195,7 +141,7 @@ public final class Administration {
           System.out.println("step " + numbers[i] + ": " + words + "\n    left:  " + l + "\n    right: " + r);
         }
         if (!l.equals(r) && fell(l)) {
-          falls.incrementAndGet();
+          contest.falls.incrementAndGet();
           System.out.println("note: fall in program " + program.seed + " at step " + numbers[i] + ": " + words + ": " + l);
           return null;
         }

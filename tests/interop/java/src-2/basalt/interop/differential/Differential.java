@@ -2,10 +2,8 @@ package basalt.interop.differential;
 
 import basalt.interop.Server;
 import basalt.interop.differential.Shrink.Difference;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
@@ -15,7 +13,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.Table;
@@ -30,21 +28,13 @@ import org.apache.hadoop.hbase.util.Bytes;
  * {@code --steps} plays only those steps of it, and prints every reply.
  */
 public final class Differential {
-  private static final int MOST_SHRUNK = 8;
-
   private final Server left;
   private final Server right;
   private final Admin leftAdmin;
   private final Admin rightAdmin;
-  private final long shrinkNs;
+  private final Contest contest;
   private final String run = Long.toString(System.currentTimeMillis() % 100_000_000, 36);
   private final AtomicInteger tables = new AtomicInteger();
-  private final AtomicLong steps = new AtomicLong();
-  /** Steps at which the left server fell over a bug of its own. */
-  private final AtomicInteger falls = new AtomicInteger();
-  private final AtomicInteger differences = new AtomicInteger();
-  /** The left server answers no more: a handler that goes round for ever, called again, is soon all of them. */
-  private volatile boolean stalled;
   private final ExecutorService makers = Executors.newFixedThreadPool(2);
   private final ExecutorService droppers = Executors.newFixedThreadPool(2);
   /** Pairs of tables that are there; more would only fill the servers. */
@@ -52,7 +42,7 @@ public final class Differential {
   /** By the group of neighbouring seeds. */
   private final Map<Long, Shared> shared = new ConcurrentHashMap<>();
 
-  private Differential(String left, String right, long shrinkNs) throws Exception {
+  private Differential(String left, String right, Contest contest) throws Exception {
     Map<String, String> settings = new HashMap<>();
     settings.put("hbase.client.pause", "10");
     settings.put("hbase.client.retries.number", "6");
@@ -63,7 +53,7 @@ public final class Differential {
     settings.put("hbase.rpc.timeout", "120000");
     this.left = new Server(left, left, settings);
     this.right = new Server(right, right, settings);
-    this.shrinkNs = shrinkNs;
+    this.contest = contest;
     leftAdmin = this.left.connection.getAdmin();
     rightAdmin = this.right.connection.getAdmin();
   }
@@ -77,99 +67,47 @@ public final class Differential {
   }
 
   public static void main(String[] args) throws Exception {
-    Map<String, String> options = new HashMap<>();
-    for (int i = 0; i + 1 < args.length; i += 2) {
-      options.put(args[i], args[i + 1]);
-    }
+    Map<String, String> options = Contest.options(args);
     // the client logs each exception that a scan brings; here they are answers
     org.apache.logging.log4j.core.config.Configurator.setRootLevel(org.apache.logging.log4j.Level.OFF);
-    long shrinkNs = TimeUnit.SECONDS.toNanos(Long.parseLong(options.getOrDefault("--shrink", "40")));
-    Differential d = new Differential(options.get("--left"), options.get("--right"), shrinkNs);
-    int programs = Integer.parseInt(options.getOrDefault("--programs", "1"));
-    long seed = Long.parseLong(options.getOrDefault("--seed", "1"));
-    boolean well;
-    if (options.containsKey("--steps")) {
-      int[] steps = Arrays.stream(options.get("--steps").split(",")).mapToInt(Integer::parseInt).toArray();
-      Program program = new Program(seed);
-      System.out.println(d.descriptor(program));
-      Difference found = d.apart(program, steps, true);
-      well = found == null;
-      System.out.println(well ? "no difference" : "difference at step " + found.step());
-    } else {
-      int threads = Integer.parseInt(options.getOrDefault("--threads", "12"));
-      long limitNs = TimeUnit.SECONDS.toNanos(Long.parseLong(options.getOrDefault("--limit", "86400")));
-      well = d.all(seed, programs, threads, limitNs);
-    }
+    Contest contest = new Contest(options, "");
+    Differential d = new Differential(options.get("--left"), options.get("--right"), contest);
+    boolean well = contest.run(d::game, 12);
     d.makers.shutdownNow();
     d.droppers.shutdown();
     d.droppers.awaitTermination(20, TimeUnit.SECONDS);
     System.exit(well ? 0 : 1);
   }
 
-  private boolean all(long seed, int programs, int threads, long limitNs) throws Exception {
-    long start = System.nanoTime();
-    AtomicInteger next = new AtomicInteger();
-    AtomicInteger done = new AtomicInteger();
-    List<Thread> workers = new ArrayList<>();
-    for (int t = 0; t < threads; t++) {
-      Thread worker = new Thread(() -> {
-        while (!stalled && System.nanoTime() - start < limitNs) {
-          int n = next.getAndIncrement();
-          if (n >= programs) {
-            break;
-          }
-          one(new Program(seed + n), seed, seed + programs);
-          int so = done.incrementAndGet();
-          if (so % 100 == 0) {
-            System.out.printf("note: %d programs, %.1f programs/s%n", so, so * 1e9 / (System.nanoTime() - start));
-          }
-        }
-      });
-      workers.add(worker);
-      worker.start();
-    }
-    for (Thread worker : workers) {
-      worker.join();
-    }
-    double seconds = (System.nanoTime() - start) / 1e9;
-    System.out.printf("seeds %d to %d: %d programs, %d steps, %.1f programs/s, %d falls on the left, %d different%n",
-      seed, seed + programs - 1, done.get(), steps.get(), done.get() / seconds, falls.get(), differences.get());
-    if (stalled) {
-      System.out.println("continue at " + (seed + Math.min(next.get(), programs)));
-    }
-    return differences.get() == 0;
-  }
+  private Contest.Game game(long seed, long first, long end) {
+    Program program = new Program(seed);
+    return new Contest.Game() {
+      @Override
+      public int size() {
+        return program.size();
+      }
 
-  /** {@code first} up to {@code end}: the programs of this run. */
-  private void one(Program program, long first, long end) {
-    long seed = program.seed;
-    int[] all = new int[program.size()];
-    Arrays.setAll(all, i -> i);
-    try {
-      Difference found = program.world.alone ? apart(program, all, false) : together(program, all, first, end);
-      if (found == null) {
-        return;
+      @Override
+      public Difference whole() throws Exception {
+        int[] all = IntStream.range(0, program.size()).toArray();
+        return program.world.alone ? apart(program, all, false) : together(program, all, first, end);
       }
-      boolean shrink = differences.getAndIncrement() < MOST_SHRUNK;
-      Shrink.Small small = Shrink.smaller(all, found, shrink ? shrinkNs : 0, steps -> apart(program, steps, false));
-      StringBuilder out = new StringBuilder();
-      out.append("FAILED program ").append(seed).append(": step ").append(found.step()).append(small.note())
-        .append("; replay with: cargo xtask differential --programs 1 --seed ").append(seed).append(" --steps ")
-        .append(small.numbers()).append("\n    ").append(descriptor(program));
-      Difference last = small.difference();
-      for (int i : small.steps().length > 30 ? new int[] { last.step() } : small.steps()) {
-        out.append("\n    step ").append(i).append(": ").append(program.step(i).words());
+
+      @Override
+      public Difference some(int[] steps, boolean print) throws Exception {
+        return apart(program, steps, print);
       }
-      out.append("\n    left:  ").append(last.left().replace("\n", "\n           ")).append("\n    right: ")
-        .append(last.right().replace("\n", "\n           "));
-      System.out.println(out);
-    } catch (Exception e) {
-      differences.incrementAndGet();
-      synchronized (System.out) {
-        System.out.println("FAILED program " + seed + ": " + e);
-        e.printStackTrace(System.out);
+
+      @Override
+      public String heading() {
+        return "\n    " + descriptor(program);
       }
-    }
+
+      @Override
+      public String words(int step) throws Exception {
+        return program.step(step).words();
+      }
+    };
   }
 
   private String descriptor(Program program) {
@@ -229,7 +167,7 @@ public final class Differential {
       Program.Site ls = new Program.Site(leftAdmin, l, program.world);
       Program.Site rs = new Program.Site(rightAdmin, r, program.world);
       for (int i : numbers) {
-        steps.incrementAndGet();
+        contest.steps.incrementAndGet();
         // made twice: clients may keep state in a request
         String a = reply(program.step(i), ls);
         Program.Step step = program.step(i);
@@ -238,13 +176,12 @@ public final class Differential {
           System.out.println("step " + i + ": " + step.words() + "\n    left:  " + a + "\n    right: " + b);
         }
         if (!a.equals(b) && Replies.isTimeout(a)) {
-          stalled = true;
-          falls.incrementAndGet();
+          contest.stall();
           System.out.println("note: stall in program " + program.seed + " at step " + i + ": " + step.words());
           return null;
         }
         if (!a.equals(b) && Replies.isFall(a)) {
-          falls.incrementAndGet();
+          contest.falls.incrementAndGet();
           // what it did not do, or the scanner that it left open, would make later steps differ
           System.out.println("note: fall in program " + program.seed + " at step " + i + ": " + step.words());
           return null;
