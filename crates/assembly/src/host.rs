@@ -1,5 +1,6 @@
 //! The region server as the master sees it: in the same process, a call away.
 
+use base::Task;
 use bytes::Bytes;
 use cell::CellBuffer;
 use master::{BoxFuture, HostError, RegionHost};
@@ -139,10 +140,14 @@ impl<R: Runner> RegionHost for LocalHost<R> {
     fn memory(&self) -> master::Memory {
         let env = self.server.env();
         let used_bytes = env.memory.memstore_bytes() + env.cache.stats().used_bytes;
-        master::Memory { used_bytes, max_bytes: self.server.status().memory_budget_bytes }
+        master::Memory { used_bytes, max_bytes: self.server.memory_budget_bytes() }
     }
 
     fn region_loads(&self) -> Vec<RegionLoad> {
         self.server.status().regions
+    }
+
+    fn tasks(&self) -> Vec<Task> {
+        self.server.tasks()
     }
 }

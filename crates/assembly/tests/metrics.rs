@@ -125,7 +125,7 @@ async fn what_a_get_and_a_scan_went_through_is_told_to_who_asks() {
     assert!(value(&scanned, "BLOCK_BYTES_SCANNED") > Some(20));
     assert!(value(&scanned, "BYTES_READ_FROM_BLOCK_CACHE") > Some(20));
     assert_eq!((value(&scanned, "BYTES_READ_FROM_FS"), value(&scanned, "BLOCK_READ_OPS_COUNT")), (Some(0), Some(0)));
-    assert_eq!(value(&scanned, "FS_READ_TIME"), Some(0));
+    assert_eq!((value(&scanned, "FS_READ_TIME"), value(&scanned, "BYTES_READ_FROM_MEMSTORE")), (Some(0), Some(0)));
     assert!(
         value(&scanned, "RPC_SCAN_PROCESSING_TIME").is_some() && value(&scanned, "RPC_SCAN_QUEUE_WAIT_TIME").is_some()
     );
@@ -134,5 +134,61 @@ async fn what_a_get_and_a_scan_went_through_is_told_to_who_asks() {
     place.call::<pb::ClearRegionBlockCacheResponse>(Method::AdminClearRegionBlockCache, &clear).await.expect("cleared");
     let scanned: pb::ScanResponse = place.call(Method::ClientScan, &scan(true)).await.expect("scanned");
     assert!(value(&scanned, "BYTES_READ_FROM_FS") > Some(20) && value(&scanned, "BLOCK_READ_OPS_COUNT") >= Some(1));
+
+    // Each cell in memory once, as long as a KeyValue is: HBase's SegmentScanner counts no others in a scan like this.
+    let t = place.connection.table(&info.table);
+    let rows = ["b", "c", "d"];
+    for row in rows {
+        t.put(&Put::new(row).add("f", "q", "value").build()).await.expect("written");
+    }
+    let scanned: pb::ScanResponse = place.call(Method::ClientScan, &scan(false)).await.expect("scanned");
+    let (lengths, key, value_len) = (8, 2 + 1 + 1 + 1 + 1 + 8 + 1, 5);
+    assert_eq!(value(&scanned, "ROWS_SCANNED"), Some(4));
+    assert_eq!(value(&scanned, "BYTES_READ_FROM_MEMSTORE"), Some(3 * (lengths + key + value_len)));
+    place.stop().await;
+}
+
+/// Follows: `HRegionServer#buildServerLoad`, `HMaster#getClusterMetrics`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_state_of_the_cluster_tells_what_servers_are_busy_with() {
+    let place = Place::start().await;
+    let info = table(&place).await;
+    let admin = place.connection.admin();
+    admin.snapshot("s", &info.table).await.expect("taken");
+    let copy = TableName::parse("copy").expect("legal");
+    admin.clone_snapshot("s", &copy).await.expect("cloned");
+    admin.disable_table(&info.table).await.expect("disabled");
+    admin.restore_snapshot("s", client::RestoreOptions::default()).await.expect("restored");
+    let region = place.node.server().regions();
+    let region = region.iter().find(|region| region.info().table == copy).expect("online").clone();
+    place.node.server().request_compaction(region.info().encoded_name(), None, true).expect("asked for");
+    let compacting = format!("Compacting {}/f in {}", region.info().encoded_name(), region.info().name_string());
+    let (status, of_server) = loop {
+        let status = admin.cluster_status().await.expect("told");
+        let tasks = status.live_servers[0].server_load.tasks.clone();
+        let is_done = |task: &pb::ServerTask| task.description == compacting && task.completion_time() < u64::MAX;
+        if tasks.iter().any(is_done) {
+            break (status, tasks);
+        }
+        tokio::task::yield_now().await;
+    };
+    let said = |tasks: &[pb::ServerTask], description: &str| -> Vec<(String, i32)> {
+        let of = tasks.iter().filter(|task| task.description == description);
+        of.map(|task| (task.status.clone(), task.state)).collect()
+    };
+    let complete = pb::server_task::State::Complete as i32;
+    let flush = said(&of_server, &format!("Flushing {}", info.name_string()));
+    assert!(flush[0].0.starts_with("Flush successful flush result:FLUSHED_NO_COMPACTION_NEEDED, "), "{flush:?}");
+    assert_eq!(flush[0].1, complete);
+    assert_eq!(said(&of_server, &compacting), [("Compaction complete".to_owned(), complete)]);
+    for (description, ended) in [
+        ("Taking FLUSH snapshot on table: t", "Snapshot s  completed"),
+        ("Cloning  snapshot 's' to table copy", "Clone snapshot 's' completed!"),
+        ("Restoring  snapshot 's' to table t", "Restore snapshot 's'!"),
+    ] {
+        assert_eq!(said(&status.master_tasks, description), [(ended.to_owned(), complete)], "{description}");
+    }
+    let only_servers = admin.cluster_status_of(&[pb::Option::ServersName]).await.expect("told");
+    assert!(only_servers.master_tasks.is_empty() && only_servers.live_servers.is_empty());
     place.stop().await;
 }

@@ -16,6 +16,7 @@ pub mod rng;
 pub mod setting;
 pub mod size;
 pub mod sync;
+pub mod tasks;
 
 pub use adder::Adder;
 pub use clock::{Clock, ManualClock, SystemClock};
@@ -27,3 +28,4 @@ pub use log_throttle::LogThrottle;
 pub use never::never_happened;
 pub use rng::Rng;
 pub use setting::{Config, Setting, SettingError, SettingRow, TextSetting, Value};
+pub use tasks::{RunningTask, Task, TaskState, Tasks};

@@ -1,4 +1,4 @@
-//! What a thread has read of blocks, for the metrics of the call that it works on.
+//! What a thread has read of blocks and of memstores, for the metrics of the call that it works on.
 //!
 //! Always true: counts only grow, and each thread has its own: what lies between two looks on one thread was read by that thread. Follows:
 //! `ThreadLocalServerSideScanMetrics`.
@@ -18,10 +18,12 @@ pub struct BlockReads {
     pub file_blocks: u64,
     /// How long their reads took, where somebody has a clock ([`crate::BlockCache::time_reads_by`]).
     pub file_us: u64,
+    /// Bytes of the cells that cursors in memory came to, tags included, as often as they came to them.
+    pub memory_bytes: u64,
 }
 
 std::thread_local! {
-    static READS: Cell<BlockReads> = const { Cell::new(BlockReads { scanned_bytes: 0, cache_bytes: 0, file_bytes: 0, file_blocks: 0, file_us: 0 }) };
+    static READS: Cell<BlockReads> = const { Cell::new(BlockReads { scanned_bytes: 0, cache_bytes: 0, file_bytes: 0, file_blocks: 0, file_us: 0, memory_bytes: 0 }) };
 }
 
 impl BlockReads {
@@ -40,6 +42,7 @@ impl BlockReads {
             file_bytes: self.file_bytes + other.file_bytes,
             file_blocks: self.file_blocks + other.file_blocks,
             file_us: self.file_us + other.file_us,
+            memory_bytes: self.memory_bytes + other.memory_bytes,
         }
     }
 
@@ -52,7 +55,14 @@ impl BlockReads {
             file_bytes: self.file_bytes.wrapping_sub(before.file_bytes),
             file_blocks: self.file_blocks.wrapping_sub(before.file_blocks),
             file_us: self.file_us.wrapping_sub(before.file_us),
+            memory_bytes: self.memory_bytes.wrapping_sub(before.memory_bytes),
         }
+    }
+
+    /// A cursor in memory came to cells of so many bytes.
+    #[inline]
+    pub fn add_memory_bytes(bytes: usize) {
+        change(|reads| reads.memory_bytes += bytes as u64);
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::HostError;
 use crate::cluster::{NamespaceConfiguration, TableState};
+use base::Task;
 use bytes::Bytes;
 use cell::CellBuffer;
 use model::status::RegionLoad;
@@ -92,6 +93,10 @@ pub trait RegionHost: Send + Sync + 'static {
     }
     /// It is dead: calls that wait for it end.
     fn died(&self) {}
+    /// What it is busy with, and was within the last minute. One whose server reports by itself is not asked.
+    fn tasks(&self) -> Vec<Task> {
+        Vec::new()
+    }
     /// Memory in use and to be used at most, for status pages.
     fn memory(&self) -> Memory {
         Memory::default()

@@ -22,7 +22,7 @@ use crate::start::{self, StartError, Starting};
 use crate::switches::Switches;
 use crate::tables::Tables;
 use arc_swap::ArcSwap;
-use base::{Clock, Config, TimestampMs};
+use base::{Clock, Config, Tasks, TimestampMs};
 use fs::Volume;
 use model::ServerName;
 use parking_lot::RwLock;
@@ -87,6 +87,8 @@ pub struct Master {
     pub(crate) settings: ArcSwap<MasterSettings>,
     pub(crate) open_slots_count: usize,
     pub(crate) started_at: TimestampMs,
+    /// Snapshots that are taken, restored and cloned, for who looks at them.
+    pub(crate) tasks_now: Tasks,
     pub(crate) initialized: AtomicBool,
     /// Whether the picture has what hbase:meta says.
     pub(crate) meta_loaded: tokio::sync::watch::Sender<bool>,

@@ -30,6 +30,7 @@ use crate::switches::{Switches, SwitchesError};
 use crate::tables::Tables;
 use crate::{MasterError, Result, meta, settings, takeover};
 use arc_swap::ArcSwap;
+use base::Tasks;
 use fs::Volume;
 use model::region_info::META_ENCODED_NAME;
 use model::{RegionInfo, TableDescriptor, TableName};
@@ -211,6 +212,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         settings: ArcSwap::from_pointee(MasterSettings::from_config(&env.config)),
         open_slots_count,
         started_at: env.clock.now_ms(),
+        tasks_now: Tasks::new(Arc::clone(&env.clock)),
         clock: env.clock,
         initialized: AtomicBool::new(false),
         meta_loaded: tokio::sync::watch::Sender::new(false),

@@ -174,6 +174,9 @@ fn compact_family(server: &Arc<RegionServer>, region: &Arc<Region>, family: &[u8
         };
         let is_major = job.is_major();
         let begun_us = server.env.clock.monotonic_us();
+        let store = format!("{}/{}", region.info().encoded_name(), String::from_utf8_lossy(family));
+        let description = format!("Compacting {store} in {}", region.info().name_string());
+        let task = server.tasks.begin(description, format!("Compacting store {store}"));
         match region.compact(job, &Pace::new(server)).map_err(|error| server.escalate_fatal(error)) {
             Ok(outcome) if outcome.completed => {
                 server.operations.compacted(&Compacted {
@@ -184,9 +187,11 @@ fn compact_family(server: &Arc<RegionServer>, region: &Arc<Region>, family: &[u8
                     output_bytes: outcome.output_bytes,
                 });
                 server.refresh_replicas(region);
+                task.complete("Compaction complete");
             }
-            Ok(_) => {}
+            Ok(_) => task.abort(format!("region {} compaction interrupted", region.info().name_string())),
             Err(error) => {
+                task.abort(error.to_string());
                 if !region.is_closing() && !server.stop.is_set() {
                     tracing::warn!("compacting {}: {error}", region.info().name_string());
                 }

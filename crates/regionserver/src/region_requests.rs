@@ -8,6 +8,16 @@ use model::{Durability, Mutation, RegionInfo, Scan, TableDescriptor};
 use region::{FlushOutcome, FlushRequest, Limits, Region, RegionError};
 use std::sync::Arc;
 
+/// As HBase says it. Follows: `HRegion.FlushResultImpl#toString`.
+fn flush_result(outcome: &FlushOutcome) -> String {
+    let (result, why) = match outcome {
+        FlushOutcome { flushed: false, .. } => ("CANNOT_FLUSH_MEMSTORE_EMPTY", "Nothing to flush"),
+        FlushOutcome { needs_compaction: true, .. } => ("FLUSHED_COMPACTION_NEEDED", "null"),
+        _ => ("FLUSHED_NO_COMPACTION_NEEDED", "null"),
+    };
+    format!("flush result:{result}, failureReason:{why},flush seq id{}", outcome.seq_id.0)
+}
+
 impl RegionServer {
     pub(crate) fn online(&self, encoded_name: &str) -> Result<Arc<Region>, ServerError> {
         self.region(encoded_name).ok_or_else(|| ServerError::NotOnline(encoded_name.to_owned()))
@@ -25,7 +35,12 @@ impl RegionServer {
     /// Flushes a region; tells those who wait for it, and queues the compaction that is due then.
     pub(crate) fn flush(&self, region: &Region, request: &FlushRequest) -> Result<FlushOutcome, RegionError> {
         let (begun_us, held_bytes) = (self.env.clock.monotonic_us(), region.stats().memstore_data_bytes);
+        let task = self.tasks.begin(format!("Flushing {}", region.info().name_string()), "Flushing stores");
         let outcome = region.flush(request).map_err(|error| self.escalate_fatal(error));
+        match &outcome {
+            Ok(outcome) => task.complete(format!("Flush successful {}", flush_result(outcome))),
+            Err(error) => task.abort(format!("Flush failed: {error}")),
+        }
         self.maintenance.flushes_ended.tell();
         let outcome = outcome?;
         if outcome.flushed {

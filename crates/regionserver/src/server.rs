@@ -16,7 +16,7 @@ use crate::slow_log::SlowLog;
 use crate::space_quotas::SpaceQuotas;
 use crate::stop_signal::StopSignal;
 use arc_swap::ArcSwap;
-use base::{Adder, Clock, Config, Holder, Ledger, TimestampMs};
+use base::{Adder, Clock, Config, Holder, Ledger, Tasks, TimestampMs};
 use bytes::Bytes;
 use model::{Nonce, RegionInfo, ServerName};
 use parking_lot::Mutex;
@@ -143,6 +143,8 @@ pub struct RegionServer {
     pub(crate) counts: RequestCounts,
     /// How long operations take.
     pub(crate) operations: Operations,
+    /// Flushes and compactions, for who looks at them.
+    pub(crate) tasks: Tasks,
     pub(crate) started_ms: i64,
     pub(crate) bulk_load_files: BulkLoadFiles,
     pub(crate) stop: StopSignal,
@@ -204,6 +206,7 @@ impl RegionServer {
             maintenance: Maintenance::new(split_requests, config.get(&settings::COMPACTIONS_ENABLED)),
             counts: RequestCounts::default(),
             operations: Operations::new(config.get(&settings::SLOW_METRIC_TIME_MS) * 1000),
+            tasks: Tasks::new(env.clock.clone()),
             started_ms,
             bulk_load_files,
             stop: StopSignal::default(),

@@ -46,6 +46,11 @@ impl RegionServer {
         (counts.total(), counts.reads.sum(), counts.writes.load(Ordering::Relaxed))
     }
 
+    /// The memory budget.
+    pub fn memory_budget_bytes(&self) -> u64 {
+        self.memory_budget_bytes
+    }
+
     /// What its regions share.
     pub fn env(&self) -> &region::RegionEnv {
         &self.env

@@ -1,6 +1,7 @@
 //! What pages show of a region server beside its status.
 
 use crate::server::RegionServer;
+use base::Task;
 use proto::pb;
 use std::sync::Arc;
 
@@ -26,6 +27,11 @@ impl RegionServer {
             regions.into_iter().map(move |region| RunningWork { what, region })
         };
         kinds.into_iter().flat_map(of).collect()
+    }
+
+    /// Flushes and compactions that run, whoever waits for them, and those that ended within the last minute.
+    pub fn tasks(&self) -> Vec<Task> {
+        self.tasks.list()
     }
 
     /// The newest slow calls, or calls with large answers, newest first.

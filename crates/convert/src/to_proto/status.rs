@@ -1,5 +1,6 @@
 //! What servers tell of themselves, as messages.
 
+use base::{Task, TaskState, TimestampMs};
 use model::status::{CompactionState, RegionLoad, in_units};
 use proto::pb;
 use proto::pb::region_specifier::RegionSpecifierType;
@@ -26,6 +27,25 @@ fn compaction_state(state: CompactionState) -> pb::region_load::CompactionState 
 pub fn coprocessors(loads: &[RegionLoad]) -> Vec<pb::Coprocessor> {
     let names: BTreeSet<&str> = loads.iter().flat_map(|load| load.coprocessors.iter().copied()).collect();
     names.into_iter().map(|name| pb::Coprocessor { name: name.to_owned() }).collect()
+}
+
+/// A task, as `ServerLoad` and `ClusterStatus` carry it.
+pub fn task(task: &Task) -> pb::ServerTask {
+    use pb::server_task::State;
+    let state = match task.state {
+        TaskState::Running => State::Running,
+        TaskState::Complete => State::Complete,
+        TaskState::Aborted => State::Aborted,
+    };
+    let ms = |time: TimestampMs| u64::try_from(time.0).unwrap_or_default();
+    pb::ServerTask {
+        description: task.description.clone(),
+        status: task.status.clone(),
+        state: state as i32,
+        start_time: Some(ms(task.started)),
+        // Java's -1.
+        completion_time: Some(task.ended.map_or(u64::MAX, ms)),
+    }
 }
 
 /// One region's numbers.

@@ -105,6 +105,9 @@ impl MasterHandler {
             });
             status.live_servers = live.collect();
         }
+        if wants(Wanted::Tasks) {
+            status.master_tasks = master.tasks_now.list().iter().map(to_proto::task).collect();
+        }
         if wants(Wanted::DeadServers) {
             status.dead_servers = master.servers.dead().iter().map(to_proto::server_name).collect();
         }
@@ -188,6 +191,7 @@ impl MasterHandler {
             report_start_time: ms(master.started_at),
             report_end_time: ms(master.clock.now_ms()),
             info_server_port: master.info_port().map(u32::from),
+            tasks: host.tasks().iter().map(to_proto::task).collect(),
             ..Default::default()
         }
     }

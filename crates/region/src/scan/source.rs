@@ -7,7 +7,7 @@
 
 use base::ReadPoint;
 use cell::{CellRef, CellType, KeyRef, Order};
-use hfile::{BlockRun, Reader, Residency, ScanOptions, Scanner};
+use hfile::{BlockReads, BlockRun, Reader, Residency, ScanOptions, Scanner};
 use memstore::{Segment, SegmentIter, SegmentRun};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -78,6 +78,8 @@ impl<'a> Run<'a> for BlockRun<'a> {
 pub(crate) struct MemoryRun<'a> {
     cells: SegmentRun<'a>,
     read_point: u64,
+    /// Of the cells that it came to since the source stands.
+    passed_bytes: usize,
 }
 
 impl<'a> Run<'a> for MemoryRun<'a> {
@@ -91,6 +93,7 @@ impl<'a> Run<'a> for MemoryRun<'a> {
         // The end of a segment is no place to stand: whoever runs into it moves the source itself.
         loop {
             let cell = self.cells.step()?;
+            self.passed_bytes += cell.bytes().len();
             if cell.seq_id().0 <= self.read_point {
                 return Some(cell);
             }
@@ -100,6 +103,7 @@ impl<'a> Run<'a> for MemoryRun<'a> {
     #[inline]
     fn commit(&mut self) {
         self.cells.commit();
+        BlockReads::add_memory_bytes(std::mem::take(&mut self.passed_bytes));
     }
 }
 
@@ -107,6 +111,14 @@ impl<'a> Run<'a> for MemoryRun<'a> {
 pub(crate) enum AnyRun<'a> {
     Memory(MemoryRun<'a>),
     File(BlockRun<'a>),
+}
+
+/// A cursor in memory came to where it is. Follows: `SegmentScanner#updateCurrent`.
+#[inline]
+fn count(iter: &SegmentIter) {
+    if let Some(cell) = iter.current() {
+        BlockReads::add_memory_bytes(cell.bytes().len());
+    }
 }
 
 /// The first key of a row.
@@ -220,7 +232,7 @@ impl Source {
         match &mut self.cursor {
             Cursor::Memory(iter) => {
                 let read_point = self.read_point;
-                iter.run().map(|cells| AnyRun::Memory(MemoryRun { cells, read_point }))
+                iter.run().map(|cells| AnyRun::Memory(MemoryRun { cells, read_point, passed_bytes: 0 }))
             }
             Cursor::File(_) if self.checks_read_point => None,
             Cursor::File(scanner) => scanner.run().map(AnyRun::File),
@@ -233,6 +245,7 @@ impl Source {
         match &mut self.cursor {
             Cursor::Memory(iter) => {
                 iter.seek(key);
+                count(iter);
             }
             Cursor::File(scanner) => {
                 scanner.seek(key)?;
@@ -246,6 +259,7 @@ impl Source {
         match &mut self.cursor {
             Cursor::Memory(iter) => {
                 iter.seek_to_first();
+                count(iter);
             }
             Cursor::File(scanner) => {
                 scanner.seek_to_first()?;
@@ -264,6 +278,7 @@ impl Source {
         match &mut self.cursor {
             Cursor::Memory(iter) => {
                 iter.reseek(key);
+                count(iter);
             }
             Cursor::File(scanner) => {
                 scanner.reseek(key)?;
@@ -306,7 +321,11 @@ impl Source {
     #[inline]
     fn step(&mut self) -> hfile::Result<bool> {
         match &mut self.cursor {
-            Cursor::Memory(iter) => Ok(iter.next()),
+            Cursor::Memory(iter) => {
+                let moved = iter.next();
+                count(iter);
+                Ok(moved)
+            }
             Cursor::File(scanner) => scanner.next(),
         }
     }
@@ -377,6 +396,7 @@ impl Source {
             match &mut self.cursor {
                 Cursor::Memory(iter) => {
                     iter.seek(first);
+                    count(iter);
                 }
                 Cursor::File(scanner) => {
                     scanner.seek(first)?;

@@ -11,6 +11,7 @@ use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, inf
 use crate::quotas::namespace::check_create;
 use crate::snapshots::{check_alive, read_whole};
 use crate::{ErrorKind, MasterError, Result, meta, trackers};
+use base::RunningTask;
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor, TableName};
@@ -30,6 +31,8 @@ struct CloneSnapshot {
     snapshot: pb::SnapshotDescription,
     table: Arc<TableDescriptor>,
     regions: Vec<RegionInfo>,
+    /// For who looks at it.
+    task: Option<RunningTask>,
 }
 
 /// Makes a new table of a snapshot; answers the procedure's id. See [`super::restore::restore_or_clone`].
@@ -65,7 +68,7 @@ pub(super) async fn submit(
         // As in HBase it says no more of trackers than the snapshot does.
         let table = Arc::new(table);
         let regions = placed.into_iter().map(|placed| placed.info).collect();
-        Ok(Box::new(CloneSnapshot { snapshot: description, table, regions }) as BoxedProcedure)
+        Ok(Box::new(CloneSnapshot { snapshot: description, table, regions, task: None }) as BoxedProcedure)
     };
     master.procedures.submit(master, submission, prepare).await
 }
@@ -87,6 +90,7 @@ impl CloneSnapshot {
             table: Arc::new(from_proto::table(&state.table_schema)?),
             regions: infos_from_proto(&state.region_info)?,
             snapshot: state.snapshot,
+            task: None,
         })
     }
 
@@ -129,6 +133,8 @@ impl Procedure<Master> for CloneSnapshot {
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             let master = &context.env;
+            let what = || format!("Cloning  snapshot '{}' to table {}", self.snapshot.name, self.table.name);
+            self.task.get_or_insert_with(|| master.tasks_now.begin(what(), "begun"));
             if step == State::CloneSnapshotWriteFsLayout as Step {
                 fill(master, filling(master, &self.snapshot, &self.table, &[], &self.regions).await?).await?;
                 return Ok(Next::Unsaved(State::CloneSnapshotAddToMeta as Step));
@@ -140,6 +146,9 @@ impl Procedure<Master> for CloneSnapshot {
             }
             master.assignment.assign(master.tables.live_regions(&self.table.name)).await?;
             master.tables.set_state(&self.table.name, TableState::Enabled).await?;
+            if let Some(task) = self.task.take() {
+                task.complete(format!("Clone snapshot '{}' completed!", self.snapshot.name));
+            }
             Ok(Next::Done(None))
         })
     }

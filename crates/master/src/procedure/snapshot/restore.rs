@@ -10,6 +10,7 @@ use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, infos_from_proto, infos_to_proto};
 use crate::snapshots::{check_alive, read_whole};
 use crate::{ErrorKind, MasterError, Result, trackers};
+use base::RunningTask;
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor, TableName};
 use proto::pb::RestoreSnapshotState as State;
@@ -30,6 +31,8 @@ struct RestoreSnapshot {
     restored: Vec<RegionInfo>,
     added: Vec<RegionInfo>,
     removed: Vec<RegionInfo>,
+    /// For who looks at it.
+    task: Option<RunningTask>,
 }
 
 /// Makes a table of a snapshot: the one that it is of again, if that is there, or a new one. Answers the procedure's id. Follows:
@@ -82,7 +85,7 @@ async fn submit(master: &Arc<Master>, snapshot: String, table: &TableName, calle
         let mut removed = master.tables.all_regions(table);
         removed.retain(|info| !restored.iter().any(|kept| kept.encoded_name() == info.encoded_name()));
         let new = Arc::new(manifest.table);
-        let procedure = RestoreSnapshot { snapshot: description, old, new, restored, added, removed };
+        let procedure = RestoreSnapshot { snapshot: description, old, new, restored, added, removed, task: None };
         Ok(Box::new(procedure) as BoxedProcedure)
     };
     master.procedures.submit(master, submission, prepare).await
@@ -98,6 +101,7 @@ impl RestoreSnapshot {
             added: infos_from_proto(&state.region_info_for_add)?,
             removed: infos_from_proto(&state.region_info_for_remove)?,
             snapshot: state.snapshot,
+            task: None,
         })
     }
 }
@@ -133,6 +137,8 @@ impl Procedure<Master> for RestoreSnapshot {
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             let master = &context.env;
+            let what = || format!("Restoring  snapshot '{}' to table {}", self.snapshot.name, self.new.name);
+            self.task.get_or_insert_with(|| master.tasks_now.begin(what(), "begun"));
             let filling = filling(master, &self.snapshot, &self.new, &self.restored, &self.added).await?;
             if step == State::RestoreSnapshotWriteFsLayout as Step {
                 fill(master, filling).await?;
@@ -140,6 +146,9 @@ impl Procedure<Master> for RestoreSnapshot {
             }
             update_meta(master, &self.new, &filling).await?;
             master.cluster.write().set_descriptor(Arc::clone(&self.new));
+            if let Some(task) = self.task.take() {
+                task.complete(format!("Restore snapshot '{}'!", self.snapshot.name));
+            }
             Ok(Next::Done(None))
         })
     }

@@ -9,6 +9,7 @@ use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::snapshots::{self, check_alive, check_name, is_in_work, is_taken, name_lock, shown};
 use crate::{ErrorKind, HostError, MasterError, Result};
+use base::RunningTask;
 use bytes::Bytes;
 use model::{TableDescriptor, TableName};
 use proto::pb::SnapshotState as State;
@@ -29,6 +30,8 @@ pub(crate) const KIND: ProcedureKind =
 struct TakeSnapshot {
     snapshot: pb::SnapshotDescription,
     table: TableName,
+    /// For who looks at it.
+    task: Option<RunningTask>,
 }
 
 /// No split, merge or change of the table while its regions are asked one by one.
@@ -94,7 +97,7 @@ pub(crate) async fn submit(master: &Arc<Master>, wanted: pb::SnapshotDescription
             Some(TableState::Disabled) => snapshot.r#type = Some(Type::Disabled as i32),
             Some(_) => return Err(creation("Table is not entirely open or closed")),
         }
-        Ok(Box::new(TakeSnapshot { snapshot, table: table.clone() }) as BoxedProcedure)
+        Ok(Box::new(TakeSnapshot { snapshot, table: table.clone(), task: None }) as BoxedProcedure)
     };
     master.procedures.submit(master, caller.submission(locks(&table, &name)), prepare).await
 }
@@ -103,7 +106,7 @@ impl TakeSnapshot {
     fn read(data: &[Any]) -> Result<TakeSnapshot> {
         let state: pb::SnapshotProcedureStateData = unpack(data)?;
         let table = TableName::parse(state.snapshot.table()).map_err(crate::procedure::engine::malformed)?;
-        Ok(TakeSnapshot { snapshot: state.snapshot, table })
+        Ok(TakeSnapshot { snapshot: state.snapshot, table, task: None })
     }
 
     /// The table as the snapshot keeps it. Follows: `SnapshotProcedure#loadTableDescriptorSnapshot`.
@@ -190,9 +193,15 @@ impl TakeSnapshot {
             let _no_cleaner = master.cleaner.lock().await;
             self.add_regions(master).await?;
         }
+        self.say(|name| format!("Consolidate snapshot: {name}"));
         let (name, table) = (self.snapshot.name.clone(), self.descriptor(master)?);
         let manifest = master.files.run(move |volume| Ok(snapshot::consolidate(volume, &name, &table)?)).await?;
+        self.say(|name| format!("Verifying snapshot: {name}"));
         self.verify(master, manifest).await
+    }
+
+    fn say(&self, status: impl Fn(&str) -> String) {
+        self.task.iter().for_each(|task| task.set_status(status(&self.snapshot.name)));
     }
 }
 
@@ -221,6 +230,8 @@ impl Procedure<Master> for TakeSnapshot {
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             let master = &context.env;
+            let what = || format!("Taking {} snapshot on table: {}", self.snapshot.r#type().as_str_name(), self.table);
+            self.task.get_or_insert_with(|| master.tasks_now.begin(what(), "begun"));
             if step == State::SnapshotPrepare as Step {
                 // The name is this procedure's alone: what is there, it made.
                 let is_done = snapshots::is_taken(master, &self.snapshot.name).await?;
@@ -234,6 +245,9 @@ impl Procedure<Master> for TakeSnapshot {
             }
             let name = self.snapshot.name.clone();
             master.files.run(move |volume| Ok(snapshot::complete(volume, &name)?)).await?;
+            if let Some(task) = self.task.take() {
+                task.complete(format!("Snapshot {}  completed", self.snapshot.name));
+            }
             Ok(Next::Done(None))
         })
     }
