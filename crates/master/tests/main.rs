@@ -1,5 +1,6 @@
 //! Tests of the master beside a region server made of maps.
 
+mod answers;
 mod cleaner;
 mod common;
 mod crash;
