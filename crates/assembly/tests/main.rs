@@ -7,6 +7,7 @@ mod member;
 mod metrics;
 mod node;
 mod normalizer;
+mod online;
 mod quotas;
 mod recovery;
 mod space_quotas;
