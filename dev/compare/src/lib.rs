@@ -1,4 +1,4 @@
-//! Comparisons of servers under the same load, and one server under strain: `cargo xtask compare, gateways, neighbours, overload, stall`.
+//! Comparisons of servers under the same load, and one server under strain: `cargo xtask compare, gateways, neighbours, overload, scale, stall`.
 //!
 //! Always true:
 //!  1. It starts programs (Basalt's binary, Apache HBase from its jars) and speaks HBase's protocol to them.
@@ -11,6 +11,7 @@ pub mod compare;
 pub mod gateways;
 mod jars;
 pub mod neighbours;
+pub mod scale;
 pub mod server;
 pub mod strain;
 
@@ -43,6 +44,9 @@ Examples:
     Gateways(gateways::Arguments),
     /// Measure how soon a server answers as before when an overload is over
     Overload(strain::OverloadArguments),
+    /// Measure what administration of a table of a thousand regions takes, and the state of a cluster of ten thousand
+    #[command(after_help = "Example: cargo xtask scale --with-hbase --cluster 0")]
+    Scale(scale::Arguments),
     /// Measure the longest wait of a mixed load beside that of a probe which sleeps and syncs
     Stall(strain::StallArguments),
 }
@@ -64,6 +68,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         Command::Neighbours(arguments) => neighbours::run(arguments),
         Command::Gateways(arguments) => gateways::run(arguments),
         Command::Overload(arguments) => strain::overload(arguments),
+        Command::Scale(arguments) => scale::run(arguments),
         Command::Stall(arguments) => strain::stall(arguments),
     }
 }

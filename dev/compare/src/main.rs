@@ -1,4 +1,4 @@
-//! The program behind `cargo xtask compare`, `neighbours`, `overload` and `stall`.
+//! The program behind `cargo xtask compare`, `neighbours`, `overload`, `scale` and `stall`.
 
 use std::process::ExitCode;
 

@@ -117,6 +117,8 @@ pub enum Command {
     Gateways(Passed),
     /// How soon a server answers as before when an overload is over
     Overload(Passed),
+    /// What administration of a table of a thousand regions takes, and the state of a cluster of ten thousand
+    Scale(Passed),
     /// The longest wait of a mixed load beside that of a probe which sleeps and syncs
     Stall(Passed),
     /// The micro-benchmarks

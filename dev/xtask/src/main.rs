@@ -92,6 +92,7 @@ fn command(command: Command) -> anyhow::Result<()> {
         Command::Compare(passed) => compare::run("compare", &passed.arguments),
         Command::Gateways(passed) => compare::run("gateways", &passed.arguments),
         Command::Overload(passed) => compare::run("overload", &passed.arguments),
+        Command::Scale(passed) => compare::run("scale", &passed.arguments),
         Command::Stall(passed) => compare::run("stall", &passed.arguments),
         Command::Neighbours(passed) if !passed.arguments.is_empty() => compare::run("neighbours", &passed.arguments),
         Command::Neighbours(_) => reported(|report| {
