@@ -108,7 +108,7 @@ impl<'a> Journey<'a> {
 
     /// The root directory of a server of this kind.
     fn root(&self, kind: Kind) -> PathBuf {
-        if kind == Kind::HBase { self.hbase.dir.join("data/root") } else { self.basalt.dir.join("root") }
+        if kind == Kind::HBase { self.hbase.root() } else { self.basalt.root() }
     }
 
     /// Holds the newest file of [`LETTERS`], as HBase's own tool reads it, against what its writer does where nobody chose a codec: HBase

@@ -55,6 +55,7 @@ pub fn run(report: &mut Report, kind: Kind, only: Option<&str>, wanted: &[String
                 lab: lab.clone(),
                 zookeeper: site.zookeeper(),
                 bootstrap: site.bootstrap(),
+                root: site.root(),
                 log: logs.join(format!("{}.log", suite.name)),
                 only: only.map(str::to_owned),
             };

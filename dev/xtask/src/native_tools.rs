@@ -1,12 +1,16 @@
-//! The native load generators and jobs beside HBase's own: each reads, and where it can verifies, what the other wrote.
+//! The native load generators and jobs beside HBase's own: each reads, and where it can verifies, what the other wrote. HBase's
+//! ExportSnapshot brings snapshots to a server of Apache HBase and back.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use anyhow::Context as _;
+
 use crate::report::Outcome;
-use crate::suites::{Context, script};
-use crate::{run, server};
+use crate::server::{Kind, Site};
+use crate::suites::{Context, judge, script};
+use crate::{jvm, run, server};
 
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -216,6 +220,25 @@ pub fn suite(c: &Context) -> anyhow::Result<Outcome> {
             let tail: Vec<&str> = ended.output.lines().rev().take(3).collect();
             outcome.failures.push(format!("{name}: wanted {wanted:?}; {}; see {}", tail.join(" / "), log.display()));
         }
+    }
+    let exported = export_snapshots(c, &dir)?;
+    outcome.passed += exported.passed;
+    outcome.failures.extend(exported.failures);
+    Ok(outcome)
+}
+
+/// HBase's ExportSnapshot to a server of Apache HBase and back.
+fn export_snapshots(c: &Context, dir: &str) -> anyhow::Result<Outcome> {
+    let class_path = jvm::HBASE_2.compile(&c.lab)?;
+    let mut site = Site::new(Kind::HBase, &c.lab, "tools-hbase")?;
+    site.heap = "1g";
+    let hbase = site.start().context("starting Apache HBase to export snapshots to")?;
+    let mut java = jvm::java(&class_path, "basalt.interop.ExportSnapshots");
+    java.arg(&c.zookeeper).arg(&c.root).arg(site.zookeeper()).arg(site.root()).arg(dir);
+    let outcome = judge(&run::logged(&mut java, &c.log.with_extension("export-snapshot.log"), LIMIT)?);
+    hbase.kill()?;
+    if outcome.failures.is_empty() {
+        std::fs::remove_dir_all(&site.dir).ok();
     }
     Ok(outcome)
 }

@@ -89,6 +89,11 @@ impl Site {
         format!("127.0.0.1:{}", self.regionserver_port)
     }
 
+    /// Its root directory.
+    pub fn root(&self) -> PathBuf {
+        self.dir.join(if self.kind == Kind::HBase { "data/root" } else { "root" })
+    }
+
     /// Starts it and waits until it says that it serves.
     pub fn start(&mut self) -> anyhow::Result<Server> {
         let mut server = self.spawn()?;

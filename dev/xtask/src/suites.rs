@@ -20,6 +20,8 @@ pub struct Context {
     pub zookeeper: String,
     /// `host:port`.
     pub bootstrap: String,
+    /// The server's root directory.
+    pub root: PathBuf,
     /// Where its output goes; further files beside it.
     pub log: PathBuf,
     /// Only cases whose name this regular expression finds.
