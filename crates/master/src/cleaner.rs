@@ -1,7 +1,8 @@
 //! The cleaners: take store files out of the archive and logs out of `oldWALs`, so that the disk does not fill.
 //!
 //! Always true:
-//!  1. A file is deleted only with proof that nobody needs it: no snapshot, link, reference or back reference names it.
+//!  1. A file is deleted only with proof that nobody needs it: no snapshot, link, reference or back reference names it, and no mark of a
+//!     backup needs it.
 //!     A list or read that fails, a damaged manifest, anything that is not understood proves nothing, and then nothing
 //!     is deleted from the archive.
 //!  2. A file whose name or place is not understood stays.
@@ -21,17 +22,19 @@ mod logs;
 mod names;
 mod proof;
 
-use crate::Result;
 use crate::master::Master;
 use crate::peers::peers_dir;
 use crate::procedure::{namespace_locks, table_locks};
+use crate::{MasterError, Result};
 use ages::Ages;
 use archive::Times;
 use fs::{FilePath, Volume};
 use logs::LogTimes;
 use model::name::SYSTEM_NAMESPACE;
 use proof::Proof;
+use rootdir::backup_hold::{self, Hold, HoldError, LogName};
 use rootdir::namespace_dir;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -76,6 +79,14 @@ fn outside_holder(volume: &dyn Volume) -> Result<Option<&'static str>> {
     Ok(None)
 }
 
+/// What backups elsewhere still need.
+fn holds(volume: &dyn Volume) -> Result<BTreeMap<String, Hold>> {
+    backup_hold::load(volume).map_err(|error| match error {
+        HoldError::Io(error) => error.into(),
+        damaged => MasterError::do_not_retry(damaged.to_string()),
+    })
+}
+
 /// Deletes what can be deleted from the archive and from `oldWALs`, whatever the switch says. Takes as long as it
 /// takes, in small steps; one round at a time.
 ///
@@ -112,7 +123,17 @@ async fn clean_logs(master: &Arc<Master>, cleaner: &mut Cleaner) -> Result<usize
         .files
         .run(move |volume| {
             let (mut seen, mut held_bytes) = (Ages::default(), 0);
-            let due = logs::survey(volume, times, &before, &mut seen, &mut held_bytes)?;
+            let mut due = logs::survey(volume, times, &before, &mut seen, &mut held_bytes)?;
+            // After the list of logs: a backup that begins now finds the others.
+            let holds = holds(volume)?;
+            due.retain(|path| {
+                let needed =
+                    LogName::parse(path.name()).is_some_and(|name| holds.values().any(|hold| hold.needs_log(&name)));
+                if needed {
+                    seen.begin_anew(ages::key(path), times.now_us);
+                }
+                !needed
+            });
             Ok((seen, due, held_bytes))
         })
         .await?;
@@ -149,7 +170,7 @@ async fn clean_archive(master: &Arc<Master>, cleaner: &mut Cleaner) -> Result<us
     let mut removed = Vec::new();
     if !due.is_empty() {
         let lifetime = Arc::clone(&master.lifetime);
-        let gather = move |volume: &dyn Volume| Proof::gather(volume, &|| lifetime.check_running());
+        let gather = move |volume: &dyn Volume| Proof::gather(volume, holds(volume)?, &|| lifetime.check_running());
         let proof = Arc::new(master.files.run(gather).await?);
         let mut needed = Vec::new();
         for family in due {

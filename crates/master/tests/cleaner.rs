@@ -528,6 +528,49 @@ async fn files_are_kept_for_their_time() {
     assert!(there(&in_archive));
 }
 
+/// `basalt backup` says what its next increment reads: logs, and files that were loaded in bulk. Everything else goes as ever.
+#[tokio::test]
+async fn what_a_backup_has_yet_to_copy_stays() {
+    use rootdir::backup_hold::{self, Hold};
+    let memory = MemVolume::new();
+    let life = life(&memory, at_once()).await;
+    let there = |file: &str| memory.exists(&path(file)).expect("memory");
+    let log = |number: u64| format!("oldWALs/a%2C1%2C7.{number}");
+    let loaded = |table: &str, n: u64| format!("archive/data/default/{table}/{REGION}/f/{FILE}_SeqId_{n}_");
+    let hold = |first: u64, covered: &[u64]| Hold {
+        place: "/b".to_owned(),
+        tables: ["t".to_owned()].into(),
+        logs: [("a,1,7".to_owned(), first)].into(),
+        covered: covered.iter().map(|n| format!("{FILE}_SeqId_{n}_")).collect(),
+    };
+    hold(20, &[3]).publish(&memory, "x").expect("memory");
+    let others = [loaded("u", 4), format!("archive/data/default/t/{REGION}/f/{FILE}"), loaded("t", 3), log(19)];
+    let meta_log = "oldWALs/a%2C1%2C7.meta.30.meta".to_owned();
+    let unknown = "oldWALs/b%2C1%2C7.1".to_owned();
+    for file in others.iter().chain([&log(20), &log(21), &loaded("t", 4), &meta_log, &unknown]) {
+        memory.put_file(&path(file), b"");
+    }
+    let round = async || life.master.run_cleaners().await;
+    assert_eq!(round().await.expect("runs"), Cleaned { files: 3, logs: 2 });
+    for gone in others.iter().chain([&meta_log]) {
+        assert!(!there(gone), "{gone}");
+    }
+    for kept in [&log(20), &log(21), &loaded("t", 4), &unknown] {
+        assert!(there(kept), "{kept}");
+    }
+    // One that cannot be read keeps everything; two keep what either needs.
+    memory.put_file(&backup_hold::holds_dir().join("y"), b"basalt-backup-hold 1");
+    let error = round().await.expect_err("damaged").to_string();
+    assert!(error.contains("backups/y"), "{error}");
+    hold(21, &[4]).publish(&memory, "y").expect("memory");
+    assert_eq!(round().await.expect("runs"), Cleaned::default());
+    backup_hold::release(&memory, "x").expect("memory");
+    assert_eq!(round().await.expect("runs"), Cleaned { files: 1, logs: 1 });
+    assert!(!there(&log(20)) && there(&log(21)) && !there(&loaded("t", 4)));
+    backup_hold::release(&memory, "y").expect("memory");
+    assert_eq!(round().await.expect("runs").logs, 2);
+}
+
 #[tokio::test]
 async fn empty_directories_go_when_nothing_can_come_to_them() {
     let memory = MemVolume::new();

@@ -305,6 +305,10 @@ async fn regions_by_hand_and_the_old_flush() {
     let (class, text) = c.refused(Method::MasterExecProcedure, &pb::ExecProcedureRequest { procedure: strange }).await;
     assert_eq!(class, "org.apache.hadoop.hbase.DoNotRetryIOException");
     assert!(text.contains("The procedure is not registered: make-tea"), "{text}");
+    // HBase's backup tool begins with this one.
+    let backup = pb::ProcedureDescription { signature: "rolllog-proc".into(), ..Default::default() };
+    let (_, text) = c.refused(Method::MasterExecProcedure, &pb::ExecProcedureRequest { procedure: backup }).await;
+    assert!(text.contains("not registered: rolllog-proc") && text.contains("use basalt backup"), "{text}");
 }
 
 /// As clients of HBase 2.6 do, and as those before them that asked by the snapshot's name.

@@ -13,6 +13,7 @@
 //! WALs/<server>/<log>, oldWALs/<log>, corrupt/<log>
 //! MasterData/data/master/store, MasterData/WALs                the store of HBase's master
 //! .hbase-snapshot/<name>/{.snapshotinfo,data.manifest}         snapshot; its tables' links and what points back: link
+//! MasterData/basalt/backups/<id>                              backup_hold: what backups elsewhere still need
 //! staging/..., .tmp/..., .hbck
 //! ```
 //!
@@ -27,6 +28,7 @@
 //! `HRegionFileSystem`, `FSTableDescriptors`, `HFileArchiver`, `HFileLink`, `StoreFileInfo`, `StoreFileTracker`, `SnapshotManifest`, `RestoreSnapshotHelper`, `WALSplitUtil`, `MasterFileSystem`.
 
 pub mod archive;
+pub mod backup_hold;
 pub mod descriptor;
 pub mod link;
 pub mod paths;

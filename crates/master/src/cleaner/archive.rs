@@ -136,7 +136,8 @@ pub(super) fn sweep(
             continue;
         }
         let back_references = dir.join(format!("{}{}", BACK_REFERENCES_PREFIX, entry.name));
-        if proof.needs(id) || !rootdir::list_if_exists(volume, &back_references)?.is_empty() {
+        let is_needed = proof.needs(id) || proof.is_held(&family.table, &entry.name);
+        if is_needed || !rootdir::list_if_exists(volume, &back_references)?.is_empty() {
             swept.needed.push(ages::key(&path));
             continue;
         }

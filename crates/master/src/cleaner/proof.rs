@@ -9,9 +9,11 @@ use super::names::{self, FileId};
 use crate::{MasterError, Result};
 use bytes::Bytes;
 use fs::{DirEntry, FilePath, Volume};
+use model::TableName;
 use proto::{Message, pb};
+use rootdir::backup_hold::Hold;
 use rootdir::paths;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// Trees whose files may stand for files in the archive. What is being made moves from the first to the second, so that
 /// it is seen in one of them at least.
@@ -25,6 +27,8 @@ const DEPTH_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Proof {
     needed: HashSet<FileId>,
+    /// What backups elsewhere still need.
+    holds: BTreeMap<String, Hold>,
 }
 
 fn not_understood(path: &FilePath, what: impl std::fmt::Display) -> MasterError {
@@ -36,8 +40,8 @@ impl Proof {
     ///
     /// # Errors
     /// A list or read that fails, a manifest that is damaged, a snapshot of unknown shape.
-    pub fn gather(volume: &dyn Volume, go_on: &dyn Fn() -> Result<()>) -> Result<Proof> {
-        let mut proof = Proof::default();
+    pub fn gather(volume: &dyn Volume, holds: BTreeMap<String, Hold>, go_on: &dyn Fn() -> Result<()>) -> Result<Proof> {
+        let mut proof = Proof { holds, needed: HashSet::new() };
         let top = volume.list(&FilePath::root())?;
         let there = |name: &str| top.iter().any(|entry| entry.is_dir && entry.name == name);
         if !there(paths::DATA) {
@@ -56,6 +60,11 @@ impl Proof {
     /// Whether something names the file.
     pub fn needs(&self, id: FileId) -> bool {
         self.needed.contains(&id)
+    }
+
+    /// Whether a backup has yet to copy the file that `table` has under this name.
+    pub fn is_held(&self, table: &TableName, name: &str) -> bool {
+        self.holds.values().any(|hold| hold.needs_file(table, name))
     }
 
     fn mention(&mut self, text: &[u8]) {

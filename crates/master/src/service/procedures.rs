@@ -19,8 +19,15 @@ const FLUSH_SIGNATURE: &str = "flush-table-proc";
 /// Milliseconds that a client is told to wait for it at most.
 pub(super) const OLD_PROCEDURE_TIMEOUT_MS: i64 = 300_000;
 
+/// With this HBase's backup tool has servers begin new logs.
+const BACKUP_SIGNATURE: &str = "rolllog-proc";
+
 fn not_registered(signature: &str) -> MasterError {
-    MasterError::do_not_retry(format!("The procedure is not registered: {signature}"))
+    let instead = match signature {
+        BACKUP_SIGNATURE => ": HBase's backup tool does not work on this server; use basalt backup",
+        _ => "",
+    };
+    MasterError::do_not_retry(format!("The procedure is not registered: {signature}{instead}"))
 }
 
 /// A refusal of what HBase finds out in a procedure's first step: there is a procedure then, which has failed, and a client
