@@ -36,6 +36,27 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// HBase looks at the version at a file's end, tells, and goes on with the others.
+#[test]
+fn what_does_not_end_as_an_hfile_is_passed_over() {
+    let scratch = Scratch::new("tools-bulkload-strange");
+    let server = Server::start(&scratch.join("data"), &[]);
+    shell(&server, &["create 't', 'f', 'g'"]);
+    let out = hfiles(&server, &scratch, "t", 50);
+    let whole = std::fs::read(&files(&out)[1]).expect("readable");
+    for (name, bytes) in [("a", &whole[..whole.len() - 1]), ("b", &b"no HFile"[..]), ("c", b"")] {
+        std::fs::write(out.join("f").join(name), bytes).expect("written");
+    }
+    let output = basalt(&server, &["bulkload", "-D", "always.copy.files=true", utf8(&out), "t"]);
+    let said = text(&output);
+    assert!(output.status.success() && said.matches("does not seem to be an HFile").count() == 3, "{said}");
+    assert_eq!(rows(&server, "t"), 50);
+    let alone = scratch.join("alone");
+    std::fs::create_dir_all(alone.join("f")).expect("made");
+    std::fs::write(alone.join("f").join("a"), b"no HFile").expect("written");
+    refused(&server, &["bulkload", utf8(&alone), "t"], 255, "nothing was loaded");
+}
+
 /// A file of lines `k0000,value`, and the directory of HFiles that importtsv makes of it for a table that has no regions but one.
 fn hfiles(server: &Server, scratch: &Scratch, table: &str, lines: u32) -> PathBuf {
     let tsv = scratch.join("lines.csv");
@@ -129,10 +150,17 @@ fn what_cannot_be_loaded_is_named_before_anything_is_changed() {
 
     let whole = std::fs::read(&files(&out)[1]).expect("readable");
     let damaged = out.join("f").join("0123456789abcdef0123456789abcdef");
+    let strictly = "hbase.loadincremental.validate.hfile=false";
     for bytes in [&whole[..whole.len() / 2], &whole[..whole.len() - 1], b"no HFile", b""] {
         std::fs::write(&damaged, bytes).expect("written");
-        refused(&server, &["bulkload", utf8(&out), "t"], 1, "0123456789abcdef0123456789abcdef");
+        refused(&server, &["bulkload", "-D", strictly, utf8(&out), "t"], 1, "0123456789abcdef0123456789abcdef");
     }
+    // Damage that its end does not show.
+    let mut inside = whole.clone();
+    let trailer = inside.len() - 4096;
+    inside[trailer..trailer + 8].fill(b'x');
+    std::fs::write(&damaged, inside).expect("written");
+    refused(&server, &["bulkload", utf8(&out), "t"], 1, "0123456789abcdef0123456789abcdef");
     std::fs::remove_file(&damaged).expect("removed");
     assert_eq!((rows(&server, "t"), files(&out).len()), (0.into(), 3), "nothing was loaded, nothing moved");
 

@@ -30,8 +30,8 @@ Usage: basalt bulkload [-D KEY=VALUE]... DIRECTORY TABLE [-loadTable] [OPTIONS]
     --help       this text
 
 Files whose rows are of several regions are split into a directory .tmp beside them first. The server moves the files, unless they are to be
-copied; it must be able to read and move them. A file that is no HFile, or is damaged, ends it before anything is loaded. Files of one
-region are loaded together, or none of them.
+copied; it must be able to read and move them. A file that does not end as an HFile is told and passed over; one that is damaged otherwise
+ends it before anything is loaded. Files of one region are loaded together, or none of them.
 
 Settings:
   create.table=no                 the table must be there; else it is made with the families and the bounds of the files
@@ -41,6 +41,7 @@ Settings:
   hbase.mapreduce.bulkload.assign.sequenceNumbers=false        the files do not count as newer than what was written before
   hbase.mapreduce.bulkload.by.family=true                      each family of a region by itself
   hbase.loadincremental.fail.if.need.split.hfile=true          files of several regions end it
+  hbase.loadincremental.validate.hfile=false                   what does not end as an HFile ends it, too
   hbase.loadincremental.threads.max=N                          files and regions at the same time
   hbase.bulkload.retries.number=N                              rounds while regions split under it; 10
 
@@ -55,6 +56,7 @@ Examples:
 const KNOWN: &[Known] = &[flag("loadTable", ""), flag("", "json")];
 /// Where halves of files are written.
 const SPLIT_DIR: &str = ".tmp";
+const VALIDATE_KEY: &str = "hbase.loadincremental.validate.hfile";
 const NOTHING_TO_LOAD: u8 = 255;
 
 /// A file to be loaded.
@@ -113,8 +115,22 @@ fn name_of(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// The files of the families' directories in `dir`.
-fn of_families(dir: &Path, found: &mut Vec<Item>) -> anyhow::Result<()> {
+/// Whether a file ends as HFiles do: with a version that there is. Follows: `HFile#isHFileFormat`, which looks no further.
+fn ends_as_hfile(place: &Path) -> anyhow::Result<bool> {
+    use std::os::unix::fs::FileExt;
+    let look = || -> std::io::Result<bool> {
+        let file = std::fs::File::open(place)?;
+        let Some(at) = file.metadata()?.len().checked_sub(4) else { return Ok(false) };
+        let mut version = [0; 4];
+        file.read_exact_at(&mut version, at)?;
+        // The first byte is the minor one.
+        Ok(matches!(u32::from_be_bytes(version) & 0x00FF_FFFF, 2 | 3))
+    };
+    look().with_context(|| format!("cannot read {}", place.display()))
+}
+
+/// The files of the families' directories in `dir`; `look`: only those that end as HFiles do.
+fn of_families(dir: &Path, look: bool, found: &mut Vec<Item>) -> anyhow::Result<()> {
     for family_dir in entries(dir)? {
         let family = name_of(&family_dir);
         if !family_dir.is_dir() {
@@ -138,6 +154,10 @@ fn of_families(dir: &Path, found: &mut Vec<Item>) -> anyhow::Result<()> {
                 eprintln!("bulkload: skipping {}: a reference or link to a file of another region", place.display());
                 continue;
             }
+            if look && !ends_as_hfile(&place)? {
+                eprintln!("bulkload: skipping {}: it does not seem to be an HFile", place.display());
+                continue;
+            }
             found.push(Item { family: Bytes::from(family.clone()), place, is_half: false });
         }
     }
@@ -145,14 +165,15 @@ fn of_families(dir: &Path, found: &mut Vec<Item>) -> anyhow::Result<()> {
 }
 
 /// The files to be loaded; `by_regions` where directories of regions stand between.
-fn discover(dir: &Path, by_regions: bool) -> anyhow::Result<Vec<Item>> {
+fn discover(config: &Config, dir: &Path, by_regions: bool) -> anyhow::Result<Vec<Item>> {
+    let look = config.text(VALIDATE_KEY).is_none_or(|text| text.trim() != "false");
     let mut found = Vec::new();
     match by_regions {
-        false => of_families(dir, &mut found)?,
+        false => of_families(dir, look, &mut found)?,
         true => {
             for region_dir in entries(dir)? {
                 if region_dir.is_dir() && !name_of(&region_dir).starts_with('.') {
-                    of_families(&region_dir, &mut found)?;
+                    of_families(&region_dir, look, &mut found)?;
                 }
             }
         }
@@ -286,8 +307,8 @@ fn open_to_all(place: &Path) -> anyhow::Result<()> {
 
 /// What was done.
 #[derive(Debug, Default)]
-pub(super) struct Loaded {
-    files: u64,
+pub(crate) struct Loaded {
+    pub files: u64,
     regions: BTreeSet<Bytes>,
     splits: u64,
     rounds: u64,
@@ -471,14 +492,14 @@ fn group_one(
 }
 
 /// Loads what is in `dir` into a table that is there.
-pub(super) async fn load_dir(
+pub(crate) async fn load_dir(
     connection: &Connection,
     config: &Config,
     name: &TableName,
     dir: &Path,
 ) -> anyhow::Result<Loaded> {
-    let of_dir = dir.to_owned();
-    let items = tokio::task::spawn_blocking(move || discover(&of_dir, false)).await??;
+    let (of_dir, settings) = (dir.to_owned(), config.clone());
+    let items = tokio::task::spawn_blocking(move || discover(&settings, &of_dir, false)).await??;
     load_items(connection, config, name, items).await
 }
 
@@ -534,7 +555,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let [dir, table] = parsed.rest.as_slice() else { bail!("bulkload: a directory and a table are needed") };
     let (place, name, by_regions) = (files::place(dir)?, table_name(table)?, parsed.has("loadTable"));
     Manner::of(&config)?;
-    let items = discover(&place, by_regions)?;
+    let items = discover(&config, &place, by_regions)?;
     // All of them are looked at before anything is changed.
     let mut bytes = 0;
     for item in &items {
