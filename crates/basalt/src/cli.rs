@@ -112,6 +112,10 @@ pub enum Command {
     Wal(Passed),
     /// Snapshots without a server: info, verify, export, import
     Snapshot(Passed),
+    /// Backups of tables in a directory elsewhere: full and incremental
+    Backup(Passed),
+    /// Makes tables as they were in a backup
+    Restore(Passed),
     /// The disks of a root directory: what is on which, and one directory again of all
     Volumes(Passed),
     /// What is wrong with a cluster or a root directory, and repairs

@@ -84,6 +84,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Wal(passed)) => return tools::wal_tool::run(&config, &passed.arguments),
         Some(Command::Snapshot(passed)) => return tools::snapshot_tool::run(&config, &passed.arguments),
         Some(Command::Volumes(passed)) => return tools::volumes::run(&config, &passed.arguments),
+        Some(Command::Backup(passed)) => return tools::backup::run(&config, &passed.arguments),
+        Some(Command::Restore(passed)) => return tools::backup::restore(&config, &passed.arguments),
         Some(Command::Hbck(passed)) => return tools::hbck::run(&config, &passed.arguments),
         Some(Command::Canary(passed)) => return tools::cluster::canary(&config, &passed.arguments),
         Some(Command::Top(passed)) => return tools::cluster::top(&config, &passed.arguments),

@@ -1,6 +1,7 @@
 //! Tests of the binary: real processes, spoken to over the network. `limits` measures a process and is a binary of its own, so that no other test
 //! runs beside it.
 
+mod backup_tools;
 mod bad_input;
 mod bulk_tools;
 mod client;

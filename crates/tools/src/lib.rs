@@ -1,6 +1,6 @@
 //! HBase's tools as native programs. Load generators: PerformanceEvaluation ([`pe`]), LoadTestTool ([`ltt`]), YCSB ([`ycsb`]). Over files,
 //! without a server: HFiles ([`hfile_tool`]), logs ([`wal_tool`]), snapshots ([`snapshot_tool`]),
-//! root directories ([`hbck`]), the disks of one ([`volumes`]). Over a server: jobs ([`jobs`]) and what administrators look with ([`cluster`]).
+//! root directories ([`hbck`]), the disks of one ([`volumes`]). Over both: backups ([`backup`]). Over a server: jobs ([`jobs`]) and what administrators look with ([`cluster`]).
 //!
 //! Always true: a tool writes what HBase's tool of that name writes, byte for byte where the other one reads it, and
 //! takes the same words on its command line. A tool that only looks changes nothing. Must not know: how a server is made, what a region
@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_methods, reason = "measures a real machine: its clocks, its disk, its processes")]
 
 pub mod arguments;
+pub mod backup;
 pub mod cluster;
 pub mod compression_test;
 pub mod files;

@@ -2,14 +2,15 @@
 //! `HFileOutputFormat2`, `PutSortReducer`, `CellSortReducer`, `TotalOrderPartitioner`.
 //!
 //! Always true: at most [`SORT_MB_KEY`] of cells are in memory; of cells with the same key the one added last stays; the directory is not there
-//! before, and not after a failure.
+//! before, and not after a failure. Cells that come with sequence ids are ordered by them under the same key, whenever they were added; the
+//! files have none.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use base::{Clock, Config, Rng, SystemClock, TimestampMs};
+use base::{Clock, Config, Rng, SeqId, SystemClock, TimestampMs};
 use bytes::Bytes;
 use cell::{CellBuffer, CellRef, KeyRef, Order};
 use fs::{FilePath, LocalVolume, Volume};
@@ -20,7 +21,7 @@ use model::{FamilyDescriptor, TableDescriptor};
 use crate::files;
 
 /// Megabytes of cells that are sorted in memory.
-const SORT_MB_KEY: &str = "mapreduce.task.io.sort.mb";
+pub(crate) const SORT_MB_KEY: &str = "mapreduce.task.io.sort.mb";
 const SORT_MB: usize = 100;
 /// Where what does not fit is, until the end.
 const SPILL_DIR: &str = "_temporary";
@@ -31,7 +32,7 @@ const MAX_FILE_BYTES: u64 = 10 << 30;
 ///
 /// # Errors
 /// A setting that makes no sense.
-pub(super) fn options_of(config: &Config, family: &FamilyDescriptor) -> anyhow::Result<WriterOptions> {
+pub(crate) fn options_of(config: &Config, family: &FamilyDescriptor) -> anyhow::Result<WriterOptions> {
     const COMPRESSION: &str = "hbase.mapreduce.hfileoutputformat.compression";
     const ENCODING: &str = "hbase.mapreduce.hfileoutputformat.datablock.encoding";
     let compression = config.text(COMPRESSION).unwrap_or(family.compression().as_str()).trim().to_uppercase();
@@ -54,7 +55,7 @@ pub(super) fn options_of(config: &Config, family: &FamilyDescriptor) -> anyhow::
 }
 
 /// One HFile that grows in order. What is not in order is an error rather than a panic: it may come out of a foreign file.
-pub(super) struct OrderedWriter {
+pub(crate) struct OrderedWriter {
     out: Writer,
     path: FilePath,
     last: Vec<u8>,
@@ -101,14 +102,14 @@ struct Family {
 
 /// What was written.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Written {
+pub(crate) struct Written {
     pub files: u64,
     pub cells: u64,
     pub bytes: u64,
 }
 
 /// Takes cells, and makes files of them.
-pub(super) struct HFileOutput {
+pub(crate) struct HFileOutput {
     config: Config,
     volume: LocalVolume,
     place: PathBuf,
@@ -170,6 +171,11 @@ impl HFileOutput {
     /// # Errors
     /// The table has no such family, or what is in memory cannot be spilled.
     pub fn add(&mut self, cell: CellRef<'_>) -> anyhow::Result<()> {
+        self.add_at(cell, SeqId(0))
+    }
+
+    /// As [`HFileOutput::add`], of a cell with a sequence id: under the same key the greatest stays.
+    pub fn add_at(&mut self, cell: CellRef<'_>, seq_id: SeqId) -> anyhow::Result<()> {
         let Some(family) = self.families.get_mut(cell.family()) else {
             bail!("table {} has no family {}", self.table, cell::print::to_string_binary(cell.family()));
         };
@@ -183,9 +189,9 @@ impl HFileOutput {
                 value: cell.value(),
                 tags: cell.tags(),
             };
-            family.cells.push_spec(&spec, base::SeqId(0));
+            family.cells.push_spec(&spec, seq_id);
         } else {
-            family.cells.push(cell);
+            family.cells.push(cell.with_seq_id(seq_id));
         }
         self.waiting_bytes += cell.bytes().len();
         if self.waiting_bytes >= self.sort_bytes { self.spill() } else { Ok(()) }
@@ -253,7 +259,7 @@ impl HFileOutput {
         let mut region = 0;
         while let Some(head) = heap.pop() {
             let source = &mut sources[head.source];
-            // The newest source comes first among equal keys; the others' cells are passed over.
+            // The newest comes first among equal keys; the others' cells are passed over.
             if last.as_deref() != Some(&head.key[..])
                 && let Some(cell) = source.cell()
             {
@@ -274,7 +280,7 @@ impl HFileOutput {
                         none.insert(OrderedWriter::create(&self.volume, path, options.clone())?)
                     }
                 };
-                writer.append(cell)?;
+                writer.append(cell.with_seq_id(SeqId(0)))?;
                 written.cells += 1;
             }
             if source.step()? {
@@ -314,8 +320,11 @@ impl Drop for HFileOutput {
 /// The places of cells in their order; of equal keys the last one's.
 fn sorted(cells: &CellBuffer) -> Vec<usize> {
     let mut order: Vec<usize> = (0..cells.len()).collect();
-    // Stable: among equal keys the last one added stays last.
-    order.sort_by(|a, b| Order::User.keys(cells.get(*a).key(), cells.get(*b).key()));
+    // Stable: among equal keys and sequence ids the last one added stays last.
+    order.sort_by(|a, b| {
+        let (a, b) = (cells.get(*a), cells.get(*b));
+        Order::User.keys(a.key(), b.key()).then(a.seq_id().cmp(&b.seq_id()))
+    });
     let mut kept: Vec<usize> = Vec::with_capacity(order.len());
     for i in order {
         match kept.last_mut() {
@@ -351,22 +360,24 @@ impl Source {
     }
 }
 
-/// The key of a source's cell. The greatest is the first in order and, of the same key, the one of the newest source.
+/// The key of a source's cell. The greatest is the first in order and, of the same key, the one with the greatest sequence id or of the newest
+/// source.
 struct Head {
     key: Vec<u8>,
+    seq_id: SeqId,
     source: usize,
 }
 
 impl Head {
     fn of(cell: CellRef<'_>, source: usize) -> Head {
-        Head { key: cell.key().bytes().to_vec(), source }
+        Head { key: cell.key().bytes().to_vec(), seq_id: cell.seq_id(), source }
     }
 }
 
 impl Ord for Head {
     fn cmp(&self, other: &Head) -> std::cmp::Ordering {
         let keys = Order::User.keys(KeyRef::from_checked(&other.key), KeyRef::from_checked(&self.key));
-        keys.then(self.source.cmp(&other.source))
+        keys.then(self.seq_id.cmp(&other.seq_id)).then(self.source.cmp(&other.source))
     }
 }
 
@@ -388,7 +399,52 @@ impl Eq for Head {}
 ///
 /// # Errors
 /// It is no HFile, or damaged.
-pub(super) fn open(volume: &LocalVolume, place: &Path, context: ReaderContext) -> anyhow::Result<Arc<Reader>> {
+pub(crate) fn open(volume: &LocalVolume, place: &Path, context: ReaderContext) -> anyhow::Result<Arc<Reader>> {
     let path = files::path_of(place)?;
     Reader::open(volume, &path, context).with_context(|| format!("{} cannot be read as an HFile", place.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cell::CellSpec;
+
+    /// A region that moved there and back: its edits are in two logs, and the newest is not in the log that is read last.
+    #[test]
+    fn the_greatest_sequence_id_wins_whatever_is_read_last() {
+        let place = std::env::temp_dir().join(format!("basalt-tools-order-{}", std::process::id()));
+        let table = TableDescriptor::new(model::TableName::parse("t").expect("legal"), [FamilyDescriptor::new("f")]);
+        for is_spilled in [false, true] {
+            let mut output = HFileOutput::new(&Config::default(), &place, &table, []).expect("begun");
+            let mut add = |value: &[u8], seq_id| {
+                let mut cells = CellBuffer::new();
+                let spec = CellSpec {
+                    row: b"r",
+                    family: b"f",
+                    qualifier: b"q",
+                    timestamp: 7,
+                    type_code: cell::CellType::Put.code(),
+                    value,
+                    tags: b"",
+                };
+                cells.push_spec(&spec, SeqId(0));
+                output.add_at(cells.get(0), SeqId(seq_id)).expect("taken");
+                if is_spilled {
+                    output.spill().expect("spilled");
+                }
+            };
+            for (value, seq_id) in [("first", 3), ("newest", 9), ("between", 5)] {
+                add(value.as_bytes(), seq_id);
+            }
+            assert_eq!(output.finish().expect("written").cells, 1);
+            let name = std::fs::read_dir(place.join("f")).expect("there").next().expect("a file").expect("an entry");
+            let reader =
+                open(&files::everything().expect("readable"), &name.path(), ReaderContext::default()).expect("whole");
+            let mut scanner = reader.scanner(ScanOptions::default());
+            assert!(scanner.seek_to_first().expect("read"));
+            let cell = scanner.current().expect("a cell");
+            assert_eq!((cell.value(), cell.seq_id()), (&b"newest"[..], SeqId(0)), "spilled: {is_spilled}");
+            std::fs::remove_dir_all(&place).expect("removed");
+        }
+    }
 }

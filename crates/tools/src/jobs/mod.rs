@@ -4,12 +4,12 @@
 //! Always true: a table is read region by region, [`Work::parallel`] of them at a time, each by one scanner that goes on where it was when a region
 //! moves; what a tool writes is flushed before it says that it is done.
 
-mod bulk_load;
+pub(crate) mod bulk_load;
 mod cell_counter;
 mod copy_table;
 mod export;
 mod hash_table;
-mod hfile_output;
+pub(crate) mod hfile_output;
 mod import;
 mod import_tsv;
 mod map_file;
@@ -19,7 +19,7 @@ mod row_file;
 mod scan;
 mod sequence_file;
 mod sync_table;
-mod table_hash;
+pub(crate) mod table_hash;
 mod threads;
 mod wal_player;
 

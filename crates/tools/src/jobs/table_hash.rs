@@ -65,7 +65,7 @@ impl Default for TableHash {
 }
 
 /// Bytes out of hexadecimal digits.
-pub(super) fn from_hex(text: &str) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn from_hex(text: &str) -> anyhow::Result<Vec<u8>> {
     let digits = text.as_bytes();
     let pair = |pair: &[u8]| {
         let text = std::str::from_utf8(pair).ok()?;
@@ -75,7 +75,8 @@ pub(super) fn from_hex(text: &str) -> anyhow::Result<Vec<u8>> {
     bytes.with_context(|| format!("{text} is no row: rows are given as hexadecimal digits, two for each byte"))
 }
 
-fn to_hex(bytes: &[u8]) -> String {
+/// The digits that [`from_hex`] reads.
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use fs::{FilePath, LocalVolume, Volume};
+use fs::{FilePath, Volume};
 
 /// Bytes that are copied at once.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// One file to copy.
 #[derive(Debug, Clone)]
-pub(super) struct Task {
+pub(crate) struct Task {
     pub from: FilePath,
     pub to: FilePath,
     pub len_bytes: u64,
@@ -20,7 +20,7 @@ pub(super) struct Task {
 
 /// How copies are made.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Manner {
+pub(crate) struct Manner {
     /// Files that are copied at the same time.
     pub threads: usize,
     /// Bytes in a second, all together; as many as go where there is none.
@@ -31,7 +31,7 @@ pub(super) struct Manner {
 
 /// What came of it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Copied {
+pub(crate) struct Copied {
     pub files: usize,
     pub bytes: u64,
     /// Files that were there already.
@@ -42,7 +42,7 @@ pub(super) struct Copied {
 ///
 /// # Errors
 /// The first that a file ended with.
-pub(super) fn copy_all(from: &dyn Volume, to: &LocalVolume, tasks: &[Task], manner: Manner) -> anyhow::Result<Copied> {
+pub(crate) fn copy_all(from: &dyn Volume, to: &dyn Volume, tasks: &[Task], manner: Manner) -> anyhow::Result<Copied> {
     let next = AtomicUsize::new(0);
     let sum = Mutex::new(Copied::default());
     let threads = manner.threads.clamp(1, tasks.len().max(1));
@@ -74,7 +74,7 @@ pub(super) fn copy_all(from: &dyn Volume, to: &LocalVolume, tasks: &[Task], mann
 /// Copies one file; false where it was there already.
 fn copy(
     from: &dyn Volume,
-    to: &LocalVolume,
+    to: &dyn Volume,
     task: &Task,
     bytes_per_second: Option<u64>,
     verify: bool,
@@ -124,7 +124,7 @@ fn copy(
 }
 
 /// CRC-32 of a file.
-fn sum(volume: &dyn Volume, path: &FilePath) -> anyhow::Result<u32> {
+pub(crate) fn sum(volume: &dyn Volume, path: &FilePath) -> anyhow::Result<u32> {
     let file = volume.open(path)?;
     let len = file.len()?;
     let mut crc = crc32fast::Hasher::new();
@@ -142,6 +142,7 @@ fn sum(volume: &dyn Volume, path: &FilePath) -> anyhow::Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fs::LocalVolume;
 
     struct Scratch(std::path::PathBuf);
 

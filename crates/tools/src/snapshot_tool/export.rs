@@ -13,7 +13,7 @@ use rootdir::snapshot;
 use serde_json::json;
 
 use super::copy::{self, Copied, Manner, Task};
-use super::files as snapshot_files;
+use super::files::{self as snapshot_files, Found};
 use super::verify;
 use crate::arguments::{self, Known, Parsed, flag, valued};
 use crate::files;
@@ -184,13 +184,7 @@ impl Export {
         self.make_room(&to, &completed, &working)?;
         // Before the files: a cleaner keeps what a snapshot names, one that is being copied, too.
         self.copy_manifest(from, &to, &working)?;
-        let tasks: Vec<Task> = found
-            .iter()
-            .filter_map(|one| {
-                let from = one.place.clone()?;
-                Some(Task { from, to: one.home.clone(), len_bytes: one.len_bytes })
-            })
-            .collect();
+        let tasks = tasks(&found);
         log.info("main", format!("Copy {} files from {} to {}", tasks.len(), self.from.display(), self.to.display()));
         let copied = copy::copy_all(from, &to, &tasks, self.manner)?;
         for task in &tasks {
@@ -228,20 +222,9 @@ impl Export {
     }
 
     fn copy_manifest(&self, from: &dyn Volume, to: &LocalVolume, working: &FilePath) -> anyhow::Result<()> {
-        let source = snapshot::completed_dir(&self.name);
-        to.create_dir_all_durable(working)?;
-        for entry in from.list(&source)?.iter().filter(|entry| !entry.is_dir) {
-            let mut bytes = from.read(&source.join(&entry.name))?;
-            if entry.name == snapshot::INFO_FILE {
-                let mut described = snapshot::read_description(from, &source)?;
-                described.name.clone_from(&self.target);
-                if self.reset_ttl {
-                    described.ttl = Some(0);
-                }
-                bytes = described.encode_to_vec();
-            }
-            to.publish(&working.join(&entry.name), &bytes)?;
-            self.set_owner(&working.join(&entry.name))?;
+        for path in copy_manifest(from, to, &self.name, &self.target, self.reset_ttl)? {
+            debug_assert_eq!(path.parent(), *working);
+            self.set_owner(&path)?;
         }
         Ok(())
     }
@@ -259,6 +242,72 @@ impl Export {
         }
         Ok(())
     }
+}
+
+/// What is to be copied of a snapshot's files.
+fn tasks(found: &[Found<'_>]) -> Vec<Task> {
+    let task =
+        |one: &Found<'_>| Some(Task { from: one.place.clone()?, to: one.home.clone(), len_bytes: one.len_bytes });
+    found.iter().filter_map(task).collect()
+}
+
+/// Writes what describes the snapshot `name` into the working directory of one called `target`; what was written.
+fn copy_manifest(
+    from: &dyn Volume,
+    to: &dyn Volume,
+    name: &str,
+    target: &str,
+    reset_ttl: bool,
+) -> anyhow::Result<Vec<FilePath>> {
+    let (source, working) = (snapshot::completed_dir(name), snapshot::working_dir(target));
+    to.create_dir_all_durable(&working)?;
+    let mut written = Vec::new();
+    for entry in from.list(&source)?.iter().filter(|entry| !entry.is_dir) {
+        let mut bytes = from.read(&source.join(&entry.name))?;
+        if entry.name == snapshot::INFO_FILE {
+            let mut described = snapshot::read_description(from, &source)?;
+            target.clone_into(&mut described.name);
+            if reset_ttl {
+                described.ttl = Some(0);
+            }
+            bytes = described.encode_to_vec();
+        }
+        to.publish(&working.join(&entry.name), &bytes)?;
+        written.push(working.join(&entry.name));
+    }
+    Ok(written)
+}
+
+/// Copies the snapshot `name` of one root directory into another, where it is called `target`. What an earlier try left of it is replaced, and
+/// files that it copied are compared and kept.
+///
+/// # Errors
+/// The snapshot is not there or not whole, or a file cannot be copied.
+pub(crate) fn transfer(
+    from: &dyn Volume,
+    to: &dyn Volume,
+    name: &str,
+    target: &str,
+    manner: Manner,
+) -> anyhow::Result<Copied> {
+    let read = snapshot_files::read(from, name)?;
+    let found = snapshot_files::find(from, &read.manifest)?;
+    if let Some(wrong) = found.iter().find(|one| one.place.is_none() || one.is_corrupted()) {
+        bail!("the snapshot {name} is not whole: {} is missing or of another length", wrong.file.name);
+    }
+    let (completed, working) = (snapshot::completed_dir(target), snapshot::working_dir(target));
+    for dir in [&completed, &working] {
+        if to.exists(dir)? {
+            to.remove_dir_all(dir)?;
+            to.sync_dir(&dir.parent())?;
+        }
+    }
+    // Before the files: a cleaner keeps what a snapshot names, one that is being copied, too.
+    copy_manifest(from, to, name, target, true)?;
+    let copied = copy::copy_all(from, to, &tasks(&found), manner)?;
+    to.rename_new(&working, &completed)?;
+    to.sync_dir(&snapshot::snapshots_dir())?;
+    Ok(copied)
 }
 
 /// The number of a user or a group: given as it is, or by its name in a file of `name:x:number:...`.

@@ -11,13 +11,13 @@ use rootdir::snapshot::{self, Manifest, SnapshotFile};
 use rootdir::{FileName, archive_dir, family_name, table_dir};
 
 /// A snapshot that was read.
-pub(super) struct Snapshot {
+pub(crate) struct Snapshot {
     pub description: pb::SnapshotDescription,
     pub manifest: Manifest,
 }
 
 /// Reads a snapshot.
-pub(super) fn read(volume: &dyn Volume, name: &str) -> anyhow::Result<Snapshot> {
+pub(crate) fn read(volume: &dyn Volume, name: &str) -> anyhow::Result<Snapshot> {
     snapshot::check_name(name).map_err(|error| anyhow::anyhow!("--snapshot {name}: {error}"))?;
     let dir = snapshot::completed_dir(name);
     if !volume.exists(&dir)? {
@@ -29,7 +29,7 @@ pub(super) fn read(volume: &dyn Volume, name: &str) -> anyhow::Result<Snapshot> 
 }
 
 /// A file of a snapshot, and where it was found.
-pub(super) struct Found<'a> {
+pub(crate) struct Found<'a> {
     pub region: &'a RegionInfo,
     pub family: String,
     pub file: &'a SnapshotFile,
@@ -57,7 +57,7 @@ impl Found<'_> {
 }
 
 /// Looks for every file of a snapshot, those of references included; each once.
-pub(super) fn find<'a>(volume: &dyn Volume, manifest: &'a Manifest) -> anyhow::Result<Vec<Found<'a>>> {
+pub(crate) fn find<'a>(volume: &dyn Volume, manifest: &'a Manifest) -> anyhow::Result<Vec<Found<'a>>> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     for (region, family, file) in manifest.files() {
@@ -104,7 +104,7 @@ fn home(region: &RegionInfo, family: &[u8], file: &SnapshotFile) -> Option<FileP
 }
 
 /// Bytes for people, as Hadoop shows them.
-pub(super) fn human(bytes: u64) -> String {
+pub(crate) fn human(bytes: u64) -> String {
     for (shift, unit) in [(40, "t"), (30, "g"), (20, "m"), (10, "k")] {
         if bytes >= 1 << shift {
             return format!("{:.1}{unit}", bytes as f64 / (1_u64 << shift) as f64);

@@ -1,9 +1,9 @@
 //! `basalt snapshot`: what a snapshot holds, whether it is whole, and how it gets to another root directory. Follows: `SnapshotInfo`,
 //! `ExportSnapshot`.
 
-mod copy;
-mod export;
-mod files;
+pub(crate) mod copy;
+pub(crate) mod export;
+pub(crate) mod files;
 mod info;
 mod verify;
 

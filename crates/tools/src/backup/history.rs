@@ -1,0 +1,172 @@
+//! `basalt backup list`, `describe`, `verify` and `delete`.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use base::Config;
+use serde_json::json;
+
+use super::Root;
+use super::manifest::{Manifest, Place};
+use crate::arguments::{self, Known, flag};
+use crate::jobs::on_cluster;
+use crate::log::iso_time;
+
+const KNOWN: &[Known] = &[flag("", "json"), flag("q", "quick")];
+
+fn seconds(ms: i64) -> String {
+    iso_time(ms).chars().take(19).collect()
+}
+
+pub(super) fn list(given: &[String]) -> anyhow::Result<ExitCode> {
+    let parsed = arguments::parse("backup list", KNOWN, given)?;
+    let [place] = parsed.rest.as_slice() else { bail!("backup list: the directory of the backups is needed") };
+    let place = Place::open(place, false)?;
+    let json = parsed.has("json");
+    for manifest in place.backups()?.0 {
+        let tables: Vec<&str> = manifest.tables.iter().map(|image| image.table.as_str()).collect();
+        match json {
+            true => println!(
+                "{}",
+                json!({"id": manifest.id, "kind": manifest.kind.as_str(), "state": "complete", "started_ms": manifest.started_ms,
+                       "completed_ms": manifest.completed_ms, "bytes": manifest.bytes(), "tables": tables,
+                       "merged": manifest.merged})
+            ),
+            false => println!(
+                "{}  {:<11}  {}  {:>12} bytes  {}",
+                manifest.id,
+                manifest.kind.as_str(),
+                seconds(manifest.completed_ms),
+                manifest.bytes(),
+                tables.join(",")
+            ),
+        }
+    }
+    for (id, state) in place.unfinished()? {
+        let kind = state.as_ref().map_or("unknown", |state| state.kind.as_str());
+        let tables = state.map(|state| state.tables).unwrap_or_default();
+        match json {
+            true => println!("{}", json!({"id": id, "kind": kind, "state": "unfinished", "tables": tables})),
+            false => println!("{id}  {kind:<11}  not done             {}", tables.join(",")),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn describe(given: &[String]) -> anyhow::Result<ExitCode> {
+    let parsed = arguments::parse("backup describe", KNOWN, given)?;
+    let [place, id] = parsed.rest.as_slice() else {
+        bail!("backup describe: a directory and a backup's id are needed")
+    };
+    let place = Place::open(place, false)?;
+    let backups = place.backups()?;
+    let manifest = backups.get(id)?;
+    if parsed.has("json") {
+        println!("{}", serde_json::to_string(manifest)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{id}: {} backup of {} tables, {} bytes", manifest.kind.as_str(), manifest.tables.len(), manifest.bytes());
+    println!("  from {} to {}", iso_time(manifest.started_ms), iso_time(manifest.completed_ms));
+    if !manifest.merged.is_empty() {
+        println!("  merged of {}", manifest.merged.join(", "));
+    }
+    for image in &manifest.tables {
+        println!(
+            "table {}: {} files, {} bytes, {} regions",
+            image.table,
+            image.files.len(),
+            image.bytes(),
+            image.regions.len()
+        );
+        if let Some(parent) = &image.parent {
+            println!("  goes on from {parent}: {} cells, {} files loaded in bulk", image.cells, image.loaded_files);
+        }
+        if let (Some((first, last)), Some((least, greatest))) = (image.times_ms, image.sequence_ids) {
+            println!("  edits from {} to {}, sequence ids {least} to {greatest}", iso_time(first), iso_time(last));
+        }
+        for file in &image.files {
+            println!("  {:>12} {:08x} {}", file.bytes, file.crc32, file.path);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn verify(given: &[String]) -> anyhow::Result<ExitCode> {
+    let parsed = arguments::parse("backup verify", KNOWN, given)?;
+    let Some((place, ids)) = parsed.rest.split_first() else {
+        bail!("backup verify: the directory of the backups is needed")
+    };
+    let place = Place::open(place, false)?;
+    let backups = place.backups()?;
+    let wanted: Vec<&Manifest> = match ids.is_empty() {
+        true => backups.0.iter().collect(),
+        false => ids.iter().map(|id| backups.get(id)).collect::<anyhow::Result<_>>()?,
+    };
+    let json = parsed.has("json");
+    let (mut files, mut bytes, mut wrong) = (0, 0, 0);
+    for manifest in &wanted {
+        for image in &manifest.tables {
+            let mut faults = place.faults(&manifest.id, image, parsed.has("quick"))?;
+            if let Err(error) = backups.chain(&manifest.id, &image.table) {
+                faults.push((format!("{}/{}", manifest.id, image.table), error.to_string()));
+            }
+            for (file, why) in &faults {
+                match json {
+                    true => {
+                        println!("{}", json!({"id": manifest.id, "table": image.table, "file": file, "error": why}))
+                    }
+                    false => println!("{file}: {why}"),
+                }
+            }
+            files += image.files.len();
+            bytes += image.bytes();
+            wrong += faults.len();
+        }
+    }
+    match json {
+        true => println!("{}", json!({"backups": wanted.len(), "files": files, "bytes": bytes, "wrong": wrong})),
+        false if wrong == 0 => println!("{} backups are whole: {files} files, {bytes} bytes", wanted.len()),
+        false => println!("{wrong} of {files} files are missing or damaged"),
+    }
+    Ok(ExitCode::from(u8::from(wrong > 0)))
+}
+
+pub(super) fn delete(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
+    let parsed = arguments::parse("backup delete", KNOWN, given)?;
+    let Some((place, ids)) = parsed.rest.split_first().filter(|(_, ids)| !ids.is_empty()) else {
+        bail!("backup delete: a directory and ids of backups are needed")
+    };
+    let place = Place::open(place, false)?;
+    let _claimed = place.claim()?;
+    let backups = place.backups()?;
+    let unfinished: Vec<String> = place.unfinished()?.into_iter().map(|(id, _)| id).collect();
+    for id in ids.iter().filter(|id| !unfinished.contains(id)) {
+        backups.get(id)?;
+    }
+    let dependent = backups.depending_on(ids);
+    if !dependent.is_empty() {
+        let dependent: Vec<String> = dependent.into_iter().collect();
+        bail!("{} go on from them: delete those, too, or merge them first", dependent.join(", "));
+    }
+    let root = Root::open(config)?;
+    // The newest first: what is left after a kill can be restored.
+    let mut doomed: Vec<&String> = ids.iter().collect();
+    doomed.sort_by_key(|id| std::cmp::Reverse(backups.0.iter().position(|manifest| manifest.id == **id)));
+    for id in doomed {
+        place.remove(id)?;
+        println!("{id} is deleted");
+    }
+    let left = place.backups()?;
+    let covered = root.hold(&place)?.unwrap_or_default().covered;
+    if left.0.is_empty() {
+        return root.mark(&place, &left, &BTreeSet::new(), covered).map(|()| ExitCode::SUCCESS);
+    }
+    // Without the cluster the mark keeps what it kept.
+    let there = on_cluster(config, |connection| async move {
+        Ok(connection.admin().list_table_names(None, false).await?.iter().map(ToString::to_string).collect())
+    })
+    .context("the backups are deleted; logs that only they needed are kept until the next backup")?;
+    root.mark(&place, &left, &there, covered)?;
+    Ok(ExitCode::SUCCESS)
+}
