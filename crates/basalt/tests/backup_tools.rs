@@ -267,6 +267,10 @@ fn damage_is_named_before_anything_is_changed_and_what_was_broken_off_goes_on() 
 
     lab.refused(&["backup", "create", "full", place, "-t", "none"], "there is no table none");
     lab.refused(&["backup", "create", "sideways", place], "full and incremental are known");
+    // Another directory than the cluster's: its logs are not there.
+    let elsewhere = format!("hbase.rootdir={}", lab.scratch.join("elsewhere").display());
+    std::fs::create_dir(lab.scratch.join("elsewhere")).expect("made");
+    lab.refused(&["backup", "create", "full", place, "-D", &elsewhere], "names another cluster's directory");
     lab.refused(&["backup", "describe", place, "backup_1"], "there is no backup backup_1");
     lab.refused(&["backup", "list", "/no/such/place"], "/no/such/place");
     let known = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bin/hbase");

@@ -86,6 +86,7 @@ fn snapshot_name(id: &str, n: usize) -> String {
 impl Create<'_> {
     async fn run(&self, kind: Kind, parsed: &Parsed) -> anyhow::Result<Manifest> {
         let admin = self.connection.admin();
+        logs::check_root(&admin, &*self.root.reading).await?;
         let backups = self.place.backups()?;
         self.tidy(&admin, &backups).await?;
         let there: BTreeSet<String> =

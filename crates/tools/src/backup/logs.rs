@@ -51,6 +51,21 @@ pub(super) async fn roll(admin: &Admin, volume: &dyn Volume) -> anyhow::Result<B
     Ok(boundaries(&before, &survey(volume)?, &live))
 }
 
+/// Refuses a root directory that is not the cluster's: what is not seen there would be missing in every increment.
+///
+/// # Errors
+/// No server that lives has a log there.
+pub(super) async fn check_root(admin: &Admin, volume: &dyn Volume) -> anyhow::Result<()> {
+    let logs = survey(volume)?;
+    let live: BTreeSet<String> = admin.servers().await?.iter().map(ToString::to_string).collect();
+    if !logs.keys().any(|name| live.contains(&name.server)) {
+        bail!(
+            "no server of the cluster has a log below hbase.rootdir: it names another cluster's directory, or the logs are elsewhere"
+        );
+    }
+    Ok(())
+}
+
 /// Of logs before and after servers began new ones. Follows: `RSRollLogTask`, which notes the number of each server's newest log.
 fn boundaries(before: &Logs, after: &Logs, live: &BTreeSet<String>) -> Boundaries {
     let mut boundaries = Boundaries::new();

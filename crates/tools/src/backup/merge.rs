@@ -86,7 +86,7 @@ pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode>
         id,
         kind: Kind::Incremental,
         merged,
-        started_ms: first.started_ms.max(number),
+        started_ms: number,
         completed_ms: last.completed_ms,
         tables: images,
         logs: last.logs.clone(),
