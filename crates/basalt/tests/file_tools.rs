@@ -1,26 +1,14 @@
 //! `basalt hfile`, `basalt wal` and `basalt snapshot` on files that HBase 2.6.4 wrote, on files of a server, and on damaged ones.
 #![allow(clippy::disallowed_methods, reason = "tests of tools work on real files and processes")]
 
+use crate::common::tools::{alone, shell, text};
 use crate::common::{Scratch, Server};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 fn golden(path: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden")).join(path)
-}
-
-fn basalt(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_basalt"))
-        .env_remove("HBASE_CONF_DIR")
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the binary runs")
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 fn json_lines(output: &Output) -> Vec<Value> {
@@ -33,14 +21,6 @@ fn manifest(of: &str) -> Vec<Value> {
     lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-fn shell(server: &Server, commands: &[&str]) {
-    let port = format!("hbase.zookeeper.property.clientPort={}", server.zk_port);
-    let mut arguments = vec!["-D", &port, "shell"];
-    commands.iter().for_each(|command| arguments.extend(["-e", command]));
-    let output = basalt(&arguments);
-    assert!(output.status.success(), "{}", text(&output));
-}
-
 #[test]
 fn hfiles_of_hbase_are_verified_and_described() {
     for file in manifest("hfile/manifest.jsonl") {
@@ -48,11 +28,11 @@ fn hfiles_of_hbase_are_verified_and_described() {
         let path = golden("hfile").join(name);
         let path = path.to_str().expect("UTF-8");
         if name == "aes.hfile" {
-            let refused = basalt(&["hfile", "--verify", path]);
+            let refused = alone(&["hfile", "--verify", path]);
             assert!(!refused.status.success() && text(&refused).contains("encryption"), "{}", text(&refused));
             continue;
         }
-        let output = basalt(&["hfile", "--verify", "-m", "-s", "--json", path]);
+        let output = alone(&["hfile", "--verify", "-m", "-s", "--json", path]);
         assert!(output.status.success(), "{name}: {}", text(&output));
         let lines = json_lines(&output);
         let verified = lines.iter().find(|line| line["verified"] == true).expect("what came of it");
@@ -70,7 +50,7 @@ fn hfiles_of_hbase_are_verified_and_described() {
             assert_eq!(meta["trailer"][ours], file["trailer"][theirs], "{name}: {ours}");
         }
         assert_eq!(meta["trailer"]["compressionCodec"], file["compression"], "{name}");
-        let printed = basalt(&["hfile", "-pbhm", path]);
+        let printed = alone(&["hfile", "-pbhm", path]);
         let said = text(&printed);
         assert!(printed.status.success() && said.contains("Block Headers:") && said.contains("Trailer:\n"), "{said}");
         let count = file["cell_count"].as_u64().expect("a number");
@@ -83,16 +63,16 @@ fn hfiles_of_hbase_are_verified_and_described() {
 fn a_row_of_an_hfile_is_found_and_what_is_missing_is_named() {
     let path = golden("hfile/mobref.hfile");
     let path = path.to_str().expect("UTF-8");
-    let all = text(&basalt(&["hfile", "-e", path]));
+    let all = text(&alone(&["hfile", "-e", path]));
     let row = all.lines().find_map(|line| line.strip_prefix("K: ")?.split('/').next()).expect("a row");
-    let found = text(&basalt(&["hfile", "-e", "-w", row, path]));
+    let found = text(&alone(&["hfile", "-e", "-w", row, path]));
     assert!(found.starts_with(&format!("K: {row}/")) && found.lines().count() >= 2, "{found}");
     assert!(found.lines().count() <= all.lines().count());
-    let missing = basalt(&["hfile", "-i", path]);
+    let missing = alone(&["hfile", "-i", path]);
     assert_eq!(missing.status.code(), Some(1));
     assert!(text(&missing).contains("is missing referenced by cell"), "{}", text(&missing));
     // The file's directory is not called like its family.
-    let family = basalt(&["hfile", "-a", "-k", path]);
+    let family = alone(&["hfile", "-a", "-k", path]);
     assert!(
         text(&family).is_empty() || text(&family).contains("WARNING, filename does not match"),
         "{}",
@@ -108,7 +88,7 @@ fn damaged_and_truncated_hfiles_are_refused_by_name_and_offset() {
     let path = place.to_str().expect("UTF-8");
     let verify = |bytes: &[u8]| {
         std::fs::write(&place, bytes).expect("written");
-        let output = basalt(&["hfile", "--verify", "-m", "-s", "-h", path]);
+        let output = alone(&["hfile", "--verify", "-m", "-s", "-h", path]);
         (output.status.code(), text(&output))
     };
     for len in [0, 1, 100, whole.len() / 2, whole.len() - 1] {
@@ -122,11 +102,11 @@ fn damaged_and_truncated_hfiles_are_refused_by_name_and_offset() {
         assert!(code == Some(1) && said.contains("damaged"), "byte {at}: {code:?} {said}");
     }
     assert_eq!(verify(&whole).0, Some(0));
-    let none = basalt(&["hfile", "-m", "/no/such/file"]);
+    let none = alone(&["hfile", "-m", "/no/such/file"]);
     assert!(none.status.code() == Some(2) && text(&none).contains("/no/such/file"), "{}", text(&none));
-    let wrong = basalt(&["hfile", "--nonsense", path]);
+    let wrong = alone(&["hfile", "--nonsense", path]);
     assert!(!wrong.status.success() && text(&wrong).contains("--nonsense"), "{}", text(&wrong));
-    assert!(text(&basalt(&["hfile", "--help"])).contains("Examples:"));
+    assert!(text(&alone(&["hfile", "--help"])).contains("Examples:"));
 }
 
 #[test]
@@ -135,7 +115,7 @@ fn logs_of_hbase_are_printed_filtered_and_verified() {
         let name = file["file"].as_str().expect("a name");
         let path = golden("wal").join(name);
         let path = path.to_str().expect("UTF-8");
-        let output = basalt(&["wal", "-j", "-p", path]);
+        let output = alone(&["wal", "-j", "-p", path]);
         if name.starts_with("secure") {
             assert!(!output.status.success() && text(&output).contains("encrypt"), "{}", text(&output));
             continue;
@@ -145,30 +125,30 @@ fn logs_of_hbase_are_printed_filtered_and_verified() {
         assert!(!entries.is_empty(), "{name}");
         let table = entries[0]["table"].as_str().expect("a table");
         let sequence = entries[0]["sequence"].as_str().expect("a number as a text");
-        let only = basalt(&["wal", "-j", "-t", table, "-s", sequence, path]);
+        let only = alone(&["wal", "-j", "-t", table, "-s", sequence, path]);
         let only: Vec<Value> = serde_json::from_slice(&only.stdout).expect("a list");
         assert!(!only.is_empty() && only.iter().all(|entry| entry["sequence"] == sequence), "{name}");
-        let none = basalt(&["wal", "-j", "-r", "nosuchregion", path]);
+        let none = alone(&["wal", "-j", "-r", "nosuchregion", path]);
         assert_eq!(String::from_utf8_lossy(&none.stdout), "[]\n", "{name}");
         let row = entries[0]["actions"][0]["row"].as_str().expect("a row");
-        let rows = text(&basalt(&["wal", "-k", "-w", row, path]));
+        let rows = text(&alone(&["wal", "-k", "-w", row, path]));
         assert!(
             rows.lines().filter(|line| line.starts_with("row=")).all(|line| line == format!("row={row}")),
             "{rows}"
         );
-        let verified = json_lines(&basalt(&["wal", "--verify", "--json", path]));
+        let verified = json_lines(&alone(&["wal", "--verify", "--json", path]));
         assert_eq!(verified[0]["entries"], entries.len(), "{name}");
-        let said = text(&basalt(&["wal", "-p", path]));
+        let said = text(&alone(&["wal", "-p", path]));
         assert!(said.contains("Sequence=") && said.contains("    value: ") && said.contains("position: "), "{said}");
     }
     // What HBase 2.6.4's WALPrettyPrinter -p prints of it, the names of the writer's classes aside.
     let expected = std::fs::read_to_string(golden("wal/plain.printed.txt")).expect("readable");
-    let printed = basalt(&["wal", "-p", golden("wal/plain.wal").to_str().expect("UTF-8")]);
+    let printed = alone(&["wal", "-p", golden("wal/plain.wal").to_str().expect("UTF-8")]);
     for (i, (ours, theirs)) in text(&printed).lines().zip(expected.lines()).enumerate() {
         assert_eq!(ours, theirs, "line {}", i + 1);
     }
     assert_eq!(text(&printed).lines().count(), expected.lines().count());
-    let torn = basalt(&["wal", golden("wal/plain.wal").to_str().expect("UTF-8"), "/no/such/log"]);
+    let torn = alone(&["wal", golden("wal/plain.wal").to_str().expect("UTF-8"), "/no/such/log"]);
     assert!(!torn.status.success() && text(&torn).contains("/no/such/log"), "{}", text(&torn));
 }
 
@@ -188,26 +168,26 @@ fn a_snapshot_is_described_exported_imported_and_cloned_elsewhere() {
                 "major_compact 't'",
             ],
         );
-        let info = basalt(&["-D", &root(&source), "snapshot", "info", "--snapshot", "before", "--files"]);
+        let info = alone(&["-D", &root(&source), "snapshot", "info", "--snapshot", "before", "--files"]);
         let said = text(&info);
         assert!(info.status.success() && said.contains("   Name: before\n") && said.contains("2 HFiles ("), "{said}");
     }
-    let listed = json_lines(&basalt(&["-D", &root(&source), "snapshot", "info", "--list-snapshots", "--json"]));
+    let listed = json_lines(&alone(&["-D", &root(&source), "snapshot", "info", "--list-snapshots", "--json"]));
     assert_eq!((listed.len(), &listed[0]["table"]), (1, &Value::from("t")));
-    let verified = basalt(&["-D", &root(&source), "snapshot", "verify", "--snapshot", "before"]);
+    let verified = alone(&["-D", &root(&source), "snapshot", "verify", "--snapshot", "before"]);
     assert!(verified.status.success(), "{}", text(&verified));
 
     let to = target.0.to_str().expect("UTF-8");
     let export = ["-D", &root(&source), "snapshot", "export", "--snapshot", "before", "--copy-to", to, "--json"];
-    let exported = basalt(&export);
+    let exported = alone(&export);
     assert!(exported.status.success(), "{}", text(&exported));
     assert_eq!(json_lines(&exported)[0]["files"], 2);
-    let again = basalt(&export);
+    let again = alone(&export);
     assert!(!again.status.success() && text(&again).contains("already exists"), "{}", text(&again));
-    let again = basalt(&[&export[..], &["--overwrite"]].concat());
+    let again = alone(&[&export[..], &["--overwrite"]].concat());
     assert_eq!(json_lines(&again)[0]["kept"], 2, "{}", text(&again));
     let from = source.0.to_str().expect("UTF-8");
-    let imported = basalt(&[
+    let imported = alone(&[
         "-D",
         &root(&target),
         "snapshot",
@@ -247,7 +227,7 @@ fn a_snapshot_is_described_exported_imported_and_cloned_elsewhere() {
     std::fs::write(&file, &bytes).expect("written");
     let verify = |quick: &[&str]| {
         let target_root = root(&target);
-        basalt(&[&["-D", &target_root, "snapshot", "verify", "--snapshot", "before"], quick].concat())
+        alone(&[&["-D", &target_root, "snapshot", "verify", "--snapshot", "before"], quick].concat())
     };
     assert_eq!((verify(&["--quick"]).status.code(), verify(&[]).status.code()), (Some(0), Some(1)));
     std::fs::remove_file(&file).expect("removed");
@@ -256,7 +236,7 @@ fn a_snapshot_is_described_exported_imported_and_cloned_elsewhere() {
     let third = Scratch::new("tools-snapshot-c");
     let third_place = third.0.to_str().expect("UTF-8");
     let refused =
-        basalt(&["-D", &root(&target), "snapshot", "export", "--snapshot", "before", "--copy-to", third_place]);
+        alone(&["-D", &root(&target), "snapshot", "export", "--snapshot", "before", "--copy-to", third_place]);
     assert!(!refused.status.success() && text(&refused).contains("not whole"), "{}", text(&refused));
     assert!(files_below(&third.0).is_empty());
 }

@@ -2,17 +2,8 @@
 //! ends with a report.
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real directories")]
 
+use crate::common::tools::{alone, text};
 use crate::common::{Scratch, Server};
-use std::process::{Command, Output};
-
-fn basalt(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_basalt"));
-    command.env_remove("HBASE_CONF_DIR").args(arguments).output().expect("the program runs")
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
 
 #[test]
 fn ycsb_loads_runs_and_verifies() {
@@ -27,13 +18,13 @@ fn ycsb_loads_runs_and_verifies() {
         for property in common.iter().chain(more) {
             arguments.extend(["-p", property]);
         }
-        basalt(&arguments)
+        alone(&arguments)
     };
     let missing = ycsb("load", "workloada", &[]);
-    assert!(!missing.status.success() && said(&missing).contains("does not exist"), "{}", said(&missing));
+    assert!(!missing.status.success() && text(&missing).contains("does not exist"), "{}", text(&missing));
     let loaded = ycsb("load", "workloada", &["basalt.create=true"]);
-    assert!(loaded.status.success(), "{}", said(&loaded));
-    assert!(said(&loaded).contains("[INSERT], Return=OK, 300\n"), "{}", said(&loaded));
+    assert!(loaded.status.success(), "{}", text(&loaded));
+    assert!(text(&loaded).contains("[INSERT], Return=OK, 300\n"), "{}", text(&loaded));
     for (workload, wants) in [
         ("workloada", &["[READ], Return=OK, ", "[UPDATE], Return=OK, ", "[VERIFY], Return=OK, "][..]),
         ("workloadd", &["[INSERT], Return=OK, "]),
@@ -41,7 +32,7 @@ fn ycsb_loads_runs_and_verifies() {
         ("workloadf", &["[READ-MODIFY-WRITE], Operations, "]),
     ] {
         let ran = ycsb("run", workload, &["target=3000", "measurement.interval=both", "status=true"]);
-        let text = said(&ran);
+        let text = text(&ran);
         assert!(ran.status.success() && text.contains("[OVERALL], Throughput(ops/sec), "), "{workload}: {text}");
         for want in wants {
             assert!(text.contains(want), "{workload} lacks {want}: {text}");
@@ -51,7 +42,7 @@ fn ycsb_loads_runs_and_verifies() {
         }
     }
     let buffered = ycsb("load", "workloada", &["clientbuffering=true", "writebuffersize=20000"]);
-    assert!(buffered.status.success() && !said(&buffered).contains("ERROR"), "{}", said(&buffered));
+    assert!(buffered.status.success() && !text(&buffered).contains("ERROR"), "{}", text(&buffered));
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The pages of a server process, and the commands around it: what they show is what is there.
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real directories and sockets")]
 
+use crate::common::tools::alone;
 use crate::common::{Scratch, Server};
 use crate::metrics::{connect, page, start, work};
 use model::TableName;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Command, Output};
 use std::time::Instant;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -71,21 +71,16 @@ async fn a_log_level_that_is_set_on_a_page_has_an_effect_at_once() {
     assert!(page_of_log.contains("basalt_rpc=debug from now on"), "{page_of_log}");
 }
 
-fn basalt(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_basalt"));
-    command.env_remove("HBASE_CONF_DIR").args(arguments).output().expect("the binary runs")
-}
-
 #[test]
 fn init_writes_what_a_server_reads_and_never_over_what_is_there() {
     let scratch = Scratch::new("init");
     let (conf, data) = (scratch.join("conf").display().to_string(), scratch.join("data").display().to_string());
-    let made = basalt(&["init", &conf, "--data", &data]);
+    let made = alone(&["init", &conf, "--data", &data]);
     assert!(made.status.success(), "{made:?}");
-    let explained = basalt(&["--config", &conf, "config", "explain", "hbase.rootdir"]);
+    let explained = alone(&["--config", &conf, "config", "explain", "hbase.rootdir"]);
     let said = String::from_utf8_lossy(&explained.stdout).into_owned();
     assert!(said.contains(&format!("now      {data}")), "{said}");
-    let again = basalt(&["init", &conf]);
+    let again = alone(&["init", &conf]);
     assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("is there already"));
 }
 
@@ -105,7 +100,7 @@ fn doctor_looks_at_the_machine_and_finds_what_is_wrong() {
             arguments.extend(["-D", define]);
         }
         arguments.push("doctor");
-        basalt(&arguments)
+        alone(&arguments)
     };
     let well = run(&[]);
     let said = String::from_utf8_lossy(&well.stdout).into_owned();
@@ -125,14 +120,14 @@ fn doctor_looks_at_the_machine_and_finds_what_is_wrong() {
 fn completions_and_man_pages_know_every_command() {
     let scratch = Scratch::new("generate");
     for shell in ["bash", "zsh", "fish"] {
-        let made = basalt(&["generate", "completions", shell]);
+        let made = alone(&["generate", "completions", shell]);
         let text = String::from_utf8_lossy(&made.stdout).into_owned();
         assert!(
             made.status.success() && ["doctor", "thrift", "shell"].iter().all(|word| text.contains(word)),
             "{shell}"
         );
     }
-    let made = basalt(&["generate", "man", &scratch.0.display().to_string()]);
+    let made = alone(&["generate", "man", &scratch.0.display().to_string()]);
     assert!(made.status.success(), "{made:?}");
     for page in ["basalt.1", "basalt-dev.1", "basalt-doctor.1", "basalt-shell.1"] {
         assert!(std::fs::read_to_string(scratch.join(page)).is_ok_and(|text| text.starts_with(".ie")), "{page}");

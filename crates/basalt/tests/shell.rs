@@ -1,6 +1,7 @@
 //! `basalt shell` against a server process: HBase's own session, compared with what HBase 2.6.4 printed; scripts, pipes, exit codes.
 #![allow(clippy::disallowed_methods, reason = "times a real process")]
 
+use crate::common::tools::text;
 use crate::common::{Scratch, Server};
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -18,10 +19,6 @@ fn shell(zk_port: u16, arguments: &[&str], input: &str) -> Output {
         .expect("the binary runs");
     child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("taken");
     child.wait_with_output().expect("it ends")
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 #[test]

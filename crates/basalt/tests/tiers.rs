@@ -1,31 +1,10 @@
 //! A server whose files are on several disks: where they lie, what is refused, one directory again; the second level of the block cache over a restart.
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real directories")]
 
+use crate::common::tools::{alone, shell, text};
 use crate::common::{Scratch, Server, start_refused};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn basalt(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_basalt"))
-        .env_remove("HBASE_CONF_DIR")
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the binary runs")
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-fn shell(server: &Server, commands: &[&str]) -> String {
-    let port = format!("hbase.zookeeper.property.clientPort={}", server.zk_port);
-    let mut arguments = vec!["-D", &port, "shell"];
-    commands.iter().for_each(|command| arguments.extend(["-e", command]));
-    let output = basalt(&arguments);
-    assert!(output.status.success(), "{}", text(&output));
-    text(&output)
-}
+use std::process::Output;
 
 /// The root directory, a flash disk and a slow one.
 struct Disks {
@@ -62,7 +41,7 @@ impl Disks {
         let root = format!("hbase.rootdir={}", self.root.display());
         let mut arguments = vec!["-D", &root, "volumes"];
         arguments.extend(words);
-        basalt(&arguments)
+        alone(&arguments)
     }
 }
 

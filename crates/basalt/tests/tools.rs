@@ -1,5 +1,6 @@
 //! `basalt pe` and `basalt ltt` against a server process: small runs of each command, and what they leave behind.
 
+use crate::common::tools::text;
 use crate::common::{Scratch, Server};
 use client::{Connection, Options, Put, ScanOptions};
 use model::{Get, Scan, TableName};
@@ -16,10 +17,6 @@ fn basalt(server: &Server, tool: &str, arguments: &str) -> Output {
         .stdin(Stdio::null())
         .output()
         .expect("the binary runs")
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 fn pe(server: &Server, arguments: &str) -> String {

@@ -6,6 +6,16 @@ use serde_json::Value;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
+/// Runs the binary by itself.
+pub fn alone(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_basalt"))
+        .env_remove("HBASE_CONF_DIR")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary runs")
+}
+
 /// Runs the binary against a server, and writes `input` to it.
 pub fn basalt_with(server: &Server, arguments: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_basalt"))
@@ -32,12 +42,19 @@ pub fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// Runs a tool that must succeed; the last line of its output as JSON.
+/// Runs a tool that must succeed; what it said.
+pub fn said(server: &Server, arguments: &[&str]) -> String {
+    let output = basalt(server, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output));
+    text(&output)
+}
+
+/// Runs a tool that must succeed; the last object of its output.
 pub fn json(server: &Server, arguments: &[&str]) -> Value {
     let output = basalt(server, arguments);
     assert!(output.status.success(), "{arguments:?}: {}", text(&output));
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    serde_json::from_str(said.lines().last().unwrap_or_default())
+    serde_json::from_str(said.lines().rfind(|line| line.starts_with('{')).unwrap_or_default())
         .unwrap_or_else(|e| panic!("{arguments:?}: {said}: {e}"))
 }
 
@@ -45,7 +62,5 @@ pub fn json(server: &Server, arguments: &[&str]) -> Value {
 pub fn shell(server: &Server, commands: &[&str]) -> String {
     let mut arguments = vec!["shell"];
     commands.iter().for_each(|command| arguments.extend(["-e", command]));
-    let output = basalt(server, &arguments);
-    assert!(output.status.success(), "{}", text(&output));
-    text(&output)
+    said(server, &arguments)
 }
