@@ -153,6 +153,8 @@ pub enum Command {
     Majorcompactor(Passed),
     /// What a Java client needs on its class path
     Classpath(Passed),
+    /// What a job of MapReduce over tables needs on its class path
+    Mapredcp(Passed),
     /// Deletes a cluster's data
     Clean(Passed),
     /// PerformanceEvaluation: HBase's load generator with named tests
@@ -412,6 +414,11 @@ pub enum GenerateCommand {
 pub enum ConfigCommand {
     /// Every setting that is read: default, bounds, meaning
     List,
+    /// The value of one setting, alone
+    Get {
+        /// Its key
+        key: String,
+    },
     /// One setting
     Explain {
         /// Its key

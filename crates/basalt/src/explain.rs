@@ -1,4 +1,4 @@
-//! `basalt config list` and `basalt config explain KEY`.
+//! `basalt config list`, `basalt config get KEY` and `basalt config explain KEY`.
 
 use crate::settings::rows;
 use anyhow::{Result, bail};
@@ -12,6 +12,12 @@ pub fn list() {
         let SettingText { key, default, unit, .. } = row.describe();
         println!("{key} = {default}{}{unit}", if unit.is_empty() { "" } else { " " });
     }
+}
+
+/// What a setting is, given or by default; `null` where it is neither. Follows: `HBaseConfTool`.
+pub fn value(key: &str, config: &Config) -> String {
+    let by_default = || rows().into_iter().find(|row| row.key() == key).map(|row| row.describe().default);
+    config.text(key).map(str::to_owned).or_else(by_default).unwrap_or_else(|| "null".to_owned())
 }
 
 /// One setting: its value now, default, bounds and meaning.

@@ -51,7 +51,7 @@ fn rows_are_counted_exported_imported_and_copied() {
     let whole = std::fs::read(&part).expect("readable");
     for len in [3, 60, whole.len() / 2, whole.len() - 1] {
         std::fs::write(&part, &whole[..len]).expect("written");
-        let refused = basalt(&server, &["import", "u", place]);
+        let refused = basalt(&server, &["import", "-D", "HBASE_IMPORTER_RENAME_CFS=g:h", "u", place]);
         assert!(!refused.status.success() && text(&refused).contains("part-m-00000"), "{len}: {}", text(&refused));
     }
     std::fs::write(&part, b"SEQ\x06 nonsense").expect("written");
@@ -234,8 +234,40 @@ fn hbases_words_and_classes_lead_to_the_tools() {
     }
     let (code, said) = hbase(&["org.example.Nonsense"]);
     assert!(code == Some(1) && said.contains("org.example.Nonsense"), "{said}");
-    assert_eq!(hbase(&["backup"]).0, Some(1));
+    for (command, instead) in
+        [("backup", "basalt backup"), ("org.apache.hadoop.hbase.backup.RestoreDriver", "basalt restore")]
+    {
+        let (code, said) = hbase(&[command, "create"]);
+        assert!(code == Some(1) && said.contains(instead), "{said}");
+    }
     assert_eq!(hbase(&[]).0, Some(1));
+    // The programs of one class of HBase's; and classes that print.
+    let driver = "org.apache.hadoop.hbase.mapreduce.Driver";
+    for (program, tool) in
+        [("rowcounter", "rowcounter"), ("CellCounter", "cellcounter"), ("exportsnapshot", "snapshot export")]
+    {
+        let (code, said) = hbase(&[driver, program, "--help"]);
+        assert!(code == Some(0) && said.contains(&format!("Usage: basalt {tool}")), "{program}: {said}");
+    }
+    let (code, said) = hbase(&[driver, "juggle"]);
+    assert!(code == Some(255) && said.contains("Valid program names are"), "{said}");
+    let value = |key: &str| hbase(&["org.apache.hadoop.hbase.util.HBaseConfTool", key]).1.trim().to_owned();
+    assert_eq!((&*value("hbase.hregion.max.filesize"), &*value("no.such.key")), ("10737418240", "null"));
+    let jars = std::env::temp_dir().join(format!("basalt-test-jars-{}", std::process::id()));
+    std::fs::create_dir_all(&jars).expect("made");
+    for name in ["hbase-client-2.6.4.jar", "hbase-client-2.6.4-tests.jar", "zookeeper-3.8.4.jar", "junit-4.13.jar"] {
+        std::fs::write(jars.join(name), b"").expect("written");
+    }
+    let (code, said) = hbase(&["mapredcp", "-Dtmpjars=file:/x/mine.jar", jars.to_str().expect("UTF-8")]);
+    std::fs::remove_dir_all(&jars).expect("removed");
+    let names: Vec<&str> = said.trim().split(':').filter_map(|jar| jar.rsplit('/').next()).collect();
+    assert_eq!((code, names.len()), (Some(0), 3), "{said}");
+    assert!(
+        names.contains(&"mine.jar")
+            && names.contains(&"hbase-client-2.6.4.jar")
+            && names.contains(&"zookeeper-3.8.4.jar"),
+        "{said}"
+    );
 }
 
 /// A script of `bin` with a server's environment.

@@ -1,6 +1,7 @@
 //! Options of tools and scripts that no other test gives: each is seen to do what it is for.
 #![allow(clippy::disallowed_methods, reason = "tests of tools work on real files and processes")]
 
+use crate::common::tools::{alone, basalt, json, said, shell, text};
 use crate::common::{Scratch, Server};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -8,43 +9,6 @@ use std::process::{Command, Output, Stdio};
 
 fn golden(path: &str) -> String {
     format!("{}/../../tests/golden/{path}", env!("CARGO_MANIFEST_DIR"))
-}
-
-fn basalt(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_basalt"))
-        .env_remove("HBASE_CONF_DIR")
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the binary runs")
-}
-
-fn on(server: &Server, arguments: &[&str]) -> Output {
-    let port = format!("hbase.zookeeper.property.clientPort={}", server.zk_port);
-    basalt(&[&["-D", &port], arguments].concat())
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// What a tool says that must succeed.
-fn said(server: &Server, arguments: &[&str]) -> String {
-    let output = on(server, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output));
-    text(&output)
-}
-
-fn json(server: &Server, arguments: &[&str]) -> Value {
-    let said = said(server, arguments);
-    let line = said.lines().rfind(|line| line.starts_with('{')).unwrap_or_default();
-    serde_json::from_str(line).unwrap_or_else(|e| panic!("{arguments:?}: {said}: {e}"))
-}
-
-fn shell(server: &Server, commands: &[&str]) -> String {
-    let mut arguments = vec!["shell"];
-    commands.iter().for_each(|command| arguments.extend(["-e", command]));
-    said(server, &arguments)
 }
 
 fn script(name: &str, dir: &Path, arguments: &[&str]) -> Output {
@@ -63,7 +27,7 @@ fn script(name: &str, dir: &Path, arguments: &[&str]) -> Output {
 fn a_log_is_filtered_by_rows_begun_in_its_middle_and_printed() {
     let path = golden("wal/plain.wal");
     let entries = |more: &[&str]| -> Vec<Value> {
-        let output = basalt(&[&["wal", "-j"], more, &[&path]].concat());
+        let output = alone(&[&["wal", "-j"], more, &[&path]].concat());
         assert!(output.status.success(), "{}", text(&output));
         serde_json::from_slice(&output.stdout).expect("a list")
     };
@@ -78,14 +42,14 @@ fn a_log_is_filtered_by_rows_begun_in_its_middle_and_printed() {
     assert!(found.contains(&row) && found.iter().all(|found| found.starts_with(prefix)), "{prefix}: {found:?}");
     assert_eq!(found, rows_of(&entries(&["--rowPrefix", prefix])));
     // Begun behind the first entry there is one entry less.
-    let printed = text(&basalt(&["wal", &path]));
+    let printed = text(&alone(&["wal", &path]));
     let place = |line: &str| line.split("position: ").nth(1)?.split([',', ' ']).next()?.parse::<u64>().ok();
     let places: Vec<u64> = printed.lines().filter_map(place).collect();
     assert_eq!(places.len(), all.len(), "{printed}");
     let behind = places[0].to_string();
     assert_eq!(entries(&["-g", &behind]).len(), all.len() - 1, "the first ends at {behind}");
     assert_eq!(entries(&["--goto", "0"]).len(), all.len());
-    let help = text(&basalt(&["wal", "-h"]));
+    let help = text(&alone(&["wal", "-h"]));
     assert!(help.contains("Usage: basalt wal") && help.contains("Examples:"), "{help}");
 }
 
@@ -98,17 +62,17 @@ fn files_are_named_by_options_and_by_their_region() {
     let located = shell(&server, &["locate_region 't', 'r'"]);
     let region = located.split("NAME => '").nth(1).and_then(|rest| rest.split('\'').next()).expect("a name").to_owned();
     let root = format!("hbase.rootdir={}", data.display());
-    let verbose = text(&basalt(&["-D", &root, "hfile", "-v", "-e", "-r", &region]));
+    let verbose = text(&alone(&["-D", &root, "hfile", "-v", "-e", "-r", &region]));
     assert!(verbose.contains("Scanning -> ") && verbose.contains("Scanned kv count -> 3"), "{verbose}");
     assert!(verbose.lines().any(|line| line.starts_with("K: r2/f:q/")), "{verbose}");
-    let missing = basalt(&["-D", &root, "hfile", "-r", "none,,1.0123456789abcdef0123456789abcdef."]);
+    let missing = alone(&["-D", &root, "hfile", "-r", "none,,1.0123456789abcdef0123456789abcdef."]);
     assert!(!missing.status.success(), "{}", text(&missing));
     let file = golden("hfile/mt-none-none.hfile");
-    let by_option = text(&basalt(&["hfile", "-p", "-m", "-f", &file]));
+    let by_option = text(&alone(&["hfile", "-p", "-m", "-f", &file]));
     assert!(by_option.contains("Trailer:\n") && by_option.contains("K: ") && by_option.contains(" V: "), "{by_option}");
-    let counted = text(&basalt(&["hfile", "-d", "-f", &file]));
+    let counted = text(&alone(&["hfile", "-d", "-f", &file]));
     assert!(
-        counted.contains("Key length:") && counted.len() > text(&basalt(&["hfile", "-s", "-f", &file])).len(),
+        counted.contains("Key length:") && counted.len() > text(&alone(&["hfile", "-s", "-f", &file])).len(),
         "{counted}"
     );
 }
@@ -133,7 +97,7 @@ fn top_shows_what_is_asked_for() {
     assert_eq!(of_default, 2, "{twice}");
     assert!(said(&server, &["top", "-O"]).contains("#REQ/S"));
     assert!(said(&server, &["top", "--help"]).contains("Examples:"));
-    assert!(!on(&server, &["top", "-m", "nonsense"]).status.success());
+    assert!(!basalt(&server, &["top", "-m", "nonsense"]).status.success());
 }
 
 #[test]
@@ -151,21 +115,35 @@ fn a_canary_sings_of_servers_patterns_and_failures() {
     assert!(one >= 1 && all >= 3 && all > one, "{one} and {all}");
     let object = json(&server, &["canary", "-t", "60000", "-json", "silent"]);
     assert_eq!(object["table"], "silent", "{object}");
-    // The first error ends it, or not; either way it is told by the code. A region that is not open cannot be read.
+    // A region that is not open cannot be read: the others are, and whether it is a failure is what is asked for.
     let located = shell(&server, &["locate_region 'silent', 'x'"]);
     let region =
         located.split("ENCODED => ").nth(1).and_then(|rest| rest.split(',').next()).expect("a name").to_owned();
     shell(&server, &[&format!("unassign '{region}'")]);
     let hasty = ["canary", "-D", "hbase.client.retries.number=1", "-D", "hbase.client.pause=10"];
-    let after_error = |stops: &str| {
-        let output = on(&server, &[&hasty[..], &["-f", stops, "silent", "song"]].concat());
-        (output.status.code(), text(&output).contains("Read from song"), text(&output))
-    };
-    let stopped = after_error("true");
-    assert_eq!((stopped.0, stopped.1), (Some(5), false), "{}", stopped.2);
-    let went_on = after_error("false");
-    assert_eq!((went_on.0, went_on.1), (Some(5), true), "{}", went_on.2);
-    let help = text(&basalt(&["canary", "-help"]));
+    for (more, code) in [
+        (&["-f", "true"][..], 5),
+        (&["-f", "false"], 0),
+        (&["-f", "false", "-treatFailureAsError"], 5),
+        (&["-f", "false", "-failureAsError"], 5),
+        (&[], 5),
+    ] {
+        let output = basalt(&server, &[&hasty[..], more, &["silent", "song"]].concat());
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(code), "{more:?}: {said}");
+        assert!(
+            said.contains("Read from silent") && said.contains("failed") && said.contains("Read from song"),
+            "{said}"
+        );
+    }
+    // One that is slow is told, and is none.
+    let slow = basalt(&server, &["canary", "-readTableTimeouts", "song=0", "song"]);
+    assert!(slow.status.success(), "{}", text(&slow));
+    // Into every region of a table for it.
+    shell(&server, &["create 'hbase:canary', 'Test'"]);
+    let written = said(&server, &["canary", "-writeSniffing", "-writeTableTimeout", "60000", "song"]);
+    assert!(written.contains("Write from hbase:canary"), "{written}");
+    let help = text(&alone(&["canary", "-help"]));
     assert!(help.contains("Usage: basalt canary"), "{help}");
     // It goes on until it is stopped.
     let port = format!("hbase.zookeeper.property.clientPort={}", server.zk_port);
@@ -191,7 +169,7 @@ fn snapshots_are_described_in_every_way() {
     }
     let place = data.to_str().expect("UTF-8");
     let info = |more: &[&str]| {
-        let output = basalt(&[&["snapshot", "info", "--snapshot", "s", "--remote-dir", place], more].concat());
+        let output = alone(&[&["snapshot", "info", "--snapshot", "s", "--remote-dir", place], more].concat());
         assert!(output.status.success(), "{}", text(&output));
         text(&output)
     };
@@ -202,13 +180,13 @@ fn snapshots_are_described_in_every_way() {
     let export = |target: &Path, more: &[&str]| {
         let target = target.to_str().expect("UTF-8");
         let words = ["snapshot", "export", "--snapshot", "s", "--copy-from", place, "--copy-to", target, "--json"];
-        basalt(&[&words[..], more].concat())
+        alone(&[&words[..], more].concat())
     };
     let (first, second) = (scratch.join("first"), scratch.join("second"));
     let bare = ["--no-source-verify", "--no-target-verify", "--no-checksum-verify", "--reset-ttl", "--target", "s2"];
     let done = export(&first, &bare);
     assert!(done.status.success(), "{}", text(&done));
-    let there = basalt(&["snapshot", "info", "--snapshot", "s2", "--remote-dir", first.to_str().expect("UTF-8")]);
+    let there = alone(&["snapshot", "info", "--snapshot", "s2", "--remote-dir", first.to_str().expect("UTF-8")]);
     assert!(there.status.success() && text(&there).contains("Name: s2"), "{}", text(&there));
     // The group of the process that runs this can always be given.
     let own =
@@ -219,8 +197,65 @@ fn snapshots_are_described_in_every_way() {
     assert!(owned.status.success(), "{}", text(&owned));
     let nobody = export(&scratch.join("third"), &["--chuser", "no-such-user-here"]);
     assert!(!nobody.status.success() && text(&nobody).contains("no-such-user-here"), "{}", text(&nobody));
-    let created = basalt(&["snapshot", "create", "-n", "s", "-t", "t"]);
-    assert!(!created.status.success() && text(&created).contains("basalt shell -e"), "{}", text(&created));
+}
+
+#[test]
+fn snapshots_are_taken_copied_from_and_imports_filtered() {
+    let scratch = Scratch::new("options-filters");
+    let server = Server::start(&scratch.0, &[]);
+    shell(
+        &server,
+        &[
+            "create 't', 'f', 'g'",
+            "put 't', 'a', 'f:q', '1'",
+            "put 't', 'ab', 'f:q', '2'",
+            "put 't', 'ab', 'g:r', '3'",
+            "put 't', 'b', 'f:q', '4'",
+            "create 'copy', 'f', 'g'",
+            "create 'filtered', 'f', 'g'",
+        ],
+    );
+    let taken = json(&server, &["snapshot", "create", "-t", "t", "-n", "before", "-s", "FLUSH", "--json"]);
+    assert_eq!(taken["snapshot"], "before", "{taken}");
+    said(&server, &["snapshot", "create", "--table", "t", "--name", "quick", "--snapshot_type", "SKIPFLUSH"]);
+    let listed = shell(&server, &["list_snapshots"]);
+    assert!(listed.contains("before") && listed.contains("quick"), "{listed}");
+    for (arguments, wanted) in [
+        (&["snapshot", "create", "-t", "t", "-n", "before"][..], "already"),
+        (&["snapshot", "create", "-t", "none", "-n", "x"], "none"),
+        (&["snapshot", "create", "-t", "t"], "--name is needed"),
+        (&["snapshot", "create", "-t", "t", "-n", "x", "-s", "SLOWLY"], "SLOWLY"),
+    ] {
+        let refused = basalt(&server, arguments);
+        assert!(!refused.status.success() && text(&refused).contains(wanted), "{arguments:?}: {}", text(&refused));
+    }
+
+    // What the table holds now does not matter.
+    shell(&server, &["deleteall 't', 'b'"]);
+    let copied = json(&server, &["copytable", "--snapshot", "--new.name=copy", "before", "--json"]);
+    assert_eq!(copied["rows"], 3, "{copied}");
+    assert!(shell(&server, &["get 'copy', 'b'"]).contains("value=4"));
+    assert!(!shell(&server, &["list"]).contains("basalt_copytable"), "what was cloned is gone");
+    let nowhere = basalt(&server, &["copytable", "--snapshot", "--new.name=copy", "none"]);
+    assert!(!nowhere.status.success() && text(&nowhere).contains("none"), "{}", text(&nowhere));
+
+    let place = scratch.join("export");
+    let place = place.to_str().expect("UTF-8");
+    json(&server, &["export", "copy", place, "--json"]);
+    let class = |name: &str| format!("import.filter.class=org.apache.hadoop.hbase.filter.{name}");
+    let import = |name: &str, arguments: &str| {
+        shell(&server, &["truncate 'filtered'"]);
+        let filter = class(name);
+        let arguments = format!("import.filter.args={arguments}");
+        json(&server, &["import", "-D", &filter, "-D", &arguments, "filtered", place, "--json"])
+    };
+    let of_prefix = import("PrefixFilter", "a");
+    assert_eq!((&of_prefix["rows"], &of_prefix["cells"]), (&2.into(), &3.into()), "{of_prefix}");
+    let of_family = import("FamilyFilter", "=,binary:g");
+    assert_eq!((&of_family["rows"], &of_family["cells"]), (&1.into(), &1.into()), "{of_family}");
+    let unknown = class("NoSuchFilter");
+    let unknown = basalt(&server, &["import", "-D", &unknown, "filtered", place]);
+    assert!(!unknown.status.success() && text(&unknown).contains("NoSuchFilter"), "{}", text(&unknown));
 }
 
 #[test]
@@ -285,7 +320,7 @@ fn jobs_take_ranges_versions_and_filters() {
     shell(&server, &["create 'back', {NAME => 'f', VERSIONS => 3}, 'g'"]);
     let imported = json(&server, &["import", "-D", "import.wal.durability=SKIP_WAL", "back", place, "--json"]);
     assert_eq!((&imported["cells"], cells("back", &[])), (&12.into(), 12.into()));
-    let odd = on(&server, &["import", "-D", "import.wal.durability=NEVER", "back", place]);
+    let odd = basalt(&server, &["import", "-D", "import.wal.durability=NEVER", "back", place]);
     assert!(!odd.status.success() && text(&odd).contains("NEVER"), "{}", text(&odd));
 
     let lines = scratch.join("lines");
@@ -294,10 +329,11 @@ fn jobs_take_ranges_versions_and_filters() {
     let separator = ["-D", "importtsv.separator=|", "-D", "importtsv.columns=HBASE_ROW_KEY,f:q"];
     let more =
         ["-D", "importtsv.timestamp=77", "-D", "importtsv.log.bad.lines=true", "-D", "importtsv.skip.bad.lines=true"];
-    let made = on(&server, &[&["importtsv"], &separator[..], &more, &["lines", lines]].concat());
+    let made = basalt(&server, &[&["importtsv"], &separator[..], &more, &["lines", lines]].concat());
     assert!(made.status.code() == Some(1) && text(&made).contains("line 2: No delimiter: b"), "{}", text(&made));
     assert!(shell(&server, &["get 'lines', 'c'"]).contains("timestamp=1970-01-01T00:00:00.077, value=3"));
-    let strict = on(&server, &[&["importtsv", "-D", "create.table=no"], &separator[..], &["nowhere", lines]].concat());
+    let strict =
+        basalt(&server, &[&["importtsv", "-D", "create.table=no"], &separator[..], &["nowhere", lines]].concat());
     assert!(!strict.status.success() && text(&strict).contains("no table nowhere"), "{}", text(&strict));
 
     // A log's edits of some time only.
@@ -311,7 +347,7 @@ fn jobs_take_ranges_versions_and_filters() {
     assert_eq!(cells("played", &[]), 39);
     let files = scratch.join("of-logs");
     let output = format!("wal.bulk.output={}", files.display());
-    let all = on(&server, &["walplayer", "-D", &output, logs]);
+    let all = basalt(&server, &["walplayer", "-D", &output, logs]);
     assert!(!all.status.success() && text(&all).contains("exactly one table"), "{}", text(&all));
     shell(&server, &["create 'bulk', {NAME => 'f', VERSIONS => 3}, 'g'"]);
     let sorted = json(&server, &["walplayer", "-D", &output, logs, "t", "bulk", "--json"]);

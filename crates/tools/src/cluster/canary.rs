@@ -26,14 +26,16 @@ Usage: basalt canary [OPTIONS] [TABLE or SERVER]...
     -writeTable TABLE    into this table
     -t MS                how long all of it may take; 600000
     -e                   names of tables are regular expressions
-    -f true|false        ends at the first error; true unless given
+    -f true|false        whether reads and writes that fail make the code 5; true unless given
+    -treatFailureAsError, -failureAsError   the same as -f true
     -daemon              goes on for ever
     -interval SECONDS    pause between two rounds; 60
-    -readTableTimeouts T=MS,...  how long reading a table may take
+    -readTableTimeouts T=MS,...  how long reading a table should take; longer is told, and no failure
+    -writeTableTimeout MS        the same for writing
     -json                one JSON object for each region
     -help                this text
 
-Ends with 0 where all is well, 3 where it took too long, 4 where the connection failed, 5 where a read or write did.
+Ends with 0 where all is well, 3 where it took too long, 4 where the connection failed, 5 where a read or write did; every region is tried.
 
 Examples:
   basalt canary
@@ -49,6 +51,7 @@ const KNOWN: &[Known] = &[
     flag("", "allRegions"),
     flag("", "writeSniffing"),
     flag("", "treatFailureAsError"),
+    flag("", "failureAsError"),
     flag("", "daemon"),
     flag("", "json"),
     flag("e", "regex"),
@@ -63,7 +66,7 @@ const KNOWN: &[Known] = &[
 
 const TIMEOUT: u8 = 3;
 const INIT_ERROR: u8 = 4;
-const ERROR: u8 = 5;
+const FAILURE: u8 = 5;
 const CANARY_TABLE: &str = "hbase:canary";
 
 struct Asked {
@@ -75,8 +78,10 @@ struct Asked {
     names: Vec<String>,
     /// Whether the names are regular expressions.
     by_pattern: bool,
-    /// How long reading a table may take.
+    /// How long reading a table should take.
     limits: Vec<(String, u64)>,
+    /// How long writing should take.
+    write_limit: Option<u64>,
 }
 
 /// Runs the tool; the code that the process ends with.
@@ -111,11 +116,15 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
         by_server: parsed.has("regionserver"),
         all_regions: parsed.has("allRegions"),
         write,
-        fail_on_error: parsed.value("failOnError") != Some("false"),
+        // As in HBase 2.6, where both are the one setting hbase.canary.fail.on.error.
+        fail_on_error: parsed.has("treatFailureAsError")
+            || parsed.has("failureAsError")
+            || parsed.value("failOnError").is_none_or(|value| value.eq_ignore_ascii_case("true")),
         json: parsed.has("json"),
         names: parsed.rest.clone(),
         by_pattern: parsed.has("regex"),
         limits: limits.map(limit).collect::<anyhow::Result<_>>()?,
+        write_limit: parsed.number("writeTableTimeout")?,
     };
     let zookeeper = parsed.has("zookeeper");
     let own = config.clone();
@@ -134,7 +143,8 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
                     TIMEOUT
                 }
             };
-            if !forever || (code != 0 && asked.fail_on_error) {
+            let code = if code == FAILURE && !asked.fail_on_error { 0 } else { code };
+            if !forever || code != 0 {
                 return Ok(code);
             }
             tokio::time::sleep(interval).await;
@@ -204,16 +214,12 @@ async fn sniff(connection: &Connection, asked: &Asked) -> anyhow::Result<u8> {
             let outcome = read(&table, &location.region.start_key).await;
             tell(asked, "Read", name.as_str(), location.region.encoded_name(), &server, &outcome);
             if outcome.is_err() {
-                code = ERROR;
-                if asked.fail_on_error {
-                    return Ok(code);
-                }
+                code = FAILURE;
             }
         }
         let limit = asked.limits.iter().find(|(table, _)| table == name.as_str()).map(|(_, ms)| *ms);
         if let Some(limit) = limit.filter(|limit| start.elapsed() > Duration::from_millis(*limit)) {
             eprintln!("basalt: canary: reading {name} took {} ms, more than {limit}", start.elapsed().as_millis());
-            code = ERROR;
         }
     }
     if asked.by_server && !asked.names.is_empty() && seen.is_empty() {
@@ -245,7 +251,7 @@ async fn write(connection: &Connection, name: &TableName, asked: &Asked) -> anyh
     let described = connection.admin().describe(name).await?;
     let described = described.with_context(|| format!("there is no table {name} to write into"))?;
     let family = described.families.keys().next().cloned().with_context(|| format!("{name} has no family"))?;
-    let table = connection.table(name);
+    let (table, all) = (connection.table(name), Instant::now());
     let mut code = 0;
     for location in table.regions().await? {
         // The first row of a table has no key.
@@ -256,8 +262,12 @@ async fn write(connection: &Connection, name: &TableName, asked: &Asked) -> anyh
         let (region, server) = (location.region.encoded_name().clone(), location.server.to_string());
         tell(asked, "Write", name.as_str(), &region, &server, &outcome);
         if outcome.is_err() {
-            code = ERROR;
+            code = FAILURE;
         }
+    }
+    let took_ms = all.elapsed().as_millis();
+    if let Some(limit) = asked.write_limit.filter(|limit| took_ms > u128::from(*limit)) {
+        eprintln!("basalt: canary: writing into {name} took {took_ms} ms, more than {limit}");
     }
     Ok(code)
 }
@@ -275,5 +285,5 @@ async fn quorum(config: &Config, json: bool) -> anyhow::Result<u8> {
         (false, true) => println!("Read node {node} of ZooKeeper in {ms}ms"),
         (false, false) => println!("ZooKeeper has no node {node}"),
     }
-    Ok(if found { 0 } else { ERROR })
+    Ok(if found { 0 } else { FAILURE })
 }

@@ -10,7 +10,7 @@ mod top;
 mod zkcli;
 
 pub use canary::run as canary;
-pub use classpath::run as classpath;
+pub use classpath::{for_mapreduce, run as classpath};
 pub use clean::run as clean;
 pub use major_compactor::run as major_compactor;
 pub use region_splitter::run as region_splitter;

@@ -28,6 +28,7 @@ Usage: basalt copytable [-D KEY=VALUE]... [OPTIONS] TABLE
     --stoprow=ROW               the first row that is not copied any more
     --starttime=MS, --endtime=MS, --versions=N
     --families=F,OLD:NEW,...    only these families, some called otherwise there
+    --snapshot                  TABLE is a snapshot's name: a table is cloned from it for as long as the copy takes; --new.name is needed
     --all.cells                 markers of deletes and deleted cells, too
     --bulkload                  by HFiles, which are loaded into the other table of this cluster; they are in hbase.fs.tmp.dir
                                 meanwhile, or where TMPDIR says
@@ -39,6 +40,7 @@ Copying again changes nothing: cells keep their times.
 Examples:
   basalt copytable --new.name=t2 t
   basalt copytable --bulkload --new.name=t2 t
+  basalt copytable --snapshot --new.name=t2 before
   basalt copytable --peer.adr=zk1,zk2,zk3:2181:/hbase --families=f,old:new --starttime=1700000000000 t
 ";
 
@@ -89,13 +91,20 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     }
     let (config, rest) = defines(config, given)?;
     let parsed = arguments::parse("copytable", KNOWN, &rest)?;
-    for refused in ["snapshot", "rs.class", "rs.impl"] {
+    for refused in ["rs.class", "rs.impl"] {
         if parsed.has(refused) {
             bail!("copytable: --{refused} is not supported: cells are read and written through the tables");
         }
     }
     let [table] = parsed.rest.as_slice() else { bail!("copytable: one table is needed") };
-    let from = table_name(table)?;
+    let is_snapshot = parsed.has("snapshot");
+    if is_snapshot && !parsed.has("new.name") {
+        bail!("copytable: --new.name says where the snapshot's rows go");
+    }
+    let from = match is_snapshot {
+        true => table_name(&format!("basalt_copytable_{}", base::Rng::from_system().uuid_hex()))?,
+        false => table_name(table)?,
+    };
     let to = table_name(parsed.value("new.name").unwrap_or(table))?;
     let other = match (parsed.value("peer.adr"), parsed.value("peer.uri")) {
         (Some(address), _) => Some(peer(address)?),
@@ -128,21 +137,33 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
         scan::add_column(&mut wanted, old);
         families.insert(old.as_bytes().to_vec(), new.as_bytes().to_vec());
     }
-    let (settings, is_bulk) = (config.clone(), parsed.has("bulkload"));
+    let (settings, is_bulk, snapshot) = (config.clone(), parsed.has("bulkload"), table.clone());
     let (shown, rows) = (
         to.clone(),
         on_cluster(&config, |connection| async move {
             let target = other.map_or_else(|| connection.clone(), Connection::open);
+            let admin = connection.admin();
+            if is_snapshot {
+                if !target.admin().table_exists(&to).await? {
+                    bail!("there is no table {to}");
+                }
+                admin.clone_snapshot(&snapshot, &from).await?;
+            }
             for (connection, name) in [(&connection, &from), (&target, &to)] {
                 if !connection.admin().table_exists(name).await? {
                     bail!("there is no table {name}");
                 }
             }
             let work = Work::new(&settings, connection.table(&from), wanted, "copytable");
-            if is_bulk {
-                return copy_by_files(work, &connection, &settings, &to, families).await;
+            let copied = match is_bulk {
+                true => copy_by_files(work, &connection, &settings, &to, families).await,
+                false => copy(work, target.table(&to), families).await,
+            };
+            if is_snapshot {
+                admin.disable_table(&from).await?;
+                admin.delete_table(&from).await?;
             }
-            copy(work, target.table(&to), families).await
+            copied
         })?,
     );
     match parsed.has("json") {

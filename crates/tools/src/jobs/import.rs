@@ -12,6 +12,7 @@ use base::Config;
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellSpec};
 use client::Table;
+use filter::{Evaluator, Filter, Verdict};
 use model::{Durability, Mutation, MutationKind};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -36,6 +37,8 @@ Usage: basalt import [-D KEY=VALUE]... TABLE DIRECTORY [OPTIONS]
 Settings:
   HBASE_IMPORTER_RENAME_CFS=OLD:NEW,...  families that are called otherwise here
   import.wal.durability=SKIP_WAL         or ASYNC_WAL, SYNC_WAL, FSYNC_WAL
+  import.filter.class=CLASS              a filter of HBase's: only the rows and cells that it takes, before families are renamed
+  import.filter.args=A,B,...             what it is made with
   import.bulk.output=DIRECTORY           writes HFiles there, for basalt bulkload, rather than into the table
   basalt.tools.parallel=N                files that are read at the same time
 
@@ -56,6 +59,7 @@ const BUFFER_BYTES: usize = 4 << 20;
 struct Changes {
     families: HashMap<Vec<u8>, Vec<u8>>,
     durability: Durability,
+    filter: Option<Filter>,
 }
 
 impl Changes {
@@ -69,8 +73,47 @@ impl Changes {
             changes.families.insert(old.trim().as_bytes().to_vec(), new.trim().as_bytes().to_vec());
         }
         changes.durability = durability(config.text("import.wal.durability"))?;
+        changes.filter = filter_of(config)?;
         Ok(changes)
     }
+}
+
+/// The filter that the settings name. Follows: `Import#instantiateFilter`, which makes it of arguments as in the language of filters, each between
+/// quotes; here operators and numbers may stand for themselves.
+fn filter_of(config: &Config) -> anyhow::Result<Option<Filter>> {
+    let Some(class) = config.text("import.filter.class").map(str::trim).filter(|class| !class.is_empty()) else {
+        return Ok(None);
+    };
+    let arguments = config.text("import.filter.args").unwrap_or_default();
+    let arguments = arguments.split(',').filter(|argument| !argument.is_empty());
+    let name = class.rsplit(['.', '$']).next().unwrap_or(class);
+    let stands_for_itself = |argument: &str| {
+        matches!(argument, "=" | "!=" | "<" | "<=" | ">" | ">=" | "true" | "false") || argument.parse::<i64>().is_ok()
+    };
+    let text = |all_quoted: bool| {
+        let argument = |argument: &str| match all_quoted || !stands_for_itself(argument) {
+            true => format!("'{}'", argument.replace('\'', "''")),
+            false => argument.to_owned(),
+        };
+        format!("{name}({})", arguments.clone().map(argument).collect::<Vec<_>>().join(","))
+    };
+    let parsed = filter::parse::parse_filter(text(true).as_bytes());
+    let parsed = parsed.or_else(|error| filter::parse::parse_filter(text(false).as_bytes()).map_err(|_| error));
+    parsed.map(Some).map_err(|error| anyhow::anyhow!("import.filter.class = {class}: {error}"))
+}
+
+/// The cells of a row that a filter takes. Follows: `Import.Importer#writeResult`, which does not tell the filter where rows end.
+fn taken(filter: &mut Evaluator, cells: CellBlock) -> anyhow::Result<CellBlock> {
+    let Some(first) = cells.iter().next() else { return Ok(cells) };
+    let mut kept = CellBuffer::new();
+    if !filter.filter_row_key(first)? {
+        for cell in cells.iter() {
+            if matches!(filter.filter_cell(cell)?, Verdict::Include | Verdict::IncludeAndNextCol) {
+                kept.push(cell);
+            }
+        }
+    }
+    Ok(kept.into_block())
 }
 
 /// A durability by HBase's name.
@@ -152,7 +195,14 @@ fn read(
     let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
     let mut reader = RowReader::new(BufReader::with_capacity(1 << 20, file), &name)?;
     let (mut rows, mut cells) = (0, 0);
-    while let Some(found) = reader.next()? {
+    let mut filter = changes.filter.as_ref().map(|filter| filter.evaluator(false, &Arc::new(base::Rng::from_system())));
+    while let Some(mut found) = reader.next()? {
+        if let Some(filter) = &mut filter {
+            found = taken(filter, found)?;
+            if found.is_empty() {
+                continue;
+            }
+        }
         rows += 1;
         cells += found.len() as u64;
         if !row(mutations(&found, &changes.families, changes.durability))? {
@@ -210,9 +260,6 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let (config, rest) = defines(config, given)?;
     let parsed = arguments::parse("import", KNOWN, &rest)?;
     let [table, dir] = parsed.rest.as_slice() else { bail!("import: a table and a directory are needed") };
-    if config.text("import.filter.class").is_some_and(|text| !text.is_empty()) {
-        bail!("import: import.filter.class is not supported: all cells are written");
-    }
     let bulk_output = config.text("import.bulk.output").filter(|text| !text.is_empty());
     let bulk_output = bulk_output.map(files::place).transpose()?;
     let name = table_name(table)?;

@@ -1,7 +1,8 @@
 //! `basalt snapshot`: what a snapshot holds, whether it is whole, and how it gets to another root directory. Follows: `SnapshotInfo`,
-//! `ExportSnapshot`.
+//! `ExportSnapshot`, `CreateSnapshot`.
 
 pub(crate) mod copy;
+mod create;
 pub(crate) mod export;
 pub(crate) mod files;
 mod info;
@@ -13,10 +14,11 @@ use anyhow::bail;
 use base::Config;
 
 const USAGE: &str = "\
-Snapshots in a root directory, without a server.
+Snapshots in a root directory, without a server but for create.
 
 Usage: basalt snapshot COMMAND [OPTIONS]
 
+  create    has the cluster take a snapshot of a table
   info      what a snapshot holds, or which snapshots there are
   verify    whether all files of a snapshot are there and whole
   export    copies a snapshot with its files into another root directory
@@ -50,9 +52,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
         }
-        "create" => {
-            bail!("snapshot create: a running server takes snapshots: basalt shell -e \"snapshot 'table', 'name'\"")
-        }
+        "create" => create::run(config, rest),
         other => bail!("snapshot: {other} is no command; basalt snapshot --help lists them"),
     }
 }
