@@ -327,3 +327,48 @@ fn a_full_backup_that_was_killed_goes_on_where_it_was() {
     assert_eq!(lab.cells("y"), lab.cells("x"));
     assert_eq!(lab.shell(&["list_snapshots"]).matches("basalt_").count(), 0, "no snapshot is left");
 }
+
+/// What a server that was killed wrote is in its logs alone; regions that were split have what their parents got; a backup that was deleted is not
+/// gone on from.
+#[test]
+fn increments_hold_what_killed_servers_wrote_and_split_regions_got() {
+    let mut lab = Lab::new("backup-crash");
+    lab.shell(&["create 't', 'f', SPLITS => ['m']", "put 't', 'a', 'f:q', '1'", "put 't', 'c', 'f:q', 'x'"]);
+    let full = lab.create("full", &[]);
+    lab.shell(&["put 't', 'b', 'f:q', 'before the kill'", "delete 't', 'c', 'f:q'"]);
+    lab.load("t", "d", "loaded");
+    let lost = std::mem::replace(&mut lab.server, Server::start(&lab.scratch.join("unused"), &[]));
+    lost.kill();
+    let defines = ["hbase.master.logcleaner.ttl=0", "hbase.master.hfilecleaner.ttl=0"];
+    lab.server = Server::start(&lab.scratch.join("data"), &defines);
+    lab.shell(&["flush 't'", "put 't', 'e', 'f:q', 'after it'", "split 't', 'c'"]);
+    while !lab.shell(&["list_regions 't'"]).contains("3 rows") {
+        std::thread::yield_now();
+    }
+    lab.shell(&["put 't', 'bb', 'f:q', 'into a daughter'", "major_compact 't'"]);
+    for _ in 0..2 {
+        lab.clean();
+    }
+    let wanted = lab.cells("t");
+    assert_eq!(wanted.len(), 5, "{wanted:?}");
+    let first = lab.create("incremental", &[]);
+    lab.restore(&first, &["-m", "x"]);
+    assert_eq!(lab.cells("x"), wanted);
+
+    // Without the newest the next one begins where the full one ended, as long as its logs are there, or says that they are not.
+    let backups = lab.backups();
+    let place = backups.to_str().expect("UTF-8");
+    let output = lab.run(&["backup", "delete", place, &first]);
+    assert!(output.status.success(), "{}", text(&output));
+    let again = lab.run(&["backup", "create", "incremental", place, "-t", "t", "--json"]);
+    match again.status.success() {
+        true => {
+            let made: Value = serde_json::from_slice(&again.stdout).expect("JSON");
+            lab.restore(made["id"].as_str().expect("an id"), &["-t", "t", "-m", "y"]);
+            assert_eq!(lab.cells("y"), wanted);
+        }
+        false => assert!(text(&again).contains("a full backup is needed"), "{}", text(&again)),
+    }
+    assert!(lab.restore(&full, &["-m", "z"])["restored"].as_bool().expect("said"));
+    assert_eq!(lab.cells("z").len(), 2);
+}
