@@ -118,15 +118,8 @@ fn merge(config: &Config, place: &Place, id: &str, parts: &[&Manifest], newest: 
         if at == 1 {
             image.parent.clone_from(&of_part.parent);
         }
-        let wider = |a: Option<(i64, i64)>, b: Option<(i64, i64)>| match (a, b) {
-            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-            (a, b) => a.or(b),
-        };
         image.times_ms = wider(image.times_ms, of_part.times_ms);
-        image.sequence_ids = match (image.sequence_ids, of_part.sequence_ids) {
-            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-            (a, b) => a.or(b),
-        };
+        image.sequence_ids = wider(image.sequence_ids, of_part.sequence_ids);
         image.loaded_files += of_part.loaded_files;
         for file in of_part.files.iter().filter(|file| !file.path.ends_with("/_SUCCESS")) {
             let path = FilePath::new(&part.id).join(&file.path);
@@ -147,4 +140,12 @@ fn merge(config: &Config, place: &Place, id: &str, parts: &[&Manifest], newest: 
     image.cells = output.finish()?.cells;
     image.files = place.files(id, &name)?;
     Ok(image)
+}
+
+/// The least range with both in it.
+fn wider<T: Ord>(one: Option<(T, T)>, other: Option<(T, T)>) -> Option<(T, T)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        (one, other) => one.or(other),
+    }
 }
