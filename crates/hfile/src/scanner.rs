@@ -309,6 +309,25 @@ impl Scanner {
         (self.root_entry + 1 < root.len()).then(|| root.key(self.root_entry + 1))
     }
 
+    /// Whether every level of the index leads to the current block, which begins with `key` behind a block that ends with `before`. Reads
+    /// nothing.
+    pub(crate) fn is_indexed(&self, before: Option<KeyRef<'_>>, key: KeyRef<'_>) -> bool {
+        let order = self.reader.order();
+        let root: (&IndexBlock, usize) = (&self.reader.root, self.root_entry);
+        let lower = self.lower.iter().map(|(index, entry)| (&**index, *entry));
+        // From the lowest level up: as long as entries are the first of theirs, the one above is of this block alone, too.
+        let (mut is_own, mut levels) = (true, std::iter::once(root).chain(lower).collect::<Vec<_>>());
+        levels.reverse();
+        levels.into_iter().all(|(index, entry)| {
+            let here = index.key(entry);
+            let is_behind = order.keys(here, key).is_le();
+            let is_before_next = entry + 1 >= index.len() || order.keys(key, index.key(entry + 1)).is_le();
+            let hides_none = !is_own || before.is_none_or(|before| order.keys(before, here).is_le());
+            is_own &= entry == 0;
+            is_behind && is_before_next && hides_none
+        })
+    }
+
     /// Stands at `found` in the current block, unless that lies beyond the half that is shown.
     fn land(&mut self, reader: &Reader, found: Option<CellAt>) -> bool {
         self.at = match (found, &self.block) {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 const FAMILY_MARKERS: [u8; 2] = [14, 10];
 
 impl Reader {
-    /// Reads every block: data blocks from the first cell to the last, and for the first cell of each the path through the index and the
-    /// chunks of the Bloom filters. Checks the cells' order and number. Returns the number. Keeps nothing in the cache.
+    /// Reads every block once: data blocks from the first cell to the last, and for the first cell of each the path through the index, whose
+    /// entries must lie between the cells before and behind them, and the chunks of the Bloom filters. Checks the cells' order and number. Returns the number. Keeps nothing in the cache.
     ///
     /// More than HBase, which looks at the first cell of each block. Costs a sequential read of the file and its decoding.
     ///
@@ -25,7 +25,7 @@ impl Reader {
             ..ScanOptions::default()
         };
         let damaged = |what: &str| Error::corrupt(self.path(), 0, what.to_owned());
-        let (mut scanner, mut prober) = (self.scanner(options), self.scanner(options));
+        let mut scanner = self.scanner(options);
         let (mut count, mut previous, mut next_block) = (0, Vec::new(), None::<Vec<u8>>);
         let mut more = scanner.seek_to_first()?;
         while more {
@@ -35,12 +35,11 @@ impl Reader {
             if count > 0 && !cell::KeyRef::parse(&previous).is_ok_and(in_order) {
                 return Err(damaged("its cells are not in order"));
             }
-            previous.clear();
-            previous.extend_from_slice(key.bytes());
             let next = scanner.next_indexed_key();
             if count == 0 || next.map(|key| key.bytes()) != next_block.as_deref() {
                 next_block = next.map(|key| key.bytes().to_vec());
-                if !prober.seek(key)? || prober.current_key() != Some(key) {
+                let before = (count > 0).then(|| cell::KeyRef::from_checked(&previous));
+                if !scanner.is_indexed(before, key) {
                     return Err(damaged("its index does not lead to a cell that it holds"));
                 }
                 let is_marker = FAMILY_MARKERS.contains(&cell.type_code());
@@ -52,6 +51,8 @@ impl Reader {
                     return Err(damaged("its Bloom filter denies a cell that it holds"));
                 }
             }
+            previous.clear();
+            previous.extend_from_slice(key.bytes());
             count += 1;
             more = scanner.next()?;
         }

@@ -112,6 +112,59 @@ fn no_flipped_byte_gives_other_cells() {
     }
 }
 
+/// Without checksums only reading tells what an index, a Bloom filter or a block hides.
+#[test]
+fn whatever_is_read_through_can_be_found() {
+    for (index_block_size_bytes, encoding) in [(128, Encoding::None), (128 << 10, Encoding::FastDiff)] {
+        let cells = random_cells(&Rng::seeded(9), 60, false);
+        let (volume, path) = (MemVolume::new(), FilePath::new("file"));
+        let options = WriterOptions {
+            encoding,
+            block_size_bytes: 300,
+            index_block_size_bytes,
+            index_min_entries: 2,
+            bloom: BloomType::Row,
+            checksum: ChecksumType::Null,
+            ..WriterOptions::default()
+        };
+        write(&volume, "file", options, &StoreMetadata::default(), &cells);
+        let bytes = volume.read(&path).expect("read");
+        let open = || Reader::open(&volume, &path, ReaderContext::default());
+        assert_eq!(open().and_then(|reader| reader.read_through()).expect("whole"), cells.len() as u64);
+        let (mut misled, mut whole) = (0, 0);
+        for at in 0..bytes.len().saturating_sub(3800) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x04;
+            volume.put_file(&path, &damaged);
+            let Ok(reader) = open() else { continue };
+            match reader.read_through() {
+                Err(error) => misled += u32::from(error.to_string().contains("its index does not lead")),
+                Ok(_) => {
+                    whole += 1;
+                    let mut scanner = reader.scanner(ScanOptions::default());
+                    for cell in all_cells(&reader, ScanOptions::default()).expect("read before") {
+                        let key = cell.cell().key();
+                        let found = scanner.seek(key).expect("read before");
+                        assert!(found && scanner.current_key() == Some(key), "byte {at} hides {:?}", cell.cell());
+                    }
+                }
+            }
+        }
+        assert!(misled > 0 && whole > 0, "{misled} and {whole}");
+    }
+}
+
+#[test]
+fn every_vector_of_hbases_is_read_through() {
+    for line in manifest() {
+        let file = line["file"].as_str().expect("file");
+        if file != "aes.hfile" {
+            let reader = open_golden(file, ReaderContext::default()).unwrap_or_else(|e| panic!("{file}: {e}"));
+            assert_eq!(Some(reader.read_through().expect(file)), line["trailer"]["entryCount"].as_u64(), "{file}");
+        }
+    }
+}
+
 #[test]
 fn no_truncation_gives_other_cells() {
     let cells = random_cells(&Rng::seeded(8), 60, false);
