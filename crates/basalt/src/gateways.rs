@@ -190,7 +190,7 @@ fn cluster(connection: &Connection) -> String {
 /// Serves the pages of a gateway until its process ends, and says where they are.
 fn show(pages: Option<web::Server>) {
     let Some(pages) = pages else { return };
-    println!("Its status pages are at http://{}/", pages.local_addr());
+    tracing::info!("the status pages are at http://{}/", pages.local_addr());
     tokio::spawn(async move {
         if let Err(error) = pages.run(std::future::pending()).await {
             tracing::warn!("the status pages ended: {error}");

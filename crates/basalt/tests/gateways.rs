@@ -22,15 +22,20 @@ impl Gateway {
             .args(words)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("the binary runs");
-        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-        let mut said = |before: &str| {
-            let line = lines.next().expect("a line").expect("text");
-            let at = line.find(before).unwrap_or_else(|| panic!("{line}"));
-            line[at + before.len()..].trim_end_matches(['.', '/']).to_owned()
+        let mut log = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+        let behind = |line: &str, before: &str| {
+            let at = line.find(before)? + before.len();
+            Some(line[at..].trim_end_matches(['.', '/']).to_owned())
         };
-        let (address, pages) = (said(" is ready on "), said(" are at http://"));
+        let pages = log.find_map(|line| behind(&line, "the status pages are at http://")).expect("it has pages");
+        // What it logs later must not fill the pipe.
+        std::thread::spawn(move || log.for_each(|line| eprintln!("gateway: {line}")));
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+        let address = behind(line.trim(), " is ready on ").unwrap_or_else(|| panic!("{line}"));
         Gateway { child, address, pages }
     }
 
@@ -67,7 +72,7 @@ fn number(gateway: &Gateway, bean: &str, name: &str) -> u64 {
 #[test]
 fn a_rest_gateway_has_pages_and_hbases_metrics() {
     let scratch = Scratch::new("rest-pages");
-    let server = Server::start(scratch.path(), &[]);
+    let server = Server::start(&scratch.join("data"), &[]);
     let rest = Gateway::start(&server, &["rest", "start", "-ro", "-p", "0", "-i", "0"]);
     assert!(get(&rest.address, "/version").contains("rest"));
     for (path, shown) in [
@@ -88,7 +93,7 @@ fn a_rest_gateway_has_pages_and_hbases_metrics() {
 #[test]
 fn a_thrift_gateway_has_pages_and_hbases_metrics() {
     let scratch = Scratch::new("thrift-pages");
-    let server = Server::start(scratch.path(), &[]);
+    let server = Server::start(&scratch.join("data"), &[]);
     let thrift = Gateway::start(&server, &["thrift", "-hsha", "-p", "0", "--infoport", "0", "start"]);
     // getTableNames(), binary, in a frame, as -hsha has it.
     let name = b"getTableNames";

@@ -55,8 +55,9 @@ async fn each_exception_has_its_pause_and_its_say_about_the_location() {
         let seen = fake.seen();
         let pauses = pauses(&seen);
         assert_eq!(pauses.len(), 1, "{step:?}");
-        // Up to a hundredth is added by chance; a timer is exact to a millisecond.
-        assert!((pause_ms..=pause_ms + pause_ms / 100 + 2).contains(&pauses[0]), "{step:?}: {pauses:?}");
+        // Up to a hundredth is added by chance, after an overload as much again; a timer is exact to a millisecond.
+        let spread_ms = if pause_ms == 500 { pause_ms } else { pause_ms / 100 };
+        assert!((pause_ms..=pause_ms + spread_ms + 2).contains(&pauses[0]), "{step:?}: {pauses:?}");
         assert_eq!(fake.lookups(), lookups, "{step:?}");
     }
 }

@@ -111,7 +111,7 @@ pub trait Volume: Send + Sync + 'static {
         let (temporary, mut file) = create_temporary(self, path)?;
         let write = || -> Result<()> {
             file.append(bytes)?;
-            if base::inject!("fs.publish.unsynced") { file.flush() } else { file.finish() }
+            finish(file)
         };
         if let Err(error) = write() {
             // What stays is a name that nobody reads.
@@ -152,11 +152,7 @@ fn write_all(volume: &dyn Volume, files: &[(FilePath, Vec<u8>)], begun: &mut Vec
             file.flush()?;
             open.push(file);
         }
-        open.drain(..).try_for_each(
-            |mut file: Box<dyn Appender>| {
-                if base::inject!("fs.publish.unsynced") { file.flush() } else { file.finish() }
-            },
-        )?;
+        open.drain(..).try_for_each(finish)?;
     }
     for (path, _) in files.iter().rev() {
         if let Some(temporary) = begun.last() {
@@ -165,6 +161,11 @@ fn write_all(volume: &dyn Volume, files: &[(FilePath, Vec<u8>)], begun: &mut Vec
         }
     }
     sync_dirs(volume, files.iter().map(|(path, _)| path.parent()))
+}
+
+/// Makes a file durable that gets its name next.
+fn finish(mut file: Box<dyn Appender>) -> Result<()> {
+    if base::inject!("fs.publish.unsynced") { file.flush() } else { file.finish() }
 }
 
 /// Files that are held open for [`publish_all`].

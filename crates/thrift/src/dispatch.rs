@@ -1,12 +1,11 @@
 //! From a message to the method's answer.
 
 use crate::fault::{Application, Outcome, write_application};
-use crate::metrics::Metrics;
+use crate::metrics::Stopwatch;
 use crate::protocol::{Message, MessageKind, Protocol, ProtocolError, Reader, Writer, Written};
 use crate::wire::Wire;
 use bytes::Bytes;
 use std::future::Future;
-use std::time::Instant;
 
 /// A service of an IDL, made by the macro `service!`.
 pub trait Service: Send + Sync + 'static {
@@ -95,10 +94,10 @@ impl Handled {
 pub async fn handle<S: Service>(
     service: &S,
     manner: Manner,
-    metrics: &Metrics,
+    stopwatch: &Stopwatch,
     data: &Bytes,
 ) -> Result<Handled, ProtocolError> {
-    let begun = Instant::now();
+    let begun_us = stopwatch.now_us();
     let mut reader = Reader::new(manner.protocol, data);
     let message = reader.message()?;
     let mut answer = Answer { manner, message: &message, written: None };
@@ -107,7 +106,7 @@ pub async fn handle<S: Service>(
         MessageKind::Call | MessageKind::Oneway => {
             match service.dispatch(&message.name, &mut reader, &mut answer).await {
                 Ok(true) => {
-                    metrics.called(&message.name, begun.elapsed());
+                    stopwatch.called(&message.name, begun_us);
                     answer.written.take().unwrap_or_else(Written::empty)
                 }
                 Ok(false) => exception(Application::UnknownMethod, &format!("Invalid method name: '{}'", message.name)),

@@ -121,7 +121,7 @@ async fn answer<S: Service>(
     service: &S,
     from: From,
 ) -> Result<Counted, Refused> {
-    let Gateway { options, ledger, metrics, impersonation, .. } = gateway;
+    let Gateway { options, ledger, stopwatch, impersonation, .. } = gateway;
     if request.method() != Method::POST {
         let why = "a message of Thrift comes with POST\n".to_owned();
         return Err(Refused(StatusCode::METHOD_NOT_ALLOWED, why));
@@ -138,7 +138,7 @@ async fn answer<S: Service>(
     let service = on_behalf.as_ref().unwrap_or(service);
     let (message, charge) = body(request.into_body(), options, ledger).await?;
     let handled =
-        handle(service, Manner { protocol: Protocol::Binary, with_class: from.with_class }, metrics, &message).await;
+        handle(service, Manner { protocol: Protocol::Binary, with_class: from.with_class }, stopwatch, &message).await;
     drop((message, charge));
     let mut handled = handled.map_err(|error| Refused(StatusCode::BAD_REQUEST, format!("{error}\n")))?;
     // A message that wants no answer has an empty one: HTTP always answers.

@@ -3,6 +3,7 @@
 //! There is no queue of calls here, so `callQueueLen` and `timeInQueue` are left out.
 
 use crate::server::Version;
+use base::Clock;
 use base::metrics::{Bean, Histogram, Registry, THRIFT_ONE, THRIFT_TWO, Unit};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
@@ -38,10 +39,9 @@ impl Metrics {
     }
 
     /// A call of `method`, which the service has, was answered.
-    pub(crate) fn called(&self, method: &str, took: Duration) {
-        let took_us = took.as_micros() as u64;
+    fn called(&self, method: &str, took_us: u64) {
         self.calls.record(took_us);
-        if took > self.slow_after {
+        if u128::from(took_us) > self.slow_after.as_micros() {
             self.slow_calls.record(took_us);
         }
         if let Some(histogram) = self.methods.read().get(method) {
@@ -104,6 +104,30 @@ fn bean(version: Version) -> Bean {
     }
 }
 
+/// Times the calls that are counted.
+#[derive(Clone)]
+pub(crate) struct Stopwatch {
+    metrics: Arc<Metrics>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Stopwatch {
+    /// By this clock.
+    pub(crate) fn new(metrics: Arc<Metrics>, clock: Arc<dyn Clock>) -> Stopwatch {
+        Stopwatch { metrics, clock }
+    }
+
+    /// When it is.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.clock.monotonic_us()
+    }
+
+    /// A call that began at `begun_us` was answered; the service has such a method.
+    pub(crate) fn called(&self, method: &str, begun_us: u64) {
+        self.metrics.called(method, self.now_us().saturating_sub(begun_us));
+    }
+}
+
 /// A connection that counts.
 pub(crate) struct Connected(Arc<Metrics>);
 
@@ -122,9 +146,9 @@ mod tests {
         let metrics = Arc::new(Metrics::new(Duration::from_millis(10)));
         let registry = Registry::new();
         metrics.register(&registry, Version::Two);
-        metrics.called("get", Duration::from_millis(1));
-        metrics.called("get", Duration::from_millis(11));
-        metrics.called("put", Duration::from_millis(1));
+        metrics.called("get", 1_000);
+        metrics.called("get", 11_000);
+        metrics.called("put", 10_000);
         metrics.batch_get(30);
         let open = metrics.connected();
         let value = |name: &str| {

@@ -2,7 +2,7 @@
 
 use crate::dispatch::Service;
 use crate::impersonation::{Impersonation, Rules};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Stopwatch};
 use crate::protocol::Protocol;
 use crate::scanners::Scanners;
 use crate::transport::Connection;
@@ -164,7 +164,8 @@ impl Server {
             one,
             two: v2::Handler::new(connection.clone(), scanners.clone(), self.options.read_only),
             version: self.version,
-            impersonation: Impersonation::new(self.options.proxy_users.clone(), connection, clock),
+            impersonation: Impersonation::new(self.options.proxy_users.clone(), connection, clock.clone()),
+            stopwatch: Stopwatch::new(self.metrics.clone(), clock),
             options: self.options,
             ledger,
             metrics: self.metrics,
@@ -211,7 +212,8 @@ pub(crate) struct Gateway {
     two: v2::Handler,
     pub(crate) options: Arc<ServerOptions>,
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) metrics: Arc<Metrics>,
+    metrics: Arc<Metrics>,
+    pub(crate) stopwatch: Stopwatch,
     pub(crate) impersonation: Impersonation,
 }
 
@@ -233,11 +235,11 @@ impl Gateway {
     }
 
     async fn serve<S: Service>(&self, socket: TcpStream, service: &S, from: http::From) -> Result<(), String> {
-        let Gateway { options, ledger, metrics, .. } = self;
+        let Gateway { options, ledger, stopwatch, .. } = self;
         if options.http {
             return http::serve(socket, self, service, from).await.map_err(|error| error.to_string());
         }
-        let connection = Connection::new(socket, options.clone(), ledger.clone(), metrics.clone());
+        let connection = Connection::new(socket, options.clone(), ledger.clone(), stopwatch.clone());
         connection.run(service, from.with_class).await.map_err(|error| error.to_string())
     }
 }

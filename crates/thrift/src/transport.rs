@@ -1,7 +1,7 @@
 //! One connection: whole messages in, whole replies out, in order.
 
 use crate::dispatch::{Handled, Manner, Service, handle};
-use crate::metrics::Metrics;
+use crate::metrics::Stopwatch;
 use crate::protocol::{Boundary, ProtocolError};
 use crate::server::ServerOptions;
 use base::{Charge, Holder, Ledger};
@@ -44,16 +44,16 @@ pub struct Connection<T> {
     socket: T,
     options: Arc<ServerOptions>,
     ledger: Arc<Ledger>,
-    metrics: Arc<Metrics>,
+    stopwatch: Stopwatch,
     read: BytesMut,
     charge: Charge,
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
     /// Over a socket.
-    pub fn new(socket: T, options: Arc<ServerOptions>, ledger: Arc<Ledger>, metrics: Arc<Metrics>) -> Connection<T> {
+    pub fn new(socket: T, options: Arc<ServerOptions>, ledger: Arc<Ledger>, stopwatch: Stopwatch) -> Connection<T> {
         let charge = ledger.charge(Holder::Requests, 0);
-        Connection { socket, options, ledger, metrics, read: BytesMut::new(), charge }
+        Connection { socket, options, ledger, stopwatch, read: BytesMut::new(), charge }
     }
 
     /// Answers calls until the client leaves.
@@ -63,7 +63,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
     pub async fn run<S: Service>(mut self, service: &S, with_class: bool) -> Result<(), ConnectionError> {
         let manner = Manner { protocol: self.options.protocol, with_class };
         while let Some(message) = self.next_message().await? {
-            let handled = handle(service, manner, &self.metrics, &message).await?;
+            let handled = handle(service, manner, &self.stopwatch, &message).await?;
             drop(message);
             self.send(handled).await?;
             if self.read.is_empty() {
