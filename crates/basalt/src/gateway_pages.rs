@@ -13,7 +13,7 @@ use web::details::ProcessDetails;
 use web::settings::MetricsPages;
 use web::status::{Gateway, GatewayKind, Property, Requests};
 
-/// A number that is asked for now and then.
+/// Reads a counter of the gateway; called for each page and each sample of rates.
 pub type Count = Box<dyn Fn() -> u64 + Send + Sync>;
 
 /// What is behind the pages.
@@ -95,7 +95,10 @@ pub fn bind(config: &Config, (port, address): Place, source: Source) -> Result<O
     match web::Server::bind_with(at, Arc::new(source), clock, MetricsPages::from_config(config)) {
         Ok(server) => Ok(Some(server)),
         Err(error) if !config.is_set(port.key) => {
-            tracing::info!("no status pages: {at} cannot be had ({error}); {} says where they are to be", port.key);
+            tracing::info!(
+                "no status pages: cannot listen on {at}: {error}; set {} to another port, or to -1 for none",
+                port.key
+            );
             Ok(None)
         }
         Err(error) => Err(port_error("the gateway's status pages", port.key, at, &error)),

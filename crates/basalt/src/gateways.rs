@@ -193,7 +193,7 @@ fn show(pages: Option<web::Server>) {
     tracing::info!("the status pages are at http://{}/", pages.local_addr());
     tokio::spawn(async move {
         if let Err(error) = pages.run(std::future::pending()).await {
-            tracing::warn!("the status pages ended: {error}");
+            tracing::warn!("the status pages have stopped: {error}");
         }
     });
 }

@@ -199,7 +199,7 @@ fn increments_are_merged_and_what_others_need_is_not_deleted() {
         states.push(lab.cells("t"));
         ids.push(lab.create("incremental", &[]));
     }
-    lab.refused(&["backup", "delete", place, &ids[0]], "go on from them");
+    lab.refused(&["backup", "delete", place, &ids[0]], "depend on what is to be deleted");
     lab.refused(&["backup", "merge", place, &ids[0], &ids[2]], "those between are to be merged, too");
     lab.refused(&["backup", "merge", place, &full, &ids[0]], "is a full backup");
     let merged = lab.json(&["backup", "merge", place, &ids[0], &ids[1]])["id"].as_str().expect("an id").to_owned();
@@ -256,7 +256,7 @@ fn damage_is_named_before_anything_is_changed_and_what_was_broken_off_goes_on() 
     lab.refused(&["restore", place, &full, "-o"], "is no manifest of a backup");
     std::fs::remove_file(&manifest).expect("removed");
     let listed = text(&lab.run(&["backup", "list", place]));
-    assert!(listed.contains("not done") && listed.contains(&full), "{listed}");
+    assert!(listed.contains("unfinished") && listed.contains(&full), "{listed}");
     assert_eq!(lab.restore(&full, &["-m", "x"])["restored"], true);
     assert_eq!(lab.cells("x").len(), 1);
     // The next one begins where the last whole one ended.
@@ -266,7 +266,7 @@ fn damage_is_named_before_anything_is_changed_and_what_was_broken_off_goes_on() 
     assert_eq!(lab.cells("y"), wanted);
 
     lab.refused(&["backup", "create", "full", place, "-t", "none"], "there is no table none");
-    lab.refused(&["backup", "create", "sideways", place], "full and incremental are known");
+    lab.refused(&["backup", "create", "sideways", place], "it is full or incremental");
     // Another directory than the cluster's: its logs are not there.
     let elsewhere = format!("hbase.rootdir={}", lab.scratch.join("elsewhere").display());
     std::fs::create_dir(lab.scratch.join("elsewhere")).expect("made");
@@ -317,12 +317,12 @@ fn a_full_backup_that_was_killed_goes_on_where_it_was() {
     lab.restore(&earlier, &["-m", "x"]);
     assert_eq!(lab.cells("x").len(), 4);
     let listed = || text(&lab.run(&["backup", "list", backups.to_str().expect("UTF-8")]));
-    let was_met = listed().contains("not done");
+    let was_met = listed().contains("unfinished");
     let done = lab.run(&["backup", "create", "full", backups.to_str().expect("UTF-8"), "-t", "t"]);
     assert!(done.status.success(), "{}", text(&done));
-    assert_eq!(text(&done).contains("going on with"), was_met, "{}", text(&done));
+    assert_eq!(text(&done).contains("resuming"), was_met, "{}", text(&done));
     let after = lab.create("full", &["-t", "t"]);
-    assert!(!listed().contains("not done"), "{}", listed());
+    assert!(!listed().contains("unfinished"), "{}", listed());
     lab.restore(&after, &["-m", "y"]);
     assert_eq!(lab.cells("y"), lab.cells("x"));
     assert_eq!(lab.shell(&["list_snapshots"]).matches("basalt_").count(), 0, "no snapshot is left");

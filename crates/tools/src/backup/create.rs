@@ -31,12 +31,14 @@ const SORT_MB: usize = 128;
 pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let parsed = arguments::parse("backup create", KNOWN, given)?;
     let [kind, place] = parsed.rest.as_slice() else {
-        bail!("backup create: full or incremental, and a directory for the backup, are needed")
+        bail!(
+            "backup create: say full or incremental, and the backup directory, as in: basalt backup create full /backups"
+        )
     };
     let kind = match kind.as_str() {
         "full" => Kind::Full,
         "incremental" => Kind::Incremental,
-        other => bail!("backup create: {other}: full and incremental are known"),
+        other => bail!("backup create: unknown kind {other:?}: it is full or incremental"),
     };
     let root = Root::open(config)?;
     let place = Place::open(place, true)?;
@@ -98,7 +100,7 @@ impl Create<'_> {
             (None, Kind::Incremental) => backups.tables().intersection(&there).cloned().collect(),
         };
         if wanted.is_empty() {
-            bail!("there is no table to back up; an incremental backup needs a full one in the same directory first");
+            bail!("there is no table to back up; for an incremental backup take a full one into this directory first");
         }
         let mut tables = Vec::new();
         for name in &wanted {
@@ -151,7 +153,7 @@ impl Create<'_> {
         for (id, state) in self.place.unfinished()? {
             match state {
                 Some(state) if resume && state.tables == tables => {
-                    eprintln!("backup: going on with {id}");
+                    eprintln!("backup: resuming {id}");
                     return Ok(state);
                 }
                 _ => {

@@ -21,7 +21,7 @@ fn seconds(ms: i64) -> String {
 
 pub(super) fn list(given: &[String]) -> anyhow::Result<ExitCode> {
     let parsed = arguments::parse("backup list", KNOWN, given)?;
-    let [place] = parsed.rest.as_slice() else { bail!("backup list: the directory of the backups is needed") };
+    let [place] = parsed.rest.as_slice() else { bail!("backup list: name the backup directory") };
     let place = Place::open(place, false)?;
     let json = parsed.has("json");
     for manifest in place.backups()?.0 {
@@ -48,7 +48,7 @@ pub(super) fn list(given: &[String]) -> anyhow::Result<ExitCode> {
         let tables = state.map(|state| state.tables).unwrap_or_default();
         match json {
             true => println!("{}", json!({"id": id, "kind": kind, "state": "unfinished", "tables": tables})),
-            false => println!("{id}  {kind:<11}  not done             {}", tables.join(",")),
+            false => println!("{id}  {kind:<11}  unfinished           {}", tables.join(",")),
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -57,7 +57,7 @@ pub(super) fn list(given: &[String]) -> anyhow::Result<ExitCode> {
 pub(super) fn describe(given: &[String]) -> anyhow::Result<ExitCode> {
     let parsed = arguments::parse("backup describe", KNOWN, given)?;
     let [place, id] = parsed.rest.as_slice() else {
-        bail!("backup describe: a directory and a backup's id are needed")
+        bail!("backup describe: name the backup directory and a backup id")
     };
     let place = Place::open(place, false)?;
     let backups = place.backups()?;
@@ -80,7 +80,7 @@ pub(super) fn describe(given: &[String]) -> anyhow::Result<ExitCode> {
             image.regions.len()
         );
         if let Some(parent) = &image.parent {
-            println!("  goes on from {parent}: {} cells, {} files loaded in bulk", image.cells, image.loaded_files);
+            println!("  parent {parent}: {} cells, {} bulk-loaded files", image.cells, image.loaded_files);
         }
         if let (Some((first, last)), Some((least, greatest))) = (image.times_ms, image.sequence_ids) {
             println!("  edits from {} to {}, sequence ids {least} to {greatest}", iso_time(first), iso_time(last));
@@ -94,9 +94,7 @@ pub(super) fn describe(given: &[String]) -> anyhow::Result<ExitCode> {
 
 pub(super) fn verify(given: &[String]) -> anyhow::Result<ExitCode> {
     let parsed = arguments::parse("backup verify", KNOWN, given)?;
-    let Some((place, ids)) = parsed.rest.split_first() else {
-        bail!("backup verify: the directory of the backups is needed")
-    };
+    let Some((place, ids)) = parsed.rest.split_first() else { bail!("backup verify: name the backup directory") };
     let place = Place::open(place, false)?;
     let backups = place.backups()?;
     let wanted: Vec<&Manifest> = match ids.is_empty() {
@@ -135,7 +133,7 @@ pub(super) fn verify(given: &[String]) -> anyhow::Result<ExitCode> {
 pub(super) fn delete(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let parsed = arguments::parse("backup delete", KNOWN, given)?;
     let Some((place, ids)) = parsed.rest.split_first().filter(|(_, ids)| !ids.is_empty()) else {
-        bail!("backup delete: a directory and ids of backups are needed")
+        bail!("backup delete: name the backup directory and the backup ids")
     };
     let place = Place::open(place, false)?;
     let _claimed = place.claim()?;
@@ -147,7 +145,7 @@ pub(super) fn delete(config: &Config, given: &[String]) -> anyhow::Result<ExitCo
     let dependent = backups.depending_on(ids);
     if !dependent.is_empty() {
         let dependent: Vec<String> = dependent.into_iter().collect();
-        bail!("{} go on from them: delete those, too, or merge them first", dependent.join(", "));
+        bail!("{} depend on what is to be deleted: delete those, too, or merge them first", dependent.join(", "));
     }
     let root = Root::open(config)?;
     // The newest first: what is left after a kill can be restored.

@@ -7,7 +7,8 @@
 //! <root>/<id>/<ns>/<table>/<family>/<HFile>      incremental: what was written since, as HFileOutputFormat2 makes it for a bulk load
 //! ```
 //!
-//! Always true: a directory without a manifest is no backup; a manifest names every file of its backup with length and checksum.
+//! Always true: a directory without a manifest is no backup; a manifest names every file of its backup with length and checksum; a directory
+//! that has neither a manifest nor a mark of a backup that was begun is somebody else's, whatever it is called, and is never touched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -229,15 +230,16 @@ impl Place {
         Ok(entries.into_iter().filter(|e| e.is_dir && e.name.starts_with(ID_PREFIX)).map(|e| e.name).collect())
     }
 
-    /// Directories of backups that were begun and are not done, with what is known of them.
+    /// Directories of backups that were begun and are not done, or were being removed, with what is known of them.
     pub fn unfinished(&self) -> anyhow::Result<Vec<(String, Option<Unfinished>)>> {
         let mut all = Vec::new();
         for id in self.directories()? {
             let dir = FilePath::new(&id);
-            if self.volume.exists(&dir.join(MANIFEST))? {
+            if self.volume.exists(&dir.join(MANIFEST))? || !self.volume.exists(&dir.join(UNFINISHED))? {
                 continue;
             }
-            let state = self.volume.read(&dir.join(UNFINISHED)).ok().and_then(|bytes| decode(&bytes).ok());
+            // One that is damaged, or a manifest that was given this name, tells that the directory is ours and no more.
+            let state = decode(&self.volume.read(&dir.join(UNFINISHED))?).ok();
             all.push((id, state));
         }
         Ok(all)
@@ -260,13 +262,21 @@ impl Place {
         Ok(())
     }
 
-    /// Removes a backup: its manifest first, so that none is there without its files.
+    /// Removes a backup. Its manifest becomes the mark of one that is not done, which goes last: so none is there without its files, and what a kill
+    /// leaves is known for a backup's.
     pub fn remove(&self, id: &str) -> anyhow::Result<()> {
         let dir = FilePath::new(id);
         if self.volume.exists(&dir.join(MANIFEST))? {
-            self.volume.remove_file(&dir.join(MANIFEST))?;
+            self.volume.rename(&dir.join(MANIFEST), &dir.join(UNFINISHED))?;
             self.volume.sync_dir(&dir)?;
         }
+        for entry in self.volume.list(&dir)?.iter().filter(|entry| entry.name != UNFINISHED) {
+            match entry.is_dir {
+                true => self.volume.remove_dir_all(&dir.join(&entry.name))?,
+                false => self.volume.remove_file(&dir.join(&entry.name))?,
+            }
+        }
+        self.volume.sync_dir(&dir)?;
         self.volume.remove_dir_all(&dir)?;
         Ok(self.volume.sync_dir(&FilePath::root())?)
     }
@@ -453,6 +463,38 @@ mod tests {
         assert!(chain(&broken, "backup_2", "t").contains("backup_1, which is not there"));
         let round = Backups(vec![manifest(1, &[], vec![image("t", Some("backup_1"))])]);
         assert!(chain(&round, "backup_1", "t").contains("in a circle"));
+    }
+
+    /// HBase's own backups are called alike, and so may be anything else beside ours.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a real directory, as somebody else may have filled it")]
+    fn what_is_called_like_a_backup_and_is_none_is_left_alone() {
+        let root = std::env::temp_dir().join(format!("basalt-backups-{}", std::process::id()));
+        let foreign = root.join("backup_1600000000000/default/t");
+        std::fs::create_dir_all(&foreign).expect("made");
+        std::fs::write(foreign.join(".backup.manifest"), b"HBase's").expect("written");
+        let place = Place::open(root.to_str().expect("UTF-8"), true).expect("opened");
+        assert_eq!((place.unfinished().expect("listed"), place.backups().expect("listed").0), (vec![], vec![]));
+        let begun = Unfinished {
+            id: "backup_1".to_owned(),
+            kind: Kind::Full,
+            started_ms: 1,
+            tables: vec!["t".to_owned()],
+            logs: Boundaries::new(),
+            archived: BTreeSet::new(),
+        };
+        place.begin(&begun).expect("begun");
+        assert_eq!(place.unfinished().expect("listed"), [("backup_1".to_owned(), Some(begun))]);
+        place.complete(&manifest(1, &[], vec![image("t", None)])).expect("done");
+        assert!(place.unfinished().expect("listed").is_empty());
+        // As a kill leaves one that was being removed.
+        let ours = FilePath::new("backup_1");
+        place.volume.rename(&ours.join(MANIFEST), &ours.join(UNFINISHED)).expect("renamed");
+        assert_eq!(place.unfinished().expect("listed"), [("backup_1".to_owned(), None)]);
+        place.remove("backup_1").expect("removed");
+        assert!(place.unfinished().expect("listed").is_empty() && !root.join("backup_1").exists());
+        assert!(foreign.join(".backup.manifest").exists());
+        std::fs::remove_dir_all(&root).expect("cleared");
     }
 
     #[test]
