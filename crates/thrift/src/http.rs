@@ -131,7 +131,7 @@ async fn answer<S: Service>(
         Some(user) => {
             let user = user.to_str().ok().filter(|user| !user.is_empty());
             let user = user.ok_or_else(|| refused("doAs names nobody".to_owned()))?;
-            Some(service.over(impersonation.connection(user, from.peer).map_err(refused)?))
+            Some(service.over(impersonation.connection(user, from.peer).await.map_err(refused)?))
         }
         None => None,
     };

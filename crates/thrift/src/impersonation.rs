@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// Users whose connections are kept at a time: the one who was quiet for longest makes room.
 const MAX_USERS: usize = 1000;
+/// How long it holds that a user may be impersonated: as long as Hadoop keeps groups (`hadoop.security.groups.cache.secs`).
+const ALLOWED_US: u64 = 300_000_000;
 
 /// Who may be impersonated from where.
 #[derive(Debug, Clone, Default)]
@@ -116,22 +118,34 @@ impl Rules {
         Rules { allowed: Some(Allowed { user: user.to_owned(), users, groups, hosts }), idle_us }
     }
 
-    /// Whether a call of `peer` may be made as `user`, who is in `groups`.
-    fn check(&self, user: &str, groups: impl FnOnce() -> Vec<String>, peer: IpAddr) -> Result<(), String> {
+    /// Whether it takes the groups of `user` to say whether calls may be made as that user.
+    fn needs_groups(&self, user: &str) -> bool {
+        self.allowed.as_ref().is_some_and(|allowed| {
+            !allowed.users.has(user) && matches!(&allowed.groups, Names::These(names) if !names.is_empty())
+        })
+    }
+
+    /// Whether calls of `peer` may be made as `user`, who is in `groups`.
+    fn check(&self, user: &str, groups: &[String], peer: IpAddr) -> Result<(), String> {
         let Some(allowed) = &self.allowed else { return Err("Support for proxyuser is not configured".to_owned()) };
-        let is_allowed = allowed.users.has(user)
-            || match &allowed.groups {
-                Names::All => true,
-                Names::These(names) if names.is_empty() => false,
-                these => groups().iter().any(|group| these.has(group)),
-            };
-        if !is_allowed {
+        let is_of_group = match &allowed.groups {
+            Names::All => true,
+            these => groups.iter().any(|group| these.has(group)),
+        };
+        if !allowed.users.has(user) && !is_of_group {
             return Err(format!("User: {} is not allowed to impersonate {user}", allowed.user));
         }
-        if !allowed.hosts.iter().any(|machine| machine.has(peer)) {
-            return Err(format!("Unauthorized connection for super-user: {} from IP {peer}", allowed.user));
+        self.check_host(peer)
+    }
+
+    /// Whether calls on behalf of others may come from `peer`.
+    fn check_host(&self, peer: IpAddr) -> Result<(), String> {
+        match &self.allowed {
+            Some(allowed) if !allowed.hosts.iter().any(|machine| machine.has(peer)) => {
+                Err(format!("Unauthorized connection for super-user: {} from IP {peer}", allowed.user))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -167,6 +181,8 @@ pub(crate) struct Impersonation {
 struct Used {
     connection: Connection,
     used_us: u64,
+    /// When the rules were last asked.
+    allowed_us: u64,
 }
 
 impl Impersonation {
@@ -175,17 +191,44 @@ impl Impersonation {
         Impersonation { rules, own, users: Mutex::default(), clock }
     }
 
-    /// The connection over which calls of `peer` on behalf of `user` are made.
+    /// The connection over which calls of `peer` on behalf of `user` are made. Groups are looked up away from the threads that serve connections,
+    /// and again after some minutes.
     ///
     /// # Errors
     /// They may not be, in HBase's words.
-    pub(crate) fn connection(&self, user: &str, peer: IpAddr) -> Result<Connection, String> {
-        self.rules.check(user, || groups_here(user), peer)?;
+    pub(crate) async fn connection(&self, user: &str, peer: IpAddr) -> Result<Connection, String> {
+        if let Some(connection) = self.known(user) {
+            self.rules.check_host(peer)?;
+            return Ok(connection);
+        }
+        let groups = match self.rules.needs_groups(user) {
+            true => {
+                let name = user.to_owned();
+                let looked_up = tokio::task::spawn_blocking(move || groups_here(&name)).await;
+                looked_up.map_err(|error| format!("the groups of {user} cannot be looked up: {error}"))?
+            }
+            false => Vec::new(),
+        };
+        self.rules.check(user, &groups, peer)?;
+        Ok(self.keep(user))
+    }
+
+    /// The connection of a user about whom the rules were asked lately.
+    fn known(&self, user: &str) -> Option<Connection> {
+        let now_us = self.clock.monotonic_us();
+        let mut users = self.users.lock();
+        let used = users.get_mut(user).filter(|used| now_us.saturating_sub(used.allowed_us) <= ALLOWED_US)?;
+        used.used_us = now_us;
+        Some(used.connection.clone())
+    }
+
+    /// The connection of a user who may be impersonated now.
+    fn keep(&self, user: &str) -> Connection {
         let now_us = self.clock.monotonic_us();
         let mut users = self.users.lock();
         if let Some(used) = users.get_mut(user) {
-            used.used_us = now_us;
-            return Ok(used.connection.clone());
+            (used.used_us, used.allowed_us) = (now_us, now_us);
+            return used.connection.clone();
         }
         users.retain(|_, used| now_us.saturating_sub(used.used_us) <= self.rules.idle_us);
         if users.len() >= MAX_USERS
@@ -194,8 +237,8 @@ impl Impersonation {
             users.remove(&quiet);
         }
         let connection = self.own.as_user(user);
-        users.insert(user.to_owned(), Used { connection: connection.clone(), used_us: now_us });
-        Ok(connection)
+        users.insert(user.to_owned(), Used { connection: connection.clone(), used_us: now_us, allowed_us: now_us });
+        connection
     }
 }
 
@@ -218,7 +261,7 @@ mod tests {
     }
 
     fn asked(rules: &Rules, user: &str, peer: &str) -> Result<(), String> {
-        rules.check(user, || vec!["staff".to_owned()], peer.parse().expect("an address"))
+        rules.check(user, &["staff".to_owned()], peer.parse().expect("an address"))
     }
 
     #[test]
@@ -259,22 +302,22 @@ mod tests {
         assert!(groups_of("eve", passwd, group).is_empty());
     }
 
-    #[test]
-    fn connections_of_quiet_users_are_given_up() {
+    #[tokio::test]
+    async fn connections_of_quiet_users_are_given_up() {
         let clock = Arc::new(ManualClock::new(0));
         let rules = rules(&[("hadoop.proxyuser.gateway.users", "*"), ("hadoop.proxyuser.gateway.hosts", "*")]);
         let own = Connection::open(Options::rpc("localhost:1"));
         let all = Impersonation::new(rules, own, clock.clone());
         let peer = IpAddr::from([127, 0, 0, 1]);
         for n in 0..=MAX_USERS {
-            let connection = all.connection(&format!("u{n}"), peer).expect("allowed");
+            let connection = all.connection(&format!("u{n}"), peer).await.expect("allowed");
             assert_eq!(connection.options().user, format!("u{n}"));
             clock.advance_ms(1);
         }
         assert_eq!(all.users.lock().len(), MAX_USERS);
         assert!(!all.users.lock().contains_key("u0"), "the one who was quiet for longest");
         clock.advance_ms(600_001);
-        all.connection("late", peer).expect("allowed");
+        all.connection("late", peer).await.expect("allowed");
         assert_eq!(all.users.lock().len(), 1);
     }
 }
