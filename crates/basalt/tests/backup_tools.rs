@@ -249,12 +249,12 @@ fn damage_is_named_before_anything_is_changed_and_what_was_broken_off_goes_on() 
         }
         std::fs::write(&file, &whole).expect("written");
     }
-    // A manifest that is damaged says so; one that is not there makes its directory no backup.
+    // A manifest that is damaged says so; a directory with the mark of one that is not done is no backup.
     let manifest = backups.join(&second).join("basalt-backup-manifest");
     let whole = std::fs::read(&manifest).expect("readable");
     std::fs::write(&manifest, &whole[..whole.len() - 1]).expect("written");
     lab.refused(&["restore", place, &full, "-o"], "is no manifest of a backup");
-    std::fs::remove_file(&manifest).expect("removed");
+    std::fs::rename(&manifest, backups.join(&second).join("basalt-backup-unfinished")).expect("renamed");
     let listed = text(&lab.run(&["backup", "list", place]));
     assert!(listed.contains("unfinished") && listed.contains(&full), "{listed}");
     assert_eq!(lab.restore(&full, &["-m", "x"])["restored"], true);
