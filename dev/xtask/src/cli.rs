@@ -38,8 +38,15 @@ pub enum Command {
         #[arg(long)]
         long: bool,
     },
-    /// What people install: a tarball, a Debian package, checksums, the list of crates; tried by unpacking and running it
-    Package,
+    /// What people install: a tarball, a Debian package, an OCI image, checksums, the list of crates; each tried in a bare Debian
+    #[command(
+        after_help = "Examples:\n  cargo xtask package\n  cargo xtask package --machine aarch64    tried in an emulator"
+    )]
+    Package {
+        /// The machine that it is for, if it is not this one
+        #[arg(long, value_enum)]
+        machine: Option<crate::package::Machine>,
+    },
     /// Real clients against the server
     #[command(
         after_help = "Suites: java java3 asynchbase shell go pe ltt tools client differential administration bad-input testing moving; by name only: \

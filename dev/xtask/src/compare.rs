@@ -16,8 +16,7 @@ pub fn built_like_tests() -> anyhow::Result<PathBuf> {
     let mut build = run::cargo();
     build.args(["build", "--profile", "test", "--bin", "compare"]).args(run::EVERYTHING);
     run::must("build of the measuring client", &mut build)?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
-    Ok(target.join("debug/compare"))
+    Ok(run::target_dir().join("debug/compare"))
 }
 
 /// The program, built with the server, unless one is given in BASALT_BINARY.
@@ -31,6 +30,5 @@ pub fn built() -> anyhow::Result<PathBuf> {
     for package in packages {
         run::must("release build", run::cargo().args(["build", "--release", "--package", package]))?;
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
-    Ok(target.join("release/compare"))
+    Ok(run::target_dir().join("release/compare"))
 }

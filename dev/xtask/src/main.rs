@@ -115,7 +115,7 @@ fn command(command: Command) -> anyhow::Result<()> {
         }),
         Command::Sanitize { only } => reported(|report| sanitize::run(report, only.as_deref())),
         Command::Injected { name } => reported(|report| sim::injected(report, name.as_deref())),
-        Command::Package => reported(package::run),
+        Command::Package { machine } => reported(|report| package::run(report, machine)),
         Command::Proto { check } => proto::generate(check),
         Command::Coverage { check } => coverage::run(check),
     }

@@ -1,10 +1,16 @@
-//! `cargo xtask package`: what people install. A tarball, a Debian package, their checksums, and a list of what is in the binary.
+//! `cargo xtask package`: what people install. A tarball, a Debian package, an OCI image, their checksums, and a list of what is in the binary; each
+//! of them tried: in a bare Debian, or in an emulator where the machine is another.
 //!
 //! Always true: the same tree and binary give the same bytes; completions and man pages come from the command line's own definition, which the
 //! binary writes itself.
 
+mod clean_root;
 mod deb;
+mod image;
+mod machine;
 mod sbom;
+
+pub use machine::Machine;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,51 +18,114 @@ use std::process::Command;
 use anyhow::{Context, bail};
 
 use crate::report::Report;
-use crate::{interop, run, server};
+use crate::{run, toolchain};
 
-/// Makes all of it below `target/package`, then unpacks the package and runs what is in it.
-pub fn run(report: &mut Report) -> anyhow::Result<()> {
-    if !interop::build(report) {
-        return Ok(());
-    }
-    let mut made = None;
-    report.step("tarball, Debian package, checksums", || {
-        made = Some(make(&server::binary())?);
+/// Makes all of it below `target/package/MACHINE`, then installs and runs what it made.
+pub fn run(report: &mut Report, machine: Option<Machine>) -> anyhow::Result<()> {
+    let here = Machine::here()?;
+    let machine = machine.unwrap_or(here);
+    let mut built = None;
+    report.step("release build for every Linux of the last years", || {
+        built = Some(machine::build(machine)?);
         Ok(())
     });
-    if let Some(made) = made {
-        report.step("the package, unpacked and run", || try_package(&made.deb));
-    }
-    Ok(())
-}
-
-/// Where the packages are.
-struct Made {
-    deb: PathBuf,
-}
-
-fn output_dir() -> anyhow::Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
-    Ok(target.join("package"))
-}
-
-fn make(binary: &Path) -> anyhow::Result<Made> {
-    let out = output_dir()?;
+    let Some(binary) = built else { return Ok(()) };
+    report.step("libraries that the binary needs", || machine::check_libraries(&binary));
+    let out = output_dir().join(machine.name());
     if out.exists() {
         std::fs::remove_dir_all(&out)?;
     }
-    let root = out.join("root");
+    if machine == here {
+        package_here(report, machine, &binary, &out)
+    } else {
+        package_elsewhere(report, machine, here, &binary, &out)
+    }
+}
+
+fn package_here(report: &mut Report, machine: Machine, binary: &Path, out: &Path) -> anyhow::Result<()> {
     let version = version(binary)?;
-    stage(binary, &root)?;
-    let tarball = out.join(format!("basalt-{version}-linux-{}.tar.gz", std::env::consts::ARCH));
-    tar(&root, &tarball)?;
-    let deb = out.join(format!("basalt_{version}_{}.deb", deb::architecture()?));
-    deb::write(&root, &version, &out, &deb)?;
-    let list = out.join("basalt.cdx.json");
-    std::fs::write(&list, sbom::cyclone_dx(&version)?)?;
-    checksums(&out, &[&tarball, &deb, &list])?;
+    let mut made = None;
+    report.step("tarball, Debian package, image, checksums", || {
+        made = Some(make(machine, binary, binary, &version, out)?);
+        Ok(())
+    });
+    let Some(mut made) = made else { return Ok(()) };
+    report.step("the image", || {
+        let layout = out.join("image");
+        let archive = image::write(&made.root, &version, machine, &layout)?;
+        made.files.push(archive);
+        let place = out.join("image-root");
+        clean_root::try_image(&layout, &place)?;
+        Ok(std::fs::remove_dir_all(place)?)
+    });
+    report.step("checksums", || checksums(out, &made.files));
+    report.step("the package's files", || try_files(out, &made.deb));
+    report.step("installed, started, upgraded, downgraded, removed and purged in a bare Debian", || {
+        let place = out.join("debian");
+        clean_root::debian(&place)?;
+        let newer = out.join("newer.deb");
+        deb::write(&made.root, &format!("{version}+1"), machine, out, &newer)?;
+        clean_root::try_package(&place, &made.deb, &newer)?;
+        std::fs::remove_file(newer)?;
+        Ok(std::fs::remove_dir_all(place)?)
+    });
     println!("    {}", out.display());
-    Ok(Made { deb })
+    Ok(())
+}
+
+/// For another machine: its completions and pages are written by a binary that runs here, which the command line is the same in.
+fn package_elsewhere(
+    report: &mut Report,
+    machine: Machine,
+    here: Machine,
+    binary: &Path,
+    out: &Path,
+) -> anyhow::Result<()> {
+    let own = run::target_dir().join(here.triple()).join("release/basalt");
+    if !own.is_file() {
+        bail!("{} is not there: package for {} first, its binary writes the pages", own.display(), here.name());
+    }
+    let version = version(&own)?;
+    let mut made = None;
+    report.step("tarball, Debian package", || {
+        made = Some(make(machine, binary, &own, &version, out)?);
+        Ok(())
+    });
+    let Some(made) = made else { return Ok(()) };
+    report.step("checksums", || checksums(out, &made.files));
+    report.step("served by the binary in an emulator", || {
+        let place = out.join("libraries");
+        clean_root::libraries(machine, &place)?;
+        serves(&mut machine.command(binary, &place)?)?;
+        Ok(std::fs::remove_dir_all(place)?)
+    });
+    println!("    {}", out.display());
+    Ok(())
+}
+
+/// What was made of a binary.
+struct Made {
+    root: PathBuf,
+    deb: PathBuf,
+    /// What is handed out.
+    files: Vec<PathBuf>,
+}
+
+fn output_dir() -> PathBuf {
+    run::target_dir().join("package")
+}
+
+/// `writer` is a binary that runs here and writes its completions and pages.
+fn make(machine: Machine, binary: &Path, writer: &Path, version: &str, out: &Path) -> anyhow::Result<Made> {
+    let root = out.join("root");
+    stage(binary, writer, machine, &root)?;
+    let tarball = out.join(format!("basalt-{version}-linux-{}.tar.gz", machine.name()));
+    tar(&root, &tarball)?;
+    let deb = out.join(format!("basalt_{version}_{}.deb", machine.debian()));
+    deb::write(&root, version, machine, out, &deb)?;
+    let list = out.join("basalt.cdx.json");
+    std::fs::write(&list, sbom::cyclone_dx(version, machine)?)?;
+    Ok(Made { root, deb: deb.clone(), files: vec![tarball, deb, list] })
 }
 
 fn version(binary: &Path) -> anyhow::Result<String> {
@@ -65,7 +134,7 @@ fn version(binary: &Path) -> anyhow::Result<String> {
 }
 
 /// The files as they lie on an installed machine.
-fn stage(binary: &Path, root: &Path) -> anyhow::Result<()> {
+fn stage(binary: &Path, writer: &Path, machine: Machine, root: &Path) -> anyhow::Result<()> {
     let dir = |path: &str| -> anyhow::Result<PathBuf> {
         let dir = root.join(path);
         std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
@@ -74,19 +143,22 @@ fn stage(binary: &Path, root: &Path) -> anyhow::Result<()> {
     let installed = dir("usr/bin")?.join("basalt");
     std::fs::copy(binary, &installed)?;
     // Debug information is for those who build.
-    run::must("strip", Command::new("strip").arg("--strip-debug").arg(&installed))?;
+    let strip =
+        if machine == Machine::here()? { "strip".to_owned() } else { format!("{}-linux-gnu-strip", machine.name()) };
+    toolchain::programs(&[&strip])?;
+    run::must("strip", Command::new(strip).arg("--strip-debug").arg(&installed))?;
     for (shell, path, name) in [
         ("bash", "usr/share/bash-completion/completions", "basalt"),
         ("zsh", "usr/share/zsh/vendor-completions", "_basalt"),
         ("fish", "usr/share/fish/vendor_completions.d", "basalt.fish"),
     ] {
-        let text = run::stdout("completions", Command::new(binary).args(["generate", "completions", shell]))?;
+        let text = run::stdout("completions", Command::new(writer).args(["generate", "completions", shell]))?;
         std::fs::write(dir(path)?.join(name), text)?;
     }
-    run::must("man pages", Command::new(binary).args(["generate", "man"]).arg(dir("usr/share/man/man1")?))?;
+    run::must("man pages", Command::new(writer).args(["generate", "man"]).arg(dir("usr/share/man/man1")?))?;
     let etc = dir("etc/basalt")?;
     let init = ["init", "--data", "/var/lib/basalt"];
-    run::stdout("basalt init", Command::new(binary).args(init).arg(&etc))?;
+    run::stdout("basalt init", Command::new(writer).args(init).arg(&etc))?;
     let package = run::root().join("packaging");
     std::fs::copy(package.join("basalt.service"), dir("lib/systemd/system")?.join("basalt.service"))?;
     let doc = dir("usr/share/doc/basalt")?;
@@ -101,31 +173,31 @@ fn stage(binary: &Path, root: &Path) -> anyhow::Result<()> {
 
 /// A tarball whose bytes depend on the files alone.
 fn tar(root: &Path, archive: &Path) -> anyhow::Result<()> {
-    let mut tar = Command::new("tar");
-    tar.args([
-        "--sort=name",
-        "--mtime=@0",
-        "--owner=0",
-        "--group=0",
-        "--numeric-owner",
-        "--use-compress-program=gzip -9n",
-    ]);
+    let mut tar = reproducible_tar();
+    tar.args(["--owner=0", "--group=0", "--use-compress-program=gzip -9n"]);
     run::must("tar", tar.arg("-cf").arg(archive).arg("-C").arg(root).arg("."))
 }
 
+/// `tar` without times and in order of names; the caller says whose the entries are.
+fn reproducible_tar() -> Command {
+    let mut tar = Command::new("tar");
+    tar.args(["--sort=name", "--mtime=@0", "--numeric-owner"]);
+    tar
+}
+
 /// `SHA256SUMS`, as `sha256sum -c` reads it.
-fn checksums(out: &Path, files: &[&Path]) -> anyhow::Result<()> {
+fn checksums(out: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
     let names = files.iter().filter_map(|file| file.file_name());
     let sums = run::stdout("sha256sum", Command::new("sha256sum").args(names).current_dir(out))?;
     std::fs::write(out.join("SHA256SUMS"), sums)?;
     Ok(())
 }
 
-/// Unpacks the package as `dpkg` would and runs the binary that is in it.
-fn try_package(package: &Path) -> anyhow::Result<()> {
-    let place = output_dir()?.join("unpacked");
+/// Unpacks the package without installing it, and looks at what is in it.
+fn try_files(out: &Path, package: &Path) -> anyhow::Result<()> {
+    let place = out.join("unpacked");
     deb::unpack(package, &place)?;
-    run::must("checksums", Command::new("sha256sum").args(["--quiet", "-c", "SHA256SUMS"]).current_dir(output_dir()?))?;
+    run::must("checksums", Command::new("sha256sum").args(["--quiet", "-c", "SHA256SUMS"]).current_dir(out))?;
     let binary = place.join("usr/bin/basalt");
     for path in ["etc/basalt/hbase-site.xml", "lib/systemd/system/basalt.service", "usr/share/man/man1/basalt.1"] {
         if !place.join(path).is_file() {
@@ -141,14 +213,14 @@ fn try_package(package: &Path) -> anyhow::Result<()> {
     if !said.contains("now      /var/lib/basalt") {
         bail!("the packaged configuration is not read: {said}");
     }
-    serves(&binary)
+    serves(&mut Command::new(&binary))?;
+    Ok(std::fs::remove_dir_all(place)?)
 }
 
-/// Starts an instance of the binary, reads the line that says where it serves, and ends it.
-fn serves(binary: &Path) -> anyhow::Result<()> {
+/// Starts an instance of a binary, reads the line that says where it serves, and ends it.
+fn serves(dev: &mut Command) -> anyhow::Result<()> {
     use std::io::BufRead;
     use std::process::Stdio;
-    let mut dev = Command::new(binary);
     dev.args(["dev", "--until-stdin-closes"]).env_remove("HBASE_CONF_DIR");
     let mut child =
         dev.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("the packaged binary does not run")?;

@@ -51,8 +51,7 @@ pub struct Server {
 
 /// The server under test: `BASALT_BINARY`, or that of the release build.
 pub fn binary() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
-    std::env::var_os("BASALT_BINARY").map_or_else(|| target.join("release/basalt"), PathBuf::from)
+    std::env::var_os("BASALT_BINARY").map_or_else(|| run::target_dir().join("release/basalt"), PathBuf::from)
 }
 
 impl Site {

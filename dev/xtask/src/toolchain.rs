@@ -20,14 +20,20 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("node", "nodejs"),
     ("npm", "npm"),
     ("psql", "postgresql"),
+    ("debootstrap", "debootstrap"),
+    ("strip", "binutils"),
+    ("aarch64-linux-gnu-strip", "binutils-aarch64-linux-gnu"),
+    ("x86_64-linux-gnu-strip", "binutils-x86-64-linux-gnu"),
+    ("qemu-aarch64-static", "qemu-user-static"),
+    ("qemu-x86_64-static", "qemu-user-static"),
 ];
 
 /// Is the program on the path and does it run?
 fn present(program: &str) -> bool {
     let argument = match program {
         "go" => "version",
-        "c++" | "curl" | "python3" | "node" | "npm" | "psql" => "--version",
-        _ => "-version",
+        "java" | "javac" | "mvn" => "-version",
+        _ => "--version",
     };
     Command::new(program)
         .arg(argument)
@@ -113,6 +119,23 @@ pub fn happybase(requirements: &Path, release: &str) -> anyhow::Result<(PathBuf,
     run::must("tar", Command::new("tar").arg("xzf").arg(format!("{release}.tar.gz")).current_dir(&dir))?;
     std::fs::write(made, wanted)?;
     Ok((python, tests))
+}
+
+/// The directory with `cargo-zigbuild` and the Zig whose linker it calls, in a Python environment of their own; fetched on first use.
+pub fn zig() -> anyhow::Result<PathBuf> {
+    const PACKAGES: &str = "ziglang==0.17.1 cargo-zigbuild==0.24.1";
+    programs(&["python3"])?;
+    let dir = run::scratch()?.join("zig");
+    let (made, programs) = (dir.join("made-of"), dir.join("bin"));
+    if std::fs::read_to_string(&made).is_ok_and(|text| text == PACKAGES) {
+        return Ok(programs);
+    }
+    run::must("python3 -m venv", Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
+    let mut install = Command::new(programs.join("python"));
+    install.args(["-m", "pip", "--quiet", "--disable-pip-version-check", "install"]).args(PACKAGES.split(' '));
+    run::must("pip install (network needed on first use)", &mut install)?;
+    std::fs::write(made, PACKAGES)?;
+    Ok(programs)
 }
 
 /// The program `index.mjs` of a folder with a `package.json`, beside what that asks for; fetched on first use.

@@ -1,32 +1,23 @@
 //! A Debian package: an archive of `ar` with a version, a tarball of control files and one of the files themselves. Follows: deb(5).
 
-use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
 
+use super::machine::Machine;
 use crate::run;
 
 const MAGIC: &[u8] = b"!<arch>\n";
 /// Bytes of a member's header.
 const HEADER_LEN: usize = 60;
 
-/// Debian's name for the machine.
-pub fn architecture() -> anyhow::Result<&'static str> {
-    match std::env::consts::ARCH {
-        "x86_64" => Ok("amd64"),
-        "aarch64" => Ok("arm64"),
-        other => bail!("no Debian architecture is known for {other}"),
-    }
-}
-
 /// Packs what lies below `root`.
-pub fn write(root: &Path, version: &str, scratch: &Path, package: &Path) -> anyhow::Result<()> {
+pub fn write(root: &Path, version: &str, machine: Machine, scratch: &Path, package: &Path) -> anyhow::Result<()> {
     let control_dir = scratch.join("control");
     std::fs::create_dir_all(&control_dir)?;
-    std::fs::write(control_dir.join("control"), control(version, kib_below(root)?)?)?;
+    std::fs::write(control_dir.join("control"), control(version, machine, kib_below(root)?))?;
     std::fs::write(control_dir.join("conffiles"), "/etc/basalt/hbase-site.xml\n")?;
     for script in ["postinst", "prerm", "postrm"] {
         let to = control_dir.join(script);
@@ -47,16 +38,13 @@ pub fn write(root: &Path, version: &str, scratch: &Path, package: &Path) -> anyh
     Ok(())
 }
 
-fn control(version: &str, size_kib: u64) -> anyhow::Result<String> {
-    let mut out = String::new();
-    write!(
-        out,
+fn control(version: &str, machine: Machine, size_kib: u64) -> String {
+    format!(
         "Package: basalt\nVersion: {version}\nArchitecture: {}\nMaintainer: Basalt <basalt@localhost>\nInstalled-Size: {size_kib}\n\
          Depends: libc6 (>= 2.28), passwd\nSection: database\nPriority: optional\nHomepage: https://hbase.apache.org/\n\
          Description: Apache HBase as one native process\n Serves HBase's protocol, files and shell from one binary.\n",
-        architecture()?
-    )?;
-    Ok(out)
+        machine.debian()
+    )
 }
 
 fn kib_below(dir: &Path) -> anyhow::Result<u64> {

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Context;
 use serde_json::{Value, json};
 
+use super::machine::Machine;
 use crate::run;
 
 /// The list, as JSON.
-pub fn cyclone_dx(version: &str) -> anyhow::Result<String> {
-    let args = ["metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-gnu"];
-    let text = run::stdout("cargo metadata", run::cargo().args(args))?;
+pub fn cyclone_dx(version: &str, machine: Machine) -> anyhow::Result<String> {
+    let args = ["metadata", "--format-version", "1", "--locked", "--features", "basalt/hdfs,basalt/zookeeper"];
+    let text = run::stdout("cargo metadata", run::cargo().args(args).args(["--filter-platform", &machine.triple()]))?;
     let metadata: Value = serde_json::from_str(&text)?;
     let needed = needed(&metadata)?;
     let packages = metadata["packages"].as_array().context("no packages")?;
