@@ -67,6 +67,7 @@ pub(crate) fn start(parts: ServerParts) -> Arc<RegionServer> {
         settings: RegionSettings::from_config(&parts.config).within_budget(parts.ledger.budget_bytes()).shared(),
         memory: MemoryMeter::new(),
         ticks: Arc::default(),
+        keys: regionserver::key_sampler(&parts.config),
         server_name: parts.name.clone(),
     });
     RegionServer::start(RegionServerParts {

@@ -1,6 +1,8 @@
 //! What the pages beside the status page show, gathered from the parts of the process.
 
+use key_statistics::{Grid, Measure};
 use master::Master;
+use model::TableName;
 use proto::pb;
 use regionserver::RegionServer;
 use std::sync::Arc;
@@ -129,6 +131,14 @@ impl web::Details for PageDetails {
             findings.extend(orphans.map(|(region, path)| ("orphan directory", format!("{region} {path}"))));
         }
         reports
+    }
+
+    fn tables_with_keys(&self) -> Vec<TableName> {
+        self.server.tables_with_keys()
+    }
+
+    fn key_grid(&self, table: &TableName, measure: Measure, span_ms: i64) -> Option<Grid> {
+        self.server.key_grid(table, measure, span_ms)
     }
 
     fn znodes(&self) -> String {

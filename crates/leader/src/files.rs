@@ -50,6 +50,7 @@ impl RegionFiles {
                 settings: RegionSettings::from_config(config).shared(),
                 memory: MemoryMeter::new(),
                 ticks: Arc::default(),
+                keys: Arc::new(region::KeySampler::off()),
                 server_name: master.clone(),
             }),
         })

@@ -138,6 +138,7 @@ fn environment(volume: Arc<dyn Volume>) -> Arc<RegionEnv> {
         settings: RegionSettings::from_config(&config).shared(),
         memory: MemoryMeter::new(),
         ticks: Arc::default(),
+        keys: Arc::default(),
         server_name: model::ServerName::new("localhost", 1, 1),
     })
 }

@@ -17,7 +17,8 @@ use crate::{RegionEnv, RegionSettings};
 use base::{ReadPoint, SeqId};
 use cell::Order;
 use fs::FilePath;
-use model::{Durability, RegionInfo, TableDescriptor};
+use key_statistics::Kind;
+use model::{Durability, Mutation, RegionInfo, TableDescriptor};
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -78,6 +79,18 @@ pub(crate) struct RegionCore {
 }
 
 impl RegionCore {
+    /// Rows of the region were read or written, so many; `row` gives the key and the bytes of each, if anybody asks.
+    #[inline]
+    pub(crate) fn rows_passed<'a>(&self, kind: Kind, count: usize, row: impl Fn(usize) -> (&'a [u8], usize)) {
+        self.env.keys.passed(&self.info.table, kind, count, row);
+    }
+
+    /// The rows of these mutations were written.
+    #[inline]
+    pub(crate) fn rows_written(&self, mutations: &[Mutation]) {
+        self.rows_passed(Kind::Write, mutations.len(), |at| (&mutations[at].row, mutations[at].cells.bytes().len()));
+    }
+
     /// The encoded name.
     #[inline]
     pub(crate) fn name(&self) -> &Arc<str> {

@@ -5,6 +5,7 @@ use crate::settings::SharedSettings;
 use base::{Clock, Rng};
 use fs::Volume;
 use hfile::{BlockCache, Dictionaries};
+use key_statistics::KeySampler;
 use memstore::Segment;
 use model::ServerName;
 use parking_lot::Mutex;
@@ -32,6 +33,8 @@ pub struct RegionEnv {
     pub memory: Arc<MemoryMeter>,
     /// The ticks that rows used of late.
     pub ticks: Arc<RecentTicks>,
+    /// Picks rows that are read and written, for who asks which.
+    pub keys: Arc<KeySampler>,
     /// The server that has the region: for markers, messages, and the names of what it is writing.
     pub server_name: ServerName,
 }

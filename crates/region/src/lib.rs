@@ -72,6 +72,7 @@ pub use env::{MemoryMeter, RegionEnv};
 pub use error::{ErrorKind, RegionError, Remedy, Result};
 pub use flush::{FlushOutcome, FlushReason, FlushRequest};
 pub use flushed::flushed_seq_ids;
+pub use key_statistics::KeySampler;
 pub use memstore::{prefault_chunks, release_pooled_chunks, set_chunk_pool_limit, wake_prefaulters};
 pub use mob::MobStats;
 pub use mob::clean::clean_mob_files;

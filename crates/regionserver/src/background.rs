@@ -85,6 +85,9 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
         };
         start("slow-log-table".into(), Box::new(body));
     }
+    if server.env.keys.is_on() {
+        start("keys".into(), Box::new(crate::keys::run));
+    }
     start("memory".into(), Box::new(|server| region::prefault_chunks(|| server.stop.is_set())));
     threads
 }

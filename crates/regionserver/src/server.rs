@@ -145,6 +145,8 @@ pub struct RegionServer {
     pub(crate) operations: Operations,
     /// Flushes and compactions, for who looks at them.
     pub(crate) tasks: Tasks,
+    /// Which keys were read and written.
+    pub(crate) keys: Mutex<key_statistics::History>,
     pub(crate) started_ms: i64,
     pub(crate) bulk_load_files: BulkLoadFiles,
     pub(crate) stop: StopSignal,
@@ -207,6 +209,7 @@ impl RegionServer {
             counts: RequestCounts::default(),
             operations: Operations::new(config.get(&settings::SLOW_METRIC_TIME_MS) * 1000),
             tasks: Tasks::new(env.clock.clone()),
+            keys: Mutex::new(crate::keys::history()),
             started_ms,
             bulk_load_files,
             stop: StopSignal::default(),

@@ -4,6 +4,17 @@ use base::size::MIB;
 use base::{Setting, SettingRow, TextSetting};
 pub use region::settings::NONCE_TIMEOUT_MS;
 
+/// Whether keys are picked for the Key Visualizer.
+pub const KEY_STATISTICS: Setting<bool> = Setting {
+    key: "basalt.key.statistics.enabled",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Pick some of the rows that are read and written, for the page /keys (the Key Visualizer): which keys of a table have the load, for five \
+          weeks, also over restarts. Takes up to 20 MiB beside the memory budget, and as much below MasterData/basalt/keys.",
+};
+
 /// Whom no policy keeps from asking for compactions.
 pub const SUPERUSERS: TextSetting = TextSetting::any(
     "hbase.superuser",
@@ -463,6 +474,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &BULK_LOAD_DIRS,
     &REGION_CLASSES,
     &USER_REGION_CLASSES,
+    &KEY_STATISTICS,
     &SUPERUSERS,
     &SECOND_LEVEL_WRITE_RATE,
     &WAKE_FREQUENCY_MS,

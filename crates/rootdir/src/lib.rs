@@ -14,6 +14,7 @@
 //! MasterData/data/master/store, MasterData/WALs                the store of HBase's master
 //! .hbase-snapshot/<name>/{.snapshotinfo,data.manifest}         snapshot; its tables' links and what points back: link
 //! MasterData/basalt/backups/<id>                              backup_hold: what backups elsewhere still need
+//! MasterData/basalt/keys/<server>                             which keys were read and written there
 //! staging/..., .tmp/..., .hbck
 //! ```
 //!
@@ -41,9 +42,9 @@ pub mod tracker;
 
 pub use archive::{archive_families, archive_family_dir, archive_files, archive_region_dir, archive_table};
 pub use paths::{
-    archive_dir, archived_table_dir, corrupt_dir, data_dir, family_dir, family_name, family_names, list_if_exists,
-    mob_family_dir, mob_region_name, namespace_dir, old_wals_dir, region_dir, region_names, server_wals_dir, table_dir,
-    temp_dir, wals_dir,
+    archive_dir, archived_table_dir, corrupt_dir, data_dir, family_dir, family_name, family_names, key_statistics_dir,
+    list_if_exists, mob_family_dir, mob_region_name, namespace_dir, old_wals_dir, region_dir, region_names,
+    server_wals_dir, table_dir, temp_dir, wals_dir,
 };
 pub use region_dir::{
     create_region_dir, create_region_dir_durably, create_region_dirs, read_region_info, region_info_bytes,

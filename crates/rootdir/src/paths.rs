@@ -144,6 +144,11 @@ pub fn own_master_dir() -> FilePath {
     FilePath::new(MASTER_DATA).join("basalt")
 }
 
+/// Where region servers keep which of their keys were read and written: a file each.
+pub fn key_statistics_dir() -> FilePath {
+    own_master_dir().join("keys")
+}
+
 /// The directory of a region by names that may be anything; `None` when they are no names of a table and a region, and would lead
 /// elsewhere.
 pub fn region_dir_of_names(table: &str, region: &str) -> Option<FilePath> {

@@ -1,5 +1,8 @@
 //! What the pages beside the status page show: plain values, gathered when somebody asks.
 
+use key_statistics::{Grid, Measure};
+use model::TableName;
+
 /// A procedure of the master.
 #[derive(Clone, Debug, Default)]
 pub struct Procedure {
@@ -196,6 +199,12 @@ pub trait Details: Send + Sync {
 
     /// What checks have found.
     fn reports(&self) -> Reports;
+
+    /// Tables of whose keys something is known.
+    fn tables_with_keys(&self) -> Vec<TableName>;
+
+    /// The load of a table's keys from `span_ms` ago until now; `None`: nothing is gathered here.
+    fn key_grid(&self, table: &TableName, measure: Measure, span_ms: i64) -> Option<Grid>;
 
     /// The coordination nodes, as text.
     fn znodes(&self) -> String;

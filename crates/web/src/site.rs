@@ -66,6 +66,7 @@ enum Detail {
     LogText,
     LogLevel,
     Dump,
+    Keys,
 }
 
 impl Detail {
@@ -76,7 +77,7 @@ impl Detail {
     }
 }
 
-/// Addresses of HBase's, and three of our own: `/configuration`, `/healthz`, `/logs/basalt.log`.
+/// Addresses of HBase's, and four of our own: `/configuration`, `/healthz`, `/keys`, `/logs/basalt.log`.
 fn place(face: Face, path: &str) -> Place {
     match face {
         Face::Server => place_of_server(path),
@@ -126,6 +127,7 @@ fn place_of_server(path: &str) -> Place {
         "/logs/basalt.log" => Detail::LogText,
         "/logLevel" => Detail::LogLevel,
         "/dump" => Detail::Dump,
+        "/keys" => Detail::Keys,
         _ => return Place::Nowhere,
     };
     Place::Details(detail)

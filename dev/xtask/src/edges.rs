@@ -27,9 +27,24 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("hfile", &["base", "cell", "compression", "proto", "fs"], &[]),
     ("memstore", &["base", "cell"], &[]),
     ("wal", &["base", "cell", "compression", "proto", "fs"], &[]),
+    // which keys are read and written, by sample
+    ("key-statistics", &["model"], &[]),
     (
         "region",
-        &["base", "cell", "model", "filter", "convert", "fs", "rootdir", "hfile", "memstore", "wal", "proto"],
+        &[
+            "base",
+            "cell",
+            "model",
+            "filter",
+            "convert",
+            "fs",
+            "rootdir",
+            "hfile",
+            "memstore",
+            "wal",
+            "proto",
+            "key-statistics",
+        ],
         &[],
     ),
     // rate limiters, and the rows of hbase:quota
@@ -56,6 +71,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "convert",
             "scheduler",
             "quota",
+            "key-statistics",
         ],
         &[],
     ),
@@ -106,7 +122,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         ],
         &["client", "convert", "filter"],
     ),
-    ("web", &["base", "cell", "model"], &[]),
+    ("web", &["base", "cell", "model", "key-statistics"], &[]),
     // the REST gateway: a client behind HTTP
     (
         "rest",
@@ -202,6 +218,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "regionserver",
             "master",
             "assembly",
+            "key-statistics",
             "scheduler",
             "quota",
             "web",

@@ -6,6 +6,7 @@ use crate::error::Result;
 use base::{EffortBudget, PausePoint, ReadMode, ReadPoint};
 use cell::CellBuffer;
 use hfile::Residency;
+use key_statistics::Kind;
 use model::Get;
 
 /// What finding a row counts besides its cells.
@@ -43,10 +44,13 @@ impl RegionReader<'_> {
     pub(crate) fn get_within(&self, get: &Get, out: &mut CellBuffer, mode: ReadMode<'_>) -> Result<()> {
         self.core.check_open()?;
         self.core.check_row(&get.row, "Get")?;
-        let from = out.len();
+        let (from, bytes_before) = (out.len(), out.bytes().len());
         let result = self.read_row(get, None, mode, out);
         match result {
-            Ok(()) => self.core.counters.reads.add(1),
+            Ok(()) => {
+                self.core.counters.reads.add(1);
+                self.core.rows_passed(Kind::Read, 1, |_| (&get.row, out.bytes().len() - bytes_before));
+            }
             Err(_) => out.truncate(from),
         }
         result
@@ -69,6 +73,7 @@ impl RegionReader<'_> {
             budget.spend(CELLS_OF_A_POINT_READ + budget.left().saturating_sub(rows.budget()));
         }
         self.core.counters.reads.add(1);
+        self.core.rows_passed(Kind::Read, 1, |_| (&get.row, 0));
         Ok(!out.is_empty())
     }
 

@@ -8,6 +8,7 @@ use crate::region::Region;
 use base::ReadPoint;
 use cell::CellBuffer;
 use hfile::Residency;
+use key_statistics::Kind;
 use model::Scan;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -143,7 +144,7 @@ impl RegionScanner {
             return Err(error.clone());
         }
         debug_assert!(row_offsets.is_empty(), "what is there is of an earlier step");
-        let (from, filtered_before) = (out.len(), self.rows.rows_filtered);
+        let (from, bytes_before, filtered_before) = (out.len(), out.bytes().len(), self.rows.rows_filtered);
         let progress = self.rows.next_rows(limits, out, max_rows, row_offsets);
         let counters = &self.region.core().counters;
         counters.reads.add(1 + row_offsets.len() as u64);
@@ -153,7 +154,18 @@ impl RegionScanner {
         }
         if progress.is_err() {
             out.truncate(from);
+        } else {
+            self.told_of_rows(out, from, bytes_before, row_offsets);
         }
         progress
+    }
+
+    /// The rows from cell `from` on have passed; the second and those after it begin at `row_offsets`.
+    fn told_of_rows(&self, out: &CellBuffer, from: usize, bytes_before: usize, row_offsets: &[usize]) {
+        // The last step may have found no row.
+        let begun = 1 + row_offsets.len() - usize::from(*row_offsets.last().unwrap_or(&from) == out.len());
+        let bytes_each = (out.bytes().len() - bytes_before).checked_div(begun).unwrap_or(0);
+        let start = |number: usize| if number == 0 { from } else { row_offsets[number - 1] };
+        self.region.core().rows_passed(Kind::Read, begun, |number| (out.get(start(number)).row(), bytes_each));
     }
 }

@@ -39,6 +39,7 @@ impl Writer<'_> {
             .write_atomically(mutations, set, Atomic { nonce, ..Atomic::default() }, mode)?
             .expect("there is no condition");
         self.core.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);
+        self.core.rows_written(mutations);
         Ok(Written { result, commit })
     }
 
@@ -62,6 +63,8 @@ impl Writer<'_> {
         let atomic = Atomic { nonce, conditions, stamp_after_seen: true };
         let checked = self.write_checked(mutations, set, atomic, mode)?;
         self.core.counters.writes.fetch_add(1, Ordering::Relaxed);
+        // The row is looked at and perhaps written once, whatever is done to it.
+        self.core.rows_written(&mutations[..mutations.len().min(1)]);
         Ok(checked)
     }
 
@@ -88,6 +91,7 @@ impl Writer<'_> {
             set.add(&mutation.row);
         }
         self.core.counters.writes.fetch_add(mutations.len() as u64, Ordering::Relaxed);
+        self.core.rows_written(mutations);
         let atomic = Atomic { nonce, conditions, stamp_after_seen: false };
         self.write_checked(mutations, set, atomic, ReadMode::UNPACED)
     }

@@ -49,6 +49,7 @@ impl Writer<'_> {
         }
         let Progress { results, commit, wait_ms } = progress;
         self.core.counters.writes.fetch_add(results.len() as u64, Ordering::Relaxed);
+        self.core.rows_written(&mutations[..results.len().min(mutations.len())]);
         Ok(Applied { results, commit, wait_ms })
     }
 

@@ -85,6 +85,7 @@ impl Server {
             settings: RegionSettings::from_config(config).shared(),
             memory: MemoryMeter::new(),
             ticks: Arc::default(),
+            keys: Arc::default(),
             server_name: SERVER.parse().expect("a server's name"),
         });
         Ok(Server { volume, clock, rng, env })

@@ -9,9 +9,10 @@ pub const STYLE: &str = include_str!("style.css");
 pub const STYLE_PATH: &str = "/static/style.css";
 
 /// Places of the site, as its pages list them.
-const PLACES: [(&str, &str); 11] = [
+const PLACES: [(&str, &str); 12] = [
     ("/master-status", "Status"),
     ("/tablesDetailed.jsp", "Tables"),
+    ("/keys", "Keys"),
     ("/procedures.jsp", "Procedures"),
     ("/userSnapshots.jsp", "Snapshots"),
     ("/quotas.jsp", "Quotas"),

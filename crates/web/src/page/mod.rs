@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod frame;
+pub mod keys;
 mod lists;
 pub mod process;
 pub mod table;

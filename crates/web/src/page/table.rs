@@ -2,7 +2,7 @@
 
 use super::RegionList;
 use super::frame::{cell, none, number, table, table_end};
-use super::lists;
+use super::{keys, lists};
 use crate::details::StoreFile;
 use crate::markup::{Bytes, Count, Markup, Moment};
 use crate::query;
@@ -15,7 +15,12 @@ const MOST: usize = 500;
 pub fn one(page: &mut Markup, status: &Status, lines: Option<&[String]>, list: &RegionList<'_>) {
     match lines {
         None => none(page, "There is no such table."),
-        Some(lines) => descriptor(page, lines),
+        Some(lines) => {
+            descriptor(page, lines);
+            if let Some(name) = list.table {
+                page.raw("<p><a href=\"").text(keys::address(name)).raw("\">Which of its keys have the load</a></p>");
+            }
+        }
     }
     lists::regions(page, status, list);
 }

@@ -3,7 +3,7 @@
 use super::{Answer, Detail, HTML, JSON, Site, TEXT, plain, region_list, respond};
 use crate::details::{Details, ProcessDetails};
 use crate::jmx;
-use crate::page::{admin, frame, process, table, work};
+use crate::page::{admin, frame, keys, process, table, work};
 use crate::query::Query;
 use crate::status::Status;
 use hyper::StatusCode;
@@ -85,6 +85,14 @@ impl Site {
             Detail::Checks => {
                 let reports = details.reports();
                 frame::whole(self.face, "Checks", now_ms, |page| admin::reports(page, &reports))
+            }
+            Detail::Keys => {
+                let asked = keys::Asked::of(query);
+                let tables = details.tables_with_keys();
+                let table = asked.table(&tables);
+                let grid = table.and_then(|table| details.key_grid(table, asked.measure(), asked.span_ms()));
+                let title = table.map_or_else(|| "Keys".to_owned(), |table| format!("Keys of {table}"));
+                frame::whole(self.face, &title, now_ms, |page| keys::draw(page, &asked, &tables, table, grid.as_ref()))
             }
             Detail::Nodes => {
                 let nodes = details.znodes();

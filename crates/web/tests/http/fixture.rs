@@ -9,6 +9,7 @@ use basalt_web::status::*;
 use base::ManualClock;
 use base::metrics::{IPC, MASTER, REGION_SERVER, Registry, Sample, Unit, WAL};
 use bytes::Bytes;
+use key_statistics::{Grid, History, KeySampler, Kind, Measure};
 use model::status::RegionLoad;
 use model::{RegionInfo, ServerName, TableName};
 use std::net::SocketAddr;
@@ -184,6 +185,22 @@ impl Details for Fake {
 
     fn reports(&self) -> Reports {
         Reports { hbck_ended_ms: STARTED_MS, findings: vec![("hole", self.evil("ns:orders from a to b"))] }
+    }
+
+    fn tables_with_keys(&self) -> Vec<TableName> {
+        ["hbase:meta", "ns:orders"].map(|name| TableName::parse(name).expect("a name")).to_vec()
+    }
+
+    fn key_grid(&self, table: &TableName, measure: Measure, span_ms: i64) -> Option<Grid> {
+        let mut history = History::new(1 << 20);
+        let sampler = KeySampler::new();
+        for minute in 0..30 {
+            let hot = self.evil("customer-7");
+            sampler.passed(table, Kind::Read, 9, |_| (hot.as_bytes(), 100));
+            sampler.passed(table, Kind::Read, 1, |_| (b"customer-\xff", 100));
+            history.record(STARTED_MS + minute * 60_000, sampler.take());
+        }
+        Some(history.grid(table, measure, STARTED_MS + 29 * 60_000 + 1, span_ms))
     }
 
     fn znodes(&self) -> String {
