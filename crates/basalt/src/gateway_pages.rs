@@ -39,7 +39,7 @@ impl Source {
     ) -> Source {
         let started_ms = SystemClock::new().now_ms().0;
         crate::process::register(&registry, started_ms);
-        let (config, ledger, process) = (config.clone(), ledger.clone(), OwnProcess::new());
+        let (config, ledger, process) = (config.clone(), ledger.clone(), OwnProcess::new(started_ms));
         Source { config, gateway, started_ms, requests, connections, ledger, registry, process }
     }
 }

@@ -20,6 +20,7 @@ mod member;
 mod memory;
 mod ports;
 mod process;
+mod profiles;
 #[cfg(feature = "zookeeper")]
 mod quorum;
 #[cfg(feature = "zookeeper")]

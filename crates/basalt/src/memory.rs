@@ -17,15 +17,20 @@ const OWN_NEEDS_BYTES: u64 = 64 << 20;
 /// With less to spend, huge pages would waste a good part of it.
 const FEW_BYTES: u64 = 512 << 20;
 
-/// The budget when none is set, in bytes.
-pub fn default_budget_bytes() -> u64 {
+/// What the process may take: the machine's memory, or the limit of the cgroup (or of one above it) where that is less.
+pub fn available_bytes() -> u64 {
     let info = rustix::system::sysinfo();
     let machine = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit.max(1)));
     let cgroup = limit_files(&read_text(Path::new("/proc/self/cgroup")).unwrap_or_default())
         .iter()
         .filter_map(|path| read_text(path)?.trim().parse::<u64>().ok())
         .min();
-    let available = cgroup.map_or(machine, |limit| limit.min(machine));
+    cgroup.map_or(machine, |limit| limit.min(machine))
+}
+
+/// The budget when none is set, in bytes.
+pub fn default_budget_bytes() -> u64 {
+    let available = available_bytes();
     let left = available.saturating_sub(OWN_NEEDS_BYTES).max(available / 4);
     (left as f64 * DEFAULT_SHARE) as u64
 }

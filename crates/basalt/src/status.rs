@@ -46,7 +46,7 @@ impl Pages {
             started_ms,
             ready: OnceLock::new(),
             registry: Registry::new(),
-            process: OwnProcess::new(),
+            process: OwnProcess::new(started_ms),
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::common::tools::alone;
 use crate::common::{Scratch, Server};
 use crate::metrics::{connect, page, start, work};
-use model::TableName;
+use model::{Get, TableName};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
@@ -41,6 +41,37 @@ async fn pages_show_tables_regions_files_snapshots_procedures_and_threads() {
         assert!(body.contains(shown), "{path} does not show {shown}: {body}");
         assert!(body.len() < 300_000 && begun.elapsed().as_millis() < 2000, "{path}: {} bytes", body.len());
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hot_key_is_named_at_once_and_still_after_a_restart() {
+    let scratch = Scratch::new("pages-keys");
+    let server = start(&scratch);
+    work(&server).await;
+    let connection = connect(&server);
+    let t = connection.table(&TableName::parse("watched").expect("legal"));
+    for n in 0..200 {
+        let row = if n % 4 == 0 { format!("row-{n}") } else { "celebrity".to_owned() };
+        t.get(&Get::new(row)).await.expect("read");
+    }
+    let shown = |server: &Server| {
+        let body = page(server, "/keys?name=watched&measure=reads&span=1h");
+        let (_, hottest) = body.split_once("Hottest keys").unwrap_or_else(|| panic!("no hottest keys: {body}"));
+        assert!(body.contains("data:image/png;base64,") && hottest.contains("celebrity"), "{body}");
+        // 150 of 209 rows: the others are those of `work`.
+        let share = hottest.split(" %").next().and_then(|before| before.rsplit('>').next()).expect("a share");
+        let share: f64 = share.parse().expect("a number");
+        assert!((60.0..80.0).contains(&share), "{share} % in {hottest}");
+    };
+    shown(&server);
+    let port = format!("hbase.regionserver.port={}", server.region_port);
+    assert!(server.terminate().success());
+    let again = Server::start(&scratch.0, &["hbase.master.info.port=0", &port]);
+    shown(&again);
+    drop(again);
+    let off = ["hbase.master.info.port=0", "basalt.key.statistics.enabled=false"];
+    let off = Server::start(&scratch.0, &off);
+    assert!(page(&off, "/keys").contains("basalt.key.statistics.enabled is false"));
 }
 
 /// Sends a form; the head and the body of the answer.

@@ -13,8 +13,10 @@ use std::time::Duration;
 const GATHER_EVERY: Duration = Duration::from_secs(60);
 /// Gatherings between two savings.
 const SAVE_EVERY: u32 = 10;
-/// Memory of the history, beside the budget of the server. As many bytes are in the file.
-const HISTORY_BYTES: usize = 16 << 20;
+/// Memory of the history, beside the budget of the server, which it is a small part of. As many bytes are in the file.
+const MOST_HISTORY_BYTES: u64 = 16 << 20;
+const LEAST_HISTORY_BYTES: u64 = 1 << 20;
+const BUDGET_SHARE: u64 = 32;
 /// A failure to save is told of once an hour.
 const REPEAT_MESSAGE_US: u64 = 3_600_000_000;
 
@@ -24,8 +26,12 @@ pub fn sampler(config: &Config) -> Arc<KeySampler> {
 }
 
 /// Nothing is known yet.
-pub(crate) fn history() -> History {
-    History::new(HISTORY_BYTES)
+pub(crate) fn history(memory_budget_bytes: u64) -> History {
+    History::new(history_bytes(memory_budget_bytes))
+}
+
+fn history_bytes(memory_budget_bytes: u64) -> usize {
+    (memory_budget_bytes / BUDGET_SHARE).clamp(LEAST_HISTORY_BYTES, MOST_HISTORY_BYTES) as usize
 }
 
 /// One file for each place that a server is at: the next process there goes on with it.
@@ -53,12 +59,13 @@ pub(crate) fn run(server: &Arc<RegionServer>) {
 
 fn restore(server: &RegionServer) {
     let (volume, file) = (&server.env.volume, file(server));
+    let most_bytes = history_bytes(server.memory_budget_bytes);
     let saved = match volume.stat(&file) {
         Ok(None) => return,
         Ok(Some(_)) => volume.read(&file).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
-    match saved.and_then(|bytes| History::decode(&bytes, HISTORY_BYTES).map_err(|error| error.to_string())) {
+    match saved.and_then(|bytes| History::decode(&bytes, most_bytes).map_err(|error| error.to_string())) {
         Ok(saved) => server.keys.lock().restore(saved),
         Err(error) => tracing::warn!("{file}: {error}; the Key Visualizer begins anew"),
     }

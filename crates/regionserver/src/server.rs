@@ -209,7 +209,7 @@ impl RegionServer {
             counts: RequestCounts::default(),
             operations: Operations::new(config.get(&settings::SLOW_METRIC_TIME_MS) * 1000),
             tasks: Tasks::new(env.clock.clone()),
-            keys: Mutex::new(crate::keys::history()),
+            keys: Mutex::new(crate::keys::history(memory_budget_bytes)),
             started_ms,
             bulk_load_files,
             stop: StopSignal::default(),

@@ -144,10 +144,81 @@ pub struct Reports {
     pub findings: Vec<(&'static str, String)>,
 }
 
+/// What a JVM's standard beans would say of the process and its machine. Zero: not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Runtime {
+    /// Wall clock at the start of the process.
+    pub started_ms: i64,
+    /// Memory of the process that lies in the machine's.
+    pub resident_bytes: u64,
+    /// Memory that it may take: the machine's, or its cgroup's limit.
+    pub limit_bytes: u64,
+    /// Threads now.
+    pub threads: u64,
+    /// Processor time so far.
+    pub cpu_ns: u64,
+    /// Descriptors that are open,
+    pub open_files: u64,
+    /// and that may be.
+    pub max_files: u64,
+    /// Runnable tasks of the machine, over the last minute.
+    pub load_average: f64,
+    /// Processors that the process may use.
+    pub processors: u64,
+    /// Memory of the machine,
+    pub machine_bytes: u64,
+    /// and what of it is free.
+    pub free_bytes: u64,
+}
+
+/// Events of which a process can be profiled: those that any kernel and machine has.
+pub const PROFILE_EVENTS: [&str; 3] = ["cpu-clock", "page-faults", "context-switches"];
+
+/// A profile that somebody wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfileRequest {
+    /// One of [`PROFILE_EVENTS`].
+    pub event: String,
+    /// How long it is recorded.
+    pub seconds: u32,
+}
+
+impl ProfileRequest {
+    /// Longest recording.
+    pub const MAX_SECONDS: u32 = 60;
+}
+
+/// A profile that was recorded, or that was to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Its number.
+    pub id: u64,
+    /// Wall clock when it was begun.
+    pub begun_ms: i64,
+    /// What was asked for.
+    pub request: ProfileRequest,
+    /// Samples in it.
+    pub samples: u64,
+    /// Why there is none.
+    pub error: Option<String>,
+}
+
+/// Profiles of a process.
+#[derive(Clone, Debug, Default)]
+pub struct Profiles {
+    /// The one that is being recorded.
+    pub recording: Option<ProfileRequest>,
+    /// Those of before, the newest first.
+    pub done: Vec<Profile>,
+}
+
 /// What any process can say of itself. Every method may take a moment, and none waits for a client.
 pub trait ProcessDetails: Send + Sync {
     /// Its threads.
     fn threads(&self) -> Vec<Thread>;
+
+    /// Memory, threads, descriptors, the machine.
+    fn runtime(&self) -> Runtime;
 
     /// The newest lines of the log, oldest first.
     fn log_lines(&self) -> Vec<String>;
@@ -160,6 +231,18 @@ pub trait ProcessDetails: Send + Sync {
     /// # Errors
     /// A sentence: no such level, no such name.
     fn set_log_level(&self, part: &str, level: &str) -> Result<String, String>;
+
+    /// Profiles of the process.
+    fn profiles(&self) -> Profiles;
+
+    /// Begins to record one.
+    ///
+    /// # Errors
+    /// A sentence: one is being recorded already, or nothing like that can be.
+    fn start_profile(&self, request: ProfileRequest) -> Result<(), String>;
+
+    /// A profile's flame graph, an SVG document.
+    fn profile(&self, id: u64) -> Option<String>;
 
     /// What a form must bring along that changes something: known to who was shown a page of this process.
     fn token(&self) -> &str;

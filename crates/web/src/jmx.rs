@@ -117,6 +117,16 @@ fn body(beans: &[Bean], query: &Query) -> Result<String, &'static str> {
             .expect("writing to a string");
             any = true;
         }
+        for (name, numbers) in bean.groups.iter().filter(|(name, _)| keep(name)) {
+            member(&mut out, name);
+            for (at, (key, value)) in numbers.iter().enumerate() {
+                out.push_str(if at == 0 { "{\n        " } else { ",\n        " });
+                string(&mut out, key);
+                write!(out, ": {value}").expect("writing to a string");
+            }
+            out.push_str("\n      }");
+            any = true;
+        }
         if let Wanted::One(text) = wanted
             && !any
         {

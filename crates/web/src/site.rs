@@ -67,13 +67,15 @@ enum Detail {
     LogLevel,
     Dump,
     Keys,
+    Profiles,
+    Profile,
 }
 
 impl Detail {
     /// Whether a process that is no server has it, too.
     fn is_of_any_process(self) -> bool {
-        use Detail::{Configuration, Dump, Log, LogLevel, LogText, Stacks};
-        matches!(self, Stacks | Configuration | Log | LogText | LogLevel | Dump)
+        use Detail::{Configuration, Dump, Log, LogLevel, LogText, Profile, Profiles, Stacks};
+        matches!(self, Stacks | Configuration | Log | LogText | LogLevel | Dump | Profiles | Profile)
     }
 }
 
@@ -128,6 +130,8 @@ fn place_of_server(path: &str) -> Place {
         "/logLevel" => Detail::LogLevel,
         "/dump" => Detail::Dump,
         "/keys" => Detail::Keys,
+        "/prof" => Detail::Profiles,
+        "/prof-output-hbase" => Detail::Profile,
         _ => return Place::Nowhere,
     };
     Place::Details(detail)
@@ -164,7 +168,8 @@ impl Site {
             _ => true,
         };
         let place = if shown { place(self.face, uri.path()) } else { Place::Nowhere };
-        if *method == Method::POST && place == Place::Details(Detail::LogLevel) {
+        let takes_forms = matches!(place, Place::Details(Detail::LogLevel | Detail::Profiles));
+        if *method == Method::POST && takes_forms {
             return self.draw(place, Query::parse(form.unwrap_or_default()), true).await;
         }
         if method != Method::GET && method != Method::HEAD {
@@ -227,10 +232,13 @@ impl Site {
         {
             return respond(StatusCode::OK, HTML, page::gateway(&gateway, &status, &rates, now_ms));
         }
-        let beans = beans::all(self.source.metrics(now_ms), &status, &rates);
+        let mut beans = beans::all(self.source.metrics(now_ms), &status, &rates);
         if place == Place::Prometheus {
             let text = prometheus::write(&beans, query.get("qry").unwrap_or(""));
             return respond(StatusCode::OK, prometheus::MEDIA_TYPE, text);
+        }
+        if let Some(process) = self.source.process() {
+            beans.extend(beans::of_java(&process.runtime(), now_ms));
         }
         let answer = jmx::answer(&beans, query);
         let code = if answer.ok { StatusCode::OK } else { StatusCode::BAD_REQUEST };

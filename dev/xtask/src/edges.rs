@@ -122,6 +122,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         ],
         &["client", "convert", "filter"],
     ),
+    // stacks and their picture, for the pages and for cargo xtask profile
+    ("flame", &[], &[]),
     ("web", &["base", "cell", "model", "key-statistics"], &[]),
     // the REST gateway: a client behind HTTP
     (
@@ -218,6 +220,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "regionserver",
             "master",
             "assembly",
+            "flame",
             "key-statistics",
             "scheduler",
             "quota",
@@ -261,7 +264,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         ],
         &[],
     ),
-    ("xtask", &["testkit"], &[]),
+    ("xtask", &["testkit", "flame"], &[]),
 ];
 
 /// `(crate, what it must not reach by any chain of edges)`.

@@ -15,7 +15,6 @@ mod coverage;
 mod differential;
 mod edges;
 mod exchange;
-mod flame;
 mod fuzz;
 mod gateways;
 mod interop;

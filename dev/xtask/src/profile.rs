@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::{flame, run};
+use crate::run;
 use anyhow::{Context, bail};
 
 /// Plays `workload` for `seconds` against a server built with frame pointers; leaves `target/profile/NAME.svg` and

@@ -98,6 +98,9 @@ pub struct Sample {
 /// The process, as its system sees it: `process_cpu_seconds_total` and so on in Prometheus' format.
 pub const PROCESS: Bean = Bean { tail: "Process", record: "Process", context: "process" };
 
+/// `JvmMetrics`, as far as a process without a JVM has them: memory, threads, log lines. Follows: Hadoop's `JvmMetrics`.
+pub const JVM: Bean = Bean { tail: "JvmMetrics", record: "JvmMetrics", context: "jvm" };
+
 /// Where times are cut, in milliseconds. Follows: `MutableTimeHistogram`.
 const TIME_LIMITS_MS: [u64; 14] =
     [1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000];

@@ -2,8 +2,8 @@
 
 use super::frame::{cell, none, number, table, table_end};
 use crate::conf;
-use crate::details::Thread;
-use crate::markup::{Count, Markup};
+use crate::details::{PROFILE_EVENTS, ProfileRequest, Profiles, Thread};
+use crate::markup::{Count, Markup, Moment};
 use crate::status::{Property, Status};
 use std::fmt::Write;
 
@@ -14,7 +14,8 @@ const MOST: usize = 2000;
 pub fn threads(page: &mut Markup, status: &Status, mut threads: Vec<Thread>) {
     threads.sort_by_key(|thread| std::cmp::Reverse(thread.cpu_ms));
     page.raw("<h2 class=first>Threads <span>").text(Count(threads.len() as u64)).raw("</span></h2><p class=soft>");
-    page.text(crate::markup::Bytes(status.memory.resident_bytes)).raw(" resident. <a href=\"/stacks\">As text</a></p>");
+    page.text(crate::markup::Bytes(status.memory.resident_bytes))
+        .raw(" resident. <a href=\"/stacks\">As text</a>, <a href=\"/prof\">profiles</a></p>");
     table(page, &["n Id", "Name", "State", "n Processor, ms", "Waits in"]);
     for thread in &threads {
         page.raw("<tr>");
@@ -92,4 +93,58 @@ pub fn log_level(page: &mut Markup, filter: &str, part: &str, token: &str, said:
         page.raw("<option>").raw(level).raw("</option>");
     }
     page.raw("</select><button>Set</button></form><p class=soft>It holds until the process ends.</p>");
+}
+
+/// Profiles that were recorded, and a form for the next.
+pub fn profiles(
+    page: &mut Markup,
+    list: &Profiles,
+    asked: &ProfileRequest,
+    token: &str,
+    said: Option<&Result<(), String>>,
+) {
+    if let Some(Err(error)) = said {
+        page.raw("<p class=bad>").text(error).raw("</p>");
+    }
+    match &list.recording {
+        Some(request) => {
+            page.raw("<p class=good>Recording ").text(&request.event).raw(" for ").text(request.seconds);
+            page.raw(" s. <a href=\"/prof\">Look again</a> after that; perf takes some seconds more to put names to addresses.</p>");
+        }
+        None => {
+            page.raw("<form method=post action=\"/prof\"><input type=hidden name=token value=\"").text(token);
+            page.raw("\"><label>Event <select name=event>");
+            for event in PROFILE_EVENTS {
+                page.raw(if event == asked.event { "<option selected>" } else { "<option>" })
+                    .raw(event)
+                    .raw("</option>");
+            }
+            page.raw("</select></label><label>Seconds <input name=duration type=number min=1 max=");
+            page.text(ProfileRequest::MAX_SECONDS).raw(" value=").text(asked.seconds);
+            page.raw("></label><button>Record</button></form>");
+        }
+    }
+    page.raw("<h2>Flame graphs</h2>");
+    if list.done.is_empty() {
+        none(
+            page,
+            "None was recorded since the start. It takes the program perf on this machine, and costs little while it runs.",
+        );
+        return;
+    }
+    table(page, &["Begun", "Event", "n Seconds", "n Samples", "Profile"]);
+    for profile in &list.done {
+        page.raw("<tr><td class=id>").text(Moment(profile.begun_ms)).raw("</td>");
+        cell(page, &profile.request.event);
+        number(page, profile.request.seconds);
+        number(page, Count(profile.samples));
+        match &profile.error {
+            Some(error) => page.raw("<td class=bad>").text(error).raw("</td></tr>"),
+            None => {
+                page.raw("<td><a href=\"/prof-output-hbase?id=").text(profile.id);
+                page.raw("\">flame graph</a></td></tr>")
+            }
+        };
+    }
+    table_end(page);
 }

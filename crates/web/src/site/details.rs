@@ -1,7 +1,7 @@
 //! The pages that are drawn from [`Details`].
 
 use super::{Answer, Detail, HTML, JSON, Site, TEXT, plain, region_list, respond};
-use crate::details::{Details, ProcessDetails};
+use crate::details::{Details, PROFILE_EVENTS, ProcessDetails, ProfileRequest};
 use crate::jmx;
 use crate::page::{admin, frame, keys, process, table, work};
 use crate::query::Query;
@@ -19,6 +19,17 @@ impl Site {
                 Detail::LogText => return text(process.log_lines().join("\n") + "\n"),
                 Detail::Dump => return text(self.dump(process)),
                 Detail::LogLevel => return self.log_level(process, query, changes),
+                Detail::Profiles => return self.profiles(process, query, changes),
+                Detail::Profile => {
+                    let id = query.get("id").and_then(|id| id.parse().ok());
+                    return match id.and_then(|id| process.profile(id)) {
+                        Some(svg) => respond(StatusCode::OK, "image/svg+xml", svg),
+                        None => plain(
+                            StatusCode::NOT_FOUND,
+                            "no such profile, or it is not kept any more: /prof lists them\n",
+                        ),
+                    };
+                }
                 Detail::Process | Detail::Configuration | Detail::Log => {
                     return respond(StatusCode::OK, HTML, self.process_page(detail, process, query));
                 }
@@ -161,6 +172,23 @@ impl Site {
         let (filter, token) = (details.log_filter(), details.token());
         let page = frame::whole(self.face, "Log levels", self.clock.now_ms().0, |page| {
             process::log_level(page, &filter, part, token, said.as_ref());
+        });
+        respond(StatusCode::OK, HTML, page)
+    }
+
+    /// Profiles that were recorded, and a form for another; a form with the token begins one. Follows: `ProfileServlet`, which begins on a GET.
+    fn profiles(&self, details: &dyn ProcessDetails, query: &Query, changes: bool) -> Answer {
+        if changes && query.get("token") != Some(details.token()) {
+            return plain(StatusCode::FORBIDDEN, "the token is not that of this process: load /prof again\n");
+        }
+        let asked = ProfileRequest {
+            event: query.get("event").unwrap_or(PROFILE_EVENTS[0]).to_owned(),
+            seconds: query.get("duration").and_then(|seconds| seconds.parse().ok()).unwrap_or(10),
+        };
+        let said = changes.then(|| details.start_profile(asked.clone()));
+        let (list, token) = (details.profiles(), details.token());
+        let page = frame::whole(self.face, "Profiles", self.clock.now_ms().0, |page| {
+            process::profiles(page, &list, &asked, token, said.as_ref());
         });
         respond(StatusCode::OK, HTML, page)
     }

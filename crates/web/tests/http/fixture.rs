@@ -2,7 +2,8 @@
 
 use basalt_web::Details;
 use basalt_web::details::{
-    Lock, Procedure, ProcessDetails, Quota, Reports, Running as Work, SlowCall, Snapshot, StoreFile, Thread,
+    Lock, Procedure, ProcessDetails, Profile, ProfileRequest, Profiles, Quota, Reports, Running as Work, Runtime,
+    SlowCall, Snapshot, StoreFile, Thread,
 };
 use basalt_web::settings::MetricsPages;
 use basalt_web::status::*;
@@ -213,6 +214,30 @@ impl ProcessDetails for Fake {
         vec![Thread { id: 4711, name: self.evil("flusher-0"), ..Thread::default() }]
     }
 
+    fn profiles(&self) -> Profiles {
+        let request = ProfileRequest { event: self.evil("cpu-clock"), seconds: 10 };
+        let profile = |id, error: Option<&str>| Profile {
+            id,
+            begun_ms: STARTED_MS,
+            request: request.clone(),
+            samples: 4321,
+            error: error.map(|error| self.evil(error)),
+        };
+        Profiles { recording: None, done: vec![profile(7, None), profile(6, Some("perf is not installed"))] }
+    }
+
+    fn start_profile(&self, request: ProfileRequest) -> Result<(), String> {
+        if request.seconds == 10 && request.event == "cpu-clock" { Ok(()) } else { Err(format!("{request:?}")) }
+    }
+
+    fn profile(&self, id: u64) -> Option<String> {
+        (id == 7).then(|| "<svg xmlns=\"http://www.w3.org/2000/svg\"/>".to_owned())
+    }
+
+    fn runtime(&self) -> Runtime {
+        Runtime { resident_bytes: 4096, threads: 1, ..Runtime::default() }
+    }
+
     fn log_lines(&self) -> Vec<String> {
         vec![self.evil("WARN the disk is full")]
     }
@@ -331,6 +356,12 @@ impl Running {
         // a connection that is reset has said what it had to
         let _ = stream.read_to_end(&mut answer).await;
         String::from_utf8(answer).expect("answers are UTF-8")
+    }
+
+    /// Sends a form.
+    pub async fn post(&self, path: &str, form: &str) -> Response {
+        let request = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{form}", form.len());
+        Response::parse(&self.raw(request.as_bytes()).await)
     }
 
     pub async fn get(&self, path: &str) -> Response {

@@ -151,7 +151,12 @@ async fn jmx_answers_what_is_asked() {
     assert_eq!(count(&server.get(&format!("/jmx?qry={name}")).await), 1);
     assert_eq!(count(&server.get("/jmx?qry=Hadoop:*,sub=Server").await), 2);
     assert_eq!(count(&server.get("/jmx?qry=Hadoop%3Aservice%3DHBase%2Cname%3DMaster%2Csub%3D*").await), 1);
-    assert_eq!(count(&server.get("/jmx?qry=java.lang:*").await), 0);
+    assert_eq!(count(&server.get("/jmx?qry=java.lang:*").await), 4);
+    let memory = server.get("/jmx?qry=java.lang:type=Memory").await.json();
+    assert_eq!(memory["beans"][0]["HeapMemoryUsage"]["used"], 4096);
+    let one = server.get("/jmx?get=java.lang:type=Threading::ThreadCount").await.json();
+    assert_eq!(one["beans"][0]["ThreadCount"], 1);
+    assert!(!server.get("/prometheus").await.body.contains("java"));
     let (all, without) = (server.get("/jmx").await, server.get("/jmx?excl=*:sub=WAL,*").await);
     assert_eq!(count(&all), count(&without) + 1);
     // these three answers are those of HBase 2.6.4

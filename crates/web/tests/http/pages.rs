@@ -5,7 +5,7 @@ use basalt_web::status::GatewayKind;
 use std::time::{Duration, Instant};
 
 /// Every page, and something that only it shows.
-const PAGES: [(&str, &str); 26] = [
+const PAGES: [(&str, &str); 27] = [
     ("/master-status", "compaction"),
     ("/rs-status", "10.0.0.1"),
     ("/table.jsp?name=ns:orders", "{NAME"),
@@ -31,6 +31,7 @@ const PAGES: [(&str, &str); 26] = [
     ("/configuration", "hbase.a"),
     ("/configuration?q=hbase.z", "hbase.z"),
     ("/logs/", "the disk is full"),
+    ("/prof", "4,321"),
     ("/logLevel", "0123456789abcdef"),
 ];
 
@@ -166,6 +167,7 @@ async fn a_gateway_has_the_pages_of_its_process_and_one_of_its_own() {
                 ("/configuration", "hbase.a"),
                 ("/logs/", "the disk is full"),
                 ("/logLevel", "0123456789abcdef"),
+                ("/prof", "4,321"),
             ];
             for (path, shown) in pages {
                 let page = gateway.get(path).await;
@@ -187,6 +189,22 @@ async fn a_gateway_has_the_pages_of_its_process_and_one_of_its_own() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_profile_is_begun_by_a_form_with_the_token_and_shown_as_a_picture() {
+    let server = Running::start(1, false);
+    let begun = server.post("/prof", "event=cpu-clock&duration=10&token=0123456789abcdef").await;
+    assert!(begun.code == 200 && !begun.body.contains("class=bad>ProfileRequest"), "{}", begun.body);
+    let refused = server.post("/prof", "event=cpu-clock&duration=11&token=0123456789abcdef").await;
+    assert!(refused.body.contains("class=bad>ProfileRequest"), "{}", refused.body);
+    assert_eq!(server.post("/prof", "event=cpu-clock&duration=10&token=0").await.code, 403);
+    let picture = server.get("/prof-output-hbase?id=7").await;
+    assert!(picture.code == 200 && picture.head.contains("image/svg+xml") && picture.body.starts_with("<svg"));
+    assert_eq!(
+        (server.get("/prof-output-hbase?id=8").await.code, server.get("/prof-output-hbase").await.code),
+        (404, 404)
+    );
 }
 
 #[tokio::test]
@@ -229,9 +247,8 @@ async fn regions_are_searched_sorted_and_paged_by_the_server() {
 async fn a_log_level_is_set_with_the_token_of_the_page_alone() {
     let server = Running::start(1, false);
     let post = |form: &str| {
-        let request = format!("POST /logLevel HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{form}", form.len());
-        let server = &server;
-        async move { Response::parse(&server.raw(request.as_bytes()).await) }
+        let (server, form) = (&server, form.to_owned());
+        async move { server.post("/logLevel", &form).await }
     };
     for form in ["log=basalt_wal&level=DEBUG", "log=basalt_wal&level=DEBUG&token=guess", ""] {
         assert_eq!(post(form).await.code, 403, "{form}");

@@ -1,4 +1,6 @@
 //! `perf script`'s stacks folded to one line each, and drawn as a flame graph: one SVG file, no script in it.
+//!
+//! Must not know: how stacks are recorded. Follows: Brendan Gregg's FlameGraph (stackcollapse-perf.pl, flamegraph.pl).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,29 +8,50 @@ use std::fmt::Write as _;
 /// Samples per stack, frames from the root to the leaf and joined by `;`, as every tool for flame graphs reads them.
 pub type Folded = BTreeMap<String, u64>;
 
-/// Folds what `perf script` prints: a header line per sample, its frames from the leaf up, an empty line.
-pub fn fold(script: &str) -> Folded {
-    let mut folded = Folded::new();
-    let mut command = String::new();
-    let mut frames: Vec<&str> = Vec::new();
-    for line in script.lines().chain([""]) {
+/// Folds what `perf script` prints, line by line: a header line per sample, its frames from the leaf up, an empty line.
+#[derive(Debug, Default)]
+pub struct Folder {
+    folded: Folded,
+    command: String,
+    frames: Vec<String>,
+}
+
+impl Folder {
+    /// Takes the next line.
+    pub fn line(&mut self, line: &str) {
         if line.trim().is_empty() {
-            if !command.is_empty() {
-                let path = frames.iter().rev().fold(command.clone(), |path, frame| path + ";" + frame);
-                *folded.entry(path).or_default() += 1;
-            }
-            command.clear();
-            frames.clear();
+            self.end_of_sample();
         } else if line.starts_with(char::is_whitespace) {
-            frames.push(frame_name(line));
+            self.frames.push(frame_name(line).to_owned());
         } else {
             // "command pid/tid time: period event:"; a command may hold blanks
             let words: Vec<&str> = line.split_whitespace().collect();
             let end = words.iter().position(|w| w.chars().all(|c| c.is_ascii_digit() || c == '/')).unwrap_or(1);
-            command = words[..end.max(1)].join(" ").replace(';', ":");
+            self.command = words[..end.clamp(1, words.len())].join(" ").replace(';', ":");
         }
     }
-    folded
+
+    fn end_of_sample(&mut self) {
+        if !self.command.is_empty() {
+            let root = std::mem::take(&mut self.command);
+            let path = self.frames.iter().rev().fold(root, |path, frame| path + ";" + frame);
+            *self.folded.entry(path).or_default() += 1;
+        }
+        self.frames.clear();
+    }
+
+    /// All stacks.
+    pub fn finish(mut self) -> Folded {
+        self.end_of_sample();
+        self.folded
+    }
+}
+
+/// Folds the whole of what `perf script` prints.
+pub fn fold(script: &str) -> Folded {
+    let mut folder = Folder::default();
+    script.lines().for_each(|line| folder.line(line));
+    folder.finish()
 }
 
 /// `   55d0 region::scan::next+0x1f (/path/basalt)` -> `region::scan::next`.
