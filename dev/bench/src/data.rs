@@ -97,6 +97,7 @@ impl Engine {
             settings: RegionSettings::from_config(&config).shared(),
             memory: MemoryMeter::new(),
             ticks: Arc::default(),
+            keys: Arc::default(),
             server_name,
         });
         Ok(Engine { env, log_dir, syncer: Some(syncer), scratch: None })
