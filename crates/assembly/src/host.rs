@@ -48,7 +48,9 @@ fn host_error(error: ServerError) -> HostError {
             Remedy::StopServer => HostError::Stopping,
             Remedy::RetryHere | Remedy::RetryElsewhere => HostError::Failed(error.to_string()),
         },
-        ServerError::NotOnline(_) | ServerError::InTransition(_) => HostError::Failed(error.to_string()),
+        ServerError::NotOnline(_) | ServerError::InTransition(_) | ServerError::SnapshotTimeout { .. } => {
+            HostError::Failed(error.to_string())
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use base::{Clock, Config, Holder, Ledger, Rng};
 use fs::Volume;
-use hfile::{BlockCache, Dictionaries, SecondLevel};
+use hfile::{BlockCache, CacheOptions, CachePolicy, Dictionaries, SecondLevel};
 use model::{Nonce, ServerName};
 use region::{MemoryMeter, RegionEnv, RegionSettings};
+use regionserver::settings::{BLOCK_CACHE_POLICY, CHECKSUM_VERIFY};
 use regionserver::{BulkLoadFiles, ReadConfig, RegionServer, RegionServerParts, SplitRequests};
 use std::sync::Arc;
 use wal::{Log, LogOptions};
@@ -51,10 +52,20 @@ fn dictionaries(files: BulkLoadFiles, volume: Arc<dyn Volume>, config: &Config) 
     Dictionaries::from_files(move |path| files.read(&*volume, path, max_bytes))
 }
 
+/// The block cache, as the configuration has it.
+fn cache_options(config: &Config, ledger: &Ledger, second: Option<Arc<SecondLevel>>) -> CacheOptions {
+    CacheOptions {
+        capacity_bytes: ledger.cap_bytes(Holder::BlockCache),
+        second,
+        policy: config.text(BLOCK_CACHE_POLICY.key).and_then(CachePolicy::parse).unwrap_or_default(),
+        verify_checksums: config.get(&CHECKSUM_VERIFY),
+    }
+}
+
 /// Starts it, without regions. Somebody syncs its logs already.
 pub(crate) fn start(parts: ServerParts) -> Arc<RegionServer> {
     let [log, meta_log] = parts.logs;
-    let cache = BlockCache::over(parts.ledger.cap_bytes(Holder::BlockCache), parts.second_level);
+    let cache = BlockCache::with(cache_options(&parts.config, &parts.ledger, parts.second_level));
     cache.time_reads_by(parts.clock.clone());
     let bulk_load_files = BulkLoadFiles { outside: parts.outside, root: parts.root, cluster_id: parts.cluster_id };
     let env = Arc::new(RegionEnv {

@@ -1,5 +1,5 @@
-//! The file in which the embedded ZooKeeper endpoint keeps its users' nodes, `MasterData/basalt/znodes`: the whole of them, published anew
-//! for each group of changes. Its bytes are [`coordination::kept`]'s.
+//! The file in which the embedded ZooKeeper endpoint keeps its users' nodes, `MasterData/basalt/znodes` if no directory was named for it: the
+//! whole of them, published anew for each group of changes. Its bytes are [`coordination::kept`]'s.
 //!
 //! Always true: what [`publish`] has answered is found by [`load`], whatever happens between; the file is the old one or the new one, and whoever
 //! cannot read it does not start.
@@ -8,9 +8,14 @@ use coordination::{Damaged, Kept};
 use fs::{FilePath, Volume};
 use rootdir::paths::own_master_dir;
 
-/// Where the nodes are kept.
+/// Where the nodes are kept in a root directory.
 pub fn file() -> FilePath {
     own_master_dir().join("znodes")
+}
+
+/// Where they are kept in a directory of their own, in which other things may be.
+pub fn own_file() -> FilePath {
+    FilePath::new("basalt-znodes")
 }
 
 /// The nodes cannot be had.
@@ -37,12 +42,20 @@ pub enum ZnodesError {
 /// # Errors
 /// The volume, or a file that is something else.
 pub fn load(volume: &dyn Volume) -> Result<Kept, ZnodesError> {
-    let path = file();
-    let bytes = match volume.read(&path) {
-        Err(error) if error.is_not_found() => return Ok(Kept::default()),
+    Ok(load_from(volume, &file())?.unwrap_or_default())
+}
+
+/// What an earlier life kept in the file at `path`, if it is there.
+///
+/// # Errors
+/// As of [`load`].
+pub fn load_from(volume: &dyn Volume, path: &FilePath) -> Result<Option<Kept>, ZnodesError> {
+    let bytes = match volume.read(path) {
+        Err(error) if error.is_not_found() => return Ok(None),
         read => read?,
     };
-    Kept::decode(&bytes.into()).map_err(|damage| ZnodesError::Damaged { path, damage })
+    let kept = Kept::decode(&bytes.into()).map_err(|damage| ZnodesError::Damaged { path: path.clone(), damage })?;
+    Ok(Some(kept))
 }
 
 /// Makes the nodes durable, in the place of those that were there.
@@ -50,9 +63,16 @@ pub fn load(volume: &dyn Volume) -> Result<Kept, ZnodesError> {
 /// # Errors
 /// The volume's: then the old ones are there, or the new.
 pub fn publish(volume: &dyn Volume, kept: &Kept) -> fs::Result<()> {
-    let path = file();
+    publish_at(volume, &file(), kept)
+}
+
+/// As [`publish`], in the file at `path`.
+///
+/// # Errors
+/// As of [`publish`].
+pub fn publish_at(volume: &dyn Volume, path: &FilePath, kept: &Kept) -> fs::Result<()> {
     volume.create_dir_all_durable(&path.parent())?;
-    volume.publish(&path, &kept.encode())
+    volume.publish(path, &kept.encode())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::common::Place;
 use base::Config;
 use client::Put;
 use convert::to_proto;
+use fs::{MemVolume, Volume};
 use model::{FamilyDescriptor, Get, RegionInfo, ServerName, TableDescriptor, TableName};
 use proto::methods::Method;
 use proto::pb;
@@ -128,4 +129,104 @@ async fn compactions_are_off_where_the_configuration_says_so() {
         assert_eq!(was.expect("switched").prev_state, on);
         place.stop().await;
     }
+}
+
+/// `hbase.snapshot.region.timeout`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_region_that_takes_too_long_fails_its_snapshot() {
+    for (limit_ms, is_taken) in [("300000", true), ("0", false)] {
+        let place = Place::start_with(|parts| parts.config.set("hbase.snapshot.region.timeout", limit_ms)).await;
+        let info = table(&place).await;
+        let admin = place.connection.admin();
+        let taken = admin.snapshot("s", &info.table).await;
+        match taken {
+            Ok(()) => assert!(is_taken),
+            Err(error) => {
+                let error = error.to_string();
+                assert!(!is_taken && error.contains("longer than hbase.snapshot.region.timeout = 0 ms"), "{error}");
+            }
+        }
+        assert_eq!(admin.list_snapshots().await.expect("listed").len(), usize::from(is_taken));
+        place.stop().await;
+    }
+}
+
+/// `hbase.regionserver.checksum.verify`: a wrong bit of a block that no checksum is compared for is what clients read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn checksums_of_blocks_count_unless_they_are_switched_off() {
+    let volume = Arc::new(MemVolume::new());
+    let start = async |start_code, verify: &str| {
+        Place::start_with(|parts| {
+            parts.volume = volume.clone();
+            parts.outside = volume.clone();
+            parts.server_name = ServerName::new("localhost", 16020, start_code);
+            parts.config.set("basalt.hfile.compression.default", "NONE");
+            parts.config.set("hbase.regionserver.checksum.verify", verify);
+        })
+        .await
+    };
+    let place = start(1, "true").await;
+    let info = table(&place).await;
+    let dir = rootdir::family_dir(&info, b"f");
+    place.stop().await;
+    let name = volume.list(&dir).expect("listed").into_iter().find(|entry| !entry.name.starts_with('.'));
+    let path = dir.join(&name.expect("the flushed file").name);
+    let mut bytes = volume.read(&path).expect("read");
+    let at = bytes.windows(5).position(|bytes| bytes == b"value").expect("a cell that is not compressed");
+    bytes[at] = b'V';
+    volume.put_file(&path, &bytes);
+
+    for (start_code, verify) in [(2, "true"), (3, "false")] {
+        let place = start(start_code, verify).await;
+        let region = place.node.server().region(info.encoded_name()).expect("online");
+        let mut cells = cell::CellBuffer::new();
+        let read = region.get_within(&Get::new("a"), &mut cells, base::ReadMode::UNPACED);
+        match (verify, read) {
+            ("true", Err(error)) => assert!(error.to_string().contains("checksum"), "{error}"),
+            ("false", Ok(())) => assert_eq!(cells.get(0).value(), b"Value"),
+            (_, other) => panic!("verify = {verify}: {other:?}"),
+        }
+        place.stop().await;
+    }
+}
+
+/// `hfile.block.cache.policy`: rows that were read often are in the cache still after many others were read twice, with the policy that counts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_policy_of_the_block_cache_says_what_stays_in_it() {
+    let found = async |policy: &str| {
+        let place = Place::start_with(|parts| {
+            parts.config.set("hfile.block.cache.policy", policy);
+            // Of 64 MiB: some 150 rows.
+            parts.config.set("hfile.block.cache.size", "0.01");
+            parts.ledger = regionserver::ledger(&parts.config, 64 << 20, u64::MAX);
+        })
+        .await;
+        let name = TableName::parse("t").expect("legal");
+        let admin = place.connection.admin();
+        let family = FamilyDescriptor::new("f").with("BLOCKSIZE", "4096");
+        admin.create_table(&TableDescriptor::new(name.clone(), [family]), &[]).await.expect("made");
+        let (t, rng) = (place.connection.table(&name), base::Rng::seeded(5));
+        let key = |row: usize| format!("{row:04}");
+        for row in 0..2000 {
+            let value: Vec<u8> = (0..4096).map(|_| rng.below(256) as u8).collect();
+            t.put(&Put::new(key(row)).add("f", "q", value).build()).await.expect("written");
+        }
+        admin.flush(&name).await.expect("flushed");
+        let often = 0..20;
+        for row in often.clone().cycle().take(20 * 12).chain((100..2000).flat_map(|row| [row, row])) {
+            t.get(&Get::new(key(row))).await.expect("read");
+        }
+        let cache = &place.node.server().env().cache;
+        let before = cache.stats();
+        assert!(before.evicted > 1000, "{before:?}");
+        for row in often {
+            t.get(&Get::new(key(row))).await.expect("read");
+        }
+        let after = cache.stats();
+        place.stop().await;
+        (after.hits - before.hits) * 100 / (after.hits + after.misses - before.hits - before.misses)
+    };
+    let (lru, counting) = (found("LRU").await, found("TinyLFU").await);
+    println!("{lru} % of lookups found with LRU, {counting} % with TinyLFU");
+    assert!(counting >= 90 && lru <= counting - 20, "{lru} % with LRU, {counting} % with TinyLFU");
 }

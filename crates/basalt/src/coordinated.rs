@@ -1,11 +1,14 @@
-//! Where this process's nodes are: in its own endpoint, which keeps those of users on the volume, or in an ensemble.
+//! Where this process's nodes are: in its own endpoint, which keeps those of users in the root directory or in a directory of their own, or in
+//! an ensemble.
 
 use crate::ports::Ports;
 use anyhow::{Context, Result};
 use assembly::znodes;
 use base::Config;
-use coordination::{HBaseZnodes, TreeHandle, ZnodeStore};
-use fs::Volume;
+use coordination::settings::DATA_DIRECTORY;
+use coordination::{HBaseZnodes, Kept, TreeHandle, ZnodeStore};
+use fs::{FilePath, LocalVolume, Volume};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -14,16 +17,64 @@ use tokio::task::JoinHandle;
 /// Between two attempts to write what cannot be written.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// The file of users' nodes.
+#[derive(Clone)]
+struct Place {
+    volume: Arc<dyn Volume>,
+    file: FilePath,
+    /// What came from the root directory and is not here yet.
+    moving: Option<Arc<Kept>>,
+}
+
+impl Place {
+    /// Finds it, with what it has.
+    fn find(directory: Option<PathBuf>, root: Arc<dyn Volume>) -> Result<(Place, Kept)> {
+        let Some(directory) = directory else {
+            let kept = znodes::load(&*root)?;
+            return Ok((Place { volume: root, file: znodes::file(), moving: None }, kept));
+        };
+        let said = || format!("{} = {}", DATA_DIRECTORY.key, directory.display());
+        let volume = LocalVolume::open(&directory).with_context(said)?;
+        // Held until the process is gone, as the root directory's.
+        std::mem::forget(volume.lock().with_context(said)?);
+        let file = znodes::own_file();
+        let (kept, moving) = match znodes::load_from(&volume, &file).with_context(said)? {
+            Some(kept) => (kept, None),
+            None => {
+                let kept = znodes::load_from(&*root, &znodes::file())?;
+                (kept.clone().unwrap_or_default(), kept.map(Arc::new))
+            }
+        };
+        Ok((Place { volume: Arc::new(volume), file, moving }, kept))
+    }
+
+    /// Makes the nodes durable.
+    fn publish(&self, kept: &Kept) -> fs::Result<()> {
+        znodes::publish_at(&*self.volume, &self.file, kept)
+    }
+
+    /// Moves here what was in the root directory.
+    fn finish_moving(&mut self, root: &dyn Volume) -> fs::Result<()> {
+        if let Some(kept) = &self.moving {
+            self.publish(kept)?;
+            root.remove_file(&znodes::file())?;
+            root.sync_dir(&znodes::file().parent())?;
+            self.moving = None;
+        }
+        Ok(())
+    }
+}
+
 /// Writes users' nodes as they change: all changes that came while the last were written go together.
-async fn keep(tree: TreeHandle, volume: Arc<dyn Volume>, mut stopping: watch::Receiver<bool>) {
+async fn keep(tree: TreeHandle, place: Place, mut stopping: watch::Receiver<bool>) {
     let mut has_failed = false;
     loop {
         let to_keep = tokio::select! {
             to_keep = tree.next_to_keep() => Arc::new(to_keep),
             _ = stopping.wait_for(|stop| *stop) => return,
         };
-        let (volume, writing) = (volume.clone(), to_keep.clone());
-        let written = tokio::task::spawn_blocking(move || znodes::publish(&*volume, &writing.kept)).await;
+        let (place, writing) = (place.clone(), to_keep.clone());
+        let written = tokio::task::spawn_blocking(move || place.publish(&writing.kept)).await;
         match written.map_err(|error| error.to_string()).and_then(|written| written.map_err(|error| error.to_string()))
         {
             Ok(()) => {
@@ -48,12 +99,17 @@ async fn keep(tree: TreeHandle, volume: Arc<dyn Volume>, mut stopping: watch::Re
     }
 }
 
+/// Where an endpoint keeps its users' nodes.
+pub struct KeptNodes(Place);
+
 /// The endpoint or the session.
 pub enum Coordination {
     /// The embedded endpoint, until it is told to stop.
     Embedded {
         /// Its nodes.
         tree: TreeHandle,
+        /// Where its users' nodes are kept.
+        place: KeptNodes,
         /// Its connections.
         task: JoinHandle<()>,
         /// Keeps its users' nodes, once it may write.
@@ -79,28 +135,39 @@ impl Coordination {
         if let Some(connect) = crate::quorum::connect_string(config) {
             return Ok(Coordination::Ensemble(crate::quorum::connect(config, connect).await?));
         }
-        let _ = config;
         let endpoint = ports.endpoint.take().context("the ZooKeeper endpoint was started before")?;
         let tree = endpoint.tree();
-        let volume = volume.clone();
-        let kept = tokio::task::spawn_blocking(move || znodes::load(&*volume))
+        let directory = config.text(DATA_DIRECTORY.key).map(str::trim).filter(|text| !text.is_empty());
+        let directory = directory.map(|text| text.strip_prefix("file://").unwrap_or(text));
+        let directory = directory.map(std::path::absolute).transpose().context(DATA_DIRECTORY.key)?;
+        let root = volume.clone();
+        let (place, kept) = tokio::task::spawn_blocking(move || Place::find(directory, root))
             .await
             .context("reading znodes failed inside")??;
         tree.restore(&kept)?;
+        let place = KeptNodes(place);
         let stop = async move { drop(stopping.wait_for(|stop| *stop).await) };
-        Ok(Coordination::Embedded { tree, task: tokio::spawn(endpoint.run(stop)), keeper: None })
+        Ok(Coordination::Embedded { tree, place, task: tokio::spawn(endpoint.run(stop)), keeper: None })
     }
 
-    /// From now on users' nodes are kept on the volume, which the node has made its own. Clients that have changed some until then are answered
-    /// after that.
-    pub fn keep_on(&mut self, volume: Arc<dyn Volume>, stopping: watch::Receiver<bool>) {
+    /// From now on users' nodes are kept, for the node has made the root directory its own. Clients that have changed some until then are
+    /// answered after that.
+    ///
+    /// # Errors
+    /// Nodes that are to move out of the root directory and cannot.
+    pub async fn keep(&mut self, root: Arc<dyn Volume>, stopping: watch::Receiver<bool>) -> Result<()> {
         match self {
-            Coordination::Embedded { tree, keeper, .. } => {
-                *keeper = Some(tokio::spawn(keep(tree.clone(), volume, stopping)));
+            Coordination::Embedded { tree, place, keeper, .. } => {
+                let mut place = place.0.clone();
+                let moved = tokio::task::spawn_blocking(move || place.finish_moving(&*root).map(|()| place));
+                let place = moved.await.context("moving znodes failed inside")?;
+                let place = place.with_context(|| format!("{}: znodes cannot move there", DATA_DIRECTORY.key))?;
+                *keeper = Some(tokio::spawn(keep(tree.clone(), place, stopping)));
             }
             #[cfg(feature = "zookeeper")]
             Coordination::Ensemble(_) => {}
         }
+        Ok(())
     }
 
     /// Where the nodes are written.

@@ -222,7 +222,7 @@ async fn start(
         on_stop_request: Arc::new(end(End::Asked)),
     };
     let node = Node::start(parts).await.with_context(|| format!("cannot start on {name}"))?;
-    coordination.keep_on(kept_on, stopping.clone());
+    coordination.keep(kept_on, stopping.clone()).await?;
     ports.services.set_master(node.master().handler());
     publish(&znodes, node.cluster_id(), &ports)?;
     ports.show_pages_of(&node);

@@ -5,26 +5,10 @@ use base::{Config, SettingRow};
 /// Why each key of HBase's that no part of Basalt reads has no effect.
 pub const UNHEEDED: &[(&str, &[&str])] = &[
     (
-        "snapshots have one limit for the whole of them, hbase.snapshot.master.timeout.millis",
-        &["hbase.snapshot.region.timeout"],
-    ),
-    (
-        "the checksums of store files are always verified: no layer below does it instead",
-        &["hbase.regionserver.checksum.verify"],
-    ),
-    (
-        "the block cache has one policy, which keeps both what is read often and what was read last",
-        &["hfile.block.cache.policy"],
-    ),
-    (
         "HBase 2.6 has it in hbase-default.xml and reads it nowhere",
         &["hbase.column.max.version", "hbase.coordinated.state.manager.class", "hbase.table.lock.enable"],
     ),
     ("there is nothing that a server keeps beside its data in hbase.rootdir", &["hbase.local.dir"]),
-    (
-        "the nodes of the embedded ZooKeeper endpoint have no directory of their own",
-        &["hbase.zookeeper.property.dataDir"],
-    ),
     (
         "the embedded ZooKeeper endpoint is one server, without peers and without a name to look up",
         &[

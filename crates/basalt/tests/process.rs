@@ -341,6 +341,33 @@ fn f33_znodes_of_users_outlive_a_kill_and_a_damaged_file_of_them_ends_the_start(
     assert_eq!(zkcli(&server, &["ls", "/hbase/draining"]).as_deref(), Ok("[]"));
 }
 
+/// `hbase.zookeeper.property.dataDir`.
+#[test]
+fn znodes_of_users_are_kept_in_a_directory_of_their_own_if_one_is_named() {
+    let scratch = Scratch::new("znodes-dir");
+    let (root, own) = (scratch.join("data"), scratch.join("zookeeper"));
+    let server = Server::start(&root, &[]);
+    assert_eq!(zkcli(&server, &["create", "/app", "v1"]).as_deref(), Ok("Created /app"));
+    server.kill();
+    let in_root = root.join("MasterData/basalt/znodes");
+    assert!(in_root.exists());
+
+    let said = format!("hbase.zookeeper.property.dataDir={}", own.display());
+    let server = Server::start(&root, &[&said]);
+    assert!(own.join("basalt-znodes").exists() && !in_root.exists(), "what was kept has moved");
+    assert_eq!(zkcli(&server, &["get", "/app"]).as_deref(), Ok("v1"));
+    assert_eq!(zkcli(&server, &["set", "/app", "v2"]).as_deref(), Ok(""));
+    let (status, refused) = start_refused(&scratch.join("other"), &[&said]);
+    assert!(!status.success());
+    assert_one_sentence(&refused, "is in use by the process with pid ");
+    server.kill();
+
+    let server = Server::start(&root, &[&said]);
+    assert_eq!(zkcli(&server, &["get", "/app"]).as_deref(), Ok("v2"));
+    assert!(!in_root.exists());
+    assert_eq!(server.terminate().code(), Some(0));
+}
+
 /// Threads of the server by what their names begin with.
 #[cfg(target_os = "linux")]
 fn threads(server: &Server, prefix: &str) -> usize {

@@ -106,14 +106,13 @@ fn every_key_of_hbase_is_read_or_has_a_reason() {
 #[test]
 fn what_has_no_effect_is_told_from_what_nobody_knows() {
     let mut config = base::Config::default();
-    for key in ["hbase.regionserver.checksum.verify", "hbase.client.retries.number", "hbase.regionserver.handler.cuont"]
-    {
+    for key in ["hbase.hstore.compaction.kv.max", "hbase.client.retries.number", "hbase.regionserver.handler.cuont"] {
         config.set(key, "1");
     }
     let unread = unheeded::of(&config, &settings::rows()).expect("legal");
     assert_eq!(unread.unheeded.len(), 1);
-    assert_eq!(unread.unheeded[0].0, "hbase.regionserver.checksum.verify");
-    assert!(unread.unheeded[0].1.contains("always verified"));
+    assert_eq!(unread.unheeded[0].0, "hbase.hstore.compaction.kv.max");
+    assert!(unread.unheeded[0].1.contains("one by one"));
     assert_eq!(unread.unknown, ["hbase.regionserver.handler.cuont"]);
 }
 

@@ -34,6 +34,15 @@ pub const MAX_CLIENT_CONNECTIONS: Setting<u32> = Setting {
           once. 0 means no limit.",
 };
 
+/// Where users' nodes are kept.
+pub const DATA_DIRECTORY: TextSetting = TextSetting::any(
+    "hbase.zookeeper.property.dataDir",
+    "in hbase.rootdir",
+    "Directory of the local disk in which the embedded endpoint keeps the nodes that its users make (in the file basalt-znodes). What was kept in \
+     hbase.rootdir until then moves there at the next start. It does not move back by itself: without the setting, move the file to \
+     MasterData/basalt/znodes. A ZooKeeper ensemble has a setting of its own.",
+);
+
 /// Silence after which an ensemble takes this process for dead.
 pub const SESSION_TIMEOUT_MS: Setting<u32> = Setting {
     key: "zookeeper.session.timeout",
@@ -51,7 +60,7 @@ pub const ZNODE_PARENT: TextSetting =
 
 /// Every row.
 pub const ALL: &[&dyn SettingRow] =
-    &[&CLIENT_PORT, &TICK_TIME_MS, &MAX_CLIENT_CONNECTIONS, &SESSION_TIMEOUT_MS, &ZNODE_PARENT];
+    &[&CLIENT_PORT, &TICK_TIME_MS, &MAX_CLIENT_CONNECTIONS, &DATA_DIRECTORY, &SESSION_TIMEOUT_MS, &ZNODE_PARENT];
 
 /// The base node: `zookeeper.znode.parent`, or `/hbase`.
 pub fn znode_parent(config: &Config) -> &str {

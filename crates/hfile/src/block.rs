@@ -126,12 +126,24 @@ pub(crate) fn unpack(
     compression: Compression,
     dictionary: Option<&Arc<Dictionary>>,
 ) -> Decoded<(BlockType, Bytes)> {
+    unpack_verified(raw, compression, dictionary, true)
+}
+
+/// As [`unpack`]; the checksums count only if `verify` says so.
+pub(crate) fn unpack_verified(
+    raw: Bytes,
+    compression: Compression,
+    dictionary: Option<&Arc<Dictionary>>,
+    verify: bool,
+) -> Decoded<(BlockType, Bytes)> {
     let header = Header::parse(&raw)?;
     if raw.len() != header.total_len {
         return Err(format!("the block has {} bytes where {} were expected", header.total_len, raw.len()).into());
     }
     let (data, sums) = raw.split_at(header.data_len);
-    checksum::verify(data, sums, header.checksum, header.bytes_per_checksum)?;
+    if verify {
+        checksum::verify(data, sums, header.checksum, header.bytes_per_checksum)?;
+    }
     let payload = if compression == Compression::None {
         if header.data_len - HEADER_LEN != header.uncompressed_len {
             return Err("stored and uncompressed size of an uncompressed block disagree".into());

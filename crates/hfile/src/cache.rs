@@ -7,11 +7,13 @@
 //! Blocks come in through a small queue and stay only if they are asked for again (S3-FIFO): a scan over a large table
 //! flows through the small queue and leaves the working set alone. Blocks of IN_MEMORY families enter the main queue at
 //! once. What HBase does with three priorities (`LruBlockCache`) is done here with two queues and a memory of the
-//! recently refused.
+//! recently refused. With [`CachePolicy::TinyLfu`] what leaves the small queue enters the main queue only if it was asked for more often
+//! lately than what would leave there for it.
 
 use crate::SecondLevel;
 use crate::block::BlockType;
 use crate::cache_counts::{BlockCounts, BloomCounts, LookupCounts};
+use crate::cache_frequency::Frequencies;
 use crate::data_block::DataBlock;
 use crate::index::IndexBlock;
 use base::Clock;
@@ -55,6 +57,47 @@ const MIN_SHARD_BYTES: u64 = 8 << 20;
 const SMALL_PERCENT: u64 = 10;
 const HITS_MAX: u8 = 3;
 
+/// Which blocks stay in a [`BlockCache`] that is full (`hfile.block.cache.policy`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CachePolicy {
+    /// Those that were asked for again while they were in the small queue, or soon after they had left it.
+    #[default]
+    Lru,
+    /// Those that were asked for most often lately, whether they were there or not.
+    TinyLfu,
+}
+
+impl CachePolicy {
+    /// The policy of HBase's name, in any case.
+    pub fn parse(text: &str) -> Option<CachePolicy> {
+        match text.trim().to_ascii_uppercase().as_str() {
+            "LRU" => Some(CachePolicy::Lru),
+            "TINYLFU" => Some(CachePolicy::TinyLfu),
+            _ => None,
+        }
+    }
+}
+
+/// What a [`BlockCache`] is made with.
+#[derive(Clone, Debug)]
+pub struct CacheOptions {
+    /// Bytes that it holds at most.
+    pub capacity_bytes: u64,
+    /// The level that is asked for blocks that are not here.
+    pub second: Option<Arc<SecondLevel>>,
+    /// Which blocks stay.
+    pub policy: CachePolicy,
+    /// Whether the checksums of blocks are compared that are read from files and from the second level.
+    pub verify_checksums: bool,
+}
+
+impl CacheOptions {
+    /// A cache of at most `capacity_bytes` without anything special.
+    pub fn new(capacity_bytes: u64) -> CacheOptions {
+        CacheOptions { capacity_bytes, second: None, policy: CachePolicy::default(), verify_checksums: true }
+    }
+}
+
 struct Entry {
     block: CachedBlock,
     weight: u64,
@@ -84,6 +127,8 @@ struct Shard {
     /// Keys lately pushed out of the small queue: coming back soon, they go to the main queue.
     ghosts: VecDeque<Key>,
     ghost_set: FxHashSet<Key>,
+    /// Of [`CachePolicy::TinyLfu`].
+    frequencies: Option<Frequencies>,
 }
 
 /// A shard with its counts, on cache lines of its own: cores that read different shards do not disturb each other.
@@ -111,6 +156,7 @@ pub struct BlockCache {
     blooms: BloomCounts,
     file_bytes: base::Adder,
     second: Option<Arc<SecondLevel>>,
+    verify_checksums: bool,
     /// By which reads of files are timed, if they are.
     clock: OnceLock<Arc<dyn Clock>>,
 }
@@ -162,9 +208,20 @@ impl BlockCache {
 
     /// As [`BlockCache::new`], over a second level that is asked for blocks that are not here.
     pub fn over(capacity_bytes: u64, second: Option<Arc<SecondLevel>>) -> Arc<BlockCache> {
+        BlockCache::with(CacheOptions { second, ..CacheOptions::new(capacity_bytes) })
+    }
+
+    /// A cache as `options` say.
+    pub fn with(options: CacheOptions) -> Arc<BlockCache> {
+        let CacheOptions { capacity_bytes, second, policy, verify_checksums } = options;
         let shards = (capacity_bytes / MIN_SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two().min(MAX_SHARDS);
+        let slot = || {
+            let counts = policy == CachePolicy::TinyLfu;
+            let frequencies = counts.then(|| Frequencies::for_bytes(capacity_bytes / shards));
+            Slot { shard: RwLock::new(Shard { frequencies, ..Shard::default() }), lookups: LookupCounts::default() }
+        };
         Arc::new(BlockCache {
-            shards: (0..shards).map(|_| Slot::default()).collect(),
+            shards: (0..shards).map(|_| slot()).collect(),
             forgotten: Mutex::new(FxHashSet::default()),
             capacity: AtomicU64::new(capacity_bytes),
             next_file_id: AtomicU64::new(1),
@@ -175,6 +232,7 @@ impl BlockCache {
             blooms: BloomCounts::default(),
             file_bytes: base::Adder::default(),
             second,
+            verify_checksums,
             clock: OnceLock::new(),
         })
     }
@@ -227,6 +285,11 @@ impl BlockCache {
 
     pub(crate) fn clock(&self) -> Option<&dyn Clock> {
         self.clock.get().map(|clock| &**clock)
+    }
+
+    /// Whether the checksums of blocks are compared that files are read for ([`CacheOptions::verify_checksums`]).
+    pub(crate) fn verifies_checksums(&self) -> bool {
+        self.verify_checksums
     }
 
     /// The level below this one, if there is one.
@@ -290,6 +353,9 @@ impl BlockCache {
         let key = (file_id, offset);
         let slot = self.slot(key);
         let shard = slot.shard.read();
+        if let Some(frequencies) = &shard.frequencies {
+            frequencies.count(key);
+        }
         let Some(entry) = shard.blocks.get(&key) else {
             slot.lookups.missed(wanted, keeps);
             return None;
@@ -329,9 +395,12 @@ impl BlockCache {
         if shard.blocks.contains_key(&key) {
             return;
         }
+        if let Some(frequencies) = &mut shard.frequencies {
+            frequencies.age();
+        }
         let evicted = shard.make_room(capacity - weight, u64::MAX);
         let has_returned = shard.ghost_set.remove(&key);
-        let to_main = to_main || has_returned;
+        let to_main = to_main || (has_returned && shard.frequencies.is_none());
         shard.data_blocks += u64::from(block.is_data());
         shard.blocks.insert(key, Entry { block, weight, hits: AtomicU8::new(hits) });
         if to_main {
@@ -357,7 +426,11 @@ impl Shard {
         while self.small_bytes + self.main_bytes > room && evicted < most {
             let small_share = (self.small_bytes + self.main_bytes) * SMALL_PERCENT / 100;
             let from_small = !self.small.is_empty() && (self.small_bytes > small_share || self.main.is_empty());
-            evicted += u64::from(if from_small { self.pass_small() } else { self.pass_main() });
+            evicted += u64::from(match from_small {
+                true if self.frequencies.is_some() => self.contend(room * (100 - SMALL_PERCENT) / 100),
+                true => self.pass_small(),
+                false => self.pass_main(),
+            });
         }
         evicted
     }
@@ -370,11 +443,17 @@ impl Shard {
         let entry = &self.blocks[&key];
         self.small_bytes -= entry.weight;
         if entry.hits.swap(0, Ordering::Relaxed) > 0 {
-            self.main_bytes += entry.weight;
-            self.main.push_back(key);
+            let weight = entry.weight;
+            self.to_main(key, weight);
             return false;
         }
         self.remove(key);
+        self.remember(key);
+        true
+    }
+
+    /// A block was pushed out of the small queue.
+    fn remember(&mut self, key: Key) {
         if self.ghost_set.insert(key) {
             self.ghosts.push_back(key);
         }
@@ -383,7 +462,48 @@ impl Shard {
                 self.ghost_set.remove(&old);
             }
         }
+    }
+
+    /// Looks at the oldest block of the small queue: it moves to the main queue if that has room, or if it was asked for more often than the
+    /// block that leaves the main queue for it; else it goes.
+    fn contend(&mut self, main_limit: u64) -> bool {
+        let Some(key) = self.small.pop_front() else {
+            return false;
+        };
+        let weight = self.blocks[&key].weight;
+        self.small_bytes -= weight;
+        if self.main_bytes + weight <= main_limit {
+            self.to_main(key, weight);
+            return false;
+        }
+        let victim = self.next_of_main();
+        let is_asked_more = match (victim, &self.frequencies) {
+            (Some(victim), Some(frequencies)) => frequencies.of(key) > frequencies.of(victim),
+            _ => false,
+        };
+        if is_asked_more && self.pass_main() {
+            self.to_main(key, weight);
+        } else {
+            self.remove(key);
+            self.remember(key);
+        }
         true
+    }
+
+    fn to_main(&mut self, key: Key, weight: u64) {
+        self.main.push_back(key);
+        self.main_bytes += weight;
+    }
+
+    /// The block that would leave the main queue: those before it, that have hits left, went round for one of them.
+    fn next_of_main(&mut self) -> Option<Key> {
+        loop {
+            let key = *self.main.front()?;
+            if self.blocks[&key].hits.load(Ordering::Relaxed) == 0 {
+                return Some(key);
+            }
+            self.pass_main();
+        }
     }
 
     /// Looks at the oldest block of the main queue: with hits left it goes round again for one of them, else it goes.

@@ -23,6 +23,7 @@ mod bloom;
 mod bloom_writer;
 mod cache;
 mod cache_counts;
+mod cache_frequency;
 mod checksum;
 mod codec;
 mod crc32c_wide;
@@ -53,7 +54,7 @@ mod verify;
 mod writer;
 
 pub use block_reads::BlockReads;
-pub use cache::{BlockCache, CacheStats};
+pub use cache::{BlockCache, CacheOptions, CachePolicy, CacheStats};
 pub use cache_counts::{BlockCounts, BloomCounts};
 pub use dictionary::{Dictionaries, Dictionary};
 pub use error::{Error, Result};

@@ -195,8 +195,7 @@ impl Source {
                 ahead.passed(at);
             }
             block_reads::from_file(len);
-            return block::unpack(raw, self.compression, self.dictionary.as_ref())
-                .map_err(|d| self.corrupt(at.offset, d));
+            return self.unpack(at, raw);
         }
         let goes_on = ahead.as_ref().is_some_and(|ahead| ahead.goes_on(at));
         let raw = match ahead.as_mut() {
@@ -210,7 +209,13 @@ impl Source {
         if let Some(cache) = &self.cache {
             cache.read_from_file(len as u64);
         }
-        block::unpack(raw, self.compression, self.dictionary.as_ref()).map_err(|d| self.corrupt(at.offset, d))
+        self.unpack(at, raw)
+    }
+
+    fn unpack(&self, at: BlockAt, raw: Bytes) -> Result<(BlockType, Bytes)> {
+        let verify = self.cache.as_ref().is_none_or(|cache| cache.verifies_checksums());
+        block::unpack_verified(raw, self.compression, self.dictionary.as_ref(), verify)
+            .map_err(|damage| self.corrupt(at.offset, damage))
     }
 
     fn read_exact(&self, at: BlockAt) -> Result<Bytes> {

@@ -3,7 +3,7 @@
 use crate::common::*;
 use basalt_hfile::*;
 use base::{ManualClock, Rng};
-use fs::{FilePath, MemVolume};
+use fs::{FilePath, MemVolume, Volume};
 use std::sync::Arc;
 
 fn file(volume: &MemVolume, name: &str, cells: &[Owned], options: WriterOptions) -> FinishedFile {
@@ -380,4 +380,55 @@ fn blocks_that_readers_want_are_put_in_while_others_are_not() {
     assert!((1100..1400).all(&mut is_cached));
     assert!((0..900).chain(1600..2000).all(|n| !is_cached(n)));
     assert!(reader.may_contain_row(cells[1200].cell().row(), Residency::CachedOnly).expect("cached"));
+}
+
+/// What was read often is read again after much more than fits was read, all of it twice in a row: only a policy that counts has it still.
+#[test]
+fn what_is_read_often_stays_with_a_policy_that_counts() {
+    let volume = MemVolume::new();
+    let cells = random_cells(&Rng::seeded(9), 6000, false);
+    file(&volume, "often", &cells[..100], WriterOptions::default());
+    file(&volume, "twice", &cells, WriterOptions::default());
+    let found = |policy| {
+        let cache = BlockCache::with(CacheOptions { policy, ..CacheOptions::new(64 << 10) });
+        let [often, twice] = ["often", "twice"].map(|name| open(&volume, name, &cache, false));
+        for _ in 0..20 {
+            all_cells(&often, ScanOptions::default()).expect("scan");
+        }
+        for cell in cells.iter().step_by(5) {
+            for _ in 0..2 {
+                assert!(twice.scanner(ScanOptions::default()).seek(cell.cell().key()).expect("seek"));
+            }
+        }
+        let before = cache.stats();
+        assert!(before.evicted > 4 * before.blocks && before.used_bytes <= 64 << 10, "{before:?}");
+        assert_eq!(all_cells(&often, ScanOptions::default()).expect("scan"), cells[..100]);
+        let after = cache.stats();
+        (after.hits - before.hits) * 100 / (after.hits + after.misses - before.hits - before.misses)
+    };
+    let (lru, counting) = (found(CachePolicy::Lru), found(CachePolicy::TinyLfu));
+    println!("{lru} % found with LRU, {counting} % with TinyLFU");
+    assert!(counting >= 50 && lru <= 20, "{lru} % with LRU, {counting} % with TinyLFU");
+}
+
+/// Without the comparison a wrong bit is read; what its file's opening reads is compared in any case.
+#[test]
+fn checksums_are_compared_unless_it_is_said_not_to() {
+    let volume = MemVolume::new();
+    let cells = random_cells(&Rng::seeded(11), 50, false);
+    file(&volume, "file", &cells, WriterOptions { compression: Compression::None, ..WriterOptions::default() });
+    let path = FilePath::new("file");
+    let mut bytes = volume.read(&path).expect("read");
+    let value = cells.iter().map(|cell| cell.cell().value()).find(|value| value.len() > 8).expect("a long value");
+    let at = bytes.windows(value.len()).position(|window| window == value).expect("a plain value");
+    bytes[at] ^= 1;
+    volume.put_file(&path, &bytes);
+    for verify_checksums in [true, false] {
+        let cache = BlockCache::with(CacheOptions { verify_checksums, ..CacheOptions::new(16 << 20) });
+        let reader = open(&volume, "file", &cache, false);
+        match all_cells(&reader, ScanOptions::default()) {
+            Ok(read) => assert!(!verify_checksums && read.len() == cells.len() && read != cells),
+            Err(error) => assert!(verify_checksums && error.to_string().contains("checksum"), "{error}"),
+        }
+    }
 }

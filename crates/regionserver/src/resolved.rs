@@ -33,6 +33,8 @@ pub(crate) struct RegionServerSettings {
     pub mob_min_age_ms: i64,
     /// Where files of bulk loads may be outside the root directory; `None`: anywhere.
     pub bulk_load_dirs: Option<Vec<FilePath>>,
+    /// How long a region's part of a snapshot may take.
+    pub snapshot_region_timeout_ms: u64,
     /// Every so many rounds of the chores every region is looked at.
     pub survey_every_chores: u64,
     /// Classes of coprocessors of every region.
@@ -56,6 +58,7 @@ impl RegionServerSettings {
             mob_cleaner_period: Duration::from_secs(config.get(&settings::MOB_CLEANER_PERIOD)),
             mob_min_age_ms: i64::try_from(config.get(&settings::MOB_MIN_AGE_TO_ARCHIVE_MS)).unwrap_or(i64::MAX),
             bulk_load_dirs: config.text(settings::BULK_LOAD_DIRS.key).and_then(bulk_load::dirs),
+            snapshot_region_timeout_ms: config.get(&settings::SNAPSHOT_REGION_TIMEOUT_MS),
             survey_every_chores: (config.get(&settings::WAKE_FREQUENCY_MS) / background::CHORE_PERIOD_MS).max(1),
             region_classes: classes(config, &settings::REGION_CLASSES),
             user_region_classes: classes(config, &settings::USER_REGION_CLASSES),

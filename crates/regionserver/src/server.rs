@@ -38,6 +38,14 @@ pub enum ServerError {
     /// The server is stopping.
     #[error("server {0} is stopping")]
     Stopping(ServerName),
+    /// A region's part of a snapshot took longer than it may.
+    #[error("its part of the snapshot took {took_ms} ms, longer than hbase.snapshot.region.timeout = {limit_ms} ms")]
+    SnapshotTimeout {
+        /// How long it took.
+        took_ms: u64,
+        /// How long it may.
+        limit_ms: u64,
+    },
     /// The region failed.
     #[error(transparent)]
     Region(#[from] RegionError),

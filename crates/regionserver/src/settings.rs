@@ -2,6 +2,7 @@
 
 use base::size::MIB;
 use base::{Setting, SettingRow, TextSetting};
+use hfile::CachePolicy;
 pub use region::settings::NONCE_TIMEOUT_MS;
 
 /// Whether keys are picked for the Key Visualizer.
@@ -106,6 +107,40 @@ pub const BLOCK_CACHE_MAX_FRACTION: Setting<f64> = Setting {
     unit: "fraction",
     doc: "The block cache is given room that others do not need up to this share. Where hfile.block.cache.size is set and this is not, it is \
           given none.",
+};
+
+/// Which blocks stay in the block cache.
+pub const BLOCK_CACHE_POLICY: TextSetting = TextSetting {
+    key: "hfile.block.cache.policy",
+    default: "LRU",
+    legal: Some("LRU or TinyLFU"),
+    is_legal: |text| CachePolicy::parse(text).is_some(),
+    doc: "Which blocks stay in the block cache when it is full. LRU: those that were read again soon after they came in, or soon after they had \
+          left (which a scan of a large table does not push out). TinyLFU: those that were read most often lately, whether they were in the \
+          cache or not: better where more is read again and again than there is room for. It counts each lookup, in a 4096th of the cache's room.",
+};
+
+/// Whether checksums are compared.
+pub const CHECKSUM_VERIFY: Setting<bool> = Setting {
+    key: "hbase.regionserver.checksum.verify",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether the checksum of a block of a store file is compared when it is read. Saves a few percent of the processor where blocks come from \
+          the disk. Off, it is the file system that must notice a wrong bit: what it does not notice is read, and compactions write it into new \
+          files under a good checksum. What a file's opening reads is always verified.",
+};
+
+/// Longest time that a region's part of a snapshot may take.
+pub const SNAPSHOT_REGION_TIMEOUT_MS: Setting<u64> = Setting {
+    key: "hbase.snapshot.region.timeout",
+    default: 300_000,
+    min: 0,
+    max: i64::MAX as u64,
+    unit: "ms",
+    doc: "A snapshot fails if a region of its table takes longer than this for its part: the flush, and naming its files. What is begun goes on to its \
+          end; the snapshot is not waited for longer.",
 };
 
 /// Share of the memstores' share at which flushes begin.
@@ -446,6 +481,9 @@ pub const ALL: &[&dyn SettingRow] = &[
     &BLOCK_CACHE_FRACTION,
     &BLOCK_CACHE_MIN_FRACTION,
     &BLOCK_CACHE_MAX_FRACTION,
+    &BLOCK_CACHE_POLICY,
+    &CHECKSUM_VERIFY,
+    &SNAPSHOT_REGION_TIMEOUT_MS,
     &GLOBAL_MEMSTORE_LOWER_FRACTION,
     &RECOVERY_MEMORY_FRACTION,
     &FLUSHER_COUNT,

@@ -48,6 +48,7 @@ pub(crate) fn server_exception(server: &RegionServer, error: ServerError) -> Exc
         ServerError::NotOnline(_) => Exception::new(Kind::NotServingRegion, format!("{error} on {}", server.name)),
         ServerError::InTransition(name) => Exception::region_opening(&name),
         ServerError::Stopping(name) => Exception::server_stopped(&name.to_string()),
+        ServerError::SnapshotTimeout { .. } => Exception::io(error.to_string()),
         ServerError::Region(error) => exception_of(&error),
     }
 }
