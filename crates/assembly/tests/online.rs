@@ -1,7 +1,8 @@
 //! What a node reads again while it runs, seen from outside: `tests/inventory/online.csv` names these tests.
 
 use crate::admin::specifier;
-use crate::common::Place;
+use crate::common::{Place, Pool, Threads};
+use basalt_assembly::Parts;
 use base::Config;
 use bytes::Bytes;
 use client::{Admin, Put};
@@ -19,6 +20,10 @@ struct Online {
 
 impl Online {
     async fn start(at_first: &[(&str, &str)]) -> Online {
+        Online::start_with(at_first, |_| ()).await
+    }
+
+    async fn start_with(at_first: &[(&str, &str)], change: impl FnOnce(&mut Parts<Pool, Threads>)) -> Online {
         let mut config = Config::default();
         at_first.iter().for_each(|(key, value)| config.set(*key, *value));
         let kept = Arc::new(Mutex::new(config.clone()));
@@ -26,6 +31,7 @@ impl Online {
         let place = Place::start_with(move |parts| {
             parts.config = config;
             parts.read_config = Arc::new(move || Ok(read.lock().clone()));
+            change(parts);
         })
         .await;
         Online { place, config: kept }
@@ -216,4 +222,44 @@ async fn regions_answer_the_endpoints_that_the_configuration_names_now() {
         assert_eq!(both(), (false, false));
         online.place.stop().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compaction_that_begins_has_the_pace_of_the_configuration_of_now() {
+    let (low, high) =
+        ("hbase.hstore.compaction.throughput.lower.bound", "hbase.hstore.compaction.throughput.higher.bound");
+    // Without threads what waits goes on waiting.
+    let online = Online::start_with(&[(low, "10000000"), (high, "20000000")], |parts| parts.stepped = true).await;
+    let table = online.make("t", &["b", "c", "d"], &[]).await;
+    let server = online.place.node.server();
+    assert_eq!(server.compaction_bytes_per_second(), 10_000_000, "nothing waits");
+    online.set(low, "12000000").await;
+    assert_eq!(server.compaction_bytes_per_second(), 12_000_000);
+    let t = online.place.connection.table(&table);
+    for row in ["a", "b", "c", "d"] {
+        t.put(&Put::new(row).add("f", "q", "value").build()).await.expect("written");
+    }
+    online.admin().flush(&table).await.expect("flushed");
+    for region in server.regions().iter().filter(|region| region.info().table == table) {
+        server.request_compaction(region.info().encoded_name(), None, true).expect("asked for");
+    }
+    let (small, large) = server.status().compaction_queues;
+    assert_eq!(small + large, 4);
+    assert_eq!(server.compaction_bytes_per_second(), 20_000_000, "four wait");
+    online.set(high, "52000000").await;
+    assert_eq!(server.compaction_bytes_per_second(), 52_000_000);
+    online.place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_normalizer_has_the_pace_of_the_configuration_of_now() {
+    let online = Online::start(OPEN).await;
+    let [one, other] = [online.make("one", &["b"], SAID).await, online.make("other", &["b"], SAID).await];
+    // A megabyte a second, and a plan counts as one megabyte at least.
+    online.set("hbase.normalizer.throughput.max_bytes_per_sec", "1000000").await;
+    let begun = std::time::Instant::now();
+    online.normalize_until(&[one, other], 1).await;
+    let took = begun.elapsed();
+    assert!(took.as_millis() >= 950, "the second plan waited until the first was paid for: {took:?}");
+    online.place.stop().await;
 }

@@ -4,6 +4,7 @@
 use crate::common::{Server, family, flush, get, put, write};
 use basalt_region::{CompactionKind, Region, RegionSettings};
 use base::Config;
+use fs::{MemVolume, Volume};
 use std::sync::Arc;
 
 /// As `update_config` does it.
@@ -112,7 +113,7 @@ fn whether_a_closed_region_is_forgotten_follows_family_and_configuration() {
         let server = Server::new(1_000_000);
         let options = hfile::SecondLevelOptions::new(1 << 20, 1);
         let tell = Arc::new(|text: String| panic!("{text}"));
-        let second = hfile::SecondLevel::open(Arc::new(fs::MemVolume::new()), options, tell).expect("opened");
+        let second = hfile::SecondLevel::open(Arc::new(MemVolume::new()), options, tell).expect("opened");
         let second = Arc::new(second);
         let cache = hfile::BlockCache::over(0, Some(second.clone()));
         let server = Server { env: Arc::new(basalt_region::RegionEnv { cache, ..(*server.env).clone() }), ..server };
@@ -191,4 +192,63 @@ fn what_a_tiered_store_compacts_and_makes_follows_the_configuration() {
         chosen_and_made(&region)
     };
     assert_eq!((aged("1000"), aged("36000000")), ((0, 0), (3, 1)));
+}
+
+/// Where the files of old and new cells lie, after a compaction of all.
+#[test]
+fn where_the_files_of_a_tiered_store_lie_follows_the_configuration() {
+    const DAY: i64 = 86_400_000;
+    // Half way through the hundred days of a tier.
+    let now = 20_050 * DAY;
+    let tiered = |key: &str| format!("hbase.hstore.compaction.date.tiered.{key}");
+    let on_flash = |settings: &[(&str, &str)]| {
+        let flash = MemVolume::new();
+        let spec = fs::tiered::Attached {
+            spec: "flash:ssd:/mnt/flash".parse().expect("legal"),
+            volume: Some(Arc::new(flash.clone()) as Arc<dyn Volume>),
+        };
+        let server = Server::new(now);
+        let (home, rules) = (Arc::new(server.volume.clone()), fs::tiered::Rules::default());
+        let attached = fs::tiered::TieredVolume::attach(home, vec![spec], rules, &server.rng, Arc::new(|_| {}));
+        let volume: Arc<dyn Volume> = Arc::new(attached.expect("attached").0);
+        let env = Arc::new(basalt_region::RegionEnv { volume, ..(*server.env).clone() });
+        let server = Server { env, ..server };
+        let region = server.table([family("f")]);
+        for (row, age) in [("today", 0), ("this week", 3), ("long ago", 30), ("in the beginning", 40)] {
+            write(&region, &[put(row, "f", "q", now - age * DAY, "value")]);
+        }
+        flush(&region);
+        let before = flash.all_files().len();
+        let engine = ("hbase.hstore.engine.class".to_owned(), "DateTieredStoreEngine");
+        let base = [engine, (tiered("base.window.millis"), "86400000"), (tiered("windows.per.tier"), "100")];
+        let owned: Vec<(String, &str)> = settings.iter().map(|(key, value)| (tiered(key), *value)).collect();
+        let all: Vec<(&str, &str)> = base.iter().chain(&owned).map(|(key, value)| (key.as_str(), *value)).collect();
+        update(&server, &region, &all);
+        let job = region.select_compaction(Some(b"f"), CompactionKind::Major).expect("open").expect("a job");
+        assert!(region.compact(job, &basalt_region::Unthrottled).expect("compacted").completed);
+        assert_eq!(region.store_file_paths(b"f").expect("a family").len(), 4, "a file for each window");
+        flash.all_files().len() - before
+    };
+    assert_eq!(on_flash(&[]), 0);
+    let [on, cold] = [("storage.policy.enable", "true"), ("cold.window.storage.policy", "HOT")];
+    let warm = ("warm.window.storage.policy", "HOT");
+    let [week, month] = [("hot.window.age.millis", "432000000"), ("warm.window.age.millis", "8640000000")];
+    assert_eq!(on_flash(&[on, warm, cold]), 1, "today's");
+    assert_eq!(on_flash(&[on, week, warm, cold]), 2, "the week's");
+    assert_eq!(on_flash(&[on, week, month, cold]), 3, "what is warm lies there, too; the first window is always cold");
+}
+
+#[test]
+fn windows_are_made_in_one_way_whose_name_an_update_may_say() {
+    let key = "hbase.hstore.compaction.date.tiered.window.factory.class";
+    let is_legal = |class: &str| {
+        let mut config = Config::default();
+        config.set(key, class);
+        config.check(basalt_region::settings::ALL).is_ok()
+    };
+    let class = "org.apache.hadoop.hbase.regionserver.compactions.ExponentialCompactionWindowFactory";
+    assert!(is_legal(class) && is_legal("ExponentialCompactionWindowFactory") && !is_legal("com.example.Windows"));
+    let (server, region) = with_files(3);
+    update(&server, &region, &[(key, class), ("hbase.hstore.compaction.min", "4")]);
+    assert_eq!(chosen(&region), 0, "the rest of the update counts");
 }

@@ -246,6 +246,18 @@ fn prefetch(server: &Arc<RegionServer>, name: &Arc<str>) {
 /// that is a rest for each write of 2 MiB, after less than two milliseconds of a processor; HBase rests once in 50 MB.
 const LEAST_REST_US: u64 = 40_000;
 
+impl RegionServer {
+    /// What a compaction that began now might write in a second, as bytes before compression.
+    pub fn compaction_bytes_per_second(&self) -> u64 {
+        let settings = self.settings();
+        let (low, high) = (settings.compaction_bytes_per_second, settings.compaction_bytes_per_second_max);
+        // Jobs waiting behind it are the pressure: with four or more the upper bound holds.
+        let waiting =
+            (self.maintenance.small_compactions.len() + self.maintenance.large_compactions.len()).min(4) as u64;
+        low + high.saturating_sub(low) * waiting / 4
+    }
+}
+
 /// Paces one compaction: so many bytes a second, more when stores are full. Follows:
 /// `PressureAwareCompactionThroughputController`.
 struct Pace<'a> {
@@ -256,12 +268,7 @@ struct Pace<'a> {
 
 impl<'a> Pace<'a> {
     fn new(server: &'a RegionServer) -> Pace<'a> {
-        let settings = server.settings();
-        let (low, high) = (settings.compaction_bytes_per_second, settings.compaction_bytes_per_second_max);
-        // Jobs waiting behind this one are the pressure: with four or more the upper bound holds.
-        let waiting =
-            (server.maintenance.small_compactions.len() + server.maintenance.large_compactions.len()).min(4) as u64;
-        let bytes_per_second = low + high.saturating_sub(low) * waiting / 4;
+        let bytes_per_second = server.compaction_bytes_per_second();
         Pace { server, bytes_per_second, state: Mutex::new((server.env.clock.monotonic_us(), 0)) }
     }
 }
