@@ -152,4 +152,8 @@ impl<R: Runner> RegionHost for LocalHost<R> {
     fn tasks(&self) -> Vec<Task> {
         self.server.tasks()
     }
+
+    fn user_loads(&self) -> Vec<proto::pb::UserLoad> {
+        self.server.user_loads()
+    }
 }

@@ -192,3 +192,51 @@ async fn the_state_of_the_cluster_tells_what_servers_are_busy_with() {
     assert!(only_servers.master_tasks.is_empty() && only_servers.live_servers.is_empty());
     place.stop().await;
 }
+
+/// `hbase.regionserver.user.metrics.enabled`. Follows: `MetricsUserAggregateImpl`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_users_read_and_write_is_told_where_it_is_counted() {
+    for is_counting in [false, true] {
+        let place = Place::start_with(|parts| {
+            parts.config.set("hbase.regionserver.user.metrics.enabled", is_counting.to_string());
+        })
+        .await;
+        let info = table(&place).await;
+        let of = async |user: &str| {
+            let status = place.connection.admin().cluster_status().await.expect("told");
+            let loads = status.live_servers[0].server_load.user_loads.clone();
+            assert!(is_counting || loads.is_empty(), "{loads:?}");
+            let load = loads.into_iter().find(|load| load.user_name == user)?;
+            let [client] = &load.client_metrics[..] else { panic!("{load:?}") };
+            assert_eq!(client.host_name, "localhost");
+            Some([client.read_requests_count(), client.write_requests_count(), client.filtered_requests_count()])
+        };
+        assert_eq!(of("somebody").await, None);
+        let specifier = specifier(info.encoded_name());
+        let get = |filter| {
+            let get = pb::Get { row: "a".into(), filter, ..pb::Get::default() };
+            pb::GetRequest { region: specifier.clone(), get }
+        };
+        for _ in 0..3 {
+            let _got: pb::GetResponse = place.call(Method::ClientGet, &get(None)).await.expect("read");
+        }
+        let put = convert::to_proto::mutation(&Put::new("b").add("f", "q", "value").build());
+        let mutate = pb::MutateRequest { region: specifier.clone(), mutation: put, ..pb::MutateRequest::default() };
+        let _put: pb::MutateResponse = place.call(Method::ClientMutate, &mutate).await.expect("written");
+        assert_eq!(of("somebody").await, is_counting.then_some([3, 1, 0]));
+        // From a file, on a lane.
+        let clear = pb::ClearRegionBlockCacheRequest { region: vec![specifier.clone()] };
+        let method = Method::AdminClearRegionBlockCache;
+        place.call::<pb::ClearRegionBlockCacheResponse>(method, &clear).await.expect("cleared");
+        let _got: pb::GetResponse = place.call(Method::ClientGet, &get(None)).await.expect("read");
+        assert_eq!(of("somebody").await, is_counting.then_some([4, 1, 0]));
+
+        let (registry, users) = (Registry::new(), "RegionServer,sub=Users");
+        place.node.server().register_metrics(&registry);
+        let samples = registry.read(1);
+        assert_eq!(number(&samples, users, "numUsers").is_some(), is_counting);
+        let reads = number(&samples, users, "user_somebody_metric_readRequestCount");
+        assert_eq!(reads, is_counting.then_some(Number::Long(4)));
+        place.stop().await;
+    }
+}

@@ -49,6 +49,7 @@ impl Place {
             compressor: None,
             version: None,
             attributes: Vec::new(),
+            load: std::sync::OnceLock::new(),
         };
         let (call, direct) = Call::direct(Arc::new(conn), info, Bytes::from(message.encode_to_vec()), 0);
         let outcome = match info.service {

@@ -1,4 +1,4 @@
-//! What a thread has read of blocks and of memstores, for the metrics of the call that it works on.
+//! What a thread has read of blocks, of memstores and of regions, for the metrics of the call that it works on.
 //!
 //! Always true: counts only grow, and each thread has its own: what lies between two looks on one thread was read by that thread. Follows:
 //! `ThreadLocalServerSideScanMetrics`.
@@ -20,10 +20,14 @@ pub struct BlockReads {
     pub file_us: u64,
     /// Bytes of the cells that cursors in memory came to, tags included, as often as they came to them.
     pub memory_bytes: u64,
+    /// Rows, or pieces of rows, that were read of regions, as they count them.
+    pub rows: u64,
+    /// Rows that filters refused.
+    pub filtered_rows: u64,
 }
 
 std::thread_local! {
-    static READS: Cell<BlockReads> = const { Cell::new(BlockReads { scanned_bytes: 0, cache_bytes: 0, file_bytes: 0, file_blocks: 0, file_us: 0, memory_bytes: 0 }) };
+    static READS: Cell<BlockReads> = const { Cell::new(BlockReads { scanned_bytes: 0, cache_bytes: 0, file_bytes: 0, file_blocks: 0, file_us: 0, memory_bytes: 0, rows: 0, filtered_rows: 0 }) };
 }
 
 impl BlockReads {
@@ -43,6 +47,8 @@ impl BlockReads {
             file_blocks: self.file_blocks + other.file_blocks,
             file_us: self.file_us + other.file_us,
             memory_bytes: self.memory_bytes + other.memory_bytes,
+            rows: self.rows + other.rows,
+            filtered_rows: self.filtered_rows + other.filtered_rows,
         }
     }
 
@@ -56,7 +62,18 @@ impl BlockReads {
             file_blocks: self.file_blocks.wrapping_sub(before.file_blocks),
             file_us: self.file_us.wrapping_sub(before.file_us),
             memory_bytes: self.memory_bytes.wrapping_sub(before.memory_bytes),
+            rows: self.rows.wrapping_sub(before.rows),
+            filtered_rows: self.filtered_rows.wrapping_sub(before.filtered_rows),
         }
+    }
+
+    /// A region was read: so many rows or pieces of rows, and so many that filters refused.
+    #[inline]
+    pub fn add_rows(rows: u64, filtered_rows: u64) {
+        change(|reads| {
+            reads.rows += rows;
+            reads.filtered_rows += filtered_rows;
+        });
     }
 
     /// A cursor in memory came to cells of so many bytes.

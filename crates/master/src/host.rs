@@ -97,6 +97,10 @@ pub trait RegionHost: Send + Sync + 'static {
     fn tasks(&self) -> Vec<Task> {
         Vec::new()
     }
+    /// What each user's clients read and wrote. One whose server reports by itself is not asked.
+    fn user_loads(&self) -> Vec<pb::UserLoad> {
+        Vec::new()
+    }
     /// Memory in use and to be used at most, for status pages.
     fn memory(&self) -> Memory {
         Memory::default()

@@ -5,6 +5,7 @@ use crate::mob::MobStats;
 use crate::store::Store;
 use crate::store_file::StoreFile;
 use base::{Adder, SeqId};
+use hfile::BlockReads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,6 +33,17 @@ pub(crate) struct Counters {
     pub major_compacted_cells_bytes: AtomicU64,
     pub flushed_cells: AtomicU64,
     pub flushed_cells_bytes: AtomicU64,
+}
+
+impl Counters {
+    /// So many rows or pieces of rows were read, and so many were refused by filters; by this thread.
+    pub fn read_rows(&self, rows: u64, filtered: u64) {
+        self.reads.add(rows);
+        if filtered > 0 {
+            self.rows_filtered.fetch_add(filtered, Ordering::Relaxed);
+        }
+        BlockReads::add_rows(rows, filtered);
+    }
 }
 
 /// A family's numbers.

@@ -3,11 +3,12 @@
 
 use crate::handlers::Answer;
 use crate::server::RegionServer;
+use crate::users::CountedReads;
 use base::effort::NETWORK_THREAD_UNITS;
 use base::{Interrupted, PausePoint};
 use region::Region;
 use rpc::exception::{Exception, Kind};
-use rpc::{Call, CallResult, Cancellation, Making, Outcome, Responder};
+use rpc::{Call, CallResult, Cancellation, ClientLoad, Making, Outcome, Responder};
 use scheduler::{Dropped, JobInfo, LaneName};
 use std::sync::Arc;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -48,12 +49,15 @@ pub(crate) struct Caller {
     priority: u32,
     pub deadline_us: Option<u64>,
     cancellation: Cancellation,
+    /// Where what it does is counted, if it is.
+    pub load: Option<Arc<ClientLoad>>,
 }
 
 impl Caller {
     pub(crate) fn of(call: &Call) -> Caller {
         let (priority, deadline_us) = (call.priority, call.deadline_us);
-        Caller { client: call.conn.id, priority, deadline_us, cancellation: call.cancellation() }
+        let load = call.conn.load.get().cloned();
+        Caller { client: call.conn.id, priority, deadline_us, cancellation: call.cancellation(), load }
     }
 
     /// What a lane is told of it.
@@ -143,8 +147,9 @@ pub(crate) fn large_on_lane(
         let batches = at.logs().map(wal::Log::batch);
         let mut context =
             CallContext { call: &call, taken: Some(responder), pause: Some(pause), begun_us, in_batch: true };
+        let reads = CountedReads::begin(call.conn.load.get());
         let outcome = work(&at, &mut context).unwrap_or_else(Outcome::from);
-        drop(batches);
+        drop((reads, batches));
         match outcome {
             Outcome::Deferred => {}
             Outcome::Ready(result) => context.responder().answer(result),
@@ -169,13 +174,17 @@ pub(crate) fn read_on_lane(
     let info = info_of(call);
     let (mut responder, name) = (context.responder(), server.name().to_string());
     let lane = lane_of(region, call.priority, LaneName::Read);
+    let load = call.conn.load.get().cloned();
     server.scheduler.submit(
         lane,
         info,
         Box::new(move |run| match run {
             Ok(pause) => {
                 responder.begin();
-                responder.answer(work(pause));
+                let reads = CountedReads::begin(load.as_ref());
+                let result = work(pause);
+                drop(reads);
+                responder.answer(result);
             }
             Err(dropped) => responder.answer(Err(exception_of(dropped, &name))),
         }),
@@ -234,7 +243,10 @@ impl<W: FnMut(&dyn PausePoint) -> Result<CallResult, NoRoom> + Send + 'static> R
         }
         self.tries += 1;
         let growing = Growing { pause, making: self.caller.cancellation.making() };
-        match (self.work)(&growing) {
+        let reads = CountedReads::begin(self.caller.load.as_ref());
+        let result = (self.work)(&growing);
+        drop(reads);
+        match result {
             Ok(result) => {
                 // From here on it counts as an answer; who gets it must not find it counted twice.
                 drop(growing);
@@ -288,7 +300,13 @@ pub(crate) async fn on_lane<T: Send + 'static>(
     work: impl FnOnce(&dyn PausePoint) -> T + Send + 'static,
 ) -> Result<T, Exception> {
     let (sender, receiver) = oneshot::channel();
-    let job: scheduler::Job = Box::new(move |run| _ = sender.send(run.map(work)));
+    let load = caller.load.clone();
+    let job: scheduler::Job = Box::new(move |run| {
+        let reads = CountedReads::begin(load.as_ref());
+        let value = run.map(work);
+        drop(reads);
+        let _gone = sender.send(value);
+    });
     server.scheduler.submit(lane_of(region, caller.priority, ordinary), caller.job_info(), job);
     match receiver.await {
         Ok(Ok(value)) => Ok(value),

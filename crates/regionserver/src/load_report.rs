@@ -52,6 +52,7 @@ impl LoadReports {
             report_start_time: Some(if last.at_ms == 0 { now.at_ms } else { last.at_ms }),
             report_end_time: Some(now.at_ms),
             info_server_port: Some(info_port.map_or(u32::MAX, u32::from)),
+            user_loads: server.user_loads(),
             tasks: server.tasks().iter().map(to_proto::task).collect(),
             ..pb::ServerLoad::default()
         }

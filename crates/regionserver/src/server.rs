@@ -15,6 +15,7 @@ use crate::settings;
 use crate::slow_log::SlowLog;
 use crate::space_quotas::SpaceQuotas;
 use crate::stop_signal::StopSignal;
+use crate::users::Users;
 use arc_swap::ArcSwap;
 use base::{Adder, Clock, Config, Holder, Ledger, Tasks, TimestampMs};
 use bytes::Bytes;
@@ -149,6 +150,8 @@ pub struct RegionServer {
     /// What is to be done in the background.
     pub(crate) maintenance: Maintenance,
     pub(crate) counts: RequestCounts,
+    /// What each user's clients do.
+    pub(crate) users: Users,
     /// How long operations take.
     pub(crate) operations: Operations,
     /// Flushes and compactions, for who looks at them.
@@ -215,6 +218,7 @@ impl RegionServer {
             ledger,
             maintenance: Maintenance::new(split_requests, config.get(&settings::COMPACTIONS_ENABLED)),
             counts: RequestCounts::default(),
+            users: Users::new(config.get(&settings::USER_METRICS)),
             operations: Operations::new(config.get(&settings::SLOW_METRIC_TIME_MS) * 1000),
             tasks: Tasks::new(env.clock.clone()),
             keys: Mutex::new(crate::keys::history(memory_budget_bytes)),

@@ -132,6 +132,17 @@ pub const CHECKSUM_VERIFY: Setting<bool> = Setting {
           files under a good checksum. What a file's opening reads is always verified.",
 };
 
+/// Whether it is counted what users do.
+pub const USER_METRICS: Setting<bool> = Setting {
+    key: "hbase.regionserver.user.metrics.enabled",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether reads and writes are counted for each user and the hosts that he calls from: in what the server reports of itself (getUserMetrics \
+          of Java's ServerMetrics) and in the bean Users. Hosts go by their addresses, for no names are looked up. Costs a call some ten nanoseconds.",
+};
+
 /// Longest time that a region's part of a snapshot may take.
 pub const SNAPSHOT_REGION_TIMEOUT_MS: Setting<u64> = Setting {
     key: "hbase.snapshot.region.timeout",
@@ -484,6 +495,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &BLOCK_CACHE_POLICY,
     &CHECKSUM_VERIFY,
     &SNAPSHOT_REGION_TIMEOUT_MS,
+    &USER_METRICS,
     &GLOBAL_MEMSTORE_LOWER_FRACTION,
     &RECOVERY_MEMORY_FRACTION,
     &FLUSHER_COUNT,

@@ -56,6 +56,11 @@ impl RegionServer {
         &self.env
     }
 
+    /// What each user's clients read and wrote since the start, where that is counted.
+    pub fn user_loads(&self) -> Vec<proto::pb::UserLoad> {
+        self.users.loads()
+    }
+
     /// The server's status now. Cost: proportional to the number of regions; no I/O.
     pub fn status(&self) -> ServerStatus {
         let lanes = self.scheduler.stats();

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use base::{Charge, Holder};
+use base::{Adder, Charge, Holder};
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer};
 use proto::methods::{MethodInfo, Service};
@@ -37,6 +37,19 @@ pub struct ConnInfo {
     pub version: Option<pb::VersionInfo>,
     /// What else the client attached to its connection.
     pub attributes: Vec<pb::NameBytesPair>,
+    /// Where a service counts what comes over the connection, once it has looked that up.
+    pub load: OnceLock<Arc<ClientLoad>>,
+}
+
+/// What a client has read and written, over all its connections.
+#[derive(Debug, Default)]
+pub struct ClientLoad {
+    /// Rows, or pieces of rows, that were read for it.
+    pub reads: Adder,
+    /// Rows that its filters refused.
+    pub filtered_reads: Adder,
+    /// Its mutations.
+    pub writes: Adder,
 }
 
 impl ConnInfo {

@@ -57,6 +57,7 @@ pub async fn send(
         compressor: None,
         version: None,
         attributes: Vec::new(),
+        load: std::sync::OnceLock::new(),
     };
     let param = Bytes::from(message.encode_to_vec());
     let (mut call, direct) = Call::direct(Arc::new(conn), method.info(), param, life.clock.monotonic_us());

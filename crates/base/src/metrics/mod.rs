@@ -35,6 +35,8 @@ pub struct Bean {
 pub const REGION_SERVER: Bean = Bean { tail: "RegionServer,sub=Server", record: "Server", context: "regionserver" };
 /// `RegionServer,sub=Tables`: the same by table. Follows: `MetricsTableAggregateSource`.
 pub const TABLES: Bean = Bean { tail: "RegionServer,sub=Tables", record: "Tables", context: "regionserver" };
+/// `RegionServer,sub=Users`: what users read and write. Follows: `MetricsUserAggregateSource`.
+pub const USERS: Bean = Bean { tail: "RegionServer,sub=Users", record: "Users", context: "regionserver" };
 /// `RegionServer,sub=Regions`: the same by region. Follows: `MetricsRegionAggregateSource`.
 pub const REGIONS: Bean = Bean { tail: "RegionServer,sub=Regions", record: "Regions", context: "regionserver" };
 /// `RegionServer,sub=IPC`: calls and connections. Follows: `MetricsHBaseServerSource`.

@@ -191,6 +191,7 @@ impl MasterHandler {
             report_start_time: ms(master.started_at),
             report_end_time: ms(master.clock.now_ms()),
             info_server_port: master.info_port().map(u32::from),
+            user_loads: host.user_loads(),
             tasks: host.tasks().iter().map(to_proto::task).collect(),
             ..Default::default()
         }

@@ -48,7 +48,7 @@ impl RegionReader<'_> {
         let result = self.read_row(get, None, mode, out);
         match result {
             Ok(()) => {
-                self.core.counters.reads.add(1);
+                self.core.counters.read_rows(1, 0);
                 self.core.rows_passed(Kind::Read, 1, |_| (&get.row, out.bytes().len() - bytes_before));
             }
             Err(_) => out.truncate(from),
@@ -72,7 +72,7 @@ impl RegionReader<'_> {
         if let Some(budget) = budget {
             budget.spend(CELLS_OF_A_POINT_READ + budget.left().saturating_sub(rows.budget()));
         }
-        self.core.counters.reads.add(1);
+        self.core.counters.read_rows(1, 0);
         self.core.rows_passed(Kind::Read, 1, |_| (&get.row, 0));
         Ok(!out.is_empty())
     }

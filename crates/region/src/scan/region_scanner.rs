@@ -11,7 +11,6 @@ use hfile::Residency;
 use key_statistics::Kind;
 use model::Scan;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Cells that a scan which is to be answered at once may look at: about a millisecond's work.
 const CELLS_FROM_MEMORY: u64 = base::effort::NETWORK_THREAD_UNITS;
@@ -146,12 +145,8 @@ impl RegionScanner {
         debug_assert!(row_offsets.is_empty(), "what is there is of an earlier step");
         let (from, bytes_before, filtered_before) = (out.len(), out.bytes().len(), self.rows.rows_filtered);
         let progress = self.rows.next_rows(limits, out, max_rows, row_offsets);
-        let counters = &self.region.core().counters;
-        counters.reads.add(1 + row_offsets.len() as u64);
         let filtered = self.rows.rows_filtered - filtered_before;
-        if filtered > 0 {
-            counters.rows_filtered.fetch_add(filtered, Ordering::Relaxed);
-        }
+        self.region.core().counters.read_rows(1 + row_offsets.len() as u64, filtered);
         if progress.is_err() {
             out.truncate(from);
         } else {

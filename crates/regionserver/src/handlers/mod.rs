@@ -16,6 +16,7 @@ use crate::operations::Operation;
 use crate::orders::Orders;
 use crate::pressure::Admission;
 use crate::server::RegionServer;
+use crate::users::CountedReads;
 use bytes::Bytes;
 use convert::from_proto;
 use proto::methods::{Method, MethodInfo, Service};
@@ -64,6 +65,8 @@ impl RegionService {
     pub fn call(&self, mut call: Call) -> Outcome {
         self.server.counts.count(call.method.method);
         let watched = call.watch(|| self.server.slow_log.clone());
+        let load = self.server.users.load_of(&call).cloned();
+        let reads = CountedReads::begin(load.as_ref());
         let outcome = match call.method.service {
             // Another may have the regions: clients are to look.
             Service::Client if self.lease.as_ref().is_some_and(|lease| !lease.holds()) => {
@@ -73,6 +76,7 @@ impl RegionService {
             Service::Admin => AdminService::dispatch(self, call),
             _ => Exception::unsupported(call.method).into(),
         };
+        drop(reads);
         match outcome {
             Outcome::Ready(result) => {
                 watched.answered(&result);

@@ -61,6 +61,10 @@ fn mutate_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> 
     let is_paced = context.pause.is_some() && condition.is_none() && !reads_files(&mutation);
     let delay = if is_paced { None } else { admission(server, &region, call.size_bytes)? };
     server.counts.writes.fetch_add(1, Ordering::Relaxed);
+    if let Some(load) = call.conn.load.get().filter(|_| condition.is_none()) {
+        // As HBase: what is under a condition and puts and deletes of batches do not count.
+        load.writes.add(1);
+    }
     let has_codec = call.has_codec();
     let counts = matches!(mutation.kind, MutationKind::Increment | MutationKind::Append);
     // What needs nothing but memory is applied here, and only its log entry is waited for.

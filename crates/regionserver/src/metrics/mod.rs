@@ -8,9 +8,10 @@ mod stores;
 
 use crate::server::RegionServer;
 use base::Adder;
-use base::metrics::{IPC, MEMORY, REGION_SERVER, REGIONS, Registry, Sink, TABLES, WAL};
+use base::metrics::{IPC, MEMORY, REGION_SERVER, REGIONS, Registry, Sink, TABLES, USERS, WAL};
 use model::TableName;
 use model::status::{CompactionState, LoadTotals};
+use proto::pb;
 use region::{FileTimes, Region, RegionStats};
 use scheduler::LaneName;
 use std::collections::HashMap;
@@ -32,6 +33,9 @@ impl RegionServer {
             lanes(sink.bean(IPC), &server);
             each_region(sink.bean(REGIONS), &server, &regions, &stats, now_ms);
             tables(sink.bean(TABLES), &regions, &status, &stats, now_ms);
+            if let Some(users) = server.users.count() {
+                each_user(sink.bean(USERS), &server, users);
+            }
             log(sink.bean(WAL), &server, now_ms);
             memory(sink.bean(MEMORY), &server);
         });
@@ -199,6 +203,18 @@ fn tables(sink: &mut Sink, regions: &[Arc<Region>], status: &crate::ServerStatus
         file_ages(sink, name, times.get(table).copied().unwrap_or_default(), now_ms);
     }
     sink.gauge("numTables", served);
+}
+
+/// Follows: `MetricsUserSourceImpl`.
+fn each_user(sink: &mut Sink, server: &RegionServer, users: u64) {
+    sink.gauge("numUsers", users);
+    for user in server.users.loads() {
+        let name = |metric: &str| format!("user_{}_metric_{metric}", user.user_name);
+        let sum = |of: fn(&pb::ClientMetrics) -> Option<u64>| user.client_metrics.iter().filter_map(of).sum::<u64>();
+        sink.counter(name("readRequestCount"), sum(|client| client.read_requests_count))
+            .counter(name("writeRequestCount"), sum(|client| client.write_requests_count))
+            .counter(name("filteredReadRequestCount"), sum(|client| client.filtered_requests_count));
+    }
 }
 
 /// The users' log; that of hbase:meta is small.

@@ -315,6 +315,7 @@ mod tests {
             compressor: None,
             version: None,
             attributes: Vec::new(),
+            load: std::sync::OnceLock::new(),
         };
         AnsweredCall {
             method: info,

@@ -180,5 +180,6 @@ fn read_header(frame: Bytes, shared: &Shared, peer: SocketAddr) -> Step {
         compressor,
         version: header.version_info,
         attributes: header.attribute,
+        load: std::sync::OnceLock::new(),
     }))
 }

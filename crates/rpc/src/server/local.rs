@@ -71,6 +71,7 @@ impl Local {
             compressor: None,
             version: Some(version),
             attributes: Vec::new(),
+            load: std::sync::OnceLock::new(),
         };
         Ok(LocalConnection { local: self.clone(), conn: Arc::new(conn) })
     }

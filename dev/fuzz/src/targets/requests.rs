@@ -99,6 +99,7 @@ impl Server {
             compressor: None,
             version: None,
             attributes: Vec::new(),
+            load: std::sync::OnceLock::new(),
         };
         let (mut call, direct) = Call::direct(Arc::new(conn), info, param, 5);
         if let Some(codec) = codec {

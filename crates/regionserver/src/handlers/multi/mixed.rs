@@ -144,6 +144,9 @@ pub(super) async fn batch(
             Action::Write(mutation) => {
                 let (indexes, mutations) = (std::mem::take(&mut indexes), std::mem::take(&mut mutations));
                 apply_and_count(server, &region, caller, indexes, mutations, &mut result).await;
+                if let Some(load) = &caller.load {
+                    load.writes.add(1);
+                }
                 match increment_or_append(server, region.clone(), caller, mutation, None).await {
                     Ok(cells) => answering.place(index, cells),
                     Err(exception) => failed(index, &exception),

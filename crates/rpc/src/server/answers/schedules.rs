@@ -84,6 +84,7 @@ fn every_answer_is_sent_through_a_parked_writer_or_by_the_task() {
             compressor: None,
             version: None,
             attributes: Vec::new(),
+            load: std::sync::OnceLock::new(),
         });
         let socket: Arc<dyn Sink> = Arc::new(Narrow::default());
         let mut parked =
