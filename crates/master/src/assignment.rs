@@ -11,7 +11,7 @@ use crate::{ErrorKind, HostError, MasterError, Result, meta};
 use base::Clock;
 use bytes::Bytes;
 use model::region_info::META_ENCODED_NAME;
-use model::{RegionInfo, ServerName, TableDescriptor};
+use model::{RegionInfo, ServerName, TableDescriptor, TableName};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -73,6 +73,27 @@ impl Assignment {
         let primaries: BTreeMap<Bytes, RegionInfo> =
             regions.iter().map(|info| info.replica(0)).map(|info| (info.name().clone(), info)).collect();
         self.settle_replicas(primaries.into_values().collect()).await
+    }
+
+    /// That each region of an enabled table is open, or will be: none was given up.
+    ///
+    /// # Errors
+    /// Some were: whoever had the table made or enabled is to hear of it. They are tried again from time to time. (In HBase with a limit of
+    /// attempts, `hbase.assignment.maximum.attempts`, that is a RetriesExhaustedException; without, its procedure waits for ever.)
+    pub fn check_none_failed(&self, table: &TableName) -> Result<()> {
+        let cluster = self.cluster.read();
+        let mut failed = cluster.regions_of(table).filter(|node| node.state == RegionState::FailedOpen);
+        let Some(first) = failed.next() else { return Ok(()) };
+        let (first, others) = (first.info.name_string(), failed.count());
+        let of_all = cluster.regions_of(table).count();
+        Err(MasterError::new(
+            ErrorKind::HBaseIo,
+            format!(
+                "Table {table} is enabled, but {} of its {of_all} regions cannot be opened, {first} among them; the log of its region server \
+                 says why. It is tried again by itself from time to time.",
+                others + 1
+            ),
+        ))
     }
 
     /// Brings the read replicas of regions to the number that their table asks for: those beyond are closed and forgotten; where the region is

@@ -1,7 +1,7 @@
 //! Snapshots as clients ask for them: what is refused and how, what is kept for them, what becomes of tables made of them.
 
 use crate::common::{Life, bytes, caller, fresh, start, table_name};
-use basalt_master::cluster::TableState;
+use basalt_master::cluster::{RegionState, TableState};
 use basalt_master::{Caller, ErrorKind};
 use base::Config;
 use bytes::Bytes;
@@ -230,4 +230,38 @@ async fn a_restored_table_has_its_families_and_regions_of_then() {
     life.master.wait_for(id).await.expect("enabled");
     life.check();
     assert_eq!(master.run_catalog_janitor().await.expect("ran"), 0);
+}
+
+/// It was said to be done, with regions that nobody could read.
+#[tokio::test]
+async fn a_clone_whose_regions_cannot_be_opened_is_no_success() {
+    let life = with_a_table().await;
+    take(&life, wanted("s", "t")).await.expect("taken");
+    life.host.broken.lock().insert("copy".to_owned());
+    let part = "Table copy is enabled, but 2 of its 2 regions cannot be opened";
+    refused(restore(&life, "s", "copy").await, ErrorKind::HBaseIo, part);
+    let state_of_all = |state: RegionState| life.regions("copy").iter().all(|info| state_of(&life, info) == state);
+    assert!(life.regions("copy").len() == 2 && state_of_all(RegionState::FailedOpen));
+    // Of a made and of an enabled table the same is said.
+    life.host.broken.lock().insert("new".to_owned());
+    let new = crate::common::table("new", &["f"]);
+    let id = life.master.create_table(new, &[bytes("m")], &caller()).await.expect("accepted");
+    let part = "Table new is enabled, but 2 of its 2 regions cannot be opened";
+    refused(life.master.wait_for(id).await, ErrorKind::HBaseIo, part);
+    life.disable("copy").await;
+    let enable = async || {
+        let id = life.master.enable_table(&table_name("copy"), &caller()).await.expect("accepted");
+        life.master.wait_for(id).await
+    };
+    refused(enable().await, ErrorKind::HBaseIo, "Table copy is enabled, but 2 of its 2 regions cannot be opened");
+    life.host.broken.lock().clear();
+    life.disable("copy").await;
+    enable().await.expect("it can be opened now");
+    assert!(state_of_all(RegionState::Open));
+    life.disable("new").await;
+    life.check();
+}
+
+fn state_of(life: &Life, info: &model::RegionInfo) -> RegionState {
+    life.master.cluster().region(info.encoded_name()).expect("is known").state
 }

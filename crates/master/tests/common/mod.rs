@@ -215,7 +215,7 @@ pub struct FakeHost {
     pub catalog: Catalog,
     pub open: Mutex<BTreeMap<String, (RegionInfo, Arc<TableDescriptor>)>>,
     pub split_points: Mutex<HashMap<String, Bytes>>,
-    /// Regions that cannot be opened.
+    /// Regions that cannot be opened: encoded names, or names of their tables.
     pub broken: Mutex<BTreeSet<String>>,
     pub flushed: Mutex<Vec<String>>,
     /// Log entries written to catalog tables.
@@ -244,9 +244,11 @@ impl RegionHost for FakeHost {
 
     fn open_region(&self, info: RegionInfo, table: Arc<TableDescriptor>) -> BoxFuture<'_, Result<u64, HostError>> {
         self.answer(|| {
-            if self.broken.lock().contains(&**info.encoded_name()) {
+            let broken = self.broken.lock();
+            if broken.contains(&**info.encoded_name()) || broken.contains(info.table.as_str()) {
                 return Err(HostError::Failed("a store file is damaged".into()));
             }
+            drop(broken);
             // A region without its directory would lose its edits when a log is split.
             let there = self.volume.memory.exists(&rootdir::region_dir(&info)).expect("memory");
             assert!(there || self.lenient, "opened without a directory: {}", info.name_string());

@@ -133,7 +133,8 @@ pub(super) async fn fill_table(
     }
     master.observer.table_state(name, Some(TableState::Enabling));
     master.assignment.assign(regions.to_vec()).await?;
-    master.tables.set_state(name, TableState::Enabled).await
+    master.tables.set_state(name, TableState::Enabled).await?;
+    master.assignment.check_none_failed(name)
 }
 
 impl CreateTable {

@@ -84,6 +84,7 @@ impl Procedure<Master> for EnableTable {
     fn execute<'a>(&'a mut self, _step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             enable(&context.env, &self.table).await?;
+            context.env.assignment.check_none_failed(&self.table)?;
             Ok(Next::Done(None))
         })
     }

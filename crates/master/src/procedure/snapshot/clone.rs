@@ -146,6 +146,7 @@ impl Procedure<Master> for CloneSnapshot {
             }
             master.assignment.assign(master.tables.live_regions(&self.table.name)).await?;
             master.tables.set_state(&self.table.name, TableState::Enabled).await?;
+            master.assignment.check_none_failed(&self.table.name)?;
             if let Some(task) = self.task.take() {
                 task.complete(format!("Clone snapshot '{}' completed!", self.snapshot.name));
             }
