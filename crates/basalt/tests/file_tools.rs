@@ -1,7 +1,7 @@
 //! `basalt hfile`, `basalt wal` and `basalt snapshot` on files that HBase 2.6.4 wrote, on files of a server, and on damaged ones.
 #![allow(clippy::disallowed_methods, reason = "tests of tools work on real files and processes")]
 
-use crate::common::tools::{alone, shell, text};
+use crate::common::tools::{alone, said, shell, text};
 use crate::common::{Scratch, Server};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -245,4 +245,50 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+const DICTIONARY_KEY: &str = "hbase.io.compress.zstd.dictionary";
+
+/// HBase's file and dictionary; then those of a server, found by the table's descriptor.
+#[test]
+fn files_that_are_packed_with_a_dictionary_are_read_with_it() {
+    let (packed, dictionary) = (golden("hfile/zstd-dictionary.hfile"), golden("hfile/zstd.dictionary"));
+    let (packed, dictionary) = (packed.to_str().expect("UTF-8"), dictionary.to_str().expect("UTF-8"));
+    let without = alone(&["hfile", "--verify", packed]);
+    assert!(!without.status.success() && text(&without).contains(DICTIONARY_KEY), "{}", text(&without));
+    let define = format!("{DICTIONARY_KEY}={dictionary}");
+    let with = alone(&["-D", &define, "hfile", "--verify", packed]);
+    assert!(with.status.success() && text(&with).contains("whole, "), "{}", text(&with));
+    let gone = alone(&["-D", &format!("{DICTIONARY_KEY}=/no/such/dictionary"), "hfile", "--verify", packed]);
+    let missing = "Unable to load dictionary at /no/such/dictionary";
+    assert!(!gone.status.success() && text(&gone).contains(missing), "{}", text(&gone));
+
+    let scratch = Scratch::new("dictionary");
+    let tested = scratch.join("tested");
+    let (tested, codec) = (tested.to_str().expect("UTF-8"), "zstd");
+    assert_eq!(text(&alone(&["-D", &define, "compressiontest", tested, codec])).trim(), "SUCCESS");
+
+    let root = scratch.join("data");
+    let server = Server::start(&root, &[]);
+    let config = format!("CONFIGURATION => {{'{DICTIONARY_KEY}' => '{dictionary}'}}");
+    let mut commands = vec![format!("create 't', {{NAME => 'f', COMPRESSION => 'ZSTD', {config}}}")];
+    commands.extend((0..50).map(|row| format!("put 't', 'r{row:02}', 'f:q', 'value {row} of the table'")));
+    commands.extend(["flush 't'".to_owned(), "snapshot 't', 's'".to_owned()]);
+    shell(&server, &commands.iter().map(String::as_str).collect::<Vec<_>>());
+    let files = files_below(&root.join("data/default/t"));
+    let file = files.iter().find(|path| path.parent().is_some_and(|dir| dir.ends_with("f"))).expect("flushed");
+    let loaded = scratch.join("loaded/f");
+    std::fs::create_dir_all(&loaded).expect("made");
+    std::fs::copy(file, loaded.join("a")).expect("copied");
+    let dir = scratch.join("loaded");
+    let load = said(&server, &["bulkload", dir.to_str().expect("UTF-8"), "t"]);
+    assert!(load.contains("Loaded 1 files"), "{load}");
+    assert_eq!(server.terminate().code(), Some(0));
+    let verified = alone(&["hfile", "--verify", file.to_str().expect("UTF-8")]);
+    assert!(verified.status.success() && text(&verified).contains("whole, 50 cells"), "{}", text(&verified));
+    let of_root = format!("hbase.rootdir={}", root.display());
+    let checked = alone(&["-D", &of_root, "hbck", "--root", root.to_str().expect("UTF-8"), "--read"]);
+    assert!(checked.status.success(), "{}", text(&checked));
+    let verified = alone(&["-D", &of_root, "snapshot", "verify", "--snapshot", "s"]);
+    assert!(verified.status.success(), "{}", text(&verified));
 }

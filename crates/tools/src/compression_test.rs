@@ -6,10 +6,10 @@ use anyhow::{Context, bail};
 use base::{Config, SeqId};
 use cell::{CellBuffer, CellSpec, CellType};
 use fs::Volume;
-use hfile::{Compression, Reader, ReaderContext, ScanOptions, StoreMetadata, Writer, WriterOptions};
+use hfile::{Compression, ReaderContext, ScanOptions, StoreMetadata, Writer, WriterOptions};
 
-use crate::files;
 use crate::jobs::helped;
+use crate::{dictionaries, files};
 
 const USAGE: &str = "\
 Whether a codec works here: writes an HFile with it, and reads it.
@@ -19,6 +19,8 @@ Usage: basalt compressiontest FILE CODEC
     FILE     where the HFile is written; it must not be there, and is removed again
     CODEC    none, gz, snappy, lz4, zstd, lzo, bzip2, lzma or brotli
     --help   this text
+
+With -D hbase.io.compress.zstd.dictionary=FILE zstd is tried with that dictionary.
 
 Prints SUCCESS, or ends with 1.
 
@@ -33,7 +35,7 @@ const VALUE: &[u8] = b"compressiontestval";
 ///
 /// # Errors
 /// The codec is not known, the file is there, cannot be written, or is read otherwise than it was written.
-pub fn run(_: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
+pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     if let Some(code) = helped(USAGE, given) {
         return Ok(code);
     }
@@ -47,7 +49,8 @@ pub fn run(_: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     if volume.exists(&path)? {
         bail!("compressiontest: {} is there already; give the path of a new file", place.display());
     }
-    let tested = test(&volume, &path, compression);
+    let dictionary = dictionaries::named(config, None, b"").filter(|_| compression == Compression::Zstd);
+    let tested = test(&volume, &path, compression, dictionary.as_deref());
     let removed = volume.remove_file(&path);
     tested.with_context(|| format!("compressiontest: {codec}"))?;
     removed?;
@@ -55,17 +58,24 @@ pub fn run(_: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn test(volume: &dyn Volume, path: &fs::FilePath, compression: Compression) -> anyhow::Result<()> {
+fn test(
+    volume: &dyn Volume,
+    path: &fs::FilePath,
+    compression: Compression,
+    dictionary: Option<&str>,
+) -> anyhow::Result<()> {
     let mut cells = CellBuffer::new();
     let (family, qualifier) = (&b"f"[..], &b""[..]);
     let type_code = CellType::Put.code();
     let spec = CellSpec { row: ROW, family, qualifier, timestamp: 1, type_code, value: VALUE, tags: b"" };
     cells.push_spec(&spec, SeqId(0));
-    let mut out = Writer::create(volume, path, WriterOptions { compression, ..WriterOptions::default() })?;
+    let packed_with = dictionary.map(dictionaries::get).transpose()?;
+    let options = WriterOptions { compression, dictionary: packed_with, ..WriterOptions::default() };
+    let mut out = Writer::create(volume, path, options)?;
     out.append(cells.get(0))?;
     out.append_file_info(b"compressioninfokey", b"compressioninfoval");
     out.finish(&StoreMetadata::default())?;
-    let reader = Reader::open(volume, path, ReaderContext::default())?;
+    let reader = dictionaries::open(volume, path, dictionary, ReaderContext::default())?;
     if reader.compression() != compression {
         bail!("the trailer of the file names codec {}", reader.compression().as_str());
     }

@@ -11,6 +11,7 @@ pub mod arguments;
 pub mod backup;
 pub mod cluster;
 pub mod compression_test;
+mod dictionaries;
 pub mod files;
 pub mod hbck;
 pub mod hfile_tool;

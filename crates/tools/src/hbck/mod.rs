@@ -113,7 +113,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let report = match parsed.value("root") {
         Some(place) => {
             let volume = files::root(&files::place(place)?)?;
-            root::check(&*volume, &tables, parsed.has("read"))?
+            root::check(&config, &*volume, &tables, parsed.has("read"))?
         }
         None if parsed.has("read") => bail!("hbck: --read is for --root: files are read without a server"),
         None => on_cluster(&config, |connection| async move { cluster::check(&connection, &tables).await })?,

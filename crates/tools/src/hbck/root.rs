@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context;
+use base::Config;
 use fs::{FilePath, Volume};
-use hfile::{Reader, ReaderContext};
-use model::{RegionInfo, TableName};
+use hfile::ReaderContext;
+use model::{RegionInfo, TableDescriptor, TableName};
 use rootdir::{FileName, descriptor, paths, region_dir, table_dir};
 
 use super::{Finding, Report, chain};
+use crate::dictionaries;
 
 /// Looks at the tables that are named, or at all.
-pub(super) fn check(volume: &dyn Volume, wanted: &[String], read: bool) -> anyhow::Result<Report> {
+pub(super) fn check(config: &Config, volume: &dyn Volume, wanted: &[String], read: bool) -> anyhow::Result<Report> {
     let mut report = Report::default();
     if !volume.exists(&FilePath::new("hbase.version"))? {
         report.findings.push(Finding::new(
@@ -25,7 +27,8 @@ pub(super) fn check(volume: &dyn Volume, wanted: &[String], read: bool) -> anyho
             continue;
         }
         report.tables += 1;
-        match descriptor::read(volume, &name) {
+        let described = descriptor::read(volume, &name);
+        match &described {
             Ok(None) if !name.is_meta() => {
                 let why = format!("{}/.tabledesc holds no descriptor", table_dir(&name));
                 report.findings.push(Finding::new("NO_TABLEINFO_FILE", name.as_str(), why));
@@ -33,7 +36,9 @@ pub(super) fn check(volume: &dyn Volume, wanted: &[String], read: bool) -> anyho
             Ok(_) => {}
             Err(error) => report.findings.push(Finding::new("NO_TABLEINFO_FILE", name.as_str(), error.to_string())),
         }
-        table(volume, &name, read, &mut report)?;
+        let described = described.ok().flatten();
+        let look = Look { config, volume, table: described.as_ref(), read };
+        table(&look, &name, &mut report)?;
     }
     for name in wanted {
         if !volume.exists(&table_dir(&crate::jobs::table_name(name)?))? {
@@ -43,7 +48,18 @@ pub(super) fn check(volume: &dyn Volume, wanted: &[String], read: bool) -> anyho
     Ok(report)
 }
 
-fn table(volume: &dyn Volume, name: &TableName, read: bool, report: &mut Report) -> anyhow::Result<()> {
+/// What a table's files are looked at with.
+struct Look<'a> {
+    config: &'a Config,
+    volume: &'a dyn Volume,
+    /// The descriptor, if it can be read.
+    table: Option<&'a TableDescriptor>,
+    /// Whether files are read through.
+    read: bool,
+}
+
+fn table(look: &Look<'_>, name: &TableName, report: &mut Report) -> anyhow::Result<()> {
+    let volume = look.volume;
     let dir = table_dir(name);
     let (mut regions, mut parents) = (Vec::new(), BTreeSet::new());
     for encoded in paths::region_names(volume, &dir)? {
@@ -51,7 +67,7 @@ fn table(volume: &dyn Volume, name: &TableName, read: bool, report: &mut Report)
         match region_dir::read_region_info(volume, &dir) {
             Ok(Some(info)) if info.table == *name && **info.encoded_name() == *encoded => {
                 report.regions += 1;
-                families(volume, &info, &dir, read, report, &mut parents)?;
+                families(look, &info, &dir, report, &mut parents)?;
                 regions.push(info);
             }
             Ok(Some(info)) => {
@@ -70,14 +86,16 @@ fn table(volume: &dyn Volume, name: &TableName, read: bool, report: &mut Report)
 }
 
 fn families(
-    volume: &dyn Volume,
+    look: &Look<'_>,
     info: &RegionInfo,
     dir: &FilePath,
-    read: bool,
     report: &mut Report,
     parents: &mut BTreeSet<String>,
 ) -> anyhow::Result<()> {
+    let volume = look.volume;
     for family in paths::family_names(volume, dir)? {
+        let dictionary = dictionaries::named(look.config, look.table, family.as_bytes());
+        let whole = |path: &FilePath, read| whole(volume, path, dictionary.as_deref(), read);
         for entry in volume.list(&dir.join(&family))? {
             if entry.is_dir || entry.name.starts_with('.') {
                 continue;
@@ -91,8 +109,8 @@ fn families(
             };
             parents.extend(name.parent.clone());
             if name.link.is_none() && name.parent.is_none() {
-                if let Err(error) = whole(volume, &path, read) {
-                    report.findings.push(found("UNREADABLE_FILE", error.to_string()));
+                if let Err(error) = whole(&path, look.read) {
+                    report.findings.push(found("UNREADABLE_FILE", format!("{error:#}")));
                 }
                 continue;
             }
@@ -107,8 +125,8 @@ fn families(
                         .push(found(kind, format!("{path} leads to nothing: looked at {}", looked.join(", "))));
                 }
                 Some(place) => {
-                    if let Err(error) = whole(volume, place, false) {
-                        report.findings.push(found("UNREADABLE_FILE", format!("{error}, which {path} leads to")));
+                    if let Err(error) = whole(place, false) {
+                        report.findings.push(found("UNREADABLE_FILE", format!("{error:#}, which {path} leads to")));
                     }
                 }
             }
@@ -118,8 +136,8 @@ fn families(
 }
 
 /// Opens a file, and reads all of it where asked to.
-fn whole(volume: &dyn Volume, path: &FilePath, read: bool) -> hfile::Result<()> {
-    let reader = Reader::open(volume, path, ReaderContext::default())?;
+fn whole(volume: &dyn Volume, path: &FilePath, dictionary: Option<&str>, read: bool) -> anyhow::Result<()> {
+    let reader = dictionaries::open(volume, path, dictionary, ReaderContext::default())?;
     if read {
         reader.read_through()?;
     }

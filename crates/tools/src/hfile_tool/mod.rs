@@ -19,7 +19,7 @@ use serde_json::json;
 use self::cells::Cells;
 use self::stats::Stats;
 use crate::arguments::{self, Known, Parsed, flag, valued};
-use crate::files;
+use crate::{dictionaries, files};
 
 const USAGE: &str = "\
 What is in an HFile, and whether it is whole.
@@ -45,6 +45,9 @@ Usage: basalt hfile [OPTIONS] FILE...
     --help                this text
 
 Ends with 0, with 1 where something is wrong with the file or a check warned, with 2 where a file cannot be read at all.
+
+Files that are packed with a Zstandard dictionary are read with that of their table, if they lie in a root directory with its descriptor, else with
+-D hbase.io.compress.zstd.dictionary=FILE.
 
 Examples:
   basalt hfile -m -s /data/hbase/data/default/t/5f2b.../f/0a1b...
@@ -248,7 +251,8 @@ fn shown(
     if !path_is_there(volume, path) {
         bail!("there is no file {}", absolute(path));
     }
-    let reader = Reader::open(volume, path, ReaderContext::default())?;
+    let dictionary = dictionaries::of_file(config, path);
+    let reader = dictionaries::open(volume, path, dictionary.as_deref(), ReaderContext::default())?;
     let mut done = Done { cells: 0, warnings: 0 };
     let mut stats = Stats::new(asked.ranges);
     if asked.reads_cells() {

@@ -9,15 +9,15 @@ use anyhow::{Context, bail};
 use base::{Config, Rng};
 use bytes::Bytes;
 use client::{BulkLoadOptions, Connection, Table};
-use hfile::{Half, HalfSide, ReaderContext, ScanOptions, StoreMetadata, file_info};
+use hfile::{Half, HalfSide, Reader, ReaderContext, ScanOptions, StoreMetadata, file_info};
 use model::{FamilyDescriptor, TableDescriptor, TableName};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::hfile_output::{self, OrderedWriter, options_of};
+use super::hfile_output::{OrderedWriter, options_of};
 use super::{defines, helped, on_cluster, table_name};
 use crate::arguments::{self, Known, flag};
-use crate::files;
+use crate::{dictionaries, files};
 
 const USAGE: &str = "\
 Loads HFiles into a table: they become files of its regions, without passing through their memory and logs.
@@ -44,6 +44,7 @@ Settings:
   hbase.loadincremental.validate.hfile=false                   what does not end as an HFile ends it, too
   hbase.loadincremental.threads.max=N                          files and regions at the same time
   hbase.bulkload.retries.number=N                              rounds while regions split under it; 10
+  hbase.io.compress.zstd.dictionary=FILE                       dictionary of the files where the table names none
 
 Ends with 0 when all is loaded, with 1 after an error, with 255 when there was nothing to load.
 
@@ -66,6 +67,16 @@ struct Item {
     place: PathBuf,
     /// A half of a file, written by this tool.
     is_half: bool,
+    /// Where the Zstandard dictionary of its family is.
+    dictionary: Option<Arc<str>>,
+}
+
+impl Item {
+    fn open(&self, context: ReaderContext) -> anyhow::Result<Arc<Reader>> {
+        let path = files::path_of(&self.place)?;
+        dictionaries::open(&files::everything()?, &path, self.dictionary.as_deref(), context)
+            .with_context(|| format!("{} cannot be read as an HFile", self.place.display()))
+    }
 }
 
 /// How it is done.
@@ -158,7 +169,8 @@ fn of_families(dir: &Path, look: bool, found: &mut Vec<Item>) -> anyhow::Result<
                 eprintln!("bulkload: skipping {}: it does not seem to be an HFile", place.display());
                 continue;
             }
-            found.push(Item { family: Bytes::from(family.clone()), place, is_half: false });
+            let family = Bytes::from(family.clone());
+            found.push(Item { family, place, is_half: false, dictionary: None });
         }
     }
     Ok(())
@@ -167,6 +179,7 @@ fn of_families(dir: &Path, look: bool, found: &mut Vec<Item>) -> anyhow::Result<
 /// The files to be loaded; `by_regions` where directories of regions stand between.
 fn discover(config: &Config, dir: &Path, by_regions: bool) -> anyhow::Result<Vec<Item>> {
     let look = config.text(VALIDATE_KEY).is_none_or(|text| text.trim() != "false");
+    let dictionary = dictionaries::named(config, None, b"");
     let mut found = Vec::new();
     match by_regions {
         false => of_families(dir, look, &mut found)?,
@@ -178,12 +191,14 @@ fn discover(config: &Config, dir: &Path, by_regions: bool) -> anyhow::Result<Vec
             }
         }
     }
+    // A table that is there may say more.
+    found.iter_mut().for_each(|item| item.dictionary.clone_from(&dictionary));
     Ok(found)
 }
 
 /// First and last row of a file; none where it has no cells.
 fn rows_of(item: &Item) -> anyhow::Result<Option<(Bytes, Bytes)>> {
-    let reader = hfile_output::open(&files::everything()?, &item.place, ReaderContext::default())?;
+    let reader = item.open(ReaderContext::default())?;
     let (Some(first), Some(last)) = (reader.first_key(), reader.last_key()) else { return Ok(None) };
     let (first, last) = (Bytes::copy_from_slice(first.row()), Bytes::copy_from_slice(last.row()));
     if first > last {
@@ -195,11 +210,10 @@ fn rows_of(item: &Item) -> anyhow::Result<Option<(Bytes, Bytes)>> {
 
 /// A table as the files are: their families with their compression, regions between files that do not overlap.
 fn table_of(name: &TableName, items: &[Item]) -> anyhow::Result<(TableDescriptor, Vec<Bytes>)> {
-    let volume = files::everything()?;
     let mut families: BTreeMap<Bytes, FamilyDescriptor> = BTreeMap::new();
     let mut bounds: BTreeMap<Bytes, i64> = BTreeMap::new();
     for item in items {
-        let reader = hfile_output::open(&volume, &item.place, ReaderContext::default())?;
+        let reader = item.open(ReaderContext::default())?;
         let family = families.entry(item.family.clone()).or_insert_with(|| FamilyDescriptor::new(item.family.clone()));
         *family = family.clone().with("COMPRESSION", reader.compression().as_str());
         if let Some((first, last)) = rows_of(item)? {
@@ -245,7 +259,7 @@ fn split(manner: &Manner, family: &FamilyDescriptor, item: &Item, at: &Bytes) ->
     for (side, extension) in [(HalfSide::Bottom, "bottom"), (HalfSide::Top, "top")] {
         let half = Half { side, split_key: Bytes::from(split_key.clone()) };
         let context = ReaderContext { half: Some(half), ..ReaderContext::default() };
-        let reader = hfile_output::open(&volume, &item.place, context)?;
+        let reader = item.open(context)?;
         let place = dir.join(format!("{name}.{extension}"));
         let mut out = OrderedWriter::create(&volume, files::path_of(&place)?, options_of(&manner.config, family)?)?;
         let options = ScanOptions { cache_blocks: false, pread: false, compaction: true, ..ScanOptions::default() };
@@ -268,7 +282,7 @@ fn split(manner: &Manner, family: &FamilyDescriptor, item: &Item, at: &Bytes) ->
         };
         out.finish(&metadata)?;
         open_to_all(&place)?;
-        halves.push(Item { family: item.family.clone(), place, is_half: true });
+        halves.push(Item { place, is_half: true, ..item.clone() });
     }
     if item.is_half {
         std::fs::remove_file(&item.place)?;
@@ -526,6 +540,15 @@ async fn load_items(
         eprintln!("bulkload: {said}");
         items.retain(|item| descriptor.families.contains_key(&item.family));
     }
+    for item in &mut items {
+        item.dictionary = dictionaries::named(config, Some(&descriptor), &item.family);
+    }
+    // All of them are looked at before anything is changed.
+    let items = tokio::task::spawn_blocking(move || -> anyhow::Result<Vec<Item>> {
+        items.iter().try_for_each(|item| rows_of(item).map(drop))?;
+        Ok(items)
+    })
+    .await??;
     let dirs: BTreeSet<PathBuf> = items.iter().filter_map(|item| Some(item.place.parent()?.join(SPLIT_DIR))).collect();
     let new_dirs: Vec<PathBuf> = dirs.into_iter().filter(|dir| !dir.exists()).collect();
     let table = connection.table(name);
@@ -556,12 +579,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let (place, name, by_regions) = (files::place(dir)?, table_name(table)?, parsed.has("loadTable"));
     Manner::of(&config)?;
     let items = discover(&config, &place, by_regions)?;
-    // All of them are looked at before anything is changed.
-    let mut bytes = 0;
-    for item in &items {
-        rows_of(item)?;
-        bytes += std::fs::metadata(&item.place).map_or(0, |metadata| metadata.len());
-    }
+    let bytes: u64 = items.iter().map(|item| std::fs::metadata(&item.place).map_or(0, |metadata| metadata.len())).sum();
     let create = config.text("create.table").is_none_or(|text| text.trim().eq_ignore_ascii_case("yes")) && !by_regions;
     let settings = config.clone();
     let loaded = on_cluster(&config, |connection| async move {

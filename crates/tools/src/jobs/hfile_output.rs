@@ -7,7 +7,6 @@
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use base::{Clock, Config, Rng, SeqId, SystemClock, TimestampMs};
@@ -395,15 +394,6 @@ impl PartialEq for Head {
 
 impl Eq for Head {}
 
-/// A file's reader, whatever it is for: nothing is cached.
-///
-/// # Errors
-/// It is no HFile, or damaged.
-pub(crate) fn open(volume: &LocalVolume, place: &Path, context: ReaderContext) -> anyhow::Result<Arc<Reader>> {
-    let path = files::path_of(place)?;
-    Reader::open(volume, &path, context).with_context(|| format!("{} cannot be read as an HFile", place.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -438,8 +428,9 @@ mod tests {
             }
             assert_eq!(output.finish().expect("written").cells, 1);
             let name = std::fs::read_dir(place.join("f")).expect("there").next().expect("a file").expect("an entry");
-            let reader =
-                open(&files::everything().expect("readable"), &name.path(), ReaderContext::default()).expect("whole");
+            let path = files::path_of(&name.path()).expect("a path");
+            let volume = files::everything().expect("readable");
+            let reader = Reader::open(&volume, &path, ReaderContext::default()).expect("whole");
             let mut scanner = reader.scanner(ScanOptions::default());
             assert!(scanner.seek_to_first().expect("read"));
             let cell = scanner.current().expect("a cell");

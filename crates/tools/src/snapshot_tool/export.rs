@@ -194,7 +194,7 @@ impl Export {
         to.sync_dir(&snapshot::snapshots_dir())?;
         if self.verify_target {
             log.info("main", "Verify the exported snapshot's integrity.");
-            let wrong = verify::check(&to, &self.target, true)?;
+            let wrong = verify::check(&Config::default(), &to, &self.target, true)?;
             if let Some((file, why)) = wrong.files.first() {
                 bail!("the copy is not whole: {file}: {why}");
             }

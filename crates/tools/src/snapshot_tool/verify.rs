@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use anyhow::Context;
 use base::Config;
 use fs::Volume;
-use hfile::{Reader, ReaderContext};
+use hfile::ReaderContext;
 use serde_json::json;
 
 use super::files::{self as snapshot_files, Found};
 use crate::arguments::{self, Known, flag, valued};
-use crate::files;
+use crate::{dictionaries, files};
 
 const USAGE: &str = "\
 Whether all files of a snapshot are there and whole.
@@ -46,7 +46,7 @@ pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode>
     };
     let volume = files::root(&root)?;
     let (json, quick) = (parsed.has("json"), parsed.has("quick"));
-    let wrong = check(&*volume, name, quick)?;
+    let wrong = check(config, &*volume, name, quick)?;
     for (file, why) in &wrong.files {
         match json {
             true => println!("{}", json!({"file": file, "error": why})),
@@ -73,11 +73,13 @@ pub(super) struct Wrong {
 }
 
 /// Looks at every file of a snapshot; unless `quick` every cell is read.
-pub(super) fn check(volume: &dyn Volume, name: &str, quick: bool) -> anyhow::Result<Wrong> {
+pub(super) fn check(config: &Config, volume: &dyn Volume, name: &str, quick: bool) -> anyhow::Result<Wrong> {
     let read = snapshot_files::read(volume, name)?;
     let found = snapshot_files::find(volume, &read.manifest)?;
     let bytes = found.iter().map(|one| one.len_bytes).sum();
-    let files = found.iter().filter_map(|one| fault(volume, one, quick).map(|why| (shown(one), why))).collect();
+    let dictionary = |one: &Found<'_>| dictionaries::named(config, Some(&read.manifest.table), one.family.as_bytes());
+    let fault = |one: &Found<'_>| fault(volume, one, dictionary(one).as_deref(), quick);
+    let files = found.iter().filter_map(|one| fault(one).map(|why| (shown(one), why))).collect();
     Ok(Wrong { count: found.len(), bytes, files })
 }
 
@@ -85,7 +87,7 @@ fn shown(one: &Found<'_>) -> String {
     format!("{}/{}/{}/{}", one.region.table, one.region.encoded_name(), one.family, one.file.name)
 }
 
-fn fault(volume: &dyn Volume, one: &Found<'_>, quick: bool) -> Option<String> {
+fn fault(volume: &dyn Volume, one: &Found<'_>, dictionary: Option<&str>, quick: bool) -> Option<String> {
     let Some(place) = &one.place else {
         return Some("missing: it is neither in data nor in mobdir nor in archive".to_owned());
     };
@@ -95,6 +97,7 @@ fn fault(volume: &dyn Volume, one: &Found<'_>, quick: bool) -> Option<String> {
     if quick {
         return None;
     }
-    let read = Reader::open(volume, place, ReaderContext::default()).and_then(|reader| reader.read_through());
-    read.err().map(|error| error.to_string())
+    let opened = dictionaries::open(volume, place, dictionary, ReaderContext::default());
+    let read = opened.and_then(|reader| Ok(reader.read_through()?));
+    read.err().map(|error| format!("{error:#}"))
 }
