@@ -92,6 +92,7 @@ impl OnDisk {
         let (switches, descriptors) = (Switches::load(&**volume)?, read_descriptors(&**volume)?);
         // One that is to be taken is begun anew.
         rootdir::snapshot::clear_working(&**volume, |_| false)?;
+        rootdir::clear_temp(&**volume)?;
         let peers = Peers::load(&**volume)?;
         Ok(OnDisk { store, records, switches, peers, descriptors })
     }

@@ -1,8 +1,8 @@
 //! Starting: on nothing, on what HBase wrote, on what must be refused, on very many regions.
 
 use crate::common::{
-    Catalog, FakeHost, Machine, MachineVolume, bytes, caller, captured_catalog, start, start_with, table, table_name,
-    untar,
+    Catalog, FakeHost, Machine, MachineVolume, bytes, caller, captured_catalog, fresh, start, start_with, table,
+    table_name, untar,
 };
 use basalt_master::ErrorKind;
 use basalt_master::cluster::{RegionState, TableState};
@@ -80,9 +80,9 @@ async fn a_root_directory_of_hbase_is_served() {
                 Some(&std::collections::BTreeMap::from([("k".to_owned(), "v".to_owned())]))
             );
         }
-        // Nothing that was there is gone, but for the store of HBase's master, which is made anew at each start.
+        // Nothing that was there is gone, but for the store of HBase's master, which is made anew at each start, and what it had in work.
         let now = life.memory.all_files();
-        let kept = |file: &&FilePath| !file.starts_with(&FilePath::new("MasterData"));
+        let kept = |file: &&FilePath| !["MasterData", ".tmp"].iter().any(|dir| file.starts_with(&FilePath::new(*dir)));
         let gone: Vec<_> = files.iter().filter(kept).filter(|file| !now.contains(file)).collect();
         assert_eq!(gone, Vec::<&FilePath>::new(), "{tarball}");
         // Our writes come after HBase's, whatever the clock says (it stands before them here).
@@ -262,4 +262,26 @@ async fn regions_are_spread_over_the_servers_and_asked_where_they_are() {
     for host in &life.hosts {
         assert_eq!((open(host), on(host)), (BTreeSet::new(), BTreeSet::new()), "{}", host.server);
     }
+}
+
+/// What HBase leaves of tables that it was making and deleting when it died.
+#[tokio::test]
+async fn store_files_in_the_directory_for_work_go_to_the_archive_at_a_start() {
+    let life = fresh().await;
+    life.create("t", &["f"], &[]).await;
+    let region = life.regions("t").remove(0).encoded_name().to_string();
+    let (file, left) = ("0123456789abcdef0123456789abcdef", format!("data/default/gone/{region}/f"));
+    let put = |path: String| {
+        let path = FilePath::new(path);
+        life.memory.create_dir_all(&path.parent()).expect("memory");
+        life.memory.put_file(&path, b"cells");
+    };
+    put(format!(".tmp/{left}/{file}"));
+    put(format!(".tmp/{left}/.filelist/f1.1"));
+    put(format!(".tmp/data/default/gone/{region}/.regioninfo"));
+    put(".tmp/hbase.version".to_owned());
+    let life = life.restart().await;
+    assert_eq!(life.files_below(".tmp"), Vec::<String>::new());
+    assert!(life.memory.exists(&FilePath::new(format!("archive/{left}/{file}"))).expect("memory"));
+    life.check();
 }

@@ -8,7 +8,7 @@ use basalt_region::{
 use base::Config;
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellSpec, CellType, tag};
-use fs::{FaultKind, MemVolume, Volume};
+use fs::{FaultKind, FilePath, MemVolume, Volume};
 use hfile::Residency;
 use model::mutation::ConditionTest;
 use model::{Condition, Durability, Get, Mutation, MutationKind, RegionInfo, Scan, TableDescriptor};
@@ -733,4 +733,30 @@ fn what_readers_have_in_the_cache_stays_there_through_a_compaction() {
     assert!((10..180).all(is_cached), "asked for again and again");
     let others: Vec<usize> = (250..400).filter(|n| is_cached(*n)).collect();
     assert_eq!(others, Vec::<usize>::new(), "never asked for");
+}
+
+/// HBase made daughters and merged regions in such directories before 2.6, and 2.6 knows their names still: they are no families.
+#[test]
+fn work_directories_of_splits_and_merges_are_no_families() {
+    let server = Server::new(1000);
+    let region = server.table([family("f")]);
+    write(&region, &[put("row", "f", "q", 1, "value")]);
+    flush(&region);
+    let dir = rootdir::region_dir(region.info());
+    let files = region.store_file_paths(b"f").expect("a family");
+    region.close(basalt_region::CloseMode::Flush).expect("closed");
+    let bytes = server.volume.read(&FilePath::new(&files[0])).expect("read");
+    let name = files[0].rsplit('/').next().expect("a name").to_owned();
+    for work in [".splits", ".merges"] {
+        let dir = dir.join(work).join("fedcba9876543210fedcba9876543210").join("f");
+        server.volume.create_dir_all(&dir).expect("memory");
+        server.volume.put_file(&dir.join(format!("{name}.{}", region.info().encoded_name())), &bytes);
+    }
+    assert_eq!(rootdir::family_names(&server.volume, &dir).expect("listed"), ["f"]);
+    let table = Arc::new(model::TableDescriptor::new(table_name(), [family("f")]));
+    let region = server.open(region.info(), &table).expect("it opens");
+    assert_eq!(region.store_file_paths(b"f").expect("a family"), files);
+    assert_eq!(scan(&region, &model::Scan::default(), 0).concat().len(), 1);
+    let manifest = basalt_region::snapshot::open_region_manifest(&region, false).expect("listed");
+    assert_eq!(manifest.families.len(), 1);
 }

@@ -93,6 +93,26 @@ fn manifests_are_written_as_hbase_writes_them() {
     }
 }
 
+/// While a snapshot is taken each region's part is a file of its own: the message that HBase's manifest of the whole has of it.
+#[test]
+fn a_regions_part_is_written_as_hbase_writes_it() {
+    let (volume, _) = golden();
+    for name in NAMES {
+        let theirs = volume.read(&completed_dir(name).join(snapshot::MANIFEST_FILE)).expect("read");
+        let theirs = pb::SnapshotDataManifest::decode(&theirs[..]).expect("a message");
+        let Manifest { regions, .. } = read_manifest(&volume, &completed_dir(name)).expect("readable");
+        let description = snapshot::read_description(&volume, &completed_dir(name)).expect("readable");
+        let again = format!("{name}-again");
+        snapshot::begin(&volume, &pb::SnapshotDescription { name: again.clone(), ..description }).expect("begun");
+        for (region, part) in regions.iter().zip(&theirs.region_manifests) {
+            snapshot::add_region(&volume, &again, region).expect("added");
+            let path = format!(".hbase-snapshot/.tmp/{again}/region-manifest.{}", region.info.encoded_name());
+            assert_eq!(volume.read(&FilePath::new(&path)).expect(&path), part.encode_to_vec(), "{path}");
+        }
+        snapshot::abandon(&volume, &again).expect("abandoned");
+    }
+}
+
 #[test]
 fn a_region_names_the_files_that_hbase_named() {
     let (volume, server) = golden();

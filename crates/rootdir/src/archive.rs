@@ -1,7 +1,7 @@
 //! The archive: how files, families, regions and tables leave `data`. Follows: `HFileArchiver`.
 
 use crate::paths::{
-    archive_dir, create_dirs_durable, family_names, list_if_exists, mob_dir, region_dir, region_names,
+    DATA, TEMP, archive_dir, create_dirs_durable, family_names, list_if_exists, mob_dir, region_dir, region_names,
     remove_dir_durably, table_dir,
 };
 use crate::recovered_edits::{self, DeletedFamily};
@@ -52,12 +52,10 @@ pub fn archive_family_dir(volume: &dyn Volume, dir: &FilePath) -> Result<()> {
 
 /// As [`archive_family_dir`], of many: all are moved before the first directory is synced.
 fn archive_family_dirs(volume: &dyn Volume, dirs: &[FilePath]) -> Result<()> {
-    // References are nothing of their own, and a file that was being written never became one.
-    let is_file = |entry: &DirEntry| !entry.is_dir && !entry.name.starts_with('.') && !is_reference(&entry.name);
     let mut moved = Vec::with_capacity(dirs.len());
     for dir in dirs {
         let target = archive_dir(dir);
-        let files: Vec<DirEntry> = list_if_exists(volume, dir)?.into_iter().filter(is_file).collect();
+        let files: Vec<DirEntry> = list_if_exists(volume, dir)?.into_iter().filter(is_store_file).collect();
         // Also when nothing is left to move: an earlier attempt may have moved files and failed to make that durable.
         if !files.is_empty() || volume.exists(&target)? {
             moved.push((dir, target, files));
@@ -69,6 +67,52 @@ fn archive_family_dirs(volume: &dyn Volume, dirs: &[FilePath]) -> Result<()> {
         files.iter().try_for_each(|file| volume.rename(&dir.join(&file.name), &target.join(&file.name)))?;
     }
     sync_dirs(volume, targets())
+}
+
+/// References are nothing of their own, and a file that was being written never became one.
+fn is_store_file(entry: &DirEntry) -> bool {
+    !entry.is_dir && !entry.name.starts_with('.') && !is_reference(&entry.name)
+}
+
+/// Empties `.tmp`, which is nobody's when a master starts: store files of tables that HBase was making or deleting there go to the archive, from
+/// where links still find them. May be repeated after a crash. Follows: `MasterFileSystem#checkTempDir`.
+///
+/// # Errors
+/// What the volume says.
+pub fn clear_temp(volume: &dyn Volume) -> Result<()> {
+    let temp = FilePath::new(TEMP);
+    let left = list_if_exists(volume, &temp)?;
+    if left.is_empty() {
+        return Ok(());
+    }
+    let dirs = |dir: &FilePath| -> Result<Vec<FilePath>> {
+        let entries = list_if_exists(volume, dir)?.into_iter().filter(|entry| entry.is_dir);
+        Ok(entries.map(|entry| dir.join(&entry.name)).collect())
+    };
+    for namespace in dirs(&temp.join(DATA))? {
+        for table in dirs(&namespace)? {
+            for region in region_names(volume, &table)?.into_iter().map(|region| table.join(&region)) {
+                for family in family_names(volume, &region)? {
+                    let from = region.join(&family);
+                    let files = list_if_exists(volume, &from)?.into_iter().filter(is_store_file);
+                    let names: Vec<String> = files.map(|entry| entry.name).collect();
+                    if names.is_empty() {
+                        continue;
+                    }
+                    let home = [namespace.name(), table.name(), region.name(), &family];
+                    let to = archive_dir(&home.iter().fold(FilePath::new(DATA), |dir, name| dir.join(name)));
+                    volume.create_dir_all_durable(&to)?;
+                    move_files(volume, &from, &to, &names)?;
+                    volume.sync_dir(&to)?;
+                }
+            }
+        }
+    }
+    for entry in left {
+        let path = temp.join(&entry.name);
+        if entry.is_dir { volume.remove_dir_all(&path)? } else { volume.remove_file(&path)? }
+    }
+    volume.sync_dir(&temp)
 }
 
 /// Moves a region's store files to the archive and removes its directory.

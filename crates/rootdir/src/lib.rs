@@ -40,7 +40,7 @@ pub mod snapshot;
 pub mod store_file;
 pub mod tracker;
 
-pub use archive::{archive_families, archive_family_dir, archive_files, archive_region_dir, archive_table};
+pub use archive::{archive_families, archive_family_dir, archive_files, archive_region_dir, archive_table, clear_temp};
 pub use paths::{
     archive_dir, archived_table_dir, corrupt_dir, data_dir, family_dir, family_name, family_names, key_statistics_dir,
     list_if_exists, mob_family_dir, mob_region_name, namespace_dir, old_wals_dir, region_dir, region_names,
