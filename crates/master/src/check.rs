@@ -12,6 +12,8 @@ use model::{
 };
 use rootdir::tracker::Site;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const SANITY_CHECKS_KEY: &str = settings::SANITY_CHECKS.key;
 const SMALLEST_MAX_FILE_SIZE_KEY: &str = settings::MAX_FILESIZE_LIMIT.key;
@@ -39,6 +41,8 @@ pub struct Limits {
     trackers: Site,
     split_policy: Option<SplitPolicyKind>,
     values: values::Site,
+    /// The key provider that is not there has been asked for.
+    keys_failed: Arc<AtomicBool>,
 }
 
 impl Limits {
@@ -53,6 +57,7 @@ impl Limits {
             trackers: Site::from_config(|key| config.text(key)),
             split_policy: config.text(SPLIT_POLICY_KEY).and_then(SplitPolicyKind::parse),
             values: values::Site::from_config(config),
+            keys_failed: Arc::default(),
         };
         KEYS.iter().filter_map(|key| Some((*key, config.text(key)?))).for_each(|(key, text)| limits.set(key, text));
         limits
@@ -171,7 +176,7 @@ fn checked(limits: &Limits, table: &TableDescriptor) -> Result<()> {
     check_engine(table.overrides())?;
     table.families.values().try_for_each(|family| check_engine(family.overrides()))?;
     check_coprocessors(table)?;
-    check_encryption(table)?;
+    check_encryption(table, &limits.keys_failed)?;
     if table.families.is_empty() {
         return Err(refuse("Table should have at least one column family."));
     }
@@ -214,14 +219,17 @@ fn check_engine<'a>(overrides: impl Iterator<Item = (&'a str, &'a str)>) -> Resu
     }
 }
 
-/// There is no key provider, as in an HBase that is not told of one, and that is what is said. Follows: `EncryptionTest#testKeyProvider`.
-fn check_encryption(table: &TableDescriptor) -> Result<()> {
-    match table.families.values().any(|family| text(&family.attributes, "ENCRYPTION").is_some()) {
-        true => Err(refuse(
-            "Key provider org.apache.hadoop.hbase.io.crypto.KeyStoreKeyProvider failed test: java.lang.RuntimeException: KeyProvider scheme should specify KeyStore type",
-        )),
-        false => Ok(()),
+/// There is no key provider, as in an HBase that is not told of one, and that is what is said: why
+/// the first time, and then that it was said. Follows: `EncryptionTest#testKeyProvider`.
+fn check_encryption(table: &TableDescriptor, has_failed: &AtomicBool) -> Result<()> {
+    if !table.families.values().any(|family| text(&family.attributes, "ENCRYPTION").is_some()) {
+        return Ok(());
     }
+    let why = match has_failed.swap(true, Ordering::Relaxed) {
+        false => "failed test: java.lang.RuntimeException: KeyProvider scheme should specify KeyStore type",
+        true => "previously failed test",
+    };
+    Err(refuse(format!("Key provider org.apache.hadoop.hbase.io.crypto.KeyStoreKeyProvider {why}")))
 }
 
 /// A class that this server has no counterpart of cannot be loaded, so its table is refused rather than left without.
@@ -372,6 +380,8 @@ mod tests {
         of(&[], &[("IN_MEMORY_COMPACTION", "basic")]).expect("known");
         let no_keys = "Key provider org.apache.hadoop.hbase.io.crypto.KeyStoreKeyProvider failed test: java.lang.RuntimeException: KeyProvider scheme should specify KeyStore type";
         refused(&[], &[("ENCRYPTION", "AES")], no_keys);
+        let again = "Key provider org.apache.hadoop.hbase.io.crypto.KeyStoreKeyProvider previously failed test";
+        refused(&[], &[("ENCRYPTION", "AES")], again);
         let bypassed = of(&[UNCHECKED], &[("ENCRYPTION", "AES")]).expect_err("nobody could read it");
         assert!(bypassed.starts_with("ENCRYPTION of column family f: this server has no key provider"), "{bypassed}");
         let coded = of(&[("ERASURE_CODING_POLICY", "RS-6-3-1024k")], &[]).expect_err("not here");

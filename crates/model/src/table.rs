@@ -220,6 +220,11 @@ impl FamilyDescriptor {
         self.flag("IN_MEMORY", false)
     }
 
+    /// Whether IN_MEMORY_COMPACTION names a policy by which HBase compacts a memstore before it is flushed.
+    pub fn compacts_in_memory(&self) -> bool {
+        self.text("IN_MEMORY_COMPACTION").is_some_and(|policy| !policy.trim().eq_ignore_ascii_case("NONE"))
+    }
+
     /// Whether written data blocks are cached at once.
     pub fn cache_data_on_write(&self) -> bool {
         self.flag("CACHE_DATA_ON_WRITE", false)

@@ -20,7 +20,7 @@ use crate::tracker::tracker_of;
 use crate::{RegionEnv, RegionSettings};
 use base::{Rng, SeqId};
 use fs::DirEntry;
-use model::{RegionInfo, TableDescriptor};
+use model::{FamilyDescriptor, RegionInfo, TableDescriptor};
 use parking_lot::{Mutex, RwLock};
 use proto::pb::region_event_descriptor::EventType;
 use std::sync::Arc;
@@ -37,8 +37,24 @@ pub struct OpenRegion {
 }
 
 impl OpenRegion {
+    /// The flush policy of a table with a family that is compacted in memory is always this one. (Memstores are arenas that are not compacted
+    /// here: what such a family's reads return and its files hold is the same under each policy.) Follows: `HRegion#initializeStores`.
+    fn with_flush_policy(self) -> OpenRegion {
+        if !self.table.families.values().any(FamilyDescriptor::compacts_in_memory) {
+            return self;
+        }
+        let mut table = TableDescriptor::clone(&self.table);
+        let policy = "org.apache.hadoop.hbase.regionserver.FlushNonSloppyStoresFirstPolicy";
+        table.attributes.insert("FLUSH_POLICY".into(), policy.into());
+        OpenRegion { table: Arc::new(table), ..self }
+    }
+
     /// Opens it: the region, and the nonces that replayed edits carried.
     pub(crate) fn open(self) -> Result<(RegionCore, Vec<RecoveredNonce>)> {
+        self.with_flush_policy().open_stores_and_begin()
+    }
+
+    fn open_stores_and_begin(self) -> Result<(RegionCore, Vec<RecoveredNonce>)> {
         self.refuse_what_would_be_misread()?;
         let entries = self.prepare_directory()?;
         let settings = self.table_settings();

@@ -347,3 +347,23 @@ fn a_truncated_region_is_empty_and_its_ids_grow() {
     flush(&region);
     assert_eq!(scan(&region, &Scan::default(), 0), [["r/f:q/2/Put=new"]]);
 }
+
+/// HBase's regions have such a table flushed by the policy that it made for them, and say so wherever they show the table.
+#[test]
+fn a_family_that_is_compacted_in_memory_sets_the_flush_policy() {
+    let shown = |policy: &str| {
+        let server = Server::new(1000);
+        let region = server.table([family("f").with("IN_MEMORY_COMPACTION", policy)]);
+        write(&region, &[put("row", "f", "q", 1, "value")]);
+        flush(&region);
+        assert_eq!(scan(&region, &Scan::default(), 0).concat().len(), 1);
+        let refused = region.apply(&[put("row", "g", "q", 1, "value")]);
+        let refused = refused.map(|applied| applied.only(&region).map(|_| ()).expect_err("no such family"));
+        refused.map_or_else(|error| error.to_string(), |error| error.to_string())
+    };
+    let set = "'FLUSH_POLICY' => 'org.apache.hadoop.hbase.regionserver.FlushNonSloppyStoresFirstPolicy'";
+    for (policy, sets) in [("NONE", false), ("BASIC", true), ("eager", true), ("ADAPTIVE", true)] {
+        let error = shown(policy);
+        assert!(error.contains("Column family g does not exist") && error.contains(set) == sets, "{policy}: {error}");
+    }
+}

@@ -215,11 +215,8 @@ fn check_without_reopening(old: &TableDescriptor, new: &TableDescriptor) -> Resu
             "Cannot add or remove column families when this modification won't reopen regions.",
         ));
     }
-    let coprocessors = |table: &TableDescriptor| -> Vec<(Bytes, Bytes)> {
-        let is_coprocessor = |key: &Bytes| key.to_ascii_lowercase().starts_with(b"coprocessor");
-        table.attributes.iter().filter(|(k, _)| is_coprocessor(k)).map(|(k, v)| (k.clone(), v.clone())).collect()
-    };
-    if coprocessors(old) != coprocessors(new) {
+    // What is no specification of one counts for nothing.
+    if old.coprocessors().ne(new.coprocessors()) {
         return Err(MasterError::do_not_retry(
             "Can not modify Coprocessor when table modification won't reopen regions",
         ));

@@ -109,7 +109,10 @@ pub(crate) async fn submit(master: &Arc<Master>, encoded_names: &[String], calle
     for name in encoded_names {
         parents.push(master.assignment.known_region(name)?);
     }
-    sort_parents(&mut parents)?;
+    if parents.is_empty() {
+        return Err(too_few());
+    }
+    // Follows: `HMaster#mergeRegions`, which looks at the regions themselves last.
     if !master.switches.merge() {
         return Err(MasterError::do_not_retry(format!(
             "Merge of {} failed because merge switch is off",
@@ -120,6 +123,7 @@ pub(crate) async fn submit(master: &Arc<Master>, encoded_names: &[String], calle
         let message = format!("Merge of {} failed as region merge is disabled for the table", shown(&parents));
         return Err(MasterError::do_not_retry(message));
     }
+    sort_parents(&mut parents)?;
     check_parents(master, &parents)?;
     let prepare = async {
         for info in &parents {
@@ -140,10 +144,14 @@ pub(crate) async fn submit(master: &Arc<Master>, encoded_names: &[String], calle
     master.procedures.submit(master, caller.submission(region_locks(&parents)), prepare).await
 }
 
+fn too_few() -> MasterError {
+    refused("Need two Regions at least to run a Merge".into())
+}
+
 /// Puts regions into the order of their keys.
 fn sort_parents(parents: &mut [RegionInfo]) -> Result<()> {
     if parents.len() < 2 {
-        return Err(refused("Need two Regions at least to run a Merge".into()));
+        return Err(too_few());
     }
     parents.sort_by(|a, b| a.start_key.cmp(&b.start_key).then(a.region_id.cmp(&b.region_id)));
     let passed = parents.len();
