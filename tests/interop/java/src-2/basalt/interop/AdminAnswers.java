@@ -425,6 +425,17 @@ public final class AdminAnswers {
     a.say("snapshotAsync", () -> admin.snapshotAsync(new SnapshotDescription("answers_s", T, SnapshotType.FLUSH)));
     a.say("snapshotAsync again",
       () -> admin.snapshotAsync(new SnapshotDescription("answers_s", T, SnapshotType.FLUSH)));
+    a.say("takeSnapshotAsync", () -> {
+      SnapshotDescription wanted = new SnapshotDescription("answers_t", T, SnapshotType.SKIPFLUSH);
+      admin.takeSnapshotAsync(wanted);
+      Pattern name = Pattern.compile("answers_t");
+      for (int look = 0; admin.listSnapshots(name).isEmpty() && look < 600; look++) {
+        Thread.sleep(100);
+      }
+      String taken = admin.listSnapshots(name).get(0).getType().toString();
+      admin.deleteSnapshot("answers_t");
+      return taken + ", left: " + admin.listSnapshots(name).size();
+    });
     a.say("listTableSnapshots", () -> {
       StringBuilder found = new StringBuilder();
       for (SnapshotDescription s : admin.listTableSnapshots(NS + ":t", "answers_.*")) {
