@@ -49,7 +49,7 @@ pub enum Command {
     },
     /// Real clients against the server
     #[command(
-        after_help = "Suites: java java3 asynchbase shell go pe ltt tools client differential administration bad-input testing moving; by name only: \
+        after_help = "Suites: java java3 asynchbase shell go pe ltt tools client differential administration bad-input testing stop moving; by name only: \
                             exchange\n\nExamples:\n  cargo xtask interop\n  cargo xtask interop java --only Scan\n  \
                             cargo xtask interop --against hbase shell"
     )]

@@ -244,17 +244,26 @@ impl Server {
     /// Asks it to stop (SIGTERM) and waits; an error if it does not end well.
     pub fn stop(mut self) -> anyhow::Result<()> {
         signal(self.pid(), "-TERM")?;
+        self.wait_end("SIGTERM")
+    }
+
+    /// Waits until it ends, as somebody has asked it to; an error if it does not end well.
+    pub fn ended(mut self) -> anyhow::Result<()> {
+        self.wait_end("it was asked to stop")
+    }
+
+    fn wait_end(&mut self, asked: &str) -> anyhow::Result<()> {
         let start = Instant::now();
         while self.is_alive() {
             if start.elapsed() > Duration::from_secs(60) {
-                bail!("still running 60 s after SIGTERM");
+                bail!("still running 60 s after {asked}");
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         let status = self.child.take().map(|mut c| c.wait()).transpose()?;
         self.hbase = None;
         match status {
-            Some(status) if !status.success() => bail!("after SIGTERM it ended with {status}"),
+            Some(status) if !status.success() => bail!("after {asked} it ended with {status}"),
             _ => Ok(()),
         }
     }

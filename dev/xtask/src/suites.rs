@@ -38,6 +38,9 @@ pub struct Suite {
     pub settings: &'static [(&'static str, &'static str)],
 }
 
+/// The suite that ends its server.
+pub const STOP: &str = "stop";
+
 /// In the order they run.
 pub const ALL: &[Suite] = &[
     Suite { name: "java", run: |c| java(c, &jvm::HBASE_2, "2.x", &[]), settings: &[] },
@@ -54,6 +57,7 @@ pub const ALL: &[Suite] = &[
     Suite { name: "administration", run: differential::administration_suite, settings: differential::WITH_QUOTAS },
     Suite { name: "bad-input", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--bad-input", "yes"]), settings: &[] },
     Suite { name: "testing", run: testing::suite, settings: &[] },
+    Suite { name: STOP, run: |c| java(c, &jvm::HBASE_2, "2.x", &["--stop", "yes"]), settings: &[] },
     Suite { name: "moving", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--moving", "yes"]), settings: &[] },
 ];
 

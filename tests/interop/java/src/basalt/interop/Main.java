@@ -6,7 +6,7 @@ import java.util.Map;
 
 /**
  * Runs the cases against a server: {@code --zk host:port --bootstrap host:port --golden DIR [--only REGEX] [--label L]
- * [--bad-input yes]}.
+ * [--bad-input yes] [--stop yes]}.
  * Ends with the line "N passed, N failed"; exit status 0 only if none failed.
  */
 public final class Main {
@@ -25,6 +25,8 @@ public final class Main {
     try (Server server = new Server(options.get("--zk"), options.get("--bootstrap"), Map.of())) {
       if (options.containsKey("--bad-input")) {
         suite(check, label, "bad input", () -> onlyIn2("BadInputCases", check, server));
+      } else if (options.containsKey("--stop")) {
+        suite(check, label, "stop", () -> onlyIn2("StopCases", check, server));
       } else if (options.containsKey("--moving")) {
         suite(check, label, "moving", () -> MovingCases.run(check, server));
       } else {
