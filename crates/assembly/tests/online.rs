@@ -257,7 +257,7 @@ async fn the_normalizer_has_the_pace_of_the_configuration_of_now() {
     let [one, other] = [online.make("one", &["b"], SAID).await, online.make("other", &["b"], SAID).await];
     // A megabyte a second, and a plan counts as one megabyte at least.
     online.set("hbase.normalizer.throughput.max_bytes_per_sec", "1000000").await;
-    let begun = std::time::Instant::now();
+    let begun = tokio::time::Instant::now();
     online.normalize_until(&[one, other], 1).await;
     let took = begun.elapsed();
     assert!(took.as_millis() >= 950, "the second plan waited until the first was paid for: {took:?}");

@@ -444,7 +444,7 @@ impl Shard {
         self.small_bytes -= entry.weight;
         if entry.hits.swap(0, Ordering::Relaxed) > 0 {
             let weight = entry.weight;
-            self.to_main(key, weight);
+            self.push_main(key, weight);
             return false;
         }
         self.remove(key);
@@ -473,7 +473,7 @@ impl Shard {
         let weight = self.blocks[&key].weight;
         self.small_bytes -= weight;
         if self.main_bytes + weight <= main_limit {
-            self.to_main(key, weight);
+            self.push_main(key, weight);
             return false;
         }
         let victim = self.next_of_main();
@@ -482,7 +482,7 @@ impl Shard {
             _ => false,
         };
         if is_asked_more && self.pass_main() {
-            self.to_main(key, weight);
+            self.push_main(key, weight);
         } else {
             self.remove(key);
             self.remember(key);
@@ -490,7 +490,7 @@ impl Shard {
         true
     }
 
-    fn to_main(&mut self, key: Key, weight: u64) {
+    fn push_main(&mut self, key: Key, weight: u64) {
         self.main.push_back(key);
         self.main_bytes += weight;
     }
