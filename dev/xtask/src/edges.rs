@@ -49,6 +49,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ),
     // rate limiters, and the rows of hbase:quota
     ("quota", &["base", "model", "proto"], &[]),
+    // which regions are to be on which servers
+    ("balancer", &["base", "model"], &[]),
     ("rpc", &["base", "cell", "compression", "proto", "convert"], &[]),
     ("coordination", &["base", "model", "proto", "convert"], &[]),
     // a session with a real ensemble, behind the trait of coordination
@@ -100,7 +102,11 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     // a region server's membership in a cluster whose master is another process
     ("membership", &["base", "model", "proto", "convert", "rpc", "coordination", "regionserver"], &[]),
     // hfile: it writes the store that HBase's master reads
-    ("master", &["base", "cell", "model", "filter", "fs", "rootdir", "hfile", "rpc", "proto", "convert", "quota"], &[]),
+    (
+        "master",
+        &["balancer", "base", "cell", "model", "filter", "fs", "rootdir", "hfile", "rpc", "proto", "convert", "quota"],
+        &[],
+    ),
     // the composition root, a master and a region server in one process: for the binary and for the simulator
     (
         "assembly",
@@ -224,6 +230,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "key-statistics",
             "scheduler",
             "quota",
+            "balancer",
             "web",
             "tools",
             "client",
@@ -280,11 +287,12 @@ const NEVER: &[(&str, &[&str])] = &[
     ("rest", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
     ("shell", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
     ("thrift", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
+    ("balancer", &["fs", "proto", "rpc"]),
 ];
 
 /// Crates that hold the engine: synchronous, so no runtime.
 const NO_RUNTIME: &[&str] =
-    &["base", "cell", "model", "filter", "convert", "fs", "rootdir", "hfile", "memstore", "wal", "region"];
+    &["base", "cell", "model", "filter", "convert", "fs", "rootdir", "hfile", "memstore", "wal", "region", "balancer"];
 
 /// Holds the manifests (`cargo metadata`) against the table; every violation is one line.
 pub fn check(metadata: &Value) -> anyhow::Result<()> {

@@ -1,0 +1,5 @@
+//! The balancer against what HBase's classes compute, and over many periods.
+
+mod common;
+mod convergence;
+mod golden;
