@@ -10,21 +10,15 @@ pub fn round_robin(regions: usize, loads: &[usize]) -> Vec<usize> {
     turns.iter().copied().cycle().take(if turns.is_empty() { 0 } else { regions }).collect()
 }
 
-/// The server that takes the place of the one that a region was on: itself, the one at its address, or the only one on its machine.
+/// The server that takes the place of the one that a region was on: itself, or the one at its address since that was started anew.
 pub fn retained<'a>(
     before: &ServerName,
     online: impl Iterator<Item = &'a ServerName> + Clone,
 ) -> Option<&'a ServerName> {
-    if let Some(same) = online.clone().find(|name| *name == before) {
-        return Some(same);
-    }
-    let mut on_host = online.filter(|name| name.host.eq_ignore_ascii_case(&before.host));
-    let first = on_host.next()?;
-    let mut others = on_host.peekable();
-    if others.peek().is_none() || first.port == before.port {
-        return Some(first);
-    }
-    others.find(|name| name.port == before.port)
+    let same = online.clone().find(|name| *name == before);
+    same.or_else(|| {
+        online.clone().find(|name| name.port == before.port && name.host.eq_ignore_ascii_case(&before.host))
+    })
 }
 
 #[cfg(test)]
@@ -41,14 +35,13 @@ mod tests {
     }
 
     #[test]
-    fn a_region_stays_at_the_address_or_else_on_the_machine_where_it_was() {
+    fn a_region_stays_at_the_address_where_it_was() {
         let name = |host: &str, port, start| ServerName::new(host, port, start);
         let online = [name("a", 1, 9), name("b", 1, 9), name("b", 2, 9)];
         let at = |host, port| retained(&name(host, port, 5), online.iter());
-        assert_eq!(at("a", 1), Some(&online[0]));
-        assert_eq!(at("A", 7), Some(&online[0]), "the only one on that machine");
+        assert_eq!(at("A", 1), Some(&online[0]));
         assert_eq!(at("b", 2), Some(&online[2]));
-        assert_eq!(at("b", 3), None, "either");
-        assert_eq!(at("c", 1), None);
+        assert_eq!(at("b", 3), None);
+        assert_eq!(retained(&online[1], online.iter()), Some(&online[1]));
     }
 }

@@ -210,6 +210,15 @@ impl HBaseZnodes {
         self.tree.delete(&self.path(&format!("rs/{server}")))
     }
 
+    /// `draining/host,port,startcode`: a region server that gets no regions. Follows: `HMaster#decommissionRegionServers`.
+    ///
+    /// # Errors
+    /// The tree is full.
+    pub fn set_draining(&self, server: &ServerName, draining: bool) -> Result<(), TreeError> {
+        let path = self.path(&format!("draining/{server}"));
+        if draining { self.tree.ensure(&path) } else { self.tree.delete(&path) }
+    }
+
     /// `table/<name>`: a copy of the table's state for clients of version 1.x.
     pub fn set_table_state(&self, table: &TableName, state: TableState) -> Result<(), TreeError> {
         let node = pb::DeprecatedTableState { state: state as i32 };

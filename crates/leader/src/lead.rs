@@ -115,6 +115,13 @@ impl Observer for Nodes {
         self.next.meta_location(server, is_open);
     }
 
+    fn draining(&self, server: &ServerName, on: bool) {
+        if let Err(error) = self.znodes.set_draining(server, on) {
+            tracing::warn!("the next master will not know whether {server} is draining: {error}");
+        }
+        self.next.draining(server, on);
+    }
+
     fn table_state(&self, table: &model::TableName, state: Option<master::cluster::TableState>) {
         self.next.table_state(table, state);
     }
@@ -187,6 +194,7 @@ impl Leader {
         })
         .await?;
         roll.set_master(&master);
+        tasks.push(watch_draining(&parts, &master).await?);
         let leader = Leader { master, roll, tasks };
         // Clients are told to come back until it is ready.
         parts.port.set_master(leader.master.handler());
@@ -264,6 +272,29 @@ fn watch_servers(parts: &LeaderParts, roll: Arc<Roll>, path: String, mut seen: V
             seen = names;
         }
     })
+}
+
+/// Servers that get no regions: those that an earlier master was told of, and those that others write down. Follows: `DrainingServerTracker`.
+async fn watch_draining(parts: &LeaderParts, master: &Arc<Master>) -> Result<JoinHandle<()>, SessionOver> {
+    let (coordinator, path) = (parts.coordinator.clone(), format!("{}/draining", parts.parent));
+    let mut seen = coordinator.children(&path).await?;
+    seen.sort();
+    let set = |master: &Master, names: &[String], draining| {
+        names.iter().filter_map(|name| name.parse().ok()).for_each(|server| master.set_draining(&server, draining));
+    };
+    set(master, &seen, true);
+    let master = Arc::downgrade(master);
+    Ok(tokio::spawn(async move {
+        while let Ok(names) = coordinator.children_other_than(&path, seen.clone()).await {
+            let Some(master) = master.upgrade() else { return };
+            let only_in = |these: &[String], those: &[String]| -> Vec<String> {
+                these.iter().filter(|name| !those.contains(name)).cloned().collect()
+            };
+            set(&master, &only_in(&seen, &names), false);
+            set(&master, &only_in(&names, &seen), true);
+            seen = names;
+        }
+    }))
 }
 
 /// Follows: `ServerManager#waitForRegionServers`.

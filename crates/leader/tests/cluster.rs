@@ -3,6 +3,7 @@
 use crate::common::{MasterProcess, Place, Rows, ServerProcess, no_logs_of, until};
 use basalt_leader::Leader;
 use bytes::Bytes;
+use model::{FamilyDescriptor, TableDescriptor, TableName};
 use proto::methods::Method;
 use proto::pb;
 
@@ -110,6 +111,137 @@ async fn a_backup_takes_over_and_regions_stay_where_they_are() {
     rows.make_and_drop("other").await;
     assert_eq!(leader.servers().len(), 2);
     assert_eq!(servers.iter().map(ServerProcess::regions).sum::<usize>(), 8 + leader_regions(&leader));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_joins_gets_its_share_from_the_balancer_while_rows_are_written() {
+    let mut place = Place::new().await;
+    for key in ["decision", "rejection"] {
+        place.config.set(format!("hbase.master.balancer.{key}.buffer.enabled"), "true");
+    }
+    let (_master, leader, _servers) = two_servers(&mut place).await;
+    let mut rows = Rows::create(&place).await;
+    rows.put(200).await;
+    let third = place.region_server().await;
+    until("the third is known", async || leader.servers().len() == 3).await;
+    let connection = place.connect();
+    let admin = connection.admin();
+    // Moves without anybody's asking would be in the way of counting them.
+    admin.set_balancer(false, true).await.expect("switched off");
+    assert!(!admin.balance(false, false).await.expect("asked").balancer_ran);
+
+    let mut dry = admin.balance(false, true).await.expect("asked");
+    until("it has reported", async || {
+        dry = admin.balance(false, true).await.expect("asked");
+        dry.moves_calculated > Some(0)
+    })
+    .await;
+    assert!(dry.balancer_ran && dry.moves_executed == Some(0), "{dry:?}");
+    assert_eq!(third.regions(), 0, "a dry run moves nothing");
+
+    admin.set_balancer(true, true).await.expect("switched on");
+    let (moved, ()) = tokio::join!(admin.balance(false, false), rows.put(200));
+    let moved = moved.expect("balanced");
+    assert!(moved.balancer_ran && moved.moves_executed == moved.moves_calculated, "{moved:?}");
+    until("all have arrived", async || leader.master().unfinished_procedures() == 0).await;
+    let all = 8 + leader_regions(&leader);
+    assert!((all / 3..=all / 3 + 1).contains(&third.regions()), "{} of {all}", third.regions());
+    rows.expect_all().await;
+
+    let decision = admin.balancer_decisions(1).await.expect("told").remove(0);
+    assert!(decision.computed_total_cost < decision.init_total_cost && decision.computed_steps > 0, "{decision:?}");
+    assert!(decision.initial_function_costs.contains(" RegionCountSkewCostFunction : "), "{decision:?}");
+    let to_third = format!(" , destination: {}", third.name);
+    assert!(
+        decision.region_plans.iter().any(|plan| plan.starts_with("table: t , region: ") && plan.ends_with(&to_third))
+    );
+    let again = admin.balance(false, false).await.expect("asked");
+    assert_eq!((again.balancer_ran, again.moves_calculated), (true, Some(0)));
+    let rejection = admin.balancer_rejections(1).await.expect("told").remove(0);
+    assert!(rejection.reason.contains("<= "), "{rejection:?}");
+    let name = "org.apache.hadoop.hbase.master.balancer.RegionCountSkewCostFunction cost:";
+    assert!(rejection.cost_func_info[0].starts_with(name), "{rejection:?}");
+    rows.put(40).await;
+    rows.expect_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_balancer_evens_out_by_itself_and_then_leaves_regions_where_they_are() {
+    let mut place = Place::new().await;
+    place.config.set("hbase.balancer.period", "300");
+    let (_master, leader, servers) = two_servers(&mut place).await;
+    let mut rows = Rows::create(&place).await;
+    rows.put(100).await;
+    let third = place.region_server().await;
+    let all = 8 + leader_regions(&leader);
+    until("the third has its share", async || third.regions() >= all / 3).await;
+    until("all have arrived", async || leader.master().unfinished_procedures() == 0).await;
+    rows.put(100).await;
+    let before = rows.regions().await;
+    let runs = leader.master().views().balancer().1.expect("it ran").at_ms;
+    until("it ran ten times more", async || {
+        leader.master().views().balancer().1.is_some_and(|run| run.at_ms > runs + 3_000)
+    })
+    .await;
+    let after = rows.regions().await;
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!((&before.region, &before.server), (&after.region, &after.server), "it was moved without cause");
+    }
+    assert_eq!(servers.iter().map(ServerProcess::regions).sum::<usize>() + third.regions(), all);
+    rows.expect_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn regions_of_a_new_table_are_spread_although_a_server_has_nothing_yet() {
+    let mut place = Place::new().await;
+    let (_master, leader, servers) = two_servers(&mut place).await;
+    // No balancer may even it out.
+    place.connect().admin().set_balancer(false, true).await.expect("switched off");
+    let admin = place.connect();
+    let many = TableName::parse("many").expect("a name");
+    let splits: Vec<Bytes> = (1..20).map(|n| Bytes::from(format!("{n:02}"))).collect();
+    let descriptor = |name: &TableName| TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
+    admin.admin().create_table(&descriptor(&many), &splits).await.expect("made");
+    let third = place.region_server().await;
+    until("the third takes regions", async || leader.master().views().servers().0.contains(&third.name)).await;
+    let rows = Rows::create(&place).await;
+    for name in servers.iter().map(|server| &server.name).chain([&third.name]) {
+        let count = rows.regions_on(name).await.len();
+        assert!((2..=3).contains(&count), "{count} of eight regions are on {name}");
+    }
+}
+
+/// The next master used not to know.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_decommissioned_server_gets_no_regions_from_the_next_master_either() {
+    let mut place = Place::new().await;
+    let (master, leader, servers) = two_servers(&mut place).await;
+    let mut rows = Rows::create(&place).await;
+    rows.put(100).await;
+    let gone = servers[0].name.clone();
+    let connection = place.connect();
+    let admin = connection.admin();
+    admin.decommission_servers(std::slice::from_ref(&gone), true).await.expect("decommissioned");
+    until("it has nothing", async || servers[0].regions() == 0).await;
+    assert_eq!(place.tree.children("/hbase/draining").expect("the nodes"), [gone.to_string()]);
+    let mut backup = place.master();
+    master.kill(Some(leader)).await;
+    let leader = backup.leads().await;
+    assert_eq!(leader.master().views().draining_servers(), std::slice::from_ref(&gone));
+    rows.make_and_drop("other").await;
+    admin.balance(false, false).await.expect("asked");
+    assert_eq!(servers[0].regions(), 0);
+    admin.recommission_server(&gone, &[]).await.expect("recommissioned");
+    assert!(place.tree.children("/hbase/draining").expect("the nodes").is_empty());
+    until("the balancer gives it some", async || {
+        admin.balance(false, false).await.expect("asked");
+        servers[0].regions() > 0
+    })
+    .await;
+    // Whoever writes the node says so, too.
+    place.tree.ensure(&format!("/hbase/draining/{gone}")).expect("made");
+    until("it is draining", async || !leader.master().views().draining_servers().is_empty()).await;
+    rows.expect_all().await;
 }
 
 /// Regions of the system's tables.

@@ -8,12 +8,13 @@ use crate::lifetime::Lifetime;
 use crate::procedure::operations::{Operation, Operations};
 use crate::servers::Servers;
 use crate::{ErrorKind, HostError, MasterError, Result, meta};
+use balancer::placement;
 use base::Clock;
 use bytes::Bytes;
 use model::region_info::META_ENCODED_NAME;
 use model::{RegionInfo, ServerName, TableDescriptor, TableName};
 use parking_lot::RwLock;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -167,10 +168,27 @@ impl Assignment {
     }
 
     async fn open_all(self: &Arc<Self>, regions: Vec<RegionInfo>) -> Result<()> {
-        self.each(regions, |assignment, info| async move {
-            assignment.counted(Operation::Assign, assignment.assign_one(&info)).await
+        let turns = self.turns(&regions);
+        self.each(regions, |assignment, info| {
+            let turn = turns.get(info.encoded_name()).cloned();
+            async move { assignment.counted(Operation::Assign, assignment.assign_one(&info, turn)).await }
         })
         .await
+    }
+
+    /// Servers for those regions that were nowhere, in turn: a server that has nothing yet is not to get all regions of a new table.
+    fn turns(&self, regions: &[RegionInfo]) -> HashMap<Arc<str>, ServerName> {
+        let servers = self.servers.assignable();
+        let cluster = self.cluster.read();
+        let is_nowhere =
+            |info: &&RegionInfo| cluster.region(info.encoded_name()).is_none_or(|node| node.location.is_none());
+        let new: Vec<&RegionInfo> = regions.iter().filter(|info| !info.is_replica()).filter(is_nowhere).collect();
+        let loads: Vec<usize> = servers.iter().map(|server| cluster.regions_on(server)).collect();
+        let turns = placement::round_robin(new.len(), &loads);
+        new.into_iter()
+            .zip(turns)
+            .map(|(info, turn)| (Arc::clone(info.encoded_name()), servers[turn].clone()))
+            .collect()
     }
 
     /// Closes regions, their read replicas first; hbase:meta has them as CLOSED then.
@@ -226,7 +244,7 @@ impl Assignment {
         {
             host.close_region(info.encoded_name()).await?;
         }
-        self.assign_one(info).await
+        self.assign_one(info, None).await
     }
 
     /// Counts `work` as `operation`, and how long it takes.
@@ -270,12 +288,12 @@ impl Assignment {
         self.cluster.write().change_region(info.encoded_name(), |node| (node.state, node.since) = (state, now));
     }
 
-    async fn assign_one(self: &Arc<Self>, info: &RegionInfo) -> Result<()> {
+    async fn assign_one(self: &Arc<Self>, info: &RegionInfo, turn: Option<ServerName>) -> Result<()> {
         let Some(table) = self.cluster.read().descriptor(&info.table) else {
             tracing::error!(region = %info.name_string(), "the table has no descriptor: the region stays closed");
             return Ok(());
         };
-        match self.open_with_retries(info, &table).await? {
+        match self.open_with_retries(info, &table, turn.as_ref()).await? {
             Some((server, open_seq_id)) => self.record_open(info, &server, open_seq_id).await,
             None => self.record_failed_open(info).await,
         }
@@ -365,11 +383,12 @@ impl Assignment {
         &self,
         info: &RegionInfo,
         table: &Arc<TableDescriptor>,
+        wanted: Option<&ServerName>,
     ) -> Result<Option<(ServerName, u64)>> {
         let mut wait = Duration::from_millis(20);
         let mut avoid = None;
         for attempt in 1.. {
-            let host = self.place(info, None, avoid.as_ref())?;
+            let host = self.place(info, wanted, avoid.as_ref())?;
             self.record_opening(info, &*host).await?;
             // The writes to hbase:meta wait for others of their kind, not for a slot.
             let slot = self.slots.acquire().await;

@@ -4,10 +4,9 @@ use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::master::Master;
 use crate::procedure::region_locks;
 use crate::resolved::MasterSettings;
-use crate::{Result, balancer, cleaner, hbck, janitor, normalizer, quotas, snapshots};
+use crate::{Result, balancing, cleaner, hbck, janitor, normalizer, quotas, snapshots};
 use base::TimestampMs;
 use model::RegionInfo;
-use proto::pb;
 use quota::space::ChoreTimes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,12 +77,11 @@ pub(crate) fn start(master: &Arc<Master>) {
             }
         },
     );
+    chore(master, |settings| settings.balancer_period, |master| async move { balancing::run_or_look(&master).await });
     chore(
         master,
-        |settings| settings.balancer_period,
-        |master| async move {
-            balancer::run(&master, pb::BalanceRequest::default());
-        },
+        |settings| settings.balancer_status_period,
+        |master| async move { master.balancer.remember_loads(&master) },
     );
     chore(master, |settings| settings.normalizer.period, |master| async move { normalizer::request_all(&master) });
     normalizer::start(master);

@@ -160,6 +160,8 @@ pub trait Observer: Send + Sync + 'static {
     fn namespace(&self, _name: &str, _configuration: Option<&NamespaceConfiguration>) {}
     /// hbase:meta is on that server now, or on its way there.
     fn meta_location(&self, _server: &ServerName, _is_open: bool) {}
+    /// A server gets no regions from now on, or gets some again.
+    fn draining(&self, _server: &ServerName, _on: bool) {}
     /// Quotas of requests count from now on, or do not.
     fn rpc_throttle(&self, _on: bool) {}
     /// A replication peer has these nodes now; `None` when it is gone.

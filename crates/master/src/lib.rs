@@ -22,7 +22,7 @@
 
 mod admin;
 mod assignment;
-mod balancer;
+mod balancing;
 mod catalog;
 mod check;
 mod chores;
@@ -61,6 +61,7 @@ mod takeover;
 mod trackers;
 mod views;
 
+pub use balancing::LastRun;
 pub use cleaner::Cleaned;
 pub use error::{ErrorKind, HostError, MasterError, Result};
 pub use host::{

@@ -1,7 +1,7 @@
 //! The master: what it is made of.
 
 use crate::assignment::Assignment;
-use crate::balancer::Balancer;
+use crate::balancing::Balancer;
 use crate::catalog::Catalog;
 use crate::cleaner::Cleaner;
 use crate::client_locks::ClientLocks;

@@ -25,7 +25,10 @@ impl Master {
             reports(sink, &master);
             master.procedures.operations.collect_of_regions(sink, now_ms);
             space_quotas(sink.bean(QUOTAS), &master);
-            sink.bean(BALANCER).gauge("isBalancerActive", u64::from(master.switches.balancer()));
+            sink.bean(BALANCER)
+                .gauge("isBalancerActive", u64::from(master.switches.balancer()))
+                .counter("miscInvocationCount", master.servers.placements());
+            master.balancer.collect(sink, now_ms);
         });
     }
 }

@@ -16,6 +16,14 @@ impl Master {
         self.servers.add(host)
     }
 
+    /// Somebody else has said that a server gets no regions from now on, or gets some again: an earlier master, or who wrote the node.
+    pub fn set_draining(&self, server: &ServerName, draining: bool) {
+        if self.servers.set_draining(server, draining) {
+            let what = if draining { "gets no regions any more" } else { "gets regions again" };
+            tracing::info!("{server} {what}");
+        }
+    }
+
     /// Whether that server is where the region is, or is to be opened. A server may serve a region only if so.
     pub fn has_region_on(&self, encoded_name: &str, server: &ServerName) -> bool {
         let cluster = self.cluster.read();

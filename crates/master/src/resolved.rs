@@ -3,6 +3,7 @@
 use crate::check::Limits;
 use crate::normalizer::NormalizerSettings;
 use crate::settings;
+use balancer::BalancerSettings;
 use base::{Config, Setting};
 use quota::space::ChoreTimes;
 use std::time::Duration;
@@ -42,8 +43,18 @@ pub(crate) struct MasterSettings {
     pub balancer_period: Duration,
     /// Whether it looks at each table alone.
     pub balance_by_table: bool,
-    /// Whether it is kept why it did nothing.
+    /// Whether it is kept why it did nothing,
     pub keep_rejections: bool,
+    /// and what it did.
+    pub keep_decisions: bool,
+    /// What its plans are made by.
+    pub balance: BalancerSettings,
+    /// How long it moves regions before it makes another plan.
+    pub max_balancing: Duration,
+    /// The part of all regions that it lets be in transition.
+    pub max_transition_part: f64,
+    /// Pause between two looks at loads.
+    pub balancer_status_period: Duration,
     /// How regions are evened out.
     pub normalizer: NormalizerSettings,
     /// What is held of quotas of space, and when.
@@ -124,6 +135,15 @@ impl MasterSettings {
             balancer_period: interval(&settings::BALANCER_PERIOD_MS),
             balance_by_table: config.get(&settings::BALANCE_BY_TABLE),
             keep_rejections: config.get(&settings::BALANCER_REJECTION_BUFFER),
+            keep_decisions: config.get(&settings::BALANCER_DECISION_BUFFER),
+            balance: BalancerSettings::from_config(config),
+            max_balancing: interval(if config.is_set(settings::MAX_BALANCING_MS.key) {
+                &settings::MAX_BALANCING_MS
+            } else {
+                &settings::BALANCER_PERIOD_MS
+            }),
+            max_transition_part: config.get(&settings::MAX_TRANSITION_PART),
+            balancer_status_period: interval(&settings::BALANCER_STATUS_PERIOD_MS),
             normalizer: NormalizerSettings::from_config(config),
             space_quotas: SpaceQuotaSettings::from_config(config),
         }

@@ -2,10 +2,12 @@
 
 use crate::HostError;
 use crate::host::RegionHost;
+use balancer::placement;
 use model::ServerName;
 use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What remains to be done of a server that crashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub(crate) struct Servers {
     /// Servers that get no regions.
     draining: RwLock<BTreeSet<ServerName>>,
     meta_location: RwLock<Option<ServerName>>,
+    /// How often a server was chosen for a region.
+    placements: AtomicU64,
 }
 
 impl Servers {
@@ -33,6 +37,7 @@ impl Servers {
             dead: RwLock::default(),
             draining: RwLock::default(),
             meta_location: RwLock::new(None),
+            placements: AtomicU64::new(0),
         }
     }
 
@@ -121,8 +126,13 @@ impl Servers {
         if draining { names.insert(name.clone()) } else { names.remove(name) }
     }
 
-    /// Where to open a region: on `wanted` if that server is online and not draining, else on the one that `load` says
-    /// has the least. When all are draining, on any of them: better there than nowhere. On `avoid`, where it could not be opened just now,
+    /// How often a server was chosen for a region.
+    pub fn placements(&self) -> u64 {
+        self.placements.load(Ordering::Relaxed)
+    }
+
+    /// Where to open a region: on `wanted`, or the one that has its address since that was started anew, if that server is online and not
+    /// draining, else on the one that `load` says has the least. When all are draining, on any of them: better there than nowhere. On `avoid`, where it could not be opened just now,
     /// only if there is no other.
     ///
     /// # Errors
@@ -135,6 +145,8 @@ impl Servers {
     ) -> Result<Arc<dyn RegionHost>, HostError> {
         let draining = self.draining.read();
         let online = self.online.read();
+        self.placements.fetch_add(1, Ordering::Relaxed);
+        let wanted = wanted.and_then(|name| placement::retained(name, online.keys()));
         let wanted = wanted.filter(|name| Some(*name) != avoid && !draining.contains(name));
         let host = wanted.and_then(|name| online.get(name));
         let least = || {

@@ -288,8 +288,60 @@ pub const BALANCER_PERIOD_MS: Setting<u64> = Setting {
     min: 10,
     max: 86_400_000,
     unit: "ms",
-    doc: "How often the balancer looks whether regions are to be moved. It moves none yet: with one server there is nowhere to, which it \
-          says (hbase.master.balancer.rejection.buffer.enabled).",
+    doc: "How often the balancer looks whether regions are to be moved. Why it moves none it says where \
+          hbase.master.balancer.rejection.buffer.enabled is set.",
+};
+
+/// How long a run moves regions.
+pub const MAX_BALANCING_MS: Setting<u64> = Setting {
+    key: "hbase.balancer.max.balancing",
+    default: 300_000,
+    min: 0,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How long the balancer moves regions before it makes another plan; they are spread over that time while others are on their way. As long \
+          as hbase.balancer.period where it is not set; 0 moves all at once.",
+};
+
+/// Regions that may be on their way.
+pub const MAX_TRANSITION_PART: Setting<f64> = Setting {
+    key: "hbase.master.balancer.maxRitPercent",
+    default: 1.0,
+    min: 0.0,
+    max: 1.0,
+    unit: "fraction",
+    doc: "The part of all regions that the balancer lets be in transition at once; one may be in any case. Less keeps more of them served, and \
+          takes longer.",
+};
+
+/// Pause between two looks at loads.
+pub const BALANCER_STATUS_PERIOD_MS: Setting<u64> = Setting {
+    key: "hbase.balancer.statusPeriod",
+    default: 60_000,
+    min: 10,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How often the balancer remembers what regions have to do, beside each of its runs.",
+};
+
+/// Whether it is kept what the balancer did.
+pub const BALANCER_DECISION_BUFFER: Setting<bool> = Setting {
+    key: "hbase.master.balancer.decision.buffer.enabled",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether it is kept, for clients that ask (get_balancer_decisions), which regions the balancer moved and what that gained.",
+};
+
+/// How many of these are kept.
+pub const BALANCER_DECISIONS: Setting<u32> = Setting {
+    key: "hbase.master.balancer.decision.queue.size",
+    default: 250,
+    min: 1,
+    max: 1_000_000,
+    unit: "count",
+    doc: "How many decisions of the balancer are kept, the newest. Each takes some hundred bytes for a region that is moved.",
 };
 
 /// Whether the balancer looks at each table alone.
@@ -383,6 +435,11 @@ pub const ALL: &[&dyn SettingRow] = &[
     &SNAPSHOT_TTL_SECONDS,
     &SNAPSHOT_CLEANER_INTERVAL_MS,
     &BALANCER_PERIOD_MS,
+    &MAX_BALANCING_MS,
+    &MAX_TRANSITION_PART,
+    &BALANCER_STATUS_PERIOD_MS,
+    &BALANCER_DECISION_BUFFER,
+    &BALANCER_DECISIONS,
     &BALANCE_BY_TABLE,
     &BALANCER_REJECTION_BUFFER,
     &BALANCER_REJECTIONS,

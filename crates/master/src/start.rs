@@ -2,7 +2,7 @@
 //! `HMaster#finishActiveMasterInitialization`.
 
 use crate::assignment::Assignment;
-use crate::balancer::Balancer;
+use crate::balancing::Balancer;
 use crate::catalog::{Catalog, newest_hidden_stamp};
 use crate::chores;
 use crate::cleaner::Cleaner;
@@ -203,7 +203,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         switches,
         quotas: Quotas::new(&env.config),
         normalizer: Arc::default(),
-        balancer: Balancer::new(&env.config),
+        balancer: Balancer::new(&env.config, &*env.clock),
         keeps_slow_log: env.config.get(&rpc::settings::SLOW_LOG_TABLE),
         janitor: tokio::sync::Mutex::new(()),
         catalog_report: parking_lot::Mutex::default(),

@@ -1,9 +1,9 @@
 //! What pages show of the master: records and locks as they are kept, quotas as they are written.
 
-use crate::Result;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::quotas::table::QuotaTable;
+use crate::{LastRun, Result};
 use model::ServerName;
 use proto::pb;
 use quota::rows::{self, Subject};
@@ -40,6 +40,11 @@ impl Views<'_> {
     /// Region servers that are decommissioned.
     pub fn draining_servers(&self) -> Vec<ServerName> {
         self.0.servers.draining()
+    }
+
+    /// Whether the balancer is switched on, and what it did last.
+    pub fn balancer(&self) -> (bool, Option<LastRun>) {
+        (self.0.switches.balancer(), self.0.balancer.last_run())
     }
 
     /// Where hbase:meta is.

@@ -1,6 +1,6 @@
 //! Region servers taken out of use: they get no regions any more, and lose those that they have if that is asked for.
-//! Follows: `HMaster#decommissionRegionServers` and its neighbours. Here it lasts as long as the master: a server that
-//! is started again has another name.
+//! Follows: `HMaster#decommissionRegionServers` and its neighbours. In a cluster the next master
+//! knows it, too (`draining` among the coordination nodes); a server that is started again has another name.
 
 use super::{MasterHandler, caller, later};
 use crate::procedure::region::transit::{self, Transition};
@@ -33,6 +33,7 @@ pub(super) fn decommission(
         let names = request.server_name.iter().map(|name| Ok(from_proto::server_name(name)?));
         let names: Vec<ServerName> = names.collect::<Result<_>>()?;
         let added: Vec<ServerName> = names.into_iter().filter(|name| master.servers.set_draining(name, true)).collect();
+        added.iter().for_each(|server| master.observer.draining(server, true));
         if !request.offload {
             return Ok(pb::DecommissionRegionServersResponse {});
         }
@@ -63,7 +64,9 @@ pub(super) fn recommission(
     let (master, caller) = (Arc::clone(&handler.master), caller(call, None, None));
     later(async move {
         let server = from_proto::server_name(&request.server_name)?;
-        master.servers.set_draining(&server, false);
+        if master.servers.set_draining(&server, false) {
+            master.observer.draining(&server, false);
+        }
         if !master.servers.names().contains(&server) {
             return Ok(pb::RecommissionRegionServerResponse {});
         }

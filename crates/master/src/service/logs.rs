@@ -8,12 +8,13 @@ use rpc::service::Answer;
 
 const MASTER_MESSAGES: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$";
 
-/// There are no decisions: no region was ever moved for balance. Why not is what the rejections say.
 pub(super) fn entries(handler: &MasterHandler, _: &Call, request: pb::LogRequest) -> Answer<pb::LogEntry> {
     let invalid = || MasterError::new(ErrorKind::Io, "Invalid request params");
     let (name, found) = match request.log_class_name.strip_prefix(MASTER_MESSAGES) {
         Some("BalancerDecisionsRequest") => {
-            ("BalancerDecisionsResponse", pb::BalancerDecisionsResponse::default().encode_to_vec())
+            let asked = pb::BalancerDecisionsRequest::decode(request.log_message).map_err(|_| invalid())?;
+            let balancer_decision = handler.master.balancer.decisions(asked.limit);
+            ("BalancerDecisionsResponse", pb::BalancerDecisionsResponse { balancer_decision }.encode_to_vec())
         }
         Some("BalancerRejectionsRequest") => {
             let asked = pb::BalancerRejectionsRequest::decode(request.log_message).map_err(|_| invalid())?;

@@ -5,7 +5,7 @@ use crate::cluster::{RegionState, TableState};
 use crate::master::Master;
 use crate::procedure::Caller;
 use crate::procedure::region::transit::{self, Transition};
-use crate::{ErrorKind, MasterError, Result, balancer, normalizer};
+use crate::{ErrorKind, MasterError, Result, balancing, normalizer};
 use bytes::Bytes;
 use convert::from_proto;
 use model::status::RegionLoad;
@@ -196,7 +196,8 @@ pub(super) fn last_major_compaction(
 }
 
 pub(super) fn balance(handler: &Handler, _: &Call, request: pb::BalanceRequest) -> Answer<pb::BalanceResponse> {
-    Ok(balancer::run(&handler.master, request).into())
+    let master = Arc::clone(&handler.master);
+    later(async move { Ok(balancing::run(&master, request).await) })
 }
 
 /// Has tables looked at soon whose regions are to be evened out: all, or those that the request picks.
