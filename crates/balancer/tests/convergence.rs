@@ -230,3 +230,49 @@ fn the_simple_balancer_gives_what_is_left_over_to_those_that_have_fewest_in_all(
     assert_eq!(server_counts, all[..]);
     assert!(server_counts.iter().all(|count| (4..=5).contains(count)), "{server_counts:?}");
 }
+
+#[test]
+fn a_plan_goes_by_what_the_configuration_says() {
+    let clock = SystemClock::new();
+    let moves = |snapshot: &Snapshot, pairs: &[(&str, &str)]| match stochastic::balance(
+        snapshot,
+        &settings(pairs),
+        &Rng::seeded(1),
+        &clock,
+    ) {
+        Decision::Moves(moves, _) => moves.len(),
+        _ => 0,
+    };
+    // A third more than the others have, and costs that alone are none.
+    let uneven =
+        Snapshot { servers: servers(4), tables: 1, regions: regions(90, 1, |n| if n < 27 { 0 } else { 1 + n % 3 }) };
+    let cheap = ("hbase.master.balancer.stochastic.minCostNeedBalance", "1");
+    assert!(moves(&uneven, &[cheap, ("hbase.regions.slop", "0.1")]) > 0);
+    assert_eq!(moves(&uneven, &[cheap, ("hbase.regions.slop", "-1")]), 0);
+    assert!(
+        moves(&uneven, &[("hbase.regions.slop", "-1"), ("hbase.master.balancer.stochastic.minCostNeedBalance", "0")])
+            > 0
+    );
+    let simple = |overall: &str| {
+        let settings = settings(&[("hbase.regions.slop", "-1"), ("hbase.regions.overallSlop", overall)]);
+        simple::balance(&uneven, &mut counts(&uneven), settings.slop, settings.overall_slop).len()
+    };
+    assert_eq!([simple("-1") == 0, simple("0.1") == 0], [false, false], "an average is exceeded by any part of it");
+    assert_eq!(simple("0.5"), 0);
+
+    let mut elsewhere = Snapshot { servers: servers(3), tables: 1, regions: regions(30, 1, |n| n % 3) };
+    for (n, region) in elsewhere.regions.iter_mut().enumerate() {
+        region.costs.size_mb = 1000;
+        region.localities = vec![((n + 1) % 3, 1.0)];
+    }
+    let racks = ("hbase.master.balancer.stochastic.rackLocalityCost", "0");
+    assert!(moves(&elsewhere, &[racks]) > 0);
+    assert_eq!(moves(&elsewhere, &[racks, ("hbase.master.balancer.stochastic.localityCost", "0")]), 0);
+
+    let keep = settings(&[("hbase.master.balancer.stochastic.numRegionLoadsToRemember", "2")]).loads_to_remember;
+    let mut history = LoadHistory::default();
+    for reads in [0, 1000, 1010, 1020] {
+        history.push(LoadSample { reads, ..LoadSample::default() }, keep);
+    }
+    assert_eq!(history.costs().reads, 10.0, "the rise before the last two reports is forgotten");
+}

@@ -149,6 +149,11 @@ pub enum Command {
     Walplayer(Passed),
     /// Makes a table with regions of equal shares, or splits all of one's
     Regionsplitter(Passed),
+    /// Takes the regions off a server, and brings them back
+    #[command(alias = "region_mover")]
+    Regionmover(Passed),
+    /// Restarts region servers one after the other, or empties some
+    Admin(Passed),
     /// Compacts a table, so many servers at a time
     Majorcompactor(Passed),
     /// What a Java client needs on its class path

@@ -3,6 +3,7 @@
 //! Always true: when the session is over, or the node `master` is another's, the process ends at once: a backup is doing its work.
 
 use crate::host::Mirror;
+use crate::leader_pages::LeaderPages;
 use crate::ports::{MASTER_EIGHTHS, advertised_host, listen_address, port_error, raise_descriptor_limit, rpc_limits};
 use crate::standalone::{signals, write_whole};
 use crate::storage::{self, Storage};
@@ -68,6 +69,9 @@ struct Process {
     ensemble: Arc<Ensemble>,
     parent: String,
     znodes: Arc<HBaseZnodes>,
+    pages: Arc<LeaderPages>,
+    /// Where they listen, if they do.
+    info_port: Option<u16>,
 }
 
 impl Process {
@@ -92,7 +96,12 @@ impl Process {
         let znodes = Arc::new(HBaseZnodes::new(quorum::store(&ensemble), &parent, bound.port(), rng.clone()));
         znodes.create_base_nodes()?;
         ensemble.written().await?;
-        Ok(Process { port, server, name, clock, rng, ensemble, parent, znodes })
+        let pages = Arc::new(LeaderPages::new(&anywhere(config), &clock, &name, ensemble.connect_string()));
+        let info_server = pages.bind()?;
+        let info_port = info_server.as_ref().map(|server| server.local_addr().port());
+        // It ends with the process.
+        info_server.map(|server| tokio::spawn(server.run(std::future::pending())));
+        Ok(Process { port, server, name, clock, rng, ensemble, parent, znodes, pages, info_port })
     }
 
     async fn serve(
@@ -121,7 +130,9 @@ impl Process {
         let end = loop {
             tokio::select! {
                 started = &mut leading, if leader.is_none() => {
-                    leader = Some(started.with_context(|| format!("cannot lead on {name}"))?);
+                    let started = started.with_context(|| format!("cannot lead on {name}"))?;
+                    self.pages.set_ready(started.master(), &name);
+                    leader = Some(started);
                     self.announce(&name);
                 }
                 end = ended.recv() => break end.unwrap_or_else(|| End::Fatal("every part of the master is gone".into())),
@@ -183,7 +194,7 @@ impl Process {
             znodes: self.znodes.clone(),
             parent: self.parent.clone(),
             name: self.name.clone(),
-            info_port: None,
+            info_port: self.info_port,
             port: self.port.clone(),
             observer: Arc::new(Mirror::new(self.znodes.clone(), stop)),
             start_date: crate::status::java_date(self.name.start_code),
@@ -195,6 +206,9 @@ impl Process {
         println!("Basalt {} is ready.", env!("CARGO_PKG_VERSION"));
         println!("  data       {storage_name}");
         println!("  leading    {}{} as {}", self.ensemble.connect_string(), self.parent, self.name);
+        if let Some(port) = self.info_port {
+            println!("  status     http://{}:{port}/master-status", self.name.host);
+        }
         println!("  stop       Ctrl-C, or kill {}", std::process::id());
     }
 
@@ -220,12 +234,17 @@ impl Process {
     }
 }
 
-fn own_listen_address(config: &Config) -> Result<SocketAddr> {
+/// The configuration with everywhere as the address where none is said.
+fn anywhere(config: &Config) -> Config {
     let mut config = config.clone();
     if config.text(settings::BIND.key).is_none() {
         config.set(settings::BIND.key, EVERYWHERE);
     }
-    listen_address(&config, settings::MASTER_ADDRESS.key, config.get(&settings::MASTER_PORT))
+    config
+}
+
+fn own_listen_address(config: &Config) -> Result<SocketAddr> {
+    listen_address(&anywhere(config), settings::MASTER_ADDRESS.key, config.get(&settings::MASTER_PORT))
 }
 
 fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {

@@ -13,6 +13,8 @@ mod generate;
 mod host;
 mod init;
 #[cfg(feature = "zookeeper")]
+mod leader_pages;
+#[cfg(feature = "zookeeper")]
 mod leading;
 mod logging;
 #[cfg(feature = "zookeeper")]
@@ -103,6 +105,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Synctable(passed)) => return tools::jobs::sync_table(&config, &passed.arguments),
         Some(Command::Walplayer(passed)) => return tools::jobs::wal_player(&config, &passed.arguments),
         Some(Command::Regionsplitter(passed)) => return tools::cluster::region_splitter(&config, &passed.arguments),
+        Some(Command::Regionmover(passed)) => return tools::cluster::region_mover(&config, &passed.arguments),
+        Some(Command::Admin(passed)) => return tools::cluster::admin(&config, &passed.arguments),
         Some(Command::Majorcompactor(passed)) => return tools::cluster::major_compactor(&config, &passed.arguments),
         Some(Command::Classpath(passed)) => return tools::cluster::classpath(&config, &passed.arguments),
         Some(Command::Mapredcp(passed)) => return tools::cluster::for_mapreduce(&config, &passed.arguments),

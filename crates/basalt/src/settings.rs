@@ -243,6 +243,7 @@ pub fn rows() -> Vec<&'static dyn SettingRow> {
         leader::settings::ALL,
         rpc::settings::ALL,
         master::settings::ALL,
+        balancer::settings::ALL,
         regionserver::settings::ALL,
         quota::settings::ALL,
         scheduler::settings::ALL,

@@ -229,7 +229,8 @@ fn fill(status: &mut Status, ready: &Ready) {
     status.regions.sort_by(|a, b| a.info.name().cmp(b.info.name()));
 }
 
-fn state_name(state: TableState) -> &'static str {
+/// A state of a table in HBase's words.
+pub fn state_name(state: TableState) -> &'static str {
     match state {
         TableState::Enabled => "ENABLED",
         TableState::Disabled => "DISABLED",

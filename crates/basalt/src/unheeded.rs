@@ -21,15 +21,8 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "regions are not balanced over servers yet",
-        &[
-            "hbase.regions.slop",
-            "hbase.master.balancer.decision.buffer.enabled",
-            "hbase.master.balancer.maxRitPercent",
-            "hbase.master.loadbalancer.class",
-            "hbase.locality.inputstream.derive.enabled",
-            "hbase.locality.inputstream.derive.cache.period",
-        ],
+        "where the blocks of files lie is not asked yet",
+        &["hbase.locality.inputstream.derive.enabled", "hbase.locality.inputstream.derive.cache.period"],
     ),
     (
         "it is for clients written in Java, in their own configuration",

@@ -222,6 +222,7 @@ fn hbases_words_and_classes_lead_to_the_tools() {
         ("org.apache.hadoop.hbase.mapreduce.SyncTable", "basalt synctable"),
         ("org.apache.hadoop.hbase.util.CompressionTest", "basalt compressiontest"),
         ("org.apache.hadoop.hbase.util.RegionSplitter", "basalt regionsplitter"),
+        ("org.apache.hadoop.hbase.util.RegionMover", "basalt regionmover"),
         ("org.apache.hadoop.hbase.util.HBaseFsck", "basalt hbck"),
         ("org.apache.hadoop.hbase.tool.CanaryTool", "basalt canary"),
         ("org.apache.zookeeper.ZooKeeperMain", "basalt zkcli"),

@@ -211,6 +211,58 @@ async fn regions_of_a_new_table_are_spread_although_a_server_has_nothing_yet() {
     }
 }
 
+/// `tests/inventory/online.csv` names it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_balancer_goes_by_the_configuration_of_now() {
+    let mut place = Place::new().await;
+    for key in ["decision", "rejection"] {
+        place.config.set(format!("hbase.master.balancer.{key}.buffer.enabled"), "true");
+    }
+    let (_master, leader, _servers) = two_servers(&mut place).await;
+    let _rows = Rows::create(&place).await;
+    let third = place.region_server().await;
+    let connection = place.connect();
+    let admin = connection.admin();
+    let set = |pairs: &[(&str, &str)]| {
+        let mut config = place.config.clone();
+        pairs.iter().for_each(|(key, value)| config.set(format!("hbase.master.balancer.{key}"), *value));
+        leader.master().update_configuration(&config);
+    };
+    let dry = async || admin.balance(false, true).await.expect("asked").moves_calculated.expect("a number");
+    until("there is something to move", async || dry().await > 0).await;
+    set(&[("stochastic.moveCost", "1000000")]);
+    assert_eq!(dry().await, 0, "no move is worth that");
+    let steps = async || {
+        assert!(dry().await > 0);
+        admin.balancer_decisions(1).await.expect("told").remove(0).computed_steps
+    };
+    set(&[("stochastic.maxSteps", "200")]);
+    assert_eq!(steps().await, 200);
+    let all = (8 + leader_regions(&leader)) as u64;
+    set(&[("stochastic.stepsPerRegion", "7")]);
+    assert_eq!(steps().await, all * 3 * 7);
+    set(&[("stochastic.stepsPerRegion", "7"), ("stochastic.maxSteps", "3000"), ("stochastic.runMaxSteps", "true")]);
+    assert_eq!(steps().await, 3000);
+    let decisions = async || admin.balancer_decisions(250).await.expect("told").len();
+    set(&[("decision.buffer.enabled", "false")]);
+    let before = decisions().await;
+    assert!(dry().await > 0);
+    assert_eq!(decisions().await, before);
+
+    set(&[]);
+    admin.balance(false, false).await.expect("balanced");
+    until("all have arrived", async || leader.master().unfinished_procedures() == 0).await;
+    assert!(third.regions() > 0);
+    let rejections = async || {
+        let before = admin.balancer_rejections(250).await.expect("told").len();
+        assert_eq!(dry().await, 0);
+        admin.balancer_rejections(250).await.expect("told").len() - before
+    };
+    assert_eq!(rejections().await, 1, "it is even enough");
+    set(&[("stochastic.minCostNeedBalance", "0")]);
+    assert_eq!(rejections().await, 0, "something better is looked for in any case");
+}
+
 /// The next master used not to know.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_decommissioned_server_gets_no_regions_from_the_next_master_either() {

@@ -164,12 +164,15 @@ impl Balancer {
         });
     }
 
-    /// Remembers what servers reported last. Follows: `StochasticLoadBalancer#updateRegionLoad`.
+    /// Remembers what servers reported last; nothing where there is only one, which nothing is balanced with. Follows: `StochasticLoadBalancer#updateRegionLoad`.
     pub(crate) fn remember_loads(&self, master: &Master) {
-        let keep = master.settings().balance.loads_to_remember;
+        let (hosts, keep) = (master.servers.all(), master.settings().balance.loads_to_remember);
         let mut before = std::mem::take(&mut *self.loads.lock());
+        if hosts.len() < FEWEST_SERVERS {
+            return;
+        }
         let mut now = HashMap::with_capacity(before.len());
-        for load in master.servers.all().iter().flat_map(|host| host.region_loads()) {
+        for load in hosts.iter().flat_map(|host| host.region_loads()) {
             let mut history = before.remove(&load.encoded_name).unwrap_or_default();
             let sample = LoadSample {
                 reads: load.read_requests,

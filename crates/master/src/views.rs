@@ -3,8 +3,9 @@
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::quotas::table::QuotaTable;
-use crate::{LastRun, Result};
+use crate::{LastRun, Memory, Result};
 use model::ServerName;
+use model::status::RegionLoad;
 use proto::pb;
 use quota::rows::{self, Subject};
 use std::sync::Arc;
@@ -35,6 +36,12 @@ impl Views<'_> {
     /// Region servers that are online, and those that were and are not recovered or forgotten yet.
     pub fn servers(&self) -> (Vec<ServerName>, Vec<ServerName>) {
         (self.0.servers.names(), self.0.servers.dead())
+    }
+
+    /// Region servers that are online, with what they reported last of their regions and their memory.
+    pub fn loads(&self) -> Vec<(ServerName, Vec<RegionLoad>, Memory)> {
+        let hosts = self.0.servers.all();
+        hosts.iter().map(|host| (host.server_name(), host.region_loads(), host.memory())).collect()
     }
 
     /// Region servers that are decommissioned.

@@ -115,6 +115,7 @@ impl StatusSource for Invented {
                 state: "SPLITTING".to_owned(),
                 since_ms: self.started_ms,
             }],
+            cluster: None,
             problems: vec![Problem {
                 at_ms: self.started_ms,
                 text:

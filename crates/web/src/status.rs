@@ -1,7 +1,7 @@
 //! What the pages are drawn from: plain values, filled in by whoever owns the servers.
 
 use crate::details::{Details, ProcessDetails};
-use model::status::RegionLoad;
+use model::status::{LoadTotals, RegionLoad};
 use model::{RegionInfo, ServerName, TableName};
 
 /// Who answers for the process. Methods are called from several threads, and often; none may wait for a disk.
@@ -138,6 +138,45 @@ pub struct Status {
     pub in_transition: Vec<InTransition>,
     /// What went wrong lately, newest first.
     pub problems: Vec<Problem>,
+    /// What a master sees whose region servers are other processes; `None` where all is one process.
+    pub cluster: Option<Cluster>,
+}
+
+/// A cluster as its master sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Cluster {
+    /// The live region servers, in the order in which they are shown.
+    pub servers: Vec<Server>,
+    /// Whether the balancer is switched on.
+    pub balancer_on: bool,
+    /// What the balancer did last.
+    pub last_balance: Option<Balance>,
+    /// Procedures that have not ended: their ids, and what they do.
+    pub procedures: Vec<(u64, String)>,
+}
+
+/// A region server as it reported last.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Its name.
+    pub name: ServerName,
+    /// Whether it gets no regions.
+    pub is_draining: bool,
+    /// Sums over its regions.
+    pub load: LoadTotals,
+    /// Memory in use, and to be used at most.
+    pub memory_bytes: (u64, u64),
+}
+
+/// A run of the balancer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Balance {
+    /// When it ended, by the wall clock.
+    pub at_ms: i64,
+    /// Moves that were worth it.
+    pub calculated: u64,
+    /// Moves that were begun.
+    pub executed: u64,
 }
 
 impl Status {
@@ -169,6 +208,7 @@ impl Status {
             regions: Vec::new(),
             in_transition: Vec::new(),
             problems: Vec::new(),
+            cluster: None,
         }
     }
 }

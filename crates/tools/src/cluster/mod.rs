@@ -1,18 +1,22 @@
 //! Small tools over a running cluster: `basalt canary`, `zkcli`, `clean`, `classpath`, `regionsplitter`, `majorcompactor`,
-//! `top`.
+//! `top`, `regionmover`, `admin`.
 
+mod admin;
 mod canary;
 mod classpath;
 mod clean;
 mod major_compactor;
+mod region_mover;
 mod region_splitter;
 mod top;
 mod zkcli;
 
+pub use admin::run as admin;
 pub use canary::run as canary;
 pub use classpath::{for_mapreduce, run as classpath};
 pub use clean::run as clean;
 pub use major_compactor::run as major_compactor;
+pub use region_mover::run as region_mover;
 pub use region_splitter::run as region_splitter;
 pub use top::run as top;
 pub use zkcli::run as zkcli;

@@ -4,6 +4,7 @@
 //! `MasterStatusTmpl`, `RSStatusTmpl` and HBase's `.jsp` pages; how, does not.
 
 pub mod admin;
+mod cluster;
 pub mod frame;
 pub mod keys;
 mod lists;
@@ -36,6 +37,9 @@ pub struct PageRequest<'a> {
 
 /// Draws the page. Cost: proportional to the number of regions, for their sums; the lists in it are bounded.
 pub fn draw(status: &Status, rates: &RequestRates, request: &PageRequest<'_>) -> String {
+    if let Some(cluster) = &status.cluster {
+        return cluster::draw(status, cluster, rates, request);
+    }
     let mut page = Markup::with_capacity(64 * 1024);
     frame::begin(&mut page, &format!("Basalt {}", status.region_server.address()));
     let up_ms = u64::try_from(request.now_ms - status.started_ms).unwrap_or(0);

@@ -87,6 +87,7 @@ impl StatusSource for Fake {
                 state: "OPENING".to_owned(),
                 since_ms: STARTED_MS - 100_000,
             }],
+            cluster: None,
             problems: vec![Problem { at_ms: STARTED_MS, text: evil("a flush failed") }],
         }
     }

@@ -1,0 +1,157 @@
+//! `basalt admin`: servers are restarted one after the other, or emptied. Follows: `rolling-restart.sh`, `graceful_stop.sh`, `draining_servers.rb`.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use base::Config;
+use client::Connection;
+use model::ServerName;
+
+use super::region_mover::{Moved, Mover, address, is_at};
+use crate::arguments::{self, Known, flag, valued};
+use crate::jobs::{defines, helped, on_cluster};
+
+const USAGE: &str = "\
+Restarts the region servers of a cluster one after the other, or empties some.
+
+Usage: basalt admin rolling-restart [OPTIONS] [HOST[:PORT]]...
+       basalt admin draining add|remove|list [HOST[:PORT]]...
+
+rolling-restart: all region servers, or those that are named. Each is stopped; whatever keeps it running (systemd) is to start it again, or the
+command is to do both. The next one's turn comes when it is there again.
+
+    --graceful         moves the regions of each to the others before, and back when it is there again; the balancer is off meanwhile
+    --command COMMAND  runs this by sh in place of stopping a server, with {host} and {port} replaced: ssh {host} systemctl restart basalt
+    --maxthreads N     regions that move at the same time; 1
+    --noack            does not look whether a region can be read before and after its move
+
+draining: a server that is added gets no regions any more, and those that it has are moved to others; removed, it gets some again.
+
+Examples:
+  basalt admin rolling-restart --graceful --maxthreads 4 --command 'ssh {host} systemctl restart basalt'
+  basalt admin rolling-restart --graceful host1 host2
+  basalt admin draining add host3:16020
+";
+
+const KNOWN: &[Known] = &[flag("", "graceful"), flag("", "noack"), valued("", "command"), valued("", "maxthreads")];
+
+/// Runs the tool; the code that the process ends with.
+///
+/// # Errors
+/// The arguments make no sense, or a server does not come back.
+pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
+    if let Some(code) = helped(USAGE, given) {
+        return Ok(code);
+    }
+    let (config, rest) = defines(config, given)?;
+    let config = &config;
+    let parsed = arguments::parse("admin", KNOWN, &rest)?;
+    let threads = parsed.number("maxthreads")?.unwrap_or(1).max(1);
+    let (ack, graceful) = (!parsed.has("noack"), parsed.has("graceful"));
+    let command = parsed.value("command").map(str::to_owned);
+    let addresses = |texts: &[String]| -> anyhow::Result<Vec<(String, u16)>> {
+        texts.iter().map(|text| address(config, text)).collect()
+    };
+    match parsed.rest.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["rolling-restart", ..] => {
+            let named = addresses(&parsed.rest[1..])?;
+            on_cluster(config, |connection| async move {
+                let restart = Restart { mover: Mover::new(connection, config, threads, ack), command, graceful };
+                restart.all(&named).await
+            })?;
+        }
+        ["draining", what @ ("add" | "remove" | "list"), ..] => {
+            let (what, named) = ((*what).to_owned(), addresses(&parsed.rest[2..])?);
+            on_cluster(config, |connection| async move { draining(&connection, &what, &named).await })?;
+        }
+        _ => bail!("admin: it is rolling-restart, or draining add, remove or list; basalt admin --help says more"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn draining(connection: &Connection, what: &str, named: &[(String, u16)]) -> anyhow::Result<()> {
+    let admin = connection.admin();
+    if what == "list" {
+        admin.decommissioned_servers().await?.iter().for_each(|server| println!("{server}"));
+        return Ok(());
+    }
+    if named.is_empty() {
+        bail!("admin draining {what}: which server?");
+    }
+    let servers = admin.servers().await?;
+    for at in named {
+        let found = servers.iter().find(|server| is_at(server, at));
+        let server = found.with_context(|| format!("no region server is at {}:{}", at.0, at.1))?;
+        match what {
+            "add" => admin.decommission_servers(std::slice::from_ref(server), true).await?,
+            _ => admin.recommission_server(server, &[]).await?,
+        }
+        println!("{server} {}", if what == "add" { "gets no regions any more" } else { "gets regions again" });
+    }
+    Ok(())
+}
+
+/// How servers are restarted.
+struct Restart {
+    mover: Mover,
+    command: Option<String>,
+    graceful: bool,
+}
+
+impl Restart {
+    /// Those that are named, or all, one after the other. The balancer is as it was before when all are through, or one is not.
+    async fn all(&self, named: &[(String, u16)]) -> anyhow::Result<()> {
+        let admin = self.mover.connection.admin();
+        let mut servers = admin.servers().await?;
+        if let Some(missing) = named.iter().find(|at| !servers.iter().any(|server| is_at(server, at))) {
+            bail!("no region server is at {}:{}", missing.0, missing.1);
+        }
+        servers.retain(|server| named.is_empty() || named.iter().any(|at| is_at(server, at)));
+        // It would bring regions to a server whose turn is to come, and away from one that is being filled.
+        let balanced = if self.graceful { admin.set_balancer(false, true).await? } else { false };
+        let mut ended = Ok(());
+        for server in &servers {
+            ended = self.one(server).await.with_context(|| format!("{server} is not restarted"));
+            if ended.is_err() {
+                break;
+            }
+        }
+        if balanced {
+            let again = admin.set_balancer(true, true).await.context("the balancer is off: balance_switch true");
+            ended = ended.and(again.map(drop));
+        }
+        ended
+    }
+
+    async fn one(&self, server: &ServerName) -> anyhow::Result<()> {
+        let (began, at, moved) = (Instant::now(), (server.host.to_string(), server.port), Moved::default());
+        if self.graceful {
+            let targets = self.mover.targets(&at, None, None).await?;
+            self.mover.unload(&at, &targets, &[], &moved).await?;
+        }
+        match &self.command {
+            Some(command) => run_command(command, server).await?,
+            None => self.mover.connection.admin().stop_server(server, "a rolling restart").await?,
+        }
+        let now = self.mover.wait_for_server(&at, Some(server)).await?;
+        let regions = moved.lock().clone();
+        let count = regions.len();
+        if self.graceful {
+            self.mover.load(&at, regions, &Moved::default()).await?;
+        }
+        println!("{server} is {now} now; {count} regions were away; {:.1} s", began.elapsed().as_secs_f64());
+        Ok(())
+    }
+}
+
+async fn run_command(command: &str, server: &ServerName) -> anyhow::Result<()> {
+    let command = command.replace("{host}", &server.host).replace("{port}", &server.port.to_string());
+    let shown = command.clone();
+    let status = tokio::task::spawn_blocking(move || std::process::Command::new("sh").arg("-c").arg(&command).status());
+    let status = status.await.context("the command ended by itself")?.context("sh cannot be run")?;
+    if !status.success() {
+        bail!("{shown}: {status}");
+    }
+    Ok(())
+}
