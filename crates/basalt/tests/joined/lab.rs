@@ -89,6 +89,11 @@ impl Lab {
         Some(Lab { dir, hdfs, zookeeper, launcher, id, began: Instant::now() })
     }
 
+    /// The path of a file among the logs.
+    pub fn file(&self, name: &str) -> String {
+        self.dir.join(name).display().to_string()
+    }
+
     /// Says what has been seen, and when.
     pub fn note(&self, what: &str) {
         println!("{:7.2} s  {what}", self.began.elapsed().as_secs_f64());
@@ -166,7 +171,18 @@ impl Lab {
 
     /// One of ours, `regionserver` or `master`, whose log has that name.
     pub fn basalt(&self, name: &str, what: &str) -> Piece {
-        self.launch(name, self.command(name).args([what, "start"]))
+        let mut command = self.command(name);
+        if what == "master" {
+            // Several are on one machine.
+            command.args(["-D", "hbase.master.info.port=0"]);
+        }
+        self.launch(name, command.args([what, "start"]))
+    }
+
+    /// As [`Lab::basalt`], a region server at a port that it is to have again.
+    pub fn basalt_server_at(&self, name: &str, port: u16) -> Piece {
+        let port = format!("hbase.regionserver.port={port}");
+        self.launch(name, self.command(name).args(["-D", &port, "regionserver", "start"]))
     }
 
     /// A command of the binary's, as it is given beside the cluster.

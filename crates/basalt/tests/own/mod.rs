@@ -7,6 +7,8 @@ use crate::joined::cluster::{Cluster, row};
 use crate::joined::lab::{LIMIT, Lab, Piece, regions, server, servers, until};
 use bytes::Bytes;
 use model::{FamilyDescriptor, Get, ServerName, TableDescriptor, TableName};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 impl Cluster {
@@ -60,6 +62,7 @@ async fn a_cluster_of_our_own_outlives_its_servers_and_masters() {
     lab.note("two servers are let in, a backup waits");
     let mut cluster = Cluster { lab, connection, table: TableName::parse("t").expect("a name"), rows: 0 };
     use_it(&mut cluster).await;
+    a_third_joins(&mut cluster, &active).await;
 
     let names = [cluster.name_of(&first).await, cluster.name_of(&second).await];
     let second = lose_a_server(&mut cluster, second, &names[1], "server-2").await;
@@ -97,6 +100,98 @@ async fn use_it(cluster: &mut Cluster) {
     cluster.put(80).await;
     cluster.expect_rows().await;
     cluster.lab.note("a region moved and split; flushed, compacted, a snapshot taken");
+}
+
+/// What a page of a master says.
+fn page_of(master: &Piece, path: &str) -> String {
+    let said = master.said();
+    let place = said.rsplit("  status     http://").next().and_then(|rest| rest.lines().next()).unwrap_or_default();
+    let address = place.trim_end_matches("/master-status");
+    let mut stream = TcpStream::connect(address).unwrap_or_else(|error| panic!("{address}: {error}"));
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("asked");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+/// A server joins, and the balancer gives it its share; it is emptied and filled, restarted without anybody's noticing, and goes. Rows are written
+/// throughout.
+async fn a_third_joins(cluster: &mut Cluster, master: &Piece) {
+    let piece = cluster.lab.basalt("server-3", "regionserver");
+    let third = cluster.name_of(&piece).await;
+    let (before, connection) = (regions(&cluster.connection, &cluster.table).await.len(), cluster.lab.connect());
+    let is_done = std::cell::Cell::new(false);
+    let balancing = async {
+        let mut moves = 0;
+        until("the balancer moves regions", async || {
+            let balanced = connection.admin().balance(false, false).await.expect("an answer");
+            moves = balanced.moves_executed.unwrap_or_default();
+            moves > 0
+        })
+        .await;
+        is_done.set(true);
+        moves
+    };
+    let writing = async {
+        let mut slowest = Duration::ZERO;
+        while !is_done.get() {
+            slowest = slowest.max(cluster.put(8).await);
+        }
+        slowest
+    };
+    let (moves, slowest) = tokio::join!(balancing, writing);
+    let share = |cluster: &Cluster, name: &ServerName| {
+        let (connection, table, name) = (cluster.connection.clone(), cluster.table.clone(), name.clone());
+        async move { regions(&connection, &table).await.iter().filter(|at| at.server == name).count() }
+    };
+    until("the third server has its share", async || share(cluster, &third).await >= before / 4).await;
+    cluster.expect_rows().await;
+    let (count, lab) = (share(cluster, &third).await, &cluster.lab);
+    lab.note(&format!(
+        "a third server joined and got {count} of {before} regions by {moves} moves, slowest put {slowest:.2?}"
+    ));
+
+    let page = page_of(master, "/master-status");
+    assert!(page.contains(&third.to_string()) && page.contains("Balancer"), "{page}");
+    let metrics = page_of(master, "/jmx?qry=Hadoop:service=HBase,name=Master,sub=Balancer");
+    assert!(metrics.contains("\"BalancerCluster_num_ops\"") && metrics.contains("hbase:ensemble_Overall"), "{metrics}");
+
+    let at = format!("localhost:{}", third.port);
+    let file = lab.file("moved");
+    let mover = |operation: &str| {
+        let arguments = ["regionmover", "-r", &at, "-o", operation, "-m", "2", "-f", &file];
+        cluster.lab.command("mover").args(arguments).status().expect("ran").success()
+    };
+    assert!(mover("unload"));
+    assert_eq!(share(cluster, &third).await, 0);
+    assert!(mover("load"));
+    assert_eq!(share(cluster, &third).await, count, "what was there is back");
+    cluster.lab.note("it was emptied by the mover, and filled again");
+
+    let restart = ["admin", "rolling-restart", "--graceful", &at];
+    let mut restarting = cluster.lab.command("restart").args(restart).spawn().expect("started");
+    assert!(piece.ended_well(), "it is asked to stop");
+    let piece = cluster.lab.basalt_server_at("server-3", third.port);
+    let mut slowest = Duration::ZERO;
+    let ended = loop {
+        slowest = slowest.max(cluster.put(8).await);
+        if let Some(ended) = restarting.try_wait().expect("its end") {
+            break ended;
+        }
+    };
+    assert!(ended.success(), "it was restarted");
+    let again = cluster.name_of(&piece).await;
+    assert!(again.port == third.port && again != third);
+    assert_eq!(share(cluster, &again).await, count, "what was there is back");
+    cluster.expect_rows().await;
+    cluster.lab.note(&format!("it was restarted with its {count} regions away meanwhile, slowest put {slowest:.2?}"));
+
+    assert!(piece.terminate(), "it goes in order");
+    until("two servers have all", async || {
+        servers(&cluster.connection).await.len() == 2 && share(cluster, &again).await == 0 && cluster.all_served().await
+    })
+    .await;
+    cluster.lab.note("it went, and two servers have all again");
 }
 
 /// Answers the process that takes its place.
