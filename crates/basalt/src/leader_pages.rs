@@ -48,7 +48,7 @@ impl LeaderPages {
             quorum: quorum.to_owned(),
             ready: OnceLock::new(),
             registry,
-            process: OwnProcess::new(),
+            process: OwnProcess::new(started_ms),
         }
     }
 
