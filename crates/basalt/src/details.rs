@@ -60,27 +60,11 @@ impl web::Details for PageDetails {
     }
 
     fn slow_calls(&self) -> Vec<SlowCall> {
-        let [slow, large] = [false, true].map(|large| self.server.slow_calls(large, CALLS));
-        let mut calls: Vec<SlowCall> = slow.iter().map(slow_call).collect();
-        // Those that are both are in the first list already.
-        calls.extend(large.iter().map(slow_call).filter(|call| !call.is_slow));
-        calls.sort_by_key(|call| std::cmp::Reverse(call.at_ms));
-        calls
+        slow_calls(&self.server)
     }
 
     fn running(&self) -> Vec<Running> {
-        let of = |work: regionserver::RunningWork| {
-            let region = self.server.region(&work.region)?;
-            let stats = region.stats();
-            let cells = (work.what != "flush").then_some((stats.current_compacted_cells, stats.total_compacting_cells));
-            Some(Running {
-                what: work.what,
-                region: work.region.to_string(),
-                table: region.info().table.to_string(),
-                cells,
-            })
-        };
-        self.server.running_work().into_iter().filter_map(of).collect()
+        running(&self.server)
     }
 
     fn table(&self, name: &str) -> Option<Vec<String>> {
@@ -90,20 +74,7 @@ impl web::Details for PageDetails {
     }
 
     fn store_files(&self, region: &str) -> Option<Vec<StoreFile>> {
-        // An encoded name, or a whole one, which ends in it.
-        let encoded = region.trim_end_matches('.').rsplit('.').next().unwrap_or(region);
-        let found = self.server.region(encoded)?;
-        let of = |file: region::FileStats| StoreFile {
-            family: String::from_utf8_lossy(&file.family).into_owned(),
-            name: file.name,
-            bytes: file.bytes,
-            cells: file.cells,
-            created_ms: file.created_ms,
-            is_reference: file.is_reference,
-            index_bytes: file.index_bytes,
-            bloom_bytes: file.bloom_bytes,
-        };
-        Some(found.file_stats().into_iter().map(of).collect())
+        store_files(&self.server, region)
     }
 
     fn reports(&self) -> Reports {
@@ -154,6 +125,50 @@ impl web::Details for PageDetails {
             lines(&views.servers().0),
         )
     }
+}
+
+/// Slow calls and those with large answers, the newest first.
+pub fn slow_calls(server: &RegionServer) -> Vec<SlowCall> {
+    let [slow, large] = [false, true].map(|large| server.slow_calls(large, CALLS));
+    let mut calls: Vec<SlowCall> = slow.iter().map(slow_call).collect();
+    // Those that are both are in the first list already.
+    calls.extend(large.iter().map(slow_call).filter(|call| !call.is_slow));
+    calls.sort_by_key(|call| std::cmp::Reverse(call.at_ms));
+    calls
+}
+
+/// Flushes and compactions that run.
+pub fn running(server: &RegionServer) -> Vec<Running> {
+    let of = |work: regionserver::RunningWork| {
+        let region = server.region(&work.region)?;
+        let stats = region.stats();
+        let cells = (work.what != "flush").then_some((stats.current_compacted_cells, stats.total_compacting_cells));
+        Some(Running {
+            what: work.what,
+            region: work.region.to_string(),
+            table: region.info().table.to_string(),
+            cells,
+        })
+    };
+    server.running_work().into_iter().filter_map(of).collect()
+}
+
+/// The files of a region; `None`: it is not open here.
+pub fn store_files(server: &RegionServer, region: &str) -> Option<Vec<StoreFile>> {
+    // An encoded name, or a whole one, which ends in it.
+    let encoded = region.trim_end_matches('.').rsplit('.').next().unwrap_or(region);
+    let found = server.region(encoded)?;
+    let of = |file: region::FileStats| StoreFile {
+        family: String::from_utf8_lossy(&file.family).into_owned(),
+        name: file.name,
+        bytes: file.bytes,
+        cells: file.cells,
+        created_ms: file.created_ms,
+        is_reference: file.is_reference,
+        index_bytes: file.index_bytes,
+        bloom_bytes: file.bloom_bytes,
+    };
+    Some(found.file_stats().into_iter().map(of).collect())
 }
 
 fn as_ms(time: u64) -> i64 {

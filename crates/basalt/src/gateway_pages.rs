@@ -1,16 +1,15 @@
 //! The status pages of a gateway that is a process of its own. Follows: the info servers of `RESTServer` and `ThriftServer`.
 
-use crate::ports::port_error;
+use crate::pages_port;
 use crate::process::OwnProcess;
 use crate::status::{holders, properties};
 use anyhow::Result;
 use base::metrics::{Registry, Sample};
-use base::{Clock, Config, Ledger, Setting, SystemClock, TextSetting};
+use base::{Clock as _, Config, Ledger, Setting, SystemClock, TextSetting};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use web::Status;
 use web::details::ProcessDetails;
-use web::settings::MetricsPages;
 use web::status::{Gateway, GatewayKind, Property, Requests};
 
 /// Reads a counter of the gateway; called for each page and each sample of rates.
@@ -89,18 +88,10 @@ pub type Place = (&'static Setting<i32>, &'static TextSetting);
 /// # Errors
 /// A port that is asked for cannot be had.
 pub fn bind(config: &Config, (port, address): Place, source: Source) -> Result<Option<web::Server>> {
-    let Ok(number) = u16::try_from(config.get(port)) else { return Ok(None) };
-    let at = SocketAddr::new(crate::gateways::listen_on(config, address.key, crate::gateways::EVERYWHERE)?, number);
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    match web::Server::bind_with(at, Arc::new(source), clock, MetricsPages::from_config(config)) {
-        Ok(server) => Ok(Some(server)),
-        Err(error) if !config.is_set(port.key) => {
-            tracing::info!(
-                "no status pages: cannot listen on {at}: {error}; set {} to another port, or to -1 for none",
-                port.key
-            );
-            Ok(None)
-        }
-        Err(error) => Err(port_error("the gateway's status pages", port.key, at, &error)),
-    }
+    let of = ("the gateway's status pages", port.key);
+    let at = |number| {
+        let ip = crate::gateways::listen_on(config, address.key, crate::gateways::EVERYWHERE)?;
+        Ok(SocketAddr::new(ip, number))
+    };
+    pages_port::bind(config, of, config.get(port), at, Arc::new(source), Arc::new(SystemClock::new()))
 }

@@ -1,6 +1,7 @@
 //! The status pages and metrics of `basalt master`: what it sees of its region servers, which have theirs elsewhere.
 
-use crate::ports::{listen_address, port_error};
+use crate::pages_port;
+use crate::ports::listen_address;
 use crate::process::OwnProcess;
 use crate::status::{properties, state_name};
 use anyhow::Result;
@@ -13,7 +14,7 @@ use model::status::{LoadTotals, RegionLoad};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use web::Status;
-use web::settings::{INFO_BIND_ADDRESS, INFO_PORT, MetricsPages};
+use web::settings::{INFO_BIND_ADDRESS, INFO_PORT};
 use web::status::{Balance, Cluster, InTransition, Property, Region, Requests, Server, StatusSource, Table};
 
 /// The source of the pages. Knows little while the master is a backup.
@@ -73,20 +74,9 @@ impl LeaderPages {
     /// # Errors
     /// A port that is asked for cannot be had.
     pub fn bind(self: &Arc<Self>) -> Result<Option<web::Server>> {
-        let Ok(port) = u16::try_from(self.config.get(&INFO_PORT)) else { return Ok(None) };
-        let address = listen_address(&self.config, INFO_BIND_ADDRESS.key, port)?;
-        let source: Arc<dyn StatusSource> = self.clone();
-        match web::Server::bind_with(address, source, self.clock.clone(), MetricsPages::from_config(&self.config)) {
-            Ok(server) => Ok(Some(server)),
-            Err(error) if !self.config.is_set(INFO_PORT.key) => {
-                let key = INFO_PORT.key;
-                tracing::info!(
-                    "no status pages: cannot listen on {address}: {error}; set {key} to another port, or to -1 for none"
-                );
-                Ok(None)
-            }
-            Err(error) => Err(port_error("the master's status pages", INFO_PORT.key, address, &error)),
-        }
+        let (of, number) = (("the master's status pages", INFO_PORT.key), self.config.get(&INFO_PORT));
+        let at = |number| listen_address(&self.config, INFO_BIND_ADDRESS.key, number);
+        pages_port::bind(&self.config, of, number, at, self.clone(), self.clock.clone())
     }
 }
 

@@ -4,7 +4,9 @@
 
 use crate::host::Mirror;
 use crate::leader_pages::LeaderPages;
-use crate::ports::{MASTER_EIGHTHS, advertised_host, listen_address, port_error, raise_descriptor_limit, rpc_limits};
+use crate::ports::{
+    MASTER_EIGHTHS, advertised_host, anywhere, listen_address, port_error, raise_descriptor_limit, rpc_limits,
+};
 use crate::standalone::{signals, write_whole};
 use crate::storage::{self, Storage};
 use crate::{memory, quorum, settings, unheeded};
@@ -21,8 +23,6 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use zookeeper::Ensemble;
 
-/// Everywhere, as HBase's: other machines are to find it.
-const EVERYWHERE: &str = "0.0.0.0";
 /// How long open calls may take to end when the master stops.
 const DRAIN: Duration = Duration::from_secs(2);
 /// How long a stop waits for the ensemble.
@@ -232,15 +232,6 @@ impl Process {
         tracing::info!("stopped");
         Ok(())
     }
-}
-
-/// The configuration with everywhere as the address where none is said.
-fn anywhere(config: &Config) -> Config {
-    let mut config = config.clone();
-    if config.text(settings::BIND.key).is_none() {
-        config.set(settings::BIND.key, EVERYWHERE);
-    }
-    config
 }
 
 fn own_listen_address(config: &Config) -> Result<SocketAddr> {

@@ -19,7 +19,10 @@ mod leading;
 mod logging;
 #[cfg(feature = "zookeeper")]
 mod member;
+#[cfg(feature = "zookeeper")]
+mod member_pages;
 mod memory;
+mod pages_port;
 mod ports;
 mod process;
 mod profiles;

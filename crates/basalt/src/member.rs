@@ -4,6 +4,8 @@
 //! for dead, the process ends at once and without a word to anybody, for others have its regions.
 
 use crate::host::{BlockingPool, LogThreads};
+use crate::member_pages::MemberPages;
+use crate::ports::anywhere;
 use crate::region_port::RegionPort;
 use crate::standalone::{End, signals, write_whole};
 use crate::storage::{self, Storage};
@@ -96,6 +98,8 @@ struct Joined {
     link: Arc<MasterLink>,
     admitted: Admitted,
     storage_name: String,
+    /// Where the status pages are, if they are.
+    info_port: Option<u16>,
     flush_for: Duration,
     ended: mpsc::UnboundedReceiver<End>,
     ends: mpsc::UnboundedSender<End>,
@@ -113,6 +117,9 @@ struct Entered {
     ledger: Arc<Ledger>,
     /// With what the master's answer says.
     config: Config,
+    pages: Arc<MemberPages>,
+    /// Where they are, if they are.
+    info_port: Option<u16>,
 }
 
 impl Start<'_> {
@@ -134,17 +141,22 @@ impl Start<'_> {
             bail!("a region server joins a cluster: set hbase.cluster.distributed = true and hbase.zookeeper.quorum");
         };
         let ensemble = quorum::connect(&config, connect).await?;
+        let pages = Arc::new(MemberPages::new(&anywhere(&config), &clock, ensemble.connect_string()));
+        let info_server = pages.bind()?;
+        let info_port = info_server.as_ref().map(|server| server.local_addr().port());
+        // It ends with the process.
+        info_server.map(|server| tokio::spawn(server.run(std::future::pending())));
         let coordinator: Arc<dyn Coordinator> = ensemble.clone();
         let nodes = ClusterNodes::new(coordinator, coordination::settings::znode_parent(&config));
         let timeout = Duration::from_millis(u64::from(config.get(&membership::settings::MASTER_RPC_TIMEOUT_MS)));
         let link = Arc::new(MasterLink::new(nodes, timeout));
         let candidate = port.candidate(&config, &*clock);
-        let admitted = membership::join(&link, &candidate, None, (&*clock, &rng)).await?;
+        let admitted = membership::join(&link, &candidate, info_port, (&*clock, &rng)).await?;
         tracing::info!("let into cluster {} as {}", admitted.cluster_id, admitted.server_name);
         for (key, value) in &admitted.settings {
             config.set(key.as_str(), value.clone());
         }
-        Ok(Entered { port, ensemble, link, admitted, clock, rng, ledger, config })
+        Ok(Entered { port, ensemble, link, admitted, clock, rng, ledger, config, pages, info_port })
     }
 }
 
@@ -163,7 +175,7 @@ async fn open_storage(entered: &Entered, config_directory: Option<&Path>) -> Res
 
 impl Entered {
     async fn start(self, storage: Storage, read_config: ReadConfig) -> Result<Joined> {
-        let Entered { port, ensemble, link, admitted, clock, rng, ledger, config } = self;
+        let Entered { port, ensemble, link, admitted, clock, rng, ledger, config, pages, info_port } = self;
         let Storage { name: storage_name, volume, outside, root } = storage;
         let (ends, ended) = mpsc::unbounded_channel::<End>();
         let end = |kind: fn(String) -> End| {
@@ -194,6 +206,7 @@ impl Entered {
         .with_context(|| format!("cannot start on {storage_name}"))?;
         serve_registry(&port, link.nodes(), &admitted);
         port.services.set_region(member.service());
+        pages.set_ready(member.server(), &port.server, &admitted.cluster_id, &storage_name);
         let (nodes, name, timeout) = (link.nodes().clone(), admitted.server_name.clone(), ensemble.session_timeout());
         let gone = end(End::Fatal);
         tokio::spawn(async move {
@@ -202,7 +215,19 @@ impl Entered {
         });
         let flush_for = Duration::from_millis(config.get(&regionserver::settings::STOP_FLUSH_TIMEOUT_MS));
         let report_every = Duration::from_millis(u64::from(config.get(&membership::settings::REPORT_INTERVAL_MS)));
-        Ok(Joined { member, port, ensemble, link, admitted, storage_name, flush_for, ended, ends, report_every })
+        Ok(Joined {
+            member,
+            port,
+            ensemble,
+            link,
+            admitted,
+            storage_name,
+            info_port,
+            flush_for,
+            ended,
+            ends,
+            report_every,
+        })
     }
 }
 
@@ -240,7 +265,8 @@ impl Joined {
         self.announce();
         if let Some(file) = ready_file {
             let (pid, port) = (std::process::id(), self.port.server.local_addr().port());
-            let json = format!("{{\"pid\": {pid}, \"region_port\": {port}}}\n");
+            let pages = self.info_port.map(|port| format!(", \"info_port\": {port}")).unwrap_or_default();
+            let json = format!("{{\"pid\": {pid}, \"region_port\": {port}{pages}}}\n");
             write_whole(file, &json).with_context(|| format!("cannot write {}", file.display()))?;
         }
         let end = tokio::select! {
@@ -271,6 +297,9 @@ impl Joined {
         println!("  data       {}", self.storage_name);
         println!("  cluster    {} in {}", self.admitted.cluster_id, self.ensemble.connect_string());
         println!("  serving    {}", self.admitted.server_name);
+        if let Some(port) = self.info_port {
+            println!("  status     http://{}:{port}/rs-status", self.admitted.server_name.host);
+        }
         println!("  stop       Ctrl-C, or kill {}", std::process::id());
     }
 

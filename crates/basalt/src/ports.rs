@@ -170,6 +170,20 @@ impl Ports {
     }
 }
 
+#[cfg(feature = "zookeeper")]
+/// Everywhere, as HBase's: other machines are to find a server of a cluster.
+const EVERYWHERE: &str = "0.0.0.0";
+
+#[cfg(feature = "zookeeper")]
+/// The configuration with everywhere as the address where none is said.
+pub fn anywhere(config: &Config) -> Config {
+    let mut config = config.clone();
+    if config.text(settings::BIND.key).is_none() {
+        config.set(settings::BIND.key, EVERYWHERE);
+    }
+    config
+}
+
 /// One half of the descriptors is for the two RPC ports, mostly for that of data; the other for files and what else is opened.
 pub fn rpc_limits(config: &Config, ledger: &Arc<Ledger>, descriptors: u64) -> rpc::Limits {
     let mut limits = rpc::Limits::from_config(config);

@@ -1,6 +1,6 @@
 //! The port of a region server that is a member of a cluster, and the name that it asks for.
 
-use crate::ports::{REGION_SERVER_EIGHTHS, listen_address, port_error, raise_descriptor_limit, rpc_limits};
+use crate::ports::{REGION_SERVER_EIGHTHS, anywhere, listen_address, port_error, raise_descriptor_limit, rpc_limits};
 use crate::settings;
 use anyhow::Result;
 use assembly::{RegionServerPort, Services};
@@ -9,9 +9,6 @@ use membership::Candidate;
 use regionserver::ReadConfig;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-
-/// Everywhere, as HBase's: other machines are to find it.
-const EVERYWHERE: &str = "0.0.0.0";
 
 /// What listens.
 pub struct RegionPort {
@@ -61,11 +58,7 @@ impl RegionPort {
 }
 
 fn own_listen_address(config: &Config) -> Result<SocketAddr> {
-    let mut config = config.clone();
-    if config.text(settings::BIND.key).is_none() {
-        config.set(settings::BIND.key, EVERYWHERE);
-    }
-    listen_address(&config, settings::REGION_SERVER_ADDRESS.key, config.get(&settings::REGION_SERVER_PORT))
+    listen_address(&anywhere(config), settings::REGION_SERVER_ADDRESS.key, config.get(&settings::REGION_SERVER_PORT))
 }
 
 /// Where a process of this machine reaches its region server.

@@ -153,16 +153,47 @@ pub fn holders(ledger: &Ledger) -> Vec<Holder> {
 
 fn fill(status: &mut Status, ready: &Ready) {
     let Ready { server, master, ports, initialized_ms, rpc, details: _ } = ready;
-    let now = server.status();
+    let loads = fill_of_region_server(status, server, rpc);
     status.master = master.server_name().clone();
-    status.region_server = server.name().clone();
     (status.live_servers, status.dead_servers) = master.views().servers();
     status.draining_servers = master.views().draining_servers();
     status.cluster_id = master.cluster_id().to_owned();
-    status.host_name = server.name().host.to_string();
     status.zookeeper_quorum = ports.first().map(|port| port.address.clone()).unwrap_or_default();
     status.initialized_ms = *initialized_ms;
     status.ports.clone_from(ports);
+    let cluster = master.cluster();
+    status.tables = cluster
+        .tables()
+        .map(|(table, state)| Table {
+            name: table.name.clone(),
+            state: state_name(state),
+            families: table.families.keys().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
+        })
+        .collect();
+    let mut loads: HashMap<_, _> = loads.into_iter().map(|load| (load.encoded_name.clone(), load)).collect();
+    for node in cluster.regions().filter(|node| node.is_live()) {
+        match loads.remove(node.info.encoded_name()) {
+            Some(load) => status.regions.push(Region { info: node.info.clone(), load }),
+            None if cluster.state(&node.info.table) == Some(TableState::Disabled) => {}
+            None => status.in_transition.push(InTransition {
+                region: node.info.name_string(),
+                state: format!("{:?}", node.state).to_uppercase(),
+                since_ms: node.since.0,
+            }),
+        }
+    }
+    status.regions.sort_by(|a, b| a.info.name().cmp(b.info.name()));
+}
+
+/// What a region server says of itself; its regions' loads are answered.
+pub fn fill_of_region_server(
+    status: &mut Status,
+    server: &RegionServer,
+    rpc: &[Arc<rpc::Counters>],
+) -> Vec<model::status::RegionLoad> {
+    let now = server.status();
+    status.region_server = server.name().clone();
+    status.host_name = server.name().host.to_string();
     let filtered_reads = now.regions.iter().map(|load| load.filtered_read_requests).sum();
     status.requests = Requests { total: now.requests, reads: now.reads, writes: now.writes, filtered_reads };
     status.memory.budget_bytes = now.memory_budget_bytes;
@@ -205,28 +236,7 @@ fn fill(status: &mut Status, ready: &Ready) {
     let ledger = server.ledger();
     status.rpc.queued_bytes = ledger.held_bytes(base::Holder::Requests);
     status.holders = holders(ledger);
-    let cluster = master.cluster();
-    status.tables = cluster
-        .tables()
-        .map(|(table, state)| Table {
-            name: table.name.clone(),
-            state: state_name(state),
-            families: table.families.keys().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
-        })
-        .collect();
-    let mut loads: HashMap<_, _> = now.regions.into_iter().map(|load| (load.encoded_name.clone(), load)).collect();
-    for node in cluster.regions().filter(|node| node.is_live()) {
-        match loads.remove(node.info.encoded_name()) {
-            Some(load) => status.regions.push(Region { info: node.info.clone(), load }),
-            None if cluster.state(&node.info.table) == Some(TableState::Disabled) => {}
-            None => status.in_transition.push(InTransition {
-                region: node.info.name_string(),
-                state: format!("{:?}", node.state).to_uppercase(),
-                since_ms: node.since.0,
-            }),
-        }
-    }
-    status.regions.sort_by(|a, b| a.info.name().cmp(b.info.name()));
+    now.regions
 }
 
 /// A state of a table in HBase's words.

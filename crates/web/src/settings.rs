@@ -21,7 +21,7 @@ pub const REGION_SERVER_INFO_PORT: Setting<i32> = Setting {
     max: 65_535,
     unit: "",
     doc: "Port at which a standalone process shows its status pages and metrics as well, for who looks for its region server's. -1 is none, \
-          0 takes any free port. (HBase's default is 16030.)",
+          0 takes any free port. `basalt regionserver` has its pages there, and at HBase's 16030 where nothing is said and nobody else is.",
 };
 
 /// Address of the region server's pages.

@@ -72,6 +72,12 @@ enum Detail {
 }
 
 impl Detail {
+    /// Whether a region server has it whose master is another process.
+    fn is_of_region_server(self) -> bool {
+        use Detail::{Keys, Process, Region, SlowCalls, Table};
+        matches!(self, Keys | Process | Region | SlowCalls | Table)
+    }
+
     /// Whether a process that is no server has it, too.
     fn is_of_any_process(self) -> bool {
         use Detail::{Configuration, Dump, Log, LogLevel, LogText, Profile, Profiles, Stacks};
@@ -83,6 +89,7 @@ impl Detail {
 fn place(face: Face, path: &str) -> Place {
     match face {
         Face::Server => place_of_server(path),
+        Face::RegionServer => place_of_region_server(path),
         Face::Gateway(kind) => place_of_gateway(kind, path),
     }
 }
@@ -98,6 +105,15 @@ fn place_of_gateway(kind: GatewayKind, path: &str) -> Place {
     match place_of_server(path) {
         Place::Status(_) => Place::Nowhere,
         Place::Details(detail) if !detail.is_of_any_process() => Place::Nowhere,
+        place => place,
+    }
+}
+
+/// A region server alone has what is its own and what any process has.
+fn place_of_region_server(path: &str) -> Place {
+    match place_of_server(path) {
+        Place::Status("/master-status") => Place::Nowhere,
+        Place::Details(detail) if !detail.is_of_any_process() && !detail.is_of_region_server() => Place::Nowhere,
         place => place,
     }
 }
@@ -146,7 +162,11 @@ const TEXT: &str = "text/plain; charset=utf-8";
 impl Site {
     /// Pages of `source`; rates are counted from now.
     pub fn new(source: Arc<dyn StatusSource>, clock: Arc<dyn Clock>, metrics: MetricsPages) -> Site {
-        let face = source.gateway().map_or(Face::Server, |gateway| Face::Gateway(gateway.kind));
+        let face = match source.gateway() {
+            Some(gateway) => Face::Gateway(gateway.kind),
+            None if source.is_region_server_alone() => Face::RegionServer,
+            None => Face::Server,
+        };
         let (samples, drawing) = (Mutex::default(), Semaphore::new(MAX_DRAWING));
         let site = Site { source, face, clock, samples, drawing, metrics };
         site.sample();
@@ -223,6 +243,7 @@ impl Site {
                 running: &details.map(|details| details.running()).unwrap_or_default(),
                 slow_calls: &details.map(|details| details.slow_calls()).unwrap_or_default(),
                 now_ms,
+                face: self.face,
                 serving: self.source.is_serving(),
             };
             return respond(StatusCode::OK, HTML, page::draw(&status, &rates, &request));

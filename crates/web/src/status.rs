@@ -37,6 +37,11 @@ pub trait StatusSource: Send + Sync + 'static {
         None
     }
 
+    /// Whether this is a region server whose master is another process: the pages of what is the master's are not there.
+    fn is_region_server_alone(&self) -> bool {
+        false
+    }
+
     /// Whether clients are being served.
     fn is_serving(&self) -> bool {
         true

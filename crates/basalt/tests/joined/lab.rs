@@ -172,17 +172,18 @@ impl Lab {
     /// One of ours, `regionserver` or `master`, whose log has that name.
     pub fn basalt(&self, name: &str, what: &str) -> Piece {
         let mut command = self.command(name);
-        if what == "master" {
-            // Several are on one machine.
-            command.args(["-D", "hbase.master.info.port=0"]);
-        }
+        // Several are on one machine.
+        command.args(["-D", &format!("hbase.{what}.info.port=0")]);
         self.launch(name, command.args([what, "start"]))
     }
 
     /// As [`Lab::basalt`], a region server at a port that it is to have again.
     pub fn basalt_server_at(&self, name: &str, port: u16) -> Piece {
         let port = format!("hbase.regionserver.port={port}");
-        self.launch(name, self.command(name).args(["-D", &port, "regionserver", "start"]))
+        self.launch(
+            name,
+            self.command(name).args(["-D", &port, "-D", "hbase.regionserver.info.port=0", "regionserver", "start"]),
+        )
     }
 
     /// A command of the binary's, as it is given beside the cluster.

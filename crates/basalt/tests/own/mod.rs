@@ -102,11 +102,11 @@ async fn use_it(cluster: &mut Cluster) {
     cluster.lab.note("a region moved and split; flushed, compacted, a snapshot taken");
 }
 
-/// What a page of a master says.
-fn page_of(master: &Piece, path: &str) -> String {
-    let said = master.said();
+/// What a page of a master or a region server says.
+fn page_of(piece: &Piece, path: &str) -> String {
+    let said = piece.said();
     let place = said.rsplit("  status     http://").next().and_then(|rest| rest.lines().next()).unwrap_or_default();
-    let address = place.trim_end_matches("/master-status");
+    let (address, _) = place.split_once('/').unwrap_or_else(|| panic!("no status pages: {said}"));
     let mut stream = TcpStream::connect(address).unwrap_or_else(|error| panic!("{address}: {error}"));
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("asked");
     let mut answer = String::new();
@@ -155,6 +155,14 @@ async fn a_third_joins(cluster: &mut Cluster, master: &Piece) {
     assert!(page.contains(&third.to_string()) && page.contains("Balancer"), "{page}");
     let metrics = page_of(master, "/jmx?qry=Hadoop:service=HBase,name=Master,sub=Balancer");
     assert!(metrics.contains("\"BalancerCluster_num_ops\"") && metrics.contains("hbase:ensemble_Overall"), "{metrics}");
+
+    let page = page_of(&piece, "/rs-status");
+    assert!(page.contains(&third.to_string()) && page.contains("/table.jsp?name=t"), "{page}");
+    let keys = page_of(&piece, "/keys?name=t&measure=writes");
+    assert!(keys.contains("Hottest keys") && keys.contains("data:image/png"), "{keys}");
+    let metrics = page_of(&piece, "/jmx?get=Hadoop:service=HBase,name=RegionServer,sub=Server::regionCount");
+    assert!(metrics.contains("\"regionCount\": "), "{metrics}");
+    assert!(page_of(&piece, "/procedures.jsp").starts_with("HTTP/1.1 404"), "those are the master's");
 
     let at = format!("localhost:{}", third.port);
     let file = lab.file("moved");

@@ -150,6 +150,7 @@ mod tests {
             regions: RegionList { path: "/master-status", table: None, search: None, order: Order::Key, from: 0 },
             running: &[],
             slow_calls: &[],
+            face: Face::Server,
             now_ms: 61_000,
             serving: true,
         };

@@ -24,6 +24,17 @@ const PLACES: [(&str, &str); 12] = [
     ("/prometheus", "Prometheus"),
 ];
 
+/// Those of a region server whose master is another process.
+const PLACES_OF_REGION_SERVER: [(&str, &str); 7] = [
+    ("/rs-status", "Status"),
+    ("/keys", "Keys"),
+    ("/rsOperationDetails.jsp", "Slow calls"),
+    ("/configuration", "Configuration"),
+    ("/logs/", "Log"),
+    ("/processRS.jsp", "Process"),
+    ("/prometheus", "Prometheus"),
+];
+
 /// Those of a gateway, behind its status and its process.
 const PLACES_OF_GATEWAY: [(&str, &str); 3] =
     [("/configuration", "Configuration"), ("/logs/", "Log"), ("/prometheus", "Prometheus")];
@@ -31,8 +42,10 @@ const PLACES_OF_GATEWAY: [(&str, &str); 3] =
 /// Whose pages these are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Face {
-    /// A server's.
+    /// A server's, with its master in the same process, or a master's.
     Server,
+    /// A region server's whose master is another process: what is the master's is not there.
+    RegionServer,
     /// A gateway's.
     Gateway(GatewayKind),
 }
@@ -42,6 +55,7 @@ impl Face {
     pub fn status_path(self) -> &'static str {
         match self {
             Face::Server => "/master-status",
+            Face::RegionServer => "/rs-status",
             Face::Gateway(kind) => kind.status_path(),
         }
     }
@@ -62,6 +76,7 @@ pub fn nav(page: &mut Markup, face: Face) {
     };
     match face {
         Face::Server => PLACES.iter().for_each(|(path, name)| link(path, name)),
+        Face::RegionServer => PLACES_OF_REGION_SERVER.iter().for_each(|(path, name)| link(path, name)),
         Face::Gateway(kind) => {
             link(kind.status_path(), "Status");
             PLACES_OF_GATEWAY.iter().for_each(|(path, name)| link(path, name));

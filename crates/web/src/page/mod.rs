@@ -31,6 +31,8 @@ pub struct PageRequest<'a> {
     pub slow_calls: &'a [SlowCall],
     /// The wall clock.
     pub now_ms: i64,
+    /// Whose page it is.
+    pub face: Face,
     /// Whether clients are being served.
     pub serving: bool,
 }
@@ -51,7 +53,7 @@ pub fn draw(status: &Status, rates: &RequestRates, request: &PageRequest<'_>) ->
     });
     page.raw("<span class=soft>").text(&status.region_server).raw(" &middot; up ").text(Span(up_ms)).raw("</span>");
     page.raw("<nav>");
-    frame::nav(&mut page, Face::Server);
+    frame::nav(&mut page, request.face);
     page.raw("</nav></div></header><main>");
     if status.log.stalled {
         page.raw("<p class=bad><strong>The log's disk takes no writes. Is it full?</strong></p>");
@@ -62,7 +64,7 @@ pub fn draw(status: &Status, rates: &RequestRates, request: &PageRequest<'_>) ->
     work::running(&mut page, request.running);
     work::slow_calls_short(&mut page, request.slow_calls);
     memory(&mut page, status);
-    facts(&mut page, status);
+    facts(&mut page, status, request.face);
     lists::tables(&mut page, status);
     lists::regions(&mut page, status, &request.regions);
     page.raw("</main><footer>Drawn ").text(Moment(request.now_ms)).raw(". Rates are of the last few seconds.</footer>");
@@ -203,9 +205,12 @@ fn cards(page: &mut Markup, status: &Status, rates: &RequestRates) {
     page.text(Count(queues.large_compactions)).raw("</p></div></div>");
 }
 
-fn facts(page: &mut Markup, status: &Status) {
+fn facts(page: &mut Markup, status: &Status, face: Face) {
     page.raw("<h2>Server</h2><div class=panel><dl>");
-    page.raw("<dt>Master</dt><dd>").text(&status.master).raw("</dd>");
+    // A region server alone does not know who leads the cluster now.
+    if face != Face::RegionServer {
+        page.raw("<dt>Master</dt><dd>").text(&status.master).raw("</dd>");
+    }
     page.raw("<dt>Region server</dt><dd>").text(&status.region_server).raw("</dd>");
     page.raw("<dt>Started</dt><dd>").text(Moment(status.started_ms));
     if status.initialized_ms > 0 {

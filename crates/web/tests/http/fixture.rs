@@ -30,6 +30,8 @@ pub struct Fake {
     pub serving: AtomicBool,
     pub evil: bool,
     pub gateway: Option<GatewayKind>,
+    /// A region server whose master is another process.
+    pub alone: bool,
     /// What logs from which level on.
     pub level: std::sync::Mutex<String>,
     /// Metrics as the parts of a process register them.
@@ -108,6 +110,10 @@ impl StatusSource for Fake {
             source: "hbase-site.xml",
         };
         vec![property("hbase.z", "<&\">"), property("hbase.a", "1"), property("ssl.keystore.password", "hunter2")]
+    }
+
+    fn is_region_server_alone(&self) -> bool {
+        self.alone
     }
 
     fn is_serving(&self) -> bool {
@@ -295,26 +301,32 @@ impl Running {
     }
 
     pub fn with_metrics(metrics: MetricsPages) -> Running {
-        Running::with(1, (false, None), metrics, (Duration::from_secs(10), Duration::from_secs(60)))
+        Running::with(1, (false, None), (metrics, false), (Duration::from_secs(10), Duration::from_secs(60)))
     }
 
     pub fn with_timeouts(regions: usize, evil: bool, head: Duration, connection: Duration) -> Running {
-        Running::with(regions, (evil, None), MetricsPages::default(), (head, connection))
+        Running::with(regions, (evil, None), (MetricsPages::default(), false), (head, connection))
     }
 
     pub fn of_gateway(kind: GatewayKind, evil: bool) -> Running {
         Running::with(
             0,
             (evil, Some(kind)),
-            MetricsPages::default(),
+            (MetricsPages::default(), false),
             (Duration::from_secs(10), Duration::from_secs(60)),
         )
+    }
+
+    /// A region server whose master is another process.
+    pub fn of_region_server(regions: usize) -> Running {
+        let times = (Duration::from_secs(10), Duration::from_secs(60));
+        Running::with(regions, (false, None), (MetricsPages::default(), true), times)
     }
 
     fn with(
         regions: usize,
         (evil, gateway): (bool, Option<GatewayKind>),
-        metrics: MetricsPages,
+        (metrics, alone): (MetricsPages, bool),
         (head, connection): (Duration, Duration),
     ) -> Running {
         let registry = registry(regions);
@@ -324,6 +336,7 @@ impl Running {
             serving: AtomicBool::new(true),
             evil,
             gateway,
+            alone,
             level: std::sync::Mutex::new("warn".into()),
             registry,
         });

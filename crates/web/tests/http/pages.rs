@@ -192,6 +192,37 @@ async fn a_gateway_has_the_pages_of_its_process_and_one_of_its_own() {
 }
 
 #[tokio::test]
+async fn a_region_server_alone_has_what_is_its_own() {
+    let server = Running::of_region_server(2);
+    for (path, shown) in [
+        ("/rs-status", "10.0.0.1"),
+        ("/keys", "customer-7"),
+        ("/table.jsp?name=ns:orders", "{NAME"),
+        ("/region.jsp?name=abc", "2.0 KiB"),
+        ("/rsOperationDetails.jsp", "startRow"),
+        ("/processRS.jsp", "flusher-0"),
+        ("/prof", "4,321"),
+        ("/logs/", "the disk is full"),
+    ] {
+        let page = server.get(path).await;
+        assert!(page.code == 200 && page.body.contains(shown), "{path}: {}", page.body);
+        check_html(path, &page.body);
+        for link in page.body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let link = link.replace("&amp;", "&");
+            let link = link.split('#').next().unwrap_or(&link);
+            let leads_to = if link.starts_with('/') { server.get(link).await.code } else { 200 };
+            assert_eq!(leads_to, 200, "{path} leads to {link}");
+        }
+    }
+    assert!(server.get("/").await.head.contains("location: /rs-status"));
+    for path in
+        ["/master-status", "/procedures.jsp", "/userSnapshots.jsp", "/quotas.jsp", "/rits.jsp", "/hbck.jsp", "/zk.jsp"]
+    {
+        assert_eq!(server.get(path).await.code, 404, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_profile_is_begun_by_a_form_with_the_token_and_shown_as_a_picture() {
     let server = Running::start(1, false);
     let begun = server.post("/prof", "event=cpu-clock&duration=10&token=0123456789abcdef").await;
