@@ -1,5 +1,6 @@
 //! Gateways: doors for clients of other protocols. Each stands on the native client, as a process of its own or in the server's.
 
+use crate::logging::tell;
 use crate::{gateway_pages, settings};
 use anyhow::{Context, Result, anyhow};
 use base::metrics::Registry;
@@ -108,7 +109,7 @@ pub fn run_rest(config: &Config) -> Result<()> {
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let key = rest::settings::PORT.key;
         let server = bind_rest(config, key, config.get(&rest::settings::PORT), EVERYWHERE)?;
-        println!("Basalt {} REST gateway is ready on {}.", env!("CARGO_PKG_VERSION"), server.local_addr());
+        tell(&format!("Basalt {} REST gateway is ready on {}.\n", env!("CARGO_PKG_VERSION"), server.local_addr()));
         let ledger = own_ledger(config.get(&rest::settings::MEMORY_SIZE));
         let connection = Connection::open(Options::from_config(config));
         let facts =
@@ -152,7 +153,7 @@ pub fn run_thrift(config: &Config, version: thrift::Version) -> Result<()> {
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let port = (thrift::settings::PORT.key, config.get(&thrift::settings::PORT));
         let server = bind_thrift(config, port, version, EVERYWHERE).await?;
-        println!("Basalt {} Thrift gateway is ready on {}.", env!("CARGO_PKG_VERSION"), server.local_addr()?);
+        tell(&format!("Basalt {} Thrift gateway is ready on {}.\n", env!("CARGO_PKG_VERSION"), server.local_addr()?));
         let ledger = own_ledger(config.get(&thrift::settings::MEMORY_SIZE));
         let connection = Connection::open(Options::from_config(config));
         let registry = Registry::new();

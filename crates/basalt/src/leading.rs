@@ -4,6 +4,7 @@
 
 use crate::host::Mirror;
 use crate::leader_pages::LeaderPages;
+use crate::logging::tell;
 use crate::ports::{
     MASTER_EIGHTHS, advertised_host, anywhere, listen_address, port_error, raise_descriptor_limit, rpc_limits,
 };
@@ -124,7 +125,7 @@ impl Process {
             tokio::task::spawn_blocking(move || storage::open_shared(&config, directory.as_deref())).await??
         };
         let name = storage.name.clone();
-        println!("Basalt {} is a backup master until it becomes the active one.", env!("CARGO_PKG_VERSION"));
+        tell(&format!("Basalt {} is a backup master until it becomes the active one.\n", env!("CARGO_PKG_VERSION")));
         let mut leading = Box::pin(Leader::start(self.leader_parts(config, storage, &ends)));
         let mut leader = None;
         let end = loop {
@@ -203,13 +204,17 @@ impl Process {
     }
 
     fn announce(&self, storage_name: &str) {
-        println!("Basalt {} is ready.", env!("CARGO_PKG_VERSION"));
-        println!("  data       {storage_name}");
-        println!("  leading    {}{} as {}", self.ensemble.connect_string(), self.parent, self.name);
-        if let Some(port) = self.info_port {
-            println!("  status     http://{}:{port}/master-status", self.name.host);
-        }
-        println!("  stop       Ctrl-C, or kill {}", std::process::id());
+        let status =
+            self.info_port.map(|port| format!("  status     http://{}:{port}/master-status\n", self.name.host));
+        tell(&format!(
+            "Basalt {} is ready.\n  data       {storage_name}\n  leading    {}{} as {}\n{}  stop       Ctrl-C, or kill {}\n",
+            env!("CARGO_PKG_VERSION"),
+            self.ensemble.connect_string(),
+            self.parent,
+            self.name,
+            status.unwrap_or_default(),
+            std::process::id()
+        ));
     }
 
     /// Lets go of the node, so that a backup need not wait. Region servers go on, unless the whole cluster is to go down.

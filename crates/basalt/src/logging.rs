@@ -30,6 +30,13 @@ pub struct Log {
 
 static LOG: OnceLock<Log> = OnceLock::new();
 
+/// Says something to whoever started the process, in one piece: a reader sees all of it or nothing. One that is gone, or a full disk that it
+/// goes to, is no reason for a server to end.
+pub fn tell(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
 /// Logs go to standard error from now on, as `BASALT_LOG` says.
 pub fn to_stderr() {
     to_stderr_from(DEFAULT_FILTER);

@@ -4,6 +4,7 @@
 //! for dead, the process ends at once and without a word to anybody, for others have its regions.
 
 use crate::host::{BlockingPool, LogThreads};
+use crate::logging::tell;
 use crate::member_pages::MemberPages;
 use crate::ports::anywhere;
 use crate::region_port::RegionPort;
@@ -293,14 +294,17 @@ impl Joined {
     }
 
     fn announce(&self) {
-        println!("Basalt {} is ready.", env!("CARGO_PKG_VERSION"));
-        println!("  data       {}", self.storage_name);
-        println!("  cluster    {} in {}", self.admitted.cluster_id, self.ensemble.connect_string());
-        println!("  serving    {}", self.admitted.server_name);
-        if let Some(port) = self.info_port {
-            println!("  status     http://{}:{port}/rs-status", self.admitted.server_name.host);
-        }
-        println!("  stop       Ctrl-C, or kill {}", std::process::id());
+        let name = &self.admitted.server_name;
+        let status = self.info_port.map(|port| format!("  status     http://{}:{port}/rs-status\n", name.host));
+        tell(&format!(
+            "Basalt {} is ready.\n  data       {}\n  cluster    {} in {}\n  serving    {name}\n{}  stop       Ctrl-C, or kill {}\n",
+            env!("CARGO_PKG_VERSION"),
+            self.storage_name,
+            self.admitted.cluster_id,
+            self.ensemble.connect_string(),
+            status.unwrap_or_default(),
+            std::process::id()
+        ));
     }
 
     /// Serves nothing from now on. Then the master is told, if it still listens: it need not wait for the session to end.

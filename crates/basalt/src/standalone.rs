@@ -7,6 +7,7 @@
 use crate::coordinated::Coordination;
 use crate::gateways::{Gateways, Means};
 use crate::host::{BlockingPool, LogThreads, Mirror, on_every_core};
+use crate::logging::tell;
 use crate::ports::Ports;
 use crate::storage::{self, Storage};
 use crate::{memory, settings, unheeded};
@@ -132,7 +133,7 @@ async fn serve(
     serves.store(true, Ordering::SeqCst);
     match keeps {
         Keeps::Everything => announce(&name, &serving.ports),
-        Keeps::Nothing => println!("{}", ready_json(&serving.ports)),
+        Keeps::Nothing => tell(&format!("{}\n", ready_json(&serving.ports))),
     }
     if let Some(file) = ready_file {
         write_ready_file(file, &serving.ports).with_context(|| format!("cannot write {}", file.display()))?;
@@ -315,17 +316,19 @@ fn announce(root: &str, ports: &Ports) {
     let all = ports.listening().into_iter().chain(ports.gateways.iter().copied());
     let mut listening: Vec<String> = all.map(|(name, port)| format!("{name} {port}")).collect();
     listening.extend(ports.info_port().map(|port| format!("status pages {port}")));
-    println!("Basalt {} is ready.", env!("CARGO_PKG_VERSION"));
-    println!("  data       {root}");
     let is_local = ports.region_port.local_addr().ip().is_loopback();
     let reach = if is_local { " (this machine alone; -D basalt.bind=0.0.0.0 opens it)" } else { "" };
-    println!("  listening  {}{reach}", listening.join(", "));
     let (host, zk_port) = (&ports.server_name.host, ports.zk_port);
-    match &ports.ensemble {
-        Some(members) => println!("  connect    hbase.zookeeper.quorum={members}"),
-        None => println!("  connect    hbase.zookeeper.quorum={host}  hbase.zookeeper.property.clientPort={zk_port}"),
-    }
-    println!("  stop       Ctrl-C, or kill {}", std::process::id());
+    let connect = match &ports.ensemble {
+        Some(members) => format!("hbase.zookeeper.quorum={members}"),
+        None => format!("hbase.zookeeper.quorum={host}  hbase.zookeeper.property.clientPort={zk_port}"),
+    };
+    tell(&format!(
+        "Basalt {} is ready.\n  data       {root}\n  listening  {}{reach}\n  connect    {connect}\n  stop       Ctrl-C, or kill {}\n",
+        env!("CARGO_PKG_VERSION"),
+        listening.join(", "),
+        std::process::id()
+    ));
 }
 
 /// What programs are told of a server that serves: one flat object on one line.

@@ -1,7 +1,7 @@
 //! The process as an operator meets it: what it says, how it ends, and that it comes back with everything.
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real directories")]
 
-use crate::common::{Scratch, Server, Tester, start_refused};
+use crate::common::{Scratch, Server, Tester, command, start_refused};
 use bytes::Bytes;
 use proto::methods::Method;
 use proto::pb;
@@ -25,6 +25,20 @@ fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
         }
     }
     all
+}
+
+#[test]
+fn a_server_goes_on_where_nobody_reads_what_it_says() {
+    let scratch = Scratch::new("nobody-reads");
+    let mut command = command(&scratch.join("data"), &[]);
+    let ready = testkit::ReadyFile::new(scratch.join("ready.json"));
+    ready.pass_to(&mut command);
+    let mut child = command.spawn().expect("the binary runs");
+    drop((child.stdout.take(), child.stderr.take()));
+    ready.wait(&mut child, std::time::Duration::from_secs(60)).expect("it serves");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is there");
+    assert!(child.wait().expect("it ends").success(), "it stops in order");
 }
 
 fn assert_one_sentence(said: &str, must_contain: &str) {

@@ -105,11 +105,12 @@ export DEBIAN_FRONTEND=noninteractive
 unit() { sed -n "s/^$1=//p" /lib/systemd/system/basalt.service; }
 start() {
     mkfifo /started
+    exec 3<> /started
     runuser -u "$(unit User)" -- env "$(unit Environment)" $(unit ExecStart) > /started 2> /tmp/log & server=$!
-    read -r line < /started || { cat /tmp/log >&2; exit 1; }
+    while read -r line <&3; do case $line in *"is ready"*) break;; esac; done
     rm /started
 }
-stop() { kill $server; wait $server || { cat /tmp/log >&2; exit 1; }; }
+stop() { exec 3<&-; kill $server; wait $server || { cat /tmp/log >&2; exit 1; }; }
 ask() { HBASE_CONF_DIR=/etc/basalt basalt shell -n -e "$1"; }
 
 dpkg --install /first.deb
@@ -145,11 +146,14 @@ const SERVE_FROM_IMAGE: &str = r#"
 root=$1 user=$2 environment=$3; shift 3
 ip link set lo up
 mount -t proc proc "$root/proc"
-inside() { env -i $environment chroot --userspec="$user" "$root" "$@"; }
+# The environment is the image's, whose path knows no chroot.
+chroot=$(command -v chroot)
+inside() { env -i $environment "$chroot" --userspec="$user" "$root" "$@"; }
 scratch=$(mktemp -d); trap 'rm -r "$scratch"' EXIT
 mkfifo "$scratch/started"
-env -i $environment chroot --userspec="$user" "$root" "$@" > "$scratch/started" 2> "$scratch/log" & server=$!
-read -r line < "$scratch/started" || { cat "$scratch/log" >&2; exit 1; }
+exec 3<> "$scratch/started"
+env -i $environment "$chroot" --userspec="$user" "$root" "$@" > "$scratch/started" 2> "$scratch/log" & server=$!
+read -r line <&3
 inside /usr/bin/basalt shell -n -e "create 't', 'f'"
 inside /usr/bin/basalt shell -n -e "put 't', 'r', 'f:q', 'v'"
 inside /usr/bin/basalt shell -n -e "scan 't'"
