@@ -190,7 +190,7 @@ impl RegionList<'_> {
             .raw("\"><input name=q aria-label=\"Part of a name\" placeholder=\"Part of a name\" value=\"");
         page.text(self.search.unwrap_or("")).raw("\"><button>Show</button></form>");
         if self.table.is_some() || self.search.is_some() {
-            page.raw("<a href=\"/master-status#regions\">All regions</a>");
+            page.raw("<a href=\"/rs-status#regions\">All regions</a>");
         }
         if from > 0 {
             self.link(page, self.order, from.saturating_sub(PER_PAGE));

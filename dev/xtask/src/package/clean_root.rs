@@ -3,7 +3,7 @@
 //! Needs root: `chroot` and namespaces. What runs in it has a network and processes of its own, so that Basalt's usual ports are free there.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
@@ -25,6 +25,8 @@ pub fn debian(place: &Path) -> anyhow::Result<()> {
 fn debootstrap(place: &Path, more: &[&str]) -> anyhow::Result<()> {
     toolchain::programs(&["debootstrap"])?;
     if place.exists() {
+        // One that was stopped may have left it mounted.
+        let _ = Command::new("umount").arg(place.join("proc")).stderr(Stdio::null()).status();
         std::fs::remove_dir_all(place)?;
     }
     let log = place.with_extension("log");
@@ -146,6 +148,8 @@ const SERVE_FROM_IMAGE: &str = r#"
 root=$1 user=$2 environment=$3; shift 3
 ip link set lo up
 mount -t proc proc "$root/proc"
+# As a runtime would: the server's clients look for it under the name of its machine.
+printf '127.0.0.1 localhost %s\n' "$(hostname)" > "$root/etc/hosts"
 # The environment is the image's, whose path knows no chroot.
 chroot=$(command -v chroot)
 inside() { env -i $environment "$chroot" --userspec="$user" "$root" "$@"; }

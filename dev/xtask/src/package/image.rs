@@ -144,7 +144,7 @@ fn libraries(dir: &Path) -> anyhow::Result<PathBuf> {
         std::os::unix::fs::symlink(format!("usr/{link}"), root.join(link))?;
     }
     let mut download = Command::new("apt-get");
-    download.args(["--quiet=2", "download"]).args(LIBRARIES).current_dir(&debs);
+    download.args(["--quiet=2", "--option=APT::Sandbox::User=root", "download"]).args(LIBRARIES).current_dir(&debs);
     run::must("apt-get download (network needed)", &mut download)?;
     for deb in std::fs::read_dir(&debs)? {
         let (deb, files) = (deb?.path(), dir.join("files.tar"));
