@@ -36,7 +36,7 @@ fn history_bytes(memory_budget_bytes: u64) -> usize {
 
 /// One file for each place that a server is at: the next process there goes on with it.
 fn file(server: &RegionServer) -> FilePath {
-    rootdir::key_statistics_dir().join(&format!("{},{}", server.name.host, server.name.port))
+    rootdir::key_statistics_dir().join(format!("{},{}", server.name.host, server.name.port))
 }
 
 /// Gathers and saves until the server stops, and once more then. On a thread of its own: it reads and writes files.
