@@ -52,8 +52,8 @@ impl ProcessDetails for OwnProcess {
             max_files: max_files(),
             load_average: one_minute,
             processors: std::thread::available_parallelism().map_or(0, |count| count.get() as u64),
-            machine_bytes: (machine.totalram as u64).saturating_mul(unit),
-            free_bytes: (machine.freeram as u64).saturating_mul(unit),
+            machine_bytes: machine.totalram.saturating_mul(unit),
+            free_bytes: machine.freeram.saturating_mul(unit),
         }
     }
 

@@ -19,7 +19,9 @@ pub fn debian(place: &Path) -> anyhow::Result<()> {
     if run::stdout("id", Command::new("id").arg("-u"))?.trim() != "0" {
         bail!("installing a package in a clean Debian takes root (chroot, namespaces)");
     }
-    debootstrap(place, &[])
+    debootstrap(place, &[])?;
+    // An installer would have written it.
+    Ok(std::fs::write(place.join("etc/hosts"), "127.0.0.1 localhost\n")?)
 }
 
 fn debootstrap(place: &Path, more: &[&str]) -> anyhow::Result<()> {
@@ -45,7 +47,12 @@ pub fn run_script(place: &Path, script: &str) -> anyhow::Result<String> {
     let mut namespaces = Command::new("unshare");
     namespaces.args(["--net", "--pid", "--mount", "--fork", "--kill-child", "--", "sh", "-euc", enter, "sh"]);
     namespaces.arg(place).arg(script).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-    run::stdout("a script in the clean root", &mut namespaces)
+    let ended = namespaces.stderr(Stdio::inherit()).output().context("cannot run unshare")?;
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    if !ended.status.success() {
+        bail!("the script ended with {} after it had said\n{said}", ended.status);
+    }
+    Ok(said)
 }
 
 /// Installs the package, serves and keeps a row, upgrades to `newer` and finds the row, removes and purges it.
@@ -108,7 +115,8 @@ unit() { sed -n "s/^$1=//p" /lib/systemd/system/basalt.service; }
 start() {
     mkfifo /started
     exec 3<> /started
-    runuser -u "$(unit User)" -- env "$(unit Environment)" $(unit ExecStart) > /started 2> /tmp/log & server=$!
+    setpriv --reuid "$(unit User)" --regid "$(unit Group)" --init-groups \
+        env "$(unit Environment)" $(unit ExecStart) > /started 2> /tmp/log & server=$!
     while read -r line <&3; do case $line in *"is ready"*) break;; esac; done
     rm /started
 }
