@@ -116,11 +116,11 @@ start() {
     mkfifo /started
     exec 3<> /started
     setpriv --reuid "$(unit User)" --regid "$(unit Group)" --init-groups \
-        env "$(unit Environment)" $(unit ExecStart) > /started 2> /tmp/log & server=$!
+        env "$(unit Environment)" $(unit ExecStart) > /started 2> /server.log & server=$!
     while read -r line <&3; do case $line in *"is ready"*) break;; esac; done
     rm /started
 }
-stop() { exec 3<&-; kill $server; wait $server || { cat /tmp/log >&2; exit 1; }; }
+stop() { exec 3<&-; kill $server; wait $server || { cat /server.log >&2; exit 1; }; }
 ask() { HBASE_CONF_DIR=/etc/basalt basalt shell -n -e "$1"; }
 
 dpkg --install /first.deb
