@@ -3,13 +3,14 @@
 //!
 //! Always true: one is recorded at a time, and few are kept. Nothing of it runs inside the server's own threads.
 
-use base::{Clock, SystemClock};
+use base::{Clock, Rng, SystemClock};
 use flame::Folder;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use web::details::{PROFILE_EVENTS, Profile, ProfileRequest, Profiles};
@@ -81,7 +82,7 @@ impl Recorder {
         let (perf, shared, asked) = (self.perf.clone(), self.state.clone(), request.clone());
         let work = move || {
             let begun_ms = SystemClock::new().now_ms().0;
-            let (svg, samples, error) = match record(&perf, &asked, id) {
+            let (svg, samples, error) = match record(&perf, &asked) {
                 Ok((svg, samples)) => (svg, samples, None),
                 Err(error) => (String::new(), 0, Some(error)),
             };
@@ -100,8 +101,8 @@ impl Recorder {
 }
 
 /// The picture, and how many samples are in it.
-fn record(perf: &OsString, request: &ProfileRequest, id: u64) -> Result<(String, u64), String> {
-    let file = Recorded(std::env::temp_dir().join(format!("basalt-profile-{}-{id}", std::process::id())));
+fn record(perf: &OsString, request: &ProfileRequest) -> Result<(String, u64), String> {
+    let file = Recorded::new()?;
     let mut record = Command::new(perf);
     record.args(["record", "--quiet", "--freq", FREQUENCY, "--call-graph", CALL_GRAPH, "--event", &request.event]);
     record.args(["--pid", &std::process::id().to_string(), "--output"]).arg(&file.0);
@@ -149,15 +150,25 @@ fn run(command: &mut Command, mut line: impl FnMut(&str)) -> Result<String, Stri
     }
 }
 
-/// Removed with its value.
+/// A file in a directory that nobody else may enter; both are removed with the value.
 struct Recorded(PathBuf);
+
+impl Recorded {
+    #[allow(clippy::disallowed_methods, reason = "a directory of the system's, not the volume's")]
+    fn new() -> Result<Recorded, String> {
+        let directory = std::env::temp_dir().join(format!("basalt-profile-{}", Rng::from_system().uuid_hex()));
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&directory);
+        made.map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
+        Ok(Recorded(directory.join("recorded")))
+    }
+}
 
 impl Drop for Recorded {
     #[allow(clippy::disallowed_methods, reason = "a file of the system's, not the volume's")]
     fn drop(&mut self) {
-        let path: &Path = &self.0;
-        // perf makes it, or does not.
-        let _ = std::fs::remove_file(path);
+        if let Some(directory) = self.0.parent() {
+            let _ = std::fs::remove_dir_all(directory);
+        }
     }
 }
 

@@ -74,7 +74,7 @@ impl History {
                 }
                 before_ms = start_ms;
                 let mut tables = BTreeMap::new();
-                // A tie of the least busy leaves a table more.
+                // Each minute of a coarse column may have had others.
                 for _ in 0..input.count(MAX_TABLES * 1024, "more tables than are kept")? {
                     let (table, column) = input.table()?;
                     tables.insert(table, column);

@@ -87,17 +87,15 @@ impl History {
         }
         for (slots, level) in self.levels.iter_mut().zip(Level::ALL) {
             let start_ms = now_ms - now_ms.rem_euclid(level.column_ms());
-            // A clock that was set back adds to what is there.
-            if slots.back().is_none_or(|slot| slot.start_ms < start_ms) {
-                slots.push_back(Slot::new(start_ms, BTreeMap::new()));
+            let mut joined = tables.clone();
+            // The column of now; and after a clock was set back those that are of times to come, or nothing would be seen until then.
+            while let Some(slot) = slots.pop_back_if(|slot| slot.start_ms >= start_ms) {
+                for (table, before) in slot.tables {
+                    let column = joined.remove(&table).unwrap_or_default();
+                    joined.insert(table, before.and(column));
+                }
             }
-            let slot = slots.back_mut().expect("there is one");
-            let mut joined = std::mem::take(&mut slot.tables);
-            for (table, column) in &tables {
-                let before = joined.remove(table).unwrap_or_default();
-                joined.insert(table.clone(), before.and(column.clone()));
-            }
-            *slot = Slot::new(slot.start_ms, joined);
+            slots.push_back(Slot::new(start_ms, joined));
             let oldest_ms = start_ms.saturating_sub(level.column_ms().saturating_mul(level.columns() as i64));
             while slots.front().is_some_and(|slot| slot.start_ms <= oldest_ms) {
                 slots.pop_front();
@@ -149,7 +147,7 @@ impl History {
         from_ms: i64,
     ) -> impl Iterator<Item = (i64, &'a Column)> + Clone + 'a {
         let slots = &self.levels[level as usize];
-        let since = slots.iter().filter(move |slot| slot.start_ms + level.column_ms() > from_ms);
+        let since = slots.iter().filter(move |slot| slot.start_ms.saturating_add(level.column_ms()) > from_ms);
         since.filter_map(move |slot| Some((slot.start_ms, slot.tables.get(table)?)))
     }
 }
@@ -195,14 +193,15 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_loses_nothing() {
+    fn a_clock_that_is_set_back_loses_nothing_and_time_goes_on() {
         let mut history = History::new(1 << 20);
         history.record(600_000, BTreeMap::from([(table("t"), column("k", 1))]));
         history.record(60_000, BTreeMap::from([(table("t"), column("k", 2))]));
+        history.record(120_000, BTreeMap::from([(table("t"), column("k", 4))]));
         let name = table("t");
-        let reads: Vec<u64> =
-            history.columns(&name, Level::Minutes, 0).map(|(_, column)| column.load().reads).collect();
-        assert_eq!(reads, [3]);
+        let columns = history.columns(&name, Level::Minutes, 0);
+        let reads: Vec<(i64, u64)> = columns.map(|(start_ms, column)| (start_ms, column.load().reads)).collect();
+        assert_eq!(reads, [(60_000, 3), (120_000, 4)]);
     }
 
     #[test]

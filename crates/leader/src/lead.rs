@@ -117,7 +117,9 @@ impl Observer for Nodes {
 
     fn draining(&self, server: &ServerName, on: bool) {
         if let Err(error) = self.znodes.set_draining(server, on) {
-            tracing::warn!("the next master will not know whether {server} is draining: {error}");
+            tracing::warn!(
+                "cannot write or remove the draining node of {server} in ZooKeeper, the next master will not know of it: {error}"
+            );
         }
         self.next.draining(server, on);
     }

@@ -327,7 +327,7 @@ pub(crate) async fn run(master: &Arc<Master>, request: pb::BalanceRequest) -> pb
     let input = Input::of(master, master.settings().balance_by_table);
     let (rng, clock) = (Arc::clone(&master.balancer.rng), Arc::clone(&master.clock));
     let Ok(found) = off_worker(move || input.run(&settings, &rng, &*clock)).await else {
-        tracing::error!("the balancer failed inside; nothing is moved");
+        tracing::error!("the balancer panicked: no region is moved, the next period tries again");
         return response;
     };
     response.balancer_ran = true;
@@ -449,7 +449,10 @@ async fn execute(master: &Arc<Master>, plans: Vec<Plan>) -> usize {
         while !moving.is_empty() && !left(next).is_zero() && wait_for_one(&mut moving, left(next)).await {}
         while moving.len() >= most && !left(time).is_zero() && wait_for_one(&mut moving, left(time)).await {}
         if begun < count && !time.is_zero() && left(time).is_zero() {
-            tracing::info!("{} moves are left for the balancer's next run: its time is over", count - begun);
+            tracing::info!(
+                "hbase.balancer.max.balancing is over: {} moves are left for the next run of the balancer",
+                count - begun
+            );
             break;
         }
     }

@@ -67,7 +67,7 @@ fn restore(server: &RegionServer) {
     };
     match saved.and_then(|bytes| History::decode(&bytes, most_bytes).map_err(|error| error.to_string())) {
         Ok(saved) => server.keys.lock().restore(saved),
-        Err(error) => tracing::warn!("{file}: {error}; the Key Visualizer begins anew"),
+        Err(error) => tracing::warn!("cannot read {file}: {error}; the Key Visualizer starts empty"),
     }
 }
 
@@ -79,7 +79,7 @@ fn save(server: &RegionServer, failures: &LogThrottle) {
     if let Err(error) = saved
         && failures.allow(&*server.env.clock)
     {
-        tracing::warn!("the statistics of keys are not saved, they end with this process: {error}");
+        tracing::warn!("cannot save the key statistics, which are lost when this process ends: {error}");
     }
 }
 

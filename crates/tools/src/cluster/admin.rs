@@ -65,7 +65,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
             let (what, named) = ((*what).to_owned(), addresses(&parsed.rest[2..])?);
             on_cluster(config, |connection| async move { draining(&connection, &what, &named).await })?;
         }
-        _ => bail!("admin: it is rolling-restart, or draining add, remove or list; basalt admin --help says more"),
+        _ => bail!("admin: the command is rolling-restart, or draining add, remove or list; see basalt admin --help"),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -77,7 +77,7 @@ async fn draining(connection: &Connection, what: &str, named: &[(String, u16)]) 
         return Ok(());
     }
     if named.is_empty() {
-        bail!("admin draining {what}: which server?");
+        bail!("admin draining {what}: name at least one server, HOST[:PORT]");
     }
     let servers = admin.servers().await?;
     for at in named {
@@ -140,7 +140,10 @@ impl Restart {
         if self.graceful {
             self.mover.load(&at, regions, &Moved::default()).await?;
         }
-        println!("{server} is {now} now; {count} regions were away; {:.1} s", began.elapsed().as_secs_f64());
+        println!(
+            "{server} was restarted as {now}; {count} regions moved away and back; {:.1} s",
+            began.elapsed().as_secs_f64()
+        );
         Ok(())
     }
 }

@@ -137,9 +137,11 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
                     mover.unload(&at, &mover.targets(&at, only, without).await?, &stays, &moved).await
                 }
                 "unload_from_rack" => {
-                    bail!("regionmover: which server is in which rack is not known here; use -x or -d")
+                    bail!(
+                        "regionmover: unload_from_rack is not supported, for racks are not known; name servers with -x or -d"
+                    )
                 }
-                other => bail!("regionmover: -o {other}: it is one of load, unload, isolate_regions"),
+                other => bail!("regionmover: unknown operation {other}: -o takes load, unload or isolate_regions"),
             }
         };
         let ended = match timeout {

@@ -83,9 +83,9 @@ pub fn draw(
         (None, _) => none(page, "Nothing is known of the keys of that table: nothing of it was read or written here."),
         (_, None) => none(page, "No keys are gathered here: basalt.key.statistics.enabled is false."),
         (_, Some(grid)) if grid.rows.is_empty() => none(page, "In this time there was nothing."),
-        (_, Some(grid)) => {
+        (Some(table), Some(grid)) => {
             picture(page, grid);
-            hottest(page, asked.measure(), grid);
+            hottest(page, asked.measure(), grid, table);
         }
     }
 }
@@ -167,7 +167,7 @@ fn image(grid: &Grid) -> Option<Vec<u8>> {
     Some(out)
 }
 
-fn hottest(page: &mut Markup, measure: Measure, grid: &Grid) {
+fn hottest(page: &mut Markup, measure: Measure, grid: &Grid, table: &TableName) {
     page.raw("<h2>Hottest keys <span>of the last three minutes</span></h2>");
     let all = measure.of(&grid.recent);
     if grid.hottest.is_empty() || all == 0 {
@@ -191,7 +191,8 @@ fn hottest(page: &mut Markup, measure: Measure, grid: &Grid) {
     }
     table_end(page);
     page.raw("<p class=soft>Counts are of samples: each stands for as many operations as were passed over. ");
-    page.raw("A key that stands alone here is hot by itself; <a href=\"/table.jsp\">tables</a> have the regions.</p>");
+    page.raw("A key that stands alone here is hot by itself. <a href=\"/table.jsp?name=");
+    page.text(query::encode(table.as_str())).raw("\">The table's regions</a></p>");
 }
 
 /// A key as HBase's shell writes it, cut off where it is long.
