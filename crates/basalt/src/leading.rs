@@ -10,6 +10,7 @@ use crate::ports::{
 };
 use crate::standalone::{signals, write_whole};
 use crate::storage::{self, Storage};
+use crate::traces::Tracing;
 use crate::{memory, quorum, settings, unheeded};
 use anyhow::{Context, Result, bail};
 use base::{Clock, Config, Rng, SystemClock};
@@ -64,6 +65,8 @@ pub fn run(config: &Config, config_directory: Option<&Path>, ready_file: Option<
 struct Process {
     port: Arc<LeaderPort>,
     server: rpc::Server,
+    /// Traces its calls.
+    tracing: Tracing,
     name: ServerName,
     clock: Arc<dyn Clock>,
     rng: Arc<Rng>,
@@ -86,6 +89,8 @@ impl Process {
         let limits = rpc_limits(config, &ledger, raise_descriptor_limit() / 8 * MASTER_EIGHTHS);
         let server = rpc::Server::bind(address, port.clone(), clock.clone(), limits)
             .map_err(|error| port_error("the master", settings::MASTER_PORT.key, address, &error))?;
+        let tracing = Tracing::start(config, &clock)?;
+        tracing.trace(&server);
         let bound = server.local_addr();
         let set = config.text(settings::MASTER_HOSTNAME.key).map(|name| name.trim().to_owned());
         let host = set.unwrap_or_else(|| advertised_host(bound.ip()));
@@ -102,7 +107,7 @@ impl Process {
         let info_port = info_server.as_ref().map(|server| server.local_addr().port());
         // It ends with the process.
         info_server.map(|server| tokio::spawn(server.run(std::future::pending())));
-        Ok(Process { port, server, name, clock, rng, ensemble, parent, znodes, pages, info_port })
+        Ok(Process { port, server, tracing, name, clock, rng, ensemble, parent, znodes, pages, info_port })
     }
 
     async fn serve(
@@ -218,7 +223,7 @@ impl Process {
     }
 
     /// Lets go of the node, so that a backup need not wait. Region servers go on, unless the whole cluster is to go down.
-    async fn stop(self, leader: Option<Leader>, whole_cluster: bool) -> Result<()> {
+    async fn stop(mut self, leader: Option<Leader>, whole_cluster: bool) -> Result<()> {
         let is_active = leader.is_some();
         if let (Some(leader), true) = (&leader, whole_cluster) {
             self.znodes.clear_running(false)?;
@@ -229,6 +234,7 @@ impl Process {
             leader.master().stop();
         }
         self.server.shutdown(DRAIN).await;
+        self.tracing.end().await;
         if is_active {
             let path = format!("{}/master", self.parent);
             drop(tokio::time::timeout(STOP_GRACE, self.ensemble.remove(&path)).await);

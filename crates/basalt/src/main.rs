@@ -36,6 +36,7 @@ mod standalone;
 mod status;
 mod storage;
 mod threads;
+mod traces;
 mod unheeded;
 
 use clap::Parser;

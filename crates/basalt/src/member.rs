@@ -335,12 +335,13 @@ impl Joined {
     #[allow(clippy::disallowed_methods, reason = "threads that outlive the runtime begin here")]
     async fn stop(self) -> Result<()> {
         let node = self.node();
-        let Joined { member, port, ensemble, flush_for, .. } = self;
+        let Joined { member, mut port, ensemble, flush_for, .. } = self;
         let (sender, stopped) = tokio::sync::oneshot::channel();
         let close = move || drop(sender.send(member.stop(flush_for)));
         std::thread::Builder::new().name("stop".into()).spawn(close).context("cannot start a thread to stop")?;
         let stopped = tokio::time::timeout(flush_for + STOP_GRACE, stopped).await;
         port.server.shutdown(DRAIN).await;
+        port.tracing.end().await;
         // What could not be closed is split from the log: the sooner the master knows, the sooner it is served.
         drop(tokio::time::timeout(STOP_GRACE, ensemble.remove(&node)).await);
         match stopped {

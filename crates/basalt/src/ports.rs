@@ -3,6 +3,7 @@
 
 use crate::settings;
 use crate::status::Pages;
+use crate::traces::Tracing;
 use anyhow::{Result, anyhow};
 use assembly::{MasterPort, RegionServerPort, Services};
 use base::{Clock, Config, Ledger, Rng};
@@ -41,6 +42,8 @@ pub struct Ports {
     pub server_name: ServerName,
     /// Gateways that listen, by name.
     pub gateways: Vec<(&'static str, u16)>,
+    /// Traces calls to both.
+    pub tracing: Tracing,
     info_port: Option<u16>,
     /// Descriptors that the process may have open.
     descriptors: u64,
@@ -106,6 +109,9 @@ impl Ports {
             limits(REGION_SERVER_EIGHTHS),
         )
         .map_err(|error| port_error("the region server", "hbase.regionserver.port", region_address, &error))?;
+        let tracing = Tracing::start(config, clock)?;
+        tracing.trace(&master_port);
+        tracing.trace(&region_port);
         let pages = Arc::new(Pages::new(config.clone(), clock.clone(), root));
         let info_server = bind_info_server(config, clock, &pages)?;
         let start_code = u64::try_from(clock.now_ms().0).unwrap_or_default();
@@ -126,6 +132,7 @@ impl Ports {
             pages,
             info_port: info_server.as_ref().map(|server| server.local_addr().port()),
             info_server,
+            tracing,
             gateways: Vec::new(),
             descriptors,
         })

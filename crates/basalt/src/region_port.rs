@@ -2,6 +2,7 @@
 
 use crate::ports::{REGION_SERVER_EIGHTHS, anywhere, listen_address, port_error, raise_descriptor_limit, rpc_limits};
 use crate::settings;
+use crate::traces::Tracing;
 use anyhow::Result;
 use assembly::{RegionServerPort, Services};
 use base::{Clock, Config, Ledger};
@@ -16,6 +17,8 @@ pub struct RegionPort {
     pub services: Arc<Services>,
     /// Takes them.
     pub server: rpc::Server,
+    /// Traces them.
+    pub tracing: Tracing,
     descriptors: u64,
 }
 
@@ -32,7 +35,9 @@ impl RegionPort {
         let handler = Arc::new(RegionServerPort(services.clone()));
         let server = rpc::Server::bind(address, handler, clock.clone(), limits)
             .map_err(|error| port_error("the region server", settings::REGION_SERVER_PORT.key, address, &error))?;
-        Ok(RegionPort { services, server, descriptors })
+        let tracing = Tracing::start(config, clock)?;
+        tracing.trace(&server);
+        Ok(RegionPort { services, server, tracing, descriptors })
     }
 
     /// What the server says of itself to the master.

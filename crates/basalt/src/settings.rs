@@ -242,6 +242,7 @@ pub fn rows() -> Vec<&'static dyn SettingRow> {
         membership::settings::ALL,
         leader::settings::ALL,
         rpc::settings::ALL,
+        otlp::settings::ALL,
         master::settings::ALL,
         balancer::settings::ALL,
         regionserver::settings::ALL,

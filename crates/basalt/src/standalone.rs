@@ -238,7 +238,7 @@ async fn start(
 /// Lets calls end, closes every region, then the log.
 #[allow(clippy::disallowed_methods, reason = "threads that outlive the runtime begin here")]
 async fn stop(serving: Serving, flush_for: Duration) -> Result<()> {
-    let Serving { node, ports, znodes, coordination, info_thread, gateways, stop } = serving;
+    let Serving { node, mut ports, znodes, coordination, info_thread, gateways, stop } = serving;
     node.master().stop();
     znodes.remove_region_server(&ports.server_name)?;
     znodes.clear_running(true)?;
@@ -259,6 +259,7 @@ async fn stop(serving: Serving, flush_for: Duration) -> Result<()> {
         _ = drained => {}
         () = async { end_calls.await; std::future::pending().await } => {}
     }
+    ports.tracing.end().await;
     // A thread of its own: the pool for administration may be full of calls that wait for the disk.
     let (stopped_sender, stopped) = tokio::sync::oneshot::channel();
     let close = move || drop(stopped_sender.send(node.stop(Some(flush_for))));

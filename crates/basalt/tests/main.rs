@@ -29,4 +29,5 @@ mod ticks;
 mod tiers;
 mod tool_options;
 mod tools;
+mod traces;
 mod wide_rows;

@@ -15,6 +15,7 @@ use crate::block::BlockType;
 use crate::cache_counts::{BlockCounts, BloomCounts, LookupCounts};
 use crate::cache_frequency::Frequencies;
 use crate::data_block::DataBlock;
+use crate::file_reads::FileReads;
 use crate::index::IndexBlock;
 use base::Clock;
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -89,12 +90,20 @@ pub struct CacheOptions {
     pub policy: CachePolicy,
     /// Whether the checksums of blocks are compared that are read from files and from the second level.
     pub verify_checksums: bool,
+    /// Reads of files that take longer than so many milliseconds are slow (`hbase.fs.reader.warn.time.ms`); `None`: none is.
+    pub slow_read_ms: Option<u64>,
 }
 
 impl CacheOptions {
     /// A cache of at most `capacity_bytes` without anything special.
     pub fn new(capacity_bytes: u64) -> CacheOptions {
-        CacheOptions { capacity_bytes, second: None, policy: CachePolicy::default(), verify_checksums: true }
+        CacheOptions {
+            capacity_bytes,
+            second: None,
+            policy: CachePolicy::default(),
+            verify_checksums: true,
+            slow_read_ms: None,
+        }
     }
 }
 
@@ -157,6 +166,7 @@ pub struct BlockCache {
     file_bytes: base::Adder,
     second: Option<Arc<SecondLevel>>,
     verify_checksums: bool,
+    file_reads: FileReads,
     /// By which reads of files are timed, if they are.
     clock: OnceLock<Arc<dyn Clock>>,
 }
@@ -213,7 +223,7 @@ impl BlockCache {
 
     /// A cache as `options` say.
     pub fn with(options: CacheOptions) -> Arc<BlockCache> {
-        let CacheOptions { capacity_bytes, second, policy, verify_checksums } = options;
+        let CacheOptions { capacity_bytes, second, policy, verify_checksums, slow_read_ms } = options;
         let shards = (capacity_bytes / MIN_SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two().min(MAX_SHARDS);
         let slot = || {
             let counts = policy == CachePolicy::TinyLfu;
@@ -233,6 +243,7 @@ impl BlockCache {
             file_bytes: base::Adder::default(),
             second,
             verify_checksums,
+            file_reads: FileReads::new(slow_read_ms),
             clock: OnceLock::new(),
         })
     }
@@ -300,6 +311,11 @@ impl BlockCache {
     /// A block of `bytes` was read from a file.
     pub(crate) fn read_from_file(&self, bytes: u64) {
         self.file_bytes.add(bytes);
+    }
+
+    /// How long reads of files took that use this cache.
+    pub fn file_reads(&self) -> &FileReads {
+        &self.file_reads
     }
 
     /// Bytes of blocks that were read from files that use this cache.

@@ -124,6 +124,16 @@ pub const DICTIONARY_MAX_SIZE: Setting<u64> = Setting {
           that unpacks blocks.",
 };
 
+/// `hbase.fs.reader.warn.time.ms`.
+pub const SLOW_READ_MS: Setting<i64> = Setting {
+    key: "hbase.fs.reader.warn.time.ms",
+    default: -1,
+    min: -1,
+    max: i64::MAX,
+    unit: "ms",
+    doc: "Reads of store files that take longer are counted as slow (fsSlowReadsCount). -1: none is.",
+};
+
 /// Every row.
 pub const ALL: &[&dyn SettingRow] = &[
     &INDEX_BLOCK_MAX_SIZE,
@@ -138,6 +148,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &ZSTD_LEVEL_OF_HADOOP,
     &ZSTD_DICTIONARY,
     &DICTIONARY_MAX_SIZE,
+    &SLOW_READ_MS,
 ];
 
 impl WriterOptions {

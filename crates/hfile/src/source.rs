@@ -8,6 +8,7 @@ use crate::cursor::Damage;
 use crate::data_block::DataBlock;
 use crate::encoding::Tail;
 use crate::index::{BlockAt, IndexBlock};
+use crate::recorded_reads::{self, BlockFrom, BlockLook};
 use crate::{BlockCache, Compression, Error, Residency, Result};
 use bytes::{Bytes, BytesMut};
 use cell::Order;
@@ -94,6 +95,7 @@ impl Source {
             (None, Residency::MayRead) => Ok(None),
             (Some(_), _) => {
                 block_reads::from_cache(at.len);
+                self.looked(at, BlockFrom::Cache);
                 Ok(found)
             }
         }
@@ -195,6 +197,7 @@ impl Source {
                 ahead.passed(at);
             }
             block_reads::from_file(len);
+            self.looked(at, BlockFrom::SecondLevel);
             return self.unpack(at, raw);
         }
         let goes_on = ahead.as_ref().is_some_and(|ahead| ahead.goes_on(at));
@@ -206,31 +209,46 @@ impl Source {
             second.offer(key, &raw);
         }
         block_reads::from_file(len);
+        self.looked(at, BlockFrom::File);
         if let Some(cache) = &self.cache {
             cache.read_from_file(len as u64);
         }
         self.unpack(at, raw)
     }
 
+    /// Tells whoever records what this thread looks at.
+    #[inline]
+    fn looked(&self, at: BlockAt, from: BlockFrom) {
+        recorded_reads::looked(|| {
+            let clock = self.cache.as_ref().and_then(|cache| cache.clock());
+            let at_us = clock.map_or(0, |clock| clock.monotonic_us());
+            BlockLook { path: self.path.clone(), offset: at.offset, bytes: at.len, from, at_us }
+        });
+    }
+
     fn unpack(&self, at: BlockAt, raw: Bytes) -> Result<(BlockType, Bytes)> {
         let verify = self.cache.as_ref().is_none_or(|cache| cache.verifies_checksums());
-        block::unpack_verified(raw, self.compression, self.dictionary.as_ref(), verify)
-            .map_err(|damage| self.corrupt(at.offset, damage))
+        block::unpack_verified(raw, self.compression, self.dictionary.as_ref(), verify).map_err(|damage| {
+            self.cache.iter().for_each(|cache| cache.file_reads().found_damage());
+            self.corrupt(at.offset, damage)
+        })
     }
 
     fn read_exact(&self, at: BlockAt) -> Result<Bytes> {
         let mut raw = vec![0; at.len as usize];
-        self.read_file(&mut raw, at.offset)?;
+        self.read_file(&mut raw, at.offset, false)?;
         Ok(Bytes::from(raw))
     }
 
     /// Reads, and notes how long that took.
-    fn read_file(&self, buf: &mut [u8], offset: u64) -> Result<()> {
-        let clock = self.cache.as_ref().and_then(|cache| cache.clock());
-        let begun_us = clock.map(|clock| clock.monotonic_us());
+    fn read_file(&self, buf: &mut [u8], offset: u64, is_sequential: bool) -> Result<()> {
+        let timed = self.cache.as_ref().and_then(|cache| Some((cache, cache.clock()?)));
+        let begun_us = timed.map(|(_, clock)| clock.monotonic_us());
         self.file.read_exact_at(buf, offset)?;
-        if let (Some(clock), Some(begun_us)) = (clock, begun_us) {
-            block_reads::file_took(clock.monotonic_us().saturating_sub(begun_us));
+        if let (Some((cache, clock)), Some(begun_us)) = (timed, begun_us) {
+            let took_us = clock.monotonic_us().saturating_sub(begun_us);
+            block_reads::file_took(took_us);
+            cache.file_reads().took(took_us, is_sequential);
         }
         Ok(())
     }
@@ -354,7 +372,7 @@ impl ReadAhead {
                 memory
             }
         };
-        source.read_file(&mut memory[kept..], offset + kept as u64)?;
+        source.read_file(&mut memory[kept..], offset + kept as u64, true)?;
         self.buffer = memory.freeze();
         self.start = offset;
         Ok(())

@@ -3,6 +3,7 @@
 
 use crate::handlers::Answer;
 use crate::server::RegionServer;
+use crate::traces;
 use crate::users::CountedReads;
 use base::effort::NETWORK_THREAD_UNITS;
 use base::{Interrupted, PausePoint};
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 use tokio::task::JoinError;
+use trace::{CallTrace, Span};
 
 /// Calls of a higher priority run beside those to system tables. Follows: `SimpleRpcScheduler` with `HConstants.QOS_THRESHOLD`.
 const MOST_ORDINARY_PRIORITY: u32 = 10;
@@ -51,13 +53,22 @@ pub(crate) struct Caller {
     cancellation: Cancellation,
     /// Where what it does is counted, if it is.
     pub load: Option<Arc<ClientLoad>>,
+    /// Where it is traced.
+    trace: Option<Arc<CallTrace>>,
 }
 
 impl Caller {
     pub(crate) fn of(call: &Call) -> Caller {
         let (priority, deadline_us) = (call.priority, call.deadline_us);
         let load = call.conn.load.get().cloned();
-        Caller { client: call.conn.id, priority, deadline_us, cancellation: call.cancellation(), load }
+        let (cancellation, trace) = (call.cancellation(), call.trace().cloned());
+        Caller { client: call.conn.id, priority, deadline_us, cancellation, load, trace }
+    }
+
+    /// The wait for the log on its behalf, if it is traced.
+    pub(crate) fn log_wait(&self) -> Option<Span> {
+        let _traced = trace::enter(self.trace.as_ref());
+        traces::log_wait()
     }
 
     /// What a lane is told of it.
@@ -145,6 +156,7 @@ pub(crate) fn large_on_lane(
         let _entered = runtime.enter();
         // What it puts into the logs waits for nobody else's calls.
         let batches = at.logs().map(wal::Log::batch);
+        let _traced = trace::enter(call.trace());
         let mut context =
             CallContext { call: &call, taken: Some(responder), pause: Some(pause), begun_us, in_batch: true };
         let reads = CountedReads::begin(call.conn.load.get());
@@ -182,8 +194,9 @@ pub(crate) fn read_on_lane(
             Ok(pause) => {
                 responder.begin();
                 let reads = CountedReads::begin(load.as_ref());
+                let traced = trace::enter(responder.trace());
                 let result = work(pause);
-                drop(reads);
+                drop((traced, reads));
                 responder.answer(result);
             }
             Err(dropped) => responder.answer(Err(exception_of(dropped, &name))),
@@ -244,8 +257,9 @@ impl<W: FnMut(&dyn PausePoint) -> Result<CallResult, NoRoom> + Send + 'static> R
         self.tries += 1;
         let growing = Growing { pause, making: self.caller.cancellation.making() };
         let reads = CountedReads::begin(self.caller.load.as_ref());
+        let traced = trace::enter(self.caller.trace.as_ref());
         let result = (self.work)(&growing);
-        drop(reads);
+        drop((traced, reads));
         match result {
             Ok(result) => {
                 // From here on it counts as an answer; who gets it must not find it counted twice.
@@ -300,11 +314,12 @@ pub(crate) async fn on_lane<T: Send + 'static>(
     work: impl FnOnce(&dyn PausePoint) -> T + Send + 'static,
 ) -> Result<T, Exception> {
     let (sender, receiver) = oneshot::channel();
-    let load = caller.load.clone();
+    let (load, trace) = (caller.load.clone(), caller.trace.clone());
     let job: scheduler::Job = Box::new(move |run| {
         let reads = CountedReads::begin(load.as_ref());
+        let traced = trace::enter(trace.as_ref());
         let value = run.map(work);
-        drop(reads);
+        drop((traced, reads));
         let _gone = sender.send(value);
     });
     server.scheduler.submit(lane_of(region, caller.priority, ordinary), caller.job_info(), job);

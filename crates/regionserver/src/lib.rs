@@ -42,6 +42,7 @@ mod snapshot;
 mod space_quotas;
 mod status;
 mod stop_signal;
+mod traces;
 mod users;
 mod views;
 mod work_queue;

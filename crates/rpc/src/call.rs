@@ -17,6 +17,7 @@ use crate::cell_block::CellBlockError;
 use crate::observer::{AnsweredCall, CallObserver, Watched};
 use crate::server::Inbox;
 use crate::{CellCodec, Compressor, Direct, Exception, Kind, Responder};
+use trace::CallTrace;
 
 /// What a connection said about itself. One per connection.
 #[derive(Debug, Clone)]
@@ -94,6 +95,8 @@ pub struct Call {
     /// What the client attached to this call.
     pub attributes: Vec<pb::NameBytesPair>,
     pub(crate) inbox: Arc<Inbox>,
+    /// Where it is traced.
+    pub(crate) trace: Option<Arc<CallTrace>>,
     pub(crate) in_batch: bool,
     /// Whether the connection's observer is told of the answer.
     pub(crate) is_watched: bool,
@@ -123,6 +126,7 @@ impl Call {
             conn,
             attributes: Vec::new(),
             inbox,
+            trace: None,
             in_batch: false,
             is_watched: false,
         };
@@ -143,7 +147,13 @@ impl Call {
     pub fn responder(&self) -> Responder {
         let mut responder = self.inbox.responder(self.id, self.received_at_us, self.held_bytes);
         responder.watched = self.is_watched.then(|| self.answered_call());
+        responder.trace = self.trace.clone();
         responder
+    }
+
+    /// The trace that it is a part of, for work on it on other threads: on the one that hands it in that is entered already.
+    pub fn trace(&self) -> Option<&Arc<CallTrace>> {
+        self.trace.as_ref()
     }
 
     /// Has an observer told of the reply where that is deferred; of any other the one who gets the outcome is to tell it. The first call of

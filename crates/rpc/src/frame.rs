@@ -79,6 +79,8 @@ pub struct RequestHead {
     pub timeout_ms: u32,
     /// What else the client attached to the call.
     pub attributes: Vec<pb::NameBytesPair>,
+    /// An encoded `RPCTInfo`, where the client traces; empty otherwise.
+    pub trace_info: Bytes,
 }
 
 impl RequestHead {
@@ -94,6 +96,7 @@ impl RequestHead {
             match (tag, wire_type) {
                 // Java reads 32-bit fields as the low half of the varint.
                 (1, WireType::Varint) => head.call_id = decode_varint(&mut bytes).map_err(bad)? as u32,
+                (2, WireType::LengthDelimited) => head.trace_info = take_delimited(&mut bytes)?,
                 (3, WireType::LengthDelimited) => head.method_name = take_delimited(&mut bytes)?,
                 (4, WireType::Varint) => head.request_param = decode_varint(&mut bytes).map_err(bad)? != 0,
                 (5, WireType::LengthDelimited) => {

@@ -180,6 +180,8 @@ pub enum Command {
         /// Only bugs whose name or description contains this
         name: Option<String>,
     },
+    /// The pages for people as a web site, from the same files, below the target directory (python3; network needed on first use)
+    Site,
     /// Generated protobuf code from crates/proto/proto
     Proto {
         /// Write nothing; an error when what is there is stale

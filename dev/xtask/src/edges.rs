@@ -51,7 +51,10 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("quota", &["base", "model", "proto"], &[]),
     // which regions are to be on which servers
     ("balancer", &["base", "model"], &[]),
-    ("rpc", &["base", "cell", "compression", "proto", "convert"], &[]),
+    // what calls go through, as spans, and how they are sent
+    ("trace", &["base"], &[]),
+    ("otlp", &["base", "trace"], &[]),
+    ("rpc", &["base", "cell", "compression", "proto", "convert", "trace"], &[]),
     ("coordination", &["base", "model", "proto", "convert"], &[]),
     // a session with a real ensemble, behind the trait of coordination
     ("zookeeper", &["coordination"], &[]),
@@ -74,6 +77,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "scheduler",
             "quota",
             "key-statistics",
+            "trace",
         ],
         &[],
     ),
@@ -228,6 +232,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "assembly",
             "flame",
             "key-statistics",
+            "trace",
+            "otlp",
             "scheduler",
             "quota",
             "balancer",
@@ -288,11 +294,15 @@ const NEVER: &[(&str, &[&str])] = &[
     ("shell", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
     ("thrift", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
     ("balancer", &["fs", "proto", "rpc"]),
+    ("trace", &["fs", "proto", "rpc"]),
+    ("otlp", &["fs", "proto", "rpc"]),
 ];
 
 /// Crates that hold the engine: synchronous, so no runtime.
-const NO_RUNTIME: &[&str] =
-    &["base", "cell", "model", "filter", "convert", "fs", "rootdir", "hfile", "memstore", "wal", "region", "balancer"];
+const NO_RUNTIME: &[&str] = &[
+    "base", "cell", "model", "filter", "convert", "fs", "rootdir", "hfile", "memstore", "wal", "region", "balancer",
+    "trace",
+];
 
 /// Holds the manifests (`cargo metadata`) against the table; every violation is one line.
 pub fn check(metadata: &Value) -> anyhow::Result<()> {

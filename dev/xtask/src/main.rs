@@ -35,6 +35,7 @@ mod sanitize;
 mod schedules;
 mod server;
 mod sim;
+mod site;
 mod sql;
 mod sql_bench;
 mod sql_queries;
@@ -43,6 +44,7 @@ mod suites;
 mod testing;
 mod tidy;
 mod toolchain;
+mod traced;
 
 use anyhow::Context;
 use clap::Parser;
@@ -115,6 +117,7 @@ fn command(command: Command) -> anyhow::Result<()> {
         Command::Sanitize { only } => reported(|report| sanitize::run(report, only.as_deref())),
         Command::Injected { name } => reported(|report| sim::injected(report, name.as_deref())),
         Command::Package { machine } => reported(|report| package::run(report, machine)),
+        Command::Site => site::make(),
         Command::Proto { check } => proto::generate(check),
         Command::Coverage { check } => coverage::run(check),
     }

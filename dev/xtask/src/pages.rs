@@ -18,7 +18,7 @@ const MESSAGES: &str = "| message contains |";
 /// Holds all of them.
 pub fn check() -> anyhow::Result<()> {
     let mut wrong = Vec::new();
-    for page in pages()? {
+    for page in all()? {
         let text = read(&page)?;
         let dir = page.parent().unwrap_or(Path::new(""));
         let missing = links(&text).into_iter().filter(|link| !run::root().join(dir).join(link).exists());
@@ -37,7 +37,7 @@ fn read(page: &Path) -> anyhow::Result<String> {
 }
 
 /// Markdown pages at the top, and below docs, relative to the root.
-fn pages() -> anyhow::Result<Vec<PathBuf>> {
+pub fn all() -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut dirs = vec![(PathBuf::new(), false), (PathBuf::from("docs"), true)];
     while let Some((dir, deep)) = dirs.pop() {

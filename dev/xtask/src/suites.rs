@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 
 use crate::report::Outcome;
 use crate::server::Kind;
-use crate::{differential, gateways, jvm, native_client, native_tools, run, testing, toolchain};
+use crate::{differential, gateways, jvm, native_client, native_tools, run, testing, toolchain, traced};
 
 /// What a suite is told.
 pub struct Context {
@@ -56,6 +56,7 @@ pub const ALL: &[Suite] = &[
     Suite { name: "differential", run: differential::suite, settings: &[] },
     Suite { name: "administration", run: differential::administration_suite, settings: differential::WITH_QUOTAS },
     Suite { name: "bad-input", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--bad-input", "yes"]), settings: &[] },
+    Suite { name: "traced", run: traced::suite, settings: traced::SETTINGS },
     Suite { name: "testing", run: testing::suite, settings: &[] },
     Suite { name: STOP, run: |c| java(c, &jvm::HBASE_2, "2.x", &["--stop", "yes"]), settings: &[] },
     Suite { name: "moving", run: |c| java(c, &jvm::HBASE_2, "2.x", &["--moving", "yes"]), settings: &[] },

@@ -121,20 +121,24 @@ pub fn happybase(requirements: &Path, release: &str) -> anyhow::Result<(PathBuf,
     Ok((python, tests))
 }
 
-/// The directory with `cargo-zigbuild` and the Zig whose linker it calls, in a Python environment of their own; fetched on first use.
+/// The directory with `cargo-zigbuild` and the Zig whose linker it calls.
 pub fn zig() -> anyhow::Result<PathBuf> {
-    const PACKAGES: &str = "ziglang==0.17.1 cargo-zigbuild==0.24.1";
+    python_programs("zig", "ziglang==0.17.1 cargo-zigbuild==0.24.1")
+}
+
+/// The directory with the programs of Python's `packages`, in an environment of their own by that name; fetched on first use.
+pub fn python_programs(name: &str, packages: &str) -> anyhow::Result<PathBuf> {
     programs(&["python3"])?;
-    let dir = run::scratch()?.join("zig");
+    let dir = run::scratch()?.join(name);
     let (made, programs) = (dir.join("made-of"), dir.join("bin"));
-    if std::fs::read_to_string(&made).is_ok_and(|text| text == PACKAGES) {
+    if std::fs::read_to_string(&made).is_ok_and(|text| text == packages) {
         return Ok(programs);
     }
     run::must("python3 -m venv", Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
     let mut install = Command::new(programs.join("python"));
-    install.args(["-m", "pip", "--quiet", "--disable-pip-version-check", "install"]).args(PACKAGES.split(' '));
+    install.args(["-m", "pip", "--quiet", "--disable-pip-version-check", "install"]).args(packages.split(' '));
     run::must("pip install (network needed on first use)", &mut install)?;
-    std::fs::write(made, PACKAGES)?;
+    std::fs::write(made, packages)?;
     Ok(programs)
 }
 

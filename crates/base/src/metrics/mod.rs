@@ -45,6 +45,8 @@ pub const IPC: Bean = Bean { tail: "RegionServer,sub=IPC", record: "RegionServer
 pub const MASTER_IPC: Bean = Bean { tail: "Master,sub=IPC", record: "Master", context: "master" };
 /// `RegionServer,sub=WAL`: the log. Follows: `MetricsWALSource`.
 pub const WAL: Bean = Bean { tail: "RegionServer,sub=WAL", record: "WAL", context: "regionserver" };
+/// `RegionServer,sub=IO`: reads of store files. Follows: `MetricsIOSource`.
+pub const IO: Bean = Bean { tail: "RegionServer,sub=IO", record: "IO", context: "regionserver" };
 /// `RegionServer,sub=Memory`: the memory budget. Follows: `MetricsHeapMemoryManagerSource`.
 pub const MEMORY: Bean = Bean { tail: "RegionServer,sub=Memory", record: "Memory", context: "regionserver" };
 /// `Master,sub=Server`: the cluster as the master sees it. Follows: `MetricsMasterSource`.

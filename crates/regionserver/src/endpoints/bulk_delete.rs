@@ -107,7 +107,7 @@ pub(super) async fn delete(
         .await??;
         if let Some(batch) = batch {
             if batch.commit.ticket().is_some() {
-                mutate::await_commit(server, mutate::commit_receiver(batch.commit)).await?;
+                mutate::await_commit(server, mutate::commit_receiver(batch.commit, None)).await?;
             } else {
                 batch.commit.complete();
             }

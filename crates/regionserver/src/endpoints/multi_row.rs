@@ -55,7 +55,7 @@ pub(super) async fn mutate_rows(
         let checked = region.check_and_mutate_rows(&conditions, &mutations, nonce)?;
         Ok((checked.processed, checked.commit))
     };
-    let processed = mutate::apply_blocking(server, region, caller, write).await?;
+    let processed = mutate::apply_blocking(server, region, caller, "Region.batchMutate", write).await?;
     Ok(pb::MutateRowsResponse { processed: Some(processed) })
 }
 

@@ -6,6 +6,7 @@ use crate::errors::exception_of;
 use crate::operations::Operation;
 use crate::rpc_quotas::QuotaCharge;
 use crate::server::RegionServer;
+use crate::traces::in_region;
 use base::{EffortBudget, Interrupted, ReadMode};
 use bytes::Bytes;
 use cell::CellBuffer;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 
 /// Room made for a row: most fit, and what is too much is given back when the reply has been copied. Bytes, and cells.
 const FORESEEN: (usize, usize) = (2048, 16);
+/// The span of a get.
+const GET: &str = "Region.get";
 
 pub(super) fn get(server: &Arc<RegionServer>, call: Call) -> Answer {
     if is_large(&call) {
@@ -93,7 +96,7 @@ fn answer(server: &RegionServer, result: Result<Reply, RegionError>) -> CallResu
 fn read(region: &Region, get: &Get, has_codec: bool, mode: ReadMode<'_>) -> Result<Reply, RegionError> {
     if has_codec && !get.existence_only && !get.query_metrics && !region.info().is_replica() {
         let mut cells = CellBuffer::with_capacity(FORESEEN.0, FORESEEN.1);
-        region.get_within(get, &mut cells, mode)?;
+        in_region(GET, region, || region.get_within(get, &mut cells, mode))?;
         let (message, may_have_tags) = (to_proto::get_response_with_count(cells.len()), cells.has_tags());
         return Ok(Reply { message, cells: Bytes::from(cells.into_bytes()), may_have_tags });
     }
@@ -129,12 +132,12 @@ fn read_unmeasured(
     mode: ReadMode<'_>,
 ) -> Result<(pb::Result, Option<CellBuffer>), RegionError> {
     if get.existence_only {
-        let exists = region.exists(get, mode)?;
+        let exists = in_region(GET, region, || region.exists(get, mode))?;
         let result = pb::Result { associated_cell_count: Some(0), exists: Some(exists), ..pb::Result::default() };
         return Ok((result, None));
     }
     let mut cells = CellBuffer::new();
-    region.get_within(get, &mut cells, mode)?;
+    in_region(GET, region, || region.get_within(get, &mut cells, mode))?;
     Ok(place_result(cells, has_codec))
 }
 

@@ -9,6 +9,7 @@ use crate::nonces::{Begin, Running};
 use crate::operations::Operation;
 use crate::rpc_quotas::cost_of_mutation;
 use crate::server::RegionServer;
+use crate::traces::{in_region, log_wait};
 use base::{EffortBudget, PausePoint, ReadMode};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::oneshot;
+use trace::Span;
 
 /// `MutateResponse { processed: true }`, the answer to nearly every write.
 const PROCESSED: &[u8] = b"\x10\x01";
@@ -163,9 +165,24 @@ pub(super) fn apply(
     mutations: &[Mutation],
     pause: Option<&dyn PausePoint>,
 ) -> Result<Applied, RegionError> {
-    match pause {
+    let span = match mutations {
+        [one] => span_of(one.kind, false),
+        _ => "Region.batchMutate",
+    };
+    in_region(span, region, || match pause {
         Some(pause) => region.apply_at_pace(mutations, Some(&LargeWrite { server, region, pause })),
         None => region.apply(mutations),
+    })
+}
+
+/// What HBase calls the span of such a change.
+fn span_of(kind: MutationKind, is_conditional: bool) -> &'static str {
+    match kind {
+        _ if is_conditional => "Region.checkAndMutate",
+        MutationKind::Put => "Region.put",
+        MutationKind::Delete => "Region.delete",
+        MutationKind::Increment => "Region.increment",
+        MutationKind::Append => "Region.append",
     }
 }
 
@@ -184,8 +201,9 @@ pub(super) fn reply_on_commit(
         ended(server, operations, begun_us);
         return Outcome::Ready(reply(Ok(())));
     }
-    let (server, responder) = (server.clone(), context.responder());
+    let (server, responder, wait) = (server.clone(), context.responder(), log_wait());
     let done = move |result: Result<(), RegionError>| {
+        drop(wait);
         ended(&server, operations, begun_us);
         responder.answer(reply(result.map_err(|error| exception_of(&server.escalate_fatal(error)))));
     };
@@ -236,14 +254,15 @@ fn change_in_memory(
     }
     let budget = EffortBudget::of_network_thread();
     let (mode, before) = (ReadMode::FromMemory(&budget), BlockReads::of_thread());
-    let written = match condition {
+    let span = span_of(mutation.kind, condition.is_some());
+    let written = in_region(span, region, || match condition {
         Some(condition) => region
             .check_and_mutate_with(condition, mutations, nonce, mode)
             .map(|checked| (Some(checked.processed), checked.result, checked.commit)),
         None => {
             region.mutate_rows_with(mutations, nonce, mode).map(|written| (None, Some(written.result), written.commit))
         }
-    };
+    });
     let (held, result, commit) = match written {
         Ok(written) => written,
         Err(error) if error.is_would_block() => return Changed::WouldBlock(running),
@@ -269,11 +288,12 @@ async fn put_or_delete(
     mutation: Mutation,
 ) -> CallResult {
     let (begun_us, operations) = (server.env.clock.monotonic_us(), Operation::of(&mutation, false));
+    let span = span_of(mutation.kind, false);
     let write = move |region: &Arc<Region>| {
         let (_, commit) = region.apply(std::slice::from_ref(&mutation))?.only(region)?;
         Ok(((), commit))
     };
-    let result = apply_blocking(server, &region, caller, write).await;
+    let result = apply_blocking(server, &region, caller, span, write).await;
     ended(server, operations, begun_us);
     result.map(|()| processed())
 }
@@ -291,10 +311,11 @@ pub(super) fn reads_files(mutation: &Mutation) -> bool {
     }
 }
 
-/// The resolution of a commit: made visible when the log has done what its durability asks.
-pub(crate) fn commit_receiver(commit: Commit) -> oneshot::Receiver<Result<(), RegionError>> {
+/// The resolution of a commit: made visible when the log has done what its durability asks. `wait`: a span that ends then.
+pub(crate) fn commit_receiver(commit: Commit, wait: Option<Span>) -> oneshot::Receiver<Result<(), RegionError>> {
     let (sender, receiver) = oneshot::channel();
     commit.on_done(move |result| {
+        drop(wait);
         let _ = sender.send(result);
     });
     receiver
@@ -302,8 +323,9 @@ pub(crate) fn commit_receiver(commit: Commit) -> oneshot::Receiver<Result<(), Re
 
 /// As [`commit_receiver`], for a commit of a batch: whoever holds that writes the log.
 pub(crate) fn commit_receiver_in_batch(commit: Commit) -> oneshot::Receiver<Result<(), RegionError>> {
-    let (sender, receiver) = oneshot::channel();
+    let ((sender, receiver), wait) = (oneshot::channel(), log_wait());
     commit.on_done_deferred(move |result| {
+        drop(wait);
         let _ = sender.send(result);
     });
     receiver
@@ -326,19 +348,22 @@ pub(crate) async fn apply_blocking<T: Send + 'static>(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
     caller: &Caller,
+    span: &'static str,
     write: impl Fn(&Arc<Region>) -> Result<(T, Commit), RegionError> + Send + Sync + 'static,
 ) -> Result<T, Exception> {
     let write = Arc::new(write);
     let (value, commit) = loop {
         let (target, write) = (region.clone(), write.clone());
-        match on_lane(server, region, LaneName::Write, caller, move |_| write(&target)).await? {
+        match on_lane(server, region, LaneName::Write, caller, move |_| in_region(span, &target, || write(&target)))
+            .await?
+        {
             Ok(outcome) => break outcome,
             Err(RegionError::AheadOfClock { wait_ms, .. }) => wait_for_clock(wait_ms).await,
             Err(error) => return Err(exception_of(&server.escalate_fatal(error))),
         }
     };
     if commit.ticket().is_some() {
-        await_commit(server, commit_receiver(commit)).await?;
+        await_commit(server, commit_receiver(commit, caller.log_wait())).await?;
     } else {
         commit.complete();
     }
@@ -373,14 +398,14 @@ pub(super) async fn increment_or_append(
         None => begin_nonce(server, mutation.nonce).await,
     };
     let Some(running) = begun else { return reread(server, region, caller, &mutation).await };
-    let at = server.clone();
+    let (at, span) = (server.clone(), span_of(mutation.kind, false));
     let write = move |region: &Arc<Region>| {
         let before = BlockReads::of_thread();
         let Written { result, commit } = region.increment_or_append(&mutation)?;
         at.operations.changed(mutation.kind, false, BlockReads::of_thread().since(before).scanned_bytes);
         Ok((result, commit))
     };
-    let result = apply_blocking(server, &region, caller, write).await;
+    let result = apply_blocking(server, &region, caller, span, write).await;
     running.end(result.is_ok());
     ended(server, operations, begun_us);
     result
@@ -440,7 +465,7 @@ pub(super) async fn check(
         at.operations.changed(MutationKind::Put, true, block_bytes);
         Ok(((checked.processed, checked.result), checked.commit))
     };
-    let result = apply_blocking(server, &region, caller, write).await;
+    let result = apply_blocking(server, &region, caller, "Region.checkAndMutate", write).await;
     // Where the condition did not hold nothing was done: a repetition is to look for itself.
     running.end(matches!(result, Ok((true, _))));
     ended(server, operations, begun_us);

@@ -8,7 +8,8 @@ mod stores;
 
 use crate::server::RegionServer;
 use base::Adder;
-use base::metrics::{IPC, MEMORY, REGION_SERVER, REGIONS, Registry, Sink, TABLES, USERS, WAL};
+use base::metrics::{IO, IPC, MEMORY, REGION_SERVER, REGIONS, Registry, Sink, TABLES, USERS, WAL};
+use hfile::FileReads;
 use model::TableName;
 use model::status::{CompactionState, LoadTotals};
 use proto::pb;
@@ -37,6 +38,7 @@ impl RegionServer {
                 each_user(sink.bean(USERS), &server, users);
             }
             log(sink.bean(WAL), &server, now_ms);
+            file_reads(sink.bean(IO), server.env.cache.file_reads(), now_ms);
             memory(sink.bean(MEMORY), &server);
         });
     }
@@ -230,6 +232,14 @@ fn log(sink: &mut Sink, server: &RegionServer, now_ms: i64) {
         .histogram("appendTime", server.env.log.append_times(), now_ms)
         .histogram("appendSize", server.env.log.append_sizes(), now_ms)
         .histogram("syncTime", server.env.log.sync_times(), now_ms);
+}
+
+/// Follows: `MetricsIOSourceImpl`.
+fn file_reads(sink: &mut Sink, reads: &FileReads, now_ms: i64) {
+    sink.counter("fsChecksumFailureCount", reads.damaged())
+        .counter("fsSlowReadsCount", reads.slow())
+        .histogram("fsPReadTime", reads.pread_times(), now_ms)
+        .histogram("fsReadTime", reads.read_times(), now_ms);
 }
 
 fn memory(sink: &mut Sink, server: &RegionServer) {

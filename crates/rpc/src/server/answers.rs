@@ -20,6 +20,7 @@ use crate::call::ConnInfo;
 use crate::observer::{AnsweredCall, CallObserver};
 use crate::transport::TransportWriter;
 use crate::{CallResult, Exception, Outcome};
+use trace::CallTrace;
 
 /// More connections than this are woken rather than served by a thread that answers a group: on it the next group waits.
 const SERVED_AT_ONCE: usize = 4;
@@ -175,6 +176,7 @@ impl Inbox {
             begun_at_us: received_at_us,
             size_bytes,
             watched: None,
+            trace: None,
         }
     }
 
@@ -412,6 +414,11 @@ impl Direct {
     }
 }
 
+/// The call that is traced is answered.
+pub(super) fn end(trace: &CallTrace, begun_at_us: u64, result: &CallResult) {
+    trace.ended(begun_at_us, result.as_ref().err().map(|exception| (exception.class(), exception.message())));
+}
+
 /// The right, and the duty, to answer one call, from any thread. Dropped without an answer it gives one that says so.
 #[derive(Debug)]
 #[must_use = "the client waits for an answer"]
@@ -425,12 +432,19 @@ pub struct Responder {
     size_bytes: usize,
     /// Whoever is told of the answer.
     pub(crate) watched: Option<AnsweredCall>,
+    /// Where the call is traced.
+    pub(crate) trace: Option<Arc<CallTrace>>,
 }
 
 impl Responder {
     /// Answers the call. Does not wait; when the client is gone the answer is forgotten.
     pub fn answer(mut self, result: CallResult) {
         self.give(result);
+    }
+
+    /// The trace that the call is a part of.
+    pub fn trace(&self) -> Option<&Arc<CallTrace>> {
+        self.trace.as_ref()
     }
 
     /// The call has waited in a queue until now.
@@ -444,6 +458,9 @@ impl Responder {
         if let Some(inbox) = self.inbox.take() {
             if let Some(watched) = self.watched.take() {
                 inbox.tell(&watched, self.begun_at_us, &result);
+            }
+            if let Some(trace) = self.trace.take() {
+                end(&trace, self.begun_at_us, &result);
             }
             if let Some(clock) = &inbox.clock {
                 let queued_us = self.begun_at_us.saturating_sub(self.received_at_us);

@@ -128,6 +128,7 @@ impl LocalConnection {
             held_bytes,
             attributes: request.attributes,
             inbox: inbox.clone(),
+            trace: None,
             in_batch: false,
             is_watched: false,
         };

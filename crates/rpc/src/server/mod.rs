@@ -19,7 +19,7 @@ mod output;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -27,6 +27,7 @@ use base::metrics::{Bean, Registry};
 use base::{Clock, Config, Holder, Ledger, LogThrottle, Share};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use trace::Tracer;
 
 pub(crate) use answers::Inbox;
 pub use answers::{Direct, Responder, answer_together};
@@ -103,6 +104,8 @@ struct Shared {
     /// May be exchanged while the server runs; its ledger may not.
     limits: ArcSwap<Limits>,
     ledger: Arc<Ledger>,
+    /// Traces calls, if they are traced.
+    tracer: OnceLock<Arc<Tracer>>,
     counters: Arc<Counters>,
     /// Shown in messages: `host/address:port` of the listener.
     address: SocketAddr,
@@ -161,13 +164,27 @@ impl Server {
         let counters = Arc::default();
         let next_connection_id = AtomicU64::new(1);
         let (ledger, limits) = (limits.ledger.clone(), ArcSwap::from_pointee(limits));
-        let shared = Arc::new(Shared { handler, clock, ledger, limits, counters, address, next_connection_id });
+        let shared = Arc::new(Shared {
+            handler,
+            clock,
+            ledger,
+            limits,
+            tracer: OnceLock::new(),
+            counters,
+            address,
+            next_connection_id,
+        });
         Self { shared, stop: watch::Sender::new(false), acceptor: None }
     }
 
     /// Where it listens; the port is a real one even when 0 was asked for.
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.address
+    }
+
+    /// From now on calls are traced by `tracer`. Only the first counts.
+    pub fn trace_by(&self, tracer: Arc<Tracer>) {
+        let _ = self.shared.tracer.set(tracer);
     }
 
     /// Changes its limits while it runs, from wherever it is kept.
@@ -246,6 +263,7 @@ pub fn converse(
         handler,
         clock,
         ledger: limits.ledger.clone(),
+        tracer: OnceLock::new(),
         limits: ArcSwap::from_pointee(limits),
         counters,
         address,

@@ -93,7 +93,7 @@ pub(super) async fn atomic(
         let written = region.mutate_rows(&mutations, nonce)?;
         Ok((written.result, written.commit))
     };
-    let result = apply_blocking(server, &region, caller, write).await;
+    let result = apply_blocking(server, &region, caller, "Region.batchMutate", write).await;
     running.end(result.is_ok());
     result.map(|cells| (true, Some(if counts { cells } else { CellBuffer::new() })))
 }

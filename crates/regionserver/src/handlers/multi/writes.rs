@@ -212,7 +212,7 @@ async fn apply_and_wait(
         if let Some((commit, depending)) = pending {
             if commit.ticket().is_none() {
                 commit.complete();
-            } else if let Err(exception) = await_commit(server, commit_receiver(commit)).await {
+            } else if let Err(exception) = await_commit(server, commit_receiver(commit, caller.log_wait())).await {
                 fail_entries(&mut part, &depending, &exception);
             }
         }

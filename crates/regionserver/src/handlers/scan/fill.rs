@@ -3,6 +3,7 @@
 use super::open::OpenScanner;
 use super::{SHORT_SCAN_ROWS, rows_wanted};
 use crate::server::{LEAST_REPLY_BYTES, RegionServer};
+use crate::traces::in_region;
 use base::PausePoint;
 use bytes::Bytes;
 use cell::CellBuffer;
@@ -75,7 +76,9 @@ pub(super) fn rows(
     // What is tried on the network thread begins with the call.
     let begun_us = if pause.is_some() { server.env.clock.monotonic_us() } else { call.received_at_us };
     let before = BlockReads::of_thread();
-    let (pieces, counted) = fill(server, call, request, scanner, pause, &mut response, &mut out)?;
+    let (pieces, counted) = in_region("RegionScanner.next", &scanner.region, || {
+        fill(server, call, request, scanner, pause, &mut response, &mut out)
+    })?;
     let opening = std::mem::take(&mut scanner.state.lock().opening);
     let reads = BlockReads::of_thread().since(before).and(opening);
     Ok(Filled { response, pieces, out, begun_us, counted, reads })

@@ -3,6 +3,7 @@
 use crate::errors::exception_of;
 use crate::handlers::{find_region, required};
 use crate::server::RegionServer;
+use crate::traces::in_region;
 use base::{Charge, Holder};
 use bytes::Bytes;
 use convert::from_proto;
@@ -100,7 +101,7 @@ pub(super) fn open(
     let region = find_region(server, specifier)?;
     let scan = from_proto::scan(required(request.scan.clone(), "ScanRequest", "scan")?)?;
     let before = BlockReads::of_thread();
-    let scanner = match region.scanner_with(&scan, residency) {
+    let scanner = match in_region("Region.getScanner", &region, || region.scanner_with(&scan, residency)) {
         Err(error) if error.is_would_block() && residency == Residency::CachedOnly => return Ok(None),
         scanner => scanner.map_err(|error| exception_of(&server.escalate_fatal(error)))?,
     };

@@ -5,12 +5,16 @@ use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use base::{Holder, Ledger};
 use bytes::{Bytes, BytesMut};
 use proto::methods::MethodInfo;
+use proto::{Message, pb};
+use trace::{CallTrace, TraceParent};
 
+use super::super::answers::end;
 use super::{Connection, MAX_HEAD_BYTES, count};
 use crate::call::{BoxFuture, Call, CallResult, ConnInfo, IncomingCells, Outcome, queue_is_full, unreadable};
 use crate::frame::{Body, FrameError, RequestHead, split_body, take_delimited};
@@ -35,11 +39,14 @@ impl Connection {
         let deferred = self.inbox.deferred();
         let mut held_bytes = size_bytes;
         let mut method = None;
+        let mut trace = None;
         let outcome = match self.prepare(head, frame, size_bytes, received_at_us) {
             Ok(call) => {
                 held_bytes = call.held_bytes;
                 let called = call.method;
                 method = Some(called);
+                trace.clone_from(&call.trace);
+                let _traced = trace::enter(trace.as_ref());
                 catch_unwind(AssertUnwindSafe(|| self.shared.handler.call(call)))
                     .unwrap_or_else(|panic| Err(panicked(called.name, panic.as_ref())).into())
             }
@@ -52,9 +59,14 @@ impl Connection {
             return Ok(None);
         }
         match outcome {
-            Outcome::Ready(result) => self.put(id, result),
+            Outcome::Ready(result) => {
+                if let Some(trace) = trace {
+                    end(&trace, received_at_us, &result);
+                }
+                self.put(id, result);
+            }
             Outcome::Future(later) => {
-                self.spawn(id, later, received_at_us, held_bytes);
+                self.spawn(id, later, received_at_us, held_bytes, trace);
                 return Ok(None);
             }
             Outcome::Deferred => self.put(id, Err(Exception::io("internal error: deferred without a responder"))),
@@ -113,14 +125,31 @@ impl Connection {
             held_bytes,
             attributes: head.attributes,
             inbox: self.inbox.clone(),
+            trace: self.trace_of(&head.trace_info, method, received_at_us),
             in_batch: true,
             is_watched: false,
         })
     }
 
-    fn spawn(&mut self, id: u32, later: BoxFuture, received_at_us: u64, held_bytes: usize) {
+    /// The trace of a call, if it is traced. What a client says that is no parent is as if it had said nothing.
+    fn trace_of(&self, info: &[u8], method: &MethodInfo, received_at_us: u64) -> Option<Arc<CallTrace>> {
+        let tracer = self.shared.tracer.get()?;
+        let info = pb::RpctInfo::decode(info).ok();
+        let parent = info.and_then(|info| TraceParent::parse(info.headers.get(TraceParent::HEADER)?));
+        tracer.call(parent, method.service.name(), method.name, received_at_us)
+    }
+
+    fn spawn(
+        &mut self,
+        id: u32,
+        later: BoxFuture,
+        received_at_us: u64,
+        held_bytes: usize,
+        trace: Option<Arc<CallTrace>>,
+    ) {
         self.in_flight += 1;
-        let responder = self.inbox.responder(id, received_at_us, held_bytes);
+        let mut responder = self.inbox.responder(id, received_at_us, held_bytes);
+        responder.trace = trace;
         tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
     }
 
