@@ -199,3 +199,20 @@ fn meta_blocks_that_hbase_wrote_are_read() {
     assert_eq!(text(b"third"), None);
     assert!(golden("hfile/meta-block.hfile").windows(8).any(|bytes| bytes == b"METABLKc"));
 }
+
+/// Made by `tests/golden/hfile/MakeMore.java`: HBase writes every block of an encoded index without an entry, and then cannot open the file.
+#[test]
+fn a_file_whose_index_hbase_left_out_is_refused_as_hbase_refuses_it() {
+    let of_hbase = String::from_utf8(golden("hfile/index-prefix-tree.txt")).expect("text");
+    assert_eq!(of_hbase.trim(), "java.lang.NullPointerException at readMultiLevelIndexRoot");
+    let bytes = golden("hfile/index-prefix-tree.hfile");
+    let leaf = bytes.windows(8).position(|magic| magic == b"IDXLEAF2").expect("an index of two levels");
+    assert_eq!(bytes[leaf + 12..leaf + 16], [0; 4], "bytes of its entries");
+    match open_golden("index-prefix-tree.hfile", ReaderContext::default()) {
+        Err(error @ Error::Unsupported { .. }) => {
+            let said = error.to_string();
+            assert!(said.contains("the index block encoding PREFIX_TREE") && said.contains("no entries"), "{said}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
