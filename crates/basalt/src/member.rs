@@ -14,8 +14,9 @@ use crate::{memory, quorum, settings, unheeded};
 use anyhow::{Context, Result, bail};
 use assembly::{Member, MemberParts};
 use base::{Clock, Config, Ledger, Rng, SystemClock};
+use client::{Connection, Options};
 use coordination::Coordinator;
-use membership::{Admitted, ClusterNodes, MasterLink, Registry, RegistryService, Reporter};
+use membership::{Admitted, ClusterNodes, MasterLink, QuotaReader, Registry, RegistryService, Reporter};
 use regionserver::{LoadReports, ReadConfig, ServeLease};
 use std::path::Path;
 use std::sync::Arc;
@@ -206,6 +207,7 @@ impl Entered {
         .await
         .with_context(|| format!("cannot start on {storage_name}"))?;
         serve_registry(&port, link.nodes(), &admitted);
+        keep_quotas(&member, &link, &config);
         port.services.set_region(member.service());
         pages.set_ready(member.server(), &port.server, &admitted.cluster_id, &storage_name);
         let (nodes, name, timeout) = (link.nodes().clone(), admitted.server_name.clone(), ensemble.session_timeout());
@@ -229,6 +231,15 @@ impl Entered {
             ends,
             report_every,
         })
+    }
+}
+
+/// Holds the server to what hbase:quota says, if there are quotas. It ends with the process.
+fn keep_quotas(member: &Member<LogThreads>, link: &Arc<MasterLink>, config: &Config) {
+    let connection = Connection::open(Options::from_config(config));
+    if let Some(quotas) = QuotaReader::new(member.server().clone(), link.clone(), connection, config) {
+        member.orders().set_quota_source(quotas.clone());
+        tokio::spawn(async move { quotas.keep().await });
     }
 }
 

@@ -133,6 +133,9 @@ impl Observer for Nodes {
     }
 
     fn rpc_throttle(&self, on: bool) {
+        if let Err(error) = self.znodes.set_rpc_throttle(on) {
+            tracing::warn!("the node rpc-throttle cannot be written, servers that start do not know of it: {error}");
+        }
         self.next.rpc_throttle(on);
     }
 

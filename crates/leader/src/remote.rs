@@ -430,6 +430,22 @@ impl RegionHost for RemoteHost {
         })
     }
 
+    fn order_quotas(&self) -> BoxFuture<'_, Result<(), HostError>> {
+        Box::pin(self.run_procedure("org.apache.hadoop.hbase.regionserver.ReloadQuotasCallable", &()))
+    }
+
+    fn order_rpc_throttle(&self, on: bool) -> BoxFuture<'_, Result<(), HostError>> {
+        Box::pin(async move {
+            let class = "org.apache.hadoop.hbase.replication.regionserver.SwitchRpcThrottleRemoteCallable";
+            let data = pb::SwitchRpcThrottleRemoteStateData {
+                target_server: to_proto::server_name(&self.name),
+                rpc_throttle_enabled: on,
+                ..Default::default()
+            };
+            self.run_procedure(class, &data).await
+        })
+    }
+
     fn memory(&self) -> Memory {
         let load = self.load.read();
         let bytes = |mib: Option<u32>| u64::from(mib.unwrap_or_default()) << 20;

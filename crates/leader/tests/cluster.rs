@@ -1,19 +1,11 @@
 //! A cluster of Basalt's own: regions placed, moved, split; servers and masters that die; servers that come back from the dead.
 
-use crate::common::{MasterProcess, Place, Rows, ServerProcess, no_logs_of, until};
+use crate::common::{Place, Rows, ServerProcess, no_logs_of, two_servers, until};
 use basalt_leader::Leader;
 use bytes::Bytes;
 use model::{FamilyDescriptor, TableDescriptor, TableName};
 use proto::methods::Method;
 use proto::pb;
-
-async fn two_servers(place: &mut Place) -> (MasterProcess, Leader, [ServerProcess; 2]) {
-    place.config.set("hbase.master.wait.on.regionservers.mintostart", "2");
-    let mut master = place.master();
-    let (first, second) = tokio::join!(place.region_server(), place.region_server());
-    let leader = master.leads().await;
-    (master, leader, [first, second])
-}
 
 /// The one without hbase:meta, then the one with it.
 async fn by_meta(rows: &Rows, [first, second]: [ServerProcess; 2]) -> (ServerProcess, ServerProcess) {

@@ -76,6 +76,14 @@ pub trait RegionHost: Send + Sync + 'static {
     }
     /// Whether its calls are limited at all.
     fn switch_rpc_throttle(&self, _on: bool) {}
+    /// Has a server of another process read hbase:quota anew. Done when it has.
+    fn order_quotas(&self) -> BoxFuture<'_, Result<(), HostError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+    /// The same as [`RegionHost::switch_rpc_throttle`] for a server of another process.
+    fn order_rpc_throttle(&self, _on: bool) -> BoxFuture<'_, Result<(), HostError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
     /// What each open region holds and does.
     fn region_loads(&self) -> Vec<RegionLoad>;
     /// Whether it is another process, which lives on when this one ends: before it is asked to open a region hbase:meta says so, for the next

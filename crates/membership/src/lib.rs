@@ -1,5 +1,5 @@
 //! A region server's membership in a cluster whose master is another process, HBase's own or another: how it finds the master, is let in,
-//! reports, and learns that it is to end.
+//! reports, reads its quotas, and learns that it is to end.
 //!
 //! Always true:
 //!  1. Everything about the cluster is learned from the coordination nodes and from the master's answers; the name under which the master
@@ -14,6 +14,7 @@ mod join;
 mod lease;
 mod link;
 mod nodes;
+mod quotas;
 mod registry;
 mod report;
 mod reporter;
@@ -25,6 +26,7 @@ pub use join::{Admitted, Candidate, JoinError, join};
 pub use lease::{keep_lease, lease_term};
 pub use link::{LinkError, MasterLink};
 pub use nodes::{ClusterNodes, Registry};
+pub use quotas::QuotaReader;
 pub use registry::RegistryService;
 pub use report::{Expelled, keep_reporting};
 pub use reporter::Reporter;

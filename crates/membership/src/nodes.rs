@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use coordination::hbase_znodes::{
-    is_peer_enabled, read_cluster_id, read_master, read_meta_location, read_region_server_version,
+    RPC_THROTTLE, is_peer_enabled, read_cluster_id, read_master, read_meta_location, read_region_server_version,
+    read_rpc_throttle,
 };
 use coordination::{Coordinator, SessionOver};
 use model::ServerName;
@@ -107,6 +108,15 @@ impl ClusterNodes {
     pub async fn live_servers(&self) -> Result<Vec<ServerName>, SessionOver> {
         let names = self.coordinator.children(&self.path("rs")).await?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
+    /// Whether quotas of requests count: they do unless the node says that they do not. Follows: `RpcThrottleStorage`, `Bytes#toBoolean`.
+    ///
+    /// # Errors
+    /// The session is over.
+    pub(crate) async fn rpc_throttle(&self) -> Result<bool, SessionOver> {
+        let value = self.coordinator.value(&self.path(RPC_THROTTLE)).await?;
+        Ok(value.is_none_or(|value| read_rpc_throttle(&value)))
     }
 
     /// The version of a server that lives; `None` where none says one.

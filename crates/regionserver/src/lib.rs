@@ -55,7 +55,7 @@ pub use lease::ServeLease;
 pub use lifecycle::OpenedRegion;
 pub use load_report::LoadReports;
 pub use memory::ledger;
-pub use orders::{MasterReports, Orders, Report};
+pub use orders::{MasterReports, Orders, QuotaSource, Report};
 pub use rpc_quotas::RpcQuotas;
 pub use server::{ReadConfig, RegionServer, RegionServerParts, ServerError, SplitRequests};
 pub use space_quotas::SpaceQuotas;

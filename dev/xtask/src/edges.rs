@@ -104,7 +104,11 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         &["assembly", "client"],
     ),
     // a region server's membership in a cluster whose master is another process
-    ("membership", &["base", "model", "proto", "convert", "rpc", "coordination", "regionserver"], &[]),
+    (
+        "membership",
+        &["base", "model", "proto", "convert", "quota", "rpc", "coordination", "client", "regionserver"],
+        &[],
+    ),
     // hfile: it writes the store that HBase's master reads
     (
         "master",

@@ -8,7 +8,7 @@ use client::{Connection, Options, Put, RegionLocation, ScanOptions};
 use coordination::{Coordinator, Endpoint, EndpointOptions, HBaseZnodes, TreeHandle};
 use fs::{MemVolume, Volume};
 use master::{BoxFuture, HostError, Unobserved};
-use membership::{Candidate, ClusterNodes, MasterLink, Reporter};
+use membership::{Candidate, ClusterNodes, MasterLink, QuotaReader, Reporter};
 use model::{FamilyDescriptor, Get, Scan, ServerName, TableDescriptor, TableName};
 use parking_lot::Mutex;
 use regionserver::{LoadReports, ServeLease};
@@ -160,7 +160,7 @@ impl Place {
         let member = Arc::new(member.await.expect("starts"));
         services.set_cluster_id(admitted.cluster_id, name.clone());
         services.set_region(member.service());
-        let expelled = Arc::new(Mutex::new(None));
+        let (expelled, quota_link) = (Arc::new(Mutex::new(None)), link.clone());
         let keeping = {
             let (nodes, name) = (nodes.clone(), name.clone());
             tokio::spawn(async move { membership::keep_lease(&nodes, &name, SESSION_TIMEOUT, &lease).await })
@@ -174,7 +174,12 @@ impl Place {
                 *expelled.lock() = Some(why.to_string());
             })
         };
-        let tasks = vec![keeping.abort_handle(), reporting.abort_handle()];
+        let mut tasks = vec![keeping.abort_handle(), reporting.abort_handle()];
+        let quotas = QuotaReader::new(member.server().clone(), quota_link, self.connect(), &self.config);
+        if let Some(quotas) = quotas {
+            member.orders().set_quota_source(quotas.clone());
+            tasks.push(tokio::spawn(async move { quotas.keep().await }).abort_handle());
+        }
         ServerProcess { name, tree, member, server, tasks, expelled }
     }
 
@@ -185,9 +190,14 @@ impl Place {
     }
 
     pub fn connect(&self) -> Connection {
+        self.connect_as("admin", 100)
+    }
+
+    /// A client that tries again so often.
+    pub fn connect_as(&self, user: &str, retries: u32) -> Connection {
         let options = Options::zookeeper(&self.zookeeper.to_string());
-        let pause = Duration::from_millis(20);
-        Connection::open(Options { pause, retries: 100, operation_timeout: LIMIT, ..options })
+        let (pause, user) = (Duration::from_millis(20), user.to_owned());
+        Connection::open(Options { pause, user, retries, operation_timeout: LIMIT, ..options })
     }
 }
 
@@ -241,6 +251,10 @@ impl ServerProcess {
     /// Why it is no member any more.
     pub fn expelled(&self) -> Option<String> {
         self.expelled.lock().clone()
+    }
+
+    pub fn server(&self) -> &Arc<regionserver::RegionServer> {
+        self.member.server()
     }
 
     pub fn regions(&self) -> usize {
@@ -334,4 +348,13 @@ pub fn no_logs_of(volume: &MemVolume, server: &ServerName) {
     for name in [server.to_string(), format!("{server}-splitting")] {
         assert!(!volume.exists(&rootdir::server_wals_dir(&name)).expect("looked"), "{name}");
     }
+}
+
+/// A master that leads and two region servers that it knows.
+pub async fn two_servers(place: &mut Place) -> (MasterProcess, Leader, [ServerProcess; 2]) {
+    place.config.set("hbase.master.wait.on.regionservers.mintostart", "2");
+    let mut master = place.master();
+    let (first, second) = tokio::join!(place.region_server(), place.region_server());
+    let leader = master.leads().await;
+    (master, leader, [first, second])
 }

@@ -1,7 +1,7 @@
 //! Quotas as the master keeps them: the table hbase:quota, requests that change it, and telling region servers of it.
 //!
-//! Always true: region servers are told after the table was written, and before the client is answered. Follows:
-//! `MasterQuotaManager`.
+//! Always true: region servers are told after the table was written, and before the client is answered; those of other processes are told to
+//! read it then, and nobody waits until they have. Follows: `MasterQuotaManager`, `HMaster#reloadRegionServerQuotas`.
 
 pub(crate) mod namespace;
 pub(crate) mod space;
@@ -109,7 +109,20 @@ pub(crate) async fn refresh(master: &Arc<Master>) -> Result<()> {
         refresh.factors = factors(master, &host.server_name());
         host.refresh_quotas(refresh.clone());
     }
+    order_quotas(master);
     Ok(())
+}
+
+/// Has region servers of other processes read hbase:quota anew.
+fn order_quotas(master: &Master) {
+    for host in master.servers.all().into_iter().filter(|host| host.is_remote()) {
+        tokio::spawn(async move {
+            if let Err(error) = host.order_quotas().await {
+                let server = host.server_name();
+                tracing::info!(%server, %error, "it could not be told of other quotas; it reads them from time to time");
+            }
+        });
+    }
 }
 
 /// Which part of what is meant for the cluster is this server's. Follows: `QuotaRefresherChore#updateQuotaFactors`.
@@ -128,8 +141,9 @@ fn factors(master: &Master, server: &model::ServerName) -> Factors {
 
 fn tell_switch(master: &Arc<Master>) {
     let on = master.switches.rpc_throttle();
-    master.servers.all().iter().for_each(|host| host.switch_rpc_throttle(on));
+    // A server that starts now reads what the observer writes.
     master.observer.rpc_throttle(on);
+    master.servers.all().iter().for_each(|host| host.switch_rpc_throttle(on));
 }
 
 /// Sets a quota as a client asks.
@@ -184,6 +198,15 @@ pub(crate) async fn switch_rpc_throttle(master: &Arc<Master>, on: bool) -> Resul
     }
     let was = master.switches.change(&master.files, |switches| switches.set_rpc_throttle(on)).await?;
     tell_switch(master);
+    let mut told = tokio::task::JoinSet::new();
+    for host in master.servers.all().into_iter().filter(|host| host.is_remote()) {
+        told.spawn(async move { (host.server_name(), host.order_rpc_throttle(on).await) });
+    }
+    for (server, outcome) in told.join_all().await {
+        if let Err(error) = outcome {
+            tracing::warn!(%server, %error, "it could not be told whether limits of calls count: it learns it when it starts again");
+        }
+    }
     Ok(was)
 }
 

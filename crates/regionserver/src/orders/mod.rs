@@ -15,7 +15,7 @@ mod reports;
 mod splitting;
 mod submitted;
 
-pub use reports::{MasterReports, Report};
+pub use reports::{MasterReports, QuotaSource, Report};
 
 use crate::server::RegionServer;
 use bytes::Bytes;
@@ -26,7 +26,7 @@ use proto::pb;
 use proto::pb::region_state_transition::TransitionCode;
 use rpc::exception::Exception;
 use splitting::Splitting;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use submitted::{NO_PROCEDURE, Submitted};
 use tokio::sync::Semaphore;
 
@@ -45,6 +45,7 @@ pub struct Orders {
     /// Descriptors that are read at the same time, to see how urgent a region is.
     readers: Semaphore,
     splitting: Splitting,
+    quotas: OnceLock<Arc<dyn QuotaSource>>,
 }
 
 /// Which procedure of which life of the master's an order is part of.
@@ -66,7 +67,13 @@ impl Orders {
             openers: Semaphore::new(OPENERS),
             readers: Semaphore::new(OPENERS),
             splitting: Splitting::default(),
+            quotas: OnceLock::new(),
         })
+    }
+
+    /// From now on the master may have hbase:quota read, by `source`. The first one stays.
+    pub fn set_quota_source(&self, source: Arc<dyn QuotaSource>) {
+        let _the_first_stays = self.quotas.set(source);
     }
 
     /// Takes all of them; they are carried out from now on.

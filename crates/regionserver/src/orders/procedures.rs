@@ -54,10 +54,12 @@ impl Orders {
                 Ok(())
             }
             "ReloadQuotasCallable" => {
-                // An error would have the master ask for ever.
-                tracing::warn!(
-                    "the quotas of hbase:quota are not read by a member of a cluster: calls here are not limited"
-                );
+                // As in HBase, an error is told of here alone: the master would ask for ever.
+                if let Some(source) = self.quotas.get()
+                    && let Err(why) = source.reload().await
+                {
+                    tracing::warn!("hbase:quota was not read anew, limits stay as they were: {why}");
+                }
                 Ok(())
             }
             "RefreshPeerCallable" => refresh_peer(&decode(data)?),

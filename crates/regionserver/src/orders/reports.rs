@@ -14,3 +14,9 @@ pub trait MasterReports: Send + Sync + 'static {
     /// A procedure of the master's has ended here.
     fn procedure_done(&self, result: pb::RemoteProcedureResult) -> Report<'_>;
 }
+
+/// Whoever reads hbase:quota for a server whose master is another process.
+pub trait QuotaSource: Send + Sync + 'static {
+    /// Reads it anew. Done when calls are limited by what it says now; an error says why they are not.
+    fn reload(&self) -> Report<'_>;
+}
