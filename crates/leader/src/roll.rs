@@ -5,12 +5,12 @@ use crate::remote::{Means, RemoteHost};
 use base::Clock;
 use convert::from_proto;
 use master::{Master, RegionHost};
-use model::ServerName;
-use parking_lot::RwLock;
+use model::{RegionInfo, ServerName};
+use parking_lot::{Mutex, RwLock};
 use proto::pb;
 use proto::pb::region_state_transition::TransitionCode;
 use rpc::{Exception, Kind};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -26,6 +26,49 @@ struct State {
     dead: BTreeSet<ServerName>,
 }
 
+/// Regions that are remembered before those that are no more are looked for.
+const FORGET_FROM: usize = 10_000;
+/// Says that nothing is known. Follows: `HConstants.NO_SEQNUM`.
+const NO_SEQUENCE_ID: u64 = u64::MAX;
+
+/// Up to which sequence ids edits of regions need no log any more. Follows: `ServerManager#updateLastFlushedSequenceIds`.
+struct Flushed {
+    of_regions: HashMap<String, FlushedRegion>,
+    forget_from: usize,
+}
+
+#[derive(Default)]
+struct FlushedRegion {
+    /// Of all families.
+    seq_id: Option<u64>,
+    of_families: BTreeMap<bytes::Bytes, u64>,
+}
+
+impl Default for Flushed {
+    fn default() -> Flushed {
+        Flushed { of_regions: HashMap::new(), forget_from: FORGET_FROM }
+    }
+}
+
+impl Flushed {
+    /// What is lower than what was reported before is of an older report.
+    fn note(&mut self, load: &pb::RegionLoad) {
+        let known = |id: &u64| *id != NO_SEQUENCE_ID;
+        let name = RegionInfo::encoded_from_name(&load.region_specifier.value).to_string();
+        let region = self.of_regions.entry(name).or_default();
+        region.seq_id = region.seq_id.max(load.complete_sequence_id.filter(known));
+        for store in load.store_complete_sequence_id.iter().filter(|store| known(&store.sequence_id)) {
+            let seq_id = region.of_families.entry(store.family_name.clone()).or_default();
+            *seq_id = (*seq_id).max(store.sequence_id);
+        }
+    }
+
+    fn forget(&mut self, is_there: impl Fn(&str) -> bool) {
+        self.of_regions.retain(|region, _| is_there(region));
+        self.forget_from = FORGET_FROM.max(2 * self.of_regions.len());
+    }
+}
+
 /// The servers by name.
 pub(crate) struct Roll {
     means: Arc<Means>,
@@ -35,6 +78,7 @@ pub(crate) struct Roll {
     /// The number of servers that orders can be given to, as it changes.
     ready: watch::Sender<usize>,
     master: OnceLock<Weak<Master>>,
+    flushed: Mutex<Flushed>,
 }
 
 /// What the master says to a report of a region.
@@ -56,6 +100,7 @@ impl Roll {
             state: RwLock::default(),
             ready: watch::Sender::new(0),
             master: OnceLock::new(),
+            flushed: Mutex::default(),
         }
     }
 
@@ -191,6 +236,7 @@ impl Roll {
     pub fn report(&self, name: &ServerName, load: pb::ServerLoad) -> Result<(), Exception> {
         let host = self.known(name, "REPORT")?;
         let is_first = !host.has_reported();
+        self.note_flushed(&load);
         host.set_load(load);
         if is_first {
             self.count();
@@ -201,6 +247,32 @@ impl Roll {
             }
         }
         Ok(())
+    }
+
+    fn note_flushed(&self, load: &pb::ServerLoad) {
+        let mut flushed = self.flushed.lock();
+        load.region_loads.iter().for_each(|region| flushed.note(region));
+        if flushed.of_regions.len() > flushed.forget_from
+            && let Some(master) = self.master().filter(|master| master.knows_regions())
+        {
+            let cluster = master.cluster();
+            flushed.forget(|region| cluster.region(region).is_some());
+        }
+    }
+
+    /// Up to which sequence ids the edits of a region, which is named by its encoded name, are in files: whoever splits a log may leave them out.
+    pub fn last_flushed(&self, region: &[u8]) -> pb::GetLastFlushedSequenceIdResponse {
+        let flushed = self.flushed.lock();
+        let found = std::str::from_utf8(region).ok().and_then(|region| flushed.of_regions.get(region));
+        let of_families = found.iter().flat_map(|region| &region.of_families);
+        let store = |(family_name, sequence_id): (&bytes::Bytes, &u64)| pb::StoreSequenceId {
+            family_name: family_name.clone(),
+            sequence_id: *sequence_id,
+        };
+        pb::GetLastFlushedSequenceIdResponse {
+            last_flushed_sequence_id: found.and_then(|region| region.seq_id).unwrap_or(NO_SEQUENCE_ID),
+            store_last_flushed_sequence_id: of_families.map(store).collect(),
+        }
     }
 
     /// The nodes of servers are these now. A server that had one and has it no more is dead.
@@ -269,6 +341,10 @@ impl Roll {
         let info = from_proto::region_info(info)?;
         let id = transition.proc_id.first().and_then(|id| u64::try_from(*id).ok());
         let code = transition.transition_code();
+        if code == TransitionCode::Opened {
+            // What a snapshot was restored over may count from a lower id again.
+            self.flushed.lock().of_regions.remove(&**info.encoded_name());
+        }
         let reported = match code {
             TransitionCode::Opened => Reported::Opened { open_seq_id: transition.open_seq_num() },
             TransitionCode::FailedOpen => Reported::FailedOpen,

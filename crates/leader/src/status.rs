@@ -12,9 +12,6 @@ use std::sync::Arc;
 /// Key of the answer to a server that starts: the host name under which it is known.
 const SEEN_HOSTNAME_KEY: &str = "hbase.regionserver.hostname.seen.by.master";
 
-/// Says that nothing is known.
-const NO_SEQUENCE_ID: u64 = u64::MAX;
-
 /// The service of the active master.
 pub(crate) struct StatusService {
     pub roll: Arc<Roll>,
@@ -135,14 +132,12 @@ fn procedures_done(
     Ok(pb::ReportProcedureDoneResponse {}.into())
 }
 
-/// Who splits a log then splits all of it: edits that are in store files already are left out when the region is opened.
 fn last_flushed(
-    _: &StatusService,
+    of: &StatusService,
     _: &Call,
-    _: pb::GetLastFlushedSequenceIdRequest,
+    request: pb::GetLastFlushedSequenceIdRequest,
 ) -> Answer<pb::GetLastFlushedSequenceIdResponse> {
-    let last_flushed_sequence_id = NO_SEQUENCE_ID;
-    Ok(pb::GetLastFlushedSequenceIdResponse { last_flushed_sequence_id, ..Default::default() }.into())
+    Ok(of.roll.last_flushed(&request.region_name).into())
 }
 
 fn live_servers(

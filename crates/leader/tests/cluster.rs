@@ -368,3 +368,44 @@ async fn what_a_later_master_ordered_is_not_reported_to_an_earlier_one() {
     done(None).await.expect("of one that does not say");
     assert!(!moved(Some(1)).await.expect_err("it names no region").is("MasterNotRunningException"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_splits_a_log_is_told_what_needs_it_no_more() {
+    let mut place = Place::new().await;
+    let (_master, _leader, servers) = two_servers(&mut place).await;
+    let mut rows = Rows::create(&place).await;
+    let link = place.link();
+    let flushed = async |region: &str| {
+        let request = pb::GetLastFlushedSequenceIdRequest { region_name: Bytes::copy_from_slice(region.as_bytes()) };
+        let method = Method::RegionServerStatusGetLastFlushedSequenceId;
+        link.call::<pb::GetLastFlushedSequenceIdResponse>(method, &request).await.expect("an answer")
+    };
+    assert_eq!(
+        flushed("0123456789abcdef0123456789abcdef").await,
+        pb::GetLastFlushedSequenceIdResponse { last_flushed_sequence_id: u64::MAX, ..Default::default() }
+    );
+    rows.put(80).await;
+    let (other, with_meta) = by_meta(&rows, servers).await;
+    let region = rows.regions_on(&other.name).await.remove(0).region;
+    let written = || {
+        let open = other.server().regions();
+        let region = open.iter().find(|open| open.info().encoded_name() == region.encoded_name());
+        region.expect("it is there").stats().flushed_seq_id
+    };
+    let before = written();
+    rows.connection.admin().flush(&rows.table).await.expect("flushed");
+    let after = written();
+    assert!(after > before);
+    until("the flush is reported", async || {
+        let answer = flushed(region.encoded_name()).await;
+        let of_families: Vec<_> =
+            answer.store_last_flushed_sequence_id.iter().map(|s| (&s.family_name[..], s.sequence_id)).collect();
+        answer.last_flushed_sequence_id == after && of_families == [(&b"f"[..], after)]
+    })
+    .await;
+    // Edits behind it are in the log alone: they are not counted, not even when the server is dead.
+    rows.put(80).await;
+    other.kill().await;
+    until("its regions are elsewhere", async || rows.regions_on(&with_meta.name).await.len() == 8).await;
+    rows.expect_all().await;
+}
