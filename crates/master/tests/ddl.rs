@@ -173,8 +173,36 @@ async fn families_come_change_and_go() {
         .collect::<Vec<_>>();
     assert!(open.iter().all(|table| table.attributes[&b"OWNER"[..]] == "me"), "not reopened");
     assert_eq!(life.master.cluster().descriptor(&name).expect("is there").attributes[&b"OWNER"[..]], "you");
-    let refused = life.master.modify_table(&name, table("t", &["f"]), false, &caller()).await.expect_err("refused");
-    assert!(refused.message.contains("won't reopen regions"), "{refused}");
+}
+
+/// `ModifyTableProcedure#preflightChecks` throws a plain HBaseIOException for each of them.
+#[tokio::test]
+async fn what_a_change_without_reopening_may_not_do_is_refused_by_hbases_class() {
+    let life = fresh().await;
+    life.create("t", &["f"], &[]).await;
+    let name = table_name("t");
+    let is = table("t", &["f"]);
+    let with = |key: &'static str, value: &'static str| {
+        let mut new = is.clone();
+        new.attributes.insert(bytes(key), bytes(value));
+        new
+    };
+    let rest = "of a table when modification won't reopen regions";
+    for (new, why) in [
+        (
+            table("t", &["f", "g"]),
+            "Cannot add or remove column families when this modification won't reopen regions.".to_owned(),
+        ),
+        (
+            with("coprocessor$1", "|org.apache.hadoop.hbase.coprocessor.AggregateImplementation|1|"),
+            "Can not modify Coprocessor when table modification won't reopen regions".to_owned(),
+        ),
+        (with("REGION_REPLICATION", "1"), format!("Can not modify REGION_REPLICATION {rest}")),
+        (with("REGION_MEMSTORE_REPLICATION", "false"), format!("Can not modify REGION_MEMSTORE_REPLICATION {rest}")),
+    ] {
+        let refused = life.master.modify_table(&name, new, false, &caller()).await.expect_err("refused");
+        assert_eq!((refused.kind, refused.message), (ErrorKind::HBaseIo, why));
+    }
 }
 
 fn one(key: &str, value: &str) -> BTreeMap<String, String> {

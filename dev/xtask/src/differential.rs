@@ -86,6 +86,8 @@ const QUICK_WITH_QUOTAS: &[(&str, &str)] = &[
     // a busy machine is no dead server: otherwise HBase ends after 40 s in which it could not say that it is there
     ("hbase.zookeeper.property.maxSessionTimeout", "300000"),
     ("zookeeper.session.timeout", "300000"),
+    // once, half a minute after its start, its RollingUpgradeChore writes DEFAULT into descriptors whose program has just taken the tracker out
+    ("hbase.master.rolling.upgrade.chore.delay.secs", "1000000"),
 ];
 
 /// What the server under test is told where programs set quotas.

@@ -50,9 +50,9 @@ pub(crate) async fn submit(
         check_table(limits, &new)?;
         master.assignment.check_replication(&new)?;
         trackers::check_modify(limits.trackers(), &old, &new, is_enabled(state))?;
-        if table.is_meta() && ["info", "table", "rep_barrier"].iter().any(|f| !new.families.contains_key(f.as_bytes()))
-        {
-            return Err(MasterError::do_not_retry("Delete of hbase:meta column family"));
+        let missing = ["info", "table", "rep_barrier"].into_iter().find(|f| !new.families.contains_key(f.as_bytes()));
+        if let Some(family) = missing.filter(|_| table.is_meta()) {
+            return Err(MasterError::new(ErrorKind::HBaseIo, format!("Delete of hbase:meta column family {family}")));
         }
         if !reopen {
             check_without_reopening(&old, &new)?;
@@ -210,22 +210,17 @@ impl Procedure<Master> for ModifyTable {
 
 /// What a change may not do when the regions are not reopened. Follows: `ModifyTableProcedure#preflightChecks`.
 fn check_without_reopening(old: &TableDescriptor, new: &TableDescriptor) -> Result<()> {
+    let refused = |why: String| Err(MasterError::new(ErrorKind::HBaseIo, why));
     if old.families.len() != new.families.len() || old.families.keys().ne(new.families.keys()) {
-        return Err(MasterError::do_not_retry(
-            "Cannot add or remove column families when this modification won't reopen regions.",
-        ));
+        return refused("Cannot add or remove column families when this modification won't reopen regions.".to_owned());
     }
     // What is no specification of one counts for nothing.
     if old.coprocessors().ne(new.coprocessors()) {
-        return Err(MasterError::do_not_retry(
-            "Can not modify Coprocessor when table modification won't reopen regions",
-        ));
+        return refused("Can not modify Coprocessor when table modification won't reopen regions".to_owned());
     }
     for key in ["REGION_REPLICATION", "REGION_MEMSTORE_REPLICATION", "hbase.rsgroup.name"] {
         if old.attributes.get(key.as_bytes()) != new.attributes.get(key.as_bytes()) {
-            return Err(MasterError::do_not_retry(format!(
-                "Can not modify {key} of a table when modification won't reopen regions"
-            )));
+            return refused(format!("Can not modify {key} of a table when modification won't reopen regions"));
         }
     }
     Ok(())
