@@ -1,5 +1,6 @@
-//! Splitting a region: where, and the daughters' files. Daughters begin as references to halves of the parent's files;
-//! their first compaction makes files of their own. Follows: `SplitTableRegionProcedure`, `RegionSplitPolicy`.
+//! Splitting a region: where, and the daughters' files. Daughters begin as references to halves of the parent's files, and links to those
+//! that are of one daughter alone; their first compaction makes files of their own. Follows: `SplitTableRegionProcedure`, `RegionSplitPolicy`,
+//! `HRegionFileSystem#splitStoreFile`.
 
 mod busy;
 mod policy;
@@ -22,8 +23,8 @@ use cell::KeyRef;
 use fs::Volume;
 use hfile::HalfSide;
 use model::{RegionInfo, TableDescriptor, TableName};
+use rootdir::link::{FamilyLinks, LinkTarget, create_links};
 use rootdir::{FileName, recovered_edits, region_dir};
-use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -131,7 +132,7 @@ impl<'r> Splitter<'r> {
     }
 }
 
-/// Writes the two daughters of a closed region: directories, references to the halves of the parent's files, ids.
+/// Writes the two daughters of a closed region: directories, references to the halves of the parent's files or links to all of them, ids.
 /// Durable; may be repeated after a crash.
 ///
 /// # Errors
@@ -152,15 +153,21 @@ pub fn write_daughters(
     for (family, file) in own_files(env, parent, table)? {
         max_seq_id = max_seq_id.max(file.max_seq_id);
         let (Some(first), Some(last)) = (file.reader.first_key(), file.reader.last_key()) else { continue };
-        let name = format!("{}.{region}", file.name);
-        if first.row().cmp(split_row) == Ordering::Less {
-            plans.push(Plan { target: bottom, family, name: name.clone(), row: split_row, side: HalfSide::Bottom });
+        let (begins_below, ends_below) = (first.row() < &split_row[..], last.row() < &split_row[..]);
+        if begins_below == ends_below {
+            // All of it, as it is: no compaction has to write it again before the parent can go, and what deletes hide stays hidden until one.
+            let (table, region) =
+                file.parsed.link.clone().unwrap_or_else(|| (parent.table.clone(), region.to_string()));
+            let link = LinkTarget { table, region, file: file.parsed.file.clone() };
+            plans.push(Plan { target: if ends_below { bottom } else { top }, family, what: What::Link(link) });
+            continue;
         }
-        if last.row().cmp(split_row) != Ordering::Less {
-            plans.push(Plan { target: top, family, name, row: split_row, side: HalfSide::Top });
+        let name = format!("{}.{region}", file.name);
+        for (target, side) in [(bottom, HalfSide::Bottom), (top, HalfSide::Top)] {
+            plans.push(Plan { target, family, what: What::Reference { name: name.clone(), row: split_row, side } });
         }
     }
-    write_references(env, table, &daughters, &plans, max_seq_id)
+    write_regions(env, table, &daughters, &plans, max_seq_id)
 }
 
 /// Writes the region that takes the place of closed, adjacent regions: its directory, references to all their files,
@@ -183,19 +190,34 @@ pub fn write_merged(
             max_seq_id = max_seq_id.max(file.max_seq_id);
             let name = format!("{}.{}", file.name, parent.encoded_name());
             // All of a file is its upper part above the region's first row.
-            plans.push(Plan { target: merged, family, name, row: &parent.start_key, side: HalfSide::Top });
+            let what = What::Reference { name, row: &parent.start_key, side: HalfSide::Top };
+            plans.push(Plan { target: merged, family, what });
         }
     }
-    write_references(env, table, &[merged], &plans, max_seq_id)
+    write_regions(env, table, &[merged], &plans, max_seq_id)
 }
 
-/// A reference to be written.
+/// A file of a region that is made.
 struct Plan<'a> {
     target: &'a RegionInfo,
     family: &'a Bytes,
-    name: String,
-    row: &'a Bytes,
-    side: HalfSide,
+    what: What<'a>,
+}
+
+enum What<'a> {
+    /// Part of another region's file.
+    Reference { name: String, row: &'a Bytes, side: HalfSide },
+    /// All of one.
+    Link(LinkTarget),
+}
+
+impl Plan<'_> {
+    fn name(&self) -> String {
+        match &self.what {
+            What::Reference { name, .. } => name.clone(),
+            What::Link(target) => target.link_name(),
+        }
+    }
 }
 
 /// The store files of a closed region that has none of its parent's any more, by family.
@@ -246,7 +268,7 @@ pub(crate) fn live_files<'a>(
     Ok(live)
 }
 
-fn write_references(
+fn write_regions(
     env: &RegionEnv,
     table: &TableDescriptor,
     targets: &[&RegionInfo],
@@ -257,14 +279,26 @@ fn write_references(
     for &target in targets {
         let wrap = |e| RegionError::volume(target.encoded_name(), e);
         rootdir::create_region_dir_durably(volume, target, table).map_err(wrap)?;
+        let mut links = Vec::new();
         for plan in plans.iter().filter(|plan| std::ptr::eq(plan.target, target)) {
-            let path = rootdir::family_dir(target, plan.family).join(&plan.name);
-            volume.publish(&path, &reference_bytes(plan.row, plan.side)).map_err(wrap)?;
+            let dir = rootdir::family_dir(target, plan.family);
+            match &plan.what {
+                What::Reference { name, row, side } => {
+                    volume.publish(&dir.join(name), &reference_bytes(row, *side)).map_err(wrap)?;
+                }
+                What::Link(to) => links.push(FamilyLinks {
+                    dir,
+                    region: target.encoded_name().to_string(),
+                    family: rootdir::family_name(plan.family),
+                    targets: vec![to.clone()],
+                }),
+            }
         }
+        create_links(volume, &target.table, &links).map_err(wrap)?;
         for (name, family) in &table.families {
             let of_family = plans.iter().filter(|plan| std::ptr::eq(plan.target, target) && plan.family == name);
             let tracker = tracker_of(env, target, table, family)?;
-            let (dir, names) = (rootdir::family_dir(target, name), of_family.map(|plan| plan.name.clone()));
+            let (dir, names) = (rootdir::family_dir(target, name), of_family.map(Plan::name));
             tracker.set_of_closed(volume, &dir, names, env.clock.now_ms().0).map_err(wrap)?;
         }
         let dir = region_dir(target).join(recovered_edits::DIR);

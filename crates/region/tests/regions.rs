@@ -760,3 +760,58 @@ fn work_directories_of_splits_and_merges_are_no_families() {
     let manifest = basalt_region::snapshot::open_region_manifest(&region, false).expect("listed");
     assert_eq!(manifest.families.len(), 1);
 }
+
+/// `HRegionFileSystem#splitStoreFile` links a file that is of one half alone: no compaction follows, and what a delete in it hides stays hidden.
+#[test]
+fn a_file_on_one_side_of_a_split_is_linked_and_its_deletes_go_on_hiding() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    write(&region, &[delete("r4", "f", "", 9, CellType::DeleteFamily)]);
+    flush(&region);
+    write(&region, &[put("r8", "f", "q", 5, "high")]);
+    region.close(CloseMode::Flush).expect("closed");
+    let (parent, table) = (region.info().clone(), region.table().clone());
+    let half = |start: &'static str, end: &'static str, id: u64| {
+        RegionInfo::new(table_name(), Bytes::from(start), Bytes::from(end), parent.region_id + id)
+    };
+    let (low, high) = (half("", "r5", 1), half("r5", "", 1));
+    split::write_daughters(&server.env, &parent, &table, [&low, &high]).expect("split");
+    let volume = &*server.env.volume;
+    let files = |info: &RegionInfo| -> Vec<String> {
+        let listed = volume.list(&rootdir::family_dir(info, b"f")).expect("listed");
+        listed.into_iter().map(|entry| entry.name).collect()
+    };
+    for info in [&low, &high] {
+        let names = files(info);
+        assert!(names.len() == 1 && names[0].contains(&format!("={}-", parent.encoded_name())), "{names:?}");
+        assert!(!split::has_references(volume, info, &table).expect("listed"), "the parent may go");
+    }
+    rootdir::archive_region_dir(volume, &rootdir::region_dir(&parent)).expect("archived");
+
+    let region = server.open(&low, &table).expect("opened from the archive");
+    assert!(!region.needs_compaction() && region.splitter().can_split());
+    write(&region, &[put("r4", "f", "q", 5, "low")]);
+    assert_eq!(scan(&region, &Scan::default(), 0), [[""; 0]; 0], "the delete hides what is written behind it");
+    region.close(CloseMode::Flush).expect("closed");
+    let back = |info: &RegionInfo| {
+        let home = rootdir::archive_dir(&rootdir::family_dir(&parent, b"f"));
+        let links = volume.list(&home).expect("listed").into_iter().filter(|entry| entry.name.starts_with(".links-"));
+        let names = links.flat_map(|entry| volume.list(&home.join(&entry.name)).expect("listed"));
+        names.filter(|entry| entry.name.starts_with(&**info.encoded_name())).count()
+    };
+    assert_eq!((back(&low), back(&high)), (1, 1), "the cleaner leaves the files alone");
+
+    // A link's daughter links to the same file.
+    let (lower, upper) = (half("", "r3", 2), half("r3", "r5", 2));
+    split::write_daughters(&server.env, &low, &table, [&lower, &upper]).expect("split again");
+    assert_eq!(files(&lower), [""; 0]);
+    assert!(files(&upper).iter().any(|name| name.contains(&format!("={}-", parent.encoded_name()))));
+    assert_eq!(back(&upper), 1);
+    let region = server.open(&upper, &table).expect("opened");
+    assert_eq!(scan(&region, &Scan::default(), 0), [[""; 0]; 0]);
+    major_compact(&region);
+    write(&region, &[put("r4", "f", "q", 5, "low")]);
+    assert_eq!(scan(&region, &Scan::default(), 0), [["r4/f:q/5/Put=low"]]);
+    let region = server.open(&high, &table).expect("opened");
+    assert_eq!(scan(&region, &Scan::default(), 0), [["r8/f:q/5/Put=high"]]);
+}

@@ -264,7 +264,7 @@ impl World {
         self.regions.insert(at, merged);
     }
 
-    /// A region made of references to the files of closed ones.
+    /// A region made of references and links to the files of closed ones.
     fn successor(&self, info: RegionInfo, parents: &[&Half]) -> Half {
         let region = self.server.open(&info, &self.table).expect("opened");
         let mut stores = BTreeMap::new();
@@ -274,7 +274,9 @@ impl World {
                 let reference = |parent: &&Half| {
                     let encoded = parent.info.encoded_name();
                     let mut runs = parent.stores[name].files.iter();
-                    runs.find(|run| file == format!("{}.{encoded}", run.name)).cloned()
+                    // A parent's file may be another region's already.
+                    let is_it = |run: &&Run| file == run.name || file == format!("{}.{encoded}", run.name);
+                    runs.find(is_it).cloned()
                 };
                 let run = parents.iter().find_map(reference).expect("a reference to a parent's file");
                 let cells = run.cells.iter().filter(|cell| info.contains(&cell.row)).cloned().collect();
@@ -312,7 +314,7 @@ impl Half {
         let files = file_names(&self.region, name);
         self.stores.get_mut(name).expect("known").files.retain(|run| files.contains(&run.name));
         let Some(job) = job else { return };
-        let inputs: Vec<String> = job.file_names().map(str::to_owned).collect();
+        let inputs: Vec<String> = job.file_names().map(by_place).collect();
         let outcome = self.region.compact(job, &Unthrottled).expect("compacted");
         assert!(outcome.completed);
         let files = file_names(&self.region, name);
@@ -342,7 +344,16 @@ impl Half {
     }
 }
 
-/// Names of a family's files, oldest first. A reference to another region's file is called `file.region`.
+/// A store file by its name; by `file.region` if its cells are in another region's directory.
+fn by_place(name: &str) -> String {
+    let rootdir::FileName { link, file, parent } = rootdir::FileName::parse(name).expect("a store file");
+    match link.map(|(_, region)| region).or(parent) {
+        Some(region) => format!("{file}.{region}"),
+        None => file,
+    }
+}
+
+/// The same of a family's files, oldest first.
 fn file_names(region: &Region, family: &str) -> Vec<String> {
     let paths = region.store_file_paths(family.as_bytes()).expect("known");
     let name = |path: String| {
