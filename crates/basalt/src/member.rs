@@ -236,8 +236,8 @@ impl Entered {
 
 /// Holds the server to what hbase:quota says, if there are quotas. It ends with the process.
 fn keep_quotas(member: &Member<LogThreads>, link: &Arc<MasterLink>, config: &Config) {
-    let connection = Connection::open(Options::from_config(config));
-    if let Some(quotas) = QuotaReader::new(member.server().clone(), link.clone(), connection, config) {
+    let connect = || Connection::open(Options::from_config(config));
+    if let Some(quotas) = QuotaReader::new(member.server().clone(), link.clone(), connect, config) {
         member.orders().set_quota_source(quotas.clone());
         tokio::spawn(async move { quotas.keep().await });
     }

@@ -105,10 +105,7 @@ pub fn is_peer_enabled(value: &Bytes) -> bool {
     state.is_none_or(|state| state.state == pb::replication_state::State::Enabled as i32)
 }
 
-/// Name of the node that says whether quotas of requests count.
-pub const RPC_THROTTLE: &str = "rpc-throttle";
-
-/// What the node [`RPC_THROTTLE`] says. Follows: `Bytes#toBoolean`; what cannot be read leaves them on.
+/// What the node `rpc-throttle` says: whether quotas of requests count. Follows: `Bytes#toBoolean`; what cannot be read leaves them on.
 pub fn read_rpc_throttle(value: &Bytes) -> bool {
     strip_prefix(value).is_none_or(|value| *value != [0][..])
 }
@@ -246,7 +243,7 @@ impl HBaseZnodes {
 
     /// `rpc-throttle`: whether quotas of requests count. Follows: `RpcThrottleStorage`, `Bytes#toBytes(boolean)`.
     pub fn set_rpc_throttle(&self, on: bool) -> Result<(), TreeError> {
-        self.put(&self.writer, RPC_THROTTLE, if on { b"\xFF" } else { b"\0" }, false)
+        self.put(&self.writer, "rpc-throttle", if on { b"\xFF" } else { b"\0" }, false)
     }
 
     /// The namespace is gone.

@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 use coordination::hbase_znodes::{
-    RPC_THROTTLE, is_peer_enabled, read_cluster_id, read_master, read_meta_location, read_region_server_version,
-    read_rpc_throttle,
+    is_peer_enabled, read_cluster_id, read_master, read_meta_location, read_region_server_version, read_rpc_throttle,
 };
 use coordination::{Coordinator, SessionOver};
 use model::ServerName;
@@ -115,7 +114,7 @@ impl ClusterNodes {
     /// # Errors
     /// The session is over.
     pub(crate) async fn rpc_throttle(&self) -> Result<bool, SessionOver> {
-        let value = self.coordinator.value(&self.path(RPC_THROTTLE)).await?;
+        let value = self.coordinator.value(&self.path("rpc-throttle")).await?;
         Ok(value.is_none_or(|value| read_rpc_throttle(&value)))
     }
 

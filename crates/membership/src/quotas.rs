@@ -52,18 +52,18 @@ pub struct QuotaReader {
 }
 
 impl QuotaReader {
-    /// For `server`, over `connection` to its cluster; `None` where `config` has no quotas (`hbase.quota.enabled`).
+    /// For `server`, over a connection to its cluster that `connect` opens; `None` where `config` has no quotas (`hbase.quota.enabled`).
     pub fn new(
         server: Arc<RegionServer>,
         link: Arc<MasterLink>,
-        connection: Connection,
+        connect: impl FnOnce() -> Connection,
         config: &Config,
     ) -> Option<Arc<QuotaReader>> {
         config.get(&settings::ENABLED).then(|| {
             Arc::new(QuotaReader {
                 server,
                 link,
-                connection,
+                connection: connect(),
                 period: Duration::from_millis(config.get(&settings::REFRESH_PERIOD_MS)),
                 space: settings::REFRESHER.times(config),
                 sizes: settings::REPORTING.times(config),

@@ -175,7 +175,7 @@ impl Place {
             })
         };
         let mut tasks = vec![keeping.abort_handle(), reporting.abort_handle()];
-        let quotas = QuotaReader::new(member.server().clone(), quota_link, self.connect(), &self.config);
+        let quotas = QuotaReader::new(member.server().clone(), quota_link, || self.connect(), &self.config);
         if let Some(quotas) = quotas {
             member.orders().set_quota_source(quotas.clone());
             tasks.push(tokio::spawn(async move { quotas.keep().await }).abort_handle());
