@@ -82,6 +82,7 @@ fn sentence(error: &anyhow::Error) -> String {
 
 fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let config = config::load(arguments.config.as_deref(), &arguments.define)?;
+    let places = storage::Places { config_directory: arguments.config.clone() };
     match &arguments.command {
         Some(Command::Config { what: ConfigCommand::List }) => explain::list(),
         Some(Command::Config { what: ConfigCommand::Get { key } }) => println!("{}", explain::value(key, &config)),
@@ -91,8 +92,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Compressiontest(passed)) => return tools::compression_test::run(&config, &passed.arguments),
         Some(Command::Wal(passed)) => return tools::wal_tool::run(&config, &passed.arguments),
         Some(Command::Snapshot(passed)) => return tools::snapshot_tool::run(&config, &passed.arguments),
-        Some(Command::Backup(passed)) => return tools::backup::run(&config, &passed.arguments),
-        Some(Command::Restore(passed)) => return tools::backup::restore(&config, &passed.arguments),
+        Some(Command::Backup(passed)) => return tools::backup::run(&places, &config, &passed.arguments),
+        Some(Command::Restore(passed)) => return tools::backup::restore(&places, &config, &passed.arguments),
         Some(Command::Volumes(passed)) => return tools::volumes::run(&config, &passed.arguments),
         Some(Command::Hbck(passed)) => return tools::hbck::run(&config, &passed.arguments),
         Some(Command::Canary(passed)) => return tools::cluster::canary(&config, &passed.arguments),
@@ -104,7 +105,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Import(passed)) => return tools::jobs::import(&config, &passed.arguments),
         Some(Command::Copytable(passed)) => return tools::jobs::copy_table(&config, &passed.arguments),
         Some(Command::Importtsv(passed)) => return tools::jobs::import_tsv(&config, &passed.arguments),
-        Some(Command::Bulkload(passed)) => return tools::jobs::bulk_load(&config, &passed.arguments),
+        Some(Command::Bulkload(passed)) => return tools::jobs::bulk_load(&places, &config, &passed.arguments),
         Some(Command::Hashtable(passed)) => return tools::jobs::hash_table(&config, &passed.arguments),
         Some(Command::Synctable(passed)) => return tools::jobs::sync_table(&config, &passed.arguments),
         Some(Command::Walplayer(passed)) => return tools::jobs::wal_player(&config, &passed.arguments),

@@ -67,6 +67,27 @@ pub fn open_shared(config: &Config, config_directory: Option<&Path>) -> Result<S
     }
 }
 
+/// Opens for tools what is not on the local disk.
+pub struct Places {
+    /// May hold HDFS's configuration.
+    pub config_directory: Option<PathBuf>,
+}
+
+impl tools::places::Opener for Places {
+    fn open(&self, config: &Config, uri: &str) -> Result<tools::places::Elsewhere> {
+        let Some(("hdfs", _)) = uri.split_once("://") else {
+            bail!("{uri}: this version knows the local disk and HDFS, and no other file system")
+        };
+        #[cfg(feature = "hdfs")]
+        return hdfs::open_directory(uri, config, self.config_directory.as_deref());
+        #[cfg(not(feature = "hdfs"))]
+        {
+            let _ = (config, &self.config_directory);
+            bail!("{uri} is on HDFS, and this build has no HDFS: build with cargo build --features hdfs")
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Place {
     Directory(PathBuf),
@@ -231,6 +252,23 @@ mod hdfs {
         let volume = Arc::new(HdfsVolume::open(location, &settings(config, config_directory))?);
         let outside = Arc::new(volume.at(location.root()));
         Ok(Storage { root: name.clone(), name, volume, outside })
+    }
+
+    /// A directory, for a tool.
+    pub(super) fn open_directory(
+        uri: &str,
+        config: &Config,
+        config_directory: Option<&Path>,
+    ) -> Result<tools::places::Elsewhere> {
+        let location = Location::parse(uri)?;
+        // From above: the directory is not to be made by looking for it.
+        let above = HdfsVolume::open(&location.root(), &settings(config, config_directory))?;
+        let volume = Arc::new(above.at(location.clone()));
+        let of_claim = volume.clone();
+        let claim = move || -> fs::Result<Box<dyn std::any::Any + Send>> {
+            Ok(Box::new(lock_root(&of_claim, &owner(), is_gone)?))
+        };
+        Ok(tools::places::Elsewhere { volume, uri: location.to_string(), claim: Arc::new(claim) })
     }
 
     fn settings(config: &Config, config_directory: Option<&Path>) -> Settings {

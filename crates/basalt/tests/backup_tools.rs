@@ -3,9 +3,11 @@
 
 use crate::common::tools::{basalt, text};
 use crate::common::{Scratch, Server};
+use fs::{Below, FilePath, MemVolume, Volume};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::Arc;
 
 /// A server whose cleaners delete at once what nobody holds, its root directory and a directory for backups.
 struct Lab {
@@ -318,6 +320,10 @@ fn a_full_backup_that_was_killed_goes_on_where_it_was() {
     assert_eq!(lab.cells("x").len(), 4);
     let listed = || text(&lab.run(&["backup", "list", backups.to_str().expect("UTF-8")]));
     let was_met = listed().contains("unfinished");
+    let progress = lab.run(&["backup", "progress", backups.to_str().expect("UTF-8")]);
+    assert_eq!(progress.status.success() && text(&progress).contains(" progress="), was_met, "{}", text(&progress));
+    let history = text(&lab.run(&["backup", "history", backups.to_str().expect("UTF-8")]));
+    assert_eq!(history.lines().next().is_some_and(|line| line.contains("State=RUNNING")), was_met, "{history}");
     let done = lab.run(&["backup", "create", "full", backups.to_str().expect("UTF-8"), "-t", "t"]);
     assert!(done.status.success(), "{}", text(&done));
     assert_eq!(text(&done).contains("resuming"), was_met, "{}", text(&done));
@@ -371,4 +377,168 @@ fn increments_hold_what_killed_servers_wrote_and_split_regions_got() {
     }
     assert!(lab.restore(&full, &["-m", "z"])["restored"].as_bool().expect("said"));
     assert_eq!(lab.cells("z").len(), 2);
+}
+
+#[test]
+fn sets_name_tables_and_repairs_end_what_was_broken_off_and_give_up_marks() {
+    let lab = Lab::new("backup-sets");
+    lab.shell(&["create 't', 'f'", "create 'u', 'f'", "put 't', 'a', 'f:q', '1'", "put 'u', 'a', 'f:q', '1'"]);
+    let backups = lab.backups();
+    let place = backups.to_str().expect("UTF-8");
+    let said = |arguments: &[&str]| {
+        let output = lab.run(&[&["backup"], arguments].concat());
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output));
+        text(&output)
+    };
+    said(&["set", "add", place, "daily", "t,u"]);
+    assert_eq!(said(&["set", "list", place]), "daily={t,u}\n");
+    lab.refused(&["backup", "set", "remove", place, "daily", "t,x"], "table x is not in set");
+    said(&["set", "remove", place, "daily", "u"]);
+    assert_eq!(said(&["set", "describe", place, "daily"]), "daily={t}\n");
+    said(&["set", "add", place, "gone", "u"]);
+    assert_eq!(said(&["set", "delete", place, "gone"]), "Delete set gone OK.\n");
+    lab.refused(&["backup", "set", "delete", place, "gone"], "Set gone does not exist");
+    lab.refused(&["backup", "set", "describe", place, "gone"], "Set 'gone' does not exist.");
+    lab.refused(&["backup", "create", "full", place, "-s", "gone"], "'gone' is either empty or does not exist");
+    lab.refused(&["backup", "create", "full", place, "-s", "daily", "-t", "t"], "either backup set or list of tables");
+
+    let of_set = lab.create("full", &["-s", "daily"]);
+    let other = lab.create("full", &["-t", "u"]);
+    let history = |more: &[&str]| said(&[&["history", place], more].concat());
+    let all = history(&[]);
+    let lines: Vec<&str> = all.lines().collect();
+    assert!(
+        lines.len() == 2 && lines[0].starts_with(&format!("{{ID={other},Type=FULL,Tables={{u}},State=COMPLETE,")),
+        "{all}"
+    );
+    assert!(lines[1].ends_with(",Progress=100%}") && lines[1].contains(",Start time="), "{all}");
+    assert_eq!((history(&["-n", "1"]), history(&["-t", "u"])), (format!("{}\n", lines[0]), format!("{}\n", lines[0])));
+    assert_eq!(history(&["-s", "daily"]), format!("{}\n", lines[1]));
+    lab.refused(&["backup", "progress", place], "No active backup sessions found.");
+    assert_eq!(said(&["progress", place, &other]), format!("{other} progress=100%\n"));
+    lab.refused(&["backup", "progress", place, "backup_9"], "No info was found for backup id: backup_9");
+    lab.restore(&of_set, &["-s", "daily", "-m", "x"]);
+    assert_eq!(lab.cells("x"), lab.cells("t"));
+
+    // A deletion that was killed, and then the directory is moved: its mark stays where it was.
+    let manifest = backups.join(&other).join("basalt-backup-manifest");
+    std::fs::rename(&manifest, backups.join(&other).join("basalt-backup-unfinished")).expect("renamed");
+    let repaired = said(&["repair", place]);
+    assert!(repaired.contains(&format!("finished repair failed session: {other}, deletion")), "{repaired}");
+    assert!(!backups.join(&other).exists());
+    assert!(said(&["repair", place]).contains("no failed sessions found"));
+    let moved = lab.scratch.join("moved");
+    std::fs::rename(&backups, &moved).expect("moved");
+    let there = moved.to_str().expect("UTF-8");
+    lab.shell(&["put 't', 'b', 'f:q', '2'"]);
+    let created = said(&["create", "incremental", there]);
+    let advice = format!("basalt backup repair {there} --moved-from {place}");
+    assert!(created.contains(&advice), "{created}");
+    let marks = || std::fs::read_dir(lab.scratch.join("data/MasterData/basalt/backups")).expect("there").count();
+    assert_eq!(marks(), 2);
+    lab.refused(&["backup", "repair", there, "--moved-from", "/never/was"], "nothing was changed");
+    lab.refused(&["backup", "repair", there, "--moved-from", there], "is this directory");
+    let repaired = said(&["repair", there, "--moved-from", place]);
+    assert!(repaired.contains(&format!("the mark of {place} is given up")) && marks() == 1, "{repaired}");
+    lab.shell(&["put 't', 'c', 'f:q', '3'", "flush 't'"]);
+    lab.clean();
+    let created = said(&["create", "incremental", there]);
+    assert!(!created.contains("--moved-from"), "{created}");
+    let ids: Vec<String> =
+        said(&["list", there]).lines().map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect();
+    assert_eq!(ids.len(), 3, "{ids:?}");
+    lab.json(&["restore", there, &ids[2], "-m", "y"]);
+    assert_eq!(lab.cells("y"), lab.cells("t"));
+
+    assert!(said(&["delete", there, "-k", "1"]).contains("Deleted 0 backups"));
+    said(&["delete", there, "-l", &ids[2]]);
+    let deleted = said(&["delete", there, "-k", "0"]);
+    assert!(deleted.contains(&format!("{} is deleted", ids[0])) && marks() == 0, "{deleted}");
+}
+
+/// Directories of one memory, at `mem://host/...`: a file system that only the caller of the tools knows.
+struct Memory(Arc<MemVolume>);
+
+impl tools::places::Opener for Memory {
+    fn open(&self, _: &base::Config, uri: &str) -> anyhow::Result<tools::places::Elsewhere> {
+        let dir = uri.strip_prefix("mem://host/").unwrap_or_else(|| panic!("{uri}"));
+        let volume = Arc::new(Below::new(self.0.clone(), FilePath::new(dir)));
+        Ok(tools::places::Elsewhere { volume, uri: uri.to_owned(), claim: Arc::new(|| Ok(Box::new(()))) })
+    }
+}
+
+impl Memory {
+    /// The backups that are in `mem://host/backups`, oldest first.
+    fn ids(&self) -> Vec<String> {
+        let entries = self.0.list(&FilePath::new("backups")).expect("listed");
+        entries.into_iter().map(|entry| entry.name).filter(|name| name.starts_with("backup_")).collect()
+    }
+}
+
+/// The tools write and read through the volume alone; the server, which has no such file system, loads copies.
+#[test]
+fn backups_are_kept_on_a_file_system_that_the_caller_opens() {
+    let lab = Lab::new("backup-elsewhere");
+    let memory = Memory(Arc::new(MemVolume::new()));
+    let mut config = base::Config::default();
+    config.set("hbase.rootdir", format!("file://{}", lab.scratch.join("data").display()));
+    config.set("hbase.zookeeper.property.clientPort", lab.server.zk_port.to_string());
+    let words = |arguments: &[&str]| arguments.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let place = "mem://host/backups";
+    let backup = |command: &[&str], more: &[&str]| {
+        let ended = tools::backup::run(&memory, &config, &words(&[command, &[place], more].concat()));
+        ended.map(|code| {
+            assert_eq!(format!("{code:?}"), format!("{:?}", std::process::ExitCode::SUCCESS), "{command:?}")
+        })
+    };
+    let restore = |id: &str, more: &[&str]| {
+        tools::backup::restore(&memory, &config, &words(&[&[place, id], more].concat())).map(drop)
+    };
+    lab.shell(&["create 't', {NAME => 'f', VERSIONS => 3}, SPLITS => ['m']", "put 't', 'a', 'f:q', '1'"]);
+    let error = backup(&["list"], &[]).expect_err("nothing is there").to_string();
+    assert!(error.contains("directory of backups"), "{error}");
+    backup(&["create", "full"], &[]).expect("made");
+    let mut states = vec![lab.cells("t")];
+    for n in 1..=2 {
+        lab.shell(&[&format!("put 't', 'a', 'f:q', 'at {n}'"), &format!("put 't', 'z{n}', 'f:q', 'v'")]);
+        lab.load("t", &format!("loaded-{n}"), "in bulk");
+        states.push(lab.cells("t"));
+        backup(&["create", "incremental"], &[]).expect("made");
+    }
+    let ids = memory.ids();
+    assert_eq!(ids.len(), 3, "{ids:?}");
+    backup(&["verify"], &[]).expect("whole");
+    backup(&["describe"], &[&ids[1]]).expect("described");
+    for (id, wanted) in ids.iter().zip(&states) {
+        restore(id, &["-m", "x", "-o"]).expect("restored");
+        assert_eq!(&lab.cells("x"), wanted, "{id}");
+    }
+    let staging = lab.scratch.join("data/staging");
+    assert_eq!(std::fs::read_dir(&staging).map_or(0, Iterator::count), 0, "what was copied for the server is gone");
+    let mark = lab.scratch.join("data/MasterData/basalt/backups");
+    let marks: Vec<PathBuf> =
+        std::fs::read_dir(&mark).expect("there").map(|entry| entry.expect("one").path()).collect();
+    let said = std::fs::read_to_string(&marks[0]).expect("a mark");
+    assert!(marks.len() == 1 && said.contains("place mem://host/backups\n"), "{said}");
+
+    backup(&["merge"], &[&ids[1], &ids[2]]).expect("merged");
+    let ids = memory.ids();
+    assert_eq!(ids.len(), 2, "{ids:?}");
+    restore(&ids[1], &["-m", "x", "-o"]).expect("restored");
+    assert_eq!(lab.cells("x"), states[2]);
+    let files = memory.0.all_files();
+    let file = files.iter().find(|path| path.as_str().contains(&format!("{}/default/t/f/", ids[1]))).expect("an HFile");
+    memory.0.flip_bit(file, 70, 1);
+    let error = restore(&ids[1], &["-m", "x", "-o"]).expect_err("damaged").to_string();
+    assert!(error.contains(&format!("mem://host/{file}")) && error.contains("nothing was changed"), "{error}");
+    assert_eq!(lab.cells("x"), states[2]);
+    backup(&["delete"], &[&ids[0], &ids[1]]).expect("deleted");
+    assert!(memory.ids().is_empty() && std::fs::read_dir(&mark).expect("there").count() == 0);
+
+    // HFiles anywhere are loaded where the server, too, finds them; the binary knows the local disk and HDFS.
+    lab.refused(&["backup", "list", place], "knows the local disk and HDFS");
+    lab.refused(&["bulkload", "s3a://bucket/hfiles", "t"], "knows the local disk and HDFS");
+    let uri = format!("file://{}", lab.backups().display());
+    lab.json(&["backup", "create", "full", &uri]);
+    assert!(text(&lab.run(&["backup", "list", &uri])).contains("  full  "), "a file: URI is a path");
 }

@@ -104,3 +104,36 @@ async fn a_root_directory_on_hdfs_has_one_server() {
         "{said}"
     );
 }
+
+/// Backups of a server on HDFS: kept on the same HDFS, where it loads them itself, and on the local disk, from where they are copied.
+#[test]
+fn backups_of_a_server_on_hdfs_are_kept_there_and_here() {
+    let Some(root) = root("backup") else { return };
+    let scratch = crate::common::Scratch::new("hdfs-backup");
+    let server = Server::start(&root, &[]);
+    let rootdir = format!("hbase.rootdir={}", root.display());
+    let run = |arguments: &[&str]| {
+        let output = crate::common::tools::basalt(&server, &[&["-D", &rootdir], arguments].concat());
+        let said = crate::common::tools::text(&output);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let id_of =
+        |said: String| said.split(['"', ' ']).find(|word| word.starts_with("backup_")).expect("an id").to_owned();
+    let cells = |table: &str| {
+        let said = crate::common::tools::shell(&server, &[&format!("scan '{table}'")]);
+        said.lines().filter(|line| line.contains("column=")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    crate::common::tools::shell(&server, &["create 't', 'f', SPLITS => ['m']", "put 't', 'a', 'f:q', '1'"]);
+    let places = [format!("{}-backups", root.display()), format!("file://{}", scratch.join("backups").display())];
+    for (n, place) in places.iter().enumerate() {
+        run(&["backup", "create", "full", place]);
+        crate::common::tools::shell(&server, &[&format!("put 't', 'b', 'f:q', 'at {n}'"), "put 't', 'z', 'f:q', '2'"]);
+        let wanted = cells("t");
+        let id = id_of(run(&["backup", "create", "incremental", place]));
+        assert!(run(&["backup", "verify", place]).contains("2 backups are whole"), "{place}");
+        crate::common::tools::shell(&server, &["put 't', 'b', 'f:q', 'later'"]);
+        run(&["restore", place, &id, "-t", "t", "-m", &format!("x{n}")]);
+        assert_eq!(cells(&format!("x{n}")), wanted, "{place}");
+    }
+}

@@ -11,6 +11,7 @@
 //!
 //! Must not know: HBase. What the files mean is the business of `hfile`, `wal` and `region`.
 
+mod below;
 mod error;
 pub mod hints;
 pub mod local;
@@ -20,6 +21,7 @@ mod placement;
 pub mod tiered;
 mod volume;
 
+pub use below::Below;
 pub use error::{Error, RemoteFailure, Result};
 pub use hints::{AppendHints, Behind, ReadHints, VolumeHints};
 pub use local::{DirectoryLock, LocalVolume};

@@ -126,7 +126,7 @@ impl Hold {
         for line in lines {
             let strange = || format!("its line {line:?} is not understood");
             match line.split_once(' ').ok_or_else(strange)? {
-                ("place", place) => hold.place = place.to_owned(),
+                ("place", place) => hold.place = unescaped(place).ok_or_else(strange)?,
                 ("table", table) => drop(hold.tables.insert(table.to_owned())),
                 ("log", log) => {
                     let (server, first) = log.split_once(' ').ok_or_else(strange)?;
@@ -147,6 +147,34 @@ impl Hold {
         volume.create_dir_all_durable(&holds_dir())?;
         volume.publish(&holds_dir().join(id), &self.encode())
     }
+}
+
+/// What `str::escape_default` was given.
+fn unescaped(text: &str) -> Option<String> {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((plain, escaped)) = rest.split_once('\\') {
+        out.push_str(plain);
+        let (c, behind) = match escaped.strip_prefix("u{") {
+            Some(code) => {
+                let (code, behind) = code.split_once('}')?;
+                (char::from_u32(u32::from_str_radix(code, 16).ok()?)?, behind)
+            }
+            None => {
+                let c = match escaped.chars().next()? {
+                    't' => '\t',
+                    'r' => '\r',
+                    'n' => '\n',
+                    same @ ('\\' | '\'' | '"') => same,
+                    _ => return None,
+                };
+                (c, &escaped[1..])
+            }
+        };
+        out.push(c);
+        rest = behind;
+    }
+    out.push_str(rest);
+    Some(out)
 }
 
 /// All marks, by their ids.
@@ -214,6 +242,17 @@ mod tests {
         let file = |name: &str| hold.needs_file(&table, name);
         assert!(file(&format!("{hex}_SeqId_5_")) && !file(&format!("{hex}_SeqId_4_")) && !file(hex));
         assert!(!hold.needs_file(&TableName::parse("u").expect("legal"), &format!("{hex}_SeqId_5_")));
+    }
+
+    #[test]
+    fn a_place_is_read_as_it_was_whatever_its_name() {
+        for place in ["/b", "/é\n 'x' \"y\" \\u{41}\\", "hdfs://h:1/b", ""] {
+            let hold = Hold { place: place.to_owned(), ..Hold::default() };
+            assert_eq!(Hold::decode(&hold.encode()).as_ref(), Ok(&hold));
+        }
+        for broken in ["a\\", "\\x", "\\u{", "\\u{d800}", "\\u{}"] {
+            assert_eq!(unescaped(broken), None, "{broken}");
+        }
     }
 
     #[test]

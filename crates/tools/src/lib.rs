@@ -19,6 +19,7 @@ pub mod jobs;
 pub mod log;
 pub mod ltt;
 pub mod pe;
+pub mod places;
 pub mod print;
 pub mod snapshot_tool;
 pub mod stats;

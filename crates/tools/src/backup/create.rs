@@ -6,29 +6,36 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use base::{Clock, Config, SystemClock};
 use client::{Admin, Connection};
-use fs::{FilePath, LocalVolume, Volume};
+use fs::FilePath;
 use hfile::{Reader, ReaderContext};
 use model::{TableDescriptor, TableName};
 use rootdir::backup_hold::Hold;
 use serde_json::json;
 
-use super::Root;
 use super::logs::{self, Gathering, is_loaded, loaded_files};
 use super::manifest::{Backups, Boundaries, ID_PREFIX, Image, Kind, Manifest, Place, Unfinished};
+use super::{Root, repair};
 use crate::arguments::{self, Known, Parsed, flag, valued};
 use crate::jobs::hfile_output::{HFileOutput, SORT_MB_KEY};
 use crate::jobs::{on_cluster, table_name};
+use crate::places::Opener;
 use crate::snapshot_tool::copy::Manner;
 use crate::snapshot_tool::export::transfer;
 
-const KNOWN: &[Known] =
-    &[valued("t", "table"), valued("w", "workers"), valued("b", "bandwidth"), flag("", "new"), flag("", "json")];
+const KNOWN: &[Known] = &[
+    valued("t", "table"),
+    valued("w", "workers"),
+    valued("b", "bandwidth"),
+    valued("s", "set"),
+    flag("", "new"),
+    flag("", "json"),
+];
 /// Tables whose edits are gathered in one reading of the logs.
 const TABLES_AT_ONCE: usize = 16;
 /// Megabytes that all of them sort in memory.
 const SORT_MB: usize = 128;
 
-pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
+pub(super) fn run(opener: &dyn Opener, config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let parsed = arguments::parse("backup create", KNOWN, given)?;
     let [kind, place] = parsed.rest.as_slice() else {
         bail!(
@@ -40,8 +47,8 @@ pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode>
         "incremental" => Kind::Incremental,
         other => bail!("backup create: unknown kind {other:?}: it is full or incremental"),
     };
-    let root = Root::open(config)?;
-    let place = Place::open(place, true)?;
+    let root = Root::open(opener, config)?;
+    let place = Place::open(opener, config, place, true)?;
     let _claimed = place.claim()?;
     let bandwidth: Option<u64> = parsed.number("bandwidth")?;
     let manner = Manner {
@@ -50,10 +57,15 @@ pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode>
         verify: true,
     };
     // The work runs on the thread that waits for it, which no other task needs: it may block.
+    let (of_root, of_place, set) = (&root, &place, parsed.value("set").map(str::to_owned));
     let manifest = on_cluster(config, |connection| async move {
-        let create = Create { config, root, place, connection, manner };
+        let create = Create { config, root: of_root, place: of_place, connection, manner, set };
         create.run(kind, &parsed).await
     })?;
+    // Told, and no more: a disk that is missing looks alike.
+    for other in repair::without_backups(opener, config, &root, &place)? {
+        eprintln!("backup: {}", repair::advice(&place, &other));
+    }
     let (bytes, files) = (manifest.bytes(), manifest.tables.iter().map(|image| image.files.len()).sum::<usize>());
     let cells: u64 = manifest.tables.iter().map(|image| image.cells).sum();
     match given.iter().any(|word| word == "--json") {
@@ -74,10 +86,12 @@ pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode>
 
 struct Create<'a> {
     config: &'a Config,
-    root: Root,
-    place: Place,
+    root: &'a Root,
+    place: &'a Place,
     connection: Connection,
     manner: Manner,
+    /// What the tables are called together.
+    set: Option<String>,
 }
 
 /// What a snapshot for a backup is called; what it is for shows until it is gone.
@@ -93,7 +107,12 @@ impl Create<'_> {
         self.tidy(&admin, &backups).await?;
         let there: BTreeSet<String> =
             admin.list_table_names(None, false).await?.iter().map(ToString::to_string).collect();
-        let given = parsed.value("table").map(|names| names.split(',').map(|name| name.trim().to_owned()).collect());
+        let given = match (parsed.value("table"), parsed.value("set")) {
+            (Some(_), Some(_)) => bail!("You can specify either backup set or list of tables, but not both"),
+            (Some(names), None) => Some(names.split(',').map(|name| name.trim().to_owned()).collect()),
+            (None, Some(set)) => Some(self.place.set(set)?),
+            (None, None) => None,
+        };
         let wanted: BTreeSet<String> = match (given, kind) {
             (Some(names), _) => names,
             (None, Kind::Full) => there.clone(),
@@ -157,20 +176,16 @@ impl Create<'_> {
                     return Ok(state);
                 }
                 _ => {
-                    for snapshot in admin.list_snapshots().await? {
-                        if snapshot.name.starts_with(&format!("basalt_{id}_")) {
-                            admin.delete_snapshot(&snapshot.name).await?;
-                        }
-                    }
+                    repair::drop_snapshots(admin, &id).await?;
                     self.place.remove(&id)?;
                 }
             }
         }
         // Before the logs are rolled: nothing that the next increment needs goes meanwhile.
-        let mut hold = self.root.hold(&self.place)?.unwrap_or_default();
-        hold.place = self.place.path.display().to_string();
+        let mut hold = self.root.hold(self.place)?.unwrap_or_default();
+        hold.place = self.place.directory.name.clone();
         hold.tables.extend(tables.iter().cloned());
-        hold.publish(&self.root.home, &self.place.hold_id())?;
+        hold.publish(&*self.root.home.volume, &self.place.hold_id())?;
         let mut archived = BTreeSet::new();
         for table in tables {
             archived.extend(loaded_files(&*self.root.reading, &table_name(table)?, true)?);
@@ -203,9 +218,10 @@ impl Create<'_> {
                 || "hbase.rootdir is not the directory of the cluster that took the snapshot, or cannot be read",
             )?;
             covered.extend(read.manifest.files().map(|(_, _, file)| file.name.clone()).filter(|name| is_loaded(name)));
-            let dir = self.place.path.join(Place::image_dir(&state.id, name).as_str());
-            let to = LocalVolume::open(&dir).with_context(|| format!("cannot write {}", dir.display()))?;
-            let copied = transfer(&*self.root.reading, &to, &snapshot, &snapshot, self.manner)?;
+            let dir = Place::image_dir(&state.id, name);
+            self.place.volume.create_dir_all_durable(&dir)?;
+            let to = self.place.directory.below(&dir);
+            let copied = transfer(&*self.root.reading, &*to, &snapshot, &snapshot, self.manner)?;
             eprintln!(
                 "backup: {name}: {} files with {} bytes copied, {} were there ({} of {} tables)",
                 copied.files,
@@ -260,8 +276,8 @@ impl Create<'_> {
             logs::check_whole(&parent.logs, &before).with_context(|| format!("table {name}"))?;
             parents.push((parent, regions));
         }
-        if self.root.hold(&self.place)?.is_none() {
-            self.root.mark(&self.place, backups, there, BTreeSet::new())?;
+        if self.root.hold(self.place)?.is_none() {
+            self.root.mark(self.place, backups, there, BTreeSet::new())?;
         }
         let to = logs::roll(admin, &*self.root.reading).await?;
         let (id, started_ms) = self.new_id()?;
@@ -284,9 +300,9 @@ impl Create<'_> {
             let (mut gatherings, mut origins) = (Vec::new(), Vec::new());
             for ((name, descriptor), (parent, regions)) in waiting.by_ref().take(TABLES_AT_ONCE) {
                 let starts = self.connection.table(&name).start_end_keys().await?.into_iter().map(|(start, _)| start);
-                let place = self.place.path.join(Place::image_dir(&id, &name).as_str());
-                let output = HFileOutput::new(&config, &place, &descriptor, starts)?;
-                gatherings.push(Gathering::new(name, descriptor, parent.logs.clone(), output));
+                let dir = Place::image_dir(&id, &name);
+                let output = HFileOutput::on(&config, self.place.volume.clone(), dir, &descriptor, starts)?;
+                gatherings.push(Gathering::new(&config, name, descriptor, parent.logs.clone(), output));
                 origins.push((parent.id.clone(), regions));
             }
             logs::gather(&*self.root.reading, &to, &mut gatherings)?;
@@ -317,7 +333,7 @@ impl Create<'_> {
     fn check(&self, id: &str, files: &[super::manifest::ImageFile]) -> anyhow::Result<()> {
         for file in files.iter().filter(|file| !file.path.ends_with("_SUCCESS")) {
             let path = FilePath::new(id).join(&file.path);
-            Reader::open(&self.place.volume, &path, ReaderContext::default())
+            Reader::open(&*self.place.volume, &path, ReaderContext::default())
                 .and_then(|reader| reader.read_through())
                 .with_context(|| format!("{path} does not read as it was written"))?;
         }
@@ -337,19 +353,20 @@ impl Create<'_> {
         mut covered: BTreeSet<String>,
     ) -> anyhow::Result<Manifest> {
         let completed_ms = SystemClock::new().now_ms().0;
-        let manifest = Manifest { id, kind, merged: Vec::new(), started_ms, completed_ms, tables, logs };
+        let set = self.set.clone();
+        let manifest = Manifest { id, kind, merged: Vec::new(), set, started_ms, completed_ms, tables, logs };
         self.place.complete(&manifest)?;
         let backups = self.place.backups()?;
         let there: BTreeSet<String> =
             admin.list_table_names(None, false).await?.iter().map(ToString::to_string).collect();
-        let before = self.root.hold(&self.place)?.unwrap_or_else(Hold::default).covered;
+        let before = self.root.hold(self.place)?.unwrap_or_else(Hold::default).covered;
         covered.extend(before);
         let mut present = BTreeSet::new();
         for table in backups.tables() {
             present.extend(loaded_files(&*self.root.reading, &table_name(&table)?, false)?);
         }
         covered.retain(|name| present.contains(name));
-        self.root.mark(&self.place, &backups, &there, covered)?;
+        self.root.mark(self.place, &backups, &there, covered)?;
         Ok(manifest)
     }
 }

@@ -4,25 +4,27 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use base::Config;
+use base::{Clock, Config, SystemClock};
 use serde_json::json;
 
 use super::Root;
-use super::manifest::{Manifest, Place};
-use crate::arguments::{self, Known, flag};
-use crate::jobs::on_cluster;
+use super::manifest::{Kind, Manifest, Place};
+use crate::arguments::{self, Known, Parsed, flag, valued};
+use crate::jobs::{on_cluster, table_name};
 use crate::log::iso_time;
+use crate::places::Opener;
 
 const KNOWN: &[Known] = &[flag("", "json"), flag("q", "quick")];
+const DELETE: &[Known] = &[valued("l", "list"), valued("k", "keep"), flag("", "json")];
 
 fn seconds(ms: i64) -> String {
     iso_time(ms).chars().take(19).collect()
 }
 
-pub(super) fn list(given: &[String]) -> anyhow::Result<ExitCode> {
+pub(super) fn list(opener: &dyn Opener, config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let parsed = arguments::parse("backup list", KNOWN, given)?;
     let [place] = parsed.rest.as_slice() else { bail!("backup list: name the backup directory") };
-    let place = Place::open(place, false)?;
+    let place = Place::open(opener, config, place, false)?;
     let json = parsed.has("json");
     for manifest in place.backups()?.0 {
         let tables: Vec<&str> = manifest.tables.iter().map(|image| image.table.as_str()).collect();
@@ -54,12 +56,82 @@ pub(super) fn list(given: &[String]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn describe(given: &[String]) -> anyhow::Result<ExitCode> {
+const HISTORY: &[Known] = &[valued("n", ""), valued("t", "table"), valued("s", "set"), flag("", "json")];
+/// Backups that are shown unless it is said how many.
+const HISTORY_LENGTH: usize = 10;
+
+/// The newest first, one line each. Follows: `BackupCommands.HistoryCommand`, `BackupInfo#getShortDescription`.
+pub(super) fn history(opener: &dyn Opener, config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
+    let parsed = arguments::parse("backup history", HISTORY, given)?;
+    let [place] = parsed.rest.as_slice() else { bail!("backup history: name the backup directory") };
+    let place = Place::open(opener, config, place, false)?;
+    let table = parsed.value("table").map(|name| Ok::<_, anyhow::Error>(table_name(name)?.to_string())).transpose()?;
+    let is_asked = |tables: &[&str], set: Option<&str>| {
+        let has_table = table.as_deref().is_none_or(|table| tables.contains(&table));
+        has_table && parsed.value("set").is_none_or(|wanted| set == Some(wanted))
+    };
+    let mut shown = Vec::new();
+    for manifest in &place.backups()?.0 {
+        let tables: Vec<&str> = manifest.tables.iter().map(|image| image.table.as_str()).collect();
+        if is_asked(&tables, manifest.set.as_deref()) {
+            let (from, to) = (manifest.started_ms, Some(manifest.completed_ms));
+            shown.push(Line { id: &manifest.id, kind: manifest.kind, tables, from, to, progress: 100 }.shown(&parsed));
+        }
+    }
+    for (_, state) in place.unfinished()? {
+        let Some(state) = state else { continue };
+        let tables: Vec<&str> = state.tables.iter().map(String::as_str).collect();
+        if is_asked(&tables, None) {
+            let progress = place.progress(&state)?;
+            let (id, kind, from) = (&*state.id, state.kind, state.started_ms);
+            shown.push(Line { id, kind, tables, from, to: None, progress }.shown(&parsed));
+        }
+    }
+    // By the times of their beginnings, which stand behind.
+    shown.sort_by_key(|(from, _)| std::cmp::Reverse(*from));
+    let count = parsed.number("n")?.unwrap_or(HISTORY_LENGTH);
+    shown.iter().take(count).for_each(|(_, line)| println!("{line}"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One backup of a history.
+struct Line<'a> {
+    id: &'a str,
+    kind: Kind,
+    tables: Vec<&'a str>,
+    from: i64,
+    to: Option<i64>,
+    progress: usize,
+}
+
+impl Line<'_> {
+    /// When it was begun, and what is said of it.
+    fn shown(&self, parsed: &Parsed) -> (i64, String) {
+        let Line { id, kind, tables, from, to, progress } = self;
+        let state = if to.is_some() { "COMPLETE" } else { "RUNNING" };
+        if parsed.has("json") {
+            let line = json!({"id": id, "kind": kind.as_str(), "tables": tables, "state": state, "started_ms": from, "completed_ms": to,
+                              "progress": progress});
+            return (*from, line.to_string());
+        }
+        let (kind, tables) = (kind.as_str().to_uppercase(), tables.join(","));
+        let end = to.map(|to| format!("End time={},", seconds(to))).unwrap_or_default();
+        let start = seconds(*from);
+        (
+            *from,
+            format!(
+                "{{ID={id},Type={kind},Tables={{{tables}}},State={state},Start time={start},{end}Progress={progress}%}}"
+            ),
+        )
+    }
+}
+
+pub(super) fn describe(opener: &dyn Opener, config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let parsed = arguments::parse("backup describe", KNOWN, given)?;
     let [place, id] = parsed.rest.as_slice() else {
         bail!("backup describe: name the backup directory and a backup id")
     };
-    let place = Place::open(place, false)?;
+    let place = Place::open(opener, config, place, false)?;
     let backups = place.backups()?;
     let manifest = backups.get(id)?;
     if parsed.has("json") {
@@ -92,10 +164,10 @@ pub(super) fn describe(given: &[String]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn verify(given: &[String]) -> anyhow::Result<ExitCode> {
+pub(super) fn verify(opener: &dyn Opener, config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let parsed = arguments::parse("backup verify", KNOWN, given)?;
     let Some((place, ids)) = parsed.rest.split_first() else { bail!("backup verify: name the backup directory") };
-    let place = Place::open(place, false)?;
+    let place = Place::open(opener, config, place, false)?;
     let backups = place.backups()?;
     let wanted: Vec<&Manifest> = match ids.is_empty() {
         true => backups.0.iter().collect(),
@@ -130,14 +202,30 @@ pub(super) fn verify(given: &[String]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(wrong > 0)))
 }
 
-pub(super) fn delete(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
-    let parsed = arguments::parse("backup delete", KNOWN, given)?;
-    let Some((place, ids)) = parsed.rest.split_first().filter(|(_, ids)| !ids.is_empty()) else {
+pub(super) fn delete(opener: &dyn Opener, config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
+    let parsed = arguments::parse("backup delete", DELETE, given)?;
+    let Some((place, ids)) = parsed.rest.split_first() else {
         bail!("backup delete: name the backup directory and the backup ids")
     };
-    let place = Place::open(place, false)?;
+    let place = Place::open(opener, config, place, false)?;
     let _claimed = place.claim()?;
     let backups = place.backups()?;
+    let mut ids = ids.to_vec();
+    ids.extend(parsed.value("list").into_iter().flat_map(|ids| ids.split(',')).map(|id| id.trim().to_owned()));
+    match parsed.number::<i64>("keep")? {
+        Some(_) if !ids.is_empty() => bail!("backup delete: either ids, or -k DAYS"),
+        Some(days) => {
+            let kept_from = SystemClock::new().now_ms().0.saturating_sub(days.saturating_mul(24 * 3_600_000));
+            ids = backups.older_than(kept_from);
+            if ids.is_empty() {
+                println!("Deleted 0 backups. Total requested: 0");
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+        None if ids.is_empty() => bail!("backup delete: name the backup directory and the backup ids"),
+        None => {}
+    }
+    let ids = ids.as_slice();
     let unfinished: Vec<String> = place.unfinished()?.into_iter().map(|(id, _)| id).collect();
     for id in ids.iter().filter(|id| !unfinished.contains(id)) {
         backups.get(id)?;
@@ -147,7 +235,7 @@ pub(super) fn delete(config: &Config, given: &[String]) -> anyhow::Result<ExitCo
         let dependent: Vec<String> = dependent.into_iter().collect();
         bail!("{} depend on what is to be deleted: delete those, too, or merge them first", dependent.join(", "));
     }
-    let root = Root::open(config)?;
+    let root = Root::open(opener, config)?;
     // The newest first: what is left after a kill can be restored.
     let mut doomed: Vec<&String> = ids.iter().collect();
     doomed.sort_by_key(|id| std::cmp::Reverse(backups.0.iter().position(|manifest| manifest.id == **id)));

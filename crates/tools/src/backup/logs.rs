@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, bail};
-use base::SeqId;
+use base::{Config, SeqId};
 use client::Admin;
 use fs::{FilePath, Volume};
-use hfile::{Reader, ReaderContext, ScanOptions};
+use hfile::{ReaderContext, ScanOptions};
 use model::{ServerName, TableDescriptor, TableName};
 use rootdir::backup_hold::LogName;
 use wal::marker::{METAFAMILY, Marker};
 
 use super::manifest::{Boundaries, Boundary};
+use crate::dictionaries;
 use crate::jobs::hfile_output::HFileOutput;
 
 /// Logs by name, and where each is.
@@ -114,6 +115,7 @@ fn is_between(name: &LogName, from: &Boundaries, to: &Boundaries) -> bool {
 /// What is gathered of a table.
 pub(super) struct Gathering {
     pub name: TableName,
+    config: Config,
     pub descriptor: TableDescriptor,
     /// How far its last backup goes.
     pub from: Boundaries,
@@ -126,9 +128,15 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    pub fn new(name: TableName, descriptor: TableDescriptor, from: Boundaries, output: HFileOutput) -> Gathering {
+    pub fn new(
+        config: &Config,
+        name: TableName,
+        descriptor: TableDescriptor,
+        from: Boundaries,
+        output: HFileOutput,
+    ) -> Gathering {
         let (times_ms, sequence_ids, loaded) = (None, None, BTreeSet::new());
-        Gathering { name, descriptor, from, output, cells: 0, times_ms, sequence_ids, loaded }
+        Gathering { name, config: config.clone(), descriptor, from, output, cells: 0, times_ms, sequence_ids, loaded }
     }
 
     fn note(&mut self, at_ms: i64, seq_id: u64) {
@@ -178,10 +186,13 @@ impl Gathering {
                 }
                 let place = home.join(&region).join(rootdir::family_name(&store.family_name)).join(file);
                 let seq_id = parsed.bulk_load_seq_id().unwrap_or(SeqId(0));
+                let dictionary = dictionaries::named(&self.config, Some(&self.descriptor), &store.family_name);
+                let is_gone = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(hfile::Error::Io(error)) if error.is_not_found());
+                let open = |path| dictionaries::open(volume, path, dictionary.as_deref(), ReaderContext::default());
                 let reader = [place.clone(), rootdir::archive_dir(&place)]
                     .iter()
-                    .find_map(|path| match Reader::open(volume, path, ReaderContext::default()) {
-                        Err(hfile::Error::Io(error)) if error.is_not_found() => None,
+                    .find_map(|path| match open(path) {
+                        Err(error) if is_gone(&error) => None,
                         opened => Some(opened),
                     })
                     .with_context(|| {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <root>/<id>/basalt-backup-manifest             one line of version and checksum, then JSON
+//! <root>/basalt-backup-sets                      the same first line, then JSON: sets of tables and their names
 //! <root>/<id>/<ns>/<table>/.hbase-snapshot/...   full: a root directory of its own with one snapshot, as ExportSnapshot makes it,
 //! <root>/<id>/<ns>/<table>/archive/data/...      and its store files
 //! <root>/<id>/<ns>/<table>/<family>/<HFile>      incremental: what was written since, as HFileOutputFormat2 makes it for a bulk load
@@ -10,17 +11,19 @@
 //! Always true: a directory without a manifest is no backup; a manifest names every file of its backup with length and checksum; a directory
 //! that has neither a manifest nor a mark of a backup that was begun is somebody else's, whatever it is called, and is never touched.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use fs::{FilePath, LocalVolume, Volume};
+use base::Config;
+use fs::{FilePath, Volume};
 use model::{TableDescriptor, TableName};
 use proto::Message;
 use serde::{Deserialize, Serialize};
 
-use crate::files;
 use crate::jobs::table_hash::{from_hex, to_hex};
+use crate::places::{Directory, Opener};
 use crate::snapshot_tool::copy;
 
 /// The file that makes a directory a backup.
@@ -121,6 +124,9 @@ pub(super) struct Manifest {
     pub kind: Kind,
     /// The backups that this one was merged of.
     pub merged: Vec<String>,
+    /// The set of tables that it was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<String>,
     pub started_ms: i64,
     pub completed_ms: i64,
     pub tables: Vec<Image>,
@@ -149,14 +155,18 @@ pub(super) struct Unfinished {
     pub archived: BTreeSet<String>,
 }
 
-fn encode(value: &impl Serialize) -> anyhow::Result<Vec<u8>> {
-    let body = serde_json::to_vec_pretty(value)?;
-    let mut bytes = format!("{HEADER}{:08x}\n", crc32fast::hash(&body)).into_bytes();
-    bytes.extend(body);
-    Ok(bytes)
+pub(super) fn encode(value: &impl Serialize) -> anyhow::Result<Vec<u8>> {
+    Ok(seal(&serde_json::to_vec_pretty(value)?))
 }
 
-fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> anyhow::Result<T> {
+/// The first line, and what it is of.
+pub(super) fn seal(body: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("{HEADER}{:08x}\n", crc32fast::hash(body)).into_bytes();
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+pub(super) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> anyhow::Result<T> {
     let end = bytes.iter().position(|byte| *byte == b'\n').context("it has no first line")?;
     let (first, body) = (std::str::from_utf8(&bytes[..end])?, &bytes[end + 1..]);
     let sum = first.strip_prefix(HEADER).context("it is of another version")?;
@@ -168,8 +178,8 @@ fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> anyhow::Result<T> {
 
 /// A directory of backups.
 pub(super) struct Place {
-    pub volume: LocalVolume,
-    pub path: PathBuf,
+    pub volume: Arc<dyn Volume>,
+    pub directory: Directory,
 }
 
 impl Place {
@@ -177,26 +187,20 @@ impl Place {
     ///
     /// # Errors
     /// It is not there, or cannot be used.
-    pub fn open(text: &str, is_new: bool) -> anyhow::Result<Place> {
-        let path = files::place(text)?;
-        let cannot = || format!("cannot use {} for backups", path.display());
-        let volume = match is_new {
-            true => LocalVolume::open(&path).with_context(cannot)?,
-            false => LocalVolume::open_existing(&path).with_context(cannot)?,
-        };
-        let path = volume.root().to_owned();
-        Ok(Place { volume, path })
+    pub fn open(opener: &dyn Opener, config: &Config, text: &str, is_new: bool) -> anyhow::Result<Place> {
+        let directory = Directory::open(opener, config, text, is_new).context("the directory of backups")?;
+        Ok(Place { volume: directory.volume.clone(), directory })
     }
 
     /// Keeps other processes from changing backups here.
-    pub fn claim(&self) -> anyhow::Result<fs::DirectoryLock> {
-        self.volume.lock().map_err(|error| anyhow::anyhow!("{}", error.source))
+    pub fn claim(&self) -> anyhow::Result<Box<dyn Any + Send>> {
+        self.directory.claim()
     }
 
     /// What its mark in a root directory is called.
     pub fn hold_id(&self) -> String {
         use md5::{Digest, Md5};
-        to_hex(&Md5::digest(self.path.to_string_lossy().as_bytes()))
+        to_hex(&Md5::digest(self.directory.name.as_bytes()))
     }
 
     /// Every backup, in the order of their beginnings.
@@ -215,9 +219,9 @@ impl Place {
                 .read(&path)
                 .map_err(anyhow::Error::from)
                 .and_then(|bytes| decode(&bytes))
-                .with_context(|| format!("{}/{path} is no manifest of a backup", self.path.display()))?;
+                .with_context(|| format!("{} is no manifest of a backup", self.directory.shown(&path)))?;
             if manifest.id != id {
-                bail!("{}/{path} is the manifest of {}", self.path.display(), manifest.id);
+                bail!("{} is the manifest of {}", self.directory.shown(&path), manifest.id);
             }
             all.push(manifest);
         }
@@ -291,12 +295,12 @@ impl Place {
         let mut found = Vec::new();
         let mut dirs = vec![Place::image_dir(id, table)];
         while let Some(dir) = dirs.pop() {
-            for entry in rootdir::list_if_exists(&self.volume, &dir)? {
+            for entry in rootdir::list_if_exists(&*self.volume, &dir)? {
                 let path = dir.join(&entry.name);
                 if entry.is_dir {
                     dirs.push(path);
                 } else if !entry.name.starts_with(fs::TEMPORARY_PREFIX) {
-                    let crc32 = copy::sum(&self.volume, &path)?;
+                    let crc32 = copy::sum(&*self.volume, &path)?;
                     let below = path.as_str().strip_prefix(&format!("{id}/")).unwrap_or_default().to_owned();
                     found.push(ImageFile { path: below, bytes: entry.len, crc32 });
                 }
@@ -320,13 +324,13 @@ impl Place {
                     Some(format!("{} bytes instead of {}", entry.len, file.bytes))
                 }
                 Some(_) if quick => None,
-                Some(_) => match copy::sum(&self.volume, &path) {
+                Some(_) => match copy::sum(&*self.volume, &path) {
                     Ok(sum) if sum == file.crc32 => None,
                     Ok(_) => Some("damaged: its checksum is of other bytes".to_owned()),
                     Err(error) => Some(format!("{error:#}")),
                 },
             };
-            faults.extend(why.map(|why| (self.path.join(path.as_str()).display().to_string(), why)));
+            faults.extend(why.map(|why| (self.directory.shown(&path), why)));
         }
         Ok(faults)
     }
@@ -392,6 +396,23 @@ impl Backups {
         Ok(chain)
     }
 
+    /// Backups that were done before, but for those that younger ones go on from.
+    pub fn older_than(&self, kept_from_ms: i64) -> Vec<String> {
+        let is_kept = |manifest: &&Manifest| manifest.completed_ms >= kept_from_ms;
+        let mut needed = BTreeSet::new();
+        for manifest in self.0.iter().filter(is_kept) {
+            for image in &manifest.tables {
+                // Of a chain with a hole all parts stay.
+                match self.chain(&manifest.id, &image.table) {
+                    Ok(chain) => needed.extend(chain.into_iter().map(|(part, _)| part.id.as_str())),
+                    Err(_) => needed.extend(self.0.iter().map(|manifest| manifest.id.as_str())),
+                }
+            }
+        }
+        let doomed = self.0.iter().filter(|manifest| !is_kept(manifest) && !needed.contains(manifest.id.as_str()));
+        doomed.map(|manifest| manifest.id.clone()).collect()
+    }
+
     /// Backups that one of `ids` is a part of, and that are not among them.
     pub fn depending_on(&self, ids: &[String]) -> BTreeSet<String> {
         let mut dependent = BTreeSet::new();
@@ -410,6 +431,7 @@ impl Backups {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::places::tests::Nowhere;
 
     fn image(table: &str, parent: Option<&str>) -> Image {
         Image {
@@ -430,7 +452,16 @@ mod tests {
         let kind = if tables.iter().any(|image| image.parent.is_some()) { Kind::Incremental } else { Kind::Full };
         let merged = merged.iter().map(|id| (*id).to_owned()).collect();
         let logs = Boundaries::new();
-        Manifest { id: format!("{ID_PREFIX}{n}"), kind, merged, started_ms: n, completed_ms: n, tables, logs }
+        Manifest {
+            id: format!("{ID_PREFIX}{n}"),
+            kind,
+            merged,
+            set: None,
+            started_ms: n,
+            completed_ms: n,
+            tables,
+            logs,
+        }
     }
 
     fn chain(backups: &Backups, id: &str, table: &str) -> String {
@@ -459,6 +490,10 @@ mod tests {
         let on = |id: &str| backups.depending_on(&[id.to_owned()]).into_iter().collect::<Vec<_>>().join(" ");
         assert_eq!((on("backup_2"), on("backup_6")), ("backup_5 backup_6".to_owned(), String::new()));
         assert_eq!(backups.newest("u").map(|(newest, _)| &*newest.id), Some("backup_6"));
+        assert_eq!(backups.older_than(7).len(), 4);
+        assert_eq!(backups.older_than(6), [] as [&str; 0], "the newest goes on from all of them");
+        let later = Backups(vec![manifest(1, &[], vec![image("t", None)]), manifest(3, &[], vec![image("t", None)])]);
+        assert_eq!((later.older_than(1), later.older_than(2)), (vec![], vec!["backup_1".to_owned()]));
         let broken = Backups(vec![manifest(2, &[], vec![image("t", Some("backup_1"))])]);
         assert!(chain(&broken, "backup_2", "t").contains("backup_1, which is not there"));
         let round = Backups(vec![manifest(1, &[], vec![image("t", Some("backup_1"))])]);
@@ -473,7 +508,7 @@ mod tests {
         let foreign = root.join("backup_1600000000000/default/t");
         std::fs::create_dir_all(&foreign).expect("made");
         std::fs::write(foreign.join(".backup.manifest"), b"HBase's").expect("written");
-        let place = Place::open(root.to_str().expect("UTF-8"), true).expect("opened");
+        let place = Place::open(&Nowhere, &Config::default(), root.to_str().expect("UTF-8"), true).expect("opened");
         assert_eq!((place.unfinished().expect("listed"), place.backups().expect("listed").0), (vec![], vec![]));
         let begun = Unfinished {
             id: "backup_1".to_owned(),

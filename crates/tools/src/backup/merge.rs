@@ -4,24 +4,25 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use base::{Config, SeqId};
-use fs::{FilePath, Volume};
+use fs::FilePath;
 use hfile::{Reader, ReaderContext, ScanOptions};
 use serde_json::json;
 
 use super::manifest::{ID_PREFIX, Image, Kind, Manifest, Place, Unfinished};
 use crate::arguments::{self, Known, flag};
 use crate::jobs::hfile_output::HFileOutput;
+use crate::places::Opener;
 
 const KNOWN: &[Known] = &[flag("", "json")];
 
-pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
+pub(super) fn run(opener: &dyn Opener, config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     let parsed = arguments::parse("backup merge", KNOWN, given)?;
     let Some((place, ids)) = parsed.rest.split_first() else { bail!("backup merge: a directory and ids are needed") };
     let ids: Vec<&str> = ids.iter().flat_map(|ids| ids.split(',')).filter(|id| !id.is_empty()).collect();
     if ids.len() < 2 {
         bail!("backup merge: two backups at least are needed");
     }
-    let place = Place::open(place, false)?;
+    let place = Place::open(opener, config, place, false)?;
     let _claimed = place.claim()?;
     let backups = place.backups()?;
     let mut parts: Vec<&Manifest> = ids.iter().map(|id| backups.get(id)).collect::<anyhow::Result<_>>()?;
@@ -86,6 +87,7 @@ pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode>
         id,
         kind: Kind::Incremental,
         merged,
+        set: last.set.clone(),
         started_ms: number,
         completed_ms: last.completed_ms,
         tables: images,
@@ -109,9 +111,9 @@ pub(super) fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode>
 fn merge(config: &Config, place: &Place, id: &str, parts: &[&Manifest], newest: &Image) -> anyhow::Result<Image> {
     let name = newest.name()?;
     let descriptor = newest.descriptor()?;
-    let dir = place.path.join(Place::image_dir(id, &name).as_str());
+    let dir = Place::image_dir(id, &name);
     // The regions are those of the newest: its files begin at their bounds or behind them.
-    let mut output = HFileOutput::new(config, &dir, &descriptor, [])?;
+    let mut output = HFileOutput::on(config, place.volume.clone(), dir, &descriptor, [])?;
     let mut image = Image { files: Vec::new(), cells: 0, loaded_files: 0, ..newest.clone() };
     for (part, at) in parts.iter().zip(1..) {
         let Some(of_part) = part.image(&newest.table) else { continue };
@@ -123,7 +125,7 @@ fn merge(config: &Config, place: &Place, id: &str, parts: &[&Manifest], newest: 
         image.loaded_files += of_part.loaded_files;
         for file in of_part.files.iter().filter(|file| !file.path.ends_with("/_SUCCESS")) {
             let path = FilePath::new(&part.id).join(&file.path);
-            let reader = Reader::open(&place.volume, &path, ReaderContext::default())
+            let reader = Reader::open(&*place.volume, &path, ReaderContext::default())
                 .with_context(|| format!("{path} cannot be read as an HFile"))?;
             let options = ScanOptions { cache_blocks: false, pread: false, compaction: true, ..ScanOptions::default() };
             let mut scanner = reader.scanner(options);

@@ -5,11 +5,15 @@
 //! ([`rootdir::backup_hold`]) before the last one counts; nothing of a table is changed before all that it is restored from was read.
 
 mod create;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod history;
 mod logs;
 mod manifest;
 mod merge;
+mod repair;
 mod restore;
+mod sets;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -17,12 +21,12 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use base::Config;
-use fs::{LocalVolume, Volume};
+use fs::Volume;
 use rootdir::backup_hold::{self, Hold};
 
 use self::manifest::{Backups, Place};
-use crate::files;
 use crate::jobs::{defines, helped};
+use crate::places::{Directory, Opener};
 
 pub use restore::run as restore;
 
@@ -34,19 +38,30 @@ Usage: basalt backup [-D KEY=VALUE]... COMMAND ROOT [ARGUMENTS]
   create full ROOT          a backup of all that the tables hold
   create incremental ROOT   of what was written since the last backup of each table
   list ROOT                 the backups, and those that were begun and are not done
+  history ROOT              the backups in HBase's form, the newest first
+  progress ROOT [ID]        how far the backup under way is
   describe ROOT ID          one of them: tables, times, sequence ids, files
   verify ROOT [ID]...       reads all files, of all backups unless ids are given; --quick compares their lengths
   merge ROOT ID ID...       makes one of incremental backups that follow each other
   delete ROOT ID...         removes backups; one that others go on from is refused
+  repair ROOT               removes what a backup, a merge or a deletion left that was broken off, and marks anew what increments need
+  set add ROOT NAME TABLES  adds tables to a set, which is made if need be; set remove takes them out
+  set list ROOT             the sets; set describe ROOT NAME one of them, set delete ROOT NAME removes it
 
     -t TABLES         with create: these tables, parted by commas; create full takes all of them unless given, create incremental
                       those that ROOT has a backup of
+    -s SET            with create: the tables of this set; with history: backups that were made for it
+    -n N              with history: so many; 10
+    -l IDS            with delete: ids, parted by commas
+    -k DAYS           with delete: the backups that are older, but for those that younger ones go on from
+    --moved-from ROOT with repair: the backups were there before: the mark of that directory is given up
     -w, --workers N   with create: files that are copied at the same time; 4
     -b, --bandwidth MB  with create: megabytes in a second at most
     --new             with create: does not go on with a full backup of the same tables that was broken off
     --json            one JSON object, or one for each line
     --help            this text
 
+ROOT is a path, a file: URI, or hdfs://host:port/directory; it need not be on the file system that the cluster is on.
 hbase.rootdir must name the cluster's root directory: logs and files are read there, and a mark there keeps those that the next increment
 needs. A full backup that was broken off goes on where it was when it is asked for again; what an incremental one left is begun anew. An
 earlier backup is whole whatever happens. basalt restore makes tables of backups.
@@ -65,19 +80,23 @@ Examples:
 ///
 /// # Errors
 /// The arguments make no sense, the cluster cannot be asked, a file cannot be read or written.
-pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
+pub fn run(opener: &dyn Opener, config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     if let Some(code) = helped(USAGE, given) {
         return Ok(code);
     }
     let (config, rest) = defines(config, given)?;
     let Some((command, rest)) = rest.split_first() else { bail!("backup: a command is needed; basalt backup --help") };
     match command.as_str() {
-        "create" => create::run(&config, rest),
-        "list" | "history" => history::list(rest),
-        "describe" => history::describe(rest),
-        "verify" => history::verify(rest),
-        "delete" => history::delete(&config, rest),
-        "merge" => merge::run(&config, rest),
+        "create" => create::run(opener, &config, rest),
+        "list" => history::list(opener, &config, rest),
+        "history" => history::history(opener, &config, rest),
+        "progress" => repair::progress(opener, &config, rest),
+        "repair" => repair::repair(opener, &config, rest),
+        "set" => sets::run(opener, &config, rest),
+        "describe" => history::describe(opener, &config, rest),
+        "verify" => history::verify(opener, &config, rest),
+        "delete" => history::delete(opener, &config, rest),
+        "merge" => merge::run(opener, &config, rest),
         other => bail!("backup: {other} is no command; basalt backup --help lists them"),
     }
 }
@@ -85,24 +104,23 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
 /// The cluster's root directory: to be read, and to be marked.
 struct Root {
     reading: Arc<dyn Volume>,
-    home: LocalVolume,
+    home: Directory,
 }
 
 impl Root {
-    fn open(config: &Config) -> anyhow::Result<Root> {
-        let place = files::root_place(config)?;
-        let reading = files::root(&place)?;
-        Ok(Root { reading, home: LocalVolume::open_existing(&place)? })
+    fn open(opener: &dyn Opener, config: &Config) -> anyhow::Result<Root> {
+        let home = Directory::root(opener, config)?;
+        Ok(Root { reading: home.reading()?, home })
     }
 
     /// The mark of the backups at a place, if there is one that can be read.
     fn hold(&self, place: &Place) -> anyhow::Result<Option<Hold>> {
         let path = backup_hold::holds_dir().join(place.hold_id());
-        if !self.home.exists(&path)? {
+        if !self.home.volume.exists(&path)? {
             return Ok(None);
         }
         // A damaged one is made anew: it says nothing that the backups do not.
-        Ok(Hold::decode(&self.home.read(&path)?).ok())
+        Ok(Hold::decode(&self.home.volume.read(&path)?).ok())
     }
 
     /// Marks what the next increments need: of each table that is there all since its newest backup.
@@ -115,7 +133,7 @@ impl Root {
     ) -> anyhow::Result<()> {
         let newest: Vec<_> = backups.tables().intersection(there).filter_map(|table| backups.newest(table)).collect();
         let Some((first, others)) = newest.split_first() else {
-            return Ok(backup_hold::release(&self.home, &place.hold_id())?);
+            return Ok(backup_hold::release(&*self.home.volume, &place.hold_id())?);
         };
         let mut logs: std::collections::BTreeMap<String, u64> =
             first.0.logs.iter().map(|(server, boundary)| (server.clone(), boundary.first)).collect();
@@ -130,7 +148,7 @@ impl Root {
             });
         }
         let tables = newest.iter().map(|(_, image)| image.table.clone()).collect();
-        let hold = Hold { place: place.path.display().to_string(), tables, logs, covered };
-        Ok(hold.publish(&self.home, &place.hold_id())?)
+        let hold = Hold { place: place.directory.name.clone(), tables, logs, covered };
+        Ok(hold.publish(&*self.home.volume, &place.hold_id())?)
     }
 }

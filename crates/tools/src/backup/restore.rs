@@ -6,16 +6,17 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use base::Config;
 use client::{Admin, Connection};
-use fs::LocalVolume;
+use fs::FilePath;
 use model::{TableDescriptor, TableName};
 use serde_json::json;
 
 use super::Root;
-use super::manifest::{Backups, Image, Manifest, Place};
+use super::manifest::{Backups, Image, ImageFile, Manifest, Place};
 use crate::arguments::{self, Known, flag, valued};
 use crate::jobs::bulk_load::load_dir;
 use crate::jobs::{defines, helped, on_cluster, table_name};
-use crate::snapshot_tool::copy::Manner;
+use crate::places::Opener;
+use crate::snapshot_tool::copy::{self, Manner, copy_all};
 use crate::snapshot_tool::export::transfer;
 
 const USAGE: &str = "\
@@ -26,6 +27,7 @@ Usage: basalt restore [-D KEY=VALUE]... ROOT ID [OPTIONS]
     ROOT              the directory of the backups
     ID                the backup up to which; basalt backup list shows them
     -t TABLES         these tables, parted by commas; all of the backup unless given
+    -s SET            the tables of this set
     -m NEW-NAMES      what they are called here, in the same order
     -o, --overwrite   a table of that name that is there is dropped for it
     -c, --check       looks whether all files are there and whole, and changes nothing
@@ -46,6 +48,7 @@ Examples:
 
 const KNOWN: &[Known] = &[
     valued("t", "table"),
+    valued("s", "set"),
     valued("m", "mapping"),
     valued("w", "workers"),
     flag("o", "overwrite"),
@@ -63,16 +66,21 @@ struct Task<'a> {
 ///
 /// # Errors
 /// The arguments make no sense, a file is damaged, a table is there, the cluster refuses something.
-pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
+pub fn run(opener: &dyn Opener, config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     if let Some(code) = helped(USAGE, given) {
         return Ok(code);
     }
     let (config, rest) = defines(config, given)?;
     let parsed = arguments::parse("restore", KNOWN, &rest)?;
     let [place, id] = parsed.rest.as_slice() else { bail!("restore: a directory and a backup's id are needed") };
-    let place = Place::open(place, false)?;
+    let place = Place::open(opener, &config, place, false)?;
     let backups = place.backups()?;
-    let tasks = tasks(&backups, id, parsed.value("table"), parsed.value("mapping"))?;
+    let of_set = match (parsed.value("table"), parsed.value("set")) {
+        (Some(_), Some(_)) => bail!("restore: -t or -s, but not both"),
+        (None, Some(set)) => Some(place.set(set)?.into_iter().collect::<Vec<_>>().join(",")),
+        _ => None,
+    };
+    let tasks = tasks(&backups, id, parsed.value("table").or(of_set.as_deref()), parsed.value("mapping"))?;
     let mut bytes = 0;
     for task in &tasks {
         for (manifest, image) in &task.chain {
@@ -90,7 +98,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let root = Root::open(&config)?;
+    let root = Root::open(opener, &config)?;
     let overwrite = parsed.has("overwrite");
     let manner = Manner { threads: parsed.number("workers")?.unwrap_or(4), bytes_per_second: None, verify: true };
     // The work runs on the thread that waits for it, which no other task needs: it may block.
@@ -151,10 +159,9 @@ impl Restore<'_> {
     async fn run(&self, admin: &Admin, task: &Task<'_>) -> anyhow::Result<()> {
         let Some(((full, image), increments)) = task.chain.split_first() else { bail!("there is nothing to restore") };
         let snapshot = image.snapshot.as_deref().context("the full backup names no snapshot")?;
-        let dir = self.place.path.join(Place::image_dir(&full.id, &image.name()?).as_str());
-        let from = LocalVolume::open_existing(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
+        let from = self.place.directory.below(&Place::image_dir(&full.id, &image.name()?));
         let target = format!("basalt_restore_{}_{:08x}", full.id, crc32fast::hash(task.target.as_str().as_bytes()));
-        let copied = transfer(&from, &self.root.home, snapshot, &target, self.manner)?;
+        let copied = transfer(&*from, &*self.root.home.volume, snapshot, &target, self.manner)?;
         eprintln!("restore: {}: {} files copied, {} were there", task.target, copied.files, copied.kept);
         if admin.table_exists(&task.target).await? {
             if admin.is_enabled(&task.target).await? {
@@ -165,17 +172,52 @@ impl Restore<'_> {
         admin.clone_snapshot(&target, &task.target).await?;
         self.shape(admin, &task.target, increments.last().map_or(*image, |(_, image)| *image)).await?;
         let mut config = self.config.clone();
-        config.set("always.copy.files", "true");
+        // What was staged is a copy.
+        config.set("always.copy.files", self.place.directory.is_beside(&self.root.home).to_string());
         config.set("ignore.unmatched.families", "yes");
         config.set("hbase.loadincremental.validate.hfile", "false");
         config.set("hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily", i32::MAX.to_string());
         for (manifest, image) in increments {
-            let dir = self.place.path.join(Place::image_dir(&manifest.id, &image.name()?).as_str());
-            let loaded = load_dir(self.connection, &config, &task.target, &dir).await?;
+            let dir = Place::image_dir(&manifest.id, &image.name()?);
+            let loaded = match self.place.directory.is_beside(&self.root.home) {
+                true => {
+                    let source = self.place.directory.source();
+                    load_dir(self.connection, &config, &task.target, &source, &dir).await?
+                }
+                false => {
+                    let copied = self.stage(&target, manifest, image)?;
+                    load_dir(self.connection, &config, &task.target, &self.root.home.source(), &copied).await?
+                }
+            };
             eprintln!("restore: {}: {} files of {} loaded", task.target, loaded.files, manifest.id);
         }
+        self.clear(&target)?;
         // The table's links keep what was copied.
         Ok(admin.delete_snapshot(&target).await?)
+    }
+
+    /// Where increments of backups on another file system than the cluster's are, until they are loaded.
+    fn staging(target: &str) -> FilePath {
+        FilePath::new(rootdir::paths::STAGING).join(target)
+    }
+
+    /// Copies an increment's files to where the servers can read them.
+    fn stage(&self, target: &str, manifest: &Manifest, image: &Image) -> anyhow::Result<FilePath> {
+        self.clear(target)?;
+        let (from, to) = (Place::image_dir(&manifest.id, &image.name()?), Self::staging(target));
+        let task = |file: &ImageFile| {
+            let path = FilePath::new(&manifest.id).join(&file.path);
+            let below = path.as_str().strip_prefix(from.as_str())?.strip_prefix('/')?;
+            Some(copy::Task { to: to.join(below), from: path, len_bytes: file.bytes })
+        };
+        let tasks: Vec<copy::Task> = image.files.iter().filter_map(task).collect();
+        self.root.home.volume.create_dir_all_durable(&to)?;
+        copy_all(&*self.place.volume, &*self.root.home.volume, &tasks, self.manner)?;
+        Ok(to)
+    }
+
+    fn clear(&self, target: &str) -> anyhow::Result<()> {
+        Ok(self.root.home.volume.remove_dir_all(&Self::staging(target))?)
     }
 
     /// Gives the table the descriptor that it had in the last of the backups.

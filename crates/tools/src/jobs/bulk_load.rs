@@ -1,7 +1,6 @@
 //! `basalt bulkload`. Follows: `BulkLoadHFilesTool`, `LoadIncrementalHFiles`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use anyhow::{Context, bail};
 use base::{Config, Rng};
 use bytes::Bytes;
 use client::{BulkLoadOptions, Connection, Table};
+use fs::FilePath;
 use hfile::{Half, HalfSide, Reader, ReaderContext, ScanOptions, StoreMetadata, file_info};
 use model::{FamilyDescriptor, TableDescriptor, TableName};
 use serde_json::json;
@@ -17,14 +17,16 @@ use tokio::task::JoinSet;
 use super::hfile_output::{OrderedWriter, options_of};
 use super::{defines, helped, on_cluster, table_name};
 use crate::arguments::{self, Known, flag};
-use crate::{dictionaries, files};
+use crate::dictionaries;
+use crate::places::{Opener, Source};
 
 const USAGE: &str = "\
 Loads HFiles into a table: they become files of its regions, without passing through their memory and logs.
 
 Usage: basalt bulkload [-D KEY=VALUE]... DIRECTORY TABLE [-loadTable] [OPTIONS]
 
-    DIRECTORY    has a directory for each family with its HFiles, as HFileOutputFormat and importtsv.bulk.output make it
+    DIRECTORY    has a directory for each family with its HFiles, as HFileOutputFormat and importtsv.bulk.output make it;
+                 a path, a file: URI, or hdfs://host:port/directory
     -loadTable   DIRECTORY has directories of families in directories of regions; the table must be there
     --json       one JSON object
     --help       this text
@@ -61,10 +63,11 @@ const VALIDATE_KEY: &str = "hbase.loadincremental.validate.hfile";
 const NOTHING_TO_LOAD: u8 = 255;
 
 /// A file to be loaded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 struct Item {
     family: Bytes,
-    place: PathBuf,
+    source: Source,
+    path: FilePath,
     /// A half of a file, written by this tool.
     is_half: bool,
     /// Where the Zstandard dictionary of its family is.
@@ -73,9 +76,12 @@ struct Item {
 
 impl Item {
     fn open(&self, context: ReaderContext) -> anyhow::Result<Arc<Reader>> {
-        let path = files::path_of(&self.place)?;
-        dictionaries::open(&files::everything()?, &path, self.dictionary.as_deref(), context)
-            .with_context(|| format!("{} cannot be read as an HFile", self.place.display()))
+        dictionaries::open(&*self.source.volume, &self.path, self.dictionary.as_deref(), context)
+            .with_context(|| format!("{} cannot be read as an HFile", self.shown()))
+    }
+
+    fn shown(&self) -> String {
+        self.source.shown(&self.path)
     }
 }
 
@@ -114,79 +120,72 @@ impl Manner {
     }
 }
 
-/// Entries of a directory, in order.
-fn entries(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
-    let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
-    paths.sort();
-    Ok(paths)
-}
-
-fn name_of(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+/// Entries of a directory, in order: where each is, and whether it is a directory.
+fn entries(source: &Source, dir: &FilePath) -> anyhow::Result<Vec<(FilePath, bool)>> {
+    let entries = source.volume.list(dir).with_context(|| format!("cannot read {}", source.shown(dir)))?;
+    Ok(entries.into_iter().map(|entry| (dir.join(&entry.name), entry.is_dir)).collect())
 }
 
 /// Whether a file ends as HFiles do: with a version that there is. Follows: `HFile#isHFileFormat`, which looks no further.
-fn ends_as_hfile(place: &Path) -> anyhow::Result<bool> {
-    use std::os::unix::fs::FileExt;
-    let look = || -> std::io::Result<bool> {
-        let file = std::fs::File::open(place)?;
-        let Some(at) = file.metadata()?.len().checked_sub(4) else { return Ok(false) };
+fn ends_as_hfile(source: &Source, path: &FilePath) -> anyhow::Result<bool> {
+    let look = || -> fs::Result<bool> {
+        let file = source.volume.open(path)?;
+        let Some(at) = file.len()?.checked_sub(4) else { return Ok(false) };
         let mut version = [0; 4];
         file.read_exact_at(&mut version, at)?;
         // The first byte is the minor one.
         Ok(matches!(u32::from_be_bytes(version) & 0x00FF_FFFF, 2 | 3))
     };
-    look().with_context(|| format!("cannot read {}", place.display()))
+    look().with_context(|| format!("cannot read {}", source.shown(path)))
 }
 
 /// The files of the families' directories in `dir`; `look`: only those that end as HFiles do.
-fn of_families(dir: &Path, look: bool, found: &mut Vec<Item>) -> anyhow::Result<()> {
-    for family_dir in entries(dir)? {
-        let family = name_of(&family_dir);
-        if !family_dir.is_dir() {
+fn of_families(source: &Source, dir: &FilePath, look: bool, found: &mut Vec<Item>) -> anyhow::Result<()> {
+    for (family_dir, is_dir) in entries(source, dir)? {
+        let (family, shown) = (family_dir.name(), source.shown(&family_dir));
+        if !is_dir {
             if !family.starts_with(['_', '.']) {
-                eprintln!("bulkload: skipping {}: not the directory of a column family", family_dir.display());
+                eprintln!("bulkload: skipping {shown}: not the directory of a column family");
             }
             continue;
         }
         if family.starts_with('.') || family.contains(':') {
-            eprintln!("bulkload: skipping {}: not a legal name of a column family", family_dir.display());
+            eprintln!("bulkload: skipping {shown}: not a legal name of a column family");
             continue;
         }
-        for place in entries(&family_dir)? {
-            let name = name_of(&place);
+        for (path, is_dir) in entries(source, &family_dir)? {
+            let (name, shown) = (path.name(), source.shown(&path));
             // Hadoop's local file system does not show names with a period, and has checksums under such.
-            if name.starts_with(['_', '.']) || place.is_dir() {
+            if name.starts_with(['_', '.']) || is_dir {
                 continue;
             }
-            let parsed = rootdir::FileName::parse(&name);
+            let parsed = rootdir::FileName::parse(name);
             if parsed.is_some_and(|name| name.parent.is_some() || name.link.is_some()) {
-                eprintln!("bulkload: skipping {}: a reference or link to a file of another region", place.display());
+                eprintln!("bulkload: skipping {shown}: a reference or link to a file of another region");
                 continue;
             }
-            if look && !ends_as_hfile(&place)? {
-                eprintln!("bulkload: skipping {}: it does not seem to be an HFile", place.display());
+            if look && !ends_as_hfile(source, &path)? {
+                eprintln!("bulkload: skipping {shown}: it does not seem to be an HFile");
                 continue;
             }
-            let family = Bytes::from(family.clone());
-            found.push(Item { family, place, is_half: false, dictionary: None });
+            let family = Bytes::from(family.to_owned());
+            found.push(Item { family, source: source.clone(), path, is_half: false, dictionary: None });
         }
     }
     Ok(())
 }
 
 /// The files to be loaded; `by_regions` where directories of regions stand between.
-fn discover(config: &Config, dir: &Path, by_regions: bool) -> anyhow::Result<Vec<Item>> {
+fn discover(config: &Config, source: &Source, dir: &FilePath, by_regions: bool) -> anyhow::Result<Vec<Item>> {
     let look = config.text(VALIDATE_KEY).is_none_or(|text| text.trim() != "false");
     let dictionary = dictionaries::named(config, None, b"");
     let mut found = Vec::new();
     match by_regions {
-        false => of_families(dir, look, &mut found)?,
+        false => of_families(source, dir, look, &mut found)?,
         true => {
-            for region_dir in entries(dir)? {
-                if region_dir.is_dir() && !name_of(&region_dir).starts_with('.') {
-                    of_families(&region_dir, look, &mut found)?;
+            for (region_dir, is_dir) in entries(source, dir)? {
+                if is_dir && !region_dir.name().starts_with('.') {
+                    of_families(source, &region_dir, look, &mut found)?;
                 }
             }
         }
@@ -203,7 +202,7 @@ fn rows_of(item: &Item) -> anyhow::Result<Option<(Bytes, Bytes)>> {
     let (first, last) = (Bytes::copy_from_slice(first.row()), Bytes::copy_from_slice(last.row()));
     if first > last {
         let (first, last) = (cell::print::to_string_binary(&first), cell::print::to_string_binary(&last));
-        bail!("{} is damaged: its first row {first} is after its last row {last}", item.place.display());
+        bail!("{} is damaged: its first row {first} is after its last row {last}", item.shown());
     }
     Ok(Some((first, last)))
 }
@@ -248,11 +247,11 @@ fn inferred(bounds: &BTreeMap<Bytes, i64>) -> Vec<Bytes> {
 
 /// Writes the halves of a file beside it.
 fn split(manner: &Manner, family: &FamilyDescriptor, item: &Item, at: &Bytes) -> anyhow::Result<Vec<Item>> {
-    let beside = item.place.parent().context("a file is in a directory")?;
-    let dir = if item.is_half { beside.to_owned() } else { beside.join(SPLIT_DIR) };
-    std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    open_to_all(&dir)?;
-    let (volume, name) = (files::everything()?, Rng::from_system().uuid_hex());
+    let (source, beside) = (&item.source, item.path.parent());
+    let dir = if item.is_half { beside } else { beside.join(SPLIT_DIR) };
+    source.volume.create_dir_all(&dir).with_context(|| format!("cannot make {}", source.shown(&dir)))?;
+    source.open_to_all(&dir)?;
+    let name = Rng::from_system().uuid_hex();
     let mut split_key = Vec::new();
     cell::KeyRef::write(&mut split_key, at, b"", b"", i64::MAX, u8::MAX);
     let mut halves = Vec::new();
@@ -260,12 +259,12 @@ fn split(manner: &Manner, family: &FamilyDescriptor, item: &Item, at: &Bytes) ->
         let half = Half { side, split_key: Bytes::from(split_key.clone()) };
         let context = ReaderContext { half: Some(half), ..ReaderContext::default() };
         let reader = item.open(context)?;
-        let place = dir.join(format!("{name}.{extension}"));
-        let mut out = OrderedWriter::create(&volume, files::path_of(&place)?, options_of(&manner.config, family)?)?;
+        let path = dir.join(format!("{name}.{extension}"));
+        let mut out = OrderedWriter::create(&*source.volume, path.clone(), options_of(&manner.config, family)?)?;
         let options = ScanOptions { cache_blocks: false, pread: false, compaction: true, ..ScanOptions::default() };
         let mut scanner = reader.scanner(options);
         let mut more = scanner.seek_to_first()?;
-        let damaged = || format!("{} is damaged", item.place.display());
+        let damaged = || format!("{} is damaged", item.shown());
         while more {
             let Some(cell) = scanner.current() else { break };
             out.append(cell).with_context(damaged)?;
@@ -281,11 +280,11 @@ fn split(manner: &Manner, family: &FamilyDescriptor, item: &Item, at: &Bytes) ->
             ..StoreMetadata::default()
         };
         out.finish(&metadata)?;
-        open_to_all(&place)?;
-        halves.push(Item { place, is_half: true, ..item.clone() });
+        source.open_to_all(&path)?;
+        halves.push(Item { path, is_half: true, ..item.clone() });
     }
     if item.is_half {
-        std::fs::remove_file(&item.place)?;
+        source.volume.remove_file(&item.path)?;
     }
     Ok(halves)
 }
@@ -310,13 +309,6 @@ fn is_copied(key: &[u8]) -> bool {
         k::COMPACTION_EVENT,
     ];
     !key.starts_with(b"hfile.") && !own.contains(&key)
-}
-
-/// The server may run as somebody else, and is to move what this tool wrote.
-fn open_to_all(place: &Path) -> anyhow::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(place, std::fs::Permissions::from_mode(0o777))
-        .with_context(|| format!("cannot open {} to the server", place.display()))
 }
 
 /// What was done.
@@ -402,7 +394,7 @@ impl Load {
             {
                 let (table, manner, token) = (self.table.clone(), self.manner.clone(), token.to_owned());
                 under_way.spawn(async move {
-                    let path = |item: &Item| (item.family.clone(), format!("file:{}", item.place.display()));
+                    let path = |item: &Item| (item.family.clone(), item.source.text(&item.path));
                     let paths: Vec<(Bytes, String)> = items.iter().map(path).collect();
                     let loaded = table.bulk_load(&start, &paths, &token, &manner.options).await;
                     (start, items, loaded)
@@ -439,7 +431,7 @@ impl Load {
                     "{} files are not loaded after {} rounds, among them {}: the server's log says why",
                     items.len(),
                     self.loaded.rounds,
-                    items.first().map(|item| item.place.display().to_string()).unwrap_or_default()
+                    items.first().map(Item::shown).unwrap_or_default()
                 );
             }
             self.loaded.rounds += 1;
@@ -468,12 +460,12 @@ fn group_one(
     regions: &[(Bytes, Bytes)],
     is_later_round: bool,
 ) -> anyhow::Result<Grouped> {
-    if is_later_round && !item.place.exists() {
-        eprintln!("bulkload: {} no longer exists: loaded by an earlier try, it seems", item.place.display());
+    if is_later_round && !item.source.volume.exists(&item.path)? {
+        eprintln!("bulkload: {} no longer exists: loaded by an earlier try, it seems", item.shown());
         return Ok(Grouped::Nothing);
     }
     let Some((first, last)) = rows_of(&item)? else {
-        eprintln!("bulkload: skipping {}: it has no cells", item.place.display());
+        eprintln!("bulkload: skipping {}: it has no cells", item.shown());
         return Ok(Grouped::Nothing);
     };
     let index = |row: &Bytes| regions.partition_point(|(start, _)| start <= row).checked_sub(1);
@@ -492,7 +484,7 @@ fn group_one(
     if manner.fail_if_split {
         bail!(
             "{} has rows of several regions, and hbase.loadincremental.fail.if.need.split.hfile is set",
-            item.place.display()
+            item.shown()
         );
     }
     let of_last = index(&last).with_context(hole)?;
@@ -501,7 +493,7 @@ fn group_one(
         bail!("{}", hole());
     }
     let family = family.context("a family that the table has")?;
-    eprintln!("bulkload: splitting {} at \"{}\"", item.place.display(), cell::print::to_string_binary(at));
+    eprintln!("bulkload: splitting {} at \"{}\"", item.shown(), cell::print::to_string_binary(at));
     Ok(Grouped::Split(split(manner, family, &item, at)?))
 }
 
@@ -510,10 +502,11 @@ pub(crate) async fn load_dir(
     connection: &Connection,
     config: &Config,
     name: &TableName,
-    dir: &Path,
+    source: &Source,
+    dir: &FilePath,
 ) -> anyhow::Result<Loaded> {
-    let (of_dir, settings) = (dir.to_owned(), config.clone());
-    let items = tokio::task::spawn_blocking(move || discover(&settings, &of_dir, false)).await??;
+    let (of_source, of_dir, settings) = (source.clone(), dir.clone(), config.clone());
+    let items = tokio::task::spawn_blocking(move || discover(&settings, &of_source, &of_dir, false)).await??;
     load_items(connection, config, name, items).await
 }
 
@@ -544,13 +537,18 @@ async fn load_items(
         item.dictionary = dictionaries::named(config, Some(&descriptor), &item.family);
     }
     // All of them are looked at before anything is changed.
-    let items = tokio::task::spawn_blocking(move || -> anyhow::Result<Vec<Item>> {
+    let (items, new_dirs) = tokio::task::spawn_blocking(move || -> anyhow::Result<_> {
         items.iter().try_for_each(|item| rows_of(item).map(drop))?;
-        Ok(items)
+        let mut new_dirs: BTreeMap<FilePath, Source> = BTreeMap::new();
+        for item in &items {
+            let dir = item.path.parent().join(SPLIT_DIR);
+            if !new_dirs.contains_key(&dir) && !item.source.volume.exists(&dir)? {
+                new_dirs.insert(dir, item.source.clone());
+            }
+        }
+        Ok((items, new_dirs))
     })
     .await??;
-    let dirs: BTreeSet<PathBuf> = items.iter().filter_map(|item| Some(item.place.parent()?.join(SPLIT_DIR))).collect();
-    let new_dirs: Vec<PathBuf> = dirs.into_iter().filter(|dir| !dir.exists()).collect();
     let table = connection.table(name);
     let token = table.prepare_bulk_load().await?;
     let mut load = Load { manner, table, descriptor, loaded: Loaded::default() };
@@ -558,7 +556,10 @@ async fn load_items(
     let cleaned = load.table.cleanup_bulk_load(&token).await;
     if loaded.is_ok() {
         // Halves that were copied; nothing else is in directories that this load made.
-        new_dirs.iter().for_each(|dir| drop(std::fs::remove_dir_all(dir)));
+        let removed = tokio::task::spawn_blocking(move || {
+            new_dirs.iter().for_each(|(dir, source)| drop(source.volume.remove_dir_all(dir)));
+        });
+        removed.await?;
     }
     loaded?;
     cleaned.context("everything is loaded, but the directory of the load is not removed")?;
@@ -569,17 +570,21 @@ async fn load_items(
 ///
 /// # Errors
 /// The arguments make no sense, a file is damaged, or a server refuses it.
-pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
+pub fn run(opener: &dyn Opener, config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     if let Some(code) = helped(USAGE, given) {
         return Ok(code);
     }
     let (config, rest) = defines(config, given)?;
     let parsed = arguments::parse("bulkload", KNOWN, &rest)?;
     let [dir, table] = parsed.rest.as_slice() else { bail!("bulkload: a directory and a table are needed") };
-    let (place, name, by_regions) = (files::place(dir)?, table_name(table)?, parsed.has("loadTable"));
+    let (name, by_regions) = (table_name(table)?, parsed.has("loadTable"));
     Manner::of(&config)?;
-    let items = discover(&config, &place, by_regions)?;
-    let bytes: u64 = items.iter().map(|item| std::fs::metadata(&item.place).map_or(0, |metadata| metadata.len())).sum();
+    let (source, path) = Source::named(opener, &config, dir)?;
+    let items = discover(&config, &source, &path, by_regions)?;
+    let mut bytes = 0;
+    for item in &items {
+        bytes += item.source.volume.stat(&item.path)?.map_or(0, |entry| entry.len);
+    }
     let create = config.text("create.table").is_none_or(|text| text.trim().eq_ignore_ascii_case("yes")) && !by_regions;
     let settings = config.clone();
     let loaded = on_cluster(&config, |connection| async move {
@@ -604,7 +609,7 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     if loaded.files == 0 {
         eprintln!(
             "basalt: bulkload: nothing was loaded: {} has no HFiles in directories that are called as families",
-            place.display()
+            source.shown(&path)
         );
         return Ok(ExitCode::from(NOTHING_TO_LOAD));
     }

@@ -14,6 +14,7 @@ use super::import::mutations;
 use super::{Work, defines, helped, on_cluster, scan, table_name};
 use crate::arguments::{self, Known, flag, valued};
 use crate::files;
+use crate::places::Source;
 use model::Durability;
 
 const USAGE: &str = "\
@@ -228,7 +229,10 @@ async fn copy_by_files(
     let written = tokio::task::spawn_blocking(move || output.finish()).await.context("sorting ended by itself")??;
     let loaded = match written.files {
         0 => Ok(()),
-        _ => super::bulk_load::load_dir(connection, config, to, &place).await.map(drop),
+        _ => {
+            let (source, dir) = (Source::everything()?, files::path_of(&place)?);
+            super::bulk_load::load_dir(connection, config, to, &source, &dir).await.map(drop)
+        }
     };
     // Also where it failed: what is left in it is copies.
     let _ = std::fs::remove_dir_all(&place);

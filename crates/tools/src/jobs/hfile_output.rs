@@ -6,13 +6,14 @@
 //! files have none.
 
 use std::collections::{BTreeMap, BinaryHeap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use base::{Clock, Config, Rng, SeqId, SystemClock, TimestampMs};
 use bytes::Bytes;
 use cell::{CellBuffer, CellRef, KeyRef, Order};
-use fs::{FilePath, LocalVolume, Volume};
+use fs::{FilePath, Volume};
 use hfile::file_info::key;
 use hfile::{Reader, ReaderContext, ScanOptions, Scanner, StoreMetadata, Writer, WriterOptions};
 use model::{FamilyDescriptor, TableDescriptor};
@@ -110,8 +111,7 @@ pub(crate) struct Written {
 /// Takes cells, and makes files of them.
 pub(crate) struct HFileOutput {
     config: Config,
-    volume: LocalVolume,
-    place: PathBuf,
+    volume: Arc<dyn Volume>,
     dir: FilePath,
     table: String,
     /// First rows of the regions but the first.
@@ -135,8 +135,23 @@ impl HFileOutput {
         table: &TableDescriptor,
         starts: impl IntoIterator<Item = Bytes>,
     ) -> anyhow::Result<HFileOutput> {
-        if place.exists() {
-            bail!("{} is there already: the directory for the HFiles must be a new one", place.display());
+        HFileOutput::on(config, Arc::new(files::everything()?), files::path_of(place)?, table, starts)
+            .with_context(|| format!("cannot write HFiles to {}", place.display()))
+    }
+
+    /// As [`HFileOutput::new`], in a directory of a volume. What does not fit into memory is spilled there, too.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn on(
+        config: &Config,
+        volume: Arc<dyn Volume>,
+        dir: FilePath,
+        table: &TableDescriptor,
+        starts: impl IntoIterator<Item = Bytes>,
+    ) -> anyhow::Result<HFileOutput> {
+        if volume.exists(&dir)? {
+            bail!("the directory is there already: that for the HFiles must be a new one");
         }
         let sort_mb = config.text(SORT_MB_KEY).map_or(Ok(SORT_MB), |text| super::scan::word(SORT_MB_KEY, text))?;
         let family = |descriptor: &FamilyDescriptor| {
@@ -147,12 +162,10 @@ impl HFileOutput {
         let families = table.families.values().map(family).collect::<anyhow::Result<_>>()?;
         let mut bounds: Vec<Bytes> = starts.into_iter().filter(|start| !start.is_empty()).collect();
         bounds.sort();
-        let dir = files::path_of(place)?;
-        std::fs::create_dir_all(place.join(SPILL_DIR)).with_context(|| format!("cannot make {}", place.display()))?;
+        volume.create_dir_all(&dir.join(SPILL_DIR))?;
         Ok(HFileOutput {
             config: config.clone(),
-            volume: files::everything()?,
-            place: place.to_owned(),
+            volume,
             dir,
             table: table.name.to_string(),
             bounds,
@@ -201,7 +214,7 @@ impl HFileOutput {
         for family in self.families.values_mut().filter(|family| !family.cells.is_empty()) {
             let path = self.dir.join(SPILL_DIR).join(self.rng.uuid_hex());
             let options = WriterOptions { include_tags: true, ..WriterOptions::default() };
-            let mut out = OrderedWriter::create(&self.volume, path, options)?;
+            let mut out = OrderedWriter::create(&*self.volume, path, options)?;
             let cells = std::mem::replace(&mut family.cells, CellBuffer::new());
             for i in sorted(&cells) {
                 out.append(cells.get(i))?;
@@ -221,8 +234,9 @@ impl HFileOutput {
         for (name, family) in std::mem::take(&mut self.families) {
             self.merge(&name, family, &mut written)?;
         }
-        std::fs::remove_dir_all(self.place.join(SPILL_DIR))?;
-        std::fs::File::create(self.place.join("_SUCCESS")).and_then(|file| file.sync_all())?;
+        self.volume.remove_dir_all(&self.dir.join(SPILL_DIR))?;
+        self.volume.create(&self.dir.join("_SUCCESS"))?.finish()?;
+        self.volume.sync_dir(&self.dir)?;
         self.is_done = true;
         Ok(written)
     }
@@ -231,7 +245,7 @@ impl HFileOutput {
         let order = sorted(&family.cells);
         let mut sources = Vec::with_capacity(family.spilled.len() + 1);
         for path in &family.spilled {
-            let reader = Reader::open(&self.volume, path, ReaderContext::default())?;
+            let reader = Reader::open(&*self.volume, path, ReaderContext::default())?;
             let options = ScanOptions { cache_blocks: false, pread: false, compaction: true, ..ScanOptions::default() };
             let mut scanner = Box::new(reader.scanner(options));
             if scanner.seek_to_first()? {
@@ -276,7 +290,7 @@ impl HFileOutput {
                     Some(writer) => writer,
                     none => {
                         let path = dir.join(self.rng.uuid_hex());
-                        none.insert(OrderedWriter::create(&self.volume, path, options.clone())?)
+                        none.insert(OrderedWriter::create(&*self.volume, path, options.clone())?)
                     }
                 };
                 writer.append(cell.with_seq_id(SeqId(0)))?;
@@ -311,7 +325,7 @@ impl Drop for HFileOutput {
     fn drop(&mut self) {
         if !self.is_done {
             // It was made by this output; what cannot be removed stays, without the mark that it is whole.
-            let _ = std::fs::remove_dir_all(&self.place);
+            let _ = self.volume.remove_dir_all(&self.dir);
         }
     }
 }
