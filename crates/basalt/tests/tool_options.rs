@@ -453,3 +453,158 @@ fn gateways_start_by_hbases_words_with_their_options() {
         child.kill().and_then(|()| child.wait()).expect("stopped");
     }
 }
+
+/// Scripts of operators without a cluster: `basalt` and `ssh` are scripts that write down what they were asked and answer what a cluster of three
+/// servers would.
+struct Stage {
+    scratch: Scratch,
+}
+
+impl Stage {
+    fn new(name: &str) -> Stage {
+        let scratch = Scratch::new(name);
+        std::fs::create_dir_all(scratch.join("bin")).expect("made");
+        let stage = Stage { scratch };
+        let servers =
+            "{\"SERVERNAME\":\"h1,16020,1\"}\n{\"SERVERNAME\":\"h2,16020,2\"}\n{\"SERVERNAME\":\"h3,16020,3\"}\n";
+        std::fs::write(stage.scratch.join("servers"), servers).expect("written");
+        let here = stage.scratch.0.display();
+        let answers = format!(
+            "case \"$*\" in *list_liveservers*) cat '{here}/servers' ;; *'balance_switch(false)'*) echo true ;; \
+             *'config get hbase.zookeeper.quorum'*) echo z1:2181,z2 ;; esac\n"
+        );
+        stage.program("basalt", &answers);
+        // One host is out of order.
+        stage.program("ssh", "case \"$*\" in *broken*) echo no route >&2; exit 255 ;; esac\necho there\n");
+        std::fs::write(stage.scratch.join("regionservers"), "h1\nh2 # the old one\n").expect("written");
+        std::fs::write(stage.scratch.join("backup-masters"), "m2\n").expect("written");
+        stage
+    }
+
+    fn program(&self, name: &str, does: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.scratch.join("bin").join(name);
+        let log = self.scratch.join("asked");
+        let text = format!("#!/bin/sh\necho \"{name} $*\" >>'{}'\n{does}", log.display());
+        std::fs::write(&path, text).expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    }
+
+    /// Runs a script; its exit code, what it said, and what it asked of others, line by line.
+    fn run(&self, name: &str, arguments: &[&str]) -> (Option<i32>, String, Vec<String>) {
+        let asked = self.scratch.join("asked");
+        let _ = std::fs::remove_file(&asked);
+        let path = format!("{}:{}", self.scratch.join("bin").display(), std::env::var("PATH").expect("set"));
+        let output = Command::new(format!("{}/../../bin/{name}", env!("CARGO_MANIFEST_DIR")))
+            .env("BASALT", self.scratch.join("bin/basalt"))
+            .env("PATH", path)
+            .env("HBASE_SSH_OPTS", "-p 22")
+            .env("HBASE_SLAVE_PARALLEL", "false")
+            .env("USER", "op")
+            .envs(["HBASE_PID_DIR", "HBASE_LOG_DIR", "HBASE_CONF_DIR"].map(|key| (key, &self.scratch.0)))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .expect("the script runs");
+        let asked = std::fs::read_to_string(&asked).unwrap_or_default();
+        (output.status.code(), text(&output), asked.lines().map(str::to_owned).collect())
+    }
+}
+
+#[test]
+fn scripts_of_operators_reach_every_host_of_their_lists() {
+    let stage = Stage::new("options-hosts");
+    let (code, said, asked) = stage.run("regionservers.sh", &["uptime", "-p now"]);
+    assert_eq!((code, said.as_str()), (Some(0), "h1: there\nh2: there\n"));
+    assert_eq!(asked, ["ssh -p 22 h1 uptime -p\\ now", "ssh -p 22 h2 uptime -p\\ now"]);
+    std::fs::write(stage.scratch.join("others"), "h1\nbroken\n").expect("written");
+    let others = stage.scratch.join("others").display().to_string();
+    let (code, said, _) = stage.run("regionservers.sh", &["--hosts", &others, "uptime"]);
+    assert!(code == Some(1) && said.contains("broken: no route"), "{said}");
+    assert_eq!(stage.run("regionservers.sh", &[]).0, Some(1), "it says how it is used");
+    std::fs::write(&others, "localhost\n").expect("written");
+    let (code, said, asked) = stage.run("regionservers.sh", &["--hosts", &others, "echo", "by itself"]);
+    assert_eq!((code, said.as_str(), asked.len()), (Some(0), "localhost: by itself\n", 0));
+
+    let conf = stage.scratch.0.display().to_string();
+    let ends = |asked: &[String], with: &str| {
+        asked.iter().all(|line| line.ends_with(&format!("/bin/hbase-daemon.sh --config {conf} {with}")))
+    };
+    let (code, _, asked) = stage.run("hbase-daemons.sh", &["start", "regionserver"]);
+    assert!(code == Some(0) && asked.len() == 2 && ends(&asked, "start regionserver"), "{asked:?}");
+    let (code, _, asked) = stage.run("hbase-daemons.sh", &["--config", &conf, "start", "master-backup"]);
+    assert!(code == Some(0) && asked.len() == 1 && ends(&asked, "start master --backup"), "{asked:?}");
+    assert!(asked[0].starts_with("ssh -p 22 m2 "), "{asked:?}");
+    let (_, _, asked) = stage.run("master-backup.sh", &["echo", "master-backup"]);
+    assert_eq!(asked, ["ssh -p 22 m2 echo master --backup"]);
+    let (code, said, asked) = stage.run("zookeepers.sh", &["uptime"]);
+    assert_eq!((code, said.as_str()), (Some(0), "z1: there\nz2: there\n"));
+    assert_eq!(asked[1..], ["ssh -p 22 z1 uptime", "ssh -p 22 z2 uptime"]);
+
+    // In the foreground the process takes the script's place.
+    let (code, _, asked) = stage.run("local-regionservers.sh", &["foreground_start", "2", "3"]);
+    let port = |line: &str, key: &str, port: u16| line.contains(&format!("-D hbase.{key}.port={port}"));
+    assert!(code == Some(0) && asked.len() == 2 && asked[0].starts_with("basalt regionserver "), "{asked:?}");
+    assert!(port(&asked[0], "regionserver", 16022) && port(&asked[0], "regionserver.info", 16032), "{asked:?}");
+    assert!(port(&asked[1], "regionserver", 16023), "{asked:?}");
+    assert_eq!(stage.run("local-regionservers.sh", &["start", "x"]).0, Some(1));
+    let (code, _, asked) = stage.run("local-master-backup.sh", &["foreground_start", "1"]);
+    assert!(code == Some(0) && asked[0].ends_with(" master start"), "{asked:?}");
+    assert!(port(&asked[0], "master", 16001) && port(&asked[0], "master.info", 16011), "{asked:?}");
+}
+
+#[test]
+fn scripts_of_operators_move_regions_away_before_a_server_stops() {
+    let stage = Stage::new("options-graceful");
+    let (code, said, asked) = stage.run(
+        "graceful_stop.sh",
+        &["--restart", "--reload", "--noack", "--maxthreads", "3", "--movetimeout", "60", "h2"],
+    );
+    assert_eq!(code, Some(0), "{said}");
+    let at = |words: &str| {
+        asked.iter().position(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}: {asked:?}"))
+    };
+    let mover = |operation: &str| {
+        format!("regionmover --regionserverhost h2:16020 --operation {operation} --noack --maxthreads 3 --timeout 60")
+    };
+    let order = [
+        at("balance_switch(false)"),
+        at(&mover("unload")),
+        at("stop_regionserver 'h2,16020,2'"),
+        at("hbase-daemon.sh restart regionserver"),
+        at(&mover("load")),
+        at("balance_switch true"),
+    ];
+    assert!(order.is_sorted(), "{asked:?}");
+    let (code, _, asked) = stage.run("graceful_stop.sh", &["--nob", "--designatedfile", "/f", "--rest", "h1"]);
+    assert_eq!(code, Some(0));
+    let said = asked.join("\n");
+    assert!(
+        said.contains("--operation unload --designatedfile /f") && said.contains("hbase-daemon.sh stop rest"),
+        "{said}"
+    );
+    assert!(!said.contains("balance_switch") && !said.contains("--operation load"), "{said}");
+    let (code, said, _) = stage.run("graceful_stop.sh", &["nowhere"]);
+    assert!(code == Some(1) && said.contains("no server of this name is alive"), "{said}");
+
+    let (code, said, asked) = stage
+        .run("rolling-restart.sh", &["--rs-only", "--graceful", "--maxthreads", "2", "--noack", "--movetimeout", "9"]);
+    assert_eq!(code, Some(0), "{said}");
+    let conf = stage.scratch.0.display().to_string();
+    let wanted = format!(
+        "basalt --config {conf} -D hbase.move.wait.max=9 admin rolling-restart --graceful --maxthreads 2 --noack --command ssh -p 22 {{host}} "
+    );
+    assert!(asked.len() == 1 && asked[0].starts_with(&wanted), "{asked:?}");
+    assert!(asked[0].ends_with(&format!("/bin/hbase-daemon.sh --config {conf} restart regionserver")), "{asked:?}");
+    let (code, said, _) = stage.run("rolling-restart.sh", &["--rs-only", "--master-only"]);
+    assert!(code == Some(1) && said.contains("nothing to restart"), "{said}");
+
+    // HBase's scripts in Ruby, as its manual has them.
+    let (_, _, asked) = stage.run("hbase", &["org.jruby.Main", "bin/draining_servers.rb", "add", "h1:16020"]);
+    assert_eq!(asked, ["basalt admin draining add h1:16020"]);
+    let (_, _, asked) =
+        stage.run("hbase", &["org.jruby.Main", "/opt/hbase/bin/region_mover.rb", "--maxthreads=2", "unload", "h1"]);
+    assert_eq!(asked, ["basalt regionmover --maxthreads=2 --operation unload --regionserverhost h1"]);
+    let (code, said, _) = stage.run("hbase", &["org.jruby.Main", "bin/region_status.rb"]);
+    assert!(code == Some(1) && said.contains("no JRuby"), "{said}");
+}
