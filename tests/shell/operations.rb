@@ -70,6 +70,13 @@ set_quota TYPE => THROTTLE, TABLE => 'ops', LIMIT => '5000CU/hour'
 set_quota TYPE => THROTTLE, NAMESPACE => 'default', LIMIT => '9G/day', SCOPE => CLUSTER
 set_quota TYPE => THROTTLE, REGIONSERVER => 'all', LIMIT => '30000req/sec'
 set_quota USER => 'alice', GLOBAL_BYPASS => true
+expect (enable_exceed_throttle_quota), false
+expect (disable_exceed_throttle_quota), true
+expect (trace), false
+expect (trace 'start', 'MySpan'), true
+expect (trace 'start'), true
+expect (trace 'status'), true
+expect (trace 'stop'), false
 list_quotas
 expect (list_quotas USER => 'bob'), 2
 expect (list_quotas USER => 'b.*', TABLE => 'ops'), 1

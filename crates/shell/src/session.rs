@@ -19,6 +19,8 @@ pub struct Session {
     pub output: Output,
     /// Whether errors are told and passed over: not so with `-n`.
     pub interactive: bool,
+    /// Whether `trace 'start'` came last: as in HBase's shell, where nothing receives what is traced.
+    pub is_tracing: bool,
     connection: Connection,
     runtime: Runtime,
     interrupt: Arc<Interrupt>,
@@ -34,7 +36,7 @@ struct Interrupt {
 impl Session {
     /// A session over `connection`, whose calls run on `runtime`.
     pub fn new(connection: Connection, runtime: Runtime, output: Output, interactive: bool) -> Session {
-        Session { output, interactive, connection, runtime, interrupt: Arc::default() }
+        Session { output, interactive, is_tracing: false, connection, runtime, interrupt: Arc::default() }
     }
 
     /// From here on Ctrl-C breaks off what is under way rather than the process. Before the first prompt: the line editor puts back the

@@ -26,12 +26,25 @@ pub(super) const COMMANDS: &[Command] = &[
     command("tools", "snapshot_cleanup_switch", 1..=1, snapshot_cleanup_switch),
     command("tools", "splitormerge_enabled", 1..=1, splitormerge_enabled),
     command("tools", "splitormerge_switch", 2..=2, splitormerge_switch),
+    command("tools", "trace", 0..=2, trace),
 ];
 
 /// Prints a state in a sentence and gives it back.
 fn said(shell: &mut Shell, what: &str, is: bool) -> Result {
     shell.session.output.row(&[&format!("Previous {what} state : {is}")])?;
     Ok(Value::Bool(is))
+}
+
+/// Whether a span is open. Its name, behind 'start', is for a receiver of spans, and there is none.
+fn trace(shell: &mut Shell, arguments: &Arguments) -> Result {
+    let what = arguments.from(0).first().map(|what| what.to_text());
+    match what.as_deref() {
+        Some("start") => shell.session.is_tracing = true,
+        Some("stop") => shell.session.is_tracing = false,
+        // Any other word asks, as in HBase's shell.
+        _ => {}
+    }
+    Ok(Value::Bool(shell.session.is_tracing))
 }
 
 fn balance_switch(shell: &mut Shell, arguments: &Arguments) -> Result {

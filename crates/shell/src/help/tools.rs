@@ -294,6 +294,17 @@ Stops a region server.
 ",
     ),
     (
+        "trace",
+        "\
+Begins and ends a span of traces; whether one is open. Nothing receives it, as in HBase's shell without a receiver.
+
+  hbase> trace 'start'
+  hbase> trace 'start', 'NAME'
+  hbase> trace 'status'
+  hbase> trace 'stop'
+",
+    ),
+    (
         "unassign",
         "\
 Has the master close a region.
