@@ -76,17 +76,22 @@ impl Dictionaries {
     /// # Errors
     /// What is wrong with it, in a sentence that names it.
     pub fn get(&self, path: &str) -> Result<Arc<Dictionary>, String> {
-        let mut used = self.used.lock();
-        used.retain(|_, dictionary| dictionary.strong_count() > 0);
-        if let Some(dictionary) = used.get(path).and_then(Weak::upgrade) {
+        if let Some(dictionary) = self.used.lock().get(path).and_then(Weak::upgrade) {
             return Ok(dictionary);
         }
+        // Without the lock: whoever wants another one does not wait for this file.
         let loaded = match &self.load {
             Some(load) => load(path),
             None => Err("no dictionary can be read here".into()),
         };
         let dictionary = loaded.and_then(|bytes| Dictionary::new(path, bytes));
         let dictionary = dictionary.map_err(|what| format!("Unable to load dictionary at {path}: {what}"))?;
+        let mut used = self.used.lock();
+        used.retain(|_, dictionary| dictionary.strong_count() > 0);
+        // Of two that were read at the same time the first stays.
+        if let Some(first) = used.get(path).and_then(Weak::upgrade) {
+            return Ok(first);
+        }
         used.insert(path.to_owned(), Arc::downgrade(&dictionary));
         Ok(dictionary)
     }
@@ -97,6 +102,30 @@ mod tests {
     use super::*;
 
     const TRAINED: &[u8] = include_bytes!("../../../tests/golden/hfile/zstd.dictionary");
+
+    /// One file that is long in coming, on a disk that is ill say, holds up nobody who wants another, or one that is there.
+    #[test]
+    fn a_dictionary_that_is_long_in_coming_holds_up_no_other() {
+        let (come, coming) = std::sync::mpsc::channel();
+        let (asked, asking) = std::sync::mpsc::channel();
+        let waits = Mutex::new((asked, coming));
+        let dictionaries = Dictionaries::from_files(move |path| {
+            if path == "slow" {
+                let waits = waits.lock();
+                waits.0.send(()).expect("the test waits for it");
+                waits.1.recv_timeout(std::time::Duration::from_secs(60)).expect("the other one was read meanwhile");
+            }
+            Ok(TRAINED.to_vec())
+        });
+        std::thread::scope(|scope| {
+            let slow = scope.spawn(|| dictionaries.get("slow").map(|dictionary| dictionary.path().to_owned()));
+            asking.recv().expect("it is being read");
+            let other = dictionaries.get("other").expect("read");
+            assert!(Arc::ptr_eq(&other, &dictionaries.get("other").expect("there")));
+            come.send(()).expect("it waits");
+            assert_eq!(slow.join().expect("ended"), Ok("slow".to_owned()));
+        });
+    }
 
     /// A flush would find that out, in the middle of a file.
     #[test]
