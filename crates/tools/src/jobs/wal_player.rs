@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use base::Config;
+use base::{Config, SeqId};
 use cell::{CellBlock, CellBuffer};
 use client::{BufferedMutator, Connection};
 use fs::{FilePath, LocalVolume, Volume};
@@ -68,7 +68,7 @@ impl Wanted {
         volume: &LocalVolume,
         path: &FilePath,
         played: &mut Played,
-        row: &mut impl FnMut(&TableName, CellBlock) -> anyhow::Result<bool>,
+        row: &mut impl FnMut(&TableName, CellBlock, SeqId) -> anyhow::Result<bool>,
     ) -> anyhow::Result<()> {
         let mut reader = Reader::open(volume, path)?;
         while let Some(entry) = reader.next()? {
@@ -99,7 +99,7 @@ impl Wanted {
             played.edits += 1;
             for cells in rows {
                 played.cells += cells.len() as u64;
-                if !row(&name, cells.into_block())? {
+                if !row(&name, cells.into_block(), entry.key.seq_id)? {
                     return Ok(());
                 }
             }
@@ -113,7 +113,7 @@ async fn into_tables(connection: Connection, wanted: Wanted, paths: Vec<FilePath
     let (mut groups, reading) = bringing(move |to: &mut Bringer<(TableName, CellBlock)>| {
         let (volume, mut played) = (files::everything()?, Played::default());
         for path in &paths {
-            let read = wanted.read(&volume, path, &mut played, &mut |name, cells| {
+            let read = wanted.read(&volume, path, &mut played, &mut |name, cells, _| {
                 let bytes = cells.bytes().len();
                 Ok(to.bring((name.clone(), cells), bytes))
             });
@@ -164,8 +164,9 @@ async fn into_files(
         let (volume, mut played) = (files::everything()?, Played::default());
         let mut output = HFileOutput::new(&config, &place, &descriptor, starts)?;
         for path in &paths {
-            wanted.read(&volume, path, &mut played, &mut |_, cells| {
-                cells.iter().try_for_each(|cell| output.add(cell))?;
+            wanted.read(&volume, path, &mut played, &mut |_, cells, seq_id| {
+                // Of a region that moved there and back the newest edit need not be in the log that is read last.
+                cells.iter().try_for_each(|cell| output.add_at(cell, seq_id))?;
                 Ok(true)
             })?;
         }
