@@ -26,9 +26,18 @@ impl Table {
         match tokio::time::timeout(alone, &mut primary).await {
             Ok(Ok(row)) => return Ok(row),
             Ok(Err(e)) if !e.is_exhausted() => return Err(e),
-            Ok(Err(_)) | Err(_) => {}
+            // What has ended is not to be polled again: its error stands for it.
+            Ok(Err(e)) => primary = Box::pin(std::future::ready(Err(e))),
+            Err(_) => {}
         }
-        let Ok(located) = self.cluster.locate(&self.cache, &get.row, Side::Current).await else { return primary.await };
+        let (ended, located) = beside(&mut primary, self.cluster.locate(&self.cache, &get.row, Side::Current)).await;
+        match ended {
+            Some(Ok(row)) => return Ok(row),
+            Some(Err(e)) if !e.is_exhausted() => return Err(e),
+            Some(Err(e)) => primary = Box::pin(std::future::ready(Err(e))),
+            None => {}
+        }
+        let Some(Ok(located)) = located else { return primary.await };
         let replicas = self.cluster.replicas_of(&located);
         if replicas.is_empty() {
             return primary.await;
@@ -75,6 +84,29 @@ impl Table {
     }
 }
 
+/// What comes of `then` while `answer` goes on: that may be what `then` waits for, as a region that it is looking for itself. Where the answer comes
+/// first, it is given, and `then` goes on only if it was an error.
+async fn beside<T, U>(
+    answer: &mut Pin<Box<dyn Future<Output = Result<T>> + Send + '_>>,
+    then: impl Future<Output = U>,
+) -> (Option<Result<T>>, Option<U>) {
+    let mut then = std::pin::pin!(then);
+    let mut ended = None;
+    std::future::poll_fn(|context| {
+        if ended.is_none()
+            && let Poll::Ready(answer) = answer.as_mut().poll(context)
+        {
+            let is_row = answer.is_ok();
+            ended = Some(answer);
+            if is_row {
+                return Poll::Ready((ended.take(), None));
+            }
+        }
+        then.as_mut().poll(context).map(|done| (ended.take(), Some(done)))
+    })
+    .await
+}
+
 /// The first of the answers that is none but an error, and whose it is; the first one's error when all are errors. The others are dropped.
 async fn first_of<T>(mut asked: Vec<Pin<Box<dyn Future<Output = Result<T>> + Send + '_>>>) -> Result<(usize, T)> {
     let mut failed: Vec<Option<Error>> = asked.iter().map(|_| None).collect();
@@ -108,6 +140,23 @@ mod tests {
 
     fn no(why: &str) -> Result<u32> {
         Err(Error::Request(why.to_owned()))
+    }
+
+    /// A get whose primary looks for its region, which the lookup of the replicas waits for, waited for ever.
+    #[tokio::test]
+    async fn a_lookup_of_replicas_does_not_stop_what_it_waits_for() {
+        let (found, finding) = tokio::sync::oneshot::channel::<u32>();
+        let mut primary: Pin<Box<dyn Future<Output = Result<u32>> + Send>> = Box::pin(async move {
+            tokio::task::yield_now().await;
+            found.send(3).expect("somebody waits");
+            std::future::pending().await
+        });
+        let lookup = async { finding.await.expect("found") };
+        assert!(matches!(beside(&mut primary, lookup).await, (None, Some(3))));
+        let slow = || std::future::pending::<u32>();
+        assert!(matches!(beside(&mut ready(Ok(5)), slow()).await, (Some(Ok(5)), None)), "its row is enough");
+        let (ended, located) = beside(&mut ready(no("exhausted")), async { 4 }).await;
+        assert!(matches!((ended, located), (Some(Err(_)), Some(4))), "the replicas are asked");
     }
 
     #[tokio::test]
