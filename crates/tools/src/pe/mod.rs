@@ -3,7 +3,7 @@
 //! Options, table, keys, values and the words of its reports are the Java tool's, so that either tool reads what the
 //! other wrote and scripts that read one's output read the other's. Clients are tasks on as many threads as there are
 //! processors; each has a connection of its own unless `--oneCon` or `--connCount` say otherwise.
-//! Where it differs: there is no MapReduce (`--nomapred` is always so), no region replicas, no tracing; the
+//! Where it differs: there is no MapReduce (`--nomapred` is always so), no classes of Java's; the
 //! asynchronous writes send each row once (in Java a row is sent twice).
 //! Follows: `org.apache.hadoop.hbase.PerformanceEvaluation`.
 
@@ -39,6 +39,8 @@ struct RunResult {
     duration_ms: u64,
     latencies: Histogram,
     over_threshold: u64,
+    /// Reads that a replica answered.
+    from_replicas: u64,
 }
 
 /// Runs the command with the arguments behind its name.
@@ -71,12 +73,6 @@ pub fn run(config: &Config, arguments: &[String]) -> anyhow::Result<ExitCode> {
 async fn run_test(config: &Config, options: TestOptions) -> anyhow::Result<()> {
     let log = Arc::new(Log::new("hbase.PerformanceEvaluation"));
     let name = TableName::parse(&options.table_name)?;
-    if options.replicas != 1 {
-        log.warn("main", "--replicas is ignored: only primaries are read and written");
-    }
-    if options.trace_rate != 0.0 {
-        log.warn("main", "--traceRate is ignored: there is nothing to trace to");
-    }
     if options.command == Command::FilterScan && options.per_client_run_rows == options::DEFAULT_ROWS_PER_GB {
         log.warn(
             "main",
@@ -151,6 +147,10 @@ fn summarize(options: &TestOptions, results: &mut [RunResult], log: &Log) {
     log.info("main", format!("[{test} duration ]\tMin: {min}ms\tMax: {max}ms\tAvg: {}ms", total / count));
     log.info("main", format!("[ Avg latency (us)]\t{}", latency.round()));
     log.info("main", format!("[ Avg TPS/QPS]\t{}\t row per second", rate.round()));
+    if options.replicas > 1 {
+        let from_replicas: u64 = results.iter().map(|r| r.from_replicas).sum();
+        log.info("main", format!("[results from replica regions] {from_replicas}"));
+    }
 }
 
 async fn run_one_client(
@@ -169,9 +169,10 @@ async fn run_one_client(
     let mut work = Work::new(connection, name, options.clone(), log, thread);
     log.info(thread, format!("Timed test starting in thread {thread}"));
     let started_us = log.now_us();
-    let mut result = RunResult { duration_ms: 0, latencies: Histogram::new(), over_threshold: 0 };
+    let mut result = RunResult { duration_ms: 0, latencies: Histogram::new(), over_threshold: 0, from_replicas: 0 };
     timed(&mut work, &options, every_n, &mut result, log, thread).await?;
     work.finish().await?;
+    result.from_replicas = work.replica_latencies.count();
     result.duration_ms = (log.now_us() - started_us) / 1000;
     report(&options, &work, &result, log, thread);
     let average = if options.value_random { options.value_size / 2 } else { options.value_size };
@@ -237,6 +238,10 @@ fn report(options: &TestOptions, work: &Work, result: &RunResult, log: &Log, thr
     log.info(thread, format!("Test : {}, Thread : {thread}", options.command.class()));
     let latencies = result.latencies.snapshot();
     log.info(thread, format!("Latency (us) : {}", latencies.report()));
+    if options.replicas > 1 {
+        let of_replicas = work.replica_latencies.snapshot();
+        log.info(thread, format!("Latency (us) from Replica Regions: {}", of_replicas.report()));
+    }
     log.info(thread, format!("Num measures (latency) : {}", result.latencies.count()));
     log.info(thread, latencies.pretty_report());
     if work.value_sizes.count() == 0 {

@@ -61,6 +61,7 @@ pub struct TestOptions {
     pub cache_blocks: bool,
     pub scan_read_type: String,
     pub buffer_size: u64,
+    pub command_properties: Option<String>,
 }
 
 impl Default for TestOptions {
@@ -113,6 +114,7 @@ impl Default for TestOptions {
             cache_blocks: true,
             scan_read_type: "DEFAULT".to_owned(),
             buffer_size: 2 * 1024 * 1024,
+            command_properties: None,
         }
     }
 }
@@ -266,7 +268,12 @@ fn set(options: &mut TestOptions, key: &str, value: Option<&str>) -> Result<bool
         "multiGet" => options.multi_get = number(value)?,
         "multiPut" => options.multi_put = number(value)?,
         "numoftags" => options.no_of_tags = number(value)?,
-        "replicas" => options.replicas = number(value)?,
+        "replicas" => {
+            options.replicas = number(value)?;
+            if options.replicas == 0 {
+                return Err("a region has one replica at least".to_owned());
+            }
+        }
         "size" => {
             options.size = number(value)?;
             if options.size <= 1.0 {
@@ -288,7 +295,14 @@ fn set(options: &mut TestOptions, key: &str, value: Option<&str>) -> Result<bool
         "caching" => options.caching = number(value)?,
         "scanReadType" => options.scan_read_type = one_of(&value.to_uppercase(), &["DEFAULT", "STREAM", "PREAD"])?,
         "bufferSize" => options.buffer_size = number(value)?,
-        other => return Err(format!("--{other} is for test classes in Java, which are not run here")),
+        "commandPropertiesFile" => {
+            // For tests in classes of their own, which no command of PerformanceEvaluation's own is: it must be there, and nobody asks for more.
+            if !std::path::Path::new(value).is_file() {
+                return Err(format!("Resource file not found: {value}"));
+            }
+            options.command_properties = Some(text());
+        }
+        _ => return Ok(false),
     }
     Ok(true)
 }

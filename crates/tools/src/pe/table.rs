@@ -30,6 +30,10 @@ fn descriptor(name: &TableName, options: &TestOptions) -> TableDescriptor {
         family
     });
     let mut table = TableDescriptor::new(name.clone(), families);
+    if options.replicas != 1 {
+        let replicas = Bytes::from(options.replicas.to_string());
+        table.attributes.insert(Bytes::from_static(b"REGION_REPLICATION"), replicas);
+    }
     if let Some(policy) = &options.split_policy {
         table.attributes.insert(Bytes::from_static(b"SPLIT_POLICY"), Bytes::from(policy.clone()));
     }
@@ -77,6 +81,10 @@ pub async fn check(admin: &Admin, name: &TableName, options: &TestOptions, log: 
             let (wanted, current) = (options.split_policy.as_deref(), policy.as_deref());
             let (wanted, current) = (wanted.unwrap_or("null"), current.unwrap_or("null"));
             errors.push(format!("--splitPolicy={wanted}, but current policy is {current}"));
+        }
+        let replicas = existing.region_replication();
+        if replicas != options.replicas {
+            errors.push(format!("--replicas={}, but found {replicas} replicas", options.replicas));
         }
         if !errors.is_empty() {
             let reason = errors.iter().map(|error| format!("[{error}]")).collect::<Vec<_>>().join(", ");

@@ -10,7 +10,7 @@ General Options:
  sampleRate      Execute test on a sample of total rows. Default: 1.0
  period          Report every 'period' rows: Default: opts.perClientRunRows / 10 = 104857
  cycles          How many times to cycle the test. Defaults: 1.
- traceRate       Enable HTrace spans. Initiate tracing every N rows. Default: 0 (ignored: there is nothing to trace to)
+ traceRate       Enable HTrace spans. Initiate tracing every N rows. Default: 0
  latency         Set to report operation latencies. Default: False
  latencyThreshold  Set to report number of operations with latency over lantencyThreshold, unit in millisecond, default 0
  measureAfter    Start to measure the latency once 'measureAfter' rows have been treated. Default: 0
@@ -44,7 +44,7 @@ Read Tests:
  blockSize       Blocksize to use when writing out hfiles. 
  inmemoryCompaction  Makes the column family to do inmemory flushes/compactions. Uses the CompactingMemstore
  addColumns      Adds columns to scans/gets explicitly. Default: true
- replicas        Enable region replica testing. Defaults: 1. (ignored: only primaries are read)
+ replicas        Enable region replica testing. Defaults: 1.
  randomSleep     Do a random sleep before each get between 0 and entered value. Defaults: 0
  caching         Scan caching to use. Default: 30
  asyncPrefetch   Enable asyncPrefetch for scan

@@ -1,7 +1,7 @@
 //! What each test does for a row. Follows: the inner classes of `PerformanceEvaluation`, by name.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::Rng;
 use bytes::Bytes;
@@ -36,6 +36,8 @@ pub struct Work {
     value: Vec<u8>,
     /// Sizes of values written, when they vary.
     pub value_sizes: Histogram,
+    /// Microseconds that reads took which replicas answered; each row of a batch counts.
+    pub replica_latencies: Histogram,
 }
 
 impl Work {
@@ -71,6 +73,7 @@ impl Work {
             scanner: None,
             value: Vec::new(),
             value_sizes: Histogram::new(),
+            replica_latencies: Histogram::new(),
         }
     }
 
@@ -191,20 +194,35 @@ impl Work {
         Get {
             columns: self.columns.clone(),
             filter: self.options.filter_all.then(|| Arc::new(Filter::All)),
+            timeline: self.reads_replicas(),
             ..Get::new(Bytes::copy_from_slice(&format_row(row)))
         }
     }
 
+    /// Whether replicas may answer a get: in the tests of random reads, when there are some.
+    fn reads_replicas(&self) -> bool {
+        self.options.replicas > 1 && matches!(self.command, Command::RandomRead | Command::AsyncRandomRead)
+    }
+
+    fn note(&mut self, row: &client::Row, began: Instant) {
+        if row.is_stale() {
+            self.replica_latencies.update(began.elapsed().as_micros() as u64);
+        }
+    }
+
     async fn read(&mut self, get: Get) -> client::Result<bool> {
+        let began = Instant::now();
         if self.options.multi_get == 0 {
-            self.table.get(&get).await?;
+            let row = self.table.get(&get).await?;
+            self.note(&row, began);
             return Ok(true);
         }
         self.gets.push(get);
         if self.gets.len() < self.options.multi_get as usize {
             return Ok(false);
         }
-        self.table.get_all(&self.gets).await?;
+        let rows = self.table.get_all(&self.gets).await?;
+        rows.iter().for_each(|row| self.note(row, began));
         self.gets.clear();
         Ok(true)
     }

@@ -15,14 +15,7 @@ use super::{Item, Listing, Standing, Surface, Tree};
 const LIST: &str = "tests/inventory/covered/tools.txt";
 
 /// Options that a native tool reads and then refuses or ignores.
-const REFUSED: &[(&str, &str)] = &[
-    ("ltt", "encryption"),
-    ("ltt", "region_replica_id"),
-    ("ltt", "region_replication"),
-    ("pe", "commandPropertiesFile"),
-    ("pe", "replicas"),
-    ("pe", "traceRate"),
-];
+const REFUSED: &[(&str, &str)] = &[("ltt", "encryption"), ("ltt", "region_replica_id"), ("ltt", "region_replication")];
 
 /// Rows that have a test, each with the line that says so.
 fn owned(tree: &Tree) -> anyhow::Result<BTreeMap<[String; 2], usize>> {
