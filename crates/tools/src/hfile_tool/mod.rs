@@ -280,12 +280,13 @@ fn shown(
 
 /// Reads all of a file, in its blocks and in its cells.
 fn verify(reader: &Arc<Reader>, json: bool, out: &mut impl Write) -> anyhow::Result<()> {
-    let cells = reader.read_through()?;
-    let mut blocks = 0_u64;
-    for block in reader.blocks() {
-        block?;
-        blocks += 1;
-    }
+    // Cell by cell, and beside it block by block: also those that no cell leads to.
+    let (cells, blocks) = std::thread::scope(|scope| {
+        let blocks = scope.spawn(|| reader.blocks().try_fold(0_u64, |blocks, block| block.map(|_| blocks + 1)));
+        (reader.read_through(), blocks.join())
+    });
+    let cells = cells?;
+    let blocks = blocks.map_err(|_| anyhow::anyhow!("reading blocks ended by itself"))??;
     let file = absolute(reader.path());
     match json {
         true => writeln!(

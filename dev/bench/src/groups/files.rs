@@ -48,6 +48,23 @@ pub const DECODE: Group = Group {
 pub const SEEK: Group =
     Group { names: &["hfile.seek", "hfile.step", "hfile.bloom.absent"], needs_server: false, run: seek };
 
+/// Reading a file back as `basalt hfile --verify` does, cell by cell, and beside it, over the same bytes in the same run, what of that is the
+/// checksums' and the codec's alone: every block checked and unpacked. The first is to take at most 1.25 times as long.
+pub const VERIFY: Group = Group {
+    names: &[
+        "hfile.verify.none",
+        "hfile.verify.snappy",
+        "hfile.verify.gz",
+        "hfile.verify.zstd",
+        "hfile.unpack.none",
+        "hfile.unpack.snappy",
+        "hfile.unpack.gz",
+        "hfile.unpack.zstd",
+    ],
+    needs_server: false,
+    run: verify,
+};
+
 /// Rows in order; every row's one cell has a value of this many bytes.
 const VALUE_BYTES: usize = 100;
 
@@ -119,6 +136,51 @@ fn decode(session: &mut Session<'_>) -> anyhow::Result<()> {
                         anyhow::ensure!(seen == count, "{seen} cells, not {count}");
                     }
                     Ok(Done { ops: n, bytes: n / count * bytes })
+                },
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn verify(session: &mut Session<'_>) -> anyhow::Result<()> {
+    let count = session.scale().rows;
+    for compression in [Compression::None, Compression::Snappy, Compression::Gz, Compression::Zstd] {
+        let name = |what: &str| format!("hfile.{what}.{}", compression.as_str()).to_lowercase();
+        if !session.wants(&name("verify")) && !session.wants(&name("unpack")) {
+            continue;
+        }
+        let volume = MemVolume::new();
+        let bytes = write(&volume, count, Encoding::None, compression)?;
+        let reader = Reader::open(&volume, &FilePath::new("file"), ReaderContext::default())?;
+        let timed = Size::Timed { most: u64::MAX, step: count };
+        let done = |n: u64| Done { ops: n, bytes: n / count * bytes };
+        if session.wants(&name("verify")) {
+            session.measure(
+                &name("verify"),
+                timed,
+                |_| Ok(()),
+                |(), n| {
+                    for _ in 0..n / count {
+                        let seen = reader.read_through()?;
+                        anyhow::ensure!(seen == count, "{seen} cells, not {count}");
+                    }
+                    Ok(done(n))
+                },
+            )?;
+        }
+        if session.wants(&name("unpack")) {
+            session.measure(
+                &name("unpack"),
+                timed,
+                |_| Ok(()),
+                |(), n| {
+                    for _ in 0..n / count {
+                        for block in reader.blocks() {
+                            black_box(block?);
+                        }
+                    }
+                    Ok(done(n))
                 },
             )?;
         }

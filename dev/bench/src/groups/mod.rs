@@ -36,6 +36,7 @@ pub const ALL: &[Group] = &[
     replay::GROUP,
     files::DECODE,
     files::SEEK,
+    files::VERIFY,
     memory::GROUP,
     cells::GROUP,
 ];
