@@ -278,6 +278,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "rest",
             "sim",
             "thrift",
+            "tools",
         ],
         &[],
     ),

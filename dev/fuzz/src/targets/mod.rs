@@ -35,6 +35,7 @@ pub const ALL: &[Target] = &[
     small::PROCEDURE,
     small::META_ROWS,
     small::ZNODES,
+    small::BACKUPS,
     thrift::THRIFT,
     rest::REST,
 ];

@@ -10,6 +10,7 @@ use fs::FilePath;
 use model::{RegionInfo, TableName};
 use proto::{Message, magic, pb};
 use rootdir::FileName;
+use rootdir::backup_hold::Hold;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -53,6 +54,15 @@ pub(super) const ZNODES: Target = Target {
     words: &["BSLTZNOD", "/", "/app"],
     seeds: znodes_seeds,
     run: znodes,
+};
+
+pub(super) const BACKUPS: Target = Target {
+    name: "backups",
+    about: "manifests, sets and marks of backups, with the checksums made right",
+    max_len: 4096,
+    words: &["basalt-backup 1 crc32 ", "basalt-backup-hold 1", "place ", "covered ", "null", "\\x0acrc32 "],
+    seeds: backup_seeds,
+    run: backups,
 };
 
 pub(super) const SITE_XML: Target = Target {
@@ -111,6 +121,34 @@ pub(super) const META_ROWS: Target = Target {
     seeds: meta_seeds,
     run: meta_rows,
 };
+
+fn backups(data: &[u8]) {
+    tools::backup::fuzzing::file(data);
+    let mut sealed = data.to_vec();
+    if !sealed.ends_with(b"\n") {
+        sealed.push(b'\n');
+    }
+    sealed.extend_from_slice(format!("crc32 {:08x}\n", crc32fast::hash(&sealed)).as_bytes());
+    for bytes in [data, &sealed] {
+        if let Ok(hold) = Hold::decode(bytes) {
+            assert_eq!(Hold::decode(&hold.encode()).as_ref(), Ok(&hold));
+        }
+    }
+}
+
+fn backup_seeds() -> Vec<Vec<u8>> {
+    let mut seeds = tools::backup::fuzzing::seeds();
+    let hold = Hold {
+        place: "/b".to_owned(),
+        tables: ["ns:t".to_owned()].into(),
+        logs: [("a,1,7".to_owned(), 20)].into(),
+        covered: ["0123456789abcdef0123456789abcdef_SeqId_4_".to_owned()].into(),
+    };
+    let bytes = hold.encode();
+    seeds.push(bytes.iter().take(bytes.len() - "crc32 01234567\n".len()).copied().collect());
+    seeds.push(bytes);
+    seeds
+}
 
 fn table(data: &[u8]) {
     if let Ok(message) = pb::TableSchema::decode(data)
