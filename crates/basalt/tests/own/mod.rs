@@ -267,3 +267,74 @@ async fn java_below_ours(cluster: &mut Cluster) -> Piece {
     cluster.lab.note("every row is there; it is back");
     piece
 }
+
+/// Servers are emptied as the options of HBase's RegionMover say, and by HBase's other words for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_mover_takes_its_options() {
+    let Some(lab) = Lab::open("mover") else { return };
+    let master = lab.basalt("master", "master");
+    until("a master is active", async || master.said().contains("is the active master")).await;
+    let pieces = ["server-1", "server-2", "server-3"].map(|name| lab.basalt(name, "regionserver"));
+    let connection = lab.connect();
+    until("three servers are in the cluster", async || servers(&connection).await.len() == 3).await;
+    let mut cluster = Cluster { lab, connection, table: TableName::parse("t").expect("a name"), rows: 0 };
+    let descriptor = TableDescriptor::new(cluster.table.clone(), [FamilyDescriptor::new("f")]);
+    let splits: Vec<Bytes> = (1..8).map(|n| Bytes::from(vec![b'a' + n])).collect();
+    let admin = cluster.connection.admin();
+    admin.create_table(&descriptor, &splits).await.expect("made");
+    admin.set_balancer(false, true).await.expect("off");
+    cluster.put(80).await;
+    let [first, second, third] = [&pieces[0], &pieces[1], &pieces[2]];
+    let (first, second, third) =
+        (cluster.name_of(first).await, cluster.name_of(second).await, cluster.name_of(third).await);
+    let at = |server: &ServerName| format!("localhost:{}", server.port);
+    // All of them on the third.
+    for place in regions(&cluster.connection, &cluster.table).await.iter().filter(|place| place.server != third) {
+        cluster.move_to(&place.region, &third).await;
+    }
+    let run = |arguments: &[&str]| {
+        let output = cluster.lab.command("mover").args(arguments).output().expect("ran");
+        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        (output.status.success(), said)
+    };
+    let list = |name: &str, server: &ServerName| {
+        let path = cluster.lab.file(name);
+        std::fs::write(&path, format!("{}\n", server.address())).expect("written");
+        path
+    };
+    let (only, without, file) = (list("only", &first), list("without", &first), cluster.lab.file("moved"));
+    let from = at(&third);
+    let mover = |operation: &'static str, more: &[&str]| {
+        run(&[&["regionmover", "-r", &from, "-o", operation, "-f", &file], more].concat())
+    };
+    let (done, said) = mover("unload", &["-d", &only, "-m", "4", "-t", "120"]);
+    assert!(done && said.contains("Moved 8 regions"), "{said}");
+    assert_eq!((cluster.regions_of(&first).await.len(), cluster.regions_of(&second).await.len()), (8, 0));
+    let (done, said) = mover("load", &["--maxthreads", "4", "-n"]);
+    assert!(done && cluster.regions_of(&third).await.len() == 8, "{said}");
+    let (done, said) = mover("unload", &["-x", &without, "--noack", "-m", "4"]);
+    assert!(done && cluster.regions_of(&second).await.len() == 8, "{said}");
+    assert!(mover("load", &["-m", "4"]).0);
+    let (done, said) = mover("unload", &["-d", &without, "-x", &without]);
+    assert!(!done && said.contains("no other region server may take"), "{said}");
+    let (done, said) = mover("unload", &["-t", "0"]);
+    assert!(!done && said.contains("not done within 0 s"), "{said}");
+
+    // One region stays alone, and the server gets no other.
+    let alone = cluster.regions_of(&third).await.first().expect("eight").encoded_name().to_string();
+    let (done, said) = mover("isolate_regions", &["-i", &alone, "-m", "4"]);
+    assert!(done && said.contains("is decommissioned"), "{said}");
+    let left: Vec<String> =
+        cluster.regions_of(&third).await.iter().map(|info| info.encoded_name().to_string()).collect();
+    assert_eq!(left, [alone]);
+    assert!(run(&["admin", "draining", "list"]).1.contains(&third.to_string()));
+    assert!(run(&["admin", "draining", "remove", &from]).1.contains("gets regions again"));
+    assert!(mover("load", &["-m", "4"]).0);
+    assert_eq!(cluster.regions_of(&third).await.len(), 8);
+    assert!(run(&["admin", "draining", "add", &from]).0);
+    until("a server that is drained has none", async || cluster.regions_of(&third).await.is_empty()).await;
+    assert!(run(&["admin", "draining", "remove", &from]).0);
+    cluster.expect_rows().await;
+    cluster.lab.note("regions were moved by every option of the mover");
+    drop(pieces);
+}
