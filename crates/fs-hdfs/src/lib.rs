@@ -1,6 +1,7 @@
 //! `fs::Volume` on HDFS.
 //!
 //! Always true:
+//!  1. No call waits for ever: threads that may block hand their work to the client's own, and fail where it has no answer within the
 //!     deadline.
 //!  2. A file's directory is never made by the way: `create` fails where the directory is gone. A server whose log directory was
 //!     renamed by the one that took its work over can make no new log.
