@@ -1,3 +1,5 @@
+#![allow(clippy::disallowed_methods, reason = "the collector of a test has a thread of its own")]
+
 use super::*;
 use base::SystemClock;
 use std::io::{Read as _, Write as _};
