@@ -212,10 +212,11 @@ pub(super) fn delete(opener: &dyn Opener, config: &Config, given: &[String]) -> 
     let backups = place.backups()?;
     let mut ids = ids.to_vec();
     ids.extend(parsed.value("list").into_iter().flat_map(|ids| ids.split(',')).map(|id| id.trim().to_owned()));
-    match parsed.number::<i64>("keep")? {
-        Some(_) if !ids.is_empty() => bail!("backup delete: either ids, or -k DAYS"),
+    match parsed.number::<u32>("keep")? {
+        Some(_) if !ids.is_empty() => bail!("backup delete: name backup ids or give -k DAYS, but not both"),
         Some(days) => {
-            let kept_from = SystemClock::new().now_ms().0.saturating_sub(days.saturating_mul(24 * 3_600_000));
+            let kept_from =
+                SystemClock::new().now_ms().0.saturating_sub(i64::from(days).saturating_mul(24 * 3_600_000));
             ids = backups.older_than(kept_from);
             if ids.is_empty() {
                 println!("Deleted 0 backups. Total requested: 0");

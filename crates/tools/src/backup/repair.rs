@@ -138,7 +138,9 @@ pub(super) fn repair(opener: &dyn Opener, config: &Config, given: &[String]) -> 
                 format!("no mark in the root directory is of backups at {from}; nothing was changed")
             })?;
             if *id == place.hold_id() {
-                bail!("{from} is this directory; nothing was changed");
+                bail!(
+                    "--moved-from {from} is this directory, name the one that the backups were moved from; nothing was changed"
+                );
             }
             if !without_backups(opener, config, root, &place)?.contains(&hold.place) {
                 bail!("there are backups at {from}, which need their mark; nothing was changed");

@@ -207,10 +207,13 @@ impl Restore<'_> {
         let (from, to) = (Place::image_dir(&manifest.id, &image.name()?), Self::staging(target));
         let task = |file: &ImageFile| {
             let path = FilePath::new(&manifest.id).join(&file.path);
-            let below = path.as_str().strip_prefix(from.as_str())?.strip_prefix('/')?;
-            Some(copy::Task { to: to.join(below), from: path, len_bytes: file.bytes })
+            let below = path.as_str().strip_prefix(from.as_str()).and_then(|path| path.strip_prefix('/'));
+            // Left out it would be missing from the table.
+            let below = below
+                .with_context(|| format!("the manifest of {} names {path}, which is not below {from}", manifest.id))?;
+            Ok(copy::Task { to: to.join(below), from: path, len_bytes: file.bytes })
         };
-        let tasks: Vec<copy::Task> = image.files.iter().filter_map(task).collect();
+        let tasks: Vec<copy::Task> = image.files.iter().map(task).collect::<anyhow::Result<_>>()?;
         self.root.home.volume.create_dir_all_durable(&to)?;
         copy_all(&*self.place.volume, &*self.root.home.volume, &tasks, self.manner)?;
         Ok(to)
