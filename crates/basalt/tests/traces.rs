@@ -8,65 +8,24 @@ use model::{FamilyDescriptor, Get, TableDescriptor, TableName};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::net::TcpListener;
+use std::time::Duration;
+use testkit::collector::Collector;
 
-/// Takes whatever is posted.
-struct Collector {
-    endpoint: String,
-    posted: Arc<Mutex<Vec<ExportTraceServiceRequest>>>,
-}
-
-impl Collector {
-    fn start() -> Collector {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let endpoint = format!("http://{}", listener.local_addr().expect("bound"));
-        let posted = Arc::new(Mutex::new(Vec::new()));
-        let kept = posted.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let body = take_post(stream.expect("a connection"));
-                kept.lock().expect("whole").push(ExportTraceServiceRequest::decode(&*body).expect("spans"));
-            }
-        });
-        Collector { endpoint, posted }
-    }
-
-    /// The spans, and what the process is called.
-    fn spans(&self) -> (Vec<Span>, Vec<String>) {
-        let posted = self.posted.lock().expect("whole");
-        let resources = posted.iter().flat_map(|posted| &posted.resource_spans);
-        let names = resources.clone().flat_map(|of| &of.resource.as_ref().expect("a resource").attributes);
-        let names = names.filter(|at| at.key == "service.name").map(|at| format!("{:?}", at.value)).collect();
-        (resources.flat_map(|of| &of.scope_spans).flat_map(|of| of.spans.clone()).collect(), names)
-    }
-}
-
-/// The body of a request, which is answered.
-fn take_post(mut stream: TcpStream) -> Vec<u8> {
-    let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
-    let body = loop {
-        let end = all.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4);
-        let head = String::from_utf8_lossy(&all[..end.unwrap_or(0)]).to_lowercase();
-        let len = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
-        if let (Some(end), Some(len)) = (end, len)
-            && all.len() >= end + len
-        {
-            break all[end..].to_vec();
-        }
-        let read = stream.read(&mut buffer).expect("readable");
-        assert!(read > 0, "the request ends early: {head}");
-        all.extend_from_slice(&buffer[..read]);
-    };
-    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").expect("writable");
-    body
+/// The spans that were sent, and what the process is called.
+fn spans(collector: &Collector) -> (Vec<Span>, Vec<String>) {
+    let posts = collector.posts(Duration::from_secs(10));
+    let posted = posts.iter().map(|post| ExportTraceServiceRequest::decode(&*post.body).expect("spans"));
+    let resources: Vec<_> = posted.flat_map(|posted| posted.resource_spans).collect();
+    let names = resources.iter().flat_map(|of| &of.resource.as_ref().expect("a resource").attributes);
+    let names = names.filter(|at| at.key == "service.name").map(|at| format!("{:?}", at.value)).collect();
+    (resources.iter().flat_map(|of| &of.scope_spans).flat_map(|of| of.spans.clone()).collect(), names)
 }
 
 #[tokio::test]
 async fn a_put_and_a_get_of_a_file_are_traced_through_region_log_and_file() {
-    let (scratch, collector) = (Scratch::new("traces"), Collector::start());
-    let define = format!("basalt.trace.otlp.endpoint={}", collector.endpoint);
+    let (scratch, collector) = (Scratch::new("traces"), Collector::start().expect("a free port"));
+    let define = format!("basalt.trace.otlp.endpoint={}", collector.endpoint());
     let server = Server::start(&scratch.0, &[&define, "basalt.trace.service.name=my-hbase"]);
     let connection = connect(&server);
     let (admin, name) = (connection.admin(), TableName::parse("traced").expect("a name"));
@@ -79,7 +38,7 @@ async fn a_put_and_a_get_of_a_file_are_traced_through_region_log_and_file() {
     assert!(table.get(&Get::new("s")).await.is_ok());
     assert!(server.terminate().success());
 
-    let (spans, services) = collector.spans();
+    let (spans, services) = spans(&collector);
     assert!(!services.is_empty() && services.iter().all(|name| name.contains("my-hbase")), "{services:?}");
     let parent = |span: &Span| {
         let of = spans.iter().find(|other| other.span_id == span.parent_span_id && other.trace_id == span.trace_id);

@@ -1,10 +1,6 @@
-#![allow(clippy::disallowed_methods, reason = "the collector of a test has a thread of its own")]
-
 use super::*;
 use base::SystemClock;
-use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
-use std::sync::mpsc;
+use testkit::collector::Collector;
 
 fn options(pairs: &[(&'static str, &str)], env: &[(&str, &str)]) -> Option<Options> {
     let mut config = Config::default();
@@ -41,35 +37,10 @@ async fn an_endpoint_that_is_none_is_refused_with_a_sentence() {
     assert!(start("ftp://a/").contains("http://host:4318"));
 }
 
-/// Answers one request and gives its bytes.
-fn collector() -> (String, mpsc::Receiver<Vec<u8>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let endpoint = format!("http://{}/v1/traces", listener.local_addr().expect("bound"));
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a connection");
-        let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
-        loop {
-            let end = all.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4);
-            let head = String::from_utf8_lossy(&all[..end.unwrap_or(0)]).to_lowercase();
-            let len = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
-            if let (Some(end), Some(len)) = (end, len)
-                && all.len() >= end + len
-            {
-                break;
-            }
-            let read = stream.read(&mut buffer).expect("readable");
-            all.extend_from_slice(&buffer[..read]);
-        }
-        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").expect("writable");
-        let _ = sender.send(all);
-    });
-    (endpoint, receiver)
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn spans_of_a_call_are_posted_to_the_collector_with_their_names_and_ids() {
-    let (endpoint, posted) = collector();
+    let collector = Collector::start().expect("a free port");
+    let endpoint = format!("{}{TRACES_PATH}", collector.endpoint());
     let options = Options { endpoint, service_name: "my-hbase".to_owned(), sampled_part: 1.0 };
     let exporter = Exporter::start(&options, "h,1,2", "0.1").expect("starts");
     let tracer = exporter.tracer(&options, Arc::new(SystemClock::new()), Rng::seeded(3));
@@ -83,9 +54,10 @@ async fn spans_of_a_call_are_posted_to_the_collector_with_their_names_and_ids() 
     call.ended(0, Some(("org.apache.hadoop.hbase.NotServingRegionException", "t is not online")));
     let ending = exporter.clone();
     tokio::task::spawn_blocking(move || ending.shutdown(Duration::from_secs(10))).await.expect("ends");
-    let posted = posted.recv_timeout(Duration::from_secs(10)).expect("it was posted");
-    let has = |needle: &[u8]| posted.windows(needle.len()).any(|bytes| bytes == needle);
-    assert!(has(b"POST /v1/traces HTTP/1.1\r\n") && has(b"application/x-protobuf"));
+    let posts = collector.posts(Duration::from_secs(10));
+    let post = posts.first().expect("it was posted");
+    assert!(post.head.starts_with("POST /v1/traces HTTP/1.1\r\n") && post.head.contains("application/x-protobuf"));
+    let has = |needle: &[u8]| post.body.windows(needle.len()).any(|bytes| bytes == needle);
     for text in [
         "my-hbase",
         "h,1,2",

@@ -6,6 +6,7 @@
 //! Must not know: what the server is asked then.
 #![allow(clippy::disallowed_methods, reason = "harnesses work on real files, clocks and processes")]
 
+pub mod collector;
 pub mod shell;
 
 use std::net::SocketAddr;

@@ -53,7 +53,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("balancer", &["base", "model"], &[]),
     // what calls go through, as spans, and how they are sent
     ("trace", &["base"], &[]),
-    ("otlp", &["base", "trace"], &[]),
+    ("otlp", &["base", "trace"], &["testkit"]),
     ("rpc", &["base", "cell", "compression", "proto", "convert", "trace"], &[]),
     ("coordination", &["base", "model", "proto", "convert"], &[]),
     // a session with a real ensemble, behind the trait of coordination
