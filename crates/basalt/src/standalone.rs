@@ -129,7 +129,7 @@ async fn serve(
 ) -> Result<()> {
     let (ends, mut ended) = mpsc::unbounded_channel::<End>();
     let name = storage.name.clone();
-    let serving = start(&config, read_config, budget_bytes, storage, &ends).await?;
+    let mut serving = start(&config, read_config, budget_bytes, storage, &ends).await?;
     serves.store(true, Ordering::SeqCst);
     match keeps {
         Keeps::Everything => announce(&name, &serving.ports),
@@ -155,6 +155,7 @@ async fn serve(
     }
     if keeps == Keeps::Nothing {
         serving.node.master().stop();
+        serving.ports.tracing.end().await;
         return Ok(());
     }
     stop(serving, Duration::from_millis(config.get(&regionserver::settings::STOP_FLUSH_TIMEOUT_MS))).await

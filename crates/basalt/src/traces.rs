@@ -25,7 +25,7 @@ impl Tracing {
         let exporter = Exporter::start(&options, &instance, env!("CARGO_PKG_VERSION"))
             .with_context(|| otlp::settings::ENDPOINT.key)?;
         let tracer = exporter.tracer(&options, clock.clone(), Rng::from_system());
-        tracing::info!("calls are traced; their spans go to {}", options.endpoint);
+        tracing::info!("tracing calls; spans are exported to {}", options.endpoint);
         Ok(Tracing(Some((exporter, tracer))))
     }
 
@@ -40,8 +40,7 @@ impl Tracing {
     pub async fn end(&mut self) {
         if let Some((exporter, _)) = self.0.take() {
             // It waits on its thread for the collector.
-            let ended = tokio::task::spawn_blocking(move || exporter.shutdown(PATIENCE)).await;
-            drop(ended);
+            drop(tokio::task::spawn_blocking(move || exporter.shutdown(PATIENCE)).await);
         }
     }
 }
