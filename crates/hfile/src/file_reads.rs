@@ -41,18 +41,16 @@ impl FileReads {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// A read took so long; whether that is slow.
-    pub(crate) fn took(&self, us: u64, is_sequential: bool) -> bool {
+    /// A read took so long.
+    pub(crate) fn took(&self, us: u64, is_sequential: bool) {
         if is_sequential {
             self.reads.record(us)
         } else {
             self.preads.record(us)
         }
-        let is_slow = self.slow_ms.is_some_and(|slow_ms| us > slow_ms.saturating_mul(1000));
-        if is_slow {
+        if self.slow_ms.is_some_and(|slow_ms| us > slow_ms.saturating_mul(1000)) {
             self.slow.fetch_add(1, Ordering::Relaxed);
         }
-        is_slow
     }
 
     pub(crate) fn found_damage(&self) {

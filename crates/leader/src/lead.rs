@@ -134,7 +134,9 @@ impl Observer for Nodes {
 
     fn rpc_throttle(&self, on: bool) {
         if let Err(error) = self.znodes.set_rpc_throttle(on) {
-            tracing::warn!("the node rpc-throttle cannot be written, servers that start do not know of it: {error}");
+            tracing::warn!(
+                "the znode rpc-throttle was not written, region servers that start take the old state; switch it again: {error}"
+            );
         }
         self.next.rpc_throttle(on);
     }

@@ -120,8 +120,10 @@ impl QuotaReader {
         loop {
             match self.report_sizes().await {
                 Ok(()) => {}
-                Err(error) if error.is_not_ready() => tracing::debug!("sizes of regions were not reported: {error}"),
-                Err(error) => tracing::warn!("sizes of regions were not reported, they are at the next turn: {error}"),
+                Err(error) if error.is_not_ready() => tracing::debug!("region sizes were not reported: {error}"),
+                Err(error) => {
+                    tracing::warn!("region sizes were not reported to the master, the next report has them: {error}")
+                }
             }
             tokio::time::sleep(self.sizes.period).await;
         }
@@ -228,7 +230,7 @@ async fn within<T>(work: impl Future<Output = Result<T, ReadError>>) -> Result<T
 fn tell(error: &ReadError, what: &str) {
     match error {
         ReadError::Client(client::Error::TableNotFound(_)) => {
-            tracing::info!("{what}: there is no such table; hbase.quota.enabled is to be set for the master, too");
+            tracing::info!("{what}: there is no such table; set hbase.quota.enabled for the master, too");
         }
         _ => tracing::warn!("{what}: {error}"),
     }

@@ -46,7 +46,10 @@ impl Collector {
 
     fn failed(&self, error: &HttpError) {
         if self.failures.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOGGED_ONE_IN) {
-            tracing::warn!("spans were not taken by the collector at {}: {error}", self.authority);
+            tracing::warn!(
+                "spans were not exported and are dropped; is there a collector at {} (basalt.trace.otlp.endpoint)? {error}",
+                self.authority
+            );
         }
     }
 }

@@ -117,7 +117,7 @@ impl Exporter {
     /// Sends what there is and ends, within `patience`. Blocks.
     pub fn shutdown(&self, patience: Duration) {
         if let Err(error) = self.processor.shutdown_with_timeout(patience) {
-            tracing::warn!("the last spans were not sent: {error}");
+            tracing::warn!("the last spans were not exported: {error}");
         }
     }
 }

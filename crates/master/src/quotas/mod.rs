@@ -119,7 +119,7 @@ fn order_quotas(master: &Master) {
         tokio::spawn(async move {
             if let Err(error) = host.order_quotas().await {
                 let server = host.server_name();
-                tracing::info!(%server, %error, "it could not be told of other quotas; it reads them from time to time");
+                tracing::info!(%server, %error, "the order to reload quotas was not carried out; the server reads hbase:quota every hbase.quota.refresh.period");
             }
         });
     }
@@ -204,7 +204,7 @@ pub(crate) async fn switch_rpc_throttle(master: &Arc<Master>, on: bool) -> Resul
     }
     for (server, outcome) in told.join_all().await {
         if let Err(error) = outcome {
-            tracing::warn!(%server, %error, "it could not be told whether limits of calls count: it learns it when it starts again");
+            tracing::warn!(%server, %error, "the order to switch rpc-throttle was not carried out; switch it again, or restart the server, which reads it then");
         }
     }
     Ok(was)

@@ -58,7 +58,7 @@ impl Orders {
                 if let Some(source) = self.quotas.get()
                     && let Err(why) = source.reload().await
                 {
-                    tracing::warn!("hbase:quota was not read anew, limits stay as they were: {why}");
+                    tracing::warn!("quotas were not reloaded from hbase:quota, those that were read last hold: {why}");
                 }
                 Ok(())
             }
