@@ -131,11 +131,19 @@ impl Shared {
             || self.options.limit_mutations.is_some_and(|limit| buffer.mutations.len() >= limit)
     }
 
+    /// Empties the buffer; the next one has room for as many.
+    fn take_all(&self) -> Vec<Mutation> {
+        let mut buffer = self.buffer.lock();
+        let room = Vec::with_capacity(buffer.mutations.len());
+        buffer.bytes = 0;
+        std::mem::replace(&mut buffer.mutations, room)
+    }
+
     /// Waits for the buffer that is under way, then sends what there is. What became of the former comes back.
     async fn send(&self) -> Result<()> {
         let mut sending = self.sending.lock().await;
         let earlier = self.settle(&mut sending).await;
-        let batch = std::mem::take(&mut *self.buffer.lock()).mutations;
+        let batch = self.take_all();
         if !batch.is_empty() {
             let (table, listener) = (self.table.clone(), self.options.listener.clone());
             *sending = Some(tokio::spawn(send_all(table, batch, listener)));
@@ -158,7 +166,7 @@ impl Shared {
             tokio::time::sleep(after).await;
             let mut sending = self.sending.lock().await;
             let earlier = self.settle(&mut sending).await;
-            let batch = std::mem::take(&mut *self.buffer.lock()).mutations;
+            let batch = self.take_all();
             let (table, listener) = (self.table.clone(), self.options.listener.clone());
             // What failed before shows together with what this one brings: nobody waits here to be told.
             *sending = Some(tokio::spawn(async move {

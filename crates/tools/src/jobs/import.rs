@@ -53,6 +53,8 @@ Examples:
 const KNOWN: &[Known] = &[flag("", "json")];
 /// Bytes that are gathered before they are sent.
 const BUFFER_BYTES: usize = 4 << 20;
+/// Bytes of rows that are read together.
+const TOGETHER_BYTES: usize = 64 << 10;
 
 /// What is done to cells on their way.
 #[derive(Debug, Default, Clone)]
@@ -134,10 +136,17 @@ pub(super) fn mutations(
     families: &HashMap<Vec<u8>, Vec<u8>>,
     durability: Durability,
 ) -> Vec<Mutation> {
+    let Some(first) = cells.iter().next() else { return Vec::new() };
+    if families.is_empty() && cells.iter().all(|cell| cell.is_delete() == first.is_delete()) {
+        // As they are: nothing is copied.
+        let kind = if first.is_delete() { MutationKind::Delete } else { MutationKind::Put };
+        let mut mutation = Mutation::new(kind, cells.bytes().slice_ref(first.row()), cells.clone());
+        mutation.durability = durability;
+        return vec![mutation];
+    }
+    let row = Bytes::copy_from_slice(first.row());
     let (mut puts, mut deletes) = (CellBuffer::new(), CellBuffer::new());
-    let mut row: Option<Bytes> = None;
     for cell in cells.iter() {
-        row.get_or_insert_with(|| Bytes::copy_from_slice(cell.row()));
         let family = families.get(cell.family()).map_or(cell.family(), Vec::as_slice);
         let spec = CellSpec {
             row: cell.row(),
@@ -151,7 +160,6 @@ pub(super) fn mutations(
         let out = if cell.is_delete() { &mut deletes } else { &mut puts };
         out.push_spec(&spec, base::SeqId(0));
     }
-    let Some(row) = row else { return Vec::new() };
     [(MutationKind::Put, puts), (MutationKind::Delete, deletes)]
         .into_iter()
         .filter(|(_, cells)| !cells.is_empty())
@@ -196,20 +204,39 @@ fn read(
     let mut reader = RowReader::new(BufReader::with_capacity(1 << 20, file), &name)?;
     let (mut rows, mut cells) = (0, 0);
     let mut filter = changes.filter.as_ref().map(|filter| filter.evaluator(false, &Arc::new(base::Rng::from_system())));
-    while let Some(mut found) = reader.next()? {
-        if let Some(filter) = &mut filter {
-            found = taken(filter, found)?;
-            if found.is_empty() {
-                continue;
+    // Rows are read together, and share their memory.
+    loop {
+        let (mut together, mut counts) =
+            (CellBuffer::with_capacity(TOGETHER_BYTES * 5 / 4, 64), Vec::with_capacity(64));
+        let end = loop {
+            match reader.next(&mut together) {
+                Ok(Some(count)) => counts.push(count as u32),
+                Ok(None) => break Some(Ok(())),
+                Err(error) => break Some(Err(error)),
+            }
+            if together.byte_len() >= TOGETHER_BYTES {
+                break None;
+            }
+        };
+        // What was read before damage is handed on all the same.
+        let runs = together.into_block().split_into(&counts).context("rows have fewer cells than were counted")?;
+        for mut found in runs.iter() {
+            if let Some(filter) = &mut filter {
+                found = taken(filter, found)?;
+                if found.is_empty() {
+                    continue;
+                }
+            }
+            rows += 1;
+            cells += found.len() as u64;
+            if !row(mutations(&found, &changes.families, changes.durability))? {
+                return Ok((rows, cells));
             }
         }
-        rows += 1;
-        cells += found.len() as u64;
-        if !row(mutations(&found, &changes.families, changes.durability))? {
-            break;
+        if let Some(end) = end {
+            return end.map(|()| (rows, cells));
         }
     }
-    Ok((rows, cells))
 }
 
 /// Writes a file's rows into a table.

@@ -9,7 +9,7 @@
 //! Where records are compressed, the value of each is packed by itself. Bytes: docs/formats/sequencefile.md.
 
 use std::collections::VecDeque;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, Read, Seek, SeekFrom, Write};
 
 use anyhow::{Context, bail};
 use base::Config;
@@ -24,6 +24,8 @@ const SYNC_BYTES: usize = 16;
 const SYNC_INTERVAL_BYTES: u64 = 100 * 1024;
 /// Plain bytes of a block (`io.seqfile.compress.blocksize`).
 const BLOCK_BYTES: usize = 1_000_000;
+/// What is reserved at once for bytes that a file says will come, at most.
+const SURE_BYTES: usize = 1 << 20;
 /// A longer record is believed to be damage.
 const MAX_RECORD_BYTES: usize = 1 << 30;
 
@@ -285,8 +287,8 @@ impl<R: Read> Reader<R> {
     }
 
     fn bytes(&mut self, len: usize) -> anyhow::Result<Vec<u8>> {
-        // Taken piece by piece: a length that lies takes no memory.
-        let mut bytes = Vec::new();
+        // Beyond this it grows as bytes come: a length that lies takes no memory.
+        let mut bytes = Vec::with_capacity(len.min(SURE_BYTES));
         let read = (&mut self.input).take(len as u64).read_to_end(&mut bytes)?;
         if read < len {
             return Err(self.damaged(&format!("it ends {} bytes too early", len - read)));
@@ -350,6 +352,17 @@ impl<R: Read> Reader<R> {
             }
             return Ok(self.waiting.pop_front());
         }
+        let Some((len, key_len)) = self.lens()? else { return Ok(None) };
+        let record = Bytes::from(self.bytes(len)?);
+        let (key, value) = (record.slice(..key_len), record.slice(key_len..));
+        Ok(Some(match self.packing {
+            Packing::Records(codec) => (key, Bytes::from(self.unpack(codec, &value)?)),
+            _ => (key, value),
+        }))
+    }
+
+    /// The lengths of the next record and of the key in it; none at the file's end.
+    fn lens(&mut self) -> anyhow::Result<Option<(usize, usize)>> {
         let Some(mut len) = self.begin()? else { return Ok(None) };
         if len == -1 {
             self.check_mark()?;
@@ -364,12 +377,7 @@ impl<R: Read> Reader<R> {
         if len > MAX_RECORD_BYTES || key_len > len {
             return Err(self.damaged(&format!("a record says {len} bytes with a key of {key_len}")));
         }
-        let record = Bytes::from(self.bytes(len)?);
-        let (key, value) = (record.slice(..key_len), record.slice(key_len..));
-        Ok(Some(match self.packing {
-            Packing::Records(codec) => (key, Bytes::from(self.unpack(codec, &value)?)),
-            _ => (key, value),
-        }))
+        Ok(Some((len, key_len)))
     }
 
     fn unpack(&self, codec: Codec, packed: &[u8]) -> anyhow::Result<Vec<u8>> {
@@ -400,6 +408,27 @@ impl<R: Read> Reader<R> {
             self.waiting.push_back((key, value));
         }
         Ok(true)
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Hands the next record's value, by itself, to `take`, where it lies in the input's buffer if it is whole there; none at the end.
+    ///
+    /// # Errors
+    /// As [`Reader::next`].
+    pub fn next_value<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> anyhow::Result<Option<T>> {
+        if self.packing != Packing::None {
+            return Ok(self.next()?.map(|(_, value)| take(&value)));
+        }
+        let Some((len, key_len)) = self.lens()? else { return Ok(None) };
+        if let Some(record) = self.input.fill_buf()?.get(..len) {
+            let taken = take(&record[key_len..]);
+            self.input.consume(len);
+            self.position += len as u64;
+            return Ok(Some(taken));
+        }
+        let record = self.bytes(len)?;
+        Ok(Some(take(&record[key_len..])))
     }
 }
 
