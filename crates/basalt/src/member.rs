@@ -77,11 +77,6 @@ fn refuse_what_is_unsafe(config: &Config) -> Result<()> {
             "hbase.security.authentication: this server knows no Kerberos and no permissions, and would let everybody in"
         );
     }
-    if let Some(other) = config.text("hbase.wal.dir").map(str::trim).filter(|dir| !dir.is_empty())
-        && config.text(settings::ROOT_DIRECTORY.key).map(str::trim) != Some(other)
-    {
-        bail!("hbase.wal.dir = {other}: WAL files in another place than hbase.rootdir are not supported yet");
-    }
     Ok(())
 }
 

@@ -41,6 +41,14 @@ pub const ROOT_DIRECTORY: TextSetting = TextSetting::any(
     "Where the data is: a directory, a file: URL of one, or hdfs://host:port/directory in a build with the feature hdfs.",
 );
 
+/// Where the logs are.
+pub const WAL_DIRECTORY: TextSetting = TextSetting::any(
+    "hbase.wal.dir",
+    "as hbase.rootdir",
+    "Where WAL files are, and what they are split into, when that is another directory than hbase.rootdir: a directory or file: URL, or hdfs://host:port/directory; \
+     not below hbase.rootdir. It begins empty, and belongs to this root directory for as long as it holds logs.",
+);
+
 /// Where the data is when nobody says.
 pub const TMP_DIRECTORY: TextSetting = TextSetting::any(
     "hbase.tmp.dir",
@@ -215,6 +223,7 @@ pub fn rows() -> Vec<&'static dyn SettingRow> {
         &REGION_SERVER_PORT,
         &MEMORY_SIZE,
         &ROOT_DIRECTORY,
+        &WAL_DIRECTORY,
         &TMP_DIRECTORY,
         &BIND,
         &MASTER_ADDRESS,

@@ -2,6 +2,8 @@
 //!
 //! Always true: what makes the place unusable is found before anything is written there, and the place belongs to this process until that is gone.
 
+mod wal_dir;
+
 use crate::settings;
 use anyhow::{Context, Result, anyhow, bail};
 use base::{Config, Rng, TextSetting};
@@ -27,6 +29,12 @@ pub struct Storage {
 /// # Errors
 /// A sentence saying why it cannot be used.
 pub fn open(config: &Config, config_directory: Option<&Path>) -> Result<Storage> {
+    let mut storage = open_root(config, config_directory)?;
+    storage.volume = wal_dir::of_one_process(&storage, config, config_directory)?;
+    Ok(storage)
+}
+
+fn open_root(config: &Config, config_directory: Option<&Path>) -> Result<Storage> {
     match place(config)? {
         Place::Directory(root) => open_local(&root, config),
         #[cfg(feature = "hdfs")]
@@ -50,6 +58,13 @@ pub fn open(config: &Config, config_directory: Option<&Path>) -> Result<Storage>
 /// A sentence saying why it cannot be used.
 #[cfg(feature = "zookeeper")]
 pub fn open_shared(config: &Config, config_directory: Option<&Path>) -> Result<Storage> {
+    let mut storage = open_shared_root(config, config_directory)?;
+    storage.volume = wal_dir::shared(&storage, config, config_directory)?;
+    Ok(storage)
+}
+
+#[cfg(feature = "zookeeper")]
+fn open_shared_root(config: &Config, config_directory: Option<&Path>) -> Result<Storage> {
     match place(config)? {
         Place::Directory(root) => bail!(
             "hbase.rootdir = {}: a region server that joins a cluster stores on HDFS, where the others find its files",
@@ -97,22 +112,41 @@ enum Place {
     Hdfs,
 }
 
+impl Place {
+    /// As people write it.
+    fn name(&self) -> String {
+        match self {
+            Place::Directory(dir) => dir.display().to_string(),
+            #[cfg(feature = "hdfs")]
+            Place::Hdfs(location) => location.to_string(),
+            #[cfg(not(feature = "hdfs"))]
+            Place::Hdfs => "HDFS".to_owned(),
+        }
+    }
+}
+
 fn place(config: &Config) -> Result<Place> {
-    let text = config.text(settings::ROOT_DIRECTORY.key).map(str::trim).filter(|text| !text.is_empty());
-    let Some(text) = text else { return Ok(Place::Directory(default_root(config)?)) };
+    match config.text(settings::ROOT_DIRECTORY.key).map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => place_of(settings::ROOT_DIRECTORY.key, text),
+        None => Ok(Place::Directory(default_root(config)?)),
+    }
+}
+
+/// What the value of the setting `key` says.
+fn place_of(key: &str, text: &str) -> Result<Place> {
     let path = match text.split_once("://") {
         Some(("file", path)) => path,
         #[cfg(feature = "hdfs")]
-        Some(("hdfs", _)) => return Ok(Place::Hdfs(fs_hdfs::Location::parse(text).context("hbase.rootdir")?)),
+        Some(("hdfs", _)) => return Ok(Place::Hdfs(fs_hdfs::Location::parse(text).with_context(|| key.to_owned())?)),
         #[cfg(not(feature = "hdfs"))]
         Some(("hdfs", _)) => return Ok(Place::Hdfs),
         Some((scheme, _)) => {
-            bail!("hbase.rootdir = {text}: this version stores on the local disk and on HDFS, not on {scheme}")
+            bail!("{key} = {text}: this version stores on the local disk and on HDFS, not on {scheme}")
         }
         None => text.strip_prefix("file:").unwrap_or(text),
     };
     if path.is_empty() {
-        bail!("hbase.rootdir = {text} names no directory");
+        bail!("{key} = {text} names no directory");
     }
     Ok(Place::Directory(std::path::absolute(path)?))
 }
@@ -252,6 +286,23 @@ mod hdfs {
         let volume = Arc::new(HdfsVolume::open(location, &settings(config, config_directory))?);
         let outside = Arc::new(volume.at(location.root()));
         Ok(Storage { root: name.clone(), name, volume, outside })
+    }
+
+    /// A WAL directory.
+    pub(super) fn open_logs(
+        location: &Location,
+        config: &Config,
+        config_directory: Option<&Path>,
+    ) -> Result<Arc<dyn Volume>> {
+        Ok(Arc::new(HdfsVolume::open(location, &settings(config, config_directory))?))
+    }
+
+    /// Makes a WAL directory this process's, as the root directory is.
+    pub(super) fn claim_logs(location: &Location, config: &Config, config_directory: Option<&Path>) -> Result<()> {
+        let name = location.to_string();
+        let volume = Arc::new(HdfsVolume::open(location, &settings(config, config_directory))?);
+        std::mem::forget(lock_root(&volume, &owner(), is_gone).map_err(|error| lock_error(&name, error))?);
+        volume.create_dir_all(&fs::FilePath::root()).with_context(|| format!("cannot use {name}"))
     }
 
     /// A directory, for a tool.

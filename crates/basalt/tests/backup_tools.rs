@@ -17,8 +17,11 @@ struct Lab {
 
 impl Lab {
     fn new(name: &str) -> Lab {
-        let scratch = Scratch::new(name);
-        let defines = ["hbase.master.logcleaner.ttl=0", "hbase.master.hfilecleaner.ttl=0"];
+        Lab::of(Scratch::new(name), &[])
+    }
+
+    fn of(scratch: Scratch, more: &[&str]) -> Lab {
+        let defines = [&["hbase.master.logcleaner.ttl=0", "hbase.master.hfilecleaner.ttl=0"], more].concat();
         let server = Server::start(&scratch.join("data"), &defines);
         Lab { scratch, server }
     }
@@ -100,6 +103,21 @@ fn hfiles(dir: &Path) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+#[test]
+fn an_increment_finds_logs_that_are_in_a_wal_directory() {
+    let scratch = Scratch::new("backup-wal-dir");
+    let logs = format!("hbase.wal.dir={}", scratch.join("logs").display());
+    let lab = Lab::of(scratch, &[&logs]);
+    lab.shell(&["create 't', 'f'", "put 't', 'a', 'f:q', '1'"]);
+    lab.create("full", &["-t", "t"]);
+    lab.shell(&["put 't', 'b', 'f:q', '2'"]);
+    let id = lab.create("incremental", &[]);
+    lab.shell(&["disable 't'", "drop 't'"]);
+    lab.restore(&id, &[]);
+    let cells = lab.cells("t");
+    assert!(cells.len() == 2 && cells[1].contains("value=2"), "{cells:?}");
 }
 
 #[test]

@@ -52,6 +52,16 @@ async fn a_killed_server_on_hdfs_loses_nothing() {
     live_three_times(&root, &[]).await;
 }
 
+/// The same with its logs in another directory of the HDFS, and the other way about: a root directory on the local disk with logs on HDFS.
+#[tokio::test]
+async fn a_killed_server_with_a_wal_directory_on_hdfs_loses_nothing() {
+    let Some(root) = root("wal-dir") else { return };
+    let scratch = crate::common::Scratch::new("hdfs-wal-dir");
+    let logs = |name: &str| format!("hbase.wal.dir={}-{name}", root.display());
+    live_three_times(&root, &[&logs("logs")]).await;
+    live_three_times(&scratch.join("root"), &[&logs("logs-of-local")]).await;
+}
+
 /// The same with its nodes in an ensemble, where the dead server's stay until its session ends. `BASALT_TEST_ZOOKEEPER` names the ensemble.
 #[cfg(feature = "zookeeper")]
 #[tokio::test]

@@ -30,4 +30,5 @@ mod tiers;
 mod tool_options;
 mod tools;
 mod traces;
+mod wal_dir;
 mod wide_rows;

@@ -10,7 +10,7 @@
 //! data/<ns>/<table>/<region>/recovered.edits/...               recovered_edits
 //! mobdir/data/<ns>/<table>/<region of large values>/<family>/<MOB file>
 //! archive/data/<ns>/<table>/<region>/<family>/<store file>     archive: of data and of mobdir
-//! WALs/<server>/<log>, oldWALs/<log>, corrupt/<log>
+//! WALs/<server>/<log>, oldWALs/<log>, corrupt/<log>            wal_dir: these may be on another volume
 //! MasterData/data/master/store, MasterData/WALs                the store of HBase's master
 //! .hbase-snapshot/<name>/{.snapshotinfo,data.manifest}         snapshot; its tables' links and what points back: link
 //! MasterData/basalt/backups/<id>                              backup_hold: what backups elsewhere still need
@@ -39,6 +39,7 @@ pub mod root;
 pub mod snapshot;
 pub mod store_file;
 pub mod tracker;
+pub mod wal_dir;
 
 pub use archive::{archive_families, archive_family_dir, archive_files, archive_region_dir, archive_table, clear_temp};
 pub use paths::{
@@ -51,3 +52,4 @@ pub use region_dir::{
 };
 pub use store_file::{FileName, link_name};
 pub use tracker::Tracker;
+pub use wal_dir::WalDirVolume;

@@ -98,6 +98,8 @@ pub(crate) struct Directory {
     pub name: String,
     base: String,
     claim: Claim,
+    /// Of a root directory: its WAL directory, where that is another.
+    logs: Option<Arc<dyn Volume>>,
 }
 
 impl Directory {
@@ -119,7 +121,7 @@ impl Directory {
             None if is_new => volume.create_dir_all(&root).with_context(|| format!("cannot make {name}"))?,
             None => bail!("there is no directory {name}"),
         }
-        Ok(Directory { volume, base: name.clone(), name, claim })
+        Ok(Directory { volume, base: name.clone(), name, claim, logs: None })
     }
 
     fn local(path: &std::path::Path, is_new: bool) -> fs::Result<Directory> {
@@ -132,7 +134,7 @@ impl Directory {
         let base = format!("file:{}", name.trim_end_matches('/'));
         let of_claim = volume.clone();
         let claim: Claim = Arc::new(move || Ok(Box::new(of_claim.lock()?)));
-        Ok(Directory { volume, name, base, claim })
+        Ok(Directory { volume, name, base, claim, logs: None })
     }
 
     /// The cluster's root directory, which `hbase.rootdir` names.
@@ -140,26 +142,39 @@ impl Directory {
     /// # Errors
     /// It is not there, or cannot be used.
     pub fn root(opener: &dyn Opener, config: &Config) -> anyhow::Result<Directory> {
-        match config.text("hbase.rootdir").filter(|text| scheme(text).is_some()) {
-            Some(uri) => Directory::open(opener, config, uri.trim(), false).context("hbase.rootdir"),
+        let mut root = match config.text("hbase.rootdir").filter(|text| scheme(text).is_some()) {
+            Some(uri) => Directory::open(opener, config, uri.trim(), false).context("hbase.rootdir")?,
             None => {
                 let place = files::root_place(config)?;
                 // As every tool says that there is none.
                 files::root(&place)?;
-                Ok(Directory::local(&place, false)?)
+                Directory::local(&place, false)?
             }
+        };
+        // What the server noted is true whatever the tool was told.
+        let recorded =
+            rootdir::wal_dir::recorded(&*root.volume).with_context(|| format!("cannot read {}", root.name))?;
+        let said = || config.text("hbase.wal.dir").map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        if let Some(place) = recorded.or_else(said) {
+            let logs = Directory::open(opener, config, &place, false).context("hbase.wal.dir")?;
+            root.logs = (logs.base != root.base).then_some(logs.volume);
         }
+        Ok(root)
     }
 
-    /// The same to be read, with the files that a root directory has on other volumes.
+    /// The same to be read, with the files that a root directory has on other volumes, and its logs.
     ///
     /// # Errors
     /// One of them cannot be read.
     pub fn reading(&self) -> anyhow::Result<Arc<dyn Volume>> {
-        match self.base.strip_prefix("file:") {
-            Some(_) => files::root(std::path::Path::new(&self.name)),
-            None => Ok(self.volume.clone()),
-        }
+        let root = match self.base.strip_prefix("file:") {
+            Some(_) => files::root(std::path::Path::new(&self.name))?,
+            None => self.volume.clone(),
+        };
+        Ok(match &self.logs {
+            Some(logs) => Arc::new(rootdir::WalDirVolume::new(root, logs.clone())),
+            None => root,
+        })
     }
 
     /// Keeps other processes from changing what is in it.

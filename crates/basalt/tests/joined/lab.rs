@@ -18,6 +18,8 @@ pub struct Lab {
     zookeeper: String,
     launcher: String,
     id: String,
+    /// The directory beside or as the root directory where the logs are.
+    wal_dir: &'static str,
     began: Instant,
 }
 
@@ -73,6 +75,15 @@ impl Drop for Piece {
 impl Lab {
     /// A cluster under that name; `None`, with a line, where the pieces are not there.
     pub fn open(name: &str) -> Option<Lab> {
+        Lab::open_with(name, "hbase")
+    }
+
+    /// The same with its logs in a WAL directory of their own.
+    pub fn open_with_wal_dir(name: &str) -> Option<Lab> {
+        Lab::open_with(name, "logs")
+    }
+
+    fn open_with(name: &str, wal_dir: &'static str) -> Option<Lab> {
         let of = |name: &str| {
             let value = std::env::var(name).ok();
             if value.is_none() {
@@ -86,7 +97,7 @@ impl Lab {
         let dir = PathBuf::from(dir).join(&id);
         std::fs::create_dir_all(&dir).expect("a directory");
         println!("logs: {}", dir.display());
-        Some(Lab { dir, hdfs, zookeeper, launcher, id, began: Instant::now() })
+        Some(Lab { dir, hdfs, zookeeper, launcher, id, wal_dir, began: Instant::now() })
     }
 
     /// The path of a file among the logs.
@@ -106,6 +117,7 @@ impl Lab {
         let (host, port) = self.zookeeper.split_once(':').expect("host:port");
         let properties = [
             ("hbase.rootdir", format!("{}/{}/hbase", self.hdfs, self.id)),
+            ("hbase.wal.dir", format!("{}/{}/{}", self.hdfs, self.id, self.wal_dir)),
             ("fs.defaultFS", self.hdfs.clone()),
             ("hbase.cluster.distributed", "true".into()),
             ("hbase.zookeeper.quorum", host.into()),

@@ -21,7 +21,8 @@ impl Cluster {
 /// The whole life of a member: let in, orders of every kind, killed, back, the other one killed, an orderly stop.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_region_server_serves_below_apaches_master() {
-    let Some(lab) = Lab::open("join") else { return };
+    // With a WAL directory: whoever splits finds the other's logs there, and puts edits where the other looks for them.
+    let Some(lab) = Lab::open_with_wal_dir("join") else { return };
     let master = lab.master();
     let java_piece = lab.java_server();
     let basalt_piece = lab.basalt_server();
