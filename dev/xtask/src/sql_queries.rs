@@ -4,7 +4,7 @@
 /// Rows of the table.
 const ROWS: u64 = 300;
 /// Pairs of predicates.
-const PAIRS: usize = 700;
+const PAIRS: usize = 760;
 /// Queries of other forms.
 const FORMS: usize = 500;
 

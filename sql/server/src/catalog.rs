@@ -23,7 +23,7 @@ use crate::table::HBaseTable;
 const NAMESPACE: &str = "basalt";
 /// One row for each mapping: schema, 0x00, name.
 const SYSTEM_TABLE: &str = "basalt:sql";
-const FAMILY: &str = "m";
+pub(crate) const FAMILY: &str = "m";
 const QUALIFIER: &str = "mapping";
 /// Rows of an undescribed table that are looked at for its columns, and columns at most.
 const SAMPLE_ROWS: u64 = 100;
@@ -268,8 +268,17 @@ impl Catalog {
         })
     }
 
+    /// The system table, where it is there.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub(crate) async fn known_system_table(&self) -> std::result::Result<Option<client::Table>, SqlError> {
+        let name = hbase_name(SYSTEM_TABLE)?;
+        Ok(self.connection.admin().table_exists(&name).await?.then(|| self.connection.table(&name)))
+    }
+
     /// The system table, made where it is missing.
-    async fn system_table(&self) -> std::result::Result<client::Table, SqlError> {
+    pub(crate) async fn system_table(&self) -> std::result::Result<client::Table, SqlError> {
         let name = hbase_name(SYSTEM_TABLE)?;
         let admin = self.connection.admin();
         if !admin.table_exists(&name).await? {
@@ -347,7 +356,7 @@ fn as_of(name: &str) -> Option<(&str, i64)> {
     Some((name, as_of.parse().ok()?))
 }
 
-fn system_row(schema: &str, name: &str) -> Vec<u8> {
+pub(crate) fn system_row(schema: &str, name: &str) -> Vec<u8> {
     [schema.as_bytes(), &[0], name.as_bytes()].concat()
 }
 

@@ -28,6 +28,7 @@ mod point;
 mod predicate;
 mod running;
 mod scan;
+mod sequence;
 mod server;
 mod service;
 mod session;

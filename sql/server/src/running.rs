@@ -94,7 +94,7 @@ impl Runner {
                 }
             }
         };
-        let task = Aborted(self.threads.spawn(work));
+        let task = Aborted(self.threads.spawn(session.of_this(work)));
         let ended = || SqlError::new(SqlState::INTERNAL_ERROR, "the query ended without an answer");
         let columns = session.run(columns).await?.map_err(|_| ended())??;
         let session = Arc::clone(session);
@@ -112,9 +112,9 @@ impl Runner {
         work: impl Future<Output = std::result::Result<T, DataFusionError>> + Send + 'static,
     ) -> std::result::Result<T, SqlError> {
         let (done, answer) = oneshot::channel();
-        let _task = Aborted(self.threads.spawn(async move {
+        let _task = Aborted(self.threads.spawn(session.of_this(async move {
             let _ = done.send(work.await);
-        }));
+        })));
         let ended = || SqlError::new(SqlState::INTERNAL_ERROR, "the statement ended without an answer");
         session.run(answer).await?.map_err(|_| ended())?.map_err(|e| of_datafusion(&e))
     }

@@ -29,6 +29,7 @@ use crate::catalog::{Catalog, Provider};
 use crate::copy_in::CopyMessages;
 use crate::error::with_state;
 use crate::running::{JoinsGiveWay, Runner};
+use crate::sequence::{self, Sequences};
 use crate::service::{Service, Shared};
 use crate::session::{Session, Sessions};
 
@@ -96,6 +97,7 @@ pub fn context(catalog: &Arc<Catalog>, settings: &Settings) -> anyhow::Result<Se
     // Clients ask whether a type of an extension is there. There are no extensions.
     let none = Arc::new(|_: &[ColumnarValue]| Ok(ColumnarValue::Scalar(ScalarValue::Int32(None))));
     context.register_udf(create_udf("to_regtype", vec![DataType::Utf8], DataType::Int32, Volatility::Stable, none));
+    sequence::register(&context, &Sequences::new(Arc::clone(catalog)));
     Ok(context)
 }
 

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use crate::copy_in::CopyIn;
 use crate::error::{SqlError, SqlState};
+use crate::sequence::Given;
 
 /// Where `datafusion-postgres` keeps what `SET statement_timeout` said, in milliseconds.
 const STATEMENT_TIMEOUT: &str = "statement_timeout_ms";
@@ -29,6 +30,10 @@ const STATEMENT_TIMEOUT: &str = "statement_timeout_ms";
 const FIRST_PID: i32 = 100_000;
 /// Bytes of the key that a cancel request of protocol 3.2 names.
 const LONG_KEY_BYTES: usize = 32;
+
+tokio::task_local! {
+    static CURRENT: Arc<Session>;
+}
 
 /// One connection.
 pub struct Session {
@@ -40,6 +45,8 @@ pub struct Session {
     socket: Option<std::net::TcpStream>,
     /// The `COPY ... FROM STDIN` that is under way.
     pub copy: Mutex<Option<CopyIn>>,
+    /// Numbers of sequences that it was given.
+    pub given: Mutex<Given>,
 }
 
 impl Session {
@@ -51,7 +58,18 @@ impl Session {
             deadline: Mutex::new(None),
             socket,
             copy: Mutex::new(None),
+            given: Mutex::default(),
         }
+    }
+
+    /// That whose statement the current task works on; none in a task which an operator of a query has started.
+    pub fn current() -> Option<Arc<Session>> {
+        CURRENT.try_with(Arc::clone).ok()
+    }
+
+    /// `work`, which knows whose it is.
+    pub fn of_this<W: Future>(self: &Arc<Self>, work: W) -> impl Future<Output = W::Output> + use<W> {
+        CURRENT.scope(Arc::clone(self), work)
     }
 
     /// Of a client that is connected.

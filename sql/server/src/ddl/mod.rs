@@ -4,13 +4,14 @@ mod parse;
 mod run;
 pub mod words;
 
-pub use parse::parse;
+pub use parse::{name_of, parse};
 pub use run::run;
 
 use crate::mapping::{Column, Kind};
+use crate::sequence::Definition;
 
 /// A table's name as it is written: the schema may be missing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Name {
     /// Schema; `public` where none is written.
     pub schema: String,
@@ -108,6 +109,31 @@ pub enum Ddl {
         /// Whether they may be missing.
         if_exists: bool,
     },
+    /// `CREATE SEQUENCE`.
+    CreateSequence {
+        /// Its name.
+        name: Name,
+        /// Whether it may be there already.
+        if_not_exists: bool,
+        /// What it says.
+        definition: Definition,
+    },
+    /// `ALTER SEQUENCE ... RESTART [WITH n]`.
+    RestartSequence {
+        /// Its name.
+        name: Name,
+        /// Whether it may be missing.
+        if_exists: bool,
+        /// The next number; the first one of its definition where none is said.
+        with: Option<i64>,
+    },
+    /// `DROP SEQUENCE`.
+    DropSequence {
+        /// Names.
+        names: Vec<Name>,
+        /// Whether they may be missing.
+        if_exists: bool,
+    },
     /// `TRUNCATE`.
     Truncate(Vec<Name>),
     /// `COMMENT ON TABLE`, `COMMENT ON COLUMN`.
@@ -130,6 +156,9 @@ impl Ddl {
             Ddl::Alter { .. } => "ALTER TABLE",
             Ddl::Drop { kind: Kind::View, .. } => "DROP VIEW",
             Ddl::Drop { .. } => "DROP TABLE",
+            Ddl::CreateSequence { .. } => "CREATE SEQUENCE",
+            Ddl::RestartSequence { .. } => "ALTER SEQUENCE",
+            Ddl::DropSequence { .. } => "DROP SEQUENCE",
             Ddl::Truncate(_) => "TRUNCATE TABLE",
             Ddl::Comment { .. } => "COMMENT",
         }

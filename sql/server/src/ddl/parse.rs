@@ -7,6 +7,7 @@ use super::words::Words;
 use super::{Change, Create, Ddl, Name};
 use crate::error::{SqlError, SqlState};
 use crate::mapping::{Column, DEFAULT_FAMILY, Kind, Place};
+use crate::sequence::{Definition, MAX_CACHE, new_id};
 
 /// The statement, if it is one that defines tables; none where somebody else is to read it.
 ///
@@ -24,6 +25,17 @@ pub fn parse(sql: &str) -> Result<Option<Ddl>, SqlError> {
         drop_tables(&mut words, Kind::Table)?
     } else if words.take("drop view") {
         drop_tables(&mut words, Kind::View)?
+    } else if words.take("create sequence") {
+        create_sequence(&mut words)?
+    } else if words.take("alter sequence") {
+        alter_sequence(&mut words)?
+    } else if words.take("drop sequence") {
+        let if_exists = words.take("if exists");
+        let names = names(&mut words)?;
+        if !words.take("cascade") {
+            words.take("restrict");
+        }
+        Ddl::DropSequence { names, if_exists }
     } else if words.take("truncate") {
         words.take("table");
         Ddl::Truncate(names(&mut words)?)
@@ -33,6 +45,108 @@ pub fn parse(sql: &str) -> Result<Option<Ddl>, SqlError> {
         return Ok(None);
     };
     if words.is_over() { Ok(Some(ddl)) } else { Err(words.error()) }
+}
+
+/// A table's or sequence's name as a text holds it: `name`, `schema.name`, each in double quotes where it must be.
+///
+/// # Errors
+/// It is none.
+pub fn name_of(text: &str) -> Result<Name, SqlError> {
+    let mut words = Words::new(text)?;
+    let name = table_name(&mut words)?;
+    if words.is_over() { Ok(name) } else { Err(words.error()) }
+}
+
+/// A number with its sign.
+fn signed(words: &mut Words) -> Result<i64, SqlError> {
+    let is_negative = words.take_token(&Token::Minus);
+    let digits: String = match words.peek() {
+        Some(Token::Number(digits, _)) => digits.clone(),
+        _ => return Err(words.error()),
+    };
+    words.advance();
+    let text = if is_negative { format!("-{digits}") } else { digits };
+    text.parse().map_err(|_| {
+        SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("value \"{text}\" is out of range for type bigint"))
+    })
+}
+
+/// `CREATE SEQUENCE` from its name on. Follows: PostgreSQL's `init_params`.
+fn create_sequence(words: &mut Words) -> Result<Ddl, SqlError> {
+    let invalid = |message: String| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message);
+    let if_not_exists = words.take("if not exists");
+    let name = table_name(words)?;
+    let (mut increment, mut start, mut min, mut max, mut cache) = (1, None, None, None, 1);
+    let (mut least, mut most) = (i64::MIN, i64::MAX);
+    while !words.is_over() {
+        if words.take("as") {
+            (least, most) = match words.name()?.as_str() {
+                "smallint" | "int2" => (i64::from(i16::MIN), i64::from(i16::MAX)),
+                "integer" | "int" | "int4" => (i64::from(i32::MIN), i64::from(i32::MAX)),
+                "bigint" | "int8" => (i64::MIN, i64::MAX),
+                _ => return Err(invalid("sequence type must be smallint, integer, or bigint".to_owned())),
+            };
+        } else if words.take("increment") {
+            words.take("by");
+            increment = signed(words)?;
+        } else if words.take("start") {
+            words.take("with");
+            start = Some(signed(words)?);
+        } else if words.take("minvalue") {
+            min = Some(signed(words)?);
+        } else if words.take("maxvalue") {
+            max = Some(signed(words)?);
+        } else if words.take("cache") {
+            cache = signed(words)?;
+        } else if words.take("cycle") {
+            return Err(SqlError::unsupported("a sequence that begins again at its end (CYCLE) is not supported"));
+        } else if words.take("owned by none")
+            || words.take("no minvalue")
+            || words.take("no maxvalue")
+            || words.take("no cycle")
+        {
+            // What is anyway.
+        } else {
+            return Err(words.error());
+        }
+    }
+    if increment == 0 {
+        return Err(invalid("INCREMENT must not be zero".to_owned()));
+    }
+    let (min, max) = match increment > 0 {
+        true => (min.unwrap_or(1), max.unwrap_or(most)),
+        false => (min.unwrap_or(least), max.unwrap_or(-1)),
+    };
+    if min < least || max > most {
+        return Err(invalid(format!("MINVALUE ({min}) or MAXVALUE ({max}) is out of range for the sequence's type")));
+    }
+    if min >= max {
+        return Err(invalid(format!("MINVALUE ({min}) must be less than MAXVALUE ({max})")));
+    }
+    let start = start.unwrap_or(if increment > 0 { min } else { max });
+    if start < min {
+        return Err(invalid(format!("START value ({start}) cannot be less than MINVALUE ({min})")));
+    }
+    if start > max {
+        return Err(invalid(format!("START value ({start}) cannot be greater than MAXVALUE ({max})")));
+    }
+    if !(1..=MAX_CACHE).contains(&cache) {
+        return Err(invalid(format!("CACHE ({cache}) must be between 1 and {MAX_CACHE}")));
+    }
+    let definition = Definition { id: new_id(), start, increment, min, max, cache };
+    Ok(Ddl::CreateSequence { name, if_not_exists, definition })
+}
+
+/// `ALTER SEQUENCE` from its name on.
+fn alter_sequence(words: &mut Words) -> Result<Ddl, SqlError> {
+    let if_exists = words.take("if exists");
+    let name = table_name(words)?;
+    if !words.take("restart") {
+        return Err(SqlError::unsupported("of a sequence only RESTART can be altered: drop it and make it anew"));
+    }
+    let has_with = words.take("with");
+    let with = (has_with || !words.is_over()).then(|| signed(words)).transpose()?;
+    Ok(Ddl::RestartSequence { name, if_exists, with })
 }
 
 fn table_name(words: &mut Words) -> Result<Name, SqlError> {

@@ -8,6 +8,7 @@ use super::{Change, Create, Ddl, Literal, Name};
 use crate::catalog::Catalog;
 use crate::error::{SqlError, SqlState};
 use crate::mapping::{Column, Kind, Mapping, Place, default_hbase_table};
+use crate::sequence;
 
 /// Runs a statement; gives back what the client is to be told besides.
 ///
@@ -24,6 +25,27 @@ pub async fn run(catalog: &Catalog, ddl: Ddl) -> Result<Vec<String>, SqlError> {
             }
             Ok(notices)
         }
+        Ddl::CreateSequence { name, if_not_exists, definition } => {
+            match sequence::create(catalog, &name, &definition).await {
+                Err(e) if if_not_exists && e.state == SqlState::DUPLICATE_TABLE => {
+                    Ok(vec![format!("relation \"{name}\" already exists, skipping")])
+                }
+                made => made.map(|()| Vec::new()),
+            }
+        }
+        Ddl::RestartSequence { name, if_exists, with } => restart_sequence(catalog, &name, if_exists, with).await,
+        Ddl::DropSequence { names, if_exists } => {
+            let mut notices = Vec::new();
+            for name in names {
+                if !sequence::remove(catalog, &name).await? {
+                    if !if_exists {
+                        return Err(missing(&name, "sequence"));
+                    }
+                    notices.push(format!("sequence \"{name}\" does not exist, skipping"));
+                }
+            }
+            Ok(notices)
+        }
         Ddl::Truncate(names) => {
             for name in names {
                 truncate(catalog, &name).await?;
@@ -32,6 +54,30 @@ pub async fn run(catalog: &Catalog, ddl: Ddl) -> Result<Vec<String>, SqlError> {
         }
         Ddl::Comment { name, column, text } => comment(catalog, &name, column, text).await,
     }
+}
+
+async fn restart_sequence(
+    catalog: &Catalog,
+    name: &Name,
+    if_exists: bool,
+    with: Option<i64>,
+) -> Result<Vec<String>, SqlError> {
+    let Some(definition) = sequence::read(catalog, name).await? else {
+        let skip = format!("relation \"{name}\" does not exist, skipping");
+        return if if_exists { Ok(vec![skip]) } else { Err(missing(name, "relation")) };
+    };
+    let next = with.unwrap_or(definition.start);
+    if !(definition.min..=definition.max).contains(&next) {
+        let (which, bound) = if next < definition.min {
+            ("less than MINVALUE", definition.min)
+        } else {
+            ("greater than MAXVALUE", definition.max)
+        };
+        let message = format!("RESTART value ({next}) cannot be {which} ({bound})");
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
+    sequence::set_last(catalog, name, &definition, next.wrapping_sub(definition.increment)).await?;
+    Ok(Vec::new())
 }
 
 /// What `WITH (...)` says.
@@ -105,6 +151,10 @@ async fn create(catalog: &Catalog, create: Create) -> Result<Vec<String>, SqlErr
             let message = format!("relation \"{name}\" already exists");
             return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
         }
+    }
+    if sequence::read(catalog, name).await?.is_some() {
+        let message = format!("relation \"{name}\" already exists");
+        return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
     }
     if create.kind == Kind::View {
         if !catalog.hbase_has(&hbase_name).await? {
