@@ -165,8 +165,14 @@ fn copy(from: &dyn Volume, to: &dyn Volume, path: &FilePath) -> Result<u64> {
     let (file, dir) = (from.open(path)?, path.parent());
     let len = file.len()?;
     to.create_dir_all_durable(&dir)?;
-    let temporary = dir.join(to.temporary_name(path.name()));
-    let mut out = to.create(&temporary)?;
+    let (temporary, mut out) = loop {
+        let temporary = dir.join(to.temporary_name(path.name()));
+        match to.create(&temporary) {
+            // Left by a process that died.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => break (temporary, created?),
+        }
+    };
     let mut buffer = vec![0; usize::try_from(len).unwrap_or(usize::MAX).min(COPIED_AT_ONCE_BYTES)];
     let mut at = 0;
     while at < len {
