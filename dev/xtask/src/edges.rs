@@ -51,6 +51,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("quota", &["base", "model", "proto"], &[]),
     // which regions are to be on which servers
     ("balancer", &["base", "model"], &[]),
+    // groups of region servers
+    ("rsgroup", &["model", "proto", "convert"], &[]),
     // what calls go through, as spans, and how they are sent
     ("trace", &["base"], &[]),
     ("otlp", &["base", "trace"], &["testkit"]),
@@ -299,6 +301,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("shell", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
     ("thrift", &["fs", "hfile", "wal", "memstore", "region", "regionserver", "master"]),
     ("balancer", &["fs", "proto", "rpc"]),
+    ("rsgroup", &["fs", "rpc"]),
     ("trace", &["fs", "proto", "rpc"]),
     ("otlp", &["fs", "proto", "rpc"]),
 ];
@@ -306,7 +309,7 @@ const NEVER: &[(&str, &[&str])] = &[
 /// Crates that hold the engine: synchronous, so no runtime.
 const NO_RUNTIME: &[&str] = &[
     "base", "cell", "model", "filter", "convert", "fs", "rootdir", "hfile", "memstore", "wal", "region", "balancer",
-    "trace",
+    "rsgroup", "trace",
 ];
 
 /// Holds the manifests (`cargo metadata`) against the table; every violation is one line.
