@@ -33,6 +33,8 @@ pub(crate) struct MasterSettings {
     pub snapshot_timeout_ms: i64,
     /// Life of snapshots that name none; 0 is no limit.
     pub snapshot_ttl_seconds: i64,
+    /// Life of the snapshots that are taken before data is deleted; `None`: none are taken.
+    pub recovery_snapshot_ttl_seconds: Option<i64>,
     /// Pause of the cleaner of snapshots.
     pub snapshot_cleaner_interval: Duration,
     /// Pause before regions that could not be opened are tried again.
@@ -129,6 +131,9 @@ impl MasterSettings {
             snapshots_enabled: config.get(&settings::SNAPSHOTS_ENABLED),
             snapshot_timeout_ms: config.get(&settings::SNAPSHOT_TIMEOUT_MS),
             snapshot_ttl_seconds: config.get(&settings::SNAPSHOT_TTL_SECONDS),
+            recovery_snapshot_ttl_seconds: (config.get(&settings::RECOVERY_SNAPSHOTS)
+                && config.get(&settings::SNAPSHOTS_ENABLED))
+            .then(|| config.get(&settings::RECOVERY_SNAPSHOT_TTL_SECONDS)),
             snapshot_cleaner_interval: interval(&settings::SNAPSHOT_CLEANER_INTERVAL_MS),
             retry_failed_open: interval(&settings::RETRY_FAILED_OPEN_MS),
             quota_refresh: interval(&quota::settings::REFRESH_PERIOD_MS),

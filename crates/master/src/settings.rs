@@ -271,6 +271,29 @@ pub const SNAPSHOT_TTL_SECONDS: Setting<i64> = Setting {
     doc: "How long a snapshot is kept that was taken without a TTL; 0 keeps it until it is deleted.",
 };
 
+/// Whether a snapshot is taken before data is deleted.
+pub const RECOVERY_SNAPSHOTS: Setting<bool> = Setting {
+    key: "hbase.snapshot.before.destructive.action.enabled",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether a snapshot `auto_<table>_<time>` is taken before a table is deleted or truncated or loses a column family, \
+          while snapshots can be taken at all. The name of a table of a namespace stands in it with `-` in place of `:`, which \
+          names of snapshots cannot have; HBase cannot take that snapshot.",
+};
+
+/// Life of snapshots that are taken before data is deleted.
+pub const RECOVERY_SNAPSHOT_TTL_SECONDS: Setting<i64> = Setting {
+    key: "hbase.snapshot.before.destructive.action.ttl",
+    default: 86_400,
+    min: 0,
+    max: i64::MAX / 1000,
+    unit: "s",
+    doc: "How long such a snapshot is kept, unless the table's RECOVERY_SNAPSHOT_TTL says otherwise; 0 keeps it until it is \
+          deleted.",
+};
+
 /// Pause of the cleaner of snapshots.
 pub const SNAPSHOT_CLEANER_INTERVAL_MS: Setting<u64> = Setting {
     key: "hbase.master.cleaner.snapshot.interval",
@@ -433,6 +456,8 @@ pub const ALL: &[&dyn SettingRow] = &[
     &SNAPSHOTS_ENABLED,
     &SNAPSHOT_TIMEOUT_MS,
     &SNAPSHOT_TTL_SECONDS,
+    &RECOVERY_SNAPSHOTS,
+    &RECOVERY_SNAPSHOT_TTL_SECONDS,
     &SNAPSHOT_CLEANER_INTERVAL_MS,
     &BALANCER_PERIOD_MS,
     &MAX_BALANCING_MS,

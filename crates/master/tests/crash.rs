@@ -29,7 +29,9 @@ fn shape(life: &Life) -> Shape {
     };
     let tables = cluster.tables().map(|(descriptor, state)| table(descriptor, state)).collect();
     let snapshots = rootdir::snapshot::list(&life.memory).expect("memory").into_iter();
-    let snapshots = snapshots.map(|found| found.expect("a snapshot is whole").name).collect();
+    // Named after the time of the request.
+    let name = |name: String| if name.starts_with("auto_t_") { "auto_t".to_owned() } else { name };
+    let snapshots = snapshots.map(|found| name(found.expect("a snapshot is whole").name)).collect();
     (tables, cluster.namespaces().map(|(name, _)| name.to_owned()).collect(), snapshots)
 }
 
@@ -61,6 +63,16 @@ async fn at_every_call(
     before: impl for<'a> Fn(&'a Life) -> Steps<'a>,
     steps: impl for<'a> Fn(&'a Life) -> Steps<'a>,
 ) {
+    at_every_call_with(&Config::default(), name, before, steps).await;
+}
+
+/// The same with these settings.
+async fn at_every_call_with(
+    config: &Config,
+    name: &str,
+    before: impl for<'a> Fn(&'a Life) -> Steps<'a>,
+    steps: impl for<'a> Fn(&'a Life) -> Steps<'a>,
+) {
     let life = crate::common::fresh().await;
     before(&life).await;
     settle(&life).await;
@@ -72,7 +84,7 @@ async fn at_every_call(
     let mut visited = 0;
     for stop_after in 0i64.. {
         let (memory, catalog) = (memory.snapshot(), copy(&catalog));
-        let life = start(&memory, &catalog, Config::default()).await.expect("starts");
+        let life = start(&memory, &catalog, config.clone()).await.expect("starts");
         life.machine.switch_off_after(stop_after);
         let machine = Arc::clone(&life.machine);
         tokio::select! {
@@ -101,7 +113,7 @@ async fn at_every_call(
         let thorough = std::env::var_os("BASALT_TEST_THOROUGH").is_some();
         for (policy, seed) in policies.into_iter().take(if thorough { 3 } else { 1 + (stop_after % 2) as usize }) {
             let (memory, catalog) = (memory.snapshot(), copy(&catalog));
-            let life = start(&memory, &catalog, Config::default()).await.expect("starts");
+            let life = start(&memory, &catalog, config.clone()).await.expect("starts");
             life.machine.switch_off_after(stop_after);
             let machine = Arc::clone(&life.machine);
             tokio::select! {
@@ -113,8 +125,7 @@ async fn at_every_call(
             let what = format!("{name}, off after {stop_after} calls, {policy:?} with seed {seed}");
             println!("{what}");
             let crashed = memory.crash(&Rng::seeded(seed), policy);
-            let next =
-                start(&crashed, &copy(&catalog), Config::default()).await.unwrap_or_else(|e| panic!("{what}: {e}"));
+            let next = start(&crashed, &copy(&catalog), config.clone()).await.unwrap_or_else(|e| panic!("{what}: {e}"));
             settle(&next).await;
             next.check();
             let seen = shape(&next);
@@ -224,6 +235,27 @@ async fn add_family() {
 #[tokio::test]
 async fn delete_family() {
     at_every_call("delete family", filled, |life| {
+        Box::pin(async {
+            finish(life, life.master.delete_family(&table_name("t"), &bytes("g"), &caller()).await).await
+        })
+    })
+    .await;
+}
+
+/// What is deleted has a snapshot before it, or is still there.
+#[tokio::test]
+async fn deletions_after_a_recovery_snapshot() {
+    let mut config = Config::default();
+    config.set("hbase.snapshot.before.destructive.action.enabled", "true");
+    at_every_call_with(&config, "delete after a snapshot", filled_and_disabled, |life| {
+        Box::pin(async { finish(life, life.master.delete_table(&table_name("t"), &caller()).await).await })
+    })
+    .await;
+    at_every_call_with(&config, "truncate after a snapshot", filled_and_disabled, |life| {
+        Box::pin(async { finish(life, life.master.truncate_table(&table_name("t"), true, &caller()).await).await })
+    })
+    .await;
+    at_every_call_with(&config, "delete family after a snapshot", filled, |life| {
         Box::pin(async {
             finish(life, life.master.delete_family(&table_name("t"), &bytes("g"), &caller()).await).await
         })

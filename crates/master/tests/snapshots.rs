@@ -6,7 +6,7 @@ use basalt_master::{Caller, ErrorKind};
 use base::Config;
 use bytes::Bytes;
 use fs::{FilePath, Volume};
-use model::Nonce;
+use model::{Nonce, TableDescriptor};
 use proto::pb;
 use rootdir::snapshot;
 use std::sync::Arc;
@@ -264,4 +264,92 @@ async fn a_clone_whose_regions_cannot_be_opened_is_no_success() {
 
 fn state_of(life: &Life, info: &model::RegionInfo) -> RegionState {
     life.master.cluster().region(info.encoded_name()).expect("is known").state
+}
+
+fn with_recovery(enabled: &str) -> Config {
+    let mut config = Config::default();
+    config.set("hbase.snapshot.before.destructive.action.enabled", "true");
+    config.set("hbase.snapshot.enabled", enabled);
+    config
+}
+
+/// Life and kind of each snapshot, with the name up to its time.
+async fn recovery_snapshots(life: &Life) -> Vec<(String, i64, pb::snapshot_description::Type)> {
+    let listed = life.master.list_snapshots().await.expect("listed");
+    let stem = |name: &str| name.rsplit_once('_').expect("a time").0.to_owned();
+    listed.iter().map(|snapshot| (stem(&snapshot.name), snapshot.ttl(), snapshot.r#type())).collect()
+}
+
+#[tokio::test]
+async fn what_is_deleted_can_be_had_back_from_a_snapshot_taken_before() {
+    use pb::snapshot_description::Type;
+    let life = start(&fs::MemVolume::new(), &Default::default(), with_recovery("true")).await.expect("starts");
+    life.create("t", &["f", "g"], &["m"]).await;
+    life.fill("t");
+    // A family, of a table that serves.
+    let id = life.master.delete_family(&table_name("t"), &bytes("g"), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("deleted");
+    assert_eq!(recovery_snapshots(&life).await, [("auto_t".to_owned(), 86_400, Type::Flush)]);
+    let name = names(&life).await.remove(0);
+    let manifest = snapshot::read_manifest(&life.memory, &snapshot::completed_dir(&name)).expect("whole");
+    assert_eq!(manifest.table.families.len(), 2, "the family that was deleted is in it");
+    life.master.delete_snapshot(&name).await.expect("deleted");
+
+    // The table says how long; a word that is no number counts for nothing.
+    for (ttl, wanted) in [("77", 77), ("soon", 86_400), ("0", 0)] {
+        let mut table = TableDescriptor::clone(&life.master.cluster().descriptor(&table_name("t")).expect("there"));
+        table.attributes.insert("RECOVERY_SNAPSHOT_TTL".into(), ttl.into());
+        let id = life.master.modify_table(&table_name("t"), table, true, &caller()).await.expect("accepted");
+        life.master.wait_for(id).await.expect("changed");
+        assert_eq!(names(&life).await, Vec::<String>::new(), "nothing was deleted");
+        life.disable("t").await;
+        life.clock.advance_ms(1);
+        let id = life.master.truncate_table(&table_name("t"), true, &caller()).await.expect("accepted");
+        life.master.wait_for(id).await.expect("truncated");
+        assert_eq!(recovery_snapshots(&life).await, [("auto_t".to_owned(), wanted, Type::Skipflush)]);
+        life.master.delete_snapshot(&names(&life).await.remove(0)).await.expect("deleted");
+    }
+
+    // A table of a namespace, gone and back.
+    let id = life.master.create_namespace("ns".into(), Default::default(), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("made");
+    life.create("ns:t", &["f"], &["m"]).await;
+    life.fill("ns:t");
+    life.disable("ns:t").await;
+    let id = life.master.delete_table(&table_name("ns:t"), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("deleted");
+    assert_eq!(recovery_snapshots(&life).await, [("auto_ns-t".to_owned(), 86_400, Type::Skipflush)]);
+    let name = names(&life).await.remove(0);
+    restore(&life, &name, "ns:t").await.expect("back");
+    assert_eq!(life.regions("ns:t").len(), 2);
+    life.check();
+}
+
+#[tokio::test]
+async fn where_no_snapshot_can_be_taken_none_is_taken_before_a_deletion() {
+    let life = start(&fs::MemVolume::new(), &Default::default(), with_recovery("false")).await.expect("starts");
+    life.create("t", &["f"], &[]).await;
+    life.disable("t").await;
+    let id = life.master.delete_table(&table_name("t"), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("deleted");
+    assert_eq!(life.files_below(".hbase-snapshot"), Vec::<String>::new());
+}
+
+/// A deletion whose snapshot fails deletes nothing.
+#[tokio::test]
+async fn a_table_stays_when_the_snapshot_before_its_deletion_fails() {
+    let life = start(&fs::MemVolume::new(), &Default::default(), with_recovery("true")).await.expect("starts");
+    life.create("t", &["f", "g"], &["m"]).await;
+    life.fill("t");
+    life.disable("t").await;
+    life.host.broken.lock().insert("t".into());
+    let id = life.master.delete_table(&table_name("t"), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect_err("no snapshot");
+    life.host.broken.lock().clear();
+    assert!(life.master.cluster().exists(&table_name("t")));
+    assert_eq!(names(&life).await, Vec::<String>::new());
+    life.check();
+    let id = life.master.delete_table(&table_name("t"), &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("deleted");
+    assert_eq!(names(&life).await.len(), 1);
 }

@@ -389,6 +389,12 @@ impl TableDescriptor {
         self.size("MAX_FILESIZE")
     }
 
+    /// Seconds that the snapshot is kept which is taken before the table is deleted or truncated or loses a family, where
+    /// the table says so. Follows: `RecoverySnapshotUtils#getRecoverySnapshotTtl`.
+    pub fn recovery_snapshot_ttl_seconds(&self) -> Option<i64> {
+        self.value("RECOVERY_SNAPSHOT_TTL").and_then(|text| text.parse().ok())
+    }
+
     /// Whether the server may compact on its own.
     pub fn compaction_enabled(&self) -> bool {
         self.text("COMPACTION_ENABLED").is_none_or(|t| t.eq_ignore_ascii_case("true"))

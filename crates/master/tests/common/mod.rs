@@ -325,6 +325,9 @@ impl RegionHost for FakeHost {
         let snapshot = snapshot.to_owned();
         self.answer(move || {
             assert!(!self.open.lock().contains_key(&**info.encoded_name()), "it is closed");
+            if self.broken.lock().contains(info.table.as_str()) {
+                return Err(HostError::Failed("a store file is damaged".into()));
+            }
             add_to_snapshot(&*self.volume, &info, &table, &snapshot)
                 .map_err(|error| HostError::Failed(error.to_string()))
         })

@@ -6,6 +6,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::snapshot::recovery::Recovery;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
 use crate::{ErrorKind, MasterError, Result, meta, quotas};
@@ -26,6 +27,7 @@ pub(crate) const KIND: ProcedureKind =
 struct DeleteTable {
     table: TableName,
     regions: Vec<RegionInfo>,
+    recovery: Recovery,
 }
 
 /// Deletes a disabled table; answers the procedure's id.
@@ -42,7 +44,8 @@ pub(crate) async fn submit(master: &Arc<Master>, table: &TableName, caller: &Cal
             let why = format!("Not DISABLED; {}", state_text(table, state));
             return Err(MasterError::new(ErrorKind::TableNotDisabled, why));
         }
-        Ok(Box::new(DeleteTable { table: table.clone(), regions: master.tables.all_regions(table) }) as BoxedProcedure)
+        let (regions, recovery) = (master.tables.all_regions(table), Recovery::planned(master, table));
+        Ok(Box::new(DeleteTable { table: table.clone(), regions, recovery }) as BoxedProcedure)
     };
     master.procedures.submit(master, caller.submission(table_locks(table)), prepare).await
 }
@@ -51,7 +54,8 @@ impl DeleteTable {
     fn read(data: &[Any]) -> Result<DeleteTable> {
         let state: pb::DeleteTableStateData = unpack(data)?;
         let table = from_proto::table_name(&state.table_name)?;
-        Ok(DeleteTable { table, regions: infos_from_proto(&state.region_info)? })
+        let regions = infos_from_proto(&state.region_info)?;
+        Ok(DeleteTable { table, regions, recovery: Recovery::read(state.snapshot_name) })
     }
 }
 
@@ -65,7 +69,7 @@ impl Procedure<Master> for DeleteTable {
             user_info: pb::UserInformation::default(),
             table_name: to_proto::table_name(&self.table),
             region_info: infos_to_proto(&self.regions),
-            ..Default::default()
+            snapshot_name: self.recovery.name().map(str::to_owned),
         };
         vec![any("DeleteTableStateData", &state)]
     }
@@ -75,12 +79,19 @@ impl Procedure<Master> for DeleteTable {
     }
 
     fn first_step(&self) -> Step {
-        State::DeleteTableClearFsLayout as Step
+        let with_snapshot = self.recovery.is_planned();
+        (if with_snapshot { State::DeleteTableSnapshot } else { State::DeleteTableClearFsLayout }) as Step
     }
 
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             let (master, table) = (&context.env, self.table.clone());
+            if step == State::DeleteTableSnapshot as Step {
+                let (descriptor, _) = master.tables.existing(&table)?;
+                let snapshot = self.recovery.children(master, &descriptor);
+                return Ok(Next::Children(snapshot, State::DeleteTableClearFsLayout as Step));
+            }
+            self.recovery.keep();
             if step == State::DeleteTableClearFsLayout as Step {
                 master.files.run(move |volume| Ok(rootdir::archive_table(volume, &table)?)).await?;
                 return Ok(Next::Unsaved(State::DeleteTableRemoveFromMeta as Step));
@@ -93,6 +104,15 @@ impl Procedure<Master> for DeleteTable {
             master.observer.table_state(&table, None);
             quotas::forget(master, Subject::Table(table)).await?;
             Ok(Next::Done(None))
+        })
+    }
+
+    fn roll_back<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            if step != State::DeleteTableSnapshot as Step {
+                return Ok(());
+            }
+            self.recovery.undo(&context.env).await
         })
     }
 }

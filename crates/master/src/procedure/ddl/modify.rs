@@ -6,6 +6,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::snapshot::recovery::Recovery;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, table_locks};
 use crate::{ErrorKind, MasterError, Result, trackers};
 use bytes::Bytes;
@@ -26,6 +27,7 @@ struct ModifyTable {
     old: Arc<TableDescriptor>,
     new: Arc<TableDescriptor>,
     reopen: bool,
+    recovery: Recovery,
 }
 
 /// Changes a table to what `change` makes of its descriptor; its regions are reopened unless the client says not to.
@@ -57,7 +59,11 @@ pub(crate) async fn submit(
         if !reopen {
             check_without_reopening(&old, &new)?;
         }
-        Ok(Box::new(ModifyTable { old, new: Arc::new(new), reopen }) as BoxedProcedure)
+        let mut modify = ModifyTable { old, new: Arc::new(new), reopen, recovery: Recovery::default() };
+        if !modify.deleted_families().is_empty() {
+            modify.recovery = Recovery::planned(master, table);
+        }
+        Ok(Box::new(modify) as BoxedProcedure)
     };
     master.procedures.submit(master, caller.submission(table_locks(table)), prepare).await
 }
@@ -69,7 +75,8 @@ pub(crate) async fn submit(
 pub(super) fn child(master: &Master, old: &Arc<TableDescriptor>, new: TableDescriptor) -> Result<BoxedProcedure> {
     let state = master.tables.existing(&old.name)?.1;
     trackers::check_modify(master.settings().limits.trackers(), old, &new, is_enabled(state))?;
-    Ok(Box::new(ModifyTable { old: Arc::clone(old), new: Arc::new(new), reopen: true }))
+    let recovery = Recovery::default();
+    Ok(Box::new(ModifyTable { old: Arc::clone(old), new: Arc::new(new), reopen: true, recovery }))
 }
 
 fn is_enabled(state: TableState) -> bool {
@@ -140,6 +147,7 @@ impl ModifyTable {
             old: Arc::new(from_proto::table(old)?),
             new: Arc::new(from_proto::table(&state.modified_table_schema)?),
             reopen: state.reopen_regions.unwrap_or(true),
+            recovery: Recovery::read(state.snapshot_name),
         })
     }
 
@@ -171,6 +179,7 @@ impl Procedure<Master> for ModifyTable {
             modified_table_schema: to_proto::table(&self.new),
             delete_column_family_in_modify: !self.deleted_families().is_empty(),
             reopen_regions: Some(self.reopen),
+            snapshot_name: self.recovery.name().map(str::to_owned),
             ..Default::default()
         };
         vec![any("ModifyTableStateData", &state)]
@@ -181,12 +190,22 @@ impl Procedure<Master> for ModifyTable {
     }
 
     fn first_step(&self) -> Step {
-        State::ModifyTableUpdateTableDescriptor as Step
+        let with_snapshot = self.recovery.is_planned();
+        (if with_snapshot { State::ModifyTableSnapshot } else { State::ModifyTableUpdateTableDescriptor }) as Step
+    }
+
+    fn needs_open_regions(&self) -> bool {
+        self.recovery.is_planned()
     }
 
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             let master = &context.env;
+            if step == State::ModifyTableSnapshot as Step {
+                let snapshot = self.recovery.children(master, &self.old);
+                return Ok(Next::Children(snapshot, State::ModifyTableUpdateTableDescriptor as Step));
+            }
+            self.recovery.keep();
             if step == State::ModifyTableUpdateTableDescriptor as Step {
                 self.update_descriptor(master).await?;
                 return Ok(Next::Unsaved(State::ModifyTableReopenAllRegions as Step));
@@ -204,6 +223,15 @@ impl Procedure<Master> for ModifyTable {
                 master.files.run(move |volume| Ok(rootdir::archive_families(volume, &name, &deleted)?)).await?;
             }
             Ok(Next::Done(None))
+        })
+    }
+
+    fn roll_back<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            if step != State::ModifyTableSnapshot as Step {
+                return Ok(());
+            }
+            self.recovery.undo(&context.env).await
         })
     }
 }

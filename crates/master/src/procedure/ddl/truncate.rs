@@ -6,6 +6,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::snapshot::recovery::Recovery;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
 use crate::{ErrorKind, MasterError, Result};
@@ -28,6 +29,7 @@ struct TruncateTable {
     preserve_splits: bool,
     old: Vec<RegionInfo>,
     new: Vec<RegionInfo>,
+    recovery: Recovery,
 }
 
 /// Deletes and makes again a disabled table, with its splits if they are to be preserved; it ends enabled.
@@ -59,7 +61,8 @@ pub(crate) async fn submit(
             Vec::new()
         };
         let new = regions_by_split_keys(table, &split_keys, region_id)?;
-        Ok(Box::new(TruncateTable { table: descriptor, preserve_splits, old, new }) as BoxedProcedure)
+        let recovery = Recovery::planned(master, table);
+        Ok(Box::new(TruncateTable { table: descriptor, preserve_splits, old, new, recovery }) as BoxedProcedure)
     };
     master.procedures.submit(master, caller.submission(table_locks(table)), prepare).await
 }
@@ -69,13 +72,21 @@ impl TruncateTable {
         let state: pb::TruncateTableStateData = unpack(data)?;
         let schema = state.table_schema.as_ref().ok_or_else(|| malformed("no table"))?;
         let mut old = infos_from_proto(&state.region_info)?;
-        let old_len = state.snapshot_name.as_deref().and_then(|n| n.parse().ok()).unwrap_or(0);
+        let kept = state.snapshot_name.as_deref().unwrap_or("");
+        let (old_len, snapshot) = kept.split_once(' ').map_or((kept, None), |(len, name)| (len, Some(name.to_owned())));
+        let old_len = old_len.parse().unwrap_or(0);
         if old_len > old.len() {
             return Err(malformed("fewer regions than it says"));
         }
         let new = old.split_off(old_len);
         let table = Arc::new(from_proto::table(schema)?);
-        Ok(TruncateTable { table, preserve_splits: state.preserve_splits, old, new })
+        Ok(TruncateTable {
+            table,
+            preserve_splits: state.preserve_splits,
+            old,
+            new,
+            recovery: Recovery::read(snapshot),
+        })
     }
 }
 
@@ -84,15 +95,20 @@ impl Procedure<Master> for TruncateTable {
         CLASS
     }
 
-    // HBase keeps one list of regions, the old or the new by its step; ours keeps both, the old ones first.
+    // HBase keeps one list of regions, the old or the new by its step; ours keeps both, the old ones first, and how many they are
+    // before the name of the snapshot.
     fn state_data(&self) -> Vec<Any> {
+        let old_len = self.old.len();
         let state = pb::TruncateTableStateData {
             user_info: pb::UserInformation::default(),
             preserve_splits: self.preserve_splits,
             table_name: Some(to_proto::table_name(&self.table.name)),
             table_schema: Some(to_proto::table(&self.table)),
             region_info: infos_to_proto(&[self.old.as_slice(), &self.new].concat()),
-            snapshot_name: Some(self.old.len().to_string()),
+            snapshot_name: Some(match self.recovery.name() {
+                Some(name) => format!("{old_len} {name}"),
+                None => old_len.to_string(),
+            }),
         };
         vec![any("TruncateTableStateData", &state)]
     }
@@ -102,12 +118,18 @@ impl Procedure<Master> for TruncateTable {
     }
 
     fn first_step(&self) -> Step {
-        State::TruncateTableClearFsLayout as Step
+        let with_snapshot = self.recovery.is_planned();
+        (if with_snapshot { State::TruncateTableSnapshot } else { State::TruncateTableClearFsLayout }) as Step
     }
 
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             let master = &context.env;
+            if step == State::TruncateTableSnapshot as Step {
+                let snapshot = self.recovery.children(master, &self.table);
+                return Ok(Next::Children(snapshot, State::TruncateTableClearFsLayout as Step));
+            }
+            self.recovery.keep();
             if step == State::TruncateTableClearFsLayout as Step {
                 let (name, kept) = (self.table.name.clone(), self.new.clone());
                 let archive =
@@ -121,6 +143,15 @@ impl Procedure<Master> for TruncateTable {
             }
             fill_table(master, &self.table, &self.new, &self.old).await?;
             Ok(Next::Done(None))
+        })
+    }
+
+    fn roll_back<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            if step != State::TruncateTableSnapshot as Step {
+                return Ok(());
+            }
+            self.recovery.undo(&context.env).await
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Snapshots: taken, restored, cloned. Follows: `SnapshotProcedure`, `RestoreSnapshotProcedure`, `CloneSnapshotProcedure`.
 
 pub(crate) mod clone;
+pub(crate) mod recovery;
 pub(crate) mod restore;
 pub(crate) mod take;
 

@@ -102,6 +102,11 @@ pub(crate) async fn submit(master: &Arc<Master>, wanted: pb::SnapshotDescription
     master.procedures.submit(master, caller.submission(locks(&table, &name)), prepare).await
 }
 
+/// A snapshot as part of another procedure, which holds the table.
+pub(super) fn child(snapshot: pb::SnapshotDescription, table: TableName) -> BoxedProcedure {
+    Box::new(TakeSnapshot { snapshot, table, task: None })
+}
+
 impl TakeSnapshot {
     fn read(data: &[Any]) -> Result<TakeSnapshot> {
         let state: pb::SnapshotProcedureStateData = unpack(data)?;
