@@ -237,6 +237,16 @@ async fn what_users_read_and_write_is_told_where_it_is_counted() {
         assert_eq!(number(&samples, users, "numUsers").is_some(), is_counting);
         let reads = number(&samples, users, "user_somebody_metric_readRequestCount");
         assert_eq!(reads, is_counting.then_some(Number::Long(4)));
+        let count = |operation: &str| number(&samples, users, &format!("User_somebody_metric_{operation}_num_ops"));
+        for (operation, times) in [("get", 4), ("put", 1), ("delete", 0), ("scanTime", 0), ("replay", 0)] {
+            assert_eq!(count(operation), is_counting.then_some(Number::Long(times)), "{operation}");
+        }
+        let scanned = number(&samples, users, "User_somebody_metric_blockBytesScannedCount");
+        assert_eq!(
+            scanned.is_some_and(|bytes| bytes != Number::Long(0)),
+            is_counting,
+            "one get was of a file: {scanned:?}"
+        );
         place.stop().await;
     }
 }

@@ -33,12 +33,21 @@ pub enum Holder {
     Scanners,
     /// Nonces of increments and appends.
     Nonces,
+    /// How long each user's operations took.
+    Users,
 }
 
 impl Holder {
     /// All of them.
-    pub const ALL: [Holder; 6] =
-        [Holder::Memstores, Holder::BlockCache, Holder::Requests, Holder::Replies, Holder::Scanners, Holder::Nonces];
+    pub const ALL: [Holder; 7] = [
+        Holder::Memstores,
+        Holder::BlockCache,
+        Holder::Requests,
+        Holder::Replies,
+        Holder::Scanners,
+        Holder::Nonces,
+        Holder::Users,
+    ];
     /// Those whose memory comes and goes with calls: what they are granted follows what they hold.
     pub const PASSING: [Holder; 4] = [Holder::Requests, Holder::Replies, Holder::Scanners, Holder::Nonces];
 
@@ -51,6 +60,7 @@ impl Holder {
             Holder::Replies => "replies",
             Holder::Scanners => "scanners",
             Holder::Nonces => "nonces",
+            Holder::Users => "users",
         }
     }
 }
@@ -505,31 +515,32 @@ mod tests {
         ledger.set_share(Holder::Replies, share(60, 60, 125));
         ledger.set_share(Holder::Scanners, share(35, 35, 60));
         ledger.set_share(Holder::Nonces, share(35, 35, 60));
+        ledger.set_share(Holder::Users, share(0, 0, 0));
         ledger.set_share(Holder::Memstores, share(100, 400, 600));
         ledger.set_share(Holder::BlockCache, share(100, 700, 700));
         ledger
     }
 
-    fn granted(ledger: &Ledger) -> [u64; 6] {
+    fn granted(ledger: &Ledger) -> [u64; 7] {
         Holder::ALL.map(|holder| ledger.granted_bytes(holder))
     }
 
     #[test]
     fn what_calls_need_comes_out_of_the_cache_and_goes_back() {
         let ledger = server();
-        assert_eq!(granted(&ledger), [400, 410, 60, 60, 35, 35]);
+        assert_eq!(granted(&ledger), [400, 410, 60, 60, 35, 35, 0]);
         let requests = ledger.try_charge(Holder::Requests, 240).expect("the cache gives it");
-        assert_eq!(granted(&ledger), [400, 230, 240, 60, 35, 35]);
+        assert_eq!(granted(&ledger), [400, 230, 240, 60, 35, 35, 0]);
         assert!(!ledger.allows(Holder::Requests, 251), "over the cap");
         assert!(ledger.allows(Holder::Replies, 125) && ledger.allows(Holder::Nonces, 60));
-        assert_eq!(granted(&ledger), [400, 140, 240, 125, 35, 60]);
+        assert_eq!(granted(&ledger), [400, 140, 240, 125, 35, 60, 0]);
         assert!(ledger.allows(Holder::Scanners, 60));
         assert_eq!(ledger.granted_bytes(Holder::BlockCache), 115);
         ledger.rebalance(Demand::default(), 10);
         assert!(ledger.granted_bytes(Holder::BlockCache) > 115, "replies, scanners and nonces were not taken");
         drop(requests);
         (0..10).for_each(|_| ledger.rebalance(Demand::default(), 10));
-        assert_eq!(granted(&ledger), [400, 410, 60, 60, 35, 35]);
+        assert_eq!(granted(&ledger), [400, 410, 60, 60, 35, 35, 0]);
     }
 
     #[test]

@@ -28,6 +28,9 @@ const PASSING: [Passing; 4] = [
     passing(Holder::Nonces, 32, 16, 4 << 20),
 ];
 
+/// Users' measurements may have one part in so many of the budget.
+const USERS_PART: u64 = 64;
+
 /// Memstores and cache move by one part in so many of the budget, at most once a second: from one end of their range to the other in some
 /// minutes, while blocks leave the cache a few at a time.
 const STEP_PART: u64 = 256;
@@ -118,6 +121,9 @@ pub fn ledger(config: &Config, budget_bytes: u64, max_queued_bytes: u64) -> Arc<
     let ledger = Ledger::new(budget_bytes);
     division.passing.iter().for_each(|(holder, share)| ledger.set_share(*holder, *share));
     ledger.set_share(Holder::Memstores, division.memstores);
+    // Taken from the cache where users are measured at all.
+    let users_bytes = (budget_bytes / USERS_PART).max(1 << 20);
+    ledger.set_share(Holder::Users, Share { floor_bytes: 0, start_bytes: 0, cap_bytes: users_bytes });
     ledger.set_share(Holder::BlockCache, division.block_cache);
     ledger
 }

@@ -205,6 +205,7 @@ impl RegionServer {
             }
         });
         let sessions = Sessions::new(&clock, &config, &ledger, &name, recovered_nonces);
+        let users = Users::new(config.get(&settings::USER_METRICS), &ledger);
         let server = Arc::new(RegionServer {
             settings: ArcSwap::from_pointee(RegionServerSettings::from_config(&config)),
             read_config,
@@ -218,7 +219,7 @@ impl RegionServer {
             ledger,
             maintenance: Maintenance::new(split_requests, config.get(&settings::COMPACTIONS_ENABLED)),
             counts: RequestCounts::default(),
-            users: Users::new(config.get(&settings::USER_METRICS)),
+            users,
             operations: Operations::new(config.get(&settings::SLOW_METRIC_TIME_MS) * 1000),
             tasks: Tasks::new(env.clock.clone()),
             keys: Mutex::new(crate::keys::history(memory_budget_bytes)),

@@ -140,7 +140,9 @@ pub const USER_METRICS: Setting<bool> = Setting {
     max: true,
     unit: "",
     doc: "Whether reads and writes are counted for each user and the hosts that he calls from: in what the server reports of itself (getUserMetrics \
-          of Java's ServerMetrics) and in the bean Users. Hosts go by their addresses, for no names are looked up. Costs a call some ten nanoseconds.",
+          of Java's ServerMetrics) and in the bean Users. Hosts go by their addresses, for no names are looked up. The bean also says how long each \
+          user's operations took, of as many users as a sixty-fourth of the memory budget has room for (some hundred KiB each). Costs a call some \
+          ten nanoseconds, and a get one look at the clock.",
 };
 
 /// Longest time that a region's part of a snapshot may take.

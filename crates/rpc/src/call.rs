@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use base::metrics::Histogram;
 use base::{Adder, Charge, Holder};
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer};
@@ -51,6 +52,31 @@ pub struct ClientLoad {
     pub filtered_reads: Adder,
     /// Its mutations.
     pub writes: Adder,
+    /// What is measured of its user, where it is.
+    pub user: Option<Arc<UserLoad>>,
+}
+
+/// How long the operations of a user took, over all his clients. What stands where in `times` is the server's business.
+#[derive(Debug)]
+pub struct UserLoad {
+    /// Microseconds, by kind of operation.
+    pub times: [Histogram; UserLoad::KINDS],
+    /// Bytes of data blocks that were gone through for him.
+    pub block_bytes: Adder,
+    _charge: base::Charge,
+}
+
+impl UserLoad {
+    /// Kinds of operations.
+    pub const KINDS: usize = 7;
+    /// Bytes that one may come to.
+    pub const BYTES: u64 = Histogram::SHARED_BYTES * UserLoad::KINDS as u64;
+
+    /// Nothing measured yet; `charge` pays for [`UserLoad::BYTES`].
+    pub fn new(charge: base::Charge) -> UserLoad {
+        let times = std::array::from_fn(|_| Histogram::shared(base::metrics::Unit::Micros));
+        UserLoad { times, block_bytes: Adder::default(), _charge: charge }
+    }
 }
 
 impl ConnInfo {

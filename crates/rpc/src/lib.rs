@@ -29,7 +29,9 @@ pub mod settings;
 pub mod socket;
 pub mod transport;
 
-pub use call::{BoxFuture, Call, CallResult, Cancellation, ClientLoad, ConnInfo, Handler, Making, Outcome, Reply};
+pub use call::{
+    BoxFuture, Call, CallResult, Cancellation, ClientLoad, ConnInfo, Handler, Making, Outcome, Reply, UserLoad,
+};
 pub use cell_block::{CellCodec, Compressor};
 pub use exception::{Exception, Kind};
 pub use observer::{AnsweredCall, CallObserver, Watched};

@@ -50,6 +50,8 @@ impl Counts {
 #[derive(Debug)]
 pub struct Histogram {
     unit: Unit,
+    /// Whether all threads count together.
+    is_shared: bool,
     stripes: [OnceLock<Box<Counts>>; OWNERS + 1],
     /// What had been recorded when the current and the previous window began.
     windows: Mutex<Windows>,
@@ -101,8 +103,21 @@ fn lower(bucket: usize) -> u64 {
 impl Histogram {
     /// Nothing recorded yet.
     pub fn new(unit: Unit) -> Histogram {
-        Histogram { unit, stripes: std::array::from_fn(|_| OnceLock::new()), windows: Mutex::default() }
+        Histogram {
+            unit,
+            is_shared: false,
+            stripes: std::array::from_fn(|_| OnceLock::new()),
+            windows: Mutex::default(),
+        }
     }
+
+    /// One of many of its kind: all threads count in the same memory, [`Histogram::SHARED_BYTES`] at most.
+    pub fn shared(unit: Unit) -> Histogram {
+        Histogram { is_shared: true, ..Histogram::new(unit) }
+    }
+
+    /// Bytes of a [`Histogram::shared`] that has recorded and was read over time: its counts, and those of two windows.
+    pub const SHARED_BYTES: u64 = (size_of::<Histogram>() + 3 * size_of::<Counts>()) as u64;
 
     /// What the values are.
     pub fn unit(&self) -> Unit {
@@ -118,7 +133,7 @@ impl Histogram {
     /// Counts `times` values that are the same. Cost: two additions in memory that mostly no other thread writes.
     #[inline]
     pub fn record_many(&self, value: u64, times: u64) {
-        let number = own_stripe::number();
+        let number = if self.is_shared { SHARED } else { own_stripe::number() };
         let counts = self.stripes[number].get_or_init(Counts::new);
         let (counter, sum) = (&counts.buckets[bucket(value)], value.wrapping_mul(times));
         if number == SHARED {
@@ -244,6 +259,15 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shared_one_counts_for_all_threads_in_one_place() {
+        let histogram = Histogram::shared(Unit::Count);
+        let record = || (0..1000).for_each(|value| histogram.record(value));
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(record))));
+        assert_eq!((histogram.count(), histogram.all().sum()), (4000, 4 * 499_500));
+        assert_eq!(histogram.stripes.iter().filter(|stripe| stripe.get().is_some()).count(), 1);
+    }
 
     #[test]
     fn buckets_follow_each_other_without_a_gap() {

@@ -10,6 +10,7 @@ use crate::operations::Operation;
 use crate::rpc_quotas::cost_of_mutation;
 use crate::server::RegionServer;
 use crate::traces::{in_region, log_wait};
+use crate::users::timed;
 use base::{EffortBudget, PausePoint, ReadMode};
 use bytes::Bytes;
 use cell::{CellBuffer, CellType};
@@ -20,7 +21,7 @@ use model::{Condition, Get, Mutation, MutationKind, Nonce};
 use proto::pb;
 use region::{Applied, Commit, Region, RegionError, Written};
 use rpc::exception::Exception;
-use rpc::{Call, CallResult, Outcome, Reply};
+use rpc::{Call, CallResult, ClientLoad, Outcome, Reply};
 use scheduler::LaneName;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -198,13 +199,14 @@ pub(super) fn reply_on_commit(
     let begun_us = context.begun_us;
     if commit.is_durable() {
         commit.complete();
-        ended(server, operations, begun_us);
+        ended(server, context.call.conn.load.get(), operations, begun_us);
         return Outcome::Ready(reply(Ok(())));
     }
     let (server, responder, wait) = (server.clone(), context.responder(), log_wait());
+    let load = context.call.conn.load.get().cloned();
     let done = move |result: Result<(), RegionError>| {
         drop(wait);
-        ended(&server, operations, begun_us);
+        ended(&server, load.as_ref(), operations, begun_us);
         responder.answer(reply(result.map_err(|error| exception_of(&server.escalate_fatal(error)))));
     };
     if context.in_batch {
@@ -215,10 +217,13 @@ pub(super) fn reply_on_commit(
     Outcome::Deferred
 }
 
-/// Counts operations that began at `begun_us` and end now.
-pub(super) fn ended(server: &RegionServer, operations: &[Operation], begun_us: u64) {
+/// Counts operations of a client that began at `begun_us` and end now.
+pub(super) fn ended(server: &RegionServer, load: Option<&Arc<ClientLoad>>, operations: &[Operation], begun_us: u64) {
     let took_us = server.env.clock.monotonic_us().saturating_sub(begun_us);
-    operations.iter().for_each(|operation| server.operations.ended(*operation, took_us));
+    for operation in operations {
+        server.operations.ended(*operation, took_us);
+        timed(load, *operation, took_us, 1);
+    }
 }
 
 /// What became of a change that is made only if all it reads is in memory.
@@ -294,7 +299,7 @@ async fn put_or_delete(
         Ok(((), commit))
     };
     let result = apply_blocking(server, &region, caller, span, write).await;
-    ended(server, operations, begun_us);
+    ended(server, caller.load.as_ref(), operations, begun_us);
     result.map(|()| processed())
 }
 
@@ -407,7 +412,7 @@ pub(super) async fn increment_or_append(
     };
     let result = apply_blocking(server, &region, caller, span, write).await;
     running.end(result.is_ok());
-    ended(server, operations, begun_us);
+    ended(server, caller.load.as_ref(), operations, begun_us);
     result
 }
 
@@ -468,7 +473,7 @@ pub(super) async fn check(
     let result = apply_blocking(server, &region, caller, "Region.checkAndMutate", write).await;
     // Where the condition did not hold nothing was done: a repetition is to look for itself.
     running.end(matches!(result, Ok((true, _))));
-    ended(server, operations, begun_us);
+    ended(server, caller.load.as_ref(), operations, begun_us);
     result
 }
 

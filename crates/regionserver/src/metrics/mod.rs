@@ -7,6 +7,7 @@ mod cache;
 mod stores;
 
 use crate::server::RegionServer;
+use crate::users::TIMES;
 use base::Adder;
 use base::metrics::{IO, IPC, MEMORY, REGION_SERVER, REGIONS, Registry, Sink, TABLES, USERS, WAL};
 use hfile::FileReads;
@@ -35,7 +36,7 @@ impl RegionServer {
             each_region(sink.bean(REGIONS), &server, &regions, &stats, now_ms);
             tables(sink.bean(TABLES), &regions, &status, &stats, now_ms);
             if let Some(users) = server.users.count() {
-                each_user(sink.bean(USERS), &server, users);
+                each_user(sink.bean(USERS), &server, users, now_ms);
             }
             log(sink.bean(WAL), &server, now_ms);
             file_reads(sink.bean(IO), server.env.cache.file_reads(), now_ms);
@@ -208,8 +209,15 @@ fn tables(sink: &mut Sink, regions: &[Arc<Region>], status: &crate::ServerStatus
 }
 
 /// Follows: `MetricsUserSourceImpl`.
-fn each_user(sink: &mut Sink, server: &RegionServer, users: u64) {
+fn each_user(sink: &mut Sink, server: &RegionServer, users: u64, now_ms: i64) {
     sink.gauge("numUsers", users);
+    for (user, measured) in server.users.measured() {
+        let name = |metric: &str| format!("User_{user}_metric_{metric}");
+        for ((metric, _), times) in TIMES.iter().zip(&measured.times) {
+            sink.histogram(&name(metric), times, now_ms);
+        }
+        sink.counter(name("blockBytesScannedCount"), measured.block_bytes.sum());
+    }
     for user in server.users.loads() {
         let name = |metric: &str| format!("user_{}_metric_{metric}", user.user_name);
         let sum = |of: fn(&pb::ClientMetrics) -> Option<u64>| user.client_metrics.iter().filter_map(of).sum::<u64>();

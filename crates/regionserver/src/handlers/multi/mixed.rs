@@ -120,7 +120,7 @@ pub(super) async fn batch(
                     let read =
                         move |pause: &dyn PausePoint| read_result(&target, &get, has_codec, ReadMode::MayRead(pause));
                     let read = on_lane(server, &region, LaneName::Read, caller, read).await;
-                    ended(server, &[Operation::Get], begun_us);
+                    ended(server, caller.load.as_ref(), &[Operation::Get], begun_us);
                     match read {
                         Ok(Ok((message, cells))) => answering.result(index, message, cells),
                         Ok(Err(error)) => failed(index, &exception_of(&at.escalate_fatal(error))),

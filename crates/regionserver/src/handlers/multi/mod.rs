@@ -22,6 +22,7 @@ use super::{Answer, admission};
 use crate::blocking::{CallContext, Caller, is_large, large_on_lane, read_on_lane};
 use crate::operations::Operation;
 use crate::server::RegionServer;
+use crate::users::timed;
 use base::{EffortBudget, ReadMode};
 use convert::from_proto::{self, Cells, Filters};
 use hfile::BlockReads;
@@ -29,7 +30,7 @@ use model::{Get, Mutation};
 use proto::pb;
 use region::Region;
 use rpc::exception::Exception;
-use rpc::{Call, Outcome};
+use rpc::{Call, ClientLoad, Outcome};
 use scheduler::LaneName;
 use std::sync::Arc;
 use std::time::Duration;
@@ -166,7 +167,7 @@ fn gets_here_or_on_lane(
     if !work.iter().any(has_costly_get) {
         let (budget, before) = (EffortBudget::of_network_thread(), BlockReads::of_thread());
         if let Some(reply) = gets(server, &work, answering.begin(), ReadMode::FromMemory(&budget))? {
-            gets_ended(server, &work, context.begun_us, before);
+            gets_ended(server, context.call.conn.load.get(), &work, context.begun_us, before);
             return Ok(Outcome::Ready(Ok(reply)));
         }
     }
@@ -175,21 +176,22 @@ fn gets_here_or_on_lane(
         Work::Failed(_) | Work::Atomic { .. } => None,
     });
     let region = region.ok_or_else(may_wait)?;
-    let at = server.clone();
+    let (at, load) = (server.clone(), context.call.conn.load.get().cloned());
     Ok(read_on_lane(server, &region, context, move |pause| {
         let (begun_us, before) = (at.env.clock.monotonic_us(), BlockReads::of_thread());
         let reply = gets(&at, &work, answering, ReadMode::MayRead(pause))?;
-        gets_ended(&at, &work, begun_us, before);
+        gets_ended(&at, load.as_ref(), &work, begun_us, before);
         reply.ok_or_else(may_wait)
     }))
 }
 
 /// Counts the gets of a batch, each with the same part of the time since `begun_us` and of what was read since `before`.
-fn gets_ended(server: &RegionServer, work: &[Work], begun_us: u64, before: BlockReads) {
+fn gets_ended(server: &RegionServer, load: Option<&Arc<ClientLoad>>, work: &[Work], begun_us: u64, before: BlockReads) {
     let took_us = server.env.clock.monotonic_us().saturating_sub(begun_us);
     let gets: u64 = work.iter().map(Work::gets).sum();
     if let Some(took_us) = took_us.checked_div(gets) {
         server.operations.ended_together(Operation::Get, took_us, gets);
+        timed(load, Operation::Get, took_us, gets);
         server.operations.got(BlockReads::of_thread().since(before).scanned_bytes / gets, gets);
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn puts(server: &Arc<RegionServer>, work: Vec<Work>, context: &mut Ca
             apply_and_wait(&server, &region, &caller, early.indexes, early.mutations, &mut part).await;
             regions[at].extend(part);
         }
-        ended(&server, operations, begun_us);
+        ended(&server, caller.load.as_ref(), operations, begun_us);
         Ok(encode(&regions))
     })
 }
@@ -180,7 +180,7 @@ pub(super) async fn apply_and_count(
 ) {
     let (begun_us, operations) = (server.env.clock.monotonic_us(), Operation::of_batch(mutations.iter()));
     apply_and_wait(server, region, caller, indexes, mutations, result).await;
-    ended(server, operations, begun_us);
+    ended(server, caller.load.as_ref(), operations, begun_us);
 }
 
 /// As [`apply_and_count`], for what is counted as a part of something larger.

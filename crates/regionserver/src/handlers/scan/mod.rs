@@ -13,9 +13,11 @@ use self::open::open;
 use super::get::charged;
 use super::{Answer, find_region};
 use crate::blocking::{CallContext, is_large, large_on_lane, read_on_lane};
+use crate::operations::Operation;
 use crate::rpc_quotas::QuotaCharge;
 use crate::scanners::ScannerError;
 use crate::server::RegionServer;
+use crate::users::timed;
 use base::PausePoint;
 use convert::from_proto;
 use hfile::Residency;
@@ -245,6 +247,7 @@ fn finish(
     }
     let now_us = server.env.clock.monotonic_us();
     let took_us = now_us.saturating_sub(begun_us);
+    timed(call.conn.load.get(), Operation::ScanTime, took_us, 1);
     server.operations.scanned(took_us, out.byte_len() as u64, reads.scanned_bytes);
     if request.track_scan_metrics() {
         let queued_us = begun_us.saturating_sub(call.received_at_us);
