@@ -53,7 +53,7 @@ impl Place {
         };
         let (call, direct) = Call::direct(Arc::new(conn), info, Bytes::from(message.encode_to_vec()), 0);
         let outcome = match info.service {
-            Service::Master => self.node.master().handler().call(call),
+            Service::Master | Service::RegionServerStatus => self.node.master().handler().call(call),
             _ => self.region.get().expect("there is a region server").call(call),
         };
         direct.answer(outcome).await

@@ -304,13 +304,30 @@ async fn what_only_snapshots_keep_is_the_tables_use_too() {
     while volume.list(&archived).map_or(0, |entries| entries.len()) < 2 {
         tokio::task::yield_now().await;
     }
-    place.observe().await;
-    let in_row = place.quota_table();
     let size =
         |bytes: u64| quota::space::encode_size(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    // The server that archived it tells the master; of a table without a quota that changes nothing.
+    let archived_of = |table: &str| pb::FileArchiveNotificationRequest {
+        archived_files: vec![pb::file_archive_notification_request::FileWithSize {
+            table_name: Some(convert::to_proto::table_name(&TableName::parse(table).expect("legal"))),
+            name: Some("0123".into()),
+            size: Some(20_000),
+        }],
+    };
+    for (table, is_measured) in [("other", false), ("t", true), ("t", true)] {
+        let method = Method::RegionServerStatusReportFileArchival;
+        let _: pb::FileArchiveNotificationResponse = place.admin(method, &archived_of(table)).await.expect("taken");
+        assert_eq!(place.quota_table().contains(&format!("t.t u:sss1 {}\n", size(bytes))), is_measured, "{table}");
+    }
+    let in_row = place.quota_table();
     assert!(in_row.contains(&format!("t.t u:sss1 {}\n", size(bytes))), "{in_row}");
     assert!(in_row.contains(&format!("t.t u:sss2 {}\n", size(0))), "{in_row}");
     assert!(in_row.contains(&format!("n.default u:ss {}\n", size(bytes))), "{in_row}");
+    // A round of the chores finds the same.
+    place.observe().await;
+    let of_snapshots =
+        |rows: &str| rows.lines().filter(|row| row.contains("u:s")).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(of_snapshots(&place.quota_table()), of_snapshots(&in_row));
     assert_eq!(usage(&place).await, Some(bytes + place.bytes_of(&region)));
     limited(place.put("bob", &region).await, "NO_INSERTS Puts are disallowed due to a space quota.");
     // Without the first, it is the second that keeps the file.

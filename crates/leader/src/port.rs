@@ -52,7 +52,12 @@ impl Handler for LeaderPort {
         };
         match call.service {
             // What quotas of space are counted by.
-            Service::RegionServerStatus if call.method.method == Method::RegionServerStatusReportRegionSpaceUse => {
+            Service::RegionServerStatus
+                if matches!(
+                    call.method.method,
+                    Method::RegionServerStatusReportRegionSpaceUse | Method::RegionServerStatusReportFileArchival
+                ) =>
+            {
                 self.master.get().map_or_else(not_yet, |master| master.call(call))
             }
             Service::RegionServerStatus => match self.status.get() {

@@ -30,7 +30,6 @@ impl RegionServerStatusService for StatusService {
         get_last_flushed_sequence_id(GetLastFlushedSequenceIdRequest)
             -> GetLastFlushedSequenceIdResponse = last_flushed;
         get_live_region_servers(GetLiveRegionServersRequest) -> GetLiveRegionServersResponse = live_servers;
-        report_file_archival(FileArchiveNotificationRequest) -> FileArchiveNotificationResponse = no_archival_sizes;
     }
 }
 
@@ -149,12 +148,4 @@ fn live_servers(
     let total = u32::try_from(names.len()).unwrap_or(u32::MAX);
     let server = names.iter().take(request.count as usize).map(to_proto::server_name).collect();
     Ok(pb::GetLiveRegionServersResponse { server, total }.into())
-}
-
-fn no_archival_sizes(
-    _: &StatusService,
-    _: &Call,
-    _: pb::FileArchiveNotificationRequest,
-) -> Answer<pb::FileArchiveNotificationResponse> {
-    Ok(pb::FileArchiveNotificationResponse {}.into())
 }

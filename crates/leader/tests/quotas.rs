@@ -95,6 +95,15 @@ async fn limits_hold_on_every_server_as_they_are_set_switched_and_removed() {
     assert_eq!(bob.put().await, THROTTLED);
     assert!(third.server().quotas().is_on());
 
+    // An order that never came: the node alone says so, and the server that is told to read its configuration again.
+    place.set_rpc_throttle_node(false);
+    assert!(third.server().quotas().is_on());
+    admin.update_configuration(&third.name).await.expect("read again");
+    until("it has read the switch", async || !third.server().quotas().is_on()).await;
+    place.set_rpc_throttle_node(true);
+    admin.update_configuration(&third.name).await.expect("read again");
+    until("it has read it again", async || third.server().quotas().is_on()).await;
+
     let of_servers = |request| pb::SetQuotaRequest { region_server: Some("all".into()), ..request };
     for of_type in [ReadNumber, WriteNumber] {
         admin.set_quota(&of_servers(throttle(of_type, 100_000, pb::TimeUnit::Seconds))).await.expect("set");

@@ -79,16 +79,8 @@ impl QuotaReader {
 
     async fn keep_limits(&self) {
         let mut pause = FIRST_PAUSE;
-        let mut knows_switch = false;
         loop {
-            let done = async {
-                if !knows_switch {
-                    self.server.quotas().switch(self.link.nodes().rpc_throttle().await?);
-                    knows_switch = true;
-                }
-                self.read_limits().await
-            };
-            let next = match done.await {
+            let next = match self.read_limits().await {
                 Ok(()) => {
                     pause = FIRST_PAUSE;
                     self.period
@@ -140,9 +132,11 @@ impl QuotaReader {
         self.link.call::<pb::RegionSpaceUseReportResponse>(method, &request).await.map(drop)
     }
 
-    /// From now on calls are limited by what hbase:quota says now.
+    /// From now on calls are limited by what hbase:quota says now, if the switch says that they are. The switch is read each time: the order to
+    /// throw it may have been lost with the master that gave it.
     async fn read_limits(&self) -> Result<(), ReadError> {
         let mut shares = self.reading.lock().await;
+        self.server.quotas().switch(self.link.nodes().rpc_throttle().await?);
         let mut refresh = Refresh::default();
         within(self.scan(rows::SETTINGS_FAMILY, &[], |row, qualifier, value| {
             if row == rows::EXCEED_THROTTLE_ROW {

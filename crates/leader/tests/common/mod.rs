@@ -127,6 +127,7 @@ impl Place {
         let limits = rpc::Limits::from_config(&self.config);
         let handler = Arc::new(RegionServerPort(services.clone()));
         let server = rpc::Server::bind(anywhere(), handler, self.clock.clone(), limits).expect("bound");
+        let config = self.config.clone();
         let candidate = Candidate {
             host: Some("127.0.0.1".into()),
             port: server.local_addr().port(),
@@ -145,7 +146,7 @@ impl Place {
             clock: self.clock.clone(),
             rng,
             config: self.config.clone(),
-            read_config: Arc::new(|| Err("there is no file".to_owned())),
+            read_config: Arc::new(move || Ok(config.clone())),
             ledger,
             server_name: name.clone(),
             cluster_id: admitted.cluster_id.clone(),
@@ -181,6 +182,13 @@ impl Place {
             tasks.push(tokio::spawn(async move { quotas.keep().await }).abort_handle());
         }
         ServerProcess { name, tree, member, server, tasks, expelled }
+    }
+
+    /// The switch of the limits of calls as its node says, without anybody being told.
+    pub fn set_rpc_throttle_node(&self, on: bool) {
+        let tree = Arc::new(self.tree.another_session());
+        let znodes = HBaseZnodes::new(tree, "/hbase", 0, Arc::new(Rng::seeded(3)));
+        znodes.set_rpc_throttle(on).expect("set");
     }
 
     /// A region server's way to the active master.

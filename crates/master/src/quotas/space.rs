@@ -18,8 +18,9 @@ use quota::{Policy, SpaceSnapshot, TableSnapshots};
 use rootdir::FileName;
 use rootdir::snapshot::restore::places;
 use rootdir::snapshot::{self, SnapshotError};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the master knows of the use of space beside what is in hbase:quota.
 #[derive(Debug, Default)]
@@ -30,6 +31,8 @@ pub(crate) struct Space {
     observing: tokio::sync::Mutex<()>,
     /// Held while snapshots are measured: of two at once, the one that looked first could write last.
     measuring: tokio::sync::Mutex<()>,
+    /// Somebody is about to measure, who has not begun.
+    is_measuring_due: AtomicBool,
 }
 
 /// Who bounds what.
@@ -316,6 +319,21 @@ impl Removal {
     }
 }
 
+/// Files of these tables went to the archive: what snapshots keep of them counts for their quotas from now on. HBase adds the sizes that it is
+/// told of to what it knows; here the snapshots are measured, once for all reports that come before it is begun, so that a report that comes
+/// twice, or beside a round of the chore, changes nothing.
+///
+/// # Errors
+/// As of [`measure_snapshots`].
+pub(crate) async fn files_archived(master: &Arc<Master>, tables: BTreeSet<TableName>) -> Result<()> {
+    let space = &master.quotas.space;
+    let bounds = if master.quotas.is_enabled() { Bounds::read(master).await? } else { Bounds::default() };
+    if !tables.iter().any(|table| bounds.covers(table)) || space.is_measuring_due.swap(true, Ordering::SeqCst) {
+        return Ok(());
+    }
+    measure_snapshots(master).await
+}
+
 /// Measures what only snapshots keep of tables with quotas, and writes it into hbase:quota.
 ///
 /// # Errors
@@ -325,6 +343,8 @@ pub(crate) async fn measure_snapshots(master: &Arc<Master>) -> Result<()> {
         return Ok(());
     }
     let _one_at_a_time = master.quotas.space.measuring.lock().await;
+    // What is archived from here on may not be seen.
+    master.quotas.space.is_measuring_due.store(false, Ordering::SeqCst);
     let (bounds, known) = (Bounds::read(master).await?, Known::read(master, &[]).await?);
     if bounds.is_empty() && known.table_snapshots.is_empty() && known.namespace_snapshots.is_empty() {
         return Ok(());

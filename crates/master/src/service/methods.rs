@@ -186,5 +186,6 @@ impl RegionServerStatusService for MasterHandler {
     rpc::answered_by! {
         report_procedure_done(ReportProcedureDoneRequest) -> ReportProcedureDoneResponse = hbck::report_procedures;
         report_region_space_use(RegionSpaceUseReportRequest) -> RegionSpaceUseReportResponse = quotas::report_sizes;
+        report_file_archival(FileArchiveNotificationRequest) -> FileArchiveNotificationResponse = quotas::report_archived;
     }
 }

@@ -7,8 +7,9 @@ use model::TableName;
 use proto::pb;
 use proto::pb::get_quota_states_response::{NamespaceQuotaSnapshot, TableQuotaSnapshot};
 use proto::pb::get_space_quota_region_sizes_response::RegionSizes;
-use rpc::Call;
 use rpc::service::Answer;
+use rpc::{Call, Exception};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 type Handler = MasterHandler;
@@ -97,4 +98,23 @@ pub(super) fn report_sizes(
     }
     quotas::space::report(&handler.master, sizes);
     Ok(pb::RegionSpaceUseReportResponse {}.into())
+}
+
+/// Follows: `MasterQuotaManager#processFileArchivals`.
+pub(super) fn report_archived(
+    handler: &Handler,
+    _: &Call,
+    request: pb::FileArchiveNotificationRequest,
+) -> Answer<pb::FileArchiveNotificationResponse> {
+    let master = Arc::clone(&handler.master);
+    if !master.is_initialized() {
+        return Err(Exception::please_hold());
+    }
+    let named = request.archived_files.iter().filter_map(|file| file.table_name.as_ref());
+    let tables = named.map(from_proto::table_name);
+    let tables = tables.collect::<Result<BTreeSet<_>, _>>().map_err(crate::MasterError::from)?;
+    later(async move {
+        quotas::space::files_archived(&master, tables).await?;
+        Ok(pb::FileArchiveNotificationResponse {})
+    })
 }

@@ -12,6 +12,7 @@ use rpc::Call;
 use rpc::exception::{Exception, Kind};
 use rpc::service::{AdminService, Answer};
 use std::sync::Arc;
+use tokio::runtime::Handle;
 
 impl AdminService for RegionService {
     rpc::answered_by! {
@@ -276,14 +277,18 @@ fn stop(
 
 /// Follows: `RSRpcServices#updateConfiguration`.
 fn update_configuration(
-    RegionService { server, .. }: &RegionService,
+    RegionService { server, orders, .. }: &RegionService,
     _: &Call,
     _: pb::UpdateConfigurationRequest,
 ) -> Answer<pb::UpdateConfigurationResponse> {
-    let server = server.clone();
+    let (server, orders, runtime) = (server.clone(), orders.clone(), Handle::current());
     blocking(move || {
         let refused = |why| Exception::do_not_retry(format!("the configuration stays as it was: {why}"));
         server.update_configuration().map_err(refused)?;
+        // As in HBase the answer does not wait for it.
+        if let Some(orders) = orders {
+            runtime.spawn(async move { orders.reload_quotas().await });
+        }
         Ok(pb::UpdateConfigurationResponse::default())
     })
 }

@@ -71,6 +71,15 @@ impl Orders {
         })
     }
 
+    /// Has hbase:quota read anew where somebody reads it. As in HBase, an error is told of here alone: a master would ask for ever.
+    pub(crate) async fn reload_quotas(&self) {
+        if let Some(source) = self.quotas.get()
+            && let Err(why) = source.reload().await
+        {
+            tracing::warn!("quotas were not reloaded from hbase:quota, those that were read last hold: {why}");
+        }
+    }
+
     /// From now on the master may have hbase:quota read, by `source`. The first one stays.
     pub fn set_quota_source(&self, source: Arc<dyn QuotaSource>) {
         let _the_first_stays = self.quotas.set(source);

@@ -54,12 +54,7 @@ impl Orders {
                 Ok(())
             }
             "ReloadQuotasCallable" => {
-                // As in HBase, an error is told of here alone: the master would ask for ever.
-                if let Some(source) = self.quotas.get()
-                    && let Err(why) = source.reload().await
-                {
-                    tracing::warn!("quotas were not reloaded from hbase:quota, those that were read last hold: {why}");
-                }
+                self.reload_quotas().await;
                 Ok(())
             }
             "RefreshPeerCallable" => refresh_peer(&decode(data)?),
