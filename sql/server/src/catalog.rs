@@ -18,6 +18,7 @@ use types::SqlType;
 
 use crate::error::{SqlError, SqlState};
 use crate::mapping::{Column, Kind, Mapping, Place, hbase_name, schema_of_namespace};
+use crate::sequence::KnownSequences;
 use crate::table::HBaseTable;
 
 const NAMESPACE: &str = "basalt";
@@ -67,6 +68,8 @@ pub struct Catalog {
     version: AtomicU64,
     refreshing: tokio::sync::Mutex<()>,
     other_schemas: Mutex<BTreeMap<String, Arc<dyn SchemaProvider>>>,
+    /// Sequences, as far as they were asked for.
+    pub(crate) sequences: KnownSequences,
 }
 
 impl std::fmt::Debug for Catalog {
@@ -84,6 +87,7 @@ impl Catalog {
             version: AtomicU64::new(0),
             refreshing: tokio::sync::Mutex::default(),
             other_schemas: Mutex::default(),
+            sequences: KnownSequences::default(),
         })
     }
 

@@ -81,10 +81,30 @@ pub struct Given {
     numbers: HashMap<Name, i64>,
 }
 
+/// What is known of sequences, and since when.
+#[derive(Default)]
+pub struct KnownSequences(Mutex<HashMap<Name, (Instant, Definition)>>);
+
+impl KnownSequences {
+    fn get(&self, name: &Name) -> Option<Definition> {
+        let known = self.0.lock();
+        known.get(name).filter(|(read, _)| read.elapsed() < DEFINITION_LASTS).map(|(_, definition)| definition.clone())
+    }
+
+    fn learn(&self, name: &Name, definition: &Definition) {
+        let mut known = self.0.lock();
+        known.retain(|_, (read, _)| read.elapsed() < DEFINITION_LASTS);
+        known.insert(name.clone(), (Instant::now(), definition.clone()));
+    }
+
+    fn forget(&self, name: &Name) {
+        self.0.lock().remove(name);
+    }
+}
+
 /// The sequences of a cluster.
 pub struct Sequences {
     catalog: Arc<Catalog>,
-    known: Mutex<HashMap<Name, (Instant, Definition)>>,
     reserved: Mutex<HashMap<Name, Reserved>>,
 }
 
@@ -143,6 +163,7 @@ pub async fn remove(catalog: &Catalog, name: &Name) -> Result<bool, SqlError> {
         return Ok(false);
     }
     catalog.system_table().await?.delete(&Delete::new(row_of(name)).build()).await?;
+    catalog.sequences.forget(name);
     Ok(true)
 }
 
@@ -158,6 +179,7 @@ pub async fn set_last(catalog: &Catalog, name: &Name, definition: &Definition, l
         .build();
     let check = CheckAndMutate::if_equals(&row, FAMILY, DEFINITION, json(definition)?).then([put]);
     if catalog.system_table().await?.check(&check).await?.processed {
+        catalog.sequences.forget(name);
         return Ok(());
     }
     let message = format!("sequence \"{name}\" was changed by somebody else meanwhile: try again");
@@ -167,20 +189,15 @@ pub async fn set_last(catalog: &Catalog, name: &Name, definition: &Definition, l
 impl Sequences {
     /// Those of a catalog.
     pub fn new(catalog: Arc<Catalog>) -> Arc<Sequences> {
-        Arc::new(Sequences { catalog, known: Mutex::default(), reserved: Mutex::default() })
+        Arc::new(Sequences { catalog, reserved: Mutex::default() })
     }
 
     async fn definition(&self, name: &Name) -> Result<Definition, SqlError> {
-        if let Some((read, definition)) = self.known.lock().get(name)
-            && read.elapsed() < DEFINITION_LASTS
-        {
-            return Ok(definition.clone());
+        if let Some(definition) = self.catalog.sequences.get(name) {
+            return Ok(definition);
         }
-        let read = read(&self.catalog, name).await?;
-        let mut known = self.known.lock();
-        known.retain(|_, (read, _)| read.elapsed() < DEFINITION_LASTS);
-        let definition = read.ok_or_else(|| missing(name))?;
-        known.insert(name.clone(), (Instant::now(), definition.clone()));
+        let definition = read(&self.catalog, name).await?.ok_or_else(|| missing(name))?;
+        self.catalog.sequences.learn(name, &definition);
         Ok(definition)
     }
 
@@ -225,7 +242,6 @@ impl Sequences {
         }
         let last = if is_called { number } else { number.wrapping_sub(definition.increment) };
         set_last(&self.catalog, name, &definition, last).await?;
-        self.known.lock().remove(name);
         Ok(number)
     }
 }
@@ -342,17 +358,21 @@ impl Udf {
         Ok(numbers)
     }
 
-    fn current(args: &ScalarFunctionArgs) -> DfResult<Vec<Option<i64>>> {
+    async fn current(&self, args: &ScalarFunctionArgs) -> DfResult<Vec<Option<i64>>> {
         let names: StringArray = column(args, 0)?;
-        let of = |text: &str| -> Result<i64, SqlError> {
+        let mut numbers = Vec::with_capacity(names.len());
+        for text in names.iter() {
+            let Some(text) = text else {
+                numbers.push(None);
+                continue;
+            };
             let name = Udf::name_of(text)?;
+            self.sequences.definition(&name).await?;
             let found = Session::current().and_then(|session| session.given.lock().numbers.get(&name).copied());
-            found.ok_or_else(|| {
-                let message = format!("currval of sequence \"{name}\" is not yet defined in this session");
-                SqlError::new("55000", message)
-            })
-        };
-        Ok(names.iter().map(|text| text.map(of).transpose()).collect::<Result<_, _>>()?)
+            let message = || format!("currval of sequence \"{name}\" is not yet defined in this session");
+            numbers.push(Some(found.ok_or_else(|| SqlError::new("55000", message()))?));
+        }
+        Ok(numbers)
     }
 
     fn last(args: &ScalarFunctionArgs) -> DfResult<Vec<Option<i64>>> {
@@ -408,7 +428,7 @@ impl ScalarUDFImpl for Udf {
             threads.block_on(async {
                 match self.function {
                     Function::Next => self.next(&args).await,
-                    Function::Current => Udf::current(&args),
+                    Function::Current => self.current(&args).await,
                     Function::Last => Udf::last(&args),
                     Function::Set => self.set(&args).await,
                 }

@@ -248,7 +248,7 @@ final class DdlCases {
         .setCompressionType(Compression.Algorithm.GZ).setValue("note", "hello").build();
       ColumnFamilyDescriptor g = ColumnFamilyDescriptorBuilder.newBuilder(b("g")).setScope(1)
         .setCacheDataOnWrite(true).setEvictBlocksOnClose(true).build();
-      TableDescriptor sent = TableDescriptorBuilder.newBuilder(t).setColumnFamily(f).setColumnFamily(g)
+      TableDescriptor sent = TableDescriptorBuilder.newBuilder(t).setColumnFamilies(Arrays.asList(f, g))
         .setRegionReplication(1).setNormalizationEnabled(false).setValue("k", "v").build();
       admin.createTable(sent);
       TableDescriptor got = admin.getDescriptor(t);
