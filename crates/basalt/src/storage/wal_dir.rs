@@ -64,6 +64,8 @@ pub(super) fn of_one_process(
         None => begin(&place, storage, config, config_directory)?,
     };
     let (current, others): (Vec<_>, Vec<_>) = known.0.into_iter().partition(|known| known.name == now);
+    // Before the new place is noted: while logs of before cannot be had, all stays as it was.
+    let before: Vec<Logs> = others.iter().map(|known| known.open(config, config_directory)).collect::<Result<_>>()?;
     let current = match current.into_iter().next() {
         Some(current) => current,
         None => KnownDirectory { id: identify(&logs)?, name: now },
@@ -76,9 +78,7 @@ pub(super) fn of_one_process(
     if is_new || logs_in(&**root)?.is_some() {
         bring(&Logs::of_root(storage), &logs)?;
     }
-    for before in &others {
-        bring(&before.open(config, config_directory)?, &logs)?;
-    }
+    before.iter().try_for_each(|before| bring(before, &logs))?;
     if !others.is_empty() {
         Known(vec![current]).write(storage)?;
     }
