@@ -82,6 +82,14 @@ fn logs_lie_in_the_wal_directory_and_follow_the_setting() {
     std::fs::remove_dir_all(&fast).expect("removed");
     std::fs::rename(&away, &fast).expect("mounted");
 
+    // As HBase leaves both: without marks.
+    for dir in [&root, &fast] {
+        std::fs::remove_file(dir.join(".basalt.wal.dir")).expect("a mark");
+    }
+    let server = Server::start(&root, &[&in_fast]);
+    expect_rows(&server, &["a", "n", "b"]);
+    server.kill();
+
     // To another directory, then back into the root.
     let _ = std::fs::remove_dir_all(&faster);
     let server = Server::start(&root, &[&in_faster]);

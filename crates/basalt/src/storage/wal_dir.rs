@@ -167,7 +167,7 @@ fn claim(place: &Place, config: &Config, config_directory: Option<&Path>) -> Res
     }
 }
 
-/// A WAL directory that no record names, claimed: it must have nothing of anybody's.
+/// A WAL directory that no record names, claimed: it must have nothing of anybody else's.
 fn begin(place: &Place, storage: &Storage, config: &Config, config_directory: Option<&Path>) -> Result<Logs> {
     claim(place, config, config_directory)?;
     let logs = open(place, config, config_directory)?;
@@ -179,7 +179,12 @@ fn begin(place: &Place, storage: &Storage, config: &Config, config_directory: Op
              give it an empty directory"
         );
     }
-    if let Some(log) = logs_in(&*logs.volume).with_context(cannot_read)? {
+    // HBase leaves no mark. What it logged for a root directory that it wrote is that one's.
+    let is_marked = logs.volume.exists(&FilePath::new(RECORD)).with_context(cannot_read)?;
+    let is_hbases = storage.volume.exists(&FilePath::new(VERSION_FILE)).with_context(|| storage.name.clone())?;
+    if (is_marked || !is_hbases)
+        && let Some(log) = logs_in(&*logs.volume).with_context(cannot_read)?
+    {
         bail!(
             "hbase.wal.dir = {name}: it has {log}, a log that this root directory ({}) did not put there: give it an empty directory",
             storage.name
