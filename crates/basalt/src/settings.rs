@@ -46,7 +46,7 @@ pub const WAL_DIRECTORY: TextSetting = TextSetting::any(
     "hbase.wal.dir",
     "as hbase.rootdir",
     "Where WAL files are, and what they are split into, when that is another directory than hbase.rootdir: a directory or file: URL, or hdfs://host:port/directory; \
-     not below hbase.rootdir. It begins empty, and belongs to this root directory for as long as it holds logs.",
+     not below hbase.rootdir. A new one must be empty, unless HBase used it for this root directory.",
 );
 
 /// Where the data is when nobody says.

@@ -82,6 +82,21 @@ fn logs_lie_in_the_wal_directory_and_follow_the_setting() {
     std::fs::remove_dir_all(&fast).expect("removed");
     std::fs::rename(&away, &fast).expect("mounted");
 
+    // Mounted elsewhere it is the same by its mark, and so it is by a second name.
+    let moved = scratch.join("moved");
+    std::fs::rename(&fast, &moved).expect("mounted elsewhere");
+    let in_moved = define(&moved);
+    let server = Server::start(&root, &[&in_moved]);
+    expect_rows(&server, &["a", "n", "b"]);
+    server.kill();
+    std::os::unix::fs::symlink(&moved, &fast).expect("another name");
+    let server = Server::start(&root, &[&in_fast]);
+    expect_rows(&server, &["a", "n", "b"]);
+    assert!(!files_below(&moved.join("WALs")).is_empty());
+    server.kill();
+    std::fs::remove_file(&fast).expect("the name");
+    std::fs::rename(&moved, &fast).expect("back");
+
     // As HBase leaves both: without marks.
     for dir in [&root, &fast] {
         std::fs::remove_file(dir.join(".basalt.wal.dir")).expect("a mark");

@@ -26,6 +26,22 @@ impl Logs {
     fn of_root(storage: &Storage) -> Logs {
         Logs { name: storage.name.clone(), volume: storage.volume.clone() }
     }
+
+    /// What the mark in a WAL directory says; none where Basalt never used it.
+    fn mark(&self) -> Result<Option<String>> {
+        let (mark, cannot_read) = (FilePath::new(RECORD), || format!("cannot read {}", self.name));
+        if !self.volume.exists(&mark).with_context(cannot_read)? {
+            return Ok(None);
+        }
+        Ok(Some(String::from_utf8_lossy(&self.volume.read(&mark).with_context(cannot_read)?).into_owned()))
+    }
+}
+
+impl Place {
+    /// Whether it may be looked into. A directory on HDFS is not made by that.
+    fn is_there(&self) -> bool {
+        !matches!(self, Place::Directory(dir) if !dir.exists())
+    }
 }
 
 /// The root directory of a process that has it to itself, with its WAL directory. Logs that are where they were before a change of the settings are
@@ -52,30 +68,30 @@ pub(super) fn of_one_process(
     };
     if config.text(settings::PLACE_WAL.key).is_some_and(|tier| !tier.trim().is_empty()) {
         let keys = (settings::WAL_DIRECTORY.key, settings::PLACE_WAL.key);
-        bail!("{} and {} both say where logs are: take one of them out", keys.0, keys.1);
+        bail!("{} and {} both say where logs are: remove one of them", keys.0, keys.1);
     }
-    let now = place.name();
-    let logs = match known.0.iter().find(|known| known.name == now) {
-        Some(known) => {
-            let logs = known.open(config, config_directory)?;
-            claim(&place, config, config_directory)?;
-            logs
-        }
-        None => begin(&place, storage, config, config_directory)?,
-    };
-    let (current, others): (Vec<_>, Vec<_>) = known.0.into_iter().partition(|known| known.name == now);
-    // Before the new place is noted: while logs of before cannot be had, all stays as it was.
+    // By its mark: it may be mounted elsewhere now, or have more names than one. A directory that is not there is not made by looking for it.
+    let mark = if place.is_there() { open(&place, config, config_directory)?.mark()? } else { None };
+    let (mut current, others): (Vec<_>, Vec<_>) =
+        known.0.into_iter().partition(|known| mark.as_deref() == Some(&*known.id));
+    // Before anything is noted: while logs of before cannot be had, all stays as it was.
     let before: Vec<Logs> = others.iter().map(|known| known.open(config, config_directory)).collect::<Result<_>>()?;
-    let current = match current.into_iter().next() {
-        Some(current) => current,
-        None => KnownDirectory { id: identify(&logs)?, name: now },
+    claim(&place, config, config_directory)?;
+    let logs = open(&place, config, config_directory)?;
+    let is_noted = others.is_empty() && current.first().is_some_and(|known| known.name == logs.name);
+    let id = match current.pop() {
+        Some(known) => known.id,
+        None => {
+            refuse_what_is_anothers(&logs, mark.is_some(), storage)?;
+            identify(&logs)?
+        }
     };
-    let is_new = !others.is_empty() || !root.exists(&FilePath::new(RECORD))?;
-    if is_new {
+    let current = KnownDirectory { id, name: logs.name.clone() };
+    if !is_noted {
         // Before anything moves: what is there counts as this root's from now on, and where else logs may be is not forgotten.
         Known([&current].into_iter().chain(&others).cloned().collect()).write(storage)?;
     }
-    if is_new || logs_in(&**root)?.is_some() {
+    if !is_noted || logs_in(&**root)?.is_some() {
         bring(&Logs::of_root(storage), &logs)?;
     }
     before.iter().try_for_each(|before| bring(before, &logs))?;
@@ -167,10 +183,8 @@ fn claim(place: &Place, config: &Config, config_directory: Option<&Path>) -> Res
     }
 }
 
-/// A WAL directory that no record names, claimed: it must have nothing of anybody else's.
-fn begin(place: &Place, storage: &Storage, config: &Config, config_directory: Option<&Path>) -> Result<Logs> {
-    claim(place, config, config_directory)?;
-    let logs = open(place, config, config_directory)?;
+/// A WAL directory that no record names must have nothing of anybody else's.
+fn refuse_what_is_anothers(logs: &Logs, is_marked: bool, storage: &Storage) -> Result<()> {
     let name = &logs.name;
     let cannot_read = || format!("cannot read {name}");
     if logs.volume.exists(&FilePath::new(VERSION_FILE)).with_context(cannot_read)? {
@@ -180,7 +194,6 @@ fn begin(place: &Place, storage: &Storage, config: &Config, config_directory: Op
         );
     }
     // HBase leaves no mark. What it logged for a root directory that it wrote is that one's.
-    let is_marked = logs.volume.exists(&FilePath::new(RECORD)).with_context(cannot_read)?;
     let is_hbases = storage.volume.exists(&FilePath::new(VERSION_FILE)).with_context(|| storage.name.clone())?;
     if (is_marked || !is_hbases)
         && let Some(log) = logs_in(&*logs.volume).with_context(cannot_read)?
@@ -190,7 +203,7 @@ fn begin(place: &Place, storage: &Storage, config: &Config, config_directory: Op
             storage.name
         );
     }
-    Ok(logs)
+    Ok(())
 }
 
 /// Gives a WAL directory a mark that no other has.
@@ -214,14 +227,10 @@ impl KnownDirectory {
     fn open(&self, config: &Config, config_directory: Option<&Path>) -> Result<Logs> {
         let name = &self.name;
         let place = place_of(settings::WAL_DIRECTORY.key, name)?;
-        let is_there = !matches!(&place, Place::Directory(dir) if !dir.exists());
+        let is_there = place.is_there();
         if is_there {
             let logs = open(&place, config, config_directory)?;
-            let mark = FilePath::new(RECORD);
-            let cannot_read = || format!("cannot read {name}");
-            if logs.volume.exists(&mark).with_context(cannot_read)?
-                && logs.volume.read(&mark).with_context(cannot_read)? == self.id.as_bytes()
-            {
+            if logs.mark()?.as_deref() == Some(&*self.id) {
                 return Ok(logs);
             }
         }
@@ -268,11 +277,14 @@ impl Known {
 
 fn bring(from: &Logs, to: &Logs) -> Result<()> {
     let carried = rootdir::wal_dir::carry(&*from.volume, &*to.volume).with_context(|| {
-        format!("cannot bring the logs of {} to {}; nothing is lost, start again", from.name, to.name)
+        format!(
+            "cannot move the WAL files of {} to {}; nothing is lost: remove the cause and start again",
+            from.name, to.name
+        )
     })?;
     if carried.files > 0 {
         let (from, to) = (&from.name, &to.name);
-        tracing::info!("brought {} files of logs, {} bytes, from {from} to {to}", carried.files, carried.bytes);
+        tracing::info!("moved {} WAL files, {} bytes, from {from} to {to}", carried.files, carried.bytes);
     }
     Ok(())
 }

@@ -57,7 +57,7 @@ impl Recovery {
             version: Some(rootdir::snapshot::FORMAT_VERSION),
             ..Default::default()
         };
-        tracing::info!(table = %table.name, snapshot = name, "a snapshot comes before data is deleted");
+        tracing::info!(table = %table.name, snapshot = name, "taking a recovery snapshot before data is deleted");
         vec![take::child(snapshot, table.name.clone())]
     }
 
@@ -75,7 +75,7 @@ impl Recovery {
         match snapshots::delete(master, name).await {
             Err(error) if error.is_stopped() => return Err(error),
             Err(error) if error.kind != ErrorKind::SnapshotDoesNotExist => {
-                tracing::warn!(snapshot = name, %error, "a snapshot that nobody needs cannot be deleted; delete it by hand");
+                tracing::warn!(snapshot = name, %error, "the recovery snapshot of a procedure that was rolled back cannot be deleted; delete it with delete_snapshot");
             }
             Ok(()) | Err(_) => {}
         }
