@@ -14,12 +14,13 @@ mod limiter;
 pub mod observer;
 mod operation;
 mod rate;
+mod remembered;
 pub mod rows;
 pub mod settings;
 pub mod space;
 mod throttles;
 
-pub use limiter::{Demand, Limiter, Throttled, ThrottledBy};
+pub use limiter::{Demand, Limited, Limiter, Throttled, ThrottledBy};
 pub use operation::{OperationCosts, OperationQuota, ScanEstimate};
 pub use rate::{RateLimiter, RateLimiterKind};
 pub use space::{Policy, SpaceSnapshot, TableSnapshots};

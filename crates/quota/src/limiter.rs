@@ -146,10 +146,56 @@ pub struct Demand {
     pub handler_ms: i64,
 }
 
-/// The limits of one subject. Cheap to ask: one lock, held for some comparisons.
+/// Which of the throttle types have a limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limited(u16);
+
+impl Limited {
+    /// The types for which bytes have to be known: sizes and capacity units.
+    const BYTES: u16 = Limited::of(By::RequestSize)
+        | Limited::of(By::WriteSize)
+        | Limited::of(By::ReadSize)
+        | Limited::of(By::RequestCapacityUnit)
+        | Limited::of(By::ReadCapacityUnit)
+        | Limited::of(By::WriteCapacityUnit)
+        | Limited::of(By::AtomicReadSize)
+        | Limited::of(By::AtomicWriteSize);
+
+    const fn of(by: ThrottledBy) -> u16 {
+        1 << by as u16
+    }
+
+    fn by_rates(rates: &[RateLimiter; TYPES]) -> Limited {
+        let limited = By::ALL.into_iter().filter(|by| !rates[*by as usize].is_bypass());
+        Limited(limited.fold(0, |mask, by| mask | Limited::of(by)))
+    }
+
+    /// Those of either.
+    pub(crate) fn or(self, other: Limited) -> Limited {
+        Limited(self.0 | other.0)
+    }
+
+    /// Whether it makes a difference how many bytes a call writes and reads.
+    pub fn counts_bytes(self) -> bool {
+        self.0 & Limited::BYTES != 0
+    }
+
+    /// Whether it makes a difference how long a call occupies a handler.
+    pub fn counts_time(self) -> bool {
+        self.0 & Limited::of(By::RequestHandlerUsageTime) != 0
+    }
+}
+
+/// The limits of one subject. Cheap to ask: one lock, held for some comparisons of those types that have a limit.
 #[derive(Debug)]
 pub struct Limiter {
-    rates: Mutex<[RateLimiter; TYPES]>,
+    rates: Mutex<Rates>,
+}
+
+#[derive(Debug)]
+struct Rates {
+    limited: Limited,
+    by_type: [RateLimiter; TYPES],
 }
 
 /// Milliseconds of a time unit. What is shorter than one is taken for one: HBase's refresh of its limits fails on it.
@@ -175,27 +221,138 @@ impl Limiter {
                 any = true;
             }
         }
-        any.then(|| Limiter { rates: Mutex::new(rates) })
+        any.then(|| Limiter { rates: Mutex::new(Rates { limited: Limited::by_rates(&rates), by_type: rates }) })
+    }
+
+    /// The types that have a limit.
+    pub fn limited(&self) -> Limited {
+        self.rates.lock().limited
     }
 
     /// Takes over the limits of `other`, and keeps what was used.
     pub(crate) fn update(&self, other: Limiter) {
         let other = other.rates.into_inner();
-        for (rate, other) in self.rates.lock().iter_mut().zip(&other) {
+        let mut rates = self.rates.lock();
+        for (rate, other) in rates.by_type.iter_mut().zip(&other.by_type) {
             rate.update(other);
         }
+        rates.limited = Limited::by_rates(&rates.by_type);
     }
 
-    /// Whether `demand` may be taken now. Takes nothing.
+    /// Whether `demand` may be taken now, as it is. Takes nothing.
     ///
     /// # Errors
     /// The first limit that it meets, in HBase's order.
     pub fn check(&self, demand: &Demand, now_ms: i64) -> Result<(), Throttled> {
+        self.rates.lock().check(demand, now_ms)
+    }
+
+    /// The same of a demand that is never for more than the whole limit: that would never be granted. Says how many bytes may be read.
+    ///
+    /// # Errors
+    /// As [`Limiter::check`].
+    pub(crate) fn check_within_limit(&self, demand: &Demand, now_ms: i64) -> Result<i64, Throttled> {
+        self.rates.lock().check_within_limit(demand, now_ms)
+    }
+
+    /// The same, and takes it.
+    ///
+    /// # Errors
+    /// As [`Limiter::check`]; nothing is taken.
+    pub(crate) fn take(&self, demand: &Demand, now_ms: i64) -> Result<i64, Throttled> {
         let rates = &mut *self.rates.lock();
-        let mut ask = |by: ThrottledBy, amount: i64| match rates[by as usize].wait_ms(amount, now_ms) {
+        let available = rates.check_within_limit(demand, now_ms)?;
+        rates.grab(demand);
+        Ok(available)
+    }
+
+    /// Takes `demand`, whether it is there or not.
+    pub fn grab(&self, demand: &Demand) {
+        self.rates.lock().grab(demand);
+    }
+
+    /// Takes more than was estimated, or gives some back.
+    pub(crate) fn correct(&self, correction: &Correction) {
+        let Correction { write_bytes, write_units, read_bytes, read_units, is_atomic, handler_ms } = *correction;
+        let rates = &mut *self.rates.lock();
+        if write_bytes != 0 {
+            rates.take(By::RequestSize, write_bytes);
+            rates.take(By::WriteSize, write_bytes);
+            rates.take(By::RequestCapacityUnit, write_units);
+            rates.take(By::WriteCapacityUnit, write_units);
+            if is_atomic {
+                rates.take(By::AtomicWriteSize, write_bytes);
+            }
+        }
+        if read_bytes != 0 {
+            rates.take(By::RequestSize, read_bytes);
+            rates.take(By::ReadSize, read_bytes);
+            rates.take(By::RequestCapacityUnit, read_units);
+            rates.take(By::ReadCapacityUnit, read_units);
+            if is_atomic {
+                rates.take(By::AtomicReadSize, read_bytes);
+            }
+        }
+        rates.take(By::RequestHandlerUsageTime, handler_ms);
+    }
+
+    /// Most bytes that an estimate of reads may ask for.
+    pub(crate) fn read_limit_bytes(&self) -> i64 {
+        self.rates.lock().limit_bytes(By::ReadSize)
+    }
+
+    /// Bytes that may be read now.
+    pub(crate) fn read_available_bytes(&self) -> i64 {
+        self.rates.lock().by_type[By::ReadSize as usize].available()
+    }
+}
+
+/// By how much what a call took differs from its estimate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Correction {
+    pub write_bytes: i64,
+    pub write_units: i64,
+    pub read_bytes: i64,
+    pub read_units: i64,
+    pub is_atomic: bool,
+    pub handler_ms: i64,
+}
+
+impl Rates {
+    #[inline]
+    fn is_limited(&self, by: ThrottledBy) -> bool {
+        self.limited.0 & Limited::of(by) != 0
+    }
+
+    #[inline]
+    fn ask(&mut self, by: ThrottledBy, amount: i64, now_ms: i64) -> Result<(), Throttled> {
+        if !self.is_limited(by) {
+            return Ok(());
+        }
+        match self.by_type[by as usize].wait_ms(amount, now_ms) {
             wait_ms if wait_ms > 0 => Err(Throttled { by, wait_ms }),
             _ => Ok(()),
-        };
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, by: ThrottledBy, amount: i64) {
+        if self.is_limited(by) {
+            self.by_type[by as usize].consume(amount);
+        }
+    }
+
+    fn limit(&self, by: ThrottledBy) -> i64 {
+        self.by_type[by as usize].limit()
+    }
+
+    /// The limit for bytes of reads or writes, which is never beyond that for both.
+    fn limit_bytes(&self, by: ThrottledBy) -> i64 {
+        self.limit(by).min(self.limit(By::RequestSize))
+    }
+
+    fn check(&mut self, demand: &Demand, now_ms: i64) -> Result<(), Throttled> {
+        let mut ask = |by: ThrottledBy, amount: i64| self.ask(by, amount, now_ms);
         let requests = demand.writes + demand.reads;
         ask(By::NumRequests, requests)?;
         ask(By::RequestSize, demand.write_bytes.saturating_add(demand.read_bytes))?;
@@ -223,10 +380,23 @@ impl Limiter {
         ask(By::RequestHandlerUsageTime, demand.handler_ms)
     }
 
-    /// Takes `demand`, whether it is there or not.
-    pub fn grab(&self, demand: &Demand) {
-        let rates = &mut *self.rates.lock();
-        let mut take = |by: ThrottledBy, amount: i64| rates[by as usize].consume(amount);
+    /// Follows: `DefaultOperationQuota#checkQuota`.
+    fn check_within_limit(&mut self, demand: &Demand, now_ms: i64) -> Result<i64, Throttled> {
+        let (reads, writes) = (self.limit(By::NumReadRequests), self.limit(By::NumWriteRequests));
+        let requests = self.limit(By::NumRequests).min(reads.saturating_add(writes));
+        let asked = Demand {
+            writes: demand.writes.min(requests.min(writes)),
+            write_bytes: demand.write_bytes.min(self.limit_bytes(By::WriteSize)),
+            reads: demand.reads.min(requests.min(reads)),
+            read_bytes: demand.read_bytes.min(self.limit_bytes(By::ReadSize)),
+            ..*demand
+        };
+        self.check(&asked, now_ms)?;
+        Ok(self.by_type[By::ReadSize as usize].available())
+    }
+
+    fn grab(&mut self, demand: &Demand) {
+        let mut take = |by: ThrottledBy, amount: i64| self.take(by, amount);
         let requests = demand.writes + demand.reads;
         take(By::NumRequests, requests);
         take(By::RequestSize, demand.write_bytes.saturating_add(demand.read_bytes));
@@ -256,60 +426,6 @@ impl Limiter {
             }
         }
         take(By::RequestHandlerUsageTime, demand.handler_ms);
-    }
-
-    /// Takes more bytes and units of writes than were estimated, or gives some back.
-    pub(crate) fn correct_write(&self, bytes: i64, units: i64, is_atomic: bool) {
-        let rates = &mut *self.rates.lock();
-        rates[By::RequestSize as usize].consume(bytes);
-        rates[By::WriteSize as usize].consume(bytes);
-        rates[By::RequestCapacityUnit as usize].consume(units);
-        rates[By::WriteCapacityUnit as usize].consume(units);
-        if is_atomic {
-            rates[By::AtomicWriteSize as usize].consume(bytes);
-        }
-    }
-
-    /// The same of reads.
-    pub(crate) fn correct_read(&self, bytes: i64, units: i64, is_atomic: bool) {
-        let rates = &mut *self.rates.lock();
-        rates[By::RequestSize as usize].consume(bytes);
-        rates[By::ReadSize as usize].consume(bytes);
-        rates[By::RequestCapacityUnit as usize].consume(units);
-        rates[By::ReadCapacityUnit as usize].consume(units);
-        if is_atomic {
-            rates[By::AtomicReadSize as usize].consume(bytes);
-        }
-    }
-
-    /// The same of a handler's time.
-    pub(crate) fn correct_time(&self, handler_ms: i64) {
-        self.rates.lock()[By::RequestHandlerUsageTime as usize].consume(handler_ms);
-    }
-
-    /// Most requests, reads and writes that an estimate may ask for: more would never be granted.
-    pub(crate) fn request_limits(&self) -> (i64, i64, i64) {
-        let rates = self.rates.lock();
-        let (reads, writes) =
-            (rates[By::NumReadRequests as usize].limit(), rates[By::NumWriteRequests as usize].limit());
-        (rates[By::NumRequests as usize].limit().min(reads.saturating_add(writes)), reads, writes)
-    }
-
-    /// Most bytes that an estimate of reads may ask for.
-    pub(crate) fn read_limit_bytes(&self) -> i64 {
-        let rates = self.rates.lock();
-        rates[By::ReadSize as usize].limit().min(rates[By::RequestSize as usize].limit())
-    }
-
-    /// The same of writes.
-    pub(crate) fn write_limit_bytes(&self) -> i64 {
-        let rates = self.rates.lock();
-        rates[By::WriteSize as usize].limit().min(rates[By::RequestSize as usize].limit())
-    }
-
-    /// Bytes that may be read now.
-    pub(crate) fn read_available_bytes(&self) -> i64 {
-        self.rates.lock()[By::ReadSize as usize].available()
     }
 }
 

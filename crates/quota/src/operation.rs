@@ -1,7 +1,7 @@
 //! What one call takes of the limiters that bound it: estimated when it begins, corrected when it ends. Follows: `DefaultOperationQuota`,
 //! `ExceedOperationQuota`.
 
-use crate::limiter::{Demand, Limiter, Throttled};
+use crate::limiter::{Correction, Demand, Limited, Throttled};
 use crate::throttles::Limiters;
 use std::sync::Arc;
 
@@ -52,9 +52,7 @@ pub struct ScanEstimate {
 /// What one call takes. To be closed by [`OperationQuota::close`] however it ends.
 #[derive(Debug)]
 pub struct OperationQuota {
-    limiters: Vec<Arc<Limiter>>,
-    /// May be used when the others are used up.
-    exceed: Option<Arc<Limiter>>,
+    limiters: Arc<Limiters>,
     costs: OperationCosts,
     block_bytes: i64,
     demand: Demand,
@@ -62,12 +60,20 @@ pub struct OperationQuota {
 }
 
 impl OperationQuota {
-    /// What a call takes of `limiters`. `block_bytes`: size of the blocks that it reads.
-    pub fn new(limiters: Limiters, costs: OperationCosts, block_bytes: u64, requests_per_second: f64) -> Self {
-        let handler_ms = costs.handler_ms(requests_per_second);
+    /// What a call takes of `limiters`. `block_bytes`: size of the blocks that it reads, asked where bytes are limited.
+    /// `requests_per_second` of the server, asked where time is.
+    pub fn new(
+        limiters: Arc<Limiters>,
+        costs: OperationCosts,
+        block_bytes: impl FnOnce() -> u64,
+        requests_per_second: impl FnOnce() -> f64,
+    ) -> Self {
+        let limited = limiters.limited();
+        let handler_ms = if limited.counts_time() { costs.handler_ms(requests_per_second()) } else { 0 };
+        // HBase asks for reads only where they are taken for any bytes.
+        let block_bytes = if limited.counts_bytes() { block_bytes() } else { 1 };
         OperationQuota {
-            limiters: limiters.all,
-            exceed: limiters.exceed,
+            limiters,
             costs,
             block_bytes: i64::try_from(block_bytes).unwrap_or(i64::MAX),
             demand: Demand { handler_ms, ..Demand::default() },
@@ -108,7 +114,7 @@ impl OperationQuota {
         let read_bytes = if self.costs.by_result_size {
             AVERAGE_SCAN_BYTES
         } else {
-            let limit = self.limiters.iter().map(|limiter| limiter.read_limit_bytes()).min().unwrap_or(i64::MAX);
+            let limit = self.limiters.all.iter().map(|limiter| limiter.read_limit_bytes()).min().unwrap_or(i64::MAX);
             self.scan_bytes(scan).min((MOST_OF_LIMIT * limit as f64).round() as i64)
         };
         let read_units = units(read_bytes, self.costs.read_unit_bytes);
@@ -130,7 +136,7 @@ impl OperationQuota {
     }
 
     fn check_and_grab(&mut self, now_ms: i64) -> Result<(), Throttled> {
-        let Some(exceed) = self.exceed.clone() else { return self.check_and_grab_all(now_ms) };
+        let Some(exceed) = self.limiters.exceed.clone() else { return self.check_and_grab_all(now_ms) };
         exceed.check(&self.demand, now_ms)?;
         let exceeds = self.check_and_grab_all(now_ms).is_err();
         self.read_available_bytes = self.read_available_bytes.max(exceed.read_available_bytes());
@@ -139,28 +145,28 @@ impl OperationQuota {
         exceed.grab(&taken);
         if exceeds {
             let taken = Demand { handler_ms: 0, ..taken };
-            self.limiters.iter().for_each(|limiter| limiter.grab(&taken));
+            self.limiters.all.iter().for_each(|limiter| limiter.grab(&taken));
         }
         Ok(())
     }
 
     fn check_and_grab_all(&mut self, now_ms: i64) -> Result<(), Throttled> {
-        let demand = self.demand;
         self.read_available_bytes = i64::MAX;
-        for limiter in &self.limiters {
-            let (requests, reads, writes) = limiter.request_limits();
-            let asked = Demand {
-                writes: demand.writes.min(requests.min(writes)),
-                write_bytes: demand.write_bytes.min(limiter.write_limit_bytes()),
-                reads: demand.reads.min(requests.min(reads)),
-                read_bytes: demand.read_bytes.min(limiter.read_limit_bytes()),
-                ..demand
-            };
-            limiter.check(&asked, now_ms)?;
-            self.read_available_bytes = self.read_available_bytes.min(limiter.read_available_bytes());
+        if let [limiter] = self.limiters.all.as_slice() {
+            self.read_available_bytes = limiter.take(&self.demand, now_ms)?;
+            return Ok(());
         }
-        self.limiters.iter().for_each(|limiter| limiter.grab(&demand));
+        for limiter in &self.limiters.all {
+            let available = limiter.check_within_limit(&self.demand, now_ms)?;
+            self.read_available_bytes = self.read_available_bytes.min(available);
+        }
+        self.limiters.all.iter().for_each(|limiter| limiter.grab(&self.demand));
         Ok(())
+    }
+
+    /// Which of what it wrote, read, and how long it took has to be known when it is closed.
+    pub fn limited(&self) -> Limited {
+        self.limiters.limited()
     }
 
     /// Bytes of results that the call may make: what may be read now, and never less than it was taken for. `None`: as many as it likes.
@@ -169,33 +175,34 @@ impl OperationQuota {
         (bytes != i64::MAX).then(|| u64::try_from(bytes).unwrap_or(0))
     }
 
-    /// Corrects the estimate by what the call wrote, read, and how long it took.
-    pub fn close(self, written_bytes: u64, result_bytes: u64, block_bytes_scanned: u64, elapsed_ms: i64) {
-        let of = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
-        let (written, result) = (of(written_bytes), of(result_bytes));
-        let read = if self.costs.by_result_size { result } else { result.max(of(block_bytes_scanned)) };
-        let (demand, costs) = (&self.demand, &self.costs);
-        let write_more = written - demand.write_bytes;
-        let read_more = read - demand.read_bytes;
-        let more_units = |actual, estimate, unit| units(actual, unit) - units(estimate, unit);
-        let write_units = more_units(written, demand.write_bytes, costs.write_unit_bytes);
-        let read_units = more_units(result, demand.read_bytes, costs.read_unit_bytes);
-        // The wrong way round, as HBase has it: who takes longer than estimated gets time back.
-        let time_more = demand.handler_ms - elapsed_ms;
-        let correct = |limiter: &Limiter, is_atomic: bool| {
-            if write_more != 0 {
-                limiter.correct_write(write_more, write_units, is_atomic);
-            }
-            if read_more != 0 {
-                limiter.correct_read(read_more, read_units, is_atomic);
-            }
-            if time_more != 0 {
-                limiter.correct_time(time_more);
-            }
+    /// Corrects the estimate by what the call wrote, read, and how long it took. What [`OperationQuota::limited`] does not count may be 0.
+    pub fn close(&self, written_bytes: u64, result_bytes: u64, block_bytes_scanned: u64, elapsed_ms: i64) {
+        let (demand, costs, limited) = (&self.demand, &self.costs, self.limited());
+        let mut correction = Correction {
+            write_bytes: 0,
+            write_units: 0,
+            read_bytes: 0,
+            read_units: 0,
+            is_atomic: demand.is_atomic,
+            // The wrong way round, as HBase has it: who takes longer than estimated gets time back.
+            handler_ms: if limited.counts_time() { demand.handler_ms - elapsed_ms } else { 0 },
         };
-        self.limiters.iter().for_each(|limiter| correct(limiter, demand.is_atomic));
-        if let Some(exceed) = &self.exceed {
-            correct(exceed, false);
+        if limited.counts_bytes() {
+            let of = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+            let (written, result) = (of(written_bytes), of(result_bytes));
+            let read = if costs.by_result_size { result } else { result.max(of(block_bytes_scanned)) };
+            let more_units = |actual, estimate, unit| units(actual, unit) - units(estimate, unit);
+            correction.write_bytes = written - demand.write_bytes;
+            correction.read_bytes = read - demand.read_bytes;
+            correction.write_units = more_units(written, demand.write_bytes, costs.write_unit_bytes);
+            correction.read_units = more_units(result, demand.read_bytes, costs.read_unit_bytes);
+        }
+        if (correction.write_bytes, correction.read_bytes, correction.handler_ms) == (0, 0, 0) {
+            return;
+        }
+        self.limiters.all.iter().for_each(|limiter| limiter.correct(&correction));
+        if let Some(exceed) = &self.limiters.exceed {
+            exceed.correct(&Correction { is_atomic: false, ..correction });
         }
     }
 }
@@ -208,7 +215,7 @@ fn units(bytes: i64, unit_bytes: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limiter::ThrottledBy;
+    use crate::limiter::{Limiter, ThrottledBy};
     use crate::rate::RateLimiterKind;
     use proto::pb;
 
@@ -229,8 +236,8 @@ mod tests {
     }
 
     fn operation(all: &[&Arc<Limiter>], exceed: Option<&Arc<Limiter>>) -> OperationQuota {
-        let limiters = Limiters { all: all.iter().map(|l| Arc::clone(l)).collect(), exceed: exceed.cloned() };
-        OperationQuota::new(limiters, COSTS, BLOCK_BYTES, 0.0)
+        let limiters = Limiters::new(all.iter().map(|l| Arc::clone(l)).collect(), exceed.cloned());
+        OperationQuota::new(Arc::new(limiters), COSTS, || BLOCK_BYTES, || 0.0)
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Which limiters bound a call, by its user and table: what hbase:quota says, as rate limiters. Refreshed as a whole; what was used stays
 //! used. Follows: `QuotaCache`, `QuotaState`, `UserQuotaState`, `RegionServerRpcQuotaManager#getQuota`.
 
-use crate::limiter::Limiter;
+use crate::limiter::{Limited, Limiter};
 use crate::rate::RateLimiterKind;
+use crate::remembered;
 use crate::rows::{ALL_REGION_SERVERS, Subject};
 use crate::settings::ThrottleSettings;
 use arc_swap::ArcSwap;
@@ -50,6 +51,20 @@ pub struct Limiters {
     pub all: Vec<Arc<Limiter>>,
     /// If this one has enough the others need not.
     pub exceed: Option<Arc<Limiter>>,
+    limited: Limited,
+}
+
+impl Limiters {
+    /// Those of `all`, or `exceed` alone.
+    pub fn new(all: Vec<Arc<Limiter>>, exceed: Option<Arc<Limiter>>) -> Limiters {
+        let limited = all.iter().chain(&exceed).fold(Limited::default(), |sum, limiter| sum.or(limiter.limited()));
+        Limiters { all, exceed, limited }
+    }
+
+    /// The types of which any has a limit, as they were when these were looked up.
+    pub fn limited(&self) -> Limited {
+        self.limited
+    }
 }
 
 #[derive(Debug, Default)]
@@ -89,6 +104,8 @@ pub struct Throttles {
     state: ArcSwap<State>,
     defaults: Mutex<FxHashMap<String, Arc<UserState>>>,
     refreshing: Mutex<()>,
+    /// Whose limiters threads remember, and since when.
+    version: remembered::Version,
 }
 
 impl Throttles {
@@ -99,6 +116,7 @@ impl Throttles {
             state: ArcSwap::default(),
             defaults: Mutex::default(),
             refreshing: Mutex::default(),
+            version: remembered::Version::new(),
         }
     }
 
@@ -111,6 +129,7 @@ impl Throttles {
     pub fn set_settings(&self, settings: ThrottleSettings) {
         self.settings.store(Arc::new(settings));
         self.defaults.lock().clear();
+        self.version.advance();
     }
 
     /// From now on the limits are these.
@@ -158,10 +177,15 @@ impl Throttles {
         state.users = users.into_iter().map(|(user, state)| (user, Arc::new(state))).collect();
         self.state.store(Arc::new(state));
         self.defaults.lock().clear();
+        self.version.advance();
     }
 
-    /// What bounds a call of `user` to `table`; `None` when nothing does.
-    pub fn limiters(&self, user: &str, table: &TableName) -> Option<Limiters> {
+    /// What bounds a call of `user` to `table`; `None` when nothing does. Cost: a comparison of names, where this thread asked before.
+    pub fn limiters(&self, user: &str, table: &TableName) -> Option<Arc<Limiters>> {
+        self.version.remembered(user, table, || self.look_up(user, table).map(Arc::new))
+    }
+
+    fn look_up(&self, user: &str, table: &TableName) -> Option<Limiters> {
         let state = self.state.load();
         let settings = self.settings.load();
         if (state.bounds_nobody() && settings.defaults.is_none()) || table.is_system() {
@@ -173,7 +197,7 @@ impl Throttles {
         };
         let of_user = user_state.as_ref().and_then(|user| user.limiter(table)).cloned();
         if user_state.is_some_and(|user| user.bypass_globals) {
-            return of_user.map(|limiter| Limiters { all: vec![limiter], exceed: None });
+            return of_user.map(|limiter| Limiters::new(vec![limiter], None));
         }
         let of_table = state.tables.get(table.as_str()).cloned();
         let of_namespace = state.namespaces.get(table.namespace()).cloned();
@@ -182,7 +206,7 @@ impl Throttles {
         if !state.exceed {
             all.extend(state.region_server.clone());
         }
-        (!all.is_empty() || exceed.is_some()).then_some(Limiters { all, exceed })
+        (!all.is_empty() || exceed.is_some()).then(|| Limiters::new(all, exceed))
     }
 
     fn default_user(&self, user: &str, throttle: &pb::Throttle, kind: RateLimiterKind) -> Arc<UserState> {
@@ -192,6 +216,7 @@ impl Throttles {
         }
         if defaults.len() >= MOST_DEFAULT_USERS {
             defaults.clear();
+            self.version.advance();
         }
         let own = Limiter::new(throttle, kind).map(Arc::new);
         let state = Arc::new(UserState { own, ..UserState::default() });

@@ -17,6 +17,7 @@ use region::Region;
 use rpc::exception::{Exception, Kind};
 use rpc::{Call, CallResult};
 use scheduler::settings::HANDLER_COUNT;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -148,22 +149,26 @@ impl RpcQuotas {
         let settings = self.throttles.settings();
         let user = user_of(call, settings.user_override.as_deref());
         let Some(limiters) = self.throttles.limiters(&user, table) else { return Ok(None) };
-        let now_ms = self.clock.now_ms().0;
-        let block_bytes = region.table().families.values().map(|family| family.block_size_bytes()).min();
-        let per_second = self.requests.lock().per_second(total_requests(), now_ms);
-        let block_bytes = u64::from(block_bytes.unwrap_or(0));
+        // Limits are told the time by the monotonic clock, which was read when the call came.
+        let now_ms = i64::try_from(call.received_at_us / 1000).unwrap_or(i64::MAX);
+        let block_bytes = || {
+            let families = region.table().families.values();
+            families.map(|family| u64::from(family.block_size_bytes())).min().unwrap_or(0)
+        };
+        let per_second = || self.requests.lock().per_second(total_requests(), now_ms);
         let mut operation = OperationQuota::new(limiters, settings.costs, block_bytes, per_second);
         check(&mut operation, now_ms).map_err(|throttled| {
             self.throttled.fetch_add(1, Ordering::Relaxed);
             tracing::debug!(%user, %table, "{throttled}");
             Exception::new(Kind::RpcThrottling, throttled.to_string())
         })?;
+        let started = operation.limited().counts_time().then(|| (self.clock.monotonic_us(), self.clock.clone()));
         Ok(Some(QuotaCharge {
-            operation: Mutex::new(Some(operation)),
+            counts_bytes: operation.limited().counts_bytes(),
+            operation,
             written_bytes: AtomicU64::new(0),
             result_bytes: AtomicU64::new(0),
-            started_us: self.clock.monotonic_us(),
-            clock: self.clock.clone(),
+            started,
         }))
     }
 }
@@ -173,27 +178,30 @@ fn settings(config: &Config) -> ThrottleSettings {
 }
 
 /// The user whose quotas count. Follows: `QuotaCache#getQuotaUserName`, `KerberosName#getShortName`.
-fn user_of(call: &Call, attribute: Option<&str>) -> String {
+fn user_of<'a>(call: &'a Call, attribute: Option<&str>) -> Cow<'a, str> {
     let named = attribute.and_then(|name| call.attributes.iter().find(|pair| pair.name == name));
     match named.and_then(|pair| pair.value.as_ref()) {
-        Some(user) => String::from_utf8_lossy(user).into_owned(),
-        None => call.user.split(['/', '@']).next().unwrap_or_default().to_owned(),
+        Some(user) => String::from_utf8_lossy(user),
+        None => Cow::Borrowed(call.user.split(['/', '@']).next().unwrap_or_default()),
     }
 }
 
 /// What a call that is under way has taken of its limits. Dropped when the call has ended, or that part of it which counts.
 pub(crate) struct QuotaCharge {
-    operation: Mutex<Option<OperationQuota>>,
+    operation: OperationQuota,
+    counts_bytes: bool,
     written_bytes: AtomicU64,
     result_bytes: AtomicU64,
-    started_us: u64,
-    clock: Arc<dyn Clock>,
+    /// Where time is limited: when it began, by which clock.
+    started: Option<(u64, Arc<dyn Clock>)>,
 }
 
 impl QuotaCharge {
     /// The call writes so many bytes of cells more.
-    pub(crate) fn add_written(&self, bytes: usize) {
-        self.written_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    pub(crate) fn add_written(&self, bytes: impl FnOnce() -> usize) {
+        if self.counts_bytes {
+            self.written_bytes.fetch_add(bytes() as u64, Ordering::Relaxed);
+        }
     }
 
     /// The call's results have so many bytes of cells.
@@ -203,7 +211,7 @@ impl QuotaCharge {
 
     /// The call has ended so.
     pub(crate) fn set_result(&self, result: &CallResult) {
-        if let Ok(reply) = result {
+        if let (true, Ok(reply)) = (self.counts_bytes, result) {
             // Results without a block of their own are in the message.
             let bytes = if reply.cells.is_empty() { reply.message.len() as u64 } else { cell_bytes(&reply.cells) };
             self.set_result_bytes(bytes);
@@ -212,17 +220,17 @@ impl QuotaCharge {
 
     /// Bytes of results that the call may make; `None`: as many as it likes.
     pub(crate) fn max_result_bytes(&self) -> Option<u64> {
-        self.operation.lock().as_ref().and_then(OperationQuota::max_result_bytes)
+        self.operation.max_result_bytes()
     }
 }
 
 impl Drop for QuotaCharge {
     fn drop(&mut self) {
-        let Some(operation) = self.operation.lock().take() else { return };
-        let elapsed_us = self.clock.monotonic_us().saturating_sub(self.started_us);
+        let elapsed_us =
+            self.started.as_ref().map_or(0, |(started_us, clock)| clock.monotonic_us().saturating_sub(*started_us));
         // Bytes of blocks are not counted yet: results stand for them.
-        let (written, result) = (self.written_bytes.load(Ordering::Relaxed), self.result_bytes.load(Ordering::Relaxed));
-        operation.close(written, result, 0, i64::try_from(elapsed_us / 1000).unwrap_or(i64::MAX));
+        let (written, result) = (*self.written_bytes.get_mut(), *self.result_bytes.get_mut());
+        self.operation.close(written, result, 0, i64::try_from(elapsed_us / 1000).unwrap_or(i64::MAX));
     }
 }
 

@@ -58,7 +58,7 @@ fn mutate_at_once(server: &Arc<RegionServer>, context: &mut CallContext<'_>) -> 
     })?;
     server.space_quotas.check(&region.info().table, mutation.kind)?;
     if let Some(charge) = &charge {
-        charge.add_written(serialized_bytes(&mutation));
+        charge.add_written(|| serialized_bytes(&mutation));
     }
     // A large write waits on its lane for what it needs.
     let is_paced = context.pause.is_some() && condition.is_none() && !reads_files(&mutation);

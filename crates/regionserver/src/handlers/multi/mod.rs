@@ -134,7 +134,7 @@ fn decode(
         };
         let one = prepare(server, action, old_condition.clone(), request.nonce_group, &mut cells, &mut filters)?;
         if let Some(charge) = &charge {
-            charge.add_written(written_bytes(&one));
+            charge.add_written(|| written_bytes(&one));
         }
         work.push(one);
         charges.push(charge);
