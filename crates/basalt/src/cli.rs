@@ -69,6 +69,9 @@ pub enum Command {
         /// What to do
         #[arg(value_enum, default_value_t = MasterCommand::Foreground)]
         what: MasterCommand,
+        /// Start as a backup: wait until another master is active, and only then stand by to be the next
+        #[arg(long)]
+        backup: bool,
     },
     /// Start an instance for tests: free ports, a directory that goes with it, one line of JSON when it serves
     Dev(DevArguments),

@@ -123,7 +123,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Thrift2(thrift)) => gateways::run_thrift(&thrift.over(config, "thrift2")?, thrift::Version::Two)?,
         Some(Command::Rest(rest)) => gateways::run_rest(&rest.over(config)?)?,
         Some(Command::Regionserver { what }) => region_server(*what, config, arguments)?,
-        Some(Command::Master { what }) => master_server(*what, config, arguments)?,
+        Some(Command::Master { what, backup }) => master_server(*what, *backup, config, arguments)?,
         Some(Command::Init { directory, data }) => init::run(directory, data.as_deref())?,
         Some(Command::Generate { what }) => generate::run(what)?,
         Some(Command::Doctor) => return Ok(if doctor::run(&config)? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
@@ -163,7 +163,15 @@ fn region_server(_: cli::RegionServerCommand, _: base::Config, _: &Arguments) ->
 }
 
 #[cfg(feature = "zookeeper")]
-fn master_server(what: cli::MasterCommand, config: base::Config, arguments: &Arguments) -> anyhow::Result<()> {
+fn master_server(
+    what: cli::MasterCommand,
+    backup: bool,
+    mut config: base::Config,
+    arguments: &Arguments,
+) -> anyhow::Result<()> {
+    if backup {
+        config.set(leader::settings::BACKUP.key, "true");
+    }
     match what {
         cli::MasterCommand::Stop => leading::stop(&config),
         cli::MasterCommand::Clear => leading::clear(&config),
@@ -174,7 +182,7 @@ fn master_server(what: cli::MasterCommand, config: base::Config, arguments: &Arg
 }
 
 #[cfg(not(feature = "zookeeper"))]
-fn master_server(_: cli::MasterCommand, _: base::Config, _: &Arguments) -> anyhow::Result<()> {
+fn master_server(_: cli::MasterCommand, _: bool, _: base::Config, _: &Arguments) -> anyhow::Result<()> {
     anyhow::bail!("this build cannot lead a cluster: build with cargo build --features hdfs,zookeeper")
 }
 

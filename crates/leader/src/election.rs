@@ -21,6 +21,23 @@ pub enum ElectionError {
     Taken(String),
 }
 
+/// Waits until some master is active, as one that is started as a backup does: it never is the first. Follows: `HMaster#run`.
+///
+/// # Errors
+/// The session is over.
+pub async fn wait_for_active(
+    coordinator: &dyn Coordinator,
+    znodes: &HBaseZnodes,
+    master: &ServerName,
+) -> Result<(), SessionOver> {
+    let (path, _) = znodes.master_node(master, None);
+    if coordinator.value(&path).await?.is_none() {
+        tracing::info!("{master} is started as a backup master; it waits until another is active");
+        coordinator.value_other_than(&path, None).await?;
+    }
+    Ok(())
+}
+
 /// Waits until this process is the active master, known as a backup meanwhile. A node that an earlier process at the same address left is
 /// removed, as HBase does. The parents of the nodes are there. Answers path and value of its node.
 ///

@@ -1,6 +1,6 @@
 //! A master that leads: how it takes the cluster over and starts.
 
-use crate::election::{ElectionError, become_active};
+use crate::election::{ElectionError, become_active, wait_for_active};
 use crate::files::RegionFiles;
 use crate::lease::Lease;
 use crate::logs::{DeadLogs, Splitter, server_of_directory};
@@ -145,6 +145,10 @@ impl Observer for Nodes {
         self.next.peer(id, nodes);
     }
 
+    fn region_server_group(&self, name: &str, node: Option<&[u8]>) {
+        self.next.region_server_group(name, node);
+    }
+
     fn stop_requested(&self, whole_cluster: bool) {
         self.next.stop_requested(whole_cluster);
     }
@@ -156,6 +160,9 @@ impl Leader {
     /// # Errors
     /// [`LeadError`].
     pub async fn start(parts: LeaderParts) -> Result<Leader, LeadError> {
+        if parts.config.get(&settings::BACKUP) {
+            wait_for_active(&*parts.coordinator, &parts.znodes, &parts.name).await?;
+        }
         let (path, value) = become_active(&*parts.coordinator, &parts.znodes, &parts.name, parts.info_port).await?;
         let lease = Arc::new(Lease::new(parts.clock.clone()));
         let mut tasks = Vec::new();

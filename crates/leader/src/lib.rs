@@ -27,6 +27,6 @@ pub mod settings;
 mod status;
 mod volume;
 
-pub use election::{ElectionError, become_active};
+pub use election::{ElectionError, become_active, wait_for_active};
 pub use lead::{LeadError, Leader, LeaderParts};
 pub use port::LeaderPort;

@@ -32,6 +32,16 @@ pub const WAIT_TIMEOUT_MS: Setting<u32> = Setting {
     doc: "How long `basalt master` waits at most for further region servers, when as many as it needs are there.",
 };
 
+/// Whether it waits for another first.
+pub const BACKUP: Setting<bool> = Setting {
+    key: "hbase.master.backup",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "`basalt master` waits at its start until some master is active, and only then stands by to be the next. `--backup` sets it.",
+};
+
 /// Clocks apart.
 pub const MAX_CLOCK_SKEW_MS: Setting<u64> = Setting {
     key: "hbase.master.maxclockskew",
@@ -63,5 +73,12 @@ pub const MAX_SPLITTERS: Setting<u32> = Setting {
 };
 
 /// Every row.
-pub const ALL: &[&dyn SettingRow] =
-    &[&MIN_TO_START, &WAIT_INTERVAL_MS, &WAIT_TIMEOUT_MS, &MAX_CLOCK_SKEW_MS, &SERVER_RPC_TIMEOUT_MS, &MAX_SPLITTERS];
+pub const ALL: &[&dyn SettingRow] = &[
+    &BACKUP,
+    &MIN_TO_START,
+    &WAIT_INTERVAL_MS,
+    &WAIT_TIMEOUT_MS,
+    &MAX_CLOCK_SKEW_MS,
+    &SERVER_RPC_TIMEOUT_MS,
+    &MAX_SPLITTERS,
+];

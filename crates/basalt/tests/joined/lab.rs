@@ -183,10 +183,15 @@ impl Lab {
 
     /// One of ours, `regionserver` or `master`, whose log has that name.
     pub fn basalt(&self, name: &str, what: &str) -> Piece {
+        self.basalt_with(name, what, &[])
+    }
+
+    /// The same with options behind `start`.
+    pub fn basalt_with(&self, name: &str, what: &str, options: &[&str]) -> Piece {
         let mut command = self.command(name);
         // Several are on one machine.
         command.args(["-D", &format!("hbase.{what}.info.port=0")]);
-        self.launch(name, command.args([what, "start"]))
+        self.launch(name, command.args([what, "start"]).args(options))
     }
 
     /// As [`Lab::basalt`], a region server at a port that it is to have again.

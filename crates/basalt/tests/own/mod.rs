@@ -52,9 +52,10 @@ impl Cluster {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_of_our_own_outlives_its_servers_and_masters() {
     let Some(lab) = Lab::open("own") else { return };
+    let backup = lab.basalt_with("master-2", "master", &["--backup"]);
+    until("a backup is never the first", async || backup.said().contains("waits until another is active")).await;
     let active = lab.basalt("master-1", "master");
     until("a master is active", async || active.said().contains("is the active master")).await;
-    let backup = lab.basalt("master-2", "master");
     let (first, second) = (lab.basalt("server-1", "regionserver"), lab.basalt("server-2", "regionserver"));
     let connection = lab.connect();
     until("two servers are in the cluster", async || servers(&connection).await.len() == 2).await;
