@@ -149,10 +149,26 @@ pub const OVERALL_SLOP: Setting<f64> = Setting {
 pub const CLASS: TextSetting = TextSetting {
     key: "hbase.master.loadbalancer.class",
     default: "org.apache.hadoop.hbase.master.balancer.StochasticLoadBalancer",
-    legal: Some("StochasticLoadBalancer or SimpleLoadBalancer of org.apache.hadoop.hbase.master.balancer"),
+    legal: Some(
+        "StochasticLoadBalancer or SimpleLoadBalancer of org.apache.hadoop.hbase.master.balancer, or \
+         org.apache.hadoop.hbase.rsgroup.RSGroupBasedLoadBalancer",
+    ),
     is_legal: |text| Algorithm::of_class(text).is_some(),
-    doc: "Which of HBase's balancers evens out the load: StochasticLoadBalancer by all costs, SimpleLoadBalancer by numbers of regions only. Classes \
-          of others are refused.",
+    doc: "Which of HBase's balancers evens out the load: StochasticLoadBalancer by all costs, SimpleLoadBalancer by numbers of regions only. \
+          RSGroupBasedLoadBalancer switches groups of region servers on, each of which is balanced for itself by the first. Classes of others are \
+          refused.",
+};
+
+/// The class that balances each group of region servers for itself.
+pub const BY_GROUP: &str = "org.apache.hadoop.hbase.rsgroup.RSGroupBasedLoadBalancer";
+
+/// Which balancer evens out each group.
+pub const GROUP_CLASS: TextSetting = TextSetting {
+    key: "hbase.rsgroup.grouploadbalancer.class",
+    default: "org.apache.hadoop.hbase.master.balancer.StochasticLoadBalancer",
+    legal: Some("StochasticLoadBalancer or SimpleLoadBalancer of org.apache.hadoop.hbase.master.balancer"),
+    is_legal: |text| text.trim() != BY_GROUP && Algorithm::of_class(text).is_some(),
+    doc: "Which of HBase's balancers evens out the load in each group, where hbase.master.loadbalancer.class is RSGroupBasedLoadBalancer.",
 };
 
 /// A balancer of HBase's.
@@ -167,6 +183,9 @@ pub enum Algorithm {
 impl Algorithm {
     /// That of one of HBase's classes.
     pub fn of_class(name: &str) -> Option<Algorithm> {
+        if name.trim() == BY_GROUP {
+            return Some(Algorithm::Stochastic);
+        }
         match name.trim().strip_prefix("org.apache.hadoop.hbase.master.balancer.")? {
             "StochasticLoadBalancer" => Some(Algorithm::Stochastic),
             "SimpleLoadBalancer" => Some(Algorithm::Simple),
@@ -204,7 +223,10 @@ impl BalancerSettings {
     /// As the configuration says.
     pub fn from_config(config: &Config) -> BalancerSettings {
         let overall = if config.text(OVERALL_SLOP.key).is_some() { &OVERALL_SLOP } else { &SLOP };
-        let class = config.text(CLASS.key).unwrap_or(CLASS.default);
+        let class = match config.text(CLASS.key).unwrap_or(CLASS.default) {
+            by_group if by_group.trim() == BY_GROUP => config.text(GROUP_CLASS.key).unwrap_or(GROUP_CLASS.default),
+            class => class,
+        };
         BalancerSettings {
             algorithm: Algorithm::of_class(class).unwrap_or(Algorithm::Stochastic),
             multipliers: Multipliers {
@@ -247,4 +269,5 @@ pub const ALL: &[&dyn SettingRow] = &[
     &SLOP,
     &OVERALL_SLOP,
     &CLASS,
+    &GROUP_CLASS,
 ];

@@ -92,6 +92,13 @@ impl master::Observer for Mirror {
         report(self.znodes.set_rpc_throttle(on));
     }
 
+    fn region_server_group(&self, name: &str, node: Option<&[u8]>) {
+        report(match node {
+            Some(node) => self.znodes.set_region_server_group(name, node),
+            None => self.znodes.remove_region_server_group(name),
+        });
+    }
+
     fn peer(&self, id: &str, nodes: Option<&master::PeerNodes>) {
         report(match nodes {
             Some(nodes) => self.znodes.set_peer(id, &nodes.config, &nodes.state),

@@ -246,6 +246,23 @@ impl HBaseZnodes {
         self.put(&self.writer, "rpc-throttle", if on { b"\xFF" } else { b"\0" }, false)
     }
 
+    /// `rsgroup/<name>`: a copy of the group of region servers, by which a master of HBase's places regions before it has read hbase:rsgroup.
+    ///
+    /// # Errors
+    /// The tree is full.
+    pub fn set_region_server_group(&self, name: &str, node: &[u8]) -> Result<(), TreeError> {
+        self.tree.ensure(&self.path("rsgroup"))?;
+        self.put(&self.writer, &format!("rsgroup/{name}"), node, false)
+    }
+
+    /// The group of region servers is gone.
+    ///
+    /// # Errors
+    /// It was not there.
+    pub fn remove_region_server_group(&self, name: &str) -> Result<(), TreeError> {
+        self.tree.delete(&self.path(&format!("rsgroup/{name}")))
+    }
+
     /// The namespace is gone.
     pub fn remove_namespace(&self, name: &str) -> Result<(), TreeError> {
         self.tree.delete(&self.path(&format!("namespace/{name}")))

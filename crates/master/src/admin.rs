@@ -12,7 +12,7 @@ use crate::procedure::ddl::{create, delete, disable, enable, file_tracker, modif
 use crate::procedure::region::{flush, merge, split, truncate as truncate_region};
 use crate::procedure::server::crash;
 use crate::procedure::{Caller, Outcome, namespace, snapshot};
-use crate::{quotas, snapshots};
+use crate::{groups, quotas, snapshots};
 use bytes::Bytes;
 use model::{FamilyDescriptor, RegionInfo, ServerName, TableDescriptor, TableName};
 use proto::pb;
@@ -180,6 +180,7 @@ impl Master {
         configuration: NamespaceConfiguration,
         caller: &Caller,
     ) -> Result<u64> {
+        groups::check_namespace(self, &configuration)?;
         namespace::create::submit(self, name, configuration, caller).await
     }
 
@@ -193,6 +194,7 @@ impl Master {
         configuration: NamespaceConfiguration,
         caller: &Caller,
     ) -> Result<u64> {
+        groups::check_namespace(self, &configuration)?;
         namespace::modify::submit(self, name, configuration, caller).await
     }
 

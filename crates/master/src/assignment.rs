@@ -3,6 +3,7 @@
 
 use crate::catalog::Catalog;
 use crate::cluster::{Cluster, RegionNode, RegionState};
+use crate::groups::RegionServerGroups;
 use crate::host::{Observer, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::procedure::operations::{Operation, Operations};
@@ -39,6 +40,7 @@ pub(crate) struct Assignment {
     pub operations: Arc<Operations>,
     /// Told where hbase:meta goes.
     pub observer: Arc<dyn Observer>,
+    pub groups: Arc<RegionServerGroups>,
 }
 
 impl Assignment {
@@ -325,7 +327,9 @@ impl Assignment {
         if let Some(crashed) = last.as_ref().filter(|server| self.must_wait_for_logs(info, server)) {
             return Err(HostError::Failed(format!("the WAL of the crashed region server {crashed} is not split yet")));
         }
-        let host = self.servers.choose(wanted.or(last.as_ref()), avoid, |server| cluster.regions_on(server))?;
+        let among = self.groups.servers_for(&info.table, &cluster, &self.servers);
+        let load = |server: &ServerName| cluster.regions_on(server);
+        let host = self.servers.choose_among(among.as_ref(), wanted.or(last.as_ref()), avoid, load)?;
         cluster.change_region(info.encoded_name(), |node| {
             (node.state, node.since, node.location) = (RegionState::Opening, now, Some(host.server_name()));
         });

@@ -10,6 +10,7 @@
 
 use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
 use crate::files::off_worker;
+use crate::groups::{self, Misplaced, group_of};
 use crate::master::Master;
 use crate::procedure::Caller;
 use crate::procedure::region::transit::{self, Transition};
@@ -26,6 +27,7 @@ use model::status::in_units;
 use model::{RegionInfo, ServerName, TableName};
 use parking_lot::Mutex;
 use proto::pb;
+use rsgroup::{Address, Group};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -217,9 +219,28 @@ struct Found {
 }
 
 impl Input {
-    /// Regions of tables that serve, on servers that take regions. Follows: `RegionStates#getAssignmentsForBalancer`.
-    fn of(master: &Master, by_table: bool) -> Input {
-        let servers = master.servers.assignable();
+    /// What is balanced for itself: everything, or where there are groups each of them, or `only` one.
+    fn all(master: &Master, only: Option<&str>) -> Vec<Input> {
+        let by_table = master.settings().balance_by_table;
+        let Some(groups) = master.groups.current(&master.servers) else {
+            return vec![Input::of(master, by_table, master.servers.assignable(), |_, _| true)];
+        };
+        let wanted = groups.list().filter(|group| only.is_none_or(|only| group.name == only));
+        let of_group = |group: &Group| {
+            let mut servers = master.servers.assignable();
+            servers.retain(|server| group.servers.contains(&Address::from(server)));
+            Input::of(master, by_table, servers, |table, cluster| group_of(&groups, table, cluster).name == group.name)
+        };
+        wanted.map(of_group).collect()
+    }
+
+    /// Regions of those tables that serve, on these servers. Follows: `RegionStates#getAssignmentsForBalancer`.
+    fn of(
+        master: &Master,
+        by_table: bool,
+        servers: Vec<ServerName>,
+        is_part: impl Fn(&TableName, &Cluster) -> bool,
+    ) -> Input {
         let numbers: HashMap<&ServerName, usize> = servers.iter().enumerate().map(|(n, name)| (name, n)).collect();
         let rack: Arc<str> = DEFAULT_RACK.into();
         let entries: Vec<ServerEntry> =
@@ -231,7 +252,7 @@ impl Input {
         let (cluster, loads) = (master.cluster.read(), master.balancer.loads.lock());
         let mut parts = if by_table { Vec::new() } else { vec![new_part(ENSEMBLE.to_owned())] };
         for (table, state) in cluster.tables() {
-            if matches!(state, TableState::Disabled | TableState::Disabling) {
+            if matches!(state, TableState::Disabled | TableState::Disabling) || !is_part(&table.name, &cluster) {
                 continue;
             }
             if by_table {
@@ -306,6 +327,15 @@ fn may_run(master: &Master) -> bool {
 /// Balances: all tables at once, or each. Off, it does so only to see what it would do. Time: that of the plan, and then as long as moving
 /// regions takes, up to `hbase.balancer.max.balancing`.
 pub(crate) async fn run(master: &Arc<Master>, request: pb::BalanceRequest) -> pb::BalanceResponse {
+    run_some(master, request, None).await
+}
+
+/// The same of one group of region servers.
+pub(crate) async fn run_group(master: &Arc<Master>, request: pb::BalanceRequest, group: &str) -> pb::BalanceResponse {
+    run_some(master, request, Some(group)).await
+}
+
+async fn run_some(master: &Arc<Master>, request: pb::BalanceRequest, group: Option<&str>) -> pb::BalanceResponse {
     let mut response = pb::BalanceResponse { balancer_ran: false, moves_calculated: Some(0), moves_executed: Some(0) };
     if !(master.switches.balancer() || request.dry_run()) || !may_run(master) {
         return response;
@@ -324,14 +354,16 @@ pub(crate) async fn run(master: &Arc<Master>, request: pb::BalanceRequest) -> pb
     }
     master.balancer.remember_loads(master);
     let settings = master.settings().balance;
-    let input = Input::of(master, master.settings().balance_by_table);
+    let inputs = Input::all(master, group);
+    let misplaced = misplaced(master, group);
     let (rng, clock) = (Arc::clone(&master.balancer.rng), Arc::clone(&master.clock));
-    let Ok(found) = off_worker(move || input.run(&settings, &rng, &*clock)).await else {
+    let all = move || inputs.into_iter().flat_map(|input| input.run(&settings, &rng, &*clock)).collect::<Vec<Found>>();
+    let Ok(found) = off_worker(all).await else {
         tracing::error!("the balancer panicked: no region is moved, the next period tries again");
         return response;
     };
     response.balancer_ran = true;
-    let plans = record(master, found);
+    let plans: Vec<Plan> = misplaced.into_iter().chain(record(master, found)).collect();
     response.moves_calculated = u32::try_from(plans.len()).ok();
     let calculated = plans.len();
     let executed = if request.dry_run() || !may_run(master) { 0 } else { execute(master, plans).await };
@@ -349,14 +381,29 @@ pub(crate) async fn run_or_look(master: &Arc<Master>) {
         return;
     }
     let settings = master.settings().balance;
-    let input = Input::of(master, master.settings().balance_by_table);
+    let inputs = Input::all(master, None);
     let look = move || -> Vec<(String, Vec<FunctionCost>)> {
-        let parts = input.parts.into_iter();
+        let parts = inputs.into_iter().flat_map(|input| input.parts);
         parts.map(|part| (part.name, stochastic::costs(&part.snapshot, &settings))).collect()
     };
     if let Ok(costs) = off_worker(look).await {
         show_costs(master, costs);
     }
+}
+
+/// Regions that are open outside of their group. Follows: `RSGroupBasedLoadBalancer#correctAssignments`.
+fn misplaced(master: &Master, only: Option<&str>) -> Vec<Plan> {
+    let Some(groups) = master.groups.current(&master.servers) else { return Vec::new() };
+    let found = groups::misplaced(master, |_, _| true);
+    let cluster = master.cluster.read();
+    let is_wanted = |info: &RegionInfo| only.is_none_or(|only| group_of(&groups, &info.table, &cluster).name == only);
+    let found = found.into_iter().filter(|one| is_wanted(&one.info));
+    found
+        .filter_map(|Misplaced { info, to }| {
+            let from = cluster.region(info.encoded_name())?.location.clone()?;
+            Some(Plan { info, from, to })
+        })
+        .collect()
 }
 
 fn show_costs(master: &Master, mut costs: Vec<(String, Vec<FunctionCost>)>) {

@@ -174,6 +174,8 @@ pub trait Observer: Send + Sync + 'static {
     fn rpc_throttle(&self, _on: bool) {}
     /// A replication peer has these nodes now; `None` when it is gone.
     fn peer(&self, _id: &str, _nodes: Option<&PeerNodes>) {}
+    /// A group of region servers is so now, as its znode has it; `None` when it is gone.
+    fn region_server_group(&self, _name: &str, _node: Option<&[u8]>) {}
     /// A client asked to stop the master, or the whole cluster.
     fn stop_requested(&self, _whole_cluster: bool) {}
 }

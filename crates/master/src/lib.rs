@@ -32,6 +32,7 @@ pub mod cluster;
 pub mod consistency;
 mod error;
 mod files;
+mod groups;
 pub mod hbck;
 mod host;
 mod janitor;

@@ -8,6 +8,7 @@ use crate::client_locks::ClientLocks;
 use crate::cluster::Cluster;
 use crate::consistency::CatalogReport;
 use crate::files::Files;
+use crate::groups::RegionServerGroups;
 use crate::hbck::HbckChore;
 use crate::host::{Inherited, LogSplitter, Observer, RegionHost};
 use crate::lifetime::Lifetime;
@@ -71,6 +72,7 @@ pub struct Master {
     pub(crate) peers: Peers,
     pub(crate) switches: Switches,
     pub(crate) quotas: Quotas,
+    pub(crate) groups: Arc<RegionServerGroups>,
     pub(crate) normalizer: Arc<Normalizer>,
     pub(crate) balancer: Balancer,
     /// Whether there is to be a table hbase:slowlog.
@@ -90,6 +92,8 @@ pub struct Master {
     /// Snapshots that are taken, restored and cloned, for who looks at them.
     pub(crate) tasks_now: Tasks,
     pub(crate) initialized: AtomicBool,
+    /// Started for repairs: it never becomes initialized.
+    pub(crate) in_maintenance_mode: bool,
     /// Whether the picture has what hbase:meta says.
     pub(crate) meta_loaded: tokio::sync::watch::Sender<bool>,
     pub(crate) cluster_id: String,

@@ -143,18 +143,36 @@ impl Servers {
         avoid: Option<&ServerName>,
         load: impl Fn(&ServerName) -> usize,
     ) -> Result<Arc<dyn RegionHost>, HostError> {
+        self.choose_among(None, wanted, avoid, load)
+    }
+
+    /// The same among these servers only, where there are any.
+    ///
+    /// # Errors
+    /// None of them is online.
+    pub fn choose_among(
+        &self,
+        among: Option<&BTreeSet<ServerName>>,
+        wanted: Option<&ServerName>,
+        avoid: Option<&ServerName>,
+        load: impl Fn(&ServerName) -> usize,
+    ) -> Result<Arc<dyn RegionHost>, HostError> {
+        let may = |name: &ServerName| among.is_none_or(|among| among.contains(name));
         let draining = self.draining.read();
         let online = self.online.read();
         self.placements.fetch_add(1, Ordering::Relaxed);
         let wanted = wanted.and_then(|name| placement::retained(name, online.keys()));
-        let wanted = wanted.filter(|name| Some(*name) != avoid && !draining.contains(name));
+        let wanted = wanted.filter(|name| Some(*name) != avoid && !draining.contains(name) && may(name));
         let host = wanted.and_then(|name| online.get(name));
         let least = || {
+            let candidates = online.iter().filter(|(name, _)| may(name));
             let by_load =
-                online.iter().min_by_key(|(name, _)| (Some(*name) == avoid, draining.contains(*name), load(name)));
+                candidates.min_by_key(|(name, _)| (Some(*name) == avoid, draining.contains(*name), load(name)));
             by_load.map(|(_, host)| host)
         };
-        host.or_else(least).cloned().ok_or_else(|| HostError::Failed("no region server is online".into()))
+        let nobody =
+            if among.is_some() { "no region server of its group is online" } else { "no region server is online" };
+        host.or_else(least).cloned().ok_or_else(|| HostError::Failed(nobody.into()))
     }
 
     /// hbase:meta is there from now on.

@@ -408,6 +408,28 @@ pub const SANITY_CHECKS: Setting<bool> = Setting {
           hbase.table.sanity.checks goes before it.",
 };
 
+/// Whether the master is started for repairs.
+pub const MAINTENANCE_MODE: Setting<bool> = Setting {
+    key: "hbase.master.maintenance_mode",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Start the master for repairs: hbase:meta is opened and no other region, no procedure is resumed, no chore runs, and clients are \
+          told to hold. The calls of hbck and reads and writes of hbase:meta work.",
+};
+
+/// Where regions go when no server of their group is online.
+pub const GROUP_FALLBACK: Setting<bool> = Setting {
+    key: "hbase.rsgroup.fallback.enable",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Regions of a group of region servers none of which is online are opened on servers of the group default, and where none of these is, on any. \
+          Off, they stay closed until one is back.",
+};
+
 /// Smallest MAX_FILESIZE that the checks let pass.
 pub const MAX_FILESIZE_LIMIT: Setting<i64> = Setting {
     key: "hbase.hregion.max.filesize.limit",
@@ -431,6 +453,8 @@ pub const FLUSH_SIZE_LIMIT: Setting<i64> = Setting {
 /// Every row.
 pub const ALL: &[&dyn SettingRow] = &[
     &OPEN_THREADS,
+    &MAINTENANCE_MODE,
+    &GROUP_FALLBACK,
     &JANITOR_INTERVAL_MS,
     &HBCK_INTERVAL_MS,
     &FIX_MAX_MERGE_COUNT,

@@ -9,6 +9,7 @@ use crate::cleaner::Cleaner;
 use crate::client_locks::ClientLocks;
 use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
 use crate::files::{Files, off_worker};
+use crate::groups::RegionServerGroups;
 use crate::hbck::HbckChore;
 use crate::host::{Inherited, RegionHost};
 use crate::lifetime::Lifetime;
@@ -28,7 +29,7 @@ use crate::servers::Servers;
 use crate::slow_log;
 use crate::switches::{Switches, SwitchesError};
 use crate::tables::Tables;
-use crate::{MasterError, Result, meta, settings, takeover};
+use crate::{MasterError, Result, groups, meta, settings, takeover};
 use arc_swap::ArcSwap;
 use base::Tasks;
 use fs::Volume;
@@ -118,7 +119,9 @@ impl Starting {
             master.stop();
             return Err(error);
         }
-        chores::start(&master);
+        if !master.in_maintenance_mode {
+            chores::start(&master);
+        }
         Ok(())
     }
 }
@@ -155,6 +158,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
     });
     let open_slots_count = env.config.get(&settings::OPEN_THREADS) as usize;
     let operations = Arc::<Operations>::default();
+    let groups = Arc::new(RegionServerGroups::new(&env.config));
     let assignment = Arc::new(Assignment {
         cluster: Arc::clone(&cluster),
         servers: Arc::clone(&servers),
@@ -164,6 +168,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         slots: Semaphore::new(open_slots_count),
         operations: Arc::clone(&operations),
         observer: Arc::clone(&env.observer),
+        groups: Arc::clone(&groups),
     });
     let namespaces = Namespaces {
         cluster: Arc::clone(&cluster),
@@ -202,6 +207,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         peers,
         switches,
         quotas: Quotas::new(&env.config),
+        groups,
         normalizer: Arc::default(),
         balancer: Balancer::new(&env.config, &*env.clock),
         keeps_slow_log: env.config.get(&rpc::settings::SLOW_LOG_TABLE),
@@ -216,6 +222,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
         tasks_now: Tasks::new(Arc::clone(&env.clock)),
         clock: env.clock,
         initialized: AtomicBool::new(false),
+        in_maintenance_mode: env.config.get(&settings::MAINTENANCE_MODE),
         meta_loaded: tokio::sync::watch::Sender::new(false),
         cluster_id: env.cluster_id,
         server_name: env.server_name,
@@ -234,6 +241,13 @@ async fn bring_up(
     let loaded = takeover::load_meta(master, descriptors, &unfinished, &inherited).await;
     let servers = loaded.map_err(catalog_error("hbase:meta"))?;
     write_store(master, servers).await?;
+    if master.in_maintenance_mode {
+        tracing::warn!(
+            "hbase.master.maintenance_mode is on: hbase:meta is open for repairs, and no other region is opened. Take the setting away and \
+             start again when it is repaired"
+        );
+        return Ok(());
+    }
     let crashes = takeover::take_crashes(master, &mut unfinished);
     takeover::recover(master, crashes).await.map_err(catalog_error("the regions of dead servers"))?;
     loop {
@@ -245,6 +259,7 @@ async fn bring_up(
     let (later, first): (Vec<Unfinished>, Vec<Unfinished>) =
         unfinished.into_iter().partition(|unfinished| unfinished.record.procedure.needs_open_regions());
     master.procedures.resume(master, first.into_iter().map(|unfinished| (None, unfinished)).collect()).await;
+    while !takeover::is_done(master, groups::bring_up(master).await).await.map_err(catalog_error("hbase:rsgroup"))? {}
     while !takeover::is_done(master, assign_all(master).await).await.map_err(catalog_error("the tables"))? {}
     quotas::bring_up(master).await.map_err(catalog_error("hbase:quota"))?;
     slow_log::bring_up(master).await.map_err(catalog_error("hbase:slowlog"))?;

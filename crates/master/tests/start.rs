@@ -49,6 +49,19 @@ fn descriptors_that_hbase_wrote_are_read_and_written() {
 }
 
 #[tokio::test]
+async fn maintenance_mode_opens_hbase_meta_and_nothing_else() {
+    let memory = untar("rootdir/after-recovery-clean-stop.tar.gz");
+    let mut config = Config::default();
+    config.set(crate::common::LENIENT, "true");
+    config.set(basalt_master::settings::MAINTENANCE_MODE.key, "true");
+    let life = start(&memory, &captured_catalog(), config).await.expect("starts");
+    let open: Vec<String> = life.host.open.lock().keys().cloned().collect();
+    assert_eq!(open, ["1588230740"], "hbase:meta alone");
+    assert!(!life.master.is_initialized());
+    assert!(life.master.cluster().state(&table_name("cloned")).is_some(), "what hbase:meta says is known");
+}
+
+#[tokio::test]
 async fn a_root_directory_of_hbase_is_served() {
     for tarball in ["rootdir/live-unclosed-wal.tar.gz", "rootdir/after-recovery-clean-stop.tar.gz"] {
         let memory = untar(tarball);

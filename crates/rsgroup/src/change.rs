@@ -267,6 +267,11 @@ impl Groups {
         after
     }
 
+    /// With a table, which was made, in a group that there is.
+    pub fn with_table(&self, table: &TableName, group: &str) -> Groups {
+        self.with_tables(&BTreeSet::from([table.clone()]), group)
+    }
+
     /// Without a table, which was deleted.
     pub fn without_table(&self, table: &TableName) -> Groups {
         let mut after = self.clone();

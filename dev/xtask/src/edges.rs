@@ -114,7 +114,10 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     // hfile: it writes the store that HBase's master reads
     (
         "master",
-        &["balancer", "base", "cell", "model", "filter", "fs", "rootdir", "hfile", "rpc", "proto", "convert", "quota"],
+        &[
+            "balancer", "base", "cell", "model", "filter", "fs", "rootdir", "hfile", "rpc", "proto", "convert",
+            "quota", "rsgroup",
+        ],
         &[],
     ),
     // the composition root, a master and a region server in one process: for the binary and for the simulator

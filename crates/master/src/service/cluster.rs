@@ -30,12 +30,12 @@ pub(super) fn status(
     Ok(pb::GetClusterStatusResponse { cluster_status: handler.cluster_status(&request.options) }.into())
 }
 
-pub(super) fn no_maintenance(
-    _: &Handler,
+pub(super) fn is_in_maintenance_mode(
+    handler: &Handler,
     _: &Call,
     _: pb::IsInMaintenanceModeRequest,
 ) -> Answer<pb::IsInMaintenanceModeResponse> {
-    Ok(pb::IsInMaintenanceModeResponse { in_maintenance_mode: false }.into())
+    Ok(pb::IsInMaintenanceModeResponse { in_maintenance_mode: handler.master.in_maintenance_mode }.into())
 }
 
 pub(super) fn capabilities(

@@ -1,7 +1,6 @@
 //! The janitor, the cleaners, the stop of the master or the cluster: what an operator has done at once.
 
 use super::{MasterHandler, later};
-use crate::{ErrorKind, MasterError};
 use proto::pb;
 use rpc::Call;
 use rpc::service::Answer;
@@ -51,18 +50,6 @@ pub(super) fn flush_store(
 }
 
 /// HBase ships no endpoint of the master that is always there.
-pub(super) fn no_endpoint(
-    _: &Handler,
-    _: &Call,
-    request: pb::CoprocessorServiceRequest,
-) -> Answer<pb::CoprocessorServiceResponse> {
-    let message = format!(
-        "No registered Master Coprocessor Endpoint found for {}. Has it been enabled?",
-        request.call.service_name
-    );
-    Err(MasterError::new(ErrorKind::UnknownProtocol, message).into())
-}
-
 pub(super) fn shutdown(handler: &Handler, _: &Call, _: pb::ShutdownRequest) -> Answer<pb::ShutdownResponse> {
     handler.master.observer.stop_requested(true);
     Ok(pb::ShutdownResponse {}.into())

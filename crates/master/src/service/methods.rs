@@ -2,8 +2,8 @@
 //! unsupported.
 
 use super::{
-    MasterHandler, client_locks, cluster, decommission, hbck, logs, maintenance, namespaces, peers, permissions,
-    procedures, quotas, regions, registry, snapshots, switches, tables,
+    MasterHandler, client_locks, cluster, decommission, groups, hbck, logs, maintenance, namespaces, peers,
+    permissions, procedures, quotas, regions, registry, snapshots, switches, tables,
 };
 use rpc::service::{
     BootstrapNodeService, ClientMetaService, HbckService, LockService, MasterService, RegionServerStatusService,
@@ -104,13 +104,13 @@ impl MasterService for MasterHandler {
         run_catalog_scan(RunCatalogScanRequest) -> RunCatalogScanResponse = maintenance::run_janitor;
         run_cleaner_chore(RunCleanerChoreRequest) -> RunCleanerChoreResponse = maintenance::run_cleaners;
         flush_master_store(FlushMasterStoreRequest) -> FlushMasterStoreResponse = maintenance::flush_store;
-        exec_master_service(CoprocessorServiceRequest) -> CoprocessorServiceResponse = maintenance::no_endpoint;
+        exec_master_service(CoprocessorServiceRequest) -> CoprocessorServiceResponse = groups::exec_master_service;
         shutdown(ShutdownRequest) -> ShutdownResponse = maintenance::shutdown;
         stop_master(StopMasterRequest) -> StopMasterResponse = maintenance::stop_master;
 
         is_master_running(IsMasterRunningRequest) -> IsMasterRunningResponse = cluster::is_running;
         get_cluster_status(GetClusterStatusRequest) -> GetClusterStatusResponse = cluster::status;
-        is_master_in_maintenance_mode(IsInMaintenanceModeRequest) -> IsInMaintenanceModeResponse = cluster::no_maintenance;
+        is_master_in_maintenance_mode(IsInMaintenanceModeRequest) -> IsInMaintenanceModeResponse = cluster::is_in_maintenance_mode;
         get_security_capabilities(SecurityCapabilitiesRequest) -> SecurityCapabilitiesResponse = cluster::capabilities;
         list_decommissioned_region_servers(ListDecommissionedRegionServersRequest)
             -> ListDecommissionedRegionServersResponse = decommission::list;

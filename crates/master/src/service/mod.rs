@@ -4,6 +4,7 @@
 mod client_locks;
 mod cluster;
 mod decommission;
+mod groups;
 mod hbck;
 mod logs;
 mod maintenance;
@@ -91,7 +92,11 @@ impl MasterHandler {
     }
 
     fn may_ask_before_start(&self, method: Method) -> bool {
-        matches!(method, Method::MasterIsMasterRunning | Method::MasterGetClusterStatus | Method::MasterShutdown)
+        use Method::{MasterGetClusterStatus, MasterIsMasterInMaintenanceMode, MasterIsMasterRunning, MasterShutdown};
+        matches!(
+            method,
+            MasterIsMasterRunning | MasterIsMasterInMaintenanceMode | MasterGetClusterStatus | MasterShutdown
+        )
     }
 }
 

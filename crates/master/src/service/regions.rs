@@ -93,7 +93,9 @@ pub(super) fn move_region(
         let wanted = request.dest_server_name.as_ref().map(from_proto::server_name).transpose()?;
         let location = master.cluster.read().region(info.encoded_name()).and_then(|node| node.location.clone());
         let load = |server: &ServerName| master.cluster.read().regions_on(server);
+        let among = master.groups.servers_for(&info.table, &master.cluster.read(), &master.servers);
         let others = master.servers.assignable().into_iter().filter(|server| Some(server) != location.as_ref());
+        let others = others.filter(|server| among.as_ref().is_none_or(|among| among.contains(server)));
         let destination = wanted.or_else(|| others.min_by_key(load)).filter(|server| Some(server) != location.as_ref());
         let Some(destination) = destination else {
             tracing::debug!(region = %info.name_string(), "a move has nowhere to go");

@@ -9,7 +9,7 @@ use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
-use crate::{ErrorKind, MasterError, Result, meta, quotas, trackers};
+use crate::{ErrorKind, MasterError, Result, groups, meta, quotas, trackers};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor};
@@ -48,6 +48,7 @@ pub(crate) async fn submit(
     // What the server makes for itself bears any setting; follows `HMaster#createSystemTable`.
     if !table.name.is_system() || master.is_initialized() {
         check_table(&master.settings().limits, &table)?;
+        groups::check_create(master, &table)?;
         master.assignment.check_replication(&table)?;
     }
     let trackers = master.settings().limits.trackers().clone();
@@ -174,6 +175,7 @@ impl Procedure<Master> for CreateTable {
                 return Ok(Next::Unsaved(State::CreateTableAddToMeta as Step));
             }
             fill_table(&context.env, &self.table, &self.regions, &[]).await?;
+            groups::table_made(&context.env, &self.table.name).await?;
             Ok(Next::Done(None))
         })
     }

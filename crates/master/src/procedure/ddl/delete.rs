@@ -9,7 +9,7 @@ use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::snapshot::recovery::Recovery;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
-use crate::{ErrorKind, MasterError, Result, meta, quotas};
+use crate::{ErrorKind, MasterError, Result, groups, meta, quotas};
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableName};
 use proto::pb::DeleteTableState as State;
@@ -102,6 +102,7 @@ impl Procedure<Master> for DeleteTable {
             master.catalog.write_many(rows.collect()).await?;
             master.cluster.write().remove_table(&table);
             master.observer.table_state(&table, None);
+            groups::table_deleted(master, &table).await?;
             quotas::forget(master, Subject::Table(table)).await?;
             Ok(Next::Done(None))
         })

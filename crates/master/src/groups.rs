@@ -1,0 +1,415 @@
+//! Groups of region servers at work: kept in hbase:rsgroup, asked where regions may be, and regions moved when they change.
+//!
+//! Always true:
+//!  1. A change is in hbase:rsgroup before it is seen, and before regions are moved for it.
+//!  2. While groups are on and known, a region is opened on servers of its table's group only, or as `hbase.rsgroup.fallback.enable` has it. Until
+//!     hbase:rsgroup is read, only its own region and those of hbase:meta and hbase:namespace are opened.
+//!  3. What is missing of a change after a crash (a table made or deleted, a region moved) is mended by the next start, or the balancer.
+//!
+//! Not here: the rules of groups (`rsgroup`). Follows: `RSGroupInfoManagerImpl`, `RSGroupAdminServer`, `RSGroupAdminEndpoint`,
+//! `RSGroupBasedLoadBalancer` of branch 2.
+
+use crate::catalog::newest_hidden_stamp;
+use crate::cluster::{Cluster, RegionState};
+use crate::master::Master;
+use crate::procedure::Caller;
+use crate::procedure::ddl::create;
+use crate::procedure::region::transit::{self, Transition};
+use crate::servers::Servers;
+use crate::{ErrorKind, HostError, MasterError, Result, settings};
+use base::{Config, SeqId};
+use bytes::Bytes;
+use cell::{CellBuffer, CellSpec, CellType};
+use model::{FamilyDescriptor, Mutation, MutationKind, RegionInfo, Scan, ServerName, TableDescriptor, TableName};
+use parking_lot::RwLock;
+use proto::{Message, magic, pb};
+use rsgroup::{Address, Group, Groups, Moved, Refusal};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// The endpoint whose name among `hbase.coprocessor.master.classes` switches groups on.
+const ENDPOINT: &str = "org.apache.hadoop.hbase.rsgroup.RSGroupAdminEndpoint";
+/// Regions that are on their way at the same time after a change.
+const MOST_MOVING: usize = 64;
+
+impl From<Refusal> for MasterError {
+    fn from(refusal: Refusal) -> MasterError {
+        match refusal {
+            Refusal::Constraint(message) => MasterError::new(ErrorKind::Constraint, message),
+            Refusal::DoNotRetry(message) => MasterError::do_not_retry(message),
+        }
+    }
+}
+
+/// What is known of groups.
+#[derive(Debug)]
+struct Known {
+    /// The servers that were online when `default` was made of those that no other group has.
+    online: BTreeSet<Address>,
+    groups: Arc<Groups>,
+}
+
+/// The groups of a master's region servers.
+#[derive(Debug)]
+pub(crate) struct RegionServerGroups {
+    is_on: bool,
+    falls_back: bool,
+    /// Held from reading what groups there are to seeing what they became.
+    changing: tokio::sync::Mutex<()>,
+    /// `None` until hbase:rsgroup is read.
+    known: RwLock<Option<Known>>,
+}
+
+impl RegionServerGroups {
+    pub fn new(config: &Config) -> RegionServerGroups {
+        let named = |key: &str, class: &str| {
+            config
+                .text(key)
+                .is_some_and(|text| text.split(',').any(|name| name.split('|').any(|part| part.trim() == class)))
+        };
+        RegionServerGroups {
+            is_on: named("hbase.coprocessor.master.classes", ENDPOINT)
+                || named(balancer::settings::CLASS.key, balancer::settings::BY_GROUP),
+            falls_back: config.get(&settings::GROUP_FALLBACK),
+            changing: tokio::sync::Mutex::default(),
+            known: RwLock::default(),
+        }
+    }
+
+    /// Whether there are any.
+    pub fn are_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// The groups as they are now; `None` where they are off, or not read yet.
+    pub fn current(&self, servers: &Servers) -> Option<Arc<Groups>> {
+        if !self.is_on {
+            return None;
+        }
+        let online = addresses(&servers.names());
+        if let Some(known) = self.known.read().as_ref()?.with(&online) {
+            return Some(known);
+        }
+        let mut known = self.known.write();
+        let known = known.as_mut()?;
+        known.groups = Arc::new(known.groups.with_online(&online));
+        known.online = online;
+        Some(known.groups.clone())
+    }
+
+    /// The servers on which regions of `table` may be opened; `None`: on any.
+    pub fn servers_for(&self, table: &TableName, cluster: &Cluster, servers: &Servers) -> Option<BTreeSet<ServerName>> {
+        let groups = self.current(servers)?;
+        Some(self.candidates(&groups, group_of(&groups, table, cluster), servers))
+    }
+
+    /// The servers that are online on which the regions of `group` may be opened.
+    pub fn candidates(&self, groups: &Groups, group: &Group, servers: &Servers) -> BTreeSet<ServerName> {
+        let names = servers.names();
+        let may = groups.candidates(group, &addresses(&names), self.falls_back);
+        names.into_iter().filter(|name| may.contains(&Address::from(name))).collect()
+    }
+}
+
+impl Known {
+    fn with(&self, online: &BTreeSet<Address>) -> Option<Arc<Groups>> {
+        (self.online == *online).then(|| self.groups.clone())
+    }
+}
+
+fn addresses(names: &[ServerName]) -> BTreeSet<Address> {
+    names.iter().map(Address::from).collect()
+}
+
+/// The group that the regions of a table belong to.
+pub(crate) fn group_of<'a>(groups: &'a Groups, table: &TableName, cluster: &Cluster) -> &'a Group {
+    let descriptor = cluster.descriptor(table);
+    let of_table = descriptor.as_ref().and_then(|descriptor| attribute(descriptor));
+    let of_namespace = cluster.namespace(table.namespace()).and_then(|pairs| pairs.get(rsgroup::GROUP_ATTRIBUTE));
+    groups.for_table(table, of_table, of_namespace.map(String::as_str))
+}
+
+fn attribute(table: &TableDescriptor) -> Option<&str> {
+    table.attributes.get(rsgroup::GROUP_ATTRIBUTE.as_bytes()).and_then(|value| std::str::from_utf8(value).ok())
+}
+
+/// As HBase makes it. Follows: `RSGroupInfoManagerImpl#createRSGroupTable`.
+fn descriptor() -> TableDescriptor {
+    let mut table = TableDescriptor::new(table(), [FamilyDescriptor::new(rsgroup::COLUMN.0)]);
+    let split_policy = "org.apache.hadoop.hbase.regionserver.DisabledRegionSplitPolicy";
+    let endpoint = "|org.apache.hadoop.hbase.coprocessor.MultiRowMutationEndpoint|1073741823|";
+    table.attributes.insert(Bytes::from("SPLIT_POLICY"), Bytes::from(split_policy));
+    table.attributes.insert(Bytes::from("coprocessor$1"), Bytes::from(endpoint));
+    table
+}
+
+/// hbase:rsgroup.
+pub(crate) fn table() -> TableName {
+    TableName::of("hbase", "rsgroup").expect("a legal name")
+}
+
+/// Servers as changes look at them.
+pub(crate) fn servers_of(master: &Master) -> rsgroup::Servers {
+    rsgroup::Servers {
+        online: addresses(&master.servers.names()),
+        draining: addresses(&master.servers.draining()),
+        dead: addresses(&master.servers.dead()),
+    }
+}
+
+/// Makes hbase:rsgroup where it is missing, opens and reads it. Regions are placed by it from then on.
+pub(crate) async fn bring_up(master: &Arc<Master>) -> Result<()> {
+    if !master.groups.is_on {
+        return Ok(());
+    }
+    let table = table();
+    if master.cluster.read().exists(&table) {
+        let is_closed = |info: &RegionInfo| {
+            master.cluster.read().region(info.encoded_name()).is_some_and(|node| node.state != RegionState::Open)
+        };
+        let closed = master.tables.live_regions(&table).into_iter().filter(is_closed).collect();
+        master.assignment.assign(closed).await?;
+        master.assignment.check_none_failed(&table)?;
+    } else {
+        let caller = Caller { user: "basalt".into(), nonce: None };
+        let id = create::submit(master, descriptor(), &[], &caller).await?;
+        master.procedures.wait_for(id).await?;
+    }
+    let mut kept = Vec::new();
+    for region in master.tables.live_regions(&table) {
+        let (host, name) = (master.assignment.host_of(region.encoded_name())?, region.encoded_name());
+        // What was deleted later than the clock shows now would hide what is written.
+        master.catalog.stamp_after(newest_hidden_stamp(&*host, name).await? + 1);
+        let cells = host.scan(name, Scan { cache_blocks: true, ..Scan::default() }).await?;
+        for cell in cells.iter_from(0).filter(|cell| cell.qualifier() == rsgroup::COLUMN.1.as_bytes()) {
+            let message = pb::RsGroupInfo::decode(cell.value()).map_err(|error| error.to_string());
+            match message.and_then(|message| Group::from_proto(&message).map_err(|error| error.to_string())) {
+                Ok(group) => kept.push(group),
+                Err(error) => {
+                    let row = cell::print::to_string_binary(cell.row());
+                    tracing::error!(
+                        "the row {row} of hbase:rsgroup is no group of region servers, and left out: {error}"
+                    );
+                }
+            }
+        }
+    }
+    let groups = reconcile(master, kept);
+    let online = addresses(&master.servers.names());
+    *master.groups.known.write() = Some(Known { online, groups: Arc::new(groups.clone()) });
+    tell_observer(master, &[], &groups);
+    Ok(())
+}
+
+/// The groups that are kept, with the tables that there are: a table made or deleted when the master stopped is where it belongs.
+fn reconcile(master: &Master, kept: Vec<Group>) -> Groups {
+    let cluster = master.cluster.read();
+    let tables: BTreeSet<TableName> = cluster.tables().map(|(table, _)| table.name.clone()).collect();
+    let mut groups = Groups::load(kept, &tables, &servers_of(master));
+    let gone: Vec<TableName> =
+        groups.list().flat_map(|group| group.tables.iter().filter(|table| !tables.contains(*table)).cloned()).collect();
+    for table in gone {
+        groups = groups.without_table(&table);
+    }
+    let of_default = groups.get(rsgroup::DEFAULT).map(|group| group.tables.clone()).unwrap_or_default();
+    for table in of_default {
+        let without = groups.without_table(&table);
+        let group = group_of(&without, &table, &cluster).name.clone();
+        if group != rsgroup::DEFAULT {
+            groups = without.with_table(&table, &group);
+        }
+    }
+    groups
+}
+
+/// Changes groups as `change` says, and answers what it has moved.
+///
+/// # Errors
+/// What `change` refuses; hbase:rsgroup cannot be written, and nothing is changed.
+pub(crate) async fn change<T>(
+    master: &Arc<Master>,
+    change: impl FnOnce(&Groups, &rsgroup::Servers) -> std::result::Result<(Groups, T), Refusal>,
+) -> Result<T> {
+    let _one_at_a_time = master.groups.changing.lock().await;
+    let before = must_be_known(master)?;
+    let (after, moved) = change(&before, &servers_of(master))?;
+    write(master, &before, &after).await?;
+    let gone: Vec<String> = before.rows_after(&after).deleted;
+    tell_observer(master, &gone, &after);
+    let online = addresses(&master.servers.names());
+    *master.groups.known.write() = Some(Known { groups: Arc::new(after.with_online(&online)), online });
+    Ok(moved)
+}
+
+/// The groups as they are now.
+///
+/// # Errors
+/// They are not read yet.
+pub(crate) fn must_be_known(master: &Master) -> Result<Arc<Groups>> {
+    let known = master.groups.current(&master.servers);
+    known.ok_or_else(|| MasterError::new(ErrorKind::PleaseHold, "hbase:rsgroup is not read yet"))
+}
+
+async fn write(master: &Arc<Master>, before: &Groups, after: &Groups) -> Result<()> {
+    let not_open = || HostError::Failed(format!("no region of {} is open", table()));
+    let region = master.tables.live_regions(&table()).pop().ok_or_else(not_open)?;
+    let rows = before.rows_after(after);
+    let (family, qualifier) = (rsgroup::COLUMN.0.as_bytes(), rsgroup::COLUMN.1.as_bytes());
+    let mutation = |name: &str, kind: MutationKind, spec: &dyn Fn(&mut CellBuffer)| {
+        let mut cells = CellBuffer::new();
+        spec(&mut cells);
+        Mutation::new(kind, Bytes::copy_from_slice(name.as_bytes()), cells.into_block())
+    };
+    let (stamp, delete_stamp) = (master.catalog.stamp().0, master.catalog.delete_stamp().0);
+    let cell =
+        |row: &str, of_type: CellType, qualifier: &[u8], timestamp: i64, value: &[u8], cells: &mut CellBuffer| {
+            let (row, type_code) = (row.as_bytes(), of_type.code());
+            cells.push_spec(&CellSpec { row, family, qualifier, timestamp, type_code, value, tags: &[] }, SeqId(0));
+        };
+    let puts = rows.put.iter().map(|(name, message)| {
+        let value = message.encode_to_vec();
+        mutation(name, MutationKind::Put, &|cells| cell(name, CellType::Put, qualifier, stamp, &value, cells))
+    });
+    let deletes = rows.deleted.iter().map(|name| {
+        mutation(name, MutationKind::Delete, &|cells| {
+            cell(name, CellType::DeleteFamily, &[], delete_stamp, &[], cells);
+        })
+    });
+    let name = region.encoded_name();
+    Ok(master.assignment.host_of(name)?.mutate(name, puts.chain(deletes).collect()).await?)
+}
+
+fn tell_observer(master: &Master, gone: &[String], groups: &Groups) {
+    gone.iter().for_each(|name| master.observer.region_server_group(name, None));
+    for group in groups.list() {
+        master.observer.region_server_group(&group.name, Some(&magic::encode(&group.to_proto())));
+    }
+}
+
+/// A table was made: it belongs to the group where its regions are. Follows: `RSGroupAdminEndpoint#assignTableToGroup`.
+pub(crate) async fn table_made(master: &Arc<Master>, table: &TableName) -> Result<()> {
+    let Some(groups) = master.groups.current(&master.servers) else { return Ok(()) };
+    if groups.of_table(table).is_some() {
+        return Ok(());
+    }
+    let group = group_of(&groups, table, &master.cluster.read()).name.clone();
+    change(master, |groups, _| Ok((groups.with_table(table, &group), ()))).await
+}
+
+/// A table was deleted.
+pub(crate) async fn table_deleted(master: &Arc<Master>, table: &TableName) -> Result<()> {
+    if master.groups.current(&master.servers).is_none_or(|groups| groups.of_table(table).is_none()) {
+        return Ok(());
+    }
+    change(master, |groups, _| Ok((groups.without_table(table), ()))).await
+}
+
+/// Whether a table of this descriptor may be made. Follows: `RSGroupAdminEndpoint#preCreateTableAction`.
+///
+/// # Errors
+/// It names a group that is not there, or its group has no server that is online.
+pub(crate) fn check_create(master: &Master, descriptor: &TableDescriptor) -> Result<()> {
+    let Some(groups) = master.groups.current(&master.servers) else { return Ok(()) };
+    if descriptor.name.is_system() {
+        return Ok(());
+    }
+    let of_table = attribute(descriptor);
+    if let Some(name) = of_table.filter(|name| groups.get(name).is_none()) {
+        return Err(missing(name));
+    }
+    let cluster = master.cluster.read();
+    let of_namespace =
+        cluster.namespace(descriptor.name.namespace()).and_then(|pairs| pairs.get(rsgroup::GROUP_ATTRIBUTE));
+    let group = groups.for_table(&descriptor.name, of_table, of_namespace.map(String::as_str));
+    if master.groups.candidates(&groups, group, &master.servers).is_empty() {
+        let message =
+            format!("No online servers in the rsgroup {} which table {} belongs to", group.name, descriptor.name);
+        return Err(MasterError::new(ErrorKind::HBaseIo, message));
+    }
+    Ok(())
+}
+
+/// Whether a namespace may be configured so. Follows: `RSGroupAdminEndpoint#preCreateNamespace`.
+///
+/// # Errors
+/// It names a group that is not there.
+pub(crate) fn check_namespace(master: &Master, configuration: &crate::cluster::NamespaceConfiguration) -> Result<()> {
+    let Some(groups) = master.groups.current(&master.servers) else { return Ok(()) };
+    match configuration.get(rsgroup::GROUP_ATTRIBUTE).filter(|name| groups.get(name).is_none()) {
+        Some(name) => Err(missing(name)),
+        None => Ok(()),
+    }
+}
+
+fn missing(group: &str) -> MasterError {
+    MasterError::new(ErrorKind::Constraint, format!("Region server group {group} does not exist."))
+}
+
+/// A region that is not where it belongs.
+#[derive(Debug)]
+pub(crate) struct Misplaced {
+    pub info: RegionInfo,
+    pub to: ServerName,
+}
+
+/// Regions that are open on servers on which they may not be, of those that `counts` says yes to, with the server that takes each. Those for
+/// which there is none stay.
+pub(crate) fn misplaced(master: &Master, counts: impl Fn(&TableName, &ServerName) -> bool) -> Vec<Misplaced> {
+    let Some(groups) = master.groups.current(&master.servers) else { return Vec::new() };
+    let (cluster, draining) = (master.cluster.read(), master.servers.draining());
+    let mut loads = std::collections::BTreeMap::<ServerName, usize>::new();
+    let mut found = Vec::new();
+    for (table, _) in cluster.tables() {
+        let may = master.groups.candidates(&groups, group_of(&groups, &table.name, &cluster), &master.servers);
+        for node in cluster.regions_of(&table.name).filter(|node| node.is_live() && node.state == RegionState::Open) {
+            let Some(server) = node.location.as_ref().filter(|server| counts(&table.name, server)) else { continue };
+            if may.contains(server) {
+                continue;
+            }
+            let load = |name: &ServerName| {
+                let regions = loads.get(name).copied().unwrap_or(0) + cluster.regions_on(name);
+                (draining.contains(name), regions)
+            };
+            if let Some(to) = may.iter().min_by_key(|name| load(name)).cloned() {
+                *loads.entry(to.clone()).or_default() += 1;
+                found.push(Misplaced { info: node.info.clone(), to });
+            }
+        }
+    }
+    found
+}
+
+/// Moves the regions that are not where they belong after a change, and waits until they are there.
+///
+/// # Errors
+/// A region could not be moved: the group has changed all the same, and the balancer tries again.
+pub(crate) async fn settle(master: &Arc<Master>, moved: Moved, caller: &Caller) -> Result<()> {
+    let plans = misplaced(master, |table, server| {
+        moved.tables.contains(table) || moved.servers.contains(&Address::from(server))
+    });
+    let mut moving = JoinSet::new();
+    let mut outcome = Ok(());
+    for Misplaced { info, to } in plans {
+        if moving.len() >= MOST_MOVING {
+            outcome = outcome.and(joined(moving.join_next().await));
+        }
+        let (master, caller) = (Arc::clone(master), Caller { user: caller.user.clone(), nonce: None });
+        moving.spawn(async move {
+            let id = transit::submit(&master, info, Transition::Move, Some(to), &caller, || Ok(())).await?;
+            master.procedures.wait_for(id).await.map(drop)
+        });
+    }
+    while !moving.is_empty() {
+        outcome = outcome.and(joined(moving.join_next().await));
+    }
+    outcome
+}
+
+fn joined(done: Option<std::result::Result<Result<()>, tokio::task::JoinError>>) -> Result<()> {
+    match done {
+        Some(Ok(outcome)) => outcome,
+        Some(Err(panic)) => Err(MasterError::do_not_retry(format!("internal error: {panic}"))),
+        None => Ok(()),
+    }
+}
