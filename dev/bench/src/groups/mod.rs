@@ -5,6 +5,7 @@ mod files;
 mod get;
 mod memory;
 mod put;
+mod quota;
 mod replay;
 mod scan;
 mod update;
@@ -39,4 +40,5 @@ pub const ALL: &[Group] = &[
     files::VERIFY,
     memory::GROUP,
     cells::GROUP,
+    quota::GROUP,
 ];
