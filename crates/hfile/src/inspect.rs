@@ -1,8 +1,10 @@
 //! What a file consists of, for people who look into it: its trailer, its blocks, the root of its index, its Bloom filters. Follows:
 //! `HFilePrettyPrinter`.
 
-use crate::block::{HEADER_LEN, Header};
+use crate::block::{BlockType, HEADER_LEN, Header};
 use crate::bloom::Bloom;
+use crate::checksum;
+use crate::cursor::Damage;
 use crate::index::BlockAt;
 use crate::reader::Reader;
 use crate::{ChecksumType, Error, Result};
@@ -121,12 +123,7 @@ impl Reader {
     /// `Corrupt` where no block lies there or its checksums do not fit, `Io`.
     pub fn block_at(&self, offset: u64) -> Result<BlockHeader> {
         let damaged = |what: String| Error::corrupt(self.path(), offset, what);
-        if offset.checked_add(HEADER_LEN as u64).is_none_or(|end| end > self.trailer().load_on_open_offset) {
-            return Err(damaged("a block would begin here, beyond the file's blocks".to_owned()));
-        }
-        let mut bytes = [0; HEADER_LEN];
-        self.source.file.read_exact_at(&mut bytes, offset)?;
-        let header = Header::parse(&bytes).map_err(|damage| damaged(damage.0))?;
+        let header = self.header_at(offset)?;
         let len = u32::try_from(header.total_len).map_err(|_| damaged("the block is too long".to_owned()))?;
         let (block_type, payload) = self.source.read(BlockAt { offset, len }, false, None)?;
         Ok(BlockHeader {
@@ -154,6 +151,47 @@ impl Reader {
             }
             Some(block)
         })
+    }
+
+    /// How many blocks there are from the first data block to the last, with those between them. The checksums of all are checked, and those
+    /// that hold no cells are unpacked: [`Reader::read_through`] unpacks the others.
+    ///
+    /// # Errors
+    /// `Corrupt` where no block lies or its checksums do not fit, `Io`.
+    pub fn count_blocks(&self) -> Result<u64> {
+        let (first, last) = (self.trailer().first_data_block, self.trailer().last_data_block);
+        let (mut offset, mut count, mut raw) = (first, 0, Vec::new());
+        while first != u64::MAX && last != u64::MAX && offset <= last {
+            let header = self.header_at(offset)?;
+            if matches!(header.block_type, BlockType::Data | BlockType::EncodedData) {
+                let damaged = |damage: Damage| Error::corrupt(self.path(), offset, damage.0);
+                raw.resize(header.total_len, 0);
+                self.source.file.read_exact_at(&mut raw, offset)?;
+                let (data, sums) = raw.split_at(header.data_len.min(raw.len()));
+                checksum::verify(data, sums, header.checksum, header.bytes_per_checksum).map_err(damaged)?;
+            } else {
+                self.block_at(offset)?;
+            }
+            count += 1;
+            offset = offset.saturating_add(header.total_len as u64);
+        }
+        Ok(count)
+    }
+
+    fn header_at(&self, offset: u64) -> Result<Header> {
+        let damaged = |what: String| Error::corrupt(self.path(), offset, what);
+        if offset.checked_add(HEADER_LEN as u64).is_none_or(|end| end > self.trailer().load_on_open_offset) {
+            return Err(damaged("a block would begin here, beyond the file's blocks".to_owned()));
+        }
+        let mut bytes = [0; HEADER_LEN];
+        self.source.file.read_exact_at(&mut bytes, offset)?;
+        let header = Header::parse(&bytes).map_err(|damage| damaged(damage.0))?;
+        // A length that is damaged takes no memory beyond the file's.
+        let room = self.trailer().load_on_open_offset - offset;
+        if header.total_len as u64 > room {
+            return Err(damaged(format!("the block would have {} bytes, and {room} are left", header.total_len)));
+        }
+        Ok(header)
     }
 
     /// The Bloom filter of rows or columns.

@@ -68,4 +68,5 @@ pub use reader::{Half, HalfSide, Reader, ReaderContext};
 pub use recorded_reads::{BlockFrom, BlockLook, LooksRecording};
 pub use scanner::{BlockRun, Residency, ScanOptions, Scanner};
 pub use second_level::{SecondLevel, SecondLevelOptions, SecondLevelStats};
+pub use verify::Part;
 pub use writer::{CacheOnWrite, FinishedFile, StoreMetadata, Writer, WriterOptions};

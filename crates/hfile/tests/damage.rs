@@ -115,6 +115,14 @@ fn no_flipped_byte_gives_other_cells() {
     }
 }
 
+/// As `basalt hfile --verify` reads it, by several threads.
+fn read_in_parts(reader: &std::sync::Arc<Reader>, most: usize) -> basalt_hfile::Result<u64> {
+    let parts = reader.parts(most);
+    let count = parts.iter().try_fold(0, |sum, part| Ok::<u64, basalt_hfile::Error>(sum + reader.read_part(part)?))?;
+    reader.check_count(count)?;
+    Ok(count)
+}
+
 /// Without checksums only reading tells what an index, a Bloom filter or a block hides.
 #[test]
 fn whatever_is_read_through_can_be_found() {
@@ -134,13 +142,23 @@ fn whatever_is_read_through_can_be_found() {
         let bytes = volume.read(&path).expect("read");
         let open = || Reader::open(&volume, &path, ReaderContext::default());
         assert_eq!(open().and_then(|reader| reader.read_through()).expect("whole"), cells.len() as u64);
+        for most in [1, 2, 3, 1000] {
+            assert_eq!(open().and_then(|reader| read_in_parts(&reader, most)).expect("whole"), cells.len() as u64);
+        }
         let (mut misled, mut whole) = (0, 0);
         for at in 0..bytes.len().saturating_sub(3800) {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x04;
             volume.put_file(&path, &damaged);
             let Ok(reader) = open() else { continue };
-            match reader.read_through() {
+            let whole_file = reader.read_through();
+            if let Err(error) = &whole_file {
+                assert!(
+                    read_in_parts(&reader, 3).is_err(),
+                    "byte {at} is passed over where it is read in parts: {error}"
+                );
+            }
+            match whole_file {
                 Err(error) => misled += u32::from(error.to_string().contains("its index does not lead")),
                 Ok(_) => {
                     whole += 1;
@@ -164,6 +182,8 @@ fn every_vector_of_hbases_is_read_through() {
         if file != "aes.hfile" {
             let reader = open_golden(file, ReaderContext::default()).unwrap_or_else(|e| panic!("{file}: {e}"));
             assert_eq!(Some(reader.read_through().expect(file)), line["trailer"]["entryCount"].as_u64(), "{file}");
+            assert_eq!(read_in_parts(&reader, 4).expect(file), reader.read_through().expect(file), "{file}");
+            assert_eq!(reader.count_blocks().expect(file), reader.blocks().count() as u64, "{file}");
         }
     }
 }

@@ -280,13 +280,19 @@ fn shown(
 
 /// Reads all of a file, in its blocks and in its cells.
 fn verify(reader: &Arc<Reader>, json: bool, out: &mut impl Write) -> anyhow::Result<()> {
-    // Cell by cell, and beside it block by block: also those that no cell leads to.
+    // Cell by cell, a part on each processor, and beside it block by block: also those that no cell leads to.
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (cells, blocks) = std::thread::scope(|scope| {
-        let blocks = scope.spawn(|| reader.blocks().try_fold(0_u64, |blocks, block| block.map(|_| blocks + 1)));
-        (reader.read_through(), blocks.join())
+        let blocks = scope.spawn(|| reader.count_blocks());
+        let parts: Vec<_> =
+            reader.parts(threads).into_iter().map(|part| scope.spawn(move || reader.read_part(&part))).collect();
+        let cells: Vec<_> = parts.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        (cells, blocks.join())
     });
-    let cells = cells?;
-    let blocks = blocks.map_err(|_| anyhow::anyhow!("reading blocks ended by itself"))??;
+    let ended = |_| anyhow::anyhow!("reading ended by itself");
+    let cells = cells.into_iter().try_fold(0, |sum, part| anyhow::Ok(sum + part.map_err(ended)??))?;
+    reader.check_count(cells)?;
+    let blocks = blocks.map_err(ended)??;
     let file = absolute(reader.path());
     match json {
         true => writeln!(
