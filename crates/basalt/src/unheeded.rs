@@ -49,7 +49,6 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
             "hbase.dynamic.jars.dir",
             "hbase.coprocessor.abortonerror",
             "hbase.coprocessor.enabled",
-            "hbase.coprocessor.master.classes",
             "hbase.coprocessor.user.enabled",
             "hbase.defaults.for.version",
             "hbase.defaults.for.version.skip",

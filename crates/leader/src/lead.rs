@@ -12,7 +12,7 @@ use crate::settings;
 use crate::status::StatusService;
 use crate::volume::LeasedVolume;
 use base::{Clock, Config, Rng};
-use coordination::hbase_znodes::{RegionState, read_meta_server};
+use coordination::hbase_znodes::{RegionState, read_meta_server, strip_prefix};
 use coordination::{Coordinator, HBaseZnodes, SessionOver};
 use fs::Volume;
 use master::{Inherited, Master, MasterEnv, Observer, RegionHost, StartError};
@@ -146,7 +146,16 @@ impl Observer for Nodes {
     }
 
     fn region_server_group(&self, name: &str, node: Option<&[u8]>) {
-        self.next.region_server_group(name, node);
+        // Read by the next master, so written here.
+        let written = match node {
+            Some(node) => self.znodes.set_region_server_group(name, node),
+            None => self.znodes.remove_region_server_group(name),
+        };
+        if let Err(error) = written {
+            tracing::warn!(
+                "the znode rsgroup/{name} was not written, the next master places regions by the old group until it has read hbase:rsgroup: {error}"
+            );
+        }
     }
 
     fn stop_requested(&self, whole_cluster: bool) {
@@ -348,5 +357,11 @@ async fn inherited(parts: &LeaderParts, volume: &Arc<dyn Volume>, roll: &Roll) -
     for server in &dead {
         tracing::info!("{server} lives no more and has left logs");
     }
-    Ok(Inherited { meta_location: node.as_ref().and_then(read_meta_server), dead })
+    let path = format!("{}/rsgroup", parts.parent);
+    let mut groups = Vec::new();
+    for name in parts.coordinator.children(&path).await? {
+        let value = parts.coordinator.value(&format!("{path}/{name}")).await?;
+        groups.extend(value.as_ref().and_then(strip_prefix));
+    }
+    Ok(Inherited { meta_location: node.as_ref().and_then(read_meta_server), dead, groups })
 }

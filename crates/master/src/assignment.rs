@@ -15,7 +15,7 @@ use bytes::Bytes;
 use model::region_info::META_ENCODED_NAME;
 use model::{RegionInfo, ServerName, TableDescriptor, TableName};
 use parking_lot::RwLock;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -89,6 +89,17 @@ impl Assignment {
         let Some(first) = failed.next() else { return Ok(()) };
         let (first, others) = (first.info.name_string(), failed.count());
         let of_all = cluster.regions_of(table).count();
+        let among = self.groups.servers_for(table, &cluster, &self.servers);
+        if among.is_some_and(|among| among.is_empty()) {
+            return Err(MasterError::new(
+                ErrorKind::HBaseIo,
+                format!(
+                    "Table {table} is enabled, but {} of its {of_all} regions wait for a region server of their group: none is online. They are \
+                     opened as soon as one is, or when the table is moved to another group (move_tables_rsgroup).",
+                    others + 1
+                ),
+            ));
+        }
         Err(MasterError::new(
             ErrorKind::HBaseIo,
             format!(
@@ -304,6 +315,8 @@ impl Assignment {
     /// Chooses the server to open a region on, `wanted` if that is online, and notes it. One that is being opened stays where that is: whether its
     /// server has it by now is not known before the server says so, or is dead.
     ///
+    /// `None` where there are groups of region servers, and no server is online on which it may be.
+    ///
     /// # Errors
     /// No server is online; or the region was on a server that crashed, whose logs may hold edits of it.
     pub fn place(
@@ -311,7 +324,7 @@ impl Assignment {
         info: &RegionInfo,
         wanted: Option<&ServerName>,
         avoid: Option<&ServerName>,
-    ) -> std::result::Result<Arc<dyn RegionHost>, HostError> {
+    ) -> std::result::Result<Option<Arc<dyn RegionHost>>, HostError> {
         let now = self.clock.now_ms();
         let mut cluster = self.cluster.write();
         let node = cluster.region(info.encoded_name());
@@ -322,18 +335,22 @@ impl Assignment {
         let of_primary = primary.and_then(|primary| cluster.region(primary.encoded_name())?.location.clone());
         let wanted = of_primary.as_ref().or(wanted);
         if let Some(host) = last.as_ref().filter(|_| is_opening).and_then(|server| self.servers.get(server).ok()) {
-            return Ok(host);
+            return Ok(Some(host));
         }
         if let Some(crashed) = last.as_ref().filter(|server| self.must_wait_for_logs(info, server)) {
             return Err(HostError::Failed(format!("the WAL of the crashed region server {crashed} is not split yet")));
         }
         let among = self.groups.servers_for(&info.table, &cluster, &self.servers);
+        if among.as_ref().is_some_and(BTreeSet::is_empty) {
+            tracing::warn!(region = %info.name_string(), "no region server of its group is online: the region waits for one");
+            return Ok(None);
+        }
         let load = |server: &ServerName| cluster.regions_on(server);
         let host = self.servers.choose_among(among.as_ref(), wanted.or(last.as_ref()), avoid, load)?;
         cluster.change_region(info.encoded_name(), |node| {
             (node.state, node.since, node.location) = (RegionState::Opening, now, Some(host.server_name()));
         });
-        Ok(host)
+        Ok(Some(host))
     }
 
     /// The log of hbase:meta is split before everything else.
@@ -392,7 +409,7 @@ impl Assignment {
         let mut wait = Duration::from_millis(20);
         let mut avoid = None;
         for attempt in 1.. {
-            let host = self.place(info, wanted, avoid.as_ref())?;
+            let Some(host) = self.place(info, wanted, avoid.as_ref())? else { return Ok(None) };
             self.record_opening(info, &*host).await?;
             // The writes to hbase:meta wait for others of their kind, not for a slot.
             let slot = self.slots.acquire().await;

@@ -406,7 +406,15 @@ fn misplaced(master: &Master, only: Option<&str>) -> Vec<Plan> {
         .collect()
 }
 
-fn show_costs(master: &Master, mut costs: Vec<(String, Vec<FunctionCost>)>) {
+fn show_costs(master: &Master, found: Vec<(String, Vec<FunctionCost>)>) {
+    // Each group of region servers has all of its tables under the same name: as in HBase the last is shown.
+    let mut costs: Vec<(String, Vec<FunctionCost>)> = Vec::with_capacity(found.len());
+    for (name, one) in found {
+        match costs.iter_mut().find(|(shown, _)| *shown == name) {
+            Some((_, shown)) => *shown = one,
+            None => costs.push((name, one)),
+        }
+    }
     costs.truncate(MOST_TABLES_SHOWN);
     *master.balancer.costs.lock() = costs;
 }

@@ -162,6 +162,14 @@ fn delayed_chore<F>(
     });
 }
 
+/// Tries regions that could not be opened again now, where that may be for want of a server of their group.
+pub(crate) fn wake_failed_opens(master: &Arc<Master>) {
+    if master.groups.are_on() && master.is_initialized() {
+        let master = Arc::clone(master);
+        tokio::spawn(async move { retry_failed_opens(&master).await });
+    }
+}
+
 async fn retry_failed_opens(master: &Arc<Master>) {
     let failed: Vec<RegionInfo> = {
         let cluster = master.cluster.read();

@@ -2,18 +2,21 @@
 //!
 //! Always true:
 //!  1. A change is in hbase:rsgroup before it is seen, and before regions are moved for it.
-//!  2. While groups are on and known, a region is opened on servers of its table's group only, or as `hbase.rsgroup.fallback.enable` has it. Until
-//!     hbase:rsgroup is read, only its own region and those of hbase:meta and hbase:namespace are opened.
-//!  3. What is missing of a change after a crash (a table made or deleted, a region moved) is mended by the next start, or the balancer.
+//!  2. While groups are on and known, a region is opened on servers of its table's group only, or as `hbase.rsgroup.fallback.enable` has it. Where
+//!     there is none it is FAILED_OPEN, and tried again as soon as a server comes or a group changes. HBase's own tables are opened anywhere
+//!     before that: without them nobody could mend anything.
+//!  3. Until hbase:rsgroup is read, groups are as the coordination nodes have them, and cannot be changed.
+//!  4. What is missing of a change after a crash (a table made or deleted, a region moved) is mended by the next start, or the balancer.
 //!
 //! Not here: the rules of groups (`rsgroup`). Follows: `RSGroupInfoManagerImpl`, `RSGroupAdminServer`, `RSGroupAdminEndpoint`,
 //! `RSGroupBasedLoadBalancer` of branch 2.
 
 use crate::catalog::newest_hidden_stamp;
+use crate::chores;
 use crate::cluster::{Cluster, RegionState};
 use crate::master::Master;
 use crate::procedure::Caller;
-use crate::procedure::ddl::create;
+use crate::procedure::ddl::{create, modify};
 use crate::procedure::region::transit::{self, Transition};
 use crate::servers::Servers;
 use crate::{ErrorKind, HostError, MasterError, Result, settings};
@@ -26,6 +29,7 @@ use proto::{Message, magic, pb};
 use rsgroup::{Address, Group, Groups, Moved, Refusal};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinSet;
 
 /// The endpoint whose name among `hbase.coprocessor.master.classes` switches groups on.
@@ -48,33 +52,49 @@ struct Known {
     /// The servers that were online when `default` was made of those that no other group has.
     online: BTreeSet<Address>,
     groups: Arc<Groups>,
+    /// Whether it is what hbase:rsgroup says.
+    is_read: bool,
 }
 
 /// The groups of a master's region servers.
 #[derive(Debug)]
 pub(crate) struct RegionServerGroups {
     is_on: bool,
-    falls_back: bool,
+    falls_back: AtomicBool,
     /// Held from reading what groups there are to seeing what they became.
     changing: tokio::sync::Mutex<()>,
-    /// `None` until hbase:rsgroup is read.
+    /// `None` while nothing is known, neither from the coordination nodes nor from hbase:rsgroup.
     known: RwLock<Option<Known>>,
 }
 
 impl RegionServerGroups {
-    pub fn new(config: &Config) -> RegionServerGroups {
+    /// `nodes` are the values of the coordination nodes, which hold what the master before wrote last.
+    pub fn new(config: &Config, nodes: &[Bytes]) -> RegionServerGroups {
         let named = |key: &str, class: &str| {
             config
                 .text(key)
                 .is_some_and(|text| text.split(',').any(|name| name.split('|').any(|part| part.trim() == class)))
         };
+        let is_on = named(settings::MASTER_COPROCESSORS.key, ENDPOINT)
+            || named(balancer::settings::CLASS.key, balancer::settings::BY_GROUP);
+        let kept: Vec<Group> = nodes.iter().filter_map(of_node).collect();
+        // Who is online is looked at when it is asked for.
+        let known = (is_on && !kept.is_empty()).then(|| Known {
+            online: BTreeSet::new(),
+            groups: Arc::new(Groups::load(kept, &BTreeSet::new(), &rsgroup::Servers::default())),
+            is_read: false,
+        });
         RegionServerGroups {
-            is_on: named("hbase.coprocessor.master.classes", ENDPOINT)
-                || named(balancer::settings::CLASS.key, balancer::settings::BY_GROUP),
-            falls_back: config.get(&settings::GROUP_FALLBACK),
+            is_on,
+            falls_back: AtomicBool::new(config.get(&settings::GROUP_FALLBACK)),
             changing: tokio::sync::Mutex::default(),
-            known: RwLock::default(),
+            known: RwLock::new(known),
         }
+    }
+
+    /// What may change while the master runs is as `config` says from now on.
+    pub fn update_configuration(&self, config: &Config) {
+        self.falls_back.store(config.get(&settings::GROUP_FALLBACK), Ordering::SeqCst);
     }
 
     /// Whether there are any.
@@ -82,7 +102,13 @@ impl RegionServerGroups {
         self.is_on
     }
 
-    /// The groups as they are now; `None` where they are off, or not read yet.
+    /// The same once hbase:rsgroup is read.
+    fn read(&self, servers: &Servers) -> Option<Arc<Groups>> {
+        let is_read = self.known.read().as_ref().is_some_and(|known| known.is_read);
+        if is_read { self.current(servers) } else { None }
+    }
+
+    /// The groups as they are now; `None` where they are off, or nothing is known yet.
     pub fn current(&self, servers: &Servers) -> Option<Arc<Groups>> {
         if !self.is_on {
             return None;
@@ -101,13 +127,17 @@ impl RegionServerGroups {
     /// The servers on which regions of `table` may be opened; `None`: on any.
     pub fn servers_for(&self, table: &TableName, cluster: &Cluster, servers: &Servers) -> Option<BTreeSet<ServerName>> {
         let groups = self.current(servers)?;
-        Some(self.candidates(&groups, group_of(&groups, table, cluster), servers))
+        let may = self.candidates(&groups, group_of(&groups, table, cluster), servers);
+        if may.is_empty() && table.is_system() {
+            return None;
+        }
+        Some(may)
     }
 
     /// The servers that are online on which the regions of `group` may be opened.
     pub fn candidates(&self, groups: &Groups, group: &Group, servers: &Servers) -> BTreeSet<ServerName> {
         let names = servers.names();
-        let may = groups.candidates(group, &addresses(&names), self.falls_back);
+        let may = groups.candidates(group, &addresses(&names), self.falls_back.load(Ordering::SeqCst));
         names.into_iter().filter(|name| may.contains(&Address::from(name))).collect()
     }
 }
@@ -115,6 +145,18 @@ impl RegionServerGroups {
 impl Known {
     fn with(&self, online: &BTreeSet<Address>) -> Option<Arc<Groups>> {
         (self.online == *online).then(|| self.groups.clone())
+    }
+}
+
+/// The group that a coordination node holds, without its prefix. One that cannot be read is told of: hbase:rsgroup counts.
+fn of_node(value: &Bytes) -> Option<Group> {
+    let message = magic::decode::<pb::RsGroupInfo>(value)?.map_err(|error| error.to_string());
+    match message.and_then(|message| Group::from_proto(&message).map_err(|error| error.to_string())) {
+        Ok(group) => Some(group),
+        Err(error) => {
+            tracing::warn!("a node of a group of region servers is left out until hbase:rsgroup is read: {error}");
+            None
+        }
     }
 }
 
@@ -197,7 +239,7 @@ pub(crate) async fn bring_up(master: &Arc<Master>) -> Result<()> {
     }
     let groups = reconcile(master, kept);
     let online = addresses(&master.servers.names());
-    *master.groups.known.write() = Some(Known { online, groups: Arc::new(groups.clone()) });
+    *master.groups.known.write() = Some(Known { online, groups: Arc::new(groups.clone()), is_read: true });
     tell_observer(master, &[], &groups);
     Ok(())
 }
@@ -206,6 +248,9 @@ pub(crate) async fn bring_up(master: &Arc<Master>) -> Result<()> {
 fn reconcile(master: &Master, kept: Vec<Group>) -> Groups {
     let cluster = master.cluster.read();
     let tables: BTreeSet<TableName> = cluster.tables().map(|(table, _)| table.name.clone()).collect();
+    // Somebody wants those there, whatever their namespace says.
+    let of_default = kept.iter().find(|group| group.name == rsgroup::DEFAULT);
+    let settled: BTreeSet<TableName> = of_default.map(|group| group.tables.clone()).unwrap_or_default();
     let mut groups = Groups::load(kept, &tables, &servers_of(master));
     let gone: Vec<TableName> =
         groups.list().flat_map(|group| group.tables.iter().filter(|table| !tables.contains(*table)).cloned()).collect();
@@ -213,7 +258,7 @@ fn reconcile(master: &Master, kept: Vec<Group>) -> Groups {
         groups = groups.without_table(&table);
     }
     let of_default = groups.get(rsgroup::DEFAULT).map(|group| group.tables.clone()).unwrap_or_default();
-    for table in of_default {
+    for table in of_default.difference(&settled).cloned() {
         let without = groups.without_table(&table);
         let group = group_of(&without, &table, &cluster).name.clone();
         if group != rsgroup::DEFAULT {
@@ -238,7 +283,9 @@ pub(crate) async fn change<T>(
     let gone: Vec<String> = before.rows_after(&after).deleted;
     tell_observer(master, &gone, &after);
     let online = addresses(&master.servers.names());
-    *master.groups.known.write() = Some(Known { groups: Arc::new(after.with_online(&online)), online });
+    let groups = Arc::new(after.with_online(&online));
+    *master.groups.known.write() = Some(Known { groups, online, is_read: true });
+    chores::wake_failed_opens(master);
     Ok(moved)
 }
 
@@ -247,7 +294,7 @@ pub(crate) async fn change<T>(
 /// # Errors
 /// They are not read yet.
 pub(crate) fn must_be_known(master: &Master) -> Result<Arc<Groups>> {
-    let known = master.groups.current(&master.servers);
+    let known = master.groups.read(&master.servers);
     known.ok_or_else(|| MasterError::new(ErrorKind::PleaseHold, "hbase:rsgroup is not read yet"))
 }
 
@@ -289,7 +336,7 @@ fn tell_observer(master: &Master, gone: &[String], groups: &Groups) {
 
 /// A table was made: it belongs to the group where its regions are. Follows: `RSGroupAdminEndpoint#assignTableToGroup`.
 pub(crate) async fn table_made(master: &Arc<Master>, table: &TableName) -> Result<()> {
-    let Some(groups) = master.groups.current(&master.servers) else { return Ok(()) };
+    let Some(groups) = master.groups.read(&master.servers) else { return Ok(()) };
     if groups.of_table(table).is_some() {
         return Ok(());
     }
@@ -299,33 +346,113 @@ pub(crate) async fn table_made(master: &Arc<Master>, table: &TableName) -> Resul
 
 /// A table was deleted.
 pub(crate) async fn table_deleted(master: &Arc<Master>, table: &TableName) -> Result<()> {
-    if master.groups.current(&master.servers).is_none_or(|groups| groups.of_table(table).is_none()) {
+    if master.groups.read(&master.servers).is_none_or(|groups| groups.of_table(table).is_none()) {
         return Ok(());
     }
     change(master, |groups, _| Ok((groups.without_table(table), ()))).await
 }
 
-/// Whether a table of this descriptor may be made. Follows: `RSGroupAdminEndpoint#preCreateTableAction`.
+/// A table has another descriptor: where that names another group than before, the table goes there. Its regions follow when they are reopened.
+/// Follows: `RSGroupAdminEndpoint#postCompletedModifyTableAction`.
+pub(crate) async fn table_changed(master: &Arc<Master>, old: &TableDescriptor, new: &TableDescriptor) -> Result<()> {
+    let Some(groups) = master.groups.read(&master.servers) else { return Ok(()) };
+    let Some(target) = attribute(new).filter(|name| Some(*name) != attribute(old)) else { return Ok(()) };
+    if groups.of_table(&new.name).is_some_and(|group| group.name == target) {
+        return Ok(());
+    }
+    // One that has gone meanwhile takes nothing in.
+    change(master, |groups, _| {
+        let after = if groups.get(target).is_some() { groups.with_table(&new.name, target) } else { groups.clone() };
+        Ok((after, ()))
+    })
+    .await
+}
+
+/// Whether a table of this descriptor may be made. Follows: `RSGroupAdminEndpoint#preCreateTableAction`, `#preCloneSnapshot`.
 ///
 /// # Errors
 /// It names a group that is not there, or its group has no server that is online.
 pub(crate) fn check_create(master: &Master, descriptor: &TableDescriptor) -> Result<()> {
-    let Some(groups) = master.groups.current(&master.servers) else { return Ok(()) };
+    let Some(groups) = master.groups.read(&master.servers) else { return Ok(()) };
     if descriptor.name.is_system() {
         return Ok(());
     }
-    let of_table = attribute(descriptor);
-    if let Some(name) = of_table.filter(|name| groups.get(name).is_none()) {
-        return Err(missing(name));
+    check_group(master, &groups, descriptor)
+}
+
+/// Whether a table's descriptor may become `new`. Follows: `RSGroupAdminEndpoint#preModifyTableAction`.
+///
+/// # Errors
+/// It names another group than before, which is not there or has no server that is online.
+pub(crate) fn check_modify(master: &Master, old: &TableDescriptor, new: &TableDescriptor) -> Result<()> {
+    match master.groups.read(&master.servers) {
+        Some(groups) if attribute(old) != attribute(new) => check_group(master, &groups, new),
+        _ => Ok(()),
     }
-    let cluster = master.cluster.read();
-    let of_namespace =
-        cluster.namespace(descriptor.name.namespace()).and_then(|pairs| pairs.get(rsgroup::GROUP_ATTRIBUTE));
-    let group = groups.for_table(&descriptor.name, of_table, of_namespace.map(String::as_str));
-    if master.groups.candidates(&groups, group, &master.servers).is_empty() {
+}
+
+fn check_group(master: &Master, groups: &Groups, descriptor: &TableDescriptor) -> Result<()> {
+    let group = match attribute(descriptor) {
+        Some(name) => groups.get(name).ok_or_else(|| missing(name))?,
+        None => {
+            let cluster = master.cluster.read();
+            let pairs = cluster.namespace(descriptor.name.namespace());
+            let of_namespace = pairs.and_then(|pairs| pairs.get(rsgroup::GROUP_ATTRIBUTE));
+            groups.for_table(&descriptor.name, None, of_namespace.map(String::as_str))
+        }
+    };
+    if addresses(&master.servers.assignable()).is_disjoint(&group.servers) {
         let message =
             format!("No online servers in the rsgroup {} which table {} belongs to", group.name, descriptor.name);
         return Err(MasterError::new(ErrorKind::HBaseIo, message));
+    }
+    Ok(())
+}
+
+/// Servers that were dead are forgotten: they are in no group any more, but for those whose address has a server again. Follows:
+/// `RSGroupAdminEndpoint#postClearDeadServers`.
+pub(crate) async fn dead_cleared(master: &Arc<Master>, cleared: &[ServerName]) -> Result<()> {
+    let Some(groups) = master.groups.read(&master.servers) else { return Ok(()) };
+    let all = servers_of(master);
+    let gone: BTreeSet<Address> = cleared.iter().map(Address::from).collect();
+    let gone = gone.into_iter().filter(|address| !all.online.contains(address) && !all.dead.contains(address));
+    let gone: BTreeSet<Address> = gone.filter(|address| groups.of_server(address).is_some()).collect();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    change(master, |groups, all| Ok((groups.remove_servers(&gone, all)?, ()))).await
+}
+
+/// Gives tables the name of their new group where their descriptors name one, and waits until they have it: `is_meant` says which. Their regions
+/// move as they are reopened. Follows: `RSGroupAdminServer#modifyOrMoveTables`, `#renameRSGroup`.
+///
+/// # Errors
+/// Those of a change of a table: the group has changed all the same.
+pub(crate) async fn rename_in_tables(
+    master: &Arc<Master>,
+    group: &str,
+    caller: &Caller,
+    is_meant: impl Fn(&TableDescriptor, &str) -> bool,
+) -> Result<()> {
+    let meant: Vec<TableName> = {
+        let cluster = master.cluster.read();
+        let tables = cluster.tables().map(|(table, _)| table);
+        let tables = tables.filter(|table| attribute(table).is_some_and(|name| name != group && is_meant(table, name)));
+        tables.map(|table| table.name.clone()).collect()
+    };
+    let mut begun = Vec::new();
+    for table in meant {
+        let named = |old: &TableDescriptor| {
+            let mut new = old.clone();
+            let (key, value) = (Bytes::from(rsgroup::GROUP_ATTRIBUTE), Bytes::copy_from_slice(group.as_bytes()));
+            new.attributes.insert(key, value);
+            Ok(new)
+        };
+        let caller = Caller { user: caller.user.clone(), nonce: None };
+        begun.push(modify::submit(master, &table, true, &caller, named).await?);
+    }
+    for id in begun {
+        master.procedures.wait_for(id).await?;
     }
     Ok(())
 }
@@ -335,7 +462,7 @@ pub(crate) fn check_create(master: &Master, descriptor: &TableDescriptor) -> Res
 /// # Errors
 /// It names a group that is not there.
 pub(crate) fn check_namespace(master: &Master, configuration: &crate::cluster::NamespaceConfiguration) -> Result<()> {
-    let Some(groups) = master.groups.current(&master.servers) else { return Ok(()) };
+    let Some(groups) = master.groups.read(&master.servers) else { return Ok(()) };
     match configuration.get(rsgroup::GROUP_ATTRIBUTE).filter(|name| groups.get(name).is_none()) {
         Some(name) => Err(missing(name)),
         None => Ok(()),

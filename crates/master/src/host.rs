@@ -148,6 +148,8 @@ pub struct Inherited {
     pub meta_location: Option<ServerName>,
     /// Servers that live no more and have left logs.
     pub dead: Vec<ServerName>,
+    /// What the nodes of groups of region servers hold: HBase's `RSGroupInfo` each.
+    pub groups: Vec<Bytes>,
 }
 
 /// What the coordination nodes of a replication peer hold.

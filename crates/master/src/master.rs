@@ -133,6 +133,7 @@ impl Master {
     /// What may change while the master runs is as `config` says from now on.
     pub fn update_configuration(&self, config: &Config) {
         self.settings.store(Arc::new(MasterSettings::from_config(config)));
+        self.groups.update_configuration(config);
     }
 
     /// Stops: nothing new is begun, what runs stops at its next step and goes on at the next start. Regions are the

@@ -2,6 +2,7 @@
 //! ([`RegionHost`](crate::RegionHost)).
 
 use crate::Result;
+use crate::chores;
 use crate::cluster::{RegionState, TableState};
 use crate::host::RegionHost;
 use crate::master::Master;
@@ -12,8 +13,13 @@ use std::sync::Arc;
 
 impl Master {
     /// A server takes regions from now on; false where it is known already, or to be dead.
-    pub fn server_joined(&self, host: Arc<dyn RegionHost>) -> bool {
-        self.servers.add(host)
+    pub fn server_joined(self: &Arc<Self>, host: Arc<dyn RegionHost>) -> bool {
+        let is_new = self.servers.add(host);
+        if is_new {
+            // Perhaps regions wait for a server of their group.
+            chores::wake_failed_opens(self);
+        }
+        is_new
     }
 
     /// Somebody else has said that a server gets no regions from now on, or gets some again: an earlier master, or who wrote the node.

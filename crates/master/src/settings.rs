@@ -1,6 +1,6 @@
 //! Settings of the master, under HBase's keys.
 
-use base::{Setting, SettingRow};
+use base::{Setting, SettingRow, TextSetting};
 
 /// Regions opened at once.
 pub const OPEN_THREADS: Setting<u32> = Setting {
@@ -419,6 +419,14 @@ pub const MAINTENANCE_MODE: Setting<bool> = Setting {
           told to hold. The calls of hbck and reads and writes of hbase:meta work.",
 };
 
+/// Coprocessors of the master.
+pub const MASTER_COPROCESSORS: TextSetting = TextSetting::any(
+    "hbase.coprocessor.master.classes",
+    "none",
+    "Coprocessors of the master, by HBase's class names and separated by commas: org.apache.hadoop.hbase.rsgroup.RSGroupAdminEndpoint switches \
+     groups of region servers on; a class that Basalt does not have is passed over.",
+);
+
 /// Where regions go when no server of their group is online.
 pub const GROUP_FALLBACK: Setting<bool> = Setting {
     key: "hbase.rsgroup.fallback.enable",
@@ -454,6 +462,7 @@ pub const FLUSH_SIZE_LIMIT: Setting<i64> = Setting {
 pub const ALL: &[&dyn SettingRow] = &[
     &OPEN_THREADS,
     &MAINTENANCE_MODE,
+    &MASTER_COPROCESSORS,
     &GROUP_FALLBACK,
     &JANITOR_INTERVAL_MS,
     &HBCK_INTERVAL_MS,

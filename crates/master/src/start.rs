@@ -139,13 +139,17 @@ pub(crate) async fn prepare(mut env: MasterEnv) -> std::result::Result<(Arc<Mast
     let joined = off_worker(move || OnDisk::read(&volume)).await;
     let on_disk = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
     let inherited = std::mem::take(&mut env.inherited);
-    let (master, descriptors, unfinished) = assemble(env, on_disk);
+    let (master, descriptors, unfinished) = assemble(env, on_disk, &inherited);
     let starting = Starting { master: Arc::clone(&master), descriptors, unfinished, inherited };
     Ok((master, starting))
 }
 
 /// Puts the parts together.
-fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescriptor>, Vec<Unfinished>) {
+fn assemble(
+    env: MasterEnv,
+    on_disk: OnDisk,
+    inherited: &Inherited,
+) -> (Arc<Master>, Vec<TableDescriptor>, Vec<Unfinished>) {
     let OnDisk { store, records, switches, peers, descriptors } = on_disk;
     let files = Files::new(env.volume);
     let (lifetime, cluster) = (Arc::<Lifetime>::default(), Arc::new(RwLock::new(Cluster::default())));
@@ -158,7 +162,7 @@ fn assemble(env: MasterEnv, on_disk: OnDisk) -> (Arc<Master>, Vec<TableDescripto
     });
     let open_slots_count = env.config.get(&settings::OPEN_THREADS) as usize;
     let operations = Arc::<Operations>::default();
-    let groups = Arc::new(RegionServerGroups::new(&env.config));
+    let groups = Arc::new(RegionServerGroups::new(&env.config, &inherited.groups));
     let assignment = Arc::new(Assignment {
         cluster: Arc::clone(&cluster),
         servers: Arc::clone(&servers),
@@ -269,6 +273,8 @@ async fn bring_up(
         later.into_iter().map(|unfinished| (lock(&unfinished), unfinished)).collect();
     master.initialized.store(true, Ordering::SeqCst);
     tell_observer(master);
+    // Servers may have come since.
+    chores::wake_failed_opens(master);
     let background = Arc::clone(master);
     tokio::spawn(async move { background.procedures.resume(&background, later).await });
     Ok(())

@@ -5,6 +5,7 @@ mod cleaner;
 mod common;
 mod crash;
 mod ddl;
+mod groups;
 mod hbck;
 mod peers;
 mod replicas;

@@ -7,6 +7,7 @@
 mod call;
 mod cluster;
 mod families;
+mod groups;
 mod hbck;
 mod logs;
 mod namespaces;

@@ -1,9 +1,9 @@
 //! The state of the cluster, as `status` and the tools read it. Follows:
 //! `HMaster#getClusterMetrics`, `HRegionServer#buildServerLoad`.
 
-use super::{HBASE_VERSION, MasterHandler};
-use crate::RegionHost;
+use super::{HBASE_VERSION, MasterHandler, later};
 use crate::cluster::{RegionState, TableState};
+use crate::{RegionHost, groups};
 use convert::{from_proto, to_proto};
 use proto::pb;
 use proto::pb::Option as Wanted;
@@ -11,6 +11,7 @@ use proto::pb::region_specifier::RegionSpecifierType;
 use rpc::Call;
 use rpc::service::Answer;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 type Handler = MasterHandler;
 
@@ -53,10 +54,15 @@ pub(super) fn clear_dead_servers(
     _: &Call,
     request: pb::ClearDeadServersRequest,
 ) -> Answer<pb::ClearDeadServersResponse> {
-    let names = request.server_name.iter().map(from_proto::server_name).collect::<std::result::Result<_, _>>();
+    let names = request.server_name.iter().map(from_proto::server_name).collect::<std::result::Result<Vec<_>, _>>();
     let names = names.map_err(crate::MasterError::from)?;
-    let stay = handler.master.servers.clear_dead(names);
-    Ok(pb::ClearDeadServersResponse { server_name: stay.iter().map(to_proto::server_name).collect() }.into())
+    let master = Arc::clone(&handler.master);
+    let stay = master.servers.clear_dead(names.clone());
+    let cleared: Vec<_> = names.into_iter().filter(|name| !stay.contains(name)).collect();
+    later(async move {
+        groups::dead_cleared(&master, &cleared).await?;
+        Ok(pb::ClearDeadServersResponse { server_name: stay.iter().map(to_proto::server_name).collect() })
+    })
 }
 
 /// Requests per second, between two looks.

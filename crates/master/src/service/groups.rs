@@ -2,7 +2,7 @@
 
 use super::{Answer, MasterHandler as Handler, caller, later};
 use crate::balancing;
-use crate::groups::{change, group_of, must_be_known, settle};
+use crate::groups::{change, group_of, must_be_known, rename_in_tables, settle};
 use crate::master::Master;
 use crate::procedure::Caller;
 use crate::{ErrorKind, MasterError, Result};
@@ -116,7 +116,9 @@ async fn answer(master: &Arc<Master>, caller: &Caller, method: &str, request: &B
             let asked = pb::BalanceRequest { ignore_rit: request.ignore_rit, dry_run: request.dry_run };
             let done = balancing::run_group(master, asked, &group).await;
             let pb::BalanceResponse { balancer_ran, moves_calculated, moves_executed } = done;
-            pb::BalanceRsGroupResponse { balance_ran: balancer_ran, moves_calculated, moves_executed }.encode_to_vec()
+            // As in HBase it has not run where there was nothing to move.
+            let balance_ran = balancer_ran && moves_calculated.is_some_and(|moves| moves > 0);
+            pb::BalanceRsGroupResponse { balance_ran, moves_calculated, moves_executed }.encode_to_vec()
         }
         _ => return change_groups(master, caller, method, request).await,
     };
@@ -150,6 +152,7 @@ async fn change_groups(
             let request: pb::RenameRsGroupRequest = decode(request)?;
             let (old, new) = (&request.old_rsgroup_name, &request.new_rsgroup_name);
             change(master, |groups, _| Ok((groups.rename(old, new)?, ()))).await?;
+            rename_in_tables(master, new, caller, |_, named| named == old).await?;
         }
         "UpdateRSGroupConfig" => {
             let request: pb::UpdateRsGroupConfigRequest = decode(request)?;
@@ -171,7 +174,9 @@ async fn change_groups(
             let request: pb::MoveTablesRequest = decode(request)?;
             let tables = tables(&request.table_name)?;
             check_tables(master, &tables)?;
-            let moved = change(master, |groups, _| groups.move_tables(&tables, &request.target_group)).await?;
+            let target = &request.target_group;
+            let moved = change(master, |groups, _| groups.move_tables(&tables, target)).await?;
+            rename_in_tables(master, target, caller, |table, _| tables.contains(&table.name)).await?;
             settle(master, moved, caller).await?;
         }
         "MoveServersAndTables" => {
@@ -181,6 +186,7 @@ async fn change_groups(
             let target = &request.target_group;
             let moved =
                 change(master, |groups, all| groups.move_servers_and_tables(&servers, &tables, target, all)).await?;
+            rename_in_tables(master, target, caller, |table, _| tables.contains(&table.name)).await?;
             settle(master, moved, caller).await?;
         }
         _ => {

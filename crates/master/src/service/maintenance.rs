@@ -49,7 +49,6 @@ pub(super) fn flush_store(
     Ok(pb::FlushMasterStoreResponse {}.into())
 }
 
-/// HBase ships no endpoint of the master that is always there.
 pub(super) fn shutdown(handler: &Handler, _: &Call, _: pb::ShutdownRequest) -> Answer<pb::ShutdownResponse> {
     handler.master.observer.stop_requested(true);
     Ok(pb::ShutdownResponse {}.into())

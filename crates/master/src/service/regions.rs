@@ -101,6 +101,11 @@ pub(super) fn move_region(
             tracing::debug!(region = %info.name_string(), "a move has nowhere to go");
             return Ok(pb::MoveRegionResponse {});
         };
+        // HBase closes it and opens it again in its group.
+        if among.as_ref().is_some_and(|among| !among.contains(&destination)) {
+            tracing::info!(region = %info.name_string(), %destination, "a move goes to a server of another group: the region stays");
+            return Ok(pb::MoveRegionResponse {});
+        }
         must_be(&master, &info, &[RegionState::Open])?;
         if !master.servers.names().contains(&destination) {
             tracing::debug!(region = %info.name_string(), %destination, "a move goes to a server that is not there");

@@ -413,6 +413,7 @@ pub struct Notes {
     pub tables: Mutex<BTreeMap<String, Option<TableState>>>,
     pub namespaces: Mutex<BTreeMap<String, bool>>,
     pub peers: Mutex<BTreeMap<String, PeerNodes>>,
+    pub groups: Mutex<BTreeMap<String, Bytes>>,
     pub stops: Mutex<Vec<bool>>,
 }
 
@@ -428,6 +429,13 @@ impl Observer for Notes {
         match nodes {
             Some(nodes) => drop(peers.insert(id.to_owned(), nodes.clone())),
             None => drop(peers.remove(id)),
+        }
+    }
+    fn region_server_group(&self, name: &str, node: Option<&[u8]>) {
+        let mut groups = self.groups.lock();
+        match node {
+            Some(node) => drop(groups.insert(name.to_owned(), Bytes::copy_from_slice(node))),
+            None => drop(groups.remove(name)),
         }
     }
     fn stop_requested(&self, whole_cluster: bool) {
@@ -491,6 +499,17 @@ pub async fn start_with(
     config: Config,
     servers: u16,
 ) -> Result<Life, StartError> {
+    start_after(memory, catalog, config, servers, Inherited::default()).await
+}
+
+/// After a master that has left this.
+pub async fn start_after(
+    memory: &MemVolume,
+    catalog: &Catalog,
+    config: Config,
+    servers: u16,
+    inherited: Inherited,
+) -> Result<Life, StartError> {
     let machine = Machine::new(EVER);
     let volume = Arc::new(MachineVolume { memory: memory.clone(), machine: Arc::clone(&machine) });
     let clock = Arc::new(ManualClock::new(1_795_220_000_000));
@@ -504,7 +523,7 @@ pub async fn start_with(
         broken: Mutex::default(),
         flushed: Mutex::default(),
         log_entries: AtomicI64::new(0),
-        server: ServerName::new("localhost", 16020 + number, 1_795_220_000_001),
+        server: server_name(number, 1),
         lenient: config.is_set(LENIENT),
         sync_ms: AtomicU64::new(config.text(SYNC_MS).map_or(0, |text| text.parse().expect("a number"))),
     };
@@ -516,7 +535,7 @@ pub async fn start_with(
         clock: clock.clone(),
         hosts: hosts.iter().map(|host| host.clone() as Arc<dyn RegionHost>).collect(),
         config,
-        inherited: Inherited::default(),
+        inherited,
         log_splitter: splitter.clone(),
         observer: notes.clone(),
         cluster_id,
@@ -537,11 +556,35 @@ pub async fn start_with(
     })
 }
 
+/// The name of a region server in its life of this number.
+pub fn server_name(number: u16, life: u64) -> ServerName {
+    ServerName::new("localhost", 16020 + number, 1_795_220_000_000 + life)
+}
+
 pub async fn fresh() -> Life {
     start(&MemVolume::new(), &Catalog::default(), Config::default()).await.expect("a first start")
 }
 
 impl Life {
+    /// Another region server comes, or one that was there in another life.
+    pub fn join(&mut self, number: u16, life: u64) {
+        let host = Arc::new(FakeHost {
+            machine: Arc::clone(&self.machine),
+            volume: Arc::clone(&self.host.volume),
+            catalog: Arc::clone(&self.catalog),
+            open: Mutex::default(),
+            split_points: Mutex::default(),
+            broken: Mutex::default(),
+            flushed: Mutex::default(),
+            log_entries: AtomicI64::new(0),
+            server: server_name(number, life),
+            lenient: false,
+            sync_ms: AtomicU64::new(0),
+        });
+        assert!(self.master.server_joined(host.clone()));
+        self.hosts.push(host);
+    }
+
     /// Stops orderly and starts again on the same files.
     pub async fn restart(&self) -> Life {
         self.master.stop();

@@ -6,6 +6,7 @@ mod describe;
 mod dml;
 mod families;
 mod general;
+mod groups;
 mod inspect;
 mod listing;
 mod logs;
@@ -69,6 +70,7 @@ pub const GROUPS: &[&str] = &[
     "quotas",
     "security",
     "procedures",
+    "rsgroup",
     "storefiletracker",
 ];
 
@@ -91,6 +93,7 @@ pub fn all() -> impl Iterator<Item = &'static Command> {
         peers::COMMANDS,
         quotas::COMMANDS,
         snapshots::COMMANDS,
+        groups::COMMANDS,
     ];
     groups.into_iter().flatten()
 }

@@ -3,6 +3,7 @@
 mod ddl;
 mod dml;
 mod general;
+mod groups;
 mod logs;
 mod namespace;
 mod peers;
@@ -28,6 +29,7 @@ const ALL: &[Texts] = &[
     logs::TEXTS,
     peers::TEXTS,
     quotas::TEXTS,
+    groups::TEXTS,
 ];
 
 /// The text for a command.

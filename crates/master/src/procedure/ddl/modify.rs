@@ -8,7 +8,7 @@ use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
 use crate::procedure::snapshot::recovery::Recovery;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, table_locks};
-use crate::{ErrorKind, MasterError, Result, trackers};
+use crate::{ErrorKind, MasterError, Result, groups, trackers};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor, TableName};
@@ -51,6 +51,7 @@ pub(crate) async fn submit(
         }
         check_table(limits, &new)?;
         master.assignment.check_replication(&new)?;
+        groups::check_modify(master, &old, &new)?;
         trackers::check_modify(limits.trackers(), &old, &new, is_enabled(state))?;
         let missing = ["info", "table", "rep_barrier"].into_iter().find(|f| !new.families.contains_key(f.as_bytes()));
         if let Some(family) = missing.filter(|_| table.is_meta()) {
@@ -208,6 +209,7 @@ impl Procedure<Master> for ModifyTable {
             self.recovery.keep();
             if step == State::ModifyTableUpdateTableDescriptor as Step {
                 self.update_descriptor(master).await?;
+                groups::table_changed(master, &self.old, &self.new).await?;
                 return Ok(Next::Unsaved(State::ModifyTableReopenAllRegions as Step));
             }
             if step == State::ModifyTableReopenAllRegions as Step {

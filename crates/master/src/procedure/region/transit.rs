@@ -105,7 +105,11 @@ impl TransitRegion {
         if avoid.is_some() {
             master.assignment.note_not_opened(&self.info);
         }
-        let host = master.assignment.place(&self.info, self.candidate.as_ref(), avoid.as_ref())?;
+        let Some(host) = master.assignment.place(&self.info, self.candidate.as_ref(), avoid.as_ref())? else {
+            // It is opened when a server comes on which it may be: nobody is to wait for that with locks held.
+            self.opened = None;
+            return Ok(Next::Unsaved(State::RegionStateTransitionConfirmOpened as Step));
+        };
         master.assignment.record_opening(&self.info, &*host).await?;
         let (server, info) = (host.server_name(), self.info.clone());
         self.asked = Some(server.clone());

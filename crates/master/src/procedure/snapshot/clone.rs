@@ -10,7 +10,7 @@ use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, infos_from_proto, infos_to_proto};
 use crate::quotas::namespace::check_create;
 use crate::snapshots::{check_alive, read_whole};
-use crate::{ErrorKind, MasterError, Result, meta, trackers};
+use crate::{ErrorKind, MasterError, Result, groups, meta, trackers};
 use base::RunningTask;
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
@@ -65,6 +65,7 @@ pub(super) async fn submit(
         }
         let trackers = master.settings().limits.trackers().clone();
         trackers::check_create(&trackers, &table)?;
+        groups::check_create(master, &table)?;
         // As in HBase it says no more of trackers than the snapshot does.
         let table = Arc::new(table);
         let regions = placed.into_iter().map(|placed| placed.info).collect();
@@ -145,6 +146,7 @@ impl Procedure<Master> for CloneSnapshot {
                 return Ok(Next::Step(State::CloneSnapshotAssignRegions as Step));
             }
             master.assignment.assign(master.tables.live_regions(&self.table.name)).await?;
+            groups::table_made(master, &self.table.name).await?;
             master.tables.set_state(&self.table.name, TableState::Enabled).await?;
             master.assignment.check_none_failed(&self.table.name)?;
             if let Some(task) = self.task.take() {
