@@ -35,6 +35,7 @@ mod reader;
 mod recovered_logs;
 mod seal;
 pub mod settings;
+mod slow_syncs;
 mod source;
 mod split;
 mod ticket;
@@ -49,6 +50,7 @@ pub use options::{LogOptions, SyncMode};
 pub use order::{Quarantined, quarantine_orphaned_log};
 pub use reader::Reader;
 pub use recovered_logs::{Gathered, HoldBudget, InheritedEdit, ReadLog, RecoveredLogs, gather};
+pub use slow_syncs::SlowSyncOptions;
 pub use split::{
     SplitDestination, SplitOptions, SplitReport, SplitTarget, archive_log, recovered_edits, split_directory, split_file,
 };

@@ -107,6 +107,8 @@ pub struct LogStats {
     pub files: u64,
     /// Rolls that were asked for because a file had reached its size.
     pub size_rolls: u64,
+    /// Rolls because syncs were slow.
+    pub slow_sync_rolls: u64,
     /// Rolls that were asked for, for whatever reason.
     pub asked_rolls: u64,
     /// Bytes appended and not yet synced, now.

@@ -1,6 +1,7 @@
 //! What a log can be told.
 
 use crate::settings;
+use crate::slow_syncs::SlowSyncOptions;
 use base::Config;
 use fs::{FileKind, FilePath, Placement, Volume};
 
@@ -29,6 +30,8 @@ pub struct LogOptions {
     pub commit_delay_percent: u32,
     /// Whether entries carry checksums.
     pub checksums: bool,
+    /// When slow syncs have it go on in a new file, on a volume of other machines.
+    pub slow_syncs: SlowSyncOptions,
     /// Where files are to lie, on a volume that has a choice.
     pub placement: Placement,
     /// Follows the server's name in file names: "" or ".meta" (`server.meta.<ms>.meta`).
@@ -73,6 +76,7 @@ impl LogOptions {
             max_waiting_bytes: config.get(&settings::MAX_WAITING_BYTES),
             commit_delay_percent: config.get(&settings::COMMIT_DELAY_PERCENT),
             checksums: config.get(&settings::CHECKSUMS),
+            slow_syncs: SlowSyncOptions::from_config(config),
             placement: Placement::of(FileKind::Log).with_policy(config.text(settings::STORAGE_POLICY.key)),
             kind: "",
             archive_dir: FilePath::new("oldWALs"),

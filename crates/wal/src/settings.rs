@@ -75,6 +75,44 @@ pub const CHECKSUMS: Setting<bool> = Setting {
           value goes unseen.",
 };
 
+/// Slow syncs.
+pub const SLOW_SYNC_MS: Setting<u64> = Setting {
+    key: "hbase.regionserver.wal.slowsync.ms",
+    default: 100,
+    min: 0,
+    max: 3_600_000,
+    unit: "ms",
+    doc: "On HDFS, a write of the log that takes longer to reach all its DataNodes counts as slow.",
+};
+/// Slow syncs that are too many.
+pub const SLOW_SYNC_ROLL_THRESHOLD: Setting<u64> = Setting {
+    key: "hbase.regionserver.wal.slowsync.roll.threshold",
+    default: 100,
+    min: 1,
+    max: 1_000_000_000,
+    unit: "count",
+    doc: "So many slow writes of the log within hbase.regionserver.wal.slowsync.roll.interval.ms have it go on in a new file, which other DataNodes \
+          write.",
+};
+/// In which time.
+pub const SLOW_SYNC_ROLL_INTERVAL_MS: Setting<u64> = Setting {
+    key: "hbase.regionserver.wal.slowsync.roll.interval.ms",
+    default: 60_000,
+    min: 1,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "The time in which slow writes of the log are counted.",
+};
+/// A sync that is too slow by itself.
+pub const ROLL_ON_SYNC_MS: Setting<u64> = Setting {
+    key: "hbase.regionserver.wal.roll.on.sync.ms",
+    default: 10_000,
+    min: 1,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "On HDFS, a single write of the log that takes longer has it go on in a new file at once.",
+};
+
 /// Where logs go.
 pub const STORAGE_POLICY: TextSetting = TextSetting::any(
     "hbase.wal.storage.policy",
@@ -92,5 +130,9 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MAX_WAITING_BYTES,
     &COMMIT_DELAY_PERCENT,
     &CHECKSUMS,
+    &SLOW_SYNC_MS,
+    &SLOW_SYNC_ROLL_THRESHOLD,
+    &SLOW_SYNC_ROLL_INTERVAL_MS,
+    &ROLL_ON_SYNC_MS,
     &STORAGE_POLICY,
 ];

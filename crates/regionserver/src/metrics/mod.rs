@@ -236,6 +236,7 @@ fn log(sink: &mut Sink, server: &RegionServer, now_ms: i64) {
         .counter("appendCount", stats.entries)
         .counter("rollRequest", stats.asked_rolls + stats.rescues)
         .counter("sizeRollRequest", stats.size_rolls)
+        .counter("slowSyncRollRequest", stats.slow_sync_rolls)
         .counter("slowAppendCount", server.env.log.slow_appends())
         .histogram("appendTime", server.env.log.append_times(), now_ms)
         .histogram("appendSize", server.env.log.append_sizes(), now_ms)

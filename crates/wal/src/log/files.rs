@@ -100,9 +100,13 @@ impl Log {
         self.offset(state, state.written)
     }
 
-    /// Whether the current file has reached [`crate::LogOptions::roll_size_bytes`].
+    pub(super) fn is_roll_wanted(&self, state: &State) -> bool {
+        self.file_len(state) >= self.options.roll_size_bytes || state.slow_syncs.is_roll_wanted()
+    }
+
+    /// Whether the current file has reached [`crate::LogOptions::roll_size_bytes`], or its syncs are slow.
     pub fn wants_roll(&self) -> bool {
-        self.file_len(&self.state.lock()) >= self.options.roll_size_bytes
+        self.is_roll_wanted(&self.state.lock())
     }
 
     /// Sleeps until the current file wants to be rolled; false when the log has been closed or has failed. For a thread of the
@@ -113,7 +117,7 @@ impl Log {
             if state.health.is_over() {
                 return false;
             }
-            if self.file_len(&state) >= self.options.roll_size_bytes {
+            if self.is_roll_wanted(&state) {
                 return true;
             }
             state.wait(&self.roll_wanted);
@@ -182,6 +186,7 @@ impl Log {
             disk.take_group(&mut state);
             let len_bytes = self.offset(&state, state.appended);
             disk.cut = Some(Cut { highest: state.accounting.take_highest(), len_bytes });
+            state.stats.slow_sync_rolls += u64::from(state.slow_syncs.rolled());
             // From here on entries are made for the new file.
             state.file_start = state.appended;
             // Entries are acknowledged as written that are not on the disk: what comes next need not wait for them. If there are none, a failed

@@ -326,6 +326,7 @@ impl Log {
     }
 
     fn write_and_sync(&self, disk: &mut Disk, sync: bool) -> std::result::Result<(), Trouble> {
+        let begun_us = if self.is_remote { self.clock.monotonic_us() } else { 0 };
         let file = disk.file.as_mut().expect("a group that is not orphaned has a file");
         if disk.group_state != GroupState::Written {
             let before = file.appender.position();
@@ -381,6 +382,12 @@ impl Log {
             state.commit_delay.sync_us = if cfg!(shuttle) { 1 } else { took_us };
         }
         behind.into_iter().for_each(|work| work());
+        // On a disk of this machine another file would lie beside the slow one.
+        if self.is_remote {
+            let now_us = self.clock.monotonic_us();
+            let took_us = now_us.saturating_sub(begun_us);
+            self.state.lock().slow_syncs.note(&self.options.slow_syncs, took_us, now_us);
+        }
         Ok(())
     }
 
@@ -412,7 +419,7 @@ impl Log {
         if sync {
             state.commit_delay.expected = calls.len() + state.calls.len();
         }
-        let wants_roll = self.file_len(&state) >= self.options.roll_size_bytes;
+        let wants_roll = self.is_roll_wanted(&state);
         drop(state);
         self.progress.notify_all();
         if wants_roll {

@@ -4,6 +4,7 @@ use super::files::Cut;
 use super::group::CommitDelay;
 use super::{LogStats, SequenceIdAccounting};
 use crate::seal::Follows;
+use crate::slow_syncs::SlowSyncs;
 use crate::ticket::Done;
 use crate::{Level, SyncFailed};
 use base::SeqId;
@@ -127,6 +128,7 @@ pub(super) struct State {
     /// For the syncer to do when it has time: what makes a later sync short.
     pub(super) behind: Vec<fs::Behind>,
     pub(super) stats: LogStats,
+    pub(super) slow_syncs: SlowSyncs,
 }
 
 /// A file that gets no more entries.

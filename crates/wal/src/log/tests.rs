@@ -53,6 +53,20 @@ fn names_are_hbases() {
 }
 
 #[test]
+fn slow_syncs_have_it_go_on_in_a_new_file() {
+    let volume = MemVolume::new();
+    let log = open(&volume, LogOptions::default());
+    append(&log, &region("r"), 1, b"v").expect("append").wait().expect("sync");
+    assert!(!log.wants_roll());
+    let options = log.options().slow_syncs;
+    log.state.lock().slow_syncs.note(&options, options.roll_us + 1, 0);
+    assert!(log.wants_roll());
+    log.roll().expect("roll").expect("there was an entry");
+    assert!(!log.wants_roll(), "the new file has had none");
+    assert_eq!((log.stats().slow_sync_rolls, log.stats().size_rolls, log.stats().asked_rolls), (1, 0, 1));
+}
+
+#[test]
 fn one_sync_serves_all_who_wait() {
     let volume = MemVolume::new();
     let log = open(&volume, LogOptions::default());
