@@ -150,6 +150,8 @@ struct Connection {
     held_bytes: usize,
     /// What of the output counts as unsent, over all connections.
     owed_bytes: usize,
+    /// Since when it is not read from because its client does not take the replies that there are.
+    unwritable_since_us: Option<u64>,
 }
 
 /// What is at the front of the input.
@@ -182,6 +184,7 @@ impl Connection {
             closing: false,
             held_bytes: 0,
             owed_bytes: 0,
+            unwritable_since_us: None,
         }
     }
 
@@ -308,6 +311,20 @@ impl Connection {
         parked.has_sent
     }
 
+    /// Follows: `NettyRpcServerChannelWritabilityHandler`.
+    #[inline]
+    fn note_unwritable(&mut self, is_unwritable: bool) {
+        match (is_unwritable, self.unwritable_since_us) {
+            (true, None) => self.unwritable_since_us = Some(self.shared.clock.monotonic_us()),
+            (false, Some(since_us)) => {
+                self.unwritable_since_us = None;
+                let passed_us = self.shared.clock.monotonic_us().saturating_sub(since_us);
+                self.shared.counters.unwritable_times.record(passed_us);
+            }
+            _ => {}
+        }
+    }
+
     /// Answers the whole requests in the input, as far as the limits allow.
     fn take_requests(&mut self) -> io::Result<Input> {
         let limits = self.shared.limits.load();
@@ -321,7 +338,9 @@ impl Connection {
                 return Ok(Input::SendFirst);
             }
             let owed = self.output.len() + self.inbox.waiting_bytes() as usize;
-            if self.in_flight >= max_calls || owed >= max_unsent || self.is_over_unsent_limit() {
+            let is_unwritable = owed >= max_unsent || self.is_over_unsent_limit();
+            self.note_unwritable(is_unwritable);
+            if self.in_flight >= max_calls || is_unwritable {
                 return Ok(Input::Held);
             }
             match take_frame(&mut self.input, max_request) {

@@ -34,6 +34,8 @@ pub struct Counters {
     pub writes: AtomicU64,
     /// How long calls take.
     pub times: CallTimes,
+    /// How long connections were not read from because their client did not take replies.
+    pub unwritable_times: Histogram,
     /// Bytes of each request.
     pub request_sizes: Histogram,
     /// Bytes of each reply that is no exception, cells included.
@@ -55,6 +57,7 @@ impl Default for Counters {
             authorizations: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             times: CallTimes::default(),
+            unwritable_times: Histogram::new(Unit::Micros),
             request_sizes: Histogram::new(Unit::Bytes),
             response_sizes: Histogram::new(Unit::Bytes),
         }
@@ -72,6 +75,7 @@ impl Counters {
             .counter("authenticationFallbacks", count(&self.authentication_fallbacks))
             .counter("authenticationFailures", count(&self.authentication_failures))
             .counter("authorizationSuccesses", count(&self.authorizations))
+            .histogram("unwritableTime", &self.unwritable_times, now_ms)
             .histogram("requestSize", &self.request_sizes, now_ms)
             .histogram("responseSize", &self.response_sizes, now_ms);
         self.times.collect(sink, now_ms);
