@@ -238,3 +238,79 @@ fn programs_read_rows_as_json() {
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused).starts_with("{\"error\":\""), "{}", text(&refused));
 }
+
+/// What a session of several commands said to each, without times and empty lines. Names of tables begin as prompts do.
+fn answers(said: &str) -> Vec<(&str, String)> {
+    let mut answers: Vec<(&str, String)> = Vec::new();
+    for line in said.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with("Took ")) {
+        match line.split_once(":0> ") {
+            Some((prompt, command)) if prompt.starts_with("hbase:") => answers.push((command, String::new())),
+            _ => {
+                if let Some((_, answer)) = answers.last_mut() {
+                    answer.push_str(line);
+                    answer.push('\n');
+                }
+            }
+        }
+    }
+    answers.retain(|(command, _)| !command.starts_with('#'));
+    answers
+}
+
+#[test]
+fn groups_of_region_servers_are_shown_and_changed_as_by_hbases_shell() {
+    let scratch = Scratch::new("shell-groups");
+    let endpoint = "org.apache.hadoop.hbase.rsgroup.RSGroupAdminEndpoint";
+    let server = Server::start(&scratch.0.join("on"), &[&format!("hbase.coprocessor.master.classes={endpoint}")]);
+    let listed = text(&shell(server.zk_port, &["-n", "-e", "list_rsgroups"], ""));
+    let address = listed.split_once("default server ").and_then(|(_, rest)| rest.lines().next());
+    let address = address.unwrap_or_else(|| panic!("no server: {listed}")).trim().to_owned();
+    assert!(address.ends_with(&format!(":{}", server.region_port)), "{listed}");
+    let script = include_str!("../../../tests/shell/groups.rb").replace("SERVER", &address);
+    let commands: Vec<&str> = script.lines().filter(|line| !line.starts_with('#')).collect();
+    let said = text(&shell(server.zk_port, &[], &script));
+    let answers = answers(&said);
+    let expect = |number: usize, expected: &str| {
+        let Some((command, answer)) = answers.get(number) else {
+            panic!("{} was not reached:\n{said}", commands[number])
+        };
+        assert_eq!(*command, commands[number], "\n{said}");
+        assert!(answer.starts_with(expected), "{command} said\n{answer}and not\n{expected}");
+    };
+    let system = "  table hbase:meta\n  table hbase:namespace\n  table hbase:rsgroup\n  table ns:t\n";
+    expect(3, &format!("NAME  SERVER / TABLE\n default server {address}\n{system} g\n2 row(s)\n"));
+    expect(4, "NAME  SERVER / TABLE\n g\n1 row(s)\n");
+    let tables = "TABLES\nhbase:meta\nhbase:namespace\nhbase:rsgroup\nns:t\n4 row(s)\n";
+    expect(5, &format!("SERVERS\n{address}\n1 row(s)\n{tables}"));
+    for (number, group) in [(6, "default"), (7, "default"), (10, "g"), (20, "default")] {
+        expect(number, &format!("{group}\n1 row(s)\n"));
+    }
+    expect(8, "1 row(s)\n");
+    let constraint = "ERROR: org.apache.hadoop.hbase.constraint.ConstraintException: ";
+    expect(11, "ERROR: org.apache.hadoop.hbase.DoNotRetryIOException: Group already exists: g\n");
+    expect(12, &format!("{constraint}RSGroup g is referenced by namespace: ns\n"));
+    expect(13, "ERROR: Group does not exist: no\n");
+    expect(14, "ERROR: Table has no group: no\n");
+    expect(15, "ERROR: Server has no group: no:1\n");
+    expect(16, &format!("{constraint}should keep at least one server in 'default' RSGroup.\n"));
+    expect(17, &format!("{constraint}Target RSGroup must have at least one server.\n"));
+    let without = "Cannot leave a RSGroup default that contains tables without servers to host them.\n";
+    expect(18, &format!("{constraint}{without}"));
+    expect(21, "ERROR: Can't find a namespace: none\n");
+    expect(22, &format!("{constraint}{without}"));
+    expect(23, "Couldn't run the balancer.\n=> false\n");
+    expect(25, "'KEY'  'VALUE'\n a 1\n1 row(s)\n");
+    expect(26, "ERROR: Unknown method put\n");
+    expect(27, &format!("{constraint}configuration of default can't be stored persistently\n"));
+    expect(29, "ERROR: java.lang.IllegalArgumentException: RSGroup does not exist: no\n");
+    expect(30, &format!("{constraint}Server {address} is an online server, not allowed to remove.\n"));
+    for number in [0, 2, 9, 19, 24, 28, 31, 32] {
+        assert_eq!(answers[number], (commands[number], String::new()), "\n{said}");
+    }
+    expect(33, "NAME  SERVER / TABLE\n0 row(s)\n");
+
+    let off = Server::start(&scratch.0.join("off"), &[]);
+    let refused = text(&shell(off.zk_port, &["-n", "-e", "list_rsgroups"], ""));
+    let message = "No registered Master Coprocessor Endpoint found for RSGroupAdminService. Has it been enabled?";
+    assert!(refused.contains(message), "{refused}");
+}

@@ -164,10 +164,13 @@ fn delayed_chore<F>(
 
 /// Tries regions that could not be opened again now, where that may be for want of a server of their group.
 pub(crate) fn wake_failed_opens(master: &Arc<Master>) {
-    if master.groups.are_on() && master.is_initialized() {
-        let master = Arc::clone(master);
-        tokio::spawn(async move { retry_failed_opens(&master).await });
+    if !master.groups.are_on() || !master.is_initialized() {
+        return;
     }
+    // A thread of the region server's may say that the configuration has changed: then the chore's next turn has to do.
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    let master = Arc::clone(master);
+    runtime.spawn(async move { retry_failed_opens(&master).await });
 }
 
 async fn retry_failed_opens(master: &Arc<Master>) {

@@ -180,7 +180,7 @@ fn attribute(table: &TableDescriptor) -> Option<&str> {
 fn descriptor() -> TableDescriptor {
     let mut table = TableDescriptor::new(table(), [FamilyDescriptor::new(rsgroup::COLUMN.0)]);
     let split_policy = "org.apache.hadoop.hbase.regionserver.DisabledRegionSplitPolicy";
-    let endpoint = "|org.apache.hadoop.hbase.coprocessor.MultiRowMutationEndpoint|1073741823|";
+    let endpoint = "|org.apache.hadoop.hbase.coprocessor.MultiRowMutationEndpoint|536870911|";
     table.attributes.insert(Bytes::from("SPLIT_POLICY"), Bytes::from(split_policy));
     table.attributes.insert(Bytes::from("coprocessor$1"), Bytes::from(endpoint));
     table

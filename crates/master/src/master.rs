@@ -3,6 +3,7 @@
 use crate::assignment::Assignment;
 use crate::balancing::Balancer;
 use crate::catalog::Catalog;
+use crate::chores;
 use crate::cleaner::Cleaner;
 use crate::client_locks::ClientLocks;
 use crate::cluster::Cluster;
@@ -131,9 +132,11 @@ impl Master {
     }
 
     /// What may change while the master runs is as `config` says from now on.
-    pub fn update_configuration(&self, config: &Config) {
+    pub fn update_configuration(self: &Arc<Self>, config: &Config) {
         self.settings.store(Arc::new(MasterSettings::from_config(config)));
         self.groups.update_configuration(config);
+        // Perhaps regions may be opened now where they could not.
+        chores::wake_failed_opens(self);
     }
 
     /// Stops: nothing new is begun, what runs stops at its next step and goes on at the next start. Regions are the

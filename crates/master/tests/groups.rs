@@ -72,7 +72,10 @@ impl Connected {
 
     /// Class without package, and message.
     async fn said(&self, method: Method, request: &impl Message) -> String {
-        let asked = request_of(method, request);
+        self.said_to(request_of(method, request)).await
+    }
+
+    async fn said_to(&self, asked: pb::CoprocessorServiceRequest) -> String {
         let answer = self.call::<pb::CoprocessorServiceResponse>(Method::MasterExecMasterService, &asked).await;
         let ClientError::Remote(exception) = answer.expect_err("refused") else { panic!("another error") };
         let class = exception.exception_class_name().rsplit('.').next().unwrap_or_default();
@@ -278,6 +281,28 @@ async fn groups_are_changed_by_calls_and_refused_in_hbases_words() {
 }
 
 #[tokio::test]
+async fn calls_that_make_no_sense_are_refused() {
+    let c = cluster(1).await;
+    let mut asked = request_of(Method::RSGroupAdminAddRSGroup, &pb::AddRsGroupRequest { r_s_group_name: "g".into() });
+    asked.call.method_name = "ListTablesOfRSGroup".into();
+    assert_eq!(
+        c.said_to(asked.clone()).await,
+        "UnknownProtocolException: Unknown method ListTablesOfRSGroup called on service hbase.pb.RSGroupAdminService"
+    );
+    asked.call.method_name = "AddRSGroup".into();
+    asked.call.service_name = "hbase.pb.RSGroupAdminService".into();
+    assert!(c.said_to(asked.clone()).await.starts_with("UnknownProtocolException: No registered Master"));
+    asked.call.service_name = "RSGroupAdminService".into();
+    asked.call.request = bytes::Bytes::from_static(b"\xff\xff");
+    let said = c.said_to(asked).await;
+    assert!(said.starts_with("DoNotRetryIOException: the request of RSGroupAdminService cannot be read"), "{said}");
+    let far = pb::ServerName { port: Some(65_536), ..address(0) };
+    let request = pb::MoveServersRequest { target_group: "default".into(), servers: vec![far] };
+    let said = c.said(Method::RSGroupAdminMoveServers, &request).await;
+    assert!(said.ends_with("localhost:65536 is no address of a server"), "{said}");
+}
+
+#[tokio::test]
 async fn a_table_is_made_in_the_group_that_it_or_its_namespace_names() {
     let c = cluster(3).await;
     c.add("g").await;
@@ -414,6 +439,19 @@ async fn with_fallback_regions_go_to_the_default_group_and_come_back() {
     assert_eq!((balanced.balance_ran, balanced.moves_calculated), (true, Some(6)));
     until("they are back", || states(&c.life, "t") == BTreeSet::from([RegionState::Open])).await;
     assert_eq!(where_is(&c.life, "t"), BTreeSet::from([2]));
+}
+
+#[tokio::test]
+async fn fallback_counts_as_soon_as_the_configuration_says_so() {
+    let mut c = cluster(2).await;
+    c.with_group(&[1]).await;
+    crash(&mut c.life, 1).await;
+    assert_eq!(states(&c.life, "t"), BTreeSet::from([RegionState::FailedOpen]));
+    let mut config = on();
+    config.set("hbase.rsgroup.fallback.enable", "true");
+    c.life.master.update_configuration(&config);
+    until("the regions are open", || states(&c.life, "t") == BTreeSet::from([RegionState::Open])).await;
+    assert_eq!(where_is(&c.life, "t"), BTreeSet::from([0]));
 }
 
 #[tokio::test]

@@ -9,14 +9,13 @@ use crate::{ErrorKind, MasterError, Result};
 use bytes::Bytes;
 use convert::from_proto;
 use model::TableName;
+use proto::methods::{Method, Service};
 use proto::{Message, pb};
 use rpc::Call;
 use rsgroup::{Address, Group};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The endpoint's name.
-const SERVICE: &str = "RSGroupAdminService";
 /// The class whose inner classes its messages are.
 const MESSAGES: &str = "org.apache.hadoop.hbase.protobuf.generated.RSGroupAdminProtos$";
 
@@ -26,29 +25,35 @@ pub(super) fn exec_master_service(
     call: &Call,
     request: pb::CoprocessorServiceRequest,
 ) -> Answer<pb::CoprocessorServiceResponse> {
-    let name = request.call.service_name.trim_start_matches("hbase.pb.");
-    if !handler.master.groups.are_on() || name != SERVICE {
+    // As in HBase services are registered without the package that its own share.
+    if !handler.master.groups.are_on() || request.call.service_name != Service::RSGroupAdmin.name() {
         let message = format!(
             "No registered Master Coprocessor Endpoint found for {}. Has it been enabled?",
             request.call.service_name
         );
         return Err(MasterError::new(ErrorKind::UnknownProtocol, message).into());
     }
+    let name = &request.call.method_name;
+    let method = Service::RSGroupAdmin.method(name).ok_or_else(|| unknown(name))?.method;
     let (master, caller) = (Arc::clone(&handler.master), caller(call, None, None));
     later(async move {
-        let (class, value) = answer(&master, &caller, &request.call.method_name, &request.call.request).await?;
+        let value = answer(&master, &caller, method, &request.call.request).await?;
         let region = pb::RegionSpecifier {
             r#type: pb::region_specifier::RegionSpecifierType::RegionName as i32,
             value: Bytes::new(),
         };
-        let value = pb::NameBytesPair { name: format!("{MESSAGES}{class}"), value: Some(value.into()) };
+        let value =
+            pb::NameBytesPair { name: format!("{MESSAGES}{}Response", method.info().name), value: Some(value.into()) };
         Ok(pb::CoprocessorServiceResponse { region, value })
     })
 }
 
 fn decode<M: Message + Default>(request: &Bytes) -> Result<M> {
     M::decode(&request[..]).map_err(|error| {
-        MasterError::do_not_retry(format!("the request of {SERVICE} cannot be read as a message: {error}"))
+        MasterError::do_not_retry(format!(
+            "the request of {} cannot be read as a message: {error}",
+            Service::RSGroupAdmin.name()
+        ))
     })
 }
 
@@ -81,33 +86,34 @@ fn shown(group: Option<&Group>) -> Option<pb::RsGroupInfo> {
     group.map(Group::to_proto)
 }
 
-async fn answer(master: &Arc<Master>, caller: &Caller, method: &str, request: &Bytes) -> Result<(String, Vec<u8>)> {
-    let value = match method {
-        "ListRSGroupInfos" => {
+/// The message that answers `method`.
+async fn answer(master: &Arc<Master>, caller: &Caller, method: Method, request: &Bytes) -> Result<Vec<u8>> {
+    Ok(match method {
+        Method::RSGroupAdminListRSGroupInfos => {
             let groups = must_be_known(master)?;
             pb::ListRsGroupInfosResponse { r_s_group_info: groups.list().map(Group::to_proto).collect() }
                 .encode_to_vec()
         }
-        "GetRSGroupInfo" => {
+        Method::RSGroupAdminGetRSGroupInfo => {
             let request: pb::GetRsGroupInfoRequest = decode(request)?;
             let groups = must_be_known(master)?;
             pb::GetRsGroupInfoResponse { r_s_group_info: shown(groups.get(&request.r_s_group_name)) }.encode_to_vec()
         }
-        "GetRSGroupInfoOfTable" => {
+        Method::RSGroupAdminGetRSGroupInfoOfTable => {
             let request: pb::GetRsGroupInfoOfTableRequest = decode(request)?;
             let (table, groups) = (from_proto::table_name(&request.table_name)?, must_be_known(master)?);
             let cluster = master.cluster.read();
             let group = if cluster.exists(&table) { Some(group_of(&groups, &table, &cluster)) } else { None };
             pb::GetRsGroupInfoOfTableResponse { r_s_group_info: shown(group) }.encode_to_vec()
         }
-        "GetRSGroupInfoOfServer" => {
+        Method::RSGroupAdminGetRSGroupInfoOfServer => {
             let request: pb::GetRsGroupInfoOfServerRequest = decode(request)?;
             let groups = must_be_known(master)?;
             let server = addresses(std::slice::from_ref(&request.server))?;
             let group = server.first().and_then(|server| groups.of_server(server));
             pb::GetRsGroupInfoOfServerResponse { r_s_group_info: shown(group) }.encode_to_vec()
         }
-        "BalanceRSGroup" => {
+        Method::RSGroupAdminBalanceRSGroup => {
             let request: pb::BalanceRsGroupRequest = decode(request)?;
             let group = request.r_s_group_name.clone();
             if must_be_known(master)?.get(&group).is_none() {
@@ -120,23 +126,21 @@ async fn answer(master: &Arc<Master>, caller: &Caller, method: &str, request: &B
             let balance_ran = balancer_ran && moves_calculated.is_some_and(|moves| moves > 0);
             pb::BalanceRsGroupResponse { balance_ran, moves_calculated, moves_executed }.encode_to_vec()
         }
-        _ => return change_groups(master, caller, method, request).await,
-    };
-    Ok((format!("{method}Response"), value))
+        _ => {
+            change_groups(master, caller, method, request).await?;
+            // Their answers have no fields.
+            Vec::new()
+        }
+    })
 }
 
-async fn change_groups(
-    master: &Arc<Master>,
-    caller: &Caller,
-    method: &str,
-    request: &Bytes,
-) -> Result<(String, Vec<u8>)> {
+async fn change_groups(master: &Arc<Master>, caller: &Caller, method: Method, request: &Bytes) -> Result<()> {
     match method {
-        "AddRSGroup" => {
+        Method::RSGroupAdminAddRSGroup => {
             let request: pb::AddRsGroupRequest = decode(request)?;
             change(master, |groups, _| Ok((groups.add(&request.r_s_group_name)?, ()))).await?;
         }
-        "RemoveRSGroup" => {
+        Method::RSGroupAdminRemoveRSGroup => {
             let request: pb::RemoveRsGroupRequest = decode(request)?;
             let named: Vec<(String, String)> = {
                 let cluster = master.cluster.read();
@@ -148,29 +152,29 @@ async fn change_groups(
             let namespaces = || named.iter().map(|(name, group)| (name.as_str(), group.as_str()));
             change(master, |groups, _| Ok((groups.remove(&request.r_s_group_name, namespaces())?, ()))).await?;
         }
-        "RenameRSGroup" => {
+        Method::RSGroupAdminRenameRSGroup => {
             let request: pb::RenameRsGroupRequest = decode(request)?;
             let (old, new) = (&request.old_rsgroup_name, &request.new_rsgroup_name);
             change(master, |groups, _| Ok((groups.rename(old, new)?, ()))).await?;
             rename_in_tables(master, new, caller, |_, named| named == old).await?;
         }
-        "UpdateRSGroupConfig" => {
+        Method::RSGroupAdminUpdateRSGroupConfig => {
             let request: pb::UpdateRsGroupConfigRequest = decode(request)?;
             let pairs = request.configuration.into_iter().map(|pair| (pair.name, pair.value)).collect();
             change(master, |groups, _| Ok((groups.configure(&request.group_name, pairs)?, ()))).await?;
         }
-        "RemoveServers" => {
+        Method::RSGroupAdminRemoveServers => {
             let request: pb::RemoveServersRequest = decode(request)?;
             let servers = addresses(&request.servers)?;
             change(master, |groups, all| Ok((groups.remove_servers(&servers, all)?, ()))).await?;
         }
-        "MoveServers" => {
+        Method::RSGroupAdminMoveServers => {
             let request: pb::MoveServersRequest = decode(request)?;
             let servers = addresses(&request.servers)?;
             let moved = change(master, |groups, all| groups.move_servers(&servers, &request.target_group, all)).await?;
             settle(master, moved, caller).await?;
         }
-        "MoveTables" => {
+        Method::RSGroupAdminMoveTables => {
             let request: pb::MoveTablesRequest = decode(request)?;
             let tables = tables(&request.table_name)?;
             check_tables(master, &tables)?;
@@ -179,7 +183,7 @@ async fn change_groups(
             rename_in_tables(master, target, caller, |table, _| tables.contains(&table.name)).await?;
             settle(master, moved, caller).await?;
         }
-        "MoveServersAndTables" => {
+        Method::RSGroupAdminMoveServersAndTables => {
             let request: pb::MoveServersAndTablesRequest = decode(request)?;
             let (servers, tables) = (addresses(&request.servers)?, tables(&request.table_name)?);
             check_tables(master, &tables)?;
@@ -189,11 +193,12 @@ async fn change_groups(
             rename_in_tables(master, target, caller, |table, _| tables.contains(&table.name)).await?;
             settle(master, moved, caller).await?;
         }
-        _ => {
-            let message = format!("Unknown method {method} called on master service {SERVICE}");
-            return Err(MasterError::new(ErrorKind::UnknownProtocol, message));
-        }
+        _ => return Err(unknown(method.info().name)),
     }
-    // Every answer of these is empty.
-    Ok((format!("{method}Response"), Vec::new()))
+    Ok(())
+}
+
+fn unknown(method: &str) -> MasterError {
+    let message = format!("Unknown method {method} called on service hbase.pb.{}", Service::RSGroupAdmin.name());
+    MasterError::new(ErrorKind::UnknownProtocol, message)
 }
