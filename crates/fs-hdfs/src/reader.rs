@@ -2,7 +2,7 @@
 
 use crate::bridge::Bridge;
 use crate::error::failed;
-use fs::{Error, FilePath, ReadAt, Result};
+use fs::{BlockHosts, Error, FilePart, FilePath, ReadAt, ReadHints, Replica, Result};
 use hdfs_native::Client;
 use hdfs_native::file::FileReader;
 use parking_lot::RwLock;
@@ -81,4 +81,26 @@ impl ReadAt for HdfsFile {
     fn len(&self) -> Result<u64> {
         Ok(self.len_bytes)
     }
+
+    fn hints(&self) -> Option<&dyn ReadHints> {
+        Some(self)
+    }
+}
+
+impl ReadHints for HdfsFile {
+    fn block_hosts(&self, part: FilePart) -> Option<BlockHosts> {
+        Some(block_hosts(&self.reader.read(), part))
+    }
+}
+
+/// Where the blocks lie that a part of the file has something of, as the NameNode said when it was asked for them. A block counts whole: so do
+/// Java's clients. Host names are those that the DataNodes have, in small letters as HBase's of servers.
+pub(crate) fn block_hosts(reader: &FileReader, part: FilePart) -> BlockHosts {
+    let mut all = BlockHosts::default();
+    for block in reader.block_locations(part.of(reader.file_length() as u64)) {
+        let replicas: Vec<(String, bool)> =
+            block.replicas().map(|(host, is_ssd)| (host.to_ascii_lowercase(), is_ssd)).collect();
+        all.add_block(block.length(), replicas.iter().map(|(host, is_ssd)| Replica { host, is_ssd: *is_ssd }));
+    }
+    all
 }

@@ -4,10 +4,10 @@ use crate::appender::HdfsAppender;
 use crate::bridge::Bridge;
 use crate::error::{failed, is_in_doubt};
 use crate::location::Location;
-use crate::reader::HdfsFile;
+use crate::reader::{HdfsFile, block_hosts};
 use fs::{
-    Appender, Capabilities, DirEntry, Error, FilePath, Placement, ReadAt, Result, Settled, TEMPORARY_PREFIX, Volume,
-    VolumeHints,
+    Appender, BlockHosts, Capabilities, DirEntry, Error, FilePart, FilePath, Placement, ReadAt, Result, Settled,
+    TEMPORARY_PREFIX, Volume, VolumeHints,
 };
 use hdfs_native::client::FileStatus;
 use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
@@ -262,6 +262,7 @@ impl Volume for HdfsVolume {
             shared: true,
             flushed_survives_appender: true,
             handle_outlives_removal: false,
+            names_hosts: true,
         }
     }
 
@@ -320,5 +321,13 @@ fn entry(status: &FileStatus) -> DirEntry {
 impl VolumeHints for HdfsVolume {
     fn create_placed(&self, path: &FilePath, placement: &Placement, _past_cache: bool) -> Result<Box<dyn Appender>> {
         self.create_copies(path, placement.copies)
+    }
+
+    fn block_hosts(&self, path: &FilePath, part: FilePart) -> Result<Option<BlockHosts>> {
+        let (client, place) = (self.client.clone(), self.place(path));
+        let found = self.bridge.wait("ask where the blocks are of", path, async move {
+            client.read(&place).await.map(|reader| block_hosts(&reader, part))
+        })?;
+        Ok(Some(found))
     }
 }

@@ -5,7 +5,7 @@
 mod shared;
 
 use basalt_fs_hdfs::{HdfsVolume, Location, Settings, lock_root};
-use fs::{FilePath, Settled, TEMPORARY_PREFIX, Volume};
+use fs::{FilePart, FilePath, HostBytes, Settled, TEMPORARY_PREFIX, Volume};
 use shared::{contract, path};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -59,6 +59,34 @@ fn settled(volume: &dyn Volume, path: &FilePath) -> u64 {
 fn hdfs_keeps_the_contract() {
     let Some(scratch) = scratch("contract") else { return };
     contract(&scratch.volume);
+}
+
+/// What a file says that is open, and what is asked by its name; a block counts whole for who has a part of it.
+#[test]
+fn a_file_says_on_which_machines_its_blocks_are() {
+    let Some(scratch) = scratch("blocks") else { return };
+    let overrides = vec![("dfs.blocksize".to_owned(), (1 << 20).to_string())];
+    let volume = HdfsVolume::open(scratch.volume.location(), &Settings { overrides, ..settings() }).expect("an HDFS");
+    let (name, len_bytes) = (path("file"), (2 << 20) + 1000);
+    let mut file = volume.create(&name).expect("created");
+    file.append(&vec![7; len_bytes as usize]).expect("appended");
+    file.finish().expect("closed");
+    let volume: &dyn Volume = &volume;
+    assert!(volume.capabilities().names_hosts);
+    let open = volume.open(&name).expect("opened");
+    for (part, bytes) in
+        [(FilePart::Whole, len_bytes), (FilePart::FirstHalf, 2 << 20), (FilePart::SecondHalf, len_bytes - (1 << 20))]
+    {
+        let hosts = volume.block_hosts(&name, part).expect("asked").expect("HDFS tells");
+        assert_eq!(open.block_hosts(part), Some(hosts.clone()));
+        assert_eq!(hosts.total_bytes(), bytes, "{part:?}");
+        let on: Vec<(&str, HostBytes)> = hosts.hosts().collect();
+        println!("{part:?}: {on:?}");
+        assert!(!on.is_empty() && on.iter().all(|(host, on)| !host.is_empty() && on.bytes <= bytes), "{on:?}");
+        assert!(on.iter().map(|(_, on)| on.bytes).sum::<u64>() >= bytes, "each is somewhere: {on:?}");
+    }
+    let error = volume.block_hosts(&path("none"), FilePart::Whole).expect_err("there is no such file");
+    assert!(error.is_not_found(), "{error}");
 }
 
 /// Another client's file: what it flushed is there after the recovery, and it can write no more.

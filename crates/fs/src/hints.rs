@@ -3,7 +3,7 @@
 //!
 //! Callers ask the trait objects ([`Volume`], [`ReadAt`], [`Appender`]), which do the plain thing where there are no hints.
 
-use crate::{Appender, FilePath, Placement, ReadAt, Result, Volume};
+use crate::{Appender, BlockHosts, FilePart, FilePath, Placement, ReadAt, Result, Volume};
 
 /// Hints of a volume.
 pub trait VolumeHints: Volume {
@@ -32,6 +32,13 @@ pub trait VolumeHints: Volume {
     fn free_bytes(&self) -> Result<Option<u64>> {
         Ok(None)
     }
+
+    /// On which machines a part of a file lies; `None` when there is no telling. Cost, where capabilities say `remote`: one call over
+    /// the network.
+    fn block_hosts(&self, path: &FilePath, part: FilePart) -> Result<Option<BlockHosts>> {
+        let _ = (path, part);
+        Ok(None)
+    }
 }
 
 /// Hints of a file that is read.
@@ -42,6 +49,10 @@ pub trait ReadHints: ReadAt {
     fn forget(&self) {}
     /// As [`ReadHints::forget`] for `len` bytes from `offset` on.
     fn forget_range(&self, _offset: u64, _len: u64) {}
+    /// On which machines a part of the file lay when it was opened or located anew; `None` when there is no telling. Asks nobody.
+    fn block_hosts(&self, _part: FilePart) -> Option<BlockHosts> {
+        None
+    }
 }
 
 /// Hints of a file that is written.
@@ -92,6 +103,11 @@ impl dyn Volume + '_ {
     pub fn free_bytes(&self) -> Result<Option<u64>> {
         self.hints().map_or(Ok(None), |hints| hints.free_bytes())
     }
+
+    /// [`VolumeHints::block_hosts`].
+    pub fn block_hosts(&self, path: &FilePath, part: FilePart) -> Result<Option<BlockHosts>> {
+        self.hints().map_or(Ok(None), |hints| hints.block_hosts(path, part))
+    }
 }
 
 impl dyn ReadAt + '_ {
@@ -114,6 +130,11 @@ impl dyn ReadAt + '_ {
         if let Some(hints) = self.hints() {
             hints.forget_range(offset, len);
         }
+    }
+
+    /// [`ReadHints::block_hosts`].
+    pub fn block_hosts(&self, part: FilePart) -> Option<BlockHosts> {
+        self.hints().and_then(|hints| hints.block_hosts(part))
     }
 }
 

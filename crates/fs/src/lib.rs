@@ -12,6 +12,7 @@
 //! Must not know: HBase. What the files mean is the business of `hfile`, `wal` and `region`.
 
 mod below;
+mod blocks;
 mod error;
 pub mod hints;
 pub mod local;
@@ -22,6 +23,7 @@ pub mod tiered;
 mod volume;
 
 pub use below::Below;
+pub use blocks::{BlockHosts, FilePart, HostBytes, LOCALHOST, Replica};
 pub use error::{Error, RemoteFailure, Result};
 pub use hints::{AppendHints, Behind, ReadHints, VolumeHints};
 pub use local::{DirectoryLock, LocalVolume};

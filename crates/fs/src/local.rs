@@ -9,8 +9,8 @@ mod direct;
 
 use crate::volume::TEMPORARY_PREFIX;
 use crate::{
-    AppendHints, Appender, Behind, Capabilities, DirEntry, Error, FilePath, ReadAt, ReadHints, Result, Volume,
-    VolumeHints,
+    AppendHints, Appender, Behind, BlockHosts, Capabilities, DirEntry, Error, FilePart, FilePath, ReadAt, ReadHints,
+    Result, Volume, VolumeHints,
 };
 use rustix::fs::{Advice, CWD, FallocateFlags, FlockOperation, RenameFlags};
 use std::fs::{self, File, OpenOptions};
@@ -249,6 +249,11 @@ impl VolumeHints for LocalVolume {
             .and_then(|file| file.set_len(file.metadata()?.len()))
             .map_err(|e| Error::new("give back the room reserved for", path, e))
     }
+
+    fn block_hosts(&self, path: &FilePath, part: FilePart) -> Result<Option<BlockHosts>> {
+        let meta = fs::metadata(self.place(path)).map_err(|e| Error::new("ask where the blocks are of", path, e))?;
+        Ok(Some(BlockHosts::here(part, meta.len())))
+    }
 }
 
 fn dir_entry(name: String, meta: &fs::Metadata) -> DirEntry {
@@ -290,6 +295,10 @@ impl ReadHints for LocalFile {
     fn will_need(&self, offset: u64, len: u64) {
         // A hint: a file system that does not know it changes nothing.
         let _ = rustix::fs::fadvise(&self.file, offset, std::num::NonZeroU64::new(len), Advice::WillNeed);
+    }
+
+    fn block_hosts(&self, part: FilePart) -> Option<BlockHosts> {
+        Some(BlockHosts::here(part, self.len().ok()?))
     }
 }
 

@@ -18,7 +18,10 @@ pub use crash::CrashPolicy;
 pub use fault::{Fault, FaultKind, Op, OpRecord};
 
 use crate::volume::TEMPORARY_PREFIX;
-use crate::{Appender, Capabilities, DirEntry, Error, FilePath, ReadAt, Result, Volume, VolumeHints};
+use crate::{
+    Appender, BlockHosts, Capabilities, DirEntry, Error, FilePart, FilePath, ReadAt, Replica, Result, Volume,
+    VolumeHints,
+};
 use fault::Faults;
 use handle::{MemAppender, MemFile};
 use parking_lot::Mutex;
@@ -43,6 +46,10 @@ struct State {
     watcher: Option<Watcher>,
     /// Others may be writing to it, say.
     shared: bool,
+    /// Where files with such a text in their path lie; the last that fits counts.
+    hosts: Vec<(String, Vec<(String, bool)>)>,
+    /// How often it was asked where a file lies.
+    block_questions: u64,
     /// Temporary names given out so far.
     temporary_names: u64,
 }
@@ -141,6 +148,25 @@ impl MemVolume {
     /// Whether the volume says of itself that other processes may be writing to it ([`Capabilities::shared`]).
     pub fn set_shared(&self, shared: bool) {
         self.state.lock().shared = shared;
+    }
+
+    /// Files with this text in their path lie on these machines from now on; whether on an SSD there. Where nothing was said there is no telling.
+    pub fn place_blocks(&self, path_contains: &str, hosts: &[(&str, bool)]) {
+        let hosts = hosts.iter().map(|(host, is_ssd)| ((*host).to_owned(), *is_ssd)).collect();
+        self.state.lock().hosts.push((path_contains.to_owned(), hosts));
+    }
+
+    /// How often [`VolumeHints::block_hosts`] was asked.
+    pub fn block_questions(&self) -> u64 {
+        self.state.lock().block_questions
+    }
+
+    fn hosts_of(&self, path: &FilePath, part: FilePart, len_bytes: u64) -> Option<BlockHosts> {
+        let state = self.state.lock();
+        let (_, hosts) = state.hosts.iter().rev().find(|(text, _)| path.as_str().contains(text.as_str()))?;
+        let (mut all, bytes) = (BlockHosts::default(), part.of(len_bytes));
+        all.add_block(bytes.end - bytes.start, hosts.iter().map(|(host, is_ssd)| Replica { host, is_ssd: *is_ssd }));
+        Some(all)
     }
 
     /// Inverts a bit of a file, as a bad disk does.
@@ -262,7 +288,8 @@ impl Volume for MemVolume {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { shared: self.state.lock().shared, ..Capabilities::LOCAL_DISK }
+        let state = self.state.lock();
+        Capabilities { shared: state.shared, names_hosts: !state.hosts.is_empty(), ..Capabilities::LOCAL_DISK }
     }
 
     fn hints(&self) -> Option<&dyn VolumeHints> {
@@ -280,5 +307,17 @@ impl VolumeHints for MemVolume {
     fn free_bytes(&self) -> Result<Option<u64>> {
         let state = self.state.lock();
         Ok(state.capacity_bytes.map(|capacity| capacity.saturating_sub(state.tree.used_bytes())))
+    }
+
+    fn block_hosts(&self, path: &FilePath, part: FilePart) -> Result<Option<BlockHosts>> {
+        let len_bytes = {
+            let mut state = self.state.lock();
+            state.block_questions += 1;
+            match state.tree.find(path) {
+                Some(Node::File(node)) => node.body.lock().bytes.len() as u64,
+                _ => return Err(Error::new("ask where the blocks are of", path, io::ErrorKind::NotFound.into())),
+            }
+        };
+        Ok(self.hosts_of(path, part, len_bytes))
     }
 }

@@ -208,6 +208,8 @@ pub struct Capabilities {
     pub flushed_survives_appender: bool,
     /// A file that is open for reading stays readable when it is removed.
     pub handle_outlives_removal: bool,
+    /// Files lie on several machines, and the volume tells on which ([`crate::VolumeHints::block_hosts`]).
+    pub names_hosts: bool,
 }
 
 impl Capabilities {
@@ -218,6 +220,7 @@ impl Capabilities {
         shared: false,
         flushed_survives_appender: false,
         handle_outlives_removal: true,
+        names_hosts: false,
     };
 }
 

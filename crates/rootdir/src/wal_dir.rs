@@ -18,8 +18,8 @@
 
 use crate::paths::{ARCHIVE, CORRUPT, DATA, MASTER_DATA, OLD_WALS, TEMP, WALS, list_if_exists};
 use fs::{
-    Appender, Capabilities, DirEntry, Error, FilePath, Placement, ReadAt, Result, Settled, Volume, VolumeHints,
-    sync_dirs,
+    Appender, BlockHosts, Capabilities, DirEntry, Error, FilePart, FilePath, Placement, ReadAt, Result, Settled,
+    Volume, VolumeHints, sync_dirs,
 };
 use model::name::RECOVERED_EDITS;
 use std::io;
@@ -286,6 +286,8 @@ impl Volume for WalDirVolume {
             // Only of logs does anybody ask.
             flushed_survives_appender: logs.flushed_survives_appender,
             handle_outlives_removal: root.handle_outlives_removal && logs.handle_outlives_removal,
+            // Only of store files does anybody ask.
+            names_hosts: root.names_hosts,
         }
     }
 
@@ -339,6 +341,10 @@ impl VolumeHints for WalDirVolume {
     fn free_bytes(&self) -> Result<Option<u64>> {
         let both = [self.root.free_bytes()?, self.logs.free_bytes()?];
         Ok(both.into_iter().flatten().min())
+    }
+
+    fn block_hosts(&self, path: &FilePath, part: FilePart) -> Result<Option<BlockHosts>> {
+        self.side(path).block_hosts(path, part)
     }
 }
 

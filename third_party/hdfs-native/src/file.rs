@@ -46,6 +46,28 @@ pub struct FileReader {
     dead_nodes: Arc<DeadNodes>,
 }
 
+/// A block of a file and where its replicas are.
+pub struct BlockLocation<'a> {
+    block: &'a hdfs::LocatedBlockProto,
+}
+
+impl BlockLocation<'_> {
+    /// Its length
+    pub fn length(&self) -> u64 {
+        self.block.b.num_bytes()
+    }
+
+    /// The host name of the DataNode of each replica, and whether it is on an SSD
+    pub fn replicas(&self) -> impl Iterator<Item = (&str, bool)> {
+        let types = &self.block.storage_types;
+        // As Java: types that are not of every replica are of none.
+        let are_known = types.len() == self.block.locs.len();
+        let is_ssd = move |n: usize| are_known && types[n] == hdfs::StorageTypeProto::Ssd as i32;
+        let locations = self.block.locs.iter().enumerate();
+        locations.map(move |(n, location)| (location.id.host_name.as_str(), is_ssd(n)))
+    }
+}
+
 impl FileReader {
     pub(crate) fn new(
         protocol: Arc<NamenodeProtocol>,
@@ -76,6 +98,20 @@ impl FileReader {
     /// Whether the file was being written when it was opened: then [`FileReader::file_length`] leaves its last block out.
     pub fn is_under_construction(&self) -> bool {
         self.located_blocks.under_construction
+    }
+
+    /// The blocks that overlap `range`, whole, and where they were when the file was opened.
+    pub fn block_locations(
+        &self,
+        range: std::ops::Range<u64>,
+    ) -> impl Iterator<Item = BlockLocation<'_>> {
+        let blocks = self.located_blocks.blocks.iter();
+        // The last block is in the list of a file that is closed, and apart from it while the file is written.
+        let overlaps = move |block: &&hdfs::LocatedBlockProto| {
+            let end = block.offset.saturating_add(block.b.num_bytes());
+            block.offset < range.end && end > range.start
+        };
+        blocks.filter(overlaps).map(|block| BlockLocation { block })
     }
 
     /// Returns the remaining bytes left based on the current cursor position.

@@ -1,7 +1,7 @@
 //! Open files of the memory volume.
 
 use super::{MemVolume, Op, tree::FileNode};
-use crate::{Appender, Error, FilePath, ReadAt, Result};
+use crate::{Appender, BlockHosts, Error, FilePart, FilePath, ReadAt, ReadHints, Result};
 use std::io;
 use std::sync::Arc;
 
@@ -41,6 +41,17 @@ impl ReadAt for MemFile {
 
     fn len(&self) -> Result<u64> {
         self.volume.call(Op::Len, &self.path, |_| Ok(self.node.body.lock().bytes.len() as u64))
+    }
+
+    fn hints(&self) -> Option<&dyn ReadHints> {
+        Some(self)
+    }
+}
+
+impl ReadHints for MemFile {
+    fn block_hosts(&self, part: FilePart) -> Option<BlockHosts> {
+        let len_bytes = self.node.body.lock().bytes.len() as u64;
+        self.volume.hosts_of(&self.path, part, len_bytes)
     }
 }
 

@@ -3,8 +3,8 @@
 use super::rules::Choice;
 use super::{At, Failed, RECORD_LEN, Record, TieredVolume, object_path};
 use crate::{
-    AppendHints, Appender, Capabilities, DirEntry, Error, FileKind, FilePath, Placement, ReadAt, ReadHints, Result,
-    Settled, Volume, VolumeHints,
+    AppendHints, Appender, BlockHosts, Capabilities, DirEntry, Error, FileKind, FilePart, FilePath, Placement, ReadAt,
+    ReadHints, Result, Settled, Volume, VolumeHints,
 };
 use std::io;
 use std::sync::Arc;
@@ -187,6 +187,15 @@ impl VolumeHints for TieredVolume {
 
     fn free_bytes(&self) -> Result<Option<u64>> {
         self.home.free_bytes()
+    }
+
+    fn block_hosts(&self, path: &FilePath, part: FilePart) -> Result<Option<BlockHosts>> {
+        match self.find(path)? {
+            Some(At::Placed(record)) => {
+                self.on("ask where the blocks are of", path, &record, |volume, object| volume.block_hosts(object, part))
+            }
+            _ => self.home.block_hosts(path, part),
+        }
     }
 }
 
